@@ -1,0 +1,130 @@
+# Everything from a clean clone, on a machine with python3 (venv, pip), a C++ compiler and make. `make help` lists it.
+# A step leaves a stamp in build/stamps and runs again only when what it reads has changed.
+
+PYTHON ?= python3
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+
+bin := .venv/bin
+stamps := build/stamps
+pip := $(bin)/python -m pip --disable-pip-version-check
+# Not isolated, so that CMake's build folder stays valid. Settings go by environment: old pips know no --config-settings.
+install := $(pip) install --quiet --no-build-isolation --no-deps --force-reinstall .
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+# Tools that the virtual environment brings come first: cmake, ninja, clang-format.
+export PATH := $(CURDIR)/$(bin):$(PATH)
+
+native := CMakeLists.txt pyproject.toml $(shell find cmake cpp bindings -type f)
+sources := $(native) README.md tools/build_backend.py \
+  $(shell find python -type f -not -name '*.pyc' -not -name '*.so' -not -path '*/lib/*')
+tests := $(shell find tests -type f -not -name '*.pyc')
+formatted := $(shell find cpp bindings tests examples -name '*.cpp' -o -name '*.h' 2>/dev/null)
+
+##@ What users want
+
+.PHONY: demo
+demo: $(if $(wildcard $(stamps)/full),$(stamps)/full,$(stamps)/light)  ## The main job on the built-in default (no torch)
+	$(bin)/sentencode demo --out demo
+
+.PHONY: test
+test: test-cpp test-asan test-python lint docs  ## Everything that must pass
+	@echo "all tests passed"
+
+.PHONY: docs
+docs: $(stamps)/docs  ## The site, in docs/_build/html
+
+.PHONY: bench
+bench: $(stamps)/full  ## The benchmarks, each as a ratio to its peers (long)
+	for script in benchmarks/*.py; do echo "== $$script"; $(bin)/python $$script; done
+
+##@ Parts of `make test`
+
+.PHONY: test-cpp
+test-cpp: $(stamps)/full  ## GoogleTest suites
+	ctest --test-dir build/full --output-on-failure --parallel $(JOBS) --no-tests=error --progress
+
+.PHONY: test-asan
+test-asan: $(stamps)/asan  ## Core suite under AddressSanitizer and UndefinedBehaviorSanitizer
+
+.PHONY: test-python
+test-python: $(stamps)/full  ## pytest: unit, property, documentation, notebook and package tests
+	SENTENCODE_BUILD=$(CURDIR)/build/full $(bin)/python -m pytest tests --pyargs sentencode $(PYTEST_ARGS)
+
+.PHONY: lint
+lint: $(stamps)/full  ## Formatters, ruff, mypy, stubs
+	$(bin)/clang-format --dry-run --Werror $(formatted)
+	$(bin)/ruff check
+	$(bin)/ruff format --check
+	$(bin)/mypy
+	$(bin)/python tools/stubs.py --check
+
+##@ For developers
+
+.PHONY: format
+format: $(stamps)/tools  ## Formats C++ and Python
+	$(bin)/clang-format -i $(formatted)
+	$(bin)/ruff check --fix --quiet || true
+	$(bin)/ruff format
+
+.PHONY: stubs
+stubs: $(stamps)/full  ## Type stubs of the compiled modules
+	$(bin)/python tools/stubs.py
+
+.PHONY: tidy
+tidy: $(stamps)/full  ## clang-tidy on the core and its bindings
+	$(bin)/python tools/tidy.py --jobs $(JOBS) build/full
+
+.PHONY: clean
+clean:  ## Removes what was built; the virtual environment stays
+	rm -rf build dist docs/_build demo
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+
+.PHONY: help
+help:
+	@awk -F ':.*## ' '/^##@/ { print "\n" substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@echo
+
+# --- Steps ------------------------------------------------------------------------------------------------------------
+
+$(stamps)/system: tools/system-packages
+	@mkdir -p $(@D)
+	tools/system-packages $(PYTHON)
+	@touch $@
+
+.venv/pyvenv.cfg: | $(stamps)/system
+	$(PYTHON) -m venv .venv
+
+$(stamps)/build-tools: pyproject.toml tools/requirements.py .venv/pyvenv.cfg
+	@mkdir -p $(@D)
+	$(pip) install --quiet $$($(bin)/python tools/requirements.py build run plot | tr '\n' ' ')
+	@touch $@
+
+$(stamps)/tools: pyproject.toml tools/requirements.py $(stamps)/build-tools
+	$(pip) install --quiet -r <($(bin)/python tools/requirements.py test lint)
+	@touch $@
+
+# The light half: what runs without torch.
+$(stamps)/light: $(sources) $(stamps)/build-tools
+	SENTENCODE_NN=OFF SKBUILD_BUILD_DIR=build/light $(install)
+	@touch $@
+
+# Everything, and the C++ tests, in one build tree.
+$(stamps)/full: $(sources) $(wildcard tests/cpp/CMakeLists.txt) $(shell find tests/cpp tests/fuzz -type f 2>/dev/null) $(stamps)/tools
+	SENTENCODE_NN=ON SKBUILD_BUILD_DIR=build/full \
+	  SKBUILD_CMAKE_DEFINE='SENTENCODE_BUILD_TESTS=ON;SENTENCODE_WERROR=ON' $(install)
+	@touch $@
+
+$(stamps)/asan: $(native) $(shell find tests/cpp tests/fuzz -type f 2>/dev/null) $(stamps)/build-tools
+	cmake --preset asan -G Ninja --log-level=WARNING
+	cmake --build --preset asan
+	ctest --preset asan --parallel $(JOBS) --no-tests=error --progress
+	@touch $@
+
+$(stamps)/docs: $(sources) $(shell find docs -type f -not -path 'docs/_build/*') $(stamps)/full
+	$(bin)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@touch $@

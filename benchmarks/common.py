@@ -1,0 +1,207 @@
+"""What the benchmarks share: environments of the peers, processes that take turns, the machine's floor."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+BUILD = HERE.parent / "build" / "bench"
+WORKERS = HERE / "workers"
+
+Result = dict[str, Any]
+
+
+def environment(name: str, requirements: Sequence[str], finish: Callable[[Path], None] | None = None) -> Path:
+    """The Python of a virtual environment build/bench/<name>, made on the first call. Another list of
+    requirements makes it anew."""
+    folder = BUILD / name
+    python = folder / "bin" / "python"
+    mark = folder / "requirements.txt"
+    wanted = "\n".join(requirements) + "\n"
+    if mark.exists() and mark.read_text() == wanted:
+        return python
+    print(f"making {folder}", file=sys.stderr)
+    shutil.rmtree(folder, ignore_errors=True)
+    run([sys.executable, "-m", "venv", folder])
+    run([python, "-m", "pip", "install", "--quiet", *requirements])
+    if finish is not None:
+        finish(python)
+    mark.write_text(wanted)  # last: a half-made environment is made again
+    return python
+
+
+def gensim() -> Path:
+    return environment("gensim", ["gensim==4.4.0"])
+
+
+def model2vec() -> Path:
+    return environment("model2vec", ["model2vec==0.10.0"])
+
+
+def fse() -> Path:
+    """fse 1.0.0, whose source package does not install as published (2022): see benchmarks/README.md."""
+    requirements = [
+        "pip<25",  # the last with --no-use-pep517, which a setup.py of its time needs
+        "setuptools<65",
+        "wheel",
+        "Cython<3",
+        "numpy<2",
+        "scipy==1.12.0",
+        "scikit-learn<1.6",
+        "gensim==4.3.3",
+        "wordfreq",
+        "psutil",
+        "requests",
+        "huggingface-hub",
+    ]
+    return environment("fse", requirements, repair_fse)
+
+
+def repair_fse(python: Path) -> None:
+    folder = python.parents[1] / "source"
+    pip = [python, "-m", "pip"]
+    old_style = ["--no-use-pep517", "--no-build-isolation", "--no-deps"]
+    run([*pip, "download", "--quiet", *old_style, "--no-binary", "fse", "--dest", folder, "fse==1.0.0"])
+    with tarfile.open(folder / "fse-1.0.0.tar.gz") as archive:
+        archive.extractall(folder, filter="data")
+    source = folder / "fse-1.0.0"
+    # Sets a variable that is no longer needed, in a way that works in an interpreter's main module alone.
+    setup = source / "setup.py"
+    setup.write_text(setup.read_text().replace("__builtins__.__NUMPY_SETUP__ = False", "pass"))
+    # Made by an old Cython, it does not compile for Python 3.11; without it, it is made anew.
+    (source / "fse" / "models" / "average_inner.c").unlink()
+    run([*pip, "install", "--quiet", *old_style, source])
+    check = "from fse.models.average import FAST_VERSION as v; assert v == 1, 'its fast path is missing'"
+    run([python, "-c", check], cwd=folder)
+
+
+def run(command: Iterable[str | os.PathLike[str]], **options: Any) -> None:
+    """Runs a command, and shows what it printed if it failed."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+
+
+def take_turns(workers: dict[str, Sequence[str | os.PathLike[str]]], rounds: int) -> dict[str, list[Result]]:
+    """Runs every command `rounds` times, one after the other in each round, so that what else the machine
+    does hits all of them alike. A worker prints one line of JSON at its end."""
+    results: dict[str, list[Result]] = {name: [] for name in workers}
+    for i in range(rounds):
+        for name, command in workers.items():
+            print(f"round {i + 1} of {rounds}: {name}", file=sys.stderr)
+            done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, text=True)
+            if done.returncode != 0:
+                raise SystemExit(f"{name} failed: {' '.join(map(str, command))}")
+            results[name].append(json.loads(done.stdout.splitlines()[-1]))
+    return results
+
+
+def median(results: list[Result], key: str) -> float:
+    return statistics.median(result[key] for result in results)
+
+
+def spread(results: list[Result], key: str) -> str:
+    values = sorted(result[key] for result in results)
+    return f"{values[0]:.3g} to {values[-1]:.3g}"
+
+
+def copy_bandwidth(threads: int, megabytes: int = 512, rounds: int = 5) -> float:
+    """Bytes read and written a second when `threads` threads copy memory that no cache holds: the best of
+    some rounds, for the machine's floor is what it can do undisturbed."""
+    size = megabytes * 2**20 // threads
+    blocks = [(np.ones(size, np.uint8), np.empty(size, np.uint8)) for _ in range(threads)]
+    best = float("inf")
+    for _ in range(rounds):
+        team = [threading.Thread(target=np.copyto, args=(out, block)) for block, out in blocks]
+        begin = time.perf_counter()
+        for thread in team:
+            thread.start()
+        for thread in team:
+            thread.join()
+        best = min(best, time.perf_counter() - begin)
+    return 2 * size * threads / best
+
+
+def processors() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def machine() -> str:
+    name = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        name = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    return f"{processors()} cores of {name}, Python {platform.python_version()}"
+
+
+def data_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=os.environ.get("SENTENCODE_DATA"),
+        required="SENTENCODE_DATA" not in os.environ,
+        help="the folder of real data (or set SENTENCODE_DATA)",
+    )
+
+
+def digest(path: Path) -> str:
+    """Tells whether a file that was derived from another is still what it was made from."""
+    status = path.stat()
+    return hashlib.sha256(f"{path.resolve()} {status.st_size} {status.st_mtime_ns}".encode()).hexdigest()[:16]
+
+
+def unpacked_vectors(path: Path) -> Path:
+    """A folder with `words.json`, `vectors.npy` (float32) and `counts.npy` of an .npz with arrays `words`,
+    `vectors` and `counts`: what every peer can read quickly."""
+    folder = BUILD / "data" / f"vectors-{digest(path)}"
+    if not (folder / "words.json").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with np.load(path) as arrays:
+            np.save(folder / "vectors.npy", arrays["vectors"].astype(np.float32))
+            np.save(folder / "counts.npy", arrays["counts"])
+            words = bytes(arrays["words"]).decode("utf-8").split("\n")
+        (folder / "words.json").write_text(json.dumps(words), encoding="utf-8")
+    return folder
+
+
+def sentences_of(path: Path, count: int) -> Path:
+    """A plain file with the first `count` sentences of a compressed one."""
+    import lzma
+
+    out = BUILD / "data" / f"sentences-{digest(path)}-{count}.txt"
+    if not out.exists():
+        out.parent.mkdir(parents=True, exist_ok=True)
+        part = out.with_suffix(".part")
+        with (
+            lzma.open(path, "rt", encoding="utf-8", newline="\n") as source,
+            part.open("w", encoding="utf-8") as target,
+        ):
+            written = 0
+            for line in source:
+                if line.strip():
+                    target.write(line)
+                    written += 1
+                    if written == count:
+                        break
+            else:
+                raise SystemExit(f"{path} holds only {written} sentences")
+        part.rename(out)
+    return out

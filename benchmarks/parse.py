@@ -1,0 +1,84 @@
+"""How long GloVe text takes to parse, against gensim, and the native file to open again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from common import (
+    BUILD,
+    WORKERS,
+    data_argument,
+    digest,
+    gensim,
+    machine,
+    median,
+    run,
+    spread,
+    take_turns,
+    unpacked_vectors,
+)
+
+TARGET = 10  # times gensim's speed
+OPEN_MILLISECONDS = 20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    data_argument(parser)
+    parser.add_argument("--vectors", type=Path, help=".npz; default: glove.local.300d.f16.npz of the data")
+    parser.add_argument("--text", type=Path, help="GloVe text; default: written from --vectors")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=Path, help="where all measurements are written")
+    given = parser.parse_args()
+
+    text = given.text or glove_text(given.vectors or given.data / "vectors" / "glove.local.300d.f16.npz")
+    native = BUILD / "data" / f"native-{digest(text)}.sentencode"
+    worker = WORKERS / "parse_ours.py"
+    run([sys.executable, worker, "convert", text, native])
+    results = take_turns(
+        {
+            "sentencode": [sys.executable, worker, "parse", text],
+            "gensim": [gensim(), WORKERS / "parse_gensim.py", text],
+            "native file": [sys.executable, worker, "open", native],
+        },
+        given.rounds,
+    )
+    ours, theirs = results["sentencode"][0], results["gensim"][0]
+    if ours["words"] != theirs["words"] or not np.isclose(ours["sum"], theirs["sum"], rtol=1e-5):
+        raise SystemExit(f"the two read different things: {ours} and {theirs}")
+    seconds = {name: median(runs, "seconds") for name, runs in results.items()}
+
+    print(machine())
+    size = text.stat().st_size
+    print(f"{ours['words']:,} words, {size / 1e6:.0f} MB of text, median of {given.rounds} rounds\n")
+    for name in ("sentencode", "gensim"):
+        rate = size / seconds[name] / 1e6
+        print(f"{name:12} {seconds[name]:8.3f} s ({spread(results[name], 'seconds')}), {rate:6.0f} MB/s")
+    print(f"sentencode against gensim: {seconds['gensim'] / seconds['sentencode']:.1f} (target >= {TARGET})")
+    opened = 1000 * seconds["native file"]
+    print(f"opening the native file, one row read: {opened:.2f} ms (target < {OPEN_MILLISECONDS})")
+    if given.json:
+        given.json.write_text(json.dumps({"machine": machine(), "results": results}, indent=1) + "\n")
+
+
+def glove_text(path: Path) -> Path:
+    """The vectors as GloVe's own program writes them: a word and its numbers a line, six digits."""
+    source = unpacked_vectors(path)
+    out = source / "glove.txt"
+    if not out.exists():
+        words = json.loads((source / "words.json").read_text(encoding="utf-8"))
+        matrix = np.load(source / "vectors.npy")
+        part = out.with_suffix(".part")
+        with part.open("w", encoding="utf-8", newline="\n") as file:
+            for word, row in zip(words, matrix.tolist(), strict=True):
+                file.write(f"{word} {' '.join(f'{value:.6g}' for value in row)}\n")
+        part.rename(out)
+    return out
+
+
+if __name__ == "__main__":
+    main()

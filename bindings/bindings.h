@@ -1,0 +1,32 @@
+// The register functions of the extension module `_core`: one for each class, each in the file of its class.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace sentencode {
+
+namespace py = pybind11;
+
+void bind_average(py::module_& m);
+void bind_common_directions(py::module_& m);
+void bind_corpus(py::module_& m);
+void bind_encoder(py::module_& m);
+void bind_errors(py::module_& m);
+void bind_laes(py::module_& m);
+void bind_linear_encoder(py::module_& m);
+void bind_frequencies(py::module_& m);
+void bind_metrics(py::module_& m);
+void bind_parallel(py::module_& m);
+void bind_read_vectors(py::module_& m);
+void bind_search(py::module_& m);
+void bind_sif(py::module_& m);
+void bind_split_sentences(py::module_& m);
+void bind_tokenizer(py::module_& m);
+void bind_training(py::module_& m);
+void bind_usif(py::module_& m);
+void bind_version(py::module_& m);
+void bind_vocabulary(py::module_& m);
+void bind_vocabulary_counter(py::module_& m);
+void bind_word_vectors(py::module_& m);
+
+}  // namespace sentencode

@@ -1,0 +1,51 @@
+#include "sentencode/error.h"
+
+#include "bindings.h"
+
+namespace sentencode {
+namespace {
+
+// Classes live as long as the process: the interpreter may be gone when static objects are destroyed.
+PyObject* python_class(const char* name) {
+  return py::object(py::module_::import("sentencode.errors").attr(name)).release().ptr();
+}
+
+PyObject* format_error = nullptr;
+PyObject* not_fitted_error = nullptr;
+
+void translate(std::exception_ptr failure) {  // NOLINT(performance-unnecessary-value-param): pybind11 asks so
+  if (!failure) return;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const InvalidInput& e) {
+    py::set_error(PyExc_ValueError, e.what());
+  } catch (const FormatError& e) {
+    py::set_error(format_error, e.what());
+  } catch (const IoError& e) {
+    // With a number, Python chooses the subclass: FileNotFoundError, PermissionError, ...
+    if (e.error_number() == 0) {
+      py::set_error(PyExc_OSError, e.what());
+    } else {
+      py::set_error(PyExc_OSError, py::make_tuple(e.error_number(), e.what()));
+    }
+  } catch (const NotFitted& e) {
+    py::set_error(not_fitted_error, e.what());
+  } catch (const Unsupported& e) {
+    py::set_error(PyExc_NotImplementedError, e.what());
+  } catch (const Interrupted&) {
+    // The signal's handler has already said what it wants to raise.
+    if (PyErr_Occurred() == nullptr) PyErr_SetNone(PyExc_KeyboardInterrupt);
+  } catch (const Error& e) {
+    py::set_error(PyExc_RuntimeError, e.what());
+  }
+}
+
+}  // namespace
+
+void bind_errors(py::module_&) {
+  format_error = python_class("FormatError");
+  not_fitted_error = python_class("NotFittedError");
+  py::register_local_exception_translator(&translate);
+}
+
+}  // namespace sentencode

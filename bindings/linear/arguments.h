@@ -1,0 +1,93 @@
+// What the linear encoders' bindings share: word tables, arrays and curves between Python and the core.
+#pragma once
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "sentencode/dense.h"
+#include "sentencode/error.h"
+#include "sentencode/linear/selection.h"
+#include "sentencode/linear/weighted_words.h"
+
+namespace sentencode {
+
+namespace py = pybind11;
+
+using VectorsArgument =
+    std::shared_ptr<WordVectors>;  // as Python holds them; the class has nothing that changes it
+using WeightsArgument = std::optional<py::array_t<float, py::array::c_style | py::array::forcecast>>;
+using ScoresArgument = py::array_t<double, py::array::c_style | py::array::forcecast>;
+
+inline WeightedWords words_of(const VectorsArgument& vectors, const Tokenizer& tokenizer,
+                              const WeightsArgument& weights) {
+  std::vector<float> values;
+  if (weights) {
+    ST_CHECK(weights->ndim() == 1, InvalidInput, "weights must have one dimension, got ", weights->ndim());
+    values.assign(weights->data(), weights->data() + weights->size());
+  }
+  return {vectors, tokenizer, std::move(values)};
+}
+
+inline std::span<const double> scores_of(const ScoresArgument& scores) {
+  ST_CHECK(scores.ndim() == 1, InvalidInput, "scores must have one dimension, got ", scores.ndim());
+  return {scores.data(), static_cast<std::size_t>(scores.size())};
+}
+
+/// A NumPy array that owns what was a matrix.
+template <typename T>
+py::array_t<T> array_of(RowMajor<T> matrix) {
+  auto owner = std::make_unique<RowMajor<T>>(std::move(matrix));
+  const py::capsule keep(owner.get(), [](void* held) { delete static_cast<RowMajor<T>*>(held); });
+  RowMajor<T>* held = owner.release();
+  return py::array_t<T>({held->rows(), held->cols()}, held->data(), keep);
+}
+
+inline py::array_t<float> array_of(const Vector& vector) {
+  return py::array_t<float>(vector.size(), vector.data());
+}
+
+template <typename T>
+py::array_t<T> array_of(const std::vector<T>& values) {
+  return py::array_t<T>(std::ssize(values), values.data());
+}
+
+/// An array of a dictionary, exactly of this type; KeyError or TypeError says what is missing.
+template <typename T>
+py::array_t<T> array_in(const py::dict& dict, const char* key) {
+  const py::object value = dict[key];
+  if (!py::isinstance<py::array_t<T, py::array::c_style>>(value)) {
+    throw py::type_error(concat("statistics: '", key, "' must be a contiguous array of type ",
+                                py::str(py::dtype::of<T>()).template cast<std::string>()));
+  }
+  return value.cast<py::array_t<T>>();
+}
+
+template <typename T>
+RowMajor<T> matrix_in(const py::dict& dict, const char* key) {
+  const py::array_t<T> array = array_in<T>(dict, key);
+  ST_CHECK(array.ndim() == 2, InvalidInput, "statistics: '", key, "' must have two dimensions, got ",
+           array.ndim());
+  return Eigen::Map<const RowMajor<T>>(array.data(), array.shape(0), array.shape(1));
+}
+
+template <typename T>
+std::vector<T> vector_in(const py::dict& dict, const char* key) {
+  const py::array_t<T> array = array_in<T>(dict, key);
+  return {array.data(), array.data() + array.size()};
+}
+
+inline py::dict dict_of(const Curve& curve) {
+  py::dict result;
+  result["name"] = curve.name;
+  result["settings"] = array_of(curve.settings);
+  result["pearson"] = array_of(curve.pearson);
+  return result;
+}
+
+}  // namespace sentencode

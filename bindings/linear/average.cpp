@@ -1,0 +1,18 @@
+#include "sentencode/linear/average.h"
+
+#include "bindings.h"
+#include "linear/arguments.h"
+
+namespace sentencode {
+
+void bind_average(py::module_& m) {
+  py::class_<Average, LinearEncoder, std::shared_ptr<Average>>(m, "Average",
+                                                               "The mean of a sentence's weighted rows.")
+      .def(py::init([](const VectorsArgument& vectors, const Tokenizer& tokenizer,
+                       const WeightsArgument& weights) {
+             return std::make_shared<Average>(words_of(vectors, tokenizer, weights));
+           }),
+           py::arg("vectors"), py::arg("tokenizer"), py::arg("weights") = py::none());
+}
+
+}  // namespace sentencode

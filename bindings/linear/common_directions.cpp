@@ -1,0 +1,55 @@
+#include "sentencode/linear/common_directions.h"
+
+#include "bindings.h"
+#include "linear/arguments.h"
+#include "sentences.h"
+
+namespace sentencode {
+namespace {
+
+py::object statistics(const CommonDirections& self) {
+  const auto moment = self.statistics();
+  if (!moment) return py::none();
+  py::dict result;
+  result["moment"] = array_of(moment->sum());
+  result["count"] = moment->count();
+  return result;
+}
+
+py::dict select(CommonDirections& self, const py::object& first, const py::object& second,
+                const ScoresArgument& scores, std::int64_t largest) {
+  const SentencesArgument one(first, "first"), two(second, "second");
+  const auto gold = scores_of(scores);
+  const Curve curve = [&] {
+    const py::gil_scoped_release release;
+    self.solve();
+    return self.select(one.get(), two.get(), gold, largest);
+  }();
+  return dict_of(curve);
+}
+
+}  // namespace
+
+void bind_common_directions(py::module_& m) {
+  using Self = CommonDirections;
+  py::class_<Self, LinearEncoder, std::shared_ptr<Self>>(m, "CommonDirections",
+                                                         "Sentence means without their leading directions.")
+      .def_property_readonly("components", &Self::components)
+      .def_property_readonly("directions", [](const Self& self) { return array_of(self.directions()); })
+      .def_property_readonly("singular_values",
+                             [](const Self& self) { return array_of(self.singular_values()); })
+      .def_property_readonly("factors", [](const Self& self) { return array_of(self.factors()); })
+      .def("merge", &Self::merge, py::arg("other"), py::call_guard<py::gil_scoped_release>())
+      .def("statistics", &statistics, "The second moment and count of the means seen; None: loaded without.")
+      .def(
+          "set_statistics",
+          [](Self& self, const py::dict& from) {
+            self.set_statistics(
+                SecondMoment(matrix_in<double>(from, "moment"), from["count"].cast<std::int64_t>()));
+          },
+          py::arg("statistics"))
+      .def("select", &select, py::arg("first"), py::arg("second"), py::arg("scores"), py::arg("largest"),
+           "Pearson correlations of the pairs' cosines with the scores, for 0 to `largest` components.");
+}
+
+}  // namespace sentencode

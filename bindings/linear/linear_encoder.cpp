@@ -1,0 +1,74 @@
+#include "sentencode/linear/linear_encoder.h"
+
+#include "arrays.h"
+#include "bindings.h"
+#include "linear/arguments.h"
+#include "sentences.h"
+
+namespace sentencode {
+
+void bind_linear_encoder(py::module_& m) {
+  using release = py::call_guard<py::gil_scoped_release>;
+  py::class_<LinearEncoder, Encoder, std::shared_ptr<LinearEncoder>>(m, "LinearEncoder",
+                                                                     "An encoder over weighted words.")
+      .def_property_readonly("fitted", &LinearEncoder::fitted)
+      .def_property_readonly("vectors",
+                             [](const LinearEncoder& self) {
+                               return std::const_pointer_cast<WordVectors>(self.words().vectors());
+                             })
+      .def_property_readonly("tokenizer", [](const LinearEncoder& self) { return self.words().tokenizer(); })
+      .def_property_readonly("weights",
+                             [](const LinearEncoder& self) -> py::object {
+                               const auto weights = self.words().weights();
+                               if (weights.empty()) return py::none();
+                               return py::array_t<float>(std::ssize(weights), weights.data());
+                             })
+      .def_property("params", &LinearEncoder::params, &LinearEncoder::set_params)
+      .def(
+          "partial_fit",
+          [](LinearEncoder& self, const py::object& sentences) {
+            const SentencesArgument argument(sentences);
+            const py::gil_scoped_release released;
+            self.partial_fit(argument.get());
+          },
+          py::arg("sentences"), "Adds sentences to the statistics.")
+      .def("solve", &LinearEncoder::solve, release(),
+           "Makes parameters of the statistics, if any were added since the last time.")
+      .def(
+          "encode_into",
+          [](LinearEncoder& self, const py::object& sentences, py::array out) {
+            const SentencesArgument argument(sentences);
+            const MatrixView view = writable_matrix_view(out, "out");
+            const py::gil_scoped_release released;
+            self.solve();
+            self.encode(argument.get(), view);
+          },
+          py::arg("sentences"), py::arg("out").noconvert(),
+          "Fills float32 [n, dim] in place. Solves first where there is something to solve.")
+      .def(
+          "save",
+          [](LinearEncoder& self, const std::string& path, bool vectors, bool statistics) {
+            self.solve();
+            using Vectors = SaveOptions::Vectors;
+            self.save(path, {vectors ? Vectors::embedded : Vectors::referred_to, statistics});
+          },
+          py::arg("path"), py::kw_only(), py::arg("vectors") = true, py::arg("statistics") = false, release())
+      .def(
+          "to_bytes",
+          [](const LinearEncoder& self, bool statistics) {
+            const std::string bytes = [&] {
+              const py::gil_scoped_release released;
+              return self.to_bytes(statistics);
+            }();
+            return py::bytes(bytes);
+          },
+          py::arg("statistics"), "Everything but the vectors; what is not solved yet stays so.");
+  m.def(
+      "encoder_from_bytes",
+      [](std::string bytes, const VectorsArgument& vectors) {
+        return std::shared_ptr<LinearEncoder>(LinearEncoder::from_bytes(std::move(bytes), vectors));
+      },
+      py::arg("bytes"), py::arg("vectors"), release(), "The encoder that to_bytes was called on.");
+}
+
+}  // namespace sentencode

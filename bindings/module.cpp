@@ -1,0 +1,31 @@
+#include "bindings.h"
+
+PYBIND11_MODULE(_core, m, pybind11::mod_gil_not_used()) {
+  m.doc() = "The compiled half of sentencode that needs no torch.";
+  // A class comes before those that take it, give it or derive from it: signatures then name it.
+  sentencode::bind_errors(m);
+  sentencode::bind_parallel(m);
+  sentencode::bind_version(m);
+
+  sentencode::bind_split_sentences(m);
+  sentencode::bind_tokenizer(m);
+  sentencode::bind_corpus(m);
+  sentencode::bind_vocabulary(m);
+  sentencode::bind_vocabulary_counter(m);
+
+  sentencode::bind_word_vectors(m);
+  sentencode::bind_frequencies(m);
+  sentencode::bind_read_vectors(m);
+  sentencode::bind_training(m);
+
+  sentencode::bind_encoder(m);
+  sentencode::bind_linear_encoder(m);
+  sentencode::bind_average(m);
+  sentencode::bind_common_directions(m);
+  sentencode::bind_sif(m);
+  sentencode::bind_usif(m);
+  sentencode::bind_laes(m);
+
+  sentencode::bind_metrics(m);
+  sentencode::bind_search(m);
+}

@@ -1,0 +1,16 @@
+// The register functions of the extension module `_nn`: one for each class, each in the file of its class.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace sentencode {
+
+namespace py = pybind11;
+
+void bind_communicator(py::module_& m);
+void bind_errors(py::module_& m);
+void bind_masked_pooling(py::module_& m);
+void bind_module_node(py::module_& m);
+void bind_projected_pooling(py::module_& m);
+
+}  // namespace sentencode

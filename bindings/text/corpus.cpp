@@ -1,0 +1,49 @@
+#include "sentencode/text/corpus.h"
+
+#include <pybind11/stl.h>
+#include <pybind11/typing.h>
+
+#include <optional>
+
+#include "bindings.h"
+#include "python_text.h"
+
+namespace sentencode {
+namespace {
+
+py::typing::List<py::str> texts_of(const SentenceBatch& batch) {
+  py::list texts(batch.size());
+  for (std::size_t i = 0; i < batch.starts_document().size(); ++i)
+    texts[i] = text_of(batch.sentences().pieces[i]);
+  return py::typing::List<py::str>(std::move(texts));
+}
+
+std::optional<SentenceBatch> next_batch(CorpusReader& reader, std::int64_t max_sentences) {
+  SentenceBatch batch;
+  if (!reader.next(max_sentences, batch)) return std::nullopt;
+  return std::optional<SentenceBatch>(std::move(batch));
+}
+
+}  // namespace
+
+void bind_corpus(py::module_& m) {
+  py::class_<SentenceBatch>(m, "SentenceBatch",
+                            "Some sentences of a corpus, which every fit takes as they are.")
+      .def("__len__", &SentenceBatch::size)
+      .def("to_list", &texts_of, "The sentences as a list of str.")
+      .def_property_readonly("starts_document", &SentenceBatch::starts_document,
+                             "For each sentence whether a document begins with it.");
+  py::class_<CorpusReader>(m, "CorpusReader", "Reads files of one sentence a line, once, in constant memory.")
+      .def(py::init([](std::vector<std::string> paths, bool keep_empty) {
+             return CorpusReader(std::move(paths), {.keep_empty = keep_empty});
+           }),
+           py::arg("paths"), py::kw_only(), py::arg("keep_empty"))
+      .def("next", &next_batch, py::arg("max_sentences"), py::call_guard<py::gil_scoped_release>(),
+           "The next SentenceBatch, or None at the end.")
+      .def_property_readonly("sentences_read", &CorpusReader::sentences_read)
+      .def_property_readonly("bytes_read", &CorpusReader::bytes_read)
+      .def_property_readonly("bytes_total", &CorpusReader::bytes_total);
+  m.def("expand_paths", &expand_paths, py::arg("path"), py::call_guard<py::gil_scoped_release>());
+}
+
+}  // namespace sentencode

@@ -1,0 +1,72 @@
+#include "sentencode/text/vocabulary.h"
+
+#include <pybind11/numpy.h>
+#include <pybind11/typing.h>
+
+#include "bindings.h"
+#include "python_text.h"
+#include "sentences.h"
+#include "sentencode/error.h"
+
+namespace sentencode {
+namespace {
+
+Vocabulary made(const py::object& words, const py::array_t<std::int64_t, py::array::c_style>& counts,
+                std::int64_t total) {
+  const SentencesArgument texts(words, "words");
+  ST_CHECK(counts.ndim() == 1, InvalidInput, "counts must have one dimension, got ", counts.ndim());
+  StringTable table;
+  for (const std::string_view word : texts.get().pieces) {
+    ST_CHECK(table.insert(word) + 1 == table.size(), InvalidInput, "the word '", word, "' is there twice");
+  }
+  return {table, {counts.data(), static_cast<std::size_t>(counts.size())}, total};
+}
+
+py::typing::List<py::str> words_of(const Vocabulary& self) {
+  py::list words(self.size());
+  for (std::int64_t id = 0; id < self.size(); ++id)
+    words[static_cast<std::size_t>(id)] = text_of(self.words()[id]);
+  return py::typing::List<py::str>(std::move(words));
+}
+
+}  // namespace
+
+void bind_vocabulary(py::module_& m) {
+  const auto no_gil = py::call_guard<py::gil_scoped_release>();
+  py::class_<Vocabulary>(m, "Vocabulary", "Words and how often each was seen, most frequent first.")
+      .def(py::init(&made), py::arg("words"), py::arg("counts"), py::arg("total") = 0)
+      .def("__len__", &Vocabulary::size)
+      .def("find", &Vocabulary::find, py::arg("word"), "The word's place, or -1.")
+      .def_property_readonly("words", &words_of)
+      .def_property_readonly("counts",
+                             [](const py::object& self) {
+                               const auto& counts = self.cast<const Vocabulary&>().counts();
+                               py::array_t<std::int64_t> view(static_cast<py::ssize_t>(counts.size()),
+                                                              counts.data(), self);
+                               view.attr("setflags")(py::arg("write") = false);
+                               return view;
+                             })
+      .def_property_readonly("total", &Vocabulary::total)
+      .def("pruned", &Vocabulary::pruned, py::arg("min_count"), py::arg("max_size"), no_gil)
+      .def_static("read", &Vocabulary::read, py::arg("path"), no_gil)
+      .def("write", &Vocabulary::write, py::arg("path"), no_gil);
+}
+
+void bind_vocabulary_counter(py::module_& m) {
+  py::class_<VocabularyCounter>(m, "VocabularyCounter", "Counts words batch by batch, on all threads.")
+      .def(py::init<Tokenizer>(), py::arg("tokenizer"))
+      .def(
+          "add",
+          [](VocabularyCounter& self, const py::object& argument) {
+            const SentencesArgument sentences(argument);
+            const py::gil_scoped_release release;
+            self.add(sentences.get());
+          },
+          py::arg("sentences"))
+      .def("merge", &VocabularyCounter::merge, py::arg("other"))
+      .def("finish", &VocabularyCounter::finish, py::kw_only(), py::arg("min_count"), py::arg("max_size"),
+           py::call_guard<py::gil_scoped_release>())
+      .def_property_readonly("sentences", &VocabularyCounter::sentences);
+}
+
+}  // namespace sentencode

@@ -1,0 +1,74 @@
+#include <pybind11/eigen.h>
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+
+#include "bindings.h"
+#include "sentences.h"
+#include "sentencode/text/vocabulary.h"
+#include "sentencode/vectors/cooccurrence.h"
+#include "sentencode/vectors/train.h"
+
+namespace sentencode {
+namespace {
+
+template <typename T>
+py::array_t<T> copy_of(const std::vector<T>& values) {
+  return py::array_t<T>(static_cast<py::ssize_t>(values.size()), values.data());
+}
+
+}  // namespace
+
+void bind_training(py::module_& m) {
+  py::class_<SparseMatrix>(m, "SparseMatrix", "Counts of pairs, by rows.")
+      .def_property_readonly("shape",
+                             [](const SparseMatrix& self) { return py::make_tuple(self.rows(), self.cols); })
+      .def_property_readonly("nonzeros", &SparseMatrix::nonzeros)
+      .def(
+          "arrays",
+          [](const SparseMatrix& self) {
+            return py::make_tuple(copy_of(self.values), copy_of(self.columns), copy_of(self.offsets));
+          },
+          "Copies of the values, columns and offsets: what scipy.sparse.csr_matrix takes.");
+
+  py::class_<CooccurrenceCounter>(m, "CooccurrenceCounter", "Counts how often words stand near each other.")
+      .def(py::init([](const Vocabulary& vocabulary, const Tokenizer& tokenizer, int window,
+                       std::string_view weight) {
+             return CooccurrenceCounter(vocabulary.words(), tokenizer,
+                                        {.size = window, .weight = window_weight_named(weight)});
+           }),
+           py::arg("vocabulary"), py::arg("tokenizer"), py::kw_only(), py::arg("window"), py::arg("weight"))
+      .def(
+          "add",
+          [](CooccurrenceCounter& self, const py::object& argument) {
+            const SentencesArgument sentences(argument);
+            const py::gil_scoped_release release;
+            self.add(sentences.get());
+          },
+          py::arg("sentences"))
+      .def("finish", &CooccurrenceCounter::finish, py::call_guard<py::gil_scoped_release>(),
+           "The counts so far; the counter is empty then.");
+
+  const EmbeddingOptions defaults;
+  m.def(
+      "embed",
+      [](SparseMatrix& counts, std::int64_t dim, double smoothing, double shift, double exponent,
+         double length, int iterations, int oversampling, std::uint64_t seed,
+         std::function<void(std::int64_t, std::int64_t)> progress) {
+        return embed(std::exchange(counts, {}), {.dim = dim,
+                                                 .pmi = {.smoothing = smoothing, .shift = shift},
+                                                 .exponent = exponent,
+                                                 .length = length,
+                                                 .svd = {.iterations = iterations,
+                                                         .oversampling = oversampling,
+                                                         .seed = seed,
+                                                         .progress = std::move(progress)}});
+      },
+      py::arg("counts"), py::arg("dim"), py::kw_only(), py::arg("smoothing") = defaults.pmi.smoothing,
+      py::arg("shift") = defaults.pmi.shift, py::arg("exponent") = defaults.exponent,
+      py::arg("length") = defaults.length, py::arg("iterations") = defaults.svd.iterations,
+      py::arg("oversampling") = defaults.svd.oversampling, py::arg("seed") = defaults.svd.seed,
+      py::arg("progress") = py::none(), py::call_guard<py::gil_scoped_release>(),
+      "Vectors [words, dim] from counts, which are used up: left singular vectors of positive PMI.");
+}
+
+}  // namespace sentencode

@@ -1,0 +1,186 @@
+#include "sentencode/vectors/word_vectors.h"
+
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include "arrays.h"
+#include "bindings.h"
+#include "python_text.h"
+#include "sentences.h"
+#include "sentencode/error.h"
+#include "sentencode/vectors/read.h"
+#include "vectors/strings.h"
+
+namespace sentencode {
+namespace {
+
+/// What Python holds. The class has no method that changes it.
+using Table = std::shared_ptr<WordVectors>;
+Table hold(std::shared_ptr<const WordVectors> vectors) {
+  return std::const_pointer_cast<WordVectors>(vectors);
+}
+
+std::int32_t checked_id(const WordVectors& self, std::int64_t id) {
+  if (id < 0 || id >= self.rows())
+    throw py::index_error(concat("no row ", id, " in a table of ", self.rows()));
+  return static_cast<std::int32_t>(id);
+}
+
+Table from_array(const py::object& words, const py::array& rows,
+                 const std::optional<py::array_t<std::int64_t>>& counts, std::string_view storage,
+                 std::string_view oov) {
+  const StringTable table = strings_of(words, "words", true);
+  const ConstMatrixView view = matrix_view(rows, "matrix");
+  std::span<const std::int64_t> counted;
+  if (counts) counted = {counts->data(), static_cast<std::size_t>(counts->size())};
+  const py::gil_scoped_release release;
+  return hold(WordVectors::from_array(table, view, counted, storage_named(storage), oov_named(oov)));
+}
+
+py::array_t<float> rows(const WordVectors& self, const py::array_t<std::int64_t, py::array::c_style>& ids) {
+  for (py::ssize_t i = 0; i < ids.size(); ++i) checked_id(self, ids.data()[i]);
+  py::array_t<float> out({ids.size(), static_cast<py::ssize_t>(self.dim())});
+  const std::int64_t* id = ids.data();
+  float* row = out.mutable_data();
+  const py::gil_scoped_release release;
+  for (py::ssize_t i = 0; i < ids.size(); ++i)
+    self.row(static_cast<std::int32_t>(id[i]), row + i * self.dim());
+  return out;
+}
+
+py::array_t<float> matrix(const WordVectors& self) {
+  py::array_t<float> out({static_cast<py::ssize_t>(self.size()), static_cast<py::ssize_t>(self.dim())});
+  float* row = out.mutable_data();
+  const py::gil_scoped_release release;
+  self.matrix(row);
+  return out;
+}
+
+py::list words(const WordVectors& self, std::int64_t begin, std::int64_t end) {
+  begin = std::clamp<std::int64_t>(begin, 0, self.size());
+  end = std::clamp<std::int64_t>(end, begin, self.size());
+  py::list result(static_cast<std::size_t>(end - begin));
+  for (std::int64_t i = begin; i < end; ++i)
+    result[static_cast<std::size_t>(i - begin)] = text_of(self.words()[i]);
+  return result;
+}
+
+/// A read-only array over the table's own memory.
+py::object counts(const Table& self) {
+  const auto held = self->counts();
+  if (held.empty()) return py::none();
+  py::array_t<std::int64_t> array(static_cast<py::ssize_t>(held.size()), held.data(), py::cast(self));
+  array.attr("setflags")(py::arg("write") = false);
+  return array;
+}
+
+py::tuple lookup(const WordVectors& self, const Tokenizer& tokenizer, const py::object& sentences,
+                 std::int64_t max_tokens) {
+  const SentencesArgument argument(sentences);
+  RaggedIds found;
+  {
+    const py::gil_scoped_release release;
+    self.lookup(tokenizer, argument.get(), found, max_tokens);
+  }
+  return py::make_tuple(
+      py::array_t<std::int32_t>(static_cast<py::ssize_t>(found.ids.size()), found.ids.data()),
+      py::array_t<std::int64_t>(static_cast<py::ssize_t>(found.offsets.size()), found.offsets.data()));
+}
+
+py::list most_similar(const WordVectors& self, const py::array_t<float, py::array::c_style>& query,
+                      std::int64_t k, const std::vector<std::int32_t>& exclude) {
+  ST_CHECK(query.ndim() == 1 && query.size() == self.dim(), InvalidInput, "the query must be a vector of ",
+           self.dim(), " numbers, got ", query.size());
+  std::vector<std::pair<std::int32_t, float>> found;
+  {
+    const py::gil_scoped_release release;
+    found = self.most_similar(query.data(), k, exclude);
+  }
+  py::list result;
+  for (const auto& [id, similarity] : found)
+    result.append(py::make_tuple(text_of(self.words()[id]), similarity));
+  return result;
+}
+
+void write(const WordVectors& vectors, const std::string& path, std::string_view format) {
+  if (format == "glove") return write_text(vectors, path, TextFormat::glove);
+  if (format == "word2vec") return write_text(vectors, path, TextFormat::word2vec);
+  ST_CHECK(format == "word2vec_binary", InvalidInput,
+           "format must be 'glove', 'word2vec' or 'word2vec_binary', got '", format, "'");
+  write_word2vec_binary(vectors, path);
+}
+
+}  // namespace
+
+void bind_word_vectors(py::module_& m) {
+  using release = py::call_guard<py::gil_scoped_release>;
+  py::class_<WordVectors, Table>(m, "WordVectors", "A frozen table of words and their rows.")
+      .def_static("from_array", &from_array, py::arg("words"), py::arg("matrix"), py::arg("counts"),
+                  py::arg("storage"), py::arg("oov"))
+      .def_static(
+          "open",
+          [](const std::string& path, std::string_view oov) {
+            return hold(WordVectors::open(path, oov_named(oov)));
+          },
+          py::arg("path"), py::arg("oov"), release())
+      .def_static(
+          "from_bytes",
+          [](const py::bytes& content, std::string_view oov) {
+            std::string bytes = content;
+            const py::gil_scoped_release released;
+            return hold(WordVectors::from_bytes(std::move(bytes), oov_named(oov)));
+          },
+          py::arg("bytes"), py::arg("oov"))
+      .def("to_bytes",
+           [](const WordVectors& self) {
+             std::string bytes;
+             {
+               const py::gil_scoped_release released;
+               bytes = self.to_bytes();
+             }
+             return py::bytes(bytes);
+           })
+      .def("save", &WordVectors::save, py::arg("path"), release())
+      .def("write", &write, py::arg("path"), py::arg("format"), release())
+      .def(
+          "with_oov",
+          [](const WordVectors& self, std::string_view oov) { return hold(self.with_oov(oov_named(oov))); },
+          py::arg("oov"), release())
+      .def(
+          "with_storage",
+          [](const WordVectors& self, std::string_view storage) {
+            return hold(self.with_storage(storage_named(storage)));
+          },
+          py::arg("storage"), release())
+      .def(
+          "only",
+          [](const WordVectors& self, const py::object& words) {
+            const StringTable keep = strings_of(words, "words");
+            const py::gil_scoped_release released;
+            return hold(self.only(keep));
+          },
+          py::arg("words"))
+      .def(
+          "first", [](const WordVectors& self, std::int64_t count) { return hold(self.first(count)); },
+          py::arg("count"), release())
+      .def("__len__", &WordVectors::size)
+      .def_property_readonly("dim", &WordVectors::dim)
+      .def_property_readonly("storage", [](const WordVectors& self) { return name_of(self.storage()); })
+      .def_property_readonly("oov", [](const WordVectors& self) { return name_of(self.oov()); })
+      .def_property_readonly("path", &WordVectors::path)
+      .def_property_readonly("prefix", &WordVectors::prefix)
+      .def_property_readonly("cased", &WordVectors::cased)
+      .def_property_readonly("counts", &counts)
+      .def("fingerprint", &WordVectors::fingerprint, release())
+      .def("words", &words, py::arg("begin"), py::arg("end"))
+      .def(
+          "find", [](const WordVectors& self, std::string_view word) { return self.words().find(word); },
+          py::arg("word"), "The word's row, -1 when it is not there, whatever the policy.")
+      .def("rows", &rows, py::arg("ids"))
+      .def("matrix", &matrix)
+      .def("lookup", &lookup, py::arg("tokenizer"), py::arg("sentences"), py::arg("max_tokens") = 0,
+           "Ids of all sentences, and where each sentence's begin.")
+      .def("most_similar", &most_similar, py::arg("query"), py::arg("k"), py::arg("exclude"));
+}
+
+}  // namespace sentencode

@@ -1,0 +1,26 @@
+#include "sentencode/version.h"
+
+#include <pybind11/typing.h>
+
+#include "bindings.h"
+
+namespace sentencode {
+
+void bind_version(py::module_& m) {
+  const BuildInfo info = build_info();
+  m.attr("__version__") = info.version;
+  m.def(
+      "build_info",
+      [info] {
+        py::typing::Dict<py::str, py::str> result;
+        result["version"] = info.version;
+        result["compiler"] = info.compiler;
+        result["blas"] = info.blas;
+        result["torch"] = SENTENCODE_TORCH_VERSION;
+        return result;
+      },
+      "What was built: version, compiler, the library behind dense products, and the torch of `_nn` ('' "
+      "without).");
+}
+
+}  // namespace sentencode

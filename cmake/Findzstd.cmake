@@ -1,0 +1,21 @@
+# zstd::libzstd, for distributions whose zstd has no CMake package. Upstream's package is preferred where it exists.
+find_package(zstd CONFIG QUIET)
+if(TARGET zstd::libzstd_shared AND NOT TARGET zstd::libzstd)
+  add_library(zstd::libzstd INTERFACE IMPORTED)
+  target_link_libraries(zstd::libzstd INTERFACE zstd::libzstd_shared)
+endif()
+if(TARGET zstd::libzstd)
+  set(zstd_FOUND ON)
+  return()
+endif()
+
+find_path(ZSTD_INCLUDE_DIR zstd.h)
+find_library(ZSTD_LIBRARY zstd)
+mark_as_advanced(ZSTD_INCLUDE_DIR ZSTD_LIBRARY)
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(zstd REQUIRED_VARS ZSTD_LIBRARY ZSTD_INCLUDE_DIR)
+if(zstd_FOUND)
+  add_library(zstd::libzstd UNKNOWN IMPORTED)
+  set_target_properties(zstd::libzstd PROPERTIES
+    IMPORTED_LOCATION "${ZSTD_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${ZSTD_INCLUDE_DIR}")
+endif()

@@ -1,0 +1,32 @@
+# sentencode_torch: the LibTorch of the Python that was found, and SENTENCODE_TORCH_VERSION.
+#
+# Not by find_package(Torch): on a torch with CUDA that asks for a CUDA toolkit, even for code that has no kernel. The
+# libraries beside torch/__init__.py are all that is needed, on every flavour.
+execute_process(
+  COMMAND "${Python_EXECUTABLE}" -c
+    "import torch, pathlib; print(pathlib.Path(torch.__file__).parent, torch.__version__, int(torch.compiled_with_cxx11_abi()), torch.version.cuda, sep=';')"
+  OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_VARIABLE why RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "SENTENCODE_NN=ON needs torch in ${Python_EXECUTABLE}; SENTENCODE_NN=OFF builds the half that does "
+                      "not.\n${why}")
+endif()
+list(GET found 0 torch_folder)
+list(GET found 1 SENTENCODE_TORCH_VERSION)
+list(GET found 2 torch_cxx11_abi)
+list(GET found 3 SENTENCODE_TORCH_CUDA)
+
+add_library(sentencode_torch INTERFACE)
+# System headers: their warnings are not ours. pybind11 is among them, and it has to be this copy.
+target_include_directories(sentencode_torch SYSTEM INTERFACE
+  "${torch_folder}/include" "${torch_folder}/include/torch/csrc/api/include")
+target_compile_definitions(sentencode_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=${torch_cxx11_abi})
+foreach(name IN ITEMS c10 torch_cpu torch)
+  find_library(SENTENCODE_LIB_${name} ${name} PATHS "${torch_folder}/lib" NO_DEFAULT_PATH REQUIRED)
+  target_link_libraries(sentencode_torch INTERFACE "${SENTENCODE_LIB_${name}}")
+endforeach()
+# What torch's libraries need themselves (CUDA's, say) lies in other packages, which Python loads.
+target_link_options(sentencode_torch INTERFACE LINKER:--allow-shlib-undefined)
+
+add_library(sentencode_torch_python INTERFACE)
+find_library(SENTENCODE_LIB_torch_python torch_python PATHS "${torch_folder}/lib" NO_DEFAULT_PATH REQUIRED)
+target_link_libraries(sentencode_torch_python INTERFACE sentencode_torch "${SENTENCODE_LIB_torch_python}")

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "sentencode/dense.h"
+#include "sentencode/sentences.h"
+
+namespace sentencode {
+
+/// Whatever the family: sentences in, one row each out. A sentence's row never depends on its batch mates, on
+/// the batch's size or on the number of threads (to 1e-6). Safe to call from several threads at once.
+class Encoder {
+ public:
+  virtual ~Encoder() = default;
+
+  virtual std::string kind() const = 0;  // the class's name in a saved file: "SIF", "LAES", ...
+  virtual std::int64_t dim() const = 0;
+
+  /// Fills out [sentences.size(), dim()]. An empty sentence, or one with no known word, has a zero row.
+  virtual void encode(const Sentences& sentences, MatrixView out) const = 0;
+
+  virtual void save(const std::string& path) const = 0;
+
+  Matrix encode(const Sentences& sentences) const {
+    Matrix out(sentences.size(), dim());
+    encode(sentences, MatrixView(out.data(), out.rows(), out.cols(), Eigen::OuterStride<>(out.cols())));
+    return out;
+  }
+};
+
+/// Any saved encoder, as the class that it was saved from.
+std::unique_ptr<Encoder> load_encoder(const std::string& path);
+
+/// What a saved encoder says of itself, as JSON: kind, config, params. FormatError when the file is none.
+std::string encoder_config(const std::string& path);
+
+/// For libraries that bring encoders of their own: how files of a kind are read.
+using EncoderLoader = std::unique_ptr<Encoder> (*)(const std::string& path);
+void register_encoder(const std::string& kind, EncoderLoader loader);
+
+}  // namespace sentencode

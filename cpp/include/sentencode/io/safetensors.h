@@ -1,0 +1,113 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sentencode/dense.h"
+#include "sentencode/error.h"
+#include "sentencode/io/bytes.h"
+
+namespace sentencode {
+
+enum class DType { boolean, u8, i8, u16, i16, f16, bf16, u32, i32, f32, u64, i64, f64 };
+std::string_view dtype_name(DType dtype);  // as the format writes it: "U8", "F16", ...
+std::size_t dtype_size(DType dtype);
+
+/// A named array that somebody else owns.
+struct Tensor {
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> shape;
+  std::span<const std::byte> bytes;
+
+  std::int64_t elements() const;
+};
+
+/// The type of a tensor whose elements are seen as T. float16 has no C++ type here: take its bytes.
+template <typename T>
+constexpr DType dtype_of() {
+  if constexpr (std::same_as<T, char> || std::same_as<T, std::uint8_t>) return DType::u8;
+  if constexpr (std::same_as<T, std::int8_t>) return DType::i8;
+  if constexpr (std::same_as<T, std::int32_t>) return DType::i32;
+  if constexpr (std::same_as<T, std::uint32_t>) return DType::u32;
+  if constexpr (std::same_as<T, std::int64_t>) return DType::i64;
+  if constexpr (std::same_as<T, std::uint64_t>) return DType::u64;
+  if constexpr (std::same_as<T, float>) return DType::f32;
+  if constexpr (std::same_as<T, double>) return DType::f64;
+}
+
+/// A tensor over memory that outlives it.
+template <typename T>
+Tensor tensor_of(std::span<const T> values, std::vector<std::int64_t> shape) {
+  return {dtype_of<T>(), std::move(shape), std::as_bytes(values)};
+}
+template <typename T>
+Tensor tensor_of(const RowMajor<T>& m) {
+  return tensor_of(std::span<const T>(m.data(), static_cast<std::size_t>(m.size())), {m.rows(), m.cols()});
+}
+
+/// A file of named arrays, mapped. The header is checked whole (sizes, offsets without holes or overlap,
+/// known types, no duplicate keys, bounded length and depth) before anything is looked at; FormatError names
+/// the tensor and the byte.
+class SafeTensors {
+ public:
+  static std::shared_ptr<const SafeTensors> open(const std::string& path);
+  /// The same from memory that `keep` owns; messages call it `source`.
+  static std::shared_ptr<const SafeTensors> parse(std::shared_ptr<const void> keep,
+                                                  std::span<const std::byte> bytes, std::string source,
+                                                  std::string path = {});
+
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  const std::map<std::string, Tensor>& tensors() const { return tensors_; }
+  bool has(const std::string& name) const { return tensors_.contains(name); }
+  const std::string& path() const { return path_; }      // empty where there is no file
+  const std::string& source() const { return source_; }  // the same, or what messages call it
+
+  /// One tensor; FormatError unless it is there with this type and shape (-1 matches any extent).
+  const Tensor& tensor(const std::string& name, DType dtype, std::span<const std::int64_t> shape) const;
+
+  /// Its values where they lie. They must lie as their type asks, which they do in files that we or the
+  /// safetensors package wrote; FormatError otherwise.
+  template <typename T>
+  std::span<const T> values(const std::string& name, std::span<const std::int64_t> shape) const {
+    const Tensor& found = tensor(name, dtype_of<T>(), shape);
+    ST_CHECK(reinterpret_cast<std::uintptr_t>(found.bytes.data()) % alignof(T) == 0, FormatError, source(),
+             ": tensor '", name, "' does not lie at a multiple of ", alignof(T), " bytes");
+    return {reinterpret_cast<const T*>(found.bytes.data()), found.bytes.size() / sizeof(T)};
+  }
+  template <typename T>
+  std::span<const T> values(const std::string& name, std::initializer_list<std::int64_t> shape) const {
+    return values<T>(name, std::span<const std::int64_t>(shape.begin(), shape.size()));
+  }
+  Matrix matrix(const std::string& name, std::int64_t rows,
+                std::int64_t cols) const;  // a copy; -1 matches any
+
+ private:
+  SafeTensors() = default;
+  std::shared_ptr<const void> keep_;
+  std::string path_, source_;
+  std::map<std::string, std::string> metadata_;
+  std::map<std::string, Tensor> tensors_;
+};
+
+/// Writes such a file, atomically: the tensors by falling element size, then by name, so that each is aligned
+/// to its elements. The header is padded so that the largest tensor begins at a multiple of 64 bytes where
+/// that can be: its rows, when mapped, are aligned to cache lines.
+void write_safetensors(const std::string& path, const std::map<std::string, Tensor>& tensors,
+                       const std::map<std::string, std::string>& metadata);
+
+/// The pieces that such a file is made of, one after the other; those of tensors are the tensors' own memory.
+struct SafeTensorsPieces {
+  std::string header;  // with its length in front
+  std::vector<std::span<const std::byte>> data;
+};
+SafeTensorsPieces safetensors_pieces(const std::map<std::string, Tensor>& tensors,
+                                     const std::map<std::string, std::string>& metadata);
+
+}  // namespace sentencode

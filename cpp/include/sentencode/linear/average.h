@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "sentencode/linear/linear_encoder.h"
+
+namespace sentencode {
+
+/// The mean of a sentence's weighted rows: the bag of words. Nothing to fit.
+class Average final : public LinearEncoder {
+ public:
+  explicit Average(WeightedWords words) : LinearEncoder(std::move(words)) {}
+
+  using LinearEncoder::encode;
+  std::string kind() const override { return "Average"; }
+  std::int64_t dim() const override { return words().dim(); }
+  void encode(const Sentences& sentences, MatrixView out) const override { words().means(sentences, out); }
+
+  bool fitted() const override { return true; }
+  void partial_fit(const Sentences&) override {}
+  void solve() override {}
+
+  static std::unique_ptr<Average> load(const SavedModel& saved);
+
+ private:
+  void write(ModelContents& contents, const SaveOptions& options) const override;
+};
+
+}  // namespace sentencode

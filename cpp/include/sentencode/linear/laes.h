@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sentencode/linear/autoencoder.h"
+#include "sentencode/linear/linear_encoder.h"
+#include "sentencode/linear/prefix_gram.h"
+#include "sentencode/linear/selection.h"
+
+namespace sentencode {
+
+struct LaesOptions {
+  enum class Mode { hidden, reconstruction, residual };  // section V.A, V.B, V.C
+  enum class Direction { forward, backward, both };      // section V.D
+  enum class Combine { sum, concat };                    // eq. 7 and 8, where direction is both
+  enum class State {
+    recursive,   // h_t = A x_t + B h_(t-1), as the paper encodes
+    projection,  // the words' best representation by p numbers, U^T [x_l; x_(l-1); ...]: the same at full
+                 // rank
+  };
+
+  std::int64_t hidden = 150;  // n_h
+  Mode mode = Mode::hidden;
+  Direction direction = Direction::forward;
+  Combine combine = Combine::sum;
+  bool center = false;  // the mean word is taken away before, and given back to reconstructions
+  State state = State::recursive;
+  std::int64_t max_length = 64;  // words of a sentence that are fitted to: memory grows with its square
+};
+
+std::string_view name_of(LaesOptions::Mode mode);
+std::string_view name_of(LaesOptions::Direction direction);
+std::string_view name_of(LaesOptions::Combine combine);
+std::string_view name_of(LaesOptions::State state);
+LaesOptions::Mode mode_named(std::string_view name);
+LaesOptions::Direction direction_named(std::string_view name);
+LaesOptions::Combine combine_named(std::string_view name);
+LaesOptions::State state_named(std::string_view name);
+
+/// Sentence embeddings by the linear autoencoder for sequences, paper 004, section V. With l known words
+/// x_1 ... x_l, each weighted, h = h_l and their reconstructions x~_i:
+///
+///   hidden           e = h                                    (6)   p numbers
+///   reconstruction   e = 1/l sum_i x~_i                             n
+///   residual         e = 1/l sum_i (x_i - x~_i)                     n
+///   both, sum        e = (e_forward + e_backward) / 2         (7)
+///   both, concat     e = [e_forward e_backward]               (8)   twice as many
+///
+/// Results of degenerate input: a sentence without a known word has a zero row; a residual of no more than
+/// 1e-6 of the mean's norm (full rank) is zero; units beyond the rank are zero; sentences longer than any
+/// that was fitted to are encoded whole, by the same recursion.
+class Laes final : public LinearEncoder {
+ public:
+  using Mode = LaesOptions::Mode;
+  using Direction = LaesOptions::Direction;
+  using Combine = LaesOptions::Combine;
+  using State = LaesOptions::State;
+
+  Laes(WeightedWords words, const LaesOptions& options);
+
+  using LinearEncoder::encode;
+  std::string kind() const override { return "LAES"; }
+  std::int64_t dim() const override;
+  void encode(const Sentences& sentences, MatrixView out) const override;
+  const LaesOptions& options() const { return options_; }
+
+  bool fitted() const override { return fitted_ptr() != nullptr; }
+  void partial_fit(const Sentences& sentences) override;
+  void merge(const Laes& other);
+  void solve() override;
+
+  /// The parameters of one direction; NotFitted, or InvalidInput when that direction is not part of this
+  /// encoder.
+  std::shared_ptr<const Autoencoder> autoencoder(Reading reading) const;
+
+  /// The states after each known word of a sentence, in the order of reading [l, p].
+  Matrix states(const Sentences& one, Reading reading) const;
+  Matrix decode(const Vector& state, std::int64_t length, Reading reading) const {
+    return autoencoder(reading)->decode(state, length);
+  }
+
+  /// |X - X~| / |X| over all words of some sentences, for every hidden size: eq. 1 and 2, forth and back.
+  std::vector<double> reconstruction_error(const Sentences& sentences, std::span<const std::int64_t> hidden,
+                                           Reading reading) const;
+
+  /// The Pearson correlation with `gold` of the pairs' cosines, for every hidden size given: all from one
+  /// decomposition. Of an encoder in both directions: curves "forward", "backward", "sum" and "concat".
+  std::vector<Curve> select(const Sentences& first, const Sentences& second, std::span<const double> gold,
+                            std::span<const std::int64_t> hidden) const;
+
+  /// The same autoencoder with another number of hidden units, in another mode, one direction or another
+  /// combination. Fewer units are the corners of A and B; more are solved for, from the statistics, which
+  /// both share until one is fitted further.
+  std::unique_ptr<Laes> variant(std::int64_t hidden, Mode mode, Direction direction, Combine combine) const;
+  std::unique_ptr<Laes> resized(std::int64_t hidden, Direction direction, Combine combine) const {
+    return variant(hidden, options_.mode, direction, combine);
+  }
+
+  /// The sums that parameters are made of, one for each direction, forward first; empty: loaded without.
+  std::vector<PrefixGram::State> statistics() const;
+  void set_statistics(std::vector<PrefixGram::State> states);
+  std::int64_t sentences_seen() const;
+  std::int64_t tokens_seen() const;
+
+  static std::unique_ptr<Laes> load(const SavedModel& saved);
+
+ private:
+  using Grams = std::vector<std::shared_ptr<PrefixGram>>;  // one for each direction, forward first
+  using Fitted = std::vector<BatchAutoencoder>;            // likewise
+
+  std::vector<Reading> readings() const;
+  std::size_t place_of(Reading reading) const;
+  std::shared_ptr<const Fitted> fitted_ptr() const;
+  std::shared_ptr<const Fitted> checked() const;
+  PrefixGram& own(std::size_t i);
+  void write(ModelContents& contents, const SaveOptions& options) const override;
+
+  LaesOptions options_;
+  mutable std::mutex mutex_;  // guards what follows
+  Grams statistics_;          // empty: loaded without. Shared with other encoders; see own
+  bool stale_ = false;        // the statistics know more than the parameters
+  std::shared_ptr<const Fitted> fitted_;
+};
+
+}  // namespace sentencode

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sentencode/dense.h"
+#include "sentencode/linear/weighted_words.h"
+
+namespace sentencode {
+
+/// The way in which a sentence is read.
+enum class Reading { forward, backward };
+
+/// All that the linear autoencoder for sequences depends on, of any number of sentences, in memory that does
+/// not grow with them. With the paper's data matrix Xi (one row for every prefix of every sentence, last word
+/// first)
+///
+///   C = Xi^T Xi,   C_ij = G_ij + C_(i+1)(j+1),   G_ij = sum over sentences longer than max(i, j) of
+///                                                       x_(l-i) x_(l-j)^T
+///
+/// so G is kept, from whole sentences aligned at their right ends, and Xi is never formed. Sums of parts are
+/// the sum of the whole: it streams and merges. Words [n] are counted as they are; centring is done when C is
+/// asked for, from sums by length and position that are kept beside G.
+///
+/// The newest sentences (at most kWaiting tokens) wait as ids until they fill a batch. So the result does not
+/// depend on how the sentences were cut into calls, and as long as nothing else was seen, the dual problem
+/// can be solved instead, whose size is the number of distinct prefixes.
+class PrefixGram {
+ public:
+  static constexpr std::int64_t kWaiting = 1 << 18;
+
+  /// Of every sentence the first max_length words are used.
+  PrefixGram(Reading reading, std::int64_t dim, std::int64_t max_length);
+
+  void add(const RaggedIds& sentences, const WeightedWords& words);
+  /// Both must have been made with the same words, reading and max_length.
+  void merge(const PrefixGram& other, const WeightedWords& words);
+  /// Takes the waiting sentences into G.
+  void absorb(const WeightedWords& words);
+
+  Reading reading() const { return reading_; }
+  std::int64_t dim() const { return dim_; }  // n
+  std::int64_t max_length() const { return max_length_; }
+  std::int64_t longest() const { return longest_; }      // L: of all sentences seen, at most max_length
+  std::int64_t sentences() const { return sentences_; }  // that were not empty
+  std::int64_t tokens() const { return tokens_; }
+  bool sums_in_double() const;  // no product of x was rounded to float
+  bool only_waiting() const { return absorbed_length() == 0; }
+  const RaggedIds& waiting() const { return waiting_; }  // in the order of reading, first word first
+
+  /// The mean of x over all tokens [n].
+  VectorD mean(const WeightedWords& words) const;
+
+  /// C [L n, L n], of x or of x less `centre`. Nothing may be waiting.
+  template <typename T>
+  RowMajor<T> covariance(const std::optional<VectorD>& centre) const;
+
+  /// What a file holds of it.
+  struct State {
+    Reading reading = Reading::forward;
+    std::int64_t dim = 0, max_length = 0, sentences = 0, tokens = 0;
+    MatrixD gram;                      // [L (L + 1) / 2 n, n], see gram_
+    MatrixD sums;                      // [L (L + 1) / 2, n], see sums_
+    std::vector<std::int64_t> counts;  // [L]
+    RaggedIds waiting;
+  };
+  State state() const;
+  explicit PrefixGram(State state);  // InvalidInput when the parts do not fit each other
+
+ private:
+  std::int64_t absorbed_length() const { return static_cast<std::int64_t>(counts_.size()); }
+  void grow(std::int64_t length);
+  template <typename T>
+  void absorb_rows(std::span<const std::int64_t> rows, const WeightedWords& words);
+
+  Reading reading_;
+  std::int64_t dim_, max_length_, longest_ = 0, sentences_ = 0, tokens_ = 0;
+  RaggedIds waiting_;
+
+  // The upper block triangle of G, block column j (its j + 1 blocks, one above the other) after block column
+  // j - 1.
+  MatrixD gram_;
+  // For every length l, then position i < l from the end: the sum of x_(l-i) over the sentences of exactly
+  // that length.
+  MatrixD sums_;
+  std::vector<std::int64_t> counts_;  // of sentences of length 1, 2, ...
+};
+
+}  // namespace sentencode

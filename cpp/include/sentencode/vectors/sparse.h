@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sentencode/dense.h"
+
+namespace sentencode {
+
+/// A sparse matrix by rows: row r has values[k] in columns[k] for offsets[r] <= k < offsets[r + 1], columns
+/// rising.
+struct SparseMatrix {
+  std::int64_t cols = 0;
+  std::vector<std::int64_t> offsets{0};  // [rows + 1]
+  std::vector<std::int32_t> columns;
+  std::vector<float> values;
+
+  std::int64_t rows() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
+  std::int64_t nonzeros() const { return offsets.back(); }
+};
+
+SparseMatrix transposed(const SparseMatrix& a);
+
+/// A x on all threads. One thread sums each row, in order: the same bits whatever the number of threads.
+Matrix product(const SparseMatrix& a, const Matrix& x);
+
+}  // namespace sentencode

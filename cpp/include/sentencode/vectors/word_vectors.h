@@ -1,0 +1,162 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sentencode/dense.h"
+#include "sentencode/io/safetensors.h"
+#include "sentencode/sentences.h"
+#include "sentencode/text/string_table.h"
+#include "sentencode/text/tokenizer.h"
+#include "sentencode/vectors/rows.h"
+
+namespace sentencode {
+
+/// What stands for a word that the vectors do not hold.
+enum class OutOfVocabulary {
+  skip,    // nothing: the sentence is as if the word were not there
+  zero,    // a zero row: it counts in the sentence's length
+  mean,    // the mean of all rows
+  random,  // one of a fixed set of random rows of the table's mean norm, chosen by the word's hash
+};
+
+/// Its name in Python; InvalidInput when a name is none of these.
+std::string_view name_of(OutOfVocabulary oov);
+OutOfVocabulary oov_named(std::string_view name);
+
+/// Sentences as rows of a table: ids of sentence i are ids[offsets[i]] .. ids[offsets[i + 1] - 1].
+struct RaggedIds {
+  std::vector<std::int32_t> ids;
+  std::vector<std::int64_t> offsets{0};
+
+  std::int64_t size() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
+  std::span<const std::int32_t> operator[](std::int64_t i) const {
+    const auto first = offsets[static_cast<std::size_t>(i)], last = offsets[static_cast<std::size_t>(i) + 1];
+    return std::span(ids).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
+  }
+  void clear() {  // keeps the memory
+    ids.clear();
+    offsets.resize(1);
+  }
+};
+
+/// A frozen table of words and their rows. Rows may lie in this object or in a mapped file. Shared, never
+/// copied. Ids run from 0 to rows() - 1: the words, then the rows that stand for unknown words (none, one, or
+/// the random set).
+class WordVectors {
+ public:
+  struct Parts {
+    std::shared_ptr<const void> keep;  // what the views below look at
+    StringTable words;
+    std::int64_t dim = 0;
+    Storage storage = Storage::float32;
+    std::span<const std::byte> rows;       // [n, dim] of storage's type
+    std::span<const float> scales;         // [n] for int8, else empty
+    std::span<const std::int64_t> counts;  // [n], or empty when unknown
+    OutOfVocabulary oov = OutOfVocabulary::skip;
+    std::string path, prefix;  // of the file that is mapped and of the tensors' names in it, else empty
+  };
+  explicit WordVectors(Parts parts);
+
+  /// Copies and converts. Every number must be finite; counts may be empty.
+  static std::shared_ptr<const WordVectors> from_array(const StringTable& words, ConstMatrixView rows,
+                                                       std::span<const std::int64_t> counts = {},
+                                                       Storage storage = Storage::float32,
+                                                       OutOfVocabulary oov = OutOfVocabulary::skip);
+  /// The same table with another policy (shares the rows), or another storage (converts).
+  std::shared_ptr<const WordVectors> with_oov(OutOfVocabulary oov) const;
+  std::shared_ptr<const WordVectors> with_storage(Storage storage) const;
+  /// Only these words, in this table's order; words that it does not hold are ignored. Or the first so many.
+  std::shared_ptr<const WordVectors> only(const StringTable& keep) const;
+  std::shared_ptr<const WordVectors> first(std::int64_t words) const;
+
+  std::int64_t size() const { return parts_.words.size(); }  // words
+  std::int64_t rows() const { return size() + extra_rows_; }
+  std::int64_t dim() const { return parts_.dim; }
+  Storage storage() const { return parts_.storage; }
+  OutOfVocabulary oov() const { return parts_.oov; }
+  const StringTable& words() const { return parts_.words; }
+  std::span<const std::int64_t> counts() const { return parts_.counts; }
+  const std::string& path() const { return parts_.path; }
+  const std::string& prefix() const { return parts_.prefix; }
+  /// More than one word in a hundred holds an upper-case letter: then text must not be lower-cased to be
+  /// looked up. A few markers (UNK, <S>) do not make a lower-cased table a cased one.
+  bool cased() const;
+  /// SHA-256 over words, rows and counts, computed once when asked.
+  std::string fingerprint() const;
+
+  /// The id of a token's row; -1 when the policy is to skip it.
+  std::int32_t id(std::string_view token) const { return id(token, StringTable::hash(token)); }
+  /// All sentences, on all threads. skip drops unknown tokens; max_tokens 0: no bound, else only the first so
+  /// many kept tokens.
+  void lookup(const Tokenizer& tokenizer, const Sentences& sentences, RaggedIds& out,
+              std::int64_t max_tokens = 0) const;
+  /// Appends those of sentences [begin, end), on the calling thread, for those who do more with the ids
+  /// there. A few dozen sentences at a time keep the ids and the rows that they ask for in the cache.
+  void lookup(const Tokenizer& tokenizer, const Sentences& sentences, std::int64_t begin, std::int64_t end,
+              Tokens& scratch, RaggedIds& out, std::int64_t max_tokens = 0) const;
+
+  /// One row as float.
+  void row(std::int32_t id, float* out) const;
+  /// The rows of all words, [size(), dim].
+  void matrix(float* out) const;
+  /// out [dim] = sum_i weights[ids[i]] row(ids[i]); no weights: all one. weights has rows() elements. Terms
+  /// are added in the order of ids, so that a sum depends on nothing else. The hot loop of encoding.
+  void sum(std::span<const std::int32_t> ids, const float* weights, float* out) const;
+  /// out [sentences.size(), dim], row i the sum over sentences[i]: the same numbers, faster, because rows are
+  /// asked for from memory ahead of their use.
+  void sums(const RaggedIds& sentences, const float* weights, MatrixView out) const;
+  /// Asks for a row from memory, ahead of its use.
+  void prefetch(std::int32_t id) const;
+
+  /// The k nearest words of a query [dim] by cosine, best first.
+  std::vector<std::pair<std::int32_t, float>> most_similar(const float* query, std::int64_t k,
+                                                           std::span<const std::int32_t> exclude = {}) const;
+
+  /// The native file: safetensors with words, hash table, rows; opens by mapping, in milliseconds.
+  void save(const std::string& path) const;
+  static std::shared_ptr<const WordVectors> open(const std::string& path,
+                                                 OutOfVocabulary oov = OutOfVocabulary::skip);
+  /// The native file's bytes, in memory.
+  std::string to_bytes() const;
+  static std::shared_ptr<const WordVectors> from_bytes(std::string bytes, OutOfVocabulary oov);
+  /// The same as part of a model's file: tensors under `prefix`, whose memory this object owns.
+  void add_to(std::map<std::string, Tensor>& tensors, const std::string& prefix) const;
+  static std::shared_ptr<const WordVectors> from_tensors(std::shared_ptr<const SafeTensors> file,
+                                                         const std::string& prefix, OutOfVocabulary oov);
+
+ private:
+  std::map<std::string, std::string> metadata() const;
+  static std::shared_ptr<const WordVectors> from_native(std::shared_ptr<const SafeTensors> file,
+                                                        OutOfVocabulary oov);
+  struct Lazy;  // what is computed when first asked for; shared by tables with the same rows
+
+  std::int32_t id(std::string_view token, std::uint64_t hash) const;
+  void append_ids(std::span<const std::string_view> tokens, std::int64_t max_tokens, RaggedIds& out) const;
+  std::size_t row_bytes() const { return static_cast<std::size_t>(dim()) * element_bytes(storage()); }
+  const std::byte* row_of(std::int32_t id) const {
+    return id < size() ? parts_.rows.data() + static_cast<std::size_t>(id) * row_bytes()
+                       : extra_.data() + static_cast<std::size_t>(id - size()) * row_bytes();
+  }
+  float scale_of(std::int32_t id) const {
+    return id < size() ? parts_.scales[static_cast<std::size_t>(id)]
+                       : extra_scales_[static_cast<std::size_t>(id - size())];
+  }
+  void add_rows(std::span<const std::int32_t> ids, const float* weights, bool add, float* out) const;
+  void make_extra_rows();
+  std::shared_ptr<const WordVectors> select(std::span<const std::int32_t> ids) const;
+
+  Parts parts_;
+  std::shared_ptr<Lazy> lazy_;
+  std::int64_t extra_rows_ = 0;  // of unknown words, stored like the others
+  std::vector<std::byte> extra_;
+  std::vector<float> extra_scales_;
+};
+
+}  // namespace sentencode

@@ -1,0 +1,356 @@
+#include "sentencode/dense.h"
+
+#include <algorithm>
+#include <climits>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "sentencode/error.h"
+#include "sentencode/parallel.h"
+
+#if SENTENCODE_HAVE_BLAS
+#define ST_JOIN_(a, b) a##b
+#define ST_JOIN(a, b) ST_JOIN_(a, b)
+#define ST_BLAS(name) ST_JOIN(SENTENCODE_BLAS_PREFIX, name)
+
+// Fortran's names and types (32-bit integers). The lengths of the strings that Fortran compilers append are
+// left out, as every C caller of BLAS leaves them out.
+#define ST_DECLARE_BLAS(t, T)                                                                              \
+  void ST_BLAS(t##gemm_)(const char* op_a, const char* op_b, const int* m, const int* n, const int* k,     \
+                         const T* alpha, const T* a, const int* lda, const T* b, const int* ldb,           \
+                         const T* beta, T* c, const int* ldc);                                             \
+  void ST_BLAS(t##syevd_)(const char* job, const char* triangle, const int* n, T* a, const int* lda, T* w, \
+                          T* work, const int* lwork, int* iwork, const int* liwork, int* info);            \
+  void ST_BLAS(t##geqrf_)(const int* m, const int* n, T* a, const int* lda, T* tau, T* work,               \
+                          const int* lwork, int* info);                                                    \
+  void ST_BLAS(t##orgqr_)(const int* m, const int* n, const int* k, T* a, const int* lda, const T* tau,    \
+                          T* work, const int* lwork, int* info)
+extern "C" {
+ST_DECLARE_BLAS(s, float);
+ST_DECLARE_BLAS(d, double);
+#if SENTENCODE_HAVE_OPENBLAS
+char* ST_BLAS(openblas_get_config)(void);
+#endif
+}
+#else
+#include <Eigen/Eigenvalues>
+#include <Eigen/QR>
+#endif
+
+namespace sentencode {
+namespace {
+
+using Index = Eigen::Index;
+template <typename T>
+using Column = Eigen::Matrix<T, Eigen::Dynamic, 1>;
+
+#if SENTENCODE_HAVE_BLAS
+
+// The routines by type.
+template <typename T>
+struct Blas;
+#define ST_BLAS_OF(t, T)                              \
+  template <>                                         \
+  struct Blas<T> {                                    \
+    static constexpr auto gemm = ST_BLAS(t##gemm_);   \
+    static constexpr auto syevd = ST_BLAS(t##syevd_); \
+    static constexpr auto geqrf = ST_BLAS(t##geqrf_); \
+    static constexpr auto orgqr = ST_BLAS(t##orgqr_); \
+  }
+ST_BLAS_OF(s, float);
+ST_BLAS_OF(d, double);
+
+int to_int(Index n) {
+  ST_CHECK(n <= INT_MAX, InvalidInput, "BLAS counts with 32 bits: ", n, " rows or columns are too many");
+  return static_cast<int>(n);
+}
+
+// The distance between rows; BLAS wants 1 at least, even of a matrix that has no columns.
+template <typename M>
+int stride_of(const M& m) {
+  return to_int(std::max<Index>(1, m.outerStride()));
+}
+
+// A LAPACK routine says how much room it wants, then gets it.
+template <typename T, typename Routine>
+void with_workspace(const char* name, Routine&& routine) {
+  T wanted = 0;
+  int info = 0;
+  routine(&wanted, -1, &info);
+  // In float the count may have been rounded down.
+  std::vector<T> work(static_cast<std::size_t>(static_cast<double>(wanted) * (1 + 1e-6)) + 1);
+  routine(work.data(), to_int(static_cast<Index>(work.size())), &info);
+  ST_CHECK(info == 0, InternalError, name, " failed with code ", info);
+}
+
+template <typename T>
+void raw_gemm(Op op_a, Op op_b, T alpha, const ConstRef<T>& a, const ConstRef<T>& b, T beta,
+              MutableRef<T> c) {
+  // Fortran reads our rows as columns: C^T = op(B)^T op(A)^T.
+  const char ta = op_a == Op::none ? 'N' : 'T', tb = op_b == Op::none ? 'N' : 'T';
+  const int m = to_int(c.rows()), n = to_int(c.cols()), k = to_int(op_a == Op::none ? a.cols() : a.rows());
+  const int lda = stride_of(a), ldb = stride_of(b), ldc = stride_of(c);
+  Blas<T>::gemm(&tb, &ta, &n, &m, &k, &alpha, b.data(), &ldb, a.data(), &lda, &beta, c.data(), &ldc);
+}
+
+// Eigenvalues rising; vectors as rows.
+template <typename T>
+Column<T> raw_eigh(RowMajor<T>& c) {
+  // The bound is LAPACK's: its workspace holds 2 n^2 + 6 n + 1 numbers, counted with 32 bits.
+  ST_CHECK(c.rows() <= 32766, InvalidInput, "eigh: a matrix of ", c.rows(),
+           " rows is too large (at most 32766)");
+  const int n = to_int(c.rows());
+  Column<T> w(n);
+  std::vector<int> iwork(static_cast<std::size_t>(3 + 5 * n));
+  const int liwork = static_cast<int>(iwork.size());
+  const char vectors = 'V', lower = 'L';  // our upper triangle is Fortran's lower
+  with_workspace<T>("syevd", [&](T* work, int lwork, int* info) {
+    Blas<T>::syevd(&vectors, &lower, &n, c.data(), &n, w.data(), work, &lwork, iwork.data(), &liwork, info);
+  });
+  return w;
+}
+
+// Replaces the rows of y [b, n], b <= n, by orthonormal ones that span the same space; r [b, b] with y = r^T
+// q.
+template <typename T>
+RowMajor<T> orthonormalise_rows(RowMajor<T>& y) {
+  const int n = to_int(y.cols()), b = to_int(y.rows());
+  std::vector<T> tau(static_cast<std::size_t>(b));
+  with_workspace<T>("geqrf", [&](T* work, int lwork, int* info) {
+    Blas<T>::geqrf(&n, &b, y.data(), &n, tau.data(), work, &lwork, info);
+  });
+  // Fortran's upper triangle of R, column by column, is the lower triangle of our rows.
+  RowMajor<T> r = y.leftCols(b).template triangularView<Eigen::Lower>().toDenseMatrix().transpose();
+  with_workspace<T>("orgqr", [&](T* work, int lwork, int* info) {
+    Blas<T>::orgqr(&n, &b, &b, y.data(), &n, tau.data(), work, &lwork, info);
+  });
+  return r;
+}
+
+#else
+
+template <typename T>
+void raw_gemm(Op op_a, Op op_b, T alpha, const ConstRef<T>& a, const ConstRef<T>& b, T beta,
+              MutableRef<T> c) {
+  if (beta == T(0)) {
+    c.setZero();
+  } else if (beta != T(1)) {
+    c *= beta;
+  }
+  if (op_a == Op::none) {
+    if (op_b == Op::none)
+      c.noalias() += alpha * (a * b);
+    else
+      c.noalias() += alpha * (a * b.transpose());
+  } else {
+    if (op_b == Op::none)
+      c.noalias() += alpha * (a.transpose() * b);
+    else
+      c.noalias() += alpha * (a.transpose() * b.transpose());
+  }
+}
+
+template <typename T>
+Column<T> raw_eigh(RowMajor<T>& c) {
+  // The solver reads the lower triangle.
+  Eigen::SelfAdjointEigenSolver<Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic> > solver(c.transpose());
+  ST_CHECK(solver.info() == Eigen::Success, InternalError, "the symmetric eigen-solver did not converge");
+  c = solver.eigenvectors().transpose();
+  return solver.eigenvalues();
+}
+
+template <typename T>
+RowMajor<T> orthonormalise_rows(RowMajor<T>& y) {
+  Eigen::HouseholderQR<Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic> > qr(y.transpose());  // [n, b]
+  const Index b = y.rows();
+  y = (qr.householderQ() * Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>::Identity(y.cols(), b))
+          .transpose();
+  return qr.matrixQR().topRows(b).template triangularView<Eigen::Upper>();
+}
+
+#endif
+
+template <typename T>
+void fix_signs(RowMajor<T>& vectors) {
+  for (auto row : vectors.rowwise()) {
+    Index largest = 0;
+    row.cwiseAbs().maxCoeff(&largest);
+    if (row[largest] < 0) row = -row;
+  }
+}
+
+template <typename T>
+void check_square(const RowMajor<T>& c) {
+  ST_CHECK(c.rows() == c.cols(), InvalidInput, "a symmetric matrix is square, got ", c.rows(), " x ",
+           c.cols());
+  ST_CHECK(c.allFinite(), InvalidInput, "a matrix to decompose must be finite, got NaN or infinity");
+}
+
+// Numbers in [-1, 1) that are the same on every machine, which the standard library's distributions are not.
+template <typename T>
+RowMajor<T> random_rows(Index rows, Index cols, std::uint64_t seed) {
+  std::mt19937_64 bits(seed);
+  RowMajor<T> m(rows, cols);
+  for (Index i = 0; i < m.size(); ++i)
+    m.data()[i] = static_cast<T>(static_cast<double>(bits() >> 11) * 0x1p-52 - 1);
+  return m;
+}
+
+}  // namespace
+
+template <typename T>
+void gemm(Op op_a, Op op_b, T alpha, const ConstRef<T>& a, const ConstRef<T>& b, std::type_identity_t<T> beta,
+          MutableRef<T> c) {
+  const auto rows = [](Op op, const auto& m) { return op == Op::none ? m.rows() : m.cols(); };
+  const auto cols = [](Op op, const auto& m) { return op == Op::none ? m.cols() : m.rows(); };
+  ST_CHECK(rows(op_a, a) == c.rows() && cols(op_b, b) == c.cols() && cols(op_a, a) == rows(op_b, b),
+           InvalidInput, "gemm: shapes do not fit: [", rows(op_a, a), ", ", cols(op_a, a), "] x [",
+           rows(op_b, b), ", ", cols(op_b, b), "] -> [", c.rows(), ", ", c.cols(), "]");
+  if (c.size() > 0) raw_gemm<T>(op_a, op_b, alpha, a, b, beta, c);
+}
+
+template <typename T>
+RowMajor<T> product(const RowMajor<T>& a, const RowMajor<T>& b, Op op_a, Op op_b) {
+  RowMajor<T> c(op_a == Op::none ? a.rows() : a.cols(), op_b == Op::none ? b.cols() : b.rows());
+  gemm(op_a, op_b, T(1), a, b, T(0), c);
+  return c;
+}
+
+template <typename T>
+Spectrum<T> eigh(RowMajor<T> c) {
+  check_square(c);
+  Spectrum<T> result;
+  if (c.size() > 0) {
+    result.values = raw_eigh(c).reverse();
+    c.colwise().reverseInPlace();
+    fix_signs(c);
+  }
+  result.vectors = std::move(c);
+  return result;
+}
+
+namespace {
+
+/// Orthonormal rows that span { X, C X, C^2 X, ... } for a random block X, and C's projection on them. Every
+/// block is made orthogonal to all before it, twice: then the projection is as good as its arithmetic.
+template <typename T>
+class KrylovSpace {
+ public:
+  KrylovSpace(const RowMajor<T>& c, Index block, std::uint64_t seed)
+      : c_(c), seed_(seed), next_(random_rows<T>(block, c.rows(), seed)) {
+    orthonormalise_rows(next_);
+  }
+
+  Index size() const { return size_; }
+
+  void grow(Index size) {
+    const Index b = next_.rows(), n = c_.rows();
+    size = (size + b - 1) / b * b;
+    basis_.conservativeResize(size, n);
+    projection_.conservativeResize(size, size);
+    while (size_ < size) {
+      poll_interrupt();
+      basis_.middleRows(size_, b) = next_;  // Q [m, n] with its new rows q [b, n]
+      size_ += b;
+      RowMajor<T> y = product(next_, c_);     // q C [b, n]
+      const RowMajor<T> h = remove_basis(y);  // q C Q^T [b, m]
+      projection_.block(size_ - b, 0, b, size_) = h;
+      projection_.block(0, size_ - b, size_, b) = h.transpose();
+      coupling_ = orthonormalise_rows(y);  // y = coupling^T next
+      replace_spent_rows(y);
+      remove_basis(y);
+      coupling_ = orthonormalise_rows(y) * coupling_;
+      next_ = std::move(y);
+    }
+  }
+
+  /// The p leading pairs that the space holds, and the largest residual |C v - w v| among them.
+  Spectrum<T> ritz(Index p, T& residual) const {
+    Spectrum<T> small = eigh<T>(projection_.topLeftCorner(size_, size_));
+    const Index b = coupling_.rows();
+    residual = (coupling_ * small.vectors.block(0, size_ - b, p, b).transpose()).colwise().norm().maxCoeff();
+    Spectrum<T> result;
+    result.values = small.values.head(p);
+    result.vectors.resize(p, c_.rows());
+    gemm(Op::none, Op::none, T(1), small.vectors.topRows(p), basis_.topRows(size_), T(0), result.vectors);
+    result.iterations = static_cast<int>(size_ / b);
+    return result;
+  }
+
+ private:
+  // y becomes y - y Q^T Q; returns y Q^T.
+  RowMajor<T> remove_basis(RowMajor<T>& y) const {
+    RowMajor<T> h(y.rows(), size_);
+    gemm(Op::none, Op::transpose, T(1), y, basis_.topRows(size_), T(0), h);
+    gemm(Op::none, Op::none, T(-1), h, basis_.topRows(size_), T(1), y);
+    return h;
+  }
+
+  // Where C leads nowhere new (its rank is used up), the space goes on with random directions.
+  void replace_spent_rows(RowMajor<T>& y) {
+    const T nothing =
+        Eigen::NumTraits<T>::epsilon() * projection_.diagonal().head(size_).cwiseAbs().maxCoeff();
+    for (Index i = 0; i < y.rows(); ++i) {
+      if (std::abs(coupling_(i, i)) <= nothing) y.row(i) = random_rows<T>(1, y.cols(), ++seed_);
+    }
+  }
+
+  const RowMajor<T>& c_;  // [n, n]
+  std::uint64_t seed_;
+  Index size_ = 0;          // m
+  RowMajor<T> basis_;       // [m, n]
+  RowMajor<T> projection_;  // [m, m]
+  RowMajor<T> next_;        // [b, n], orthogonal to the basis
+  RowMajor<T> coupling_;    // [b, b]
+};
+
+}  // namespace
+
+template <typename T>
+Spectrum<T> top_eigenpairs(RowMajor<T> c, std::int64_t p, const TopOptions& options) {
+  const Index n = c.rows();
+  ST_CHECK(p >= 0 && p <= n, InvalidInput, "top_eigenpairs: p must be 0 to ", n, ", got ", p);
+  check_square(c);
+  // Measured on covariances of word vectors: the space must be about twice p and a few blocks more. Where
+  // that is no small part of n, or turns out to be, LAPACK's direct way is faster.
+  const Index block = std::clamp<Index>(p / 16 * 4, 16, 64);
+  const Index limit = n / 2;
+  Index size = 2 * p + 6 * block;
+  if (p > 0 && size <= limit) {
+    KrylovSpace<T> space(c, block, options.seed);
+    for (; size <= limit; size += size / 5) {
+      space.grow(size);
+      T residual;
+      Spectrum<T> result = space.ritz(p, residual);
+      if (residual <= static_cast<T>(options.tolerance) * result.values[0]) {
+        fix_signs(result.vectors);
+        return result;
+      }
+    }
+  }
+  Spectrum<T> result = eigh(std::move(c));
+  result.values.conservativeResize(p);
+  result.vectors.conservativeResize(p, n);
+  return result;
+}
+
+std::string dense_backend() {
+#if SENTENCODE_HAVE_OPENBLAS
+  return ST_BLAS(openblas_get_config)();
+#elif SENTENCODE_HAVE_BLAS
+  return "BLAS";
+#else
+  return concat("Eigen ", EIGEN_WORLD_VERSION, ".", EIGEN_MAJOR_VERSION, ".", EIGEN_MINOR_VERSION);
+#endif
+}
+
+#define ST_INSTANTIATE(T)                                                                     \
+  template void gemm<T>(Op, Op, T, const ConstRef<T>&, const ConstRef<T>&, T, MutableRef<T>); \
+  template RowMajor<T> product<T>(const RowMajor<T>&, const RowMajor<T>&, Op, Op);            \
+  template Spectrum<T> eigh<T>(RowMajor<T>);                                                  \
+  template Spectrum<T> top_eigenpairs<T>(RowMajor<T>, std::int64_t, const TopOptions&)
+ST_INSTANTIATE(float);
+ST_INSTANTIATE(double);
+
+}  // namespace sentencode

@@ -1,0 +1,135 @@
+#include "sentencode/distributed/communicator.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty_like.h>
+
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <utility>
+
+#include "sentencode/error.h"
+
+namespace sentencode::distributed {
+namespace {
+
+void check_mean(const std::vector<at::Tensor>& tensors) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    ST_CHECK(tensors[i].is_floating_point(), InvalidInput, "all_reduce_mean: tensor ", i,
+             " must be floating point, got ", tensors[i].dtype());
+  }
+}
+
+void check_root(int root, int size) {
+  ST_CHECK(root >= 0 && root < size, InvalidInput, "broadcast: root must be in 0..", size - 1, ", got ",
+           root);
+}
+
+class Local final : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  void all_reduce_mean(const std::vector<at::Tensor>& tensors) override { check_mean(tensors); }
+  void broadcast(const std::vector<at::Tensor>&, int root) override { check_root(root, 1); }
+  std::vector<at::Tensor> all_gather(const at::Tensor& tensor) override { return {tensor.detach().clone()}; }
+  void barrier() override {}
+};
+
+/// Small messages cost as much as large ones: tensors of one type and device travel together, about 25 MB at
+/// a time, and the next bucket is on its way while the first is waited for.
+class Buckets {
+ public:
+  explicit Buckets(const std::vector<at::Tensor>& tensors) {
+    constexpr std::size_t kBytes = std::size_t{25} << 20;
+    std::size_t bytes = 0;
+    for (const at::Tensor& tensor : tensors) {
+      if (tensor.numel() == 0) continue;
+      if (buckets_.empty() || bytes + tensor.nbytes() > kBytes ||
+          tensor.options().type_equal(buckets_.back().members[0].options()) == false ||
+          tensor.device() != buckets_.back().members[0].device()) {
+        buckets_.emplace_back();
+        bytes = 0;
+      }
+      bytes += tensor.nbytes();
+      buckets_.back().members.push_back(tensor);
+    }
+  }
+
+  /// Sends each bucket by `start`, then hands its result through `finish` back to its tensors.
+  template <typename Start, typename Finish>
+  void exchange(Start start, Finish finish) {
+    for (Bucket& bucket : buckets_) {
+      std::vector<at::Tensor> flat;
+      for (const at::Tensor& tensor : bucket.members) flat.push_back(tensor.reshape({-1}));
+      bucket.flat = {at::cat(flat)};
+      bucket.work = start(bucket.flat);
+    }
+    for (Bucket& bucket : buckets_) {
+      bucket.work->wait();
+      finish(bucket.flat[0]);
+      std::int64_t offset = 0;
+      for (const at::Tensor& tensor : bucket.members) {
+        tensor.copy_(bucket.flat[0].narrow(0, offset, tensor.numel()).view(tensor.sizes()));
+        offset += tensor.numel();
+      }
+    }
+  }
+
+ private:
+  struct Bucket {
+    std::vector<at::Tensor> members;
+    std::vector<at::Tensor> flat;  // one tensor: c10d takes lists
+    c10::intrusive_ptr<c10d::Work> work;
+  };
+  std::vector<Bucket> buckets_;
+};
+
+class Group final : public Communicator {
+ public:
+  explicit Group(c10::intrusive_ptr<c10d::ProcessGroup> group) : group_(std::move(group)) {
+    ST_CHECK(group_, InvalidInput, "Communicator: the process group is missing");
+  }
+
+  int rank() const override { return group_->getRank(); }
+  int size() const override { return group_->getSize(); }
+
+  void all_reduce_mean(const std::vector<at::Tensor>& tensors) override {
+    check_mean(tensors);
+    const at::NoGradGuard no_grad;
+    Buckets(tensors).exchange(
+        [this](std::vector<at::Tensor>& flat) { return group_->allreduce(flat); },
+        [this](at::Tensor& flat) { flat.div_(size()); });  // not every backend has a mean
+  }
+
+  void broadcast(const std::vector<at::Tensor>& tensors, int root) override {
+    check_root(root, size());
+    const at::NoGradGuard no_grad;
+    c10d::BroadcastOptions options;
+    options.rootRank = root;
+    Buckets(tensors).exchange([&](std::vector<at::Tensor>& flat) { return group_->broadcast(flat, options); },
+                              [](at::Tensor&) {});
+  }
+
+  std::vector<at::Tensor> all_gather(const at::Tensor& tensor) override {
+    const at::NoGradGuard no_grad;
+    std::vector<at::Tensor> input{tensor.detach().contiguous()};
+    std::vector<std::vector<at::Tensor>> output(1);
+    for (int i = 0; i < size(); ++i) output[0].push_back(at::empty_like(input[0]));
+    group_->allgather(output, input)->wait();
+    return std::move(output[0]);
+  }
+
+  void barrier() override { group_->barrier()->wait(); }
+
+ private:
+  c10::intrusive_ptr<c10d::ProcessGroup> group_;
+};
+
+}  // namespace
+
+std::shared_ptr<Communicator> local_communicator() { return std::make_shared<Local>(); }
+
+std::shared_ptr<Communicator> group_communicator(c10::intrusive_ptr<c10d::ProcessGroup> group) {
+  return std::make_shared<Group>(std::move(group));
+}
+
+}  // namespace sentencode::distributed

@@ -1,0 +1,48 @@
+#include "sentencode/encoder.h"
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "linear/model_file.h"
+#include "sentencode/error.h"
+
+namespace sentencode {
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::string, EncoderLoader> loaders = linear_loaders();
+};
+
+Registry& registry() {
+  static Registry instance;
+  return instance;
+}
+
+}  // namespace
+
+void register_encoder(const std::string& kind, EncoderLoader loader) {
+  const std::lock_guard lock(registry().mutex);
+  registry().loaders[kind] = loader;
+}
+
+std::unique_ptr<Encoder> load_encoder(const std::string& path) {
+  const SavedModel saved = SavedModel::open(path);
+  EncoderLoader loader = nullptr;
+  {
+    const std::lock_guard lock(registry().mutex);
+    const auto found = registry().loaders.find(saved.kind);
+    saved.check(found != registry().loaders.end(), "holds an encoder of the unknown kind '", saved.kind, "'");
+    loader = found->second;
+  }
+  return loader(path);
+}
+
+std::string encoder_config(const std::string& path) {
+  const SavedModel saved = SavedModel::open(path);
+  return nlohmann::json{{"kind", saved.kind}, {"config", saved.config}, {"params", saved.params}}.dump(
+      -1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace sentencode

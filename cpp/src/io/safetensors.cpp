@@ -1,0 +1,296 @@
+#include "sentencode/io/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+namespace sentencode {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "the format is little-endian, and so are our mapped rows");
+
+constexpr std::uint64_t kMaxHeader = 100'000'000;  // the format's own bound
+constexpr std::size_t kLengthBytes = 8;            // the header's length comes first
+constexpr std::size_t kDataAlignment = 64;
+
+struct DTypeInfo {
+  DType dtype;
+  std::string_view name;
+  std::size_t size;
+};
+constexpr DTypeInfo kDTypes[] = {{DType::boolean, "BOOL", 1}, {DType::u8, "U8", 1},   {DType::i8, "I8", 1},
+                                 {DType::u16, "U16", 2},      {DType::i16, "I16", 2}, {DType::f16, "F16", 2},
+                                 {DType::bf16, "BF16", 2},    {DType::u32, "U32", 4}, {DType::i32, "I32", 4},
+                                 {DType::f32, "F32", 4},      {DType::u64, "U64", 8}, {DType::i64, "I64", 8},
+                                 {DType::f64, "F64", 8}};
+
+const DTypeInfo& info_of(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
+
+/// What the header says of one tensor.
+struct Entry {
+  std::string dtype;
+  std::vector<std::uint64_t> shape, data_offsets;
+};
+
+/// Takes the header's events and lets nothing pass that the format does not know:
+///   {"__metadata__": {text: text}, name: {"dtype": text, "shape": [n, ...], "data_offsets": [begin, end]},
+///   ...}
+/// Events instead of a tree, so that depth, duplicates and sheer number are refused before they cost
+/// anything.
+class HeaderReader {
+ public:
+  std::map<std::string, std::string> metadata;
+  std::map<std::string, Entry> entries;
+  std::string error;
+
+  bool start_object(std::size_t) {
+    switch (place_) {
+      case Place::before:
+        return enter(Place::top);
+      case Place::top:
+        return enter(key_ == kMetadata ? Place::metadata : Place::tensor);
+      default:
+        return unexpected("an object");
+    }
+  }
+  bool key(std::string& name) {
+    if (place_ == Place::top) {
+      field_.clear();
+      key_ = name;
+      if (name == kMetadata) return !std::exchange(has_metadata_, true) || duplicate(name);
+      const auto [place, is_new] = entries.try_emplace(name);
+      entry_ = &place->second;
+      fields_ = 0;
+      return is_new || duplicate(name);
+    }
+    field_ = name;
+    if (place_ == Place::metadata) return !metadata.contains(name) || duplicate(name);
+    const unsigned bit = name == "dtype" ? 1 : name == "shape" ? 2 : name == "data_offsets" ? 4 : 0;
+    if (bit == 0) return refuse("unknown key '" + name + "'");
+    return (std::exchange(fields_, fields_ | bit) & bit) == 0 || duplicate(name);
+  }
+  bool end_object() {
+    if (place_ == Place::tensor && fields_ != 7) return refuse("needs dtype, shape and data_offsets");
+    return enter(place_ == Place::top ? Place::after : Place::top);
+  }
+  bool start_array(std::size_t) {
+    if (place_ != Place::tensor || field_ == "dtype") return unexpected("a list");
+    return enter(Place::list);
+  }
+  bool end_array() { return enter(Place::tensor); }
+  bool string(std::string& text) {
+    if (place_ == Place::metadata) return metadata.emplace(field_, std::move(text)), true;
+    if (place_ != Place::tensor || field_ != "dtype") return unexpected("a text");
+    return entry_->dtype = std::move(text), true;
+  }
+  bool number_unsigned(std::uint64_t value) {
+    if (place_ != Place::list) return unexpected("a number");
+    auto& list = field_ == "shape" ? entry_->shape : entry_->data_offsets;
+    if (list.size() == kMaxRank) return refuse("'" + field_ + "' is too long");
+    return list.push_back(value), true;
+  }
+  bool number_integer(std::int64_t) { return unexpected("a negative number"); }
+  bool number_float(double, const std::string& text) { return unexpected("the number " + text); }
+  bool null() { return unexpected("null"); }
+  bool boolean(bool) { return unexpected("a boolean"); }
+  bool binary(std::vector<std::uint8_t>&) { return unexpected("binary data"); }
+  bool parse_error(std::size_t position, const std::string& token, const nlohmann::json::exception&) {
+    return error = concat("not JSON at byte ", kLengthBytes + position, ", near '", token.substr(0, 40), "'"),
+           false;
+  }
+
+ private:
+  enum class Place { before, top, metadata, tensor, list, after };
+  static constexpr std::string_view kMetadata = "__metadata__";
+  static constexpr std::size_t kMaxRank = 32;
+
+  bool enter(Place place) { return place_ = place, true; }
+  bool refuse(const std::string& why) {
+    return error = key_.empty() ? why : concat("'", key_, "': ", why), false;
+  }
+  bool duplicate(const std::string& name) { return refuse("key '" + name + "' stands twice"); }
+  bool unexpected(const std::string& what) {
+    return refuse(field_.empty() ? concat("unexpected ", what)
+                                 : concat("unexpected ", what, " for '", field_, "'"));
+  }
+
+  Place place_ = Place::before;
+  std::string key_, field_;
+  Entry* entry_ = nullptr;
+  unsigned fields_ = 0;  // of the entry, one bit each
+  bool has_metadata_ = false;
+};
+
+/// The bytes of an array, or nothing when their number does not fit.
+std::optional<std::uint64_t> bytes_of(const std::vector<std::uint64_t>& shape, std::size_t element) {
+  std::uint64_t bytes = element;
+  for (const auto extent : shape) {
+    if (__builtin_mul_overflow(bytes, extent, &bytes)) return std::nullopt;
+  }
+  return bytes;
+}
+
+std::string shape_text(std::span<const std::int64_t> shape) {
+  std::string text = "[";
+  for (const auto extent : shape)
+    text += (text.size() > 1 ? ", " : "") + (extent < 0 ? "*" : std::to_string(extent));
+  return text + "]";
+}
+
+}  // namespace
+
+std::string_view dtype_name(DType dtype) { return info_of(dtype).name; }
+std::size_t dtype_size(DType dtype) { return info_of(dtype).size; }
+
+std::int64_t Tensor::elements() const { return static_cast<std::int64_t>(bytes.size() / dtype_size(dtype)); }
+
+std::shared_ptr<const SafeTensors> SafeTensors::open(const std::string& path) {
+  auto file = MappedFile::open(path);
+  const auto bytes = file->bytes();
+  return parse(std::move(file), bytes, path, path);
+}
+
+std::shared_ptr<const SafeTensors> SafeTensors::parse(std::shared_ptr<const void> keep,
+                                                      std::span<const std::byte> bytes, std::string source,
+                                                      std::string path) {
+  std::shared_ptr<SafeTensors> result(new SafeTensors);
+  result->keep_ = std::move(keep);
+
+  ST_CHECK(bytes.size() >= kLengthBytes, FormatError, source, ": not a safetensors file: only ", bytes.size(),
+           " bytes");
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), kLengthBytes);
+  ST_CHECK(length <= kMaxHeader && length <= bytes.size() - kLengthBytes, FormatError, source,
+           ": not a safetensors file: a header of ", length, " bytes in a file of ", bytes.size(),
+           " (at most ", kMaxHeader, ")");
+  const std::string_view header(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, length);
+  ST_CHECK(header.starts_with('{'), FormatError, source, ": not a safetensors file: no '{' at byte ",
+           kLengthBytes);
+
+  HeaderReader reader;
+  ST_CHECK(nlohmann::json::sax_parse(header, &reader), FormatError, source, ": bad header: ", reader.error);
+  result->metadata_ = std::move(reader.metadata);
+
+  const auto data = bytes.subspan(kLengthBytes + length);
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> extents;
+  for (auto& item : reader.entries) {
+    const std::string& name = item.first;  // not a structured binding: clang 14 cannot capture those
+    auto& entry = item.second;
+    const auto fail = [&](const auto&... why) {
+      throw FormatError(concat(source, ": tensor '", name, "': ", why...));
+    };
+    const auto* info = std::find_if(std::begin(kDTypes), std::end(kDTypes),
+                                    [&](const DTypeInfo& known) { return known.name == entry.dtype; });
+    if (info == std::end(kDTypes)) fail("unknown dtype '", entry.dtype, "'");
+    if (entry.data_offsets.size() != 2)
+      fail("data_offsets needs two numbers, has ", entry.data_offsets.size());
+    const auto begin = entry.data_offsets[0], end = entry.data_offsets[1];
+    if (begin > end || end > data.size()) {
+      fail("data_offsets [", begin, ", ", end, "] in ", data.size(), " bytes of data");
+    }
+    const auto needed = bytes_of(entry.shape, info->size);
+    if (needed != end - begin) {
+      fail("data_offsets [", begin, ", ", end, "] do not hold its shape of ", info->name);
+    }
+    if (std::any_of(entry.shape.begin(), entry.shape.end(), [](auto n) { return n >> 63 != 0; })) {
+      fail("an extent is too large");
+    }
+    extents.emplace_back(begin, end);
+    result->tensors_[name] = {
+        info->dtype, {entry.shape.begin(), entry.shape.end()}, data.subspan(begin, end - begin)};
+  }
+
+  std::sort(extents.begin(), extents.end());
+  std::uint64_t covered = 0;
+  for (const auto& [begin, end] : extents) {
+    ST_CHECK(begin == covered, FormatError, source, ": tensors ",
+             begin < covered ? "overlap" : "leave a hole", " at byte ",
+             kLengthBytes + length + std::min(begin, covered));
+    covered = end;
+  }
+  ST_CHECK(covered == data.size(), FormatError, source, ": ", data.size() - covered,
+           " bytes too many at the end");
+  result->source_ = std::move(source);
+  result->path_ = std::move(path);
+  return result;
+}
+
+const Tensor& SafeTensors::tensor(const std::string& name, DType dtype,
+                                  std::span<const std::int64_t> shape) const {
+  const auto place = tensors_.find(name);
+  ST_CHECK(place != tensors_.end(), FormatError, source(), ": has no tensor '", name, "'");
+  const Tensor& found = place->second;
+  const bool same_shape = std::equal(shape.begin(), shape.end(), found.shape.begin(), found.shape.end(),
+                                     [](auto wanted, auto is) { return wanted < 0 || wanted == is; });
+  ST_CHECK(found.dtype == dtype && same_shape, FormatError, source(), ": tensor '", name, "' must be ",
+           dtype_name(dtype), " ", shape_text(shape), ", is ", dtype_name(found.dtype), " ",
+           shape_text(found.shape));
+  return found;
+}
+
+Matrix SafeTensors::matrix(const std::string& name, std::int64_t rows, std::int64_t cols) const {
+  const Tensor& found = tensor(name, DType::f32, std::array{rows, cols});
+  Matrix result(found.shape[0], found.shape[1]);
+  if (!found.bytes.empty()) std::memcpy(result.data(), found.bytes.data(), found.bytes.size());
+  return result;
+}
+
+SafeTensorsPieces safetensors_pieces(const std::map<std::string, Tensor>& tensors,
+                                     const std::map<std::string, std::string>& metadata) {
+  std::vector<const std::pair<const std::string, Tensor>*> order;
+  for (const auto& item : tensors) order.push_back(&item);
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return dtype_size(a->second.dtype) > dtype_size(b->second.dtype);
+  });
+
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::uint64_t end = 0, largest = 0, before_largest = 0;
+  for (const auto* item : order) {
+    const auto& [name, tensor] = *item;
+    ST_CHECK(name != "__metadata__", InvalidInput, "no tensor can have the name __metadata__");
+    const std::vector<std::uint64_t> shape(tensor.shape.begin(), tensor.shape.end());
+    ST_INVARIANT(bytes_of(shape, dtype_size(tensor.dtype)) == tensor.bytes.size());
+    const std::uint64_t begin = std::exchange(end, end + tensor.bytes.size());
+    header[name] = {{"dtype", dtype_name(tensor.dtype)}, {"shape", shape}, {"data_offsets", {begin, end}}};
+    if (end - begin > largest) {
+      largest = end - begin;
+      before_largest = begin;
+    }
+  }
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const nlohmann::json::exception&) {
+    throw InvalidInput("names and metadata of a safetensors file must be UTF-8");
+  }
+  // What comes before the largest is mostly of eight-byte elements: shifting all of it keeps those aligned
+  // too.
+  const std::uint64_t aligned = before_largest % kLengthBytes == 0 ? before_largest : 0;
+  text.append((kDataAlignment - (kLengthBytes + text.size() + aligned) % kDataAlignment) % kDataAlignment,
+              ' ');
+  ST_CHECK(text.size() <= kMaxHeader, InvalidInput,
+           "too many or too large entries for the header of a safetensors file");
+
+  const std::uint64_t length = text.size();
+  SafeTensorsPieces pieces;
+  pieces.header.assign(reinterpret_cast<const char*>(&length), kLengthBytes).append(text);
+  for (const auto* item : order) pieces.data.push_back(item->second.bytes);
+  return pieces;
+}
+
+void write_safetensors(const std::string& path, const std::map<std::string, Tensor>& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  const SafeTensorsPieces pieces = safetensors_pieces(tensors, metadata);
+  AtomicFile file(path);
+  file.write(pieces.header);
+  for (const auto bytes : pieces.data) file.write(bytes);
+  file.commit();
+}
+
+}  // namespace sentencode

@@ -1,0 +1,175 @@
+#include "linear/model_file.h"
+
+#include <filesystem>
+
+#include "sentencode/linear/average.h"
+#include "sentencode/linear/laes.h"
+#include "sentencode/linear/sif.h"
+#include "sentencode/linear/usif.h"
+
+namespace sentencode {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kFormat = "sentencode", kVersion = "1";
+template <typename Kind>
+std::unique_ptr<LinearEncoder> load_as(const SavedModel& saved) {
+  return Kind::load(saved);
+}
+
+using Loader = std::unique_ptr<LinearEncoder> (*)(const SavedModel&);
+const std::map<std::string, Loader> kKinds{
+    {"Average", load_as<Average>}, {"LAES", load_as<Laes>}, {"SIF", load_as<Sif>}, {"USIF", load_as<Usif>}};
+
+std::unique_ptr<LinearEncoder> load_linear(const SavedModel& saved) {
+  const auto kind = kKinds.find(saved.kind);
+  saved.check(kind != kKinds.end(), "holds an encoder of the unknown kind '", saved.kind, "'");
+  auto encoder = saved.valid([&] { return kind->second(saved); });
+  encoder->set_params(saved.params);
+  return encoder;
+}
+
+}  // namespace
+
+const std::map<std::string, EncoderLoader>& linear_loaders() {
+  static const auto loaders = [] {
+    std::map<std::string, EncoderLoader> result;
+    for (const auto& [kind, loader] : kKinds) {
+      result[kind] = [](const std::string& path) -> std::unique_ptr<Encoder> {
+        return load_linear(SavedModel::open(path));
+      };
+    }
+    return result;
+  }();
+  return loaders;
+}
+
+SavedModel SavedModel::read(std::shared_ptr<const SafeTensors> file) {
+  SavedModel result;
+  result.file = std::move(file);
+  const auto& metadata = result.file->metadata();
+  const auto value = [&](const char* key) {
+    const auto found = metadata.find(key);
+    return found == metadata.end() ? std::string() : found->second;
+  };
+  result.check(value("format") == kFormat, "a safetensors file, but no encoder of Sentencode's");
+  result.check(value("format_version") == kVersion, "format version '", value("format_version"),
+               "'; this library reads version ", kVersion);
+  result.kind = value("kind");
+  result.params = value("params");
+  result.config = json::parse(value("config"), nullptr, false);
+  result.check(result.config.is_object(), "config is not a JSON object");
+  return result;
+}
+
+const json& SavedModel::option(const std::string& key) const {
+  const auto found = config.find(key);
+  check(found != config.end(), "config: ", key, " is missing");
+  asked_.insert(key);
+  return *found;
+}
+
+std::int64_t SavedModel::size_option(const std::string& key, std::int64_t least) const {
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  const json& value = option(key);
+  check(value.is_number_integer() && value >= least && value <= kMost, "config: ", key,
+        " must be a whole number of at least ", least, ", got ", value.dump());
+  return value.get<std::int64_t>();
+}
+
+bool SavedModel::flag_option(const std::string& key) const {
+  const json& value = option(key);
+  check(value.is_boolean(), "config: ", key, " must be true or false, got ", value.dump());
+  return value.get<bool>();
+}
+
+void SavedModel::finish_config() const {
+  static const std::set<std::string> kCommon{"oov", "tokenizer", "vectors"};
+  for (const auto& [key, value] : config.items()) {
+    check(asked_.contains(key) || kCommon.contains(key), "config: unknown key '", key, "'");
+  }
+}
+
+WeightedWords SavedModel::words() const {
+  const auto oov = named_option("oov", oov_named);
+  const Tokenizer tokenizer = valid([&] { return Tokenizer::from_json(option("tokenizer").dump()); });
+  std::shared_ptr<const WordVectors> table = vectors;
+  if (const json& place = option("vectors"); place == "omitted") {
+    check(table != nullptr, "holds no word vectors");
+    check(table->oov() == oov, "was made with the policy '", name_of(oov), "' for unknown words, not '",
+          name_of(table->oov()), "'");
+  } else if (place == "embedded") {
+    table = WordVectors::from_tensors(file, "vectors.", oov);
+  } else {
+    const auto text = [&](const char* key) {
+      check(place.is_object() && place.size() == 3 && place.contains(key) && place[key].is_string(),
+            "config: vectors must be 'embedded' or 'omitted', or have path, prefix and fingerprint");
+      return place[key].get<std::string>();
+    };
+    const std::string path = text("path"), prefix = text("prefix");
+    table = prefix.empty() ? WordVectors::open(path, oov)
+                           : WordVectors::from_tensors(SafeTensors::open(path), prefix, oov);
+    check(table->fingerprint() == text("fingerprint"), "was made with other word vectors than ", path,
+          " now holds");
+  }
+  std::vector<float> weights;
+  if (file->has("weights")) {
+    const auto found = values<float>("weights", {table->rows()});
+    weights.assign(found.begin(), found.end());
+  }
+  return valid([&] { return WeightedWords(table, tokenizer, std::move(weights)); });
+}
+
+ModelContents LinearEncoder::contents(const SaveOptions& options) const {
+  using Vectors = SaveOptions::Vectors;
+  const WordVectors& vectors = *words_.vectors();
+  ModelContents contents;
+  contents.config["oov"] = name_of(vectors.oov());
+  contents.config["tokenizer"] = json::parse(words_.tokenizer().to_json());
+  contents.config["vectors"] = options.vectors == Vectors::embedded ? "embedded" : "omitted";
+  if (options.vectors == Vectors::embedded) {
+    vectors.add_to(contents.tensors, "vectors.");
+  } else if (options.vectors == Vectors::referred_to) {
+    ST_CHECK(!vectors.path().empty(), InvalidInput,
+             "only vectors that were opened from a native file can be left out of a saved ", kind());
+    contents.config["vectors"] = {{"path", std::filesystem::absolute(vectors.path()).string()},
+                                  {"prefix", vectors.prefix()},
+                                  {"fingerprint", vectors.fingerprint()}};
+  }
+  if (!words_.weights().empty()) {
+    contents.add("weights", std::vector<float>(words_.weights().begin(), words_.weights().end()));
+  }
+  write(contents, options);
+  contents.metadata = {{"format", std::string(kFormat)},
+                       {"format_version", std::string(kVersion)},
+                       {"kind", kind()},
+                       {"config", contents.config.dump()},
+                       {"params", params_}};
+  return contents;
+}
+
+void LinearEncoder::save(const std::string& path, const SaveOptions& options) const {
+  const ModelContents model = contents(options);
+  write_safetensors(path, model.tensors, model.metadata);
+}
+
+std::string LinearEncoder::to_bytes(bool statistics) const {
+  const ModelContents model = contents({SaveOptions::Vectors::omitted, statistics});
+  const SafeTensorsPieces pieces = safetensors_pieces(model.tensors, model.metadata);
+  std::string bytes = pieces.header;
+  for (const auto piece : pieces.data)
+    bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  return bytes;
+}
+
+std::unique_ptr<LinearEncoder> LinearEncoder::from_bytes(std::string bytes,
+                                                         std::shared_ptr<const WordVectors> vectors) {
+  const auto keep = std::make_shared<const std::string>(std::move(bytes));
+  SavedModel saved =
+      SavedModel::read(SafeTensors::parse(keep, std::as_bytes(std::span(*keep)), "an encoder in memory"));
+  saved.vectors = std::move(vectors);
+  return load_linear(saved);
+}
+
+}  // namespace sentencode

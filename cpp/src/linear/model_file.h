@@ -1,0 +1,119 @@
+// How linear encoders lie in a safetensors file: its metadata are
+//   format "sentencode", format_version "1", kind, config (JSON: every option, unknown keys are refused) and
+//   params (whatever the wrapping layer wants back);
+// tensors: weights [rows] unless all are 1; the word vectors under "vectors." unless config.vectors says
+// where they are; and what the kind itself adds.
+#pragma once
+
+#include <any>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sentencode/error.h"
+#include "sentencode/io/safetensors.h"
+#include "sentencode/linear/linear_encoder.h"
+
+namespace sentencode {
+
+struct ModelContents {
+  nlohmann::json config = nlohmann::json::object();
+  std::map<std::string, Tensor> tensors;
+  std::map<std::string, std::string> metadata;
+
+  template <typename T>
+  void add(const std::string& name, RowMajor<T> values) {
+    const auto& kept = keep(std::move(values));
+    tensors[name] = tensor_of(kept);
+  }
+  void add(const std::string& name, Vector values) {
+    const auto& kept = keep(std::move(values));
+    tensors[name] =
+        tensor_of(std::span<const float>(kept.data(), static_cast<std::size_t>(kept.size())), {kept.size()});
+  }
+  template <typename T>
+  void add(const std::string& name, std::vector<T> values) {
+    const auto& kept = keep(std::move(values));
+    tensors[name] = tensor_of(std::span<const T>(kept), {std::ssize(kept)});
+  }
+
+ private:
+  template <typename T>
+  const T& keep(T values) {
+    auto kept = std::make_shared<const T>(std::move(values));
+    kept_.push_back(kept);
+    return *kept;
+  }
+  std::vector<std::shared_ptr<const void>> kept_;
+};
+
+/// How files of the kinds of this room are read.
+const std::map<std::string, EncoderLoader>& linear_loaders();
+
+struct SavedModel {
+  static SavedModel open(const std::string& path) { return read(SafeTensors::open(path)); }
+  static SavedModel read(std::shared_ptr<const SafeTensors> file);
+
+  std::shared_ptr<const SafeTensors> file;
+  std::shared_ptr<const WordVectors> vectors;  // of whoever loads it, where the file has none
+  std::string kind, params;
+  nlohmann::json config;
+
+  template <typename... Parts>
+  void check(bool condition, Parts&&... parts) const {
+    ST_CHECK(condition, FormatError, file->source(), ": ", std::forward<Parts>(parts)...);
+  }
+  /// Calls something that judges what was read; its InvalidInput becomes a FormatError.
+  template <typename Call>
+  auto valid(const Call& call) const {
+    try {
+      return call();
+    } catch (const InvalidInput& error) {
+      throw FormatError(file->source() + ": " + error.what());
+    }
+  }
+
+  // Options of the kind. Each is required and may be asked for once; what was not asked for is unknown.
+  const nlohmann::json& option(const std::string& key) const;
+  std::int64_t size_option(const std::string& key, std::int64_t least) const;
+  bool flag_option(const std::string& key) const;
+  template <typename Parse>
+  auto named_option(const std::string& key, const Parse& parse) const {
+    const nlohmann::json& value = option(key);
+    check(value.is_string(), "config: ", key, " must be a string");
+    return valid([&] { return parse(value.get<std::string>()); });
+  }
+  void finish_config() const;
+
+  WeightedWords words() const;
+  /// Tensors, checked for type and shape, and floats for being finite.
+  template <typename T>
+  std::span<const T> values(const std::string& name, std::initializer_list<std::int64_t> shape) const {
+    const auto found = file->values<T>(name, shape);
+    if constexpr (std::is_floating_point_v<T>) {
+      check(Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>(found.data(), std::ssize(found)).allFinite(),
+            "tensor '", name, "' must be finite");
+    }
+    return found;
+  }
+  template <typename T = float>
+  RowMajor<T> matrix(const std::string& name, std::int64_t rows, std::int64_t cols) const {
+    const auto found = values<T>(name, {rows, cols});
+    const auto& shape = file->tensors().at(name).shape;
+    return Eigen::Map<const RowMajor<T>>(found.data(), shape[0], shape[1]);
+  }
+
+ private:
+  mutable std::set<std::string> asked_;
+};
+
+}  // namespace sentencode

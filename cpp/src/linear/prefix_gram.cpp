@@ -1,0 +1,237 @@
+#include "sentencode/linear/prefix_gram.h"
+
+#include <algorithm>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+
+#include "sentencode/error.h"
+#include "sentencode/parallel.h"
+
+namespace sentencode {
+namespace {
+
+// Rows of words narrower than this are multiplied in double, which then costs little; wider ones in float, at
+// most kRows sentences at a time, and summed in double.
+constexpr std::int64_t kNarrow = 128;
+constexpr std::int64_t kRows = 2048;
+constexpr std::int64_t kBytes = 64 << 20;  // of their words at once
+
+/// Where block column j of an upper triangle begins, when its columns lie one after the other.
+std::int64_t triangle(std::int64_t j) { return j * (j + 1) / 2; }
+
+}  // namespace
+
+PrefixGram::PrefixGram(Reading reading, std::int64_t dim, std::int64_t max_length)
+    : reading_(reading), dim_(dim), max_length_(max_length), gram_(0, dim), sums_(0, dim) {
+  ST_CHECK(dim >= 1, InvalidInput, "dim must be at least 1, got ", dim);
+  ST_CHECK(max_length >= 1 && max_length <= 10'000, InvalidInput, "max_length must be 1 to 10000, got ",
+           max_length);
+}
+
+bool PrefixGram::sums_in_double() const { return dim_ < kNarrow; }
+
+void PrefixGram::add(const RaggedIds& sentences, const WeightedWords& words) {
+  ST_CHECK(words.dim() == dim_, InvalidInput, "words must have ", dim_, " dimensions, got ", words.dim());
+  for (std::int64_t i = 0; i < sentences.size(); ++i) {
+    auto sentence = sentences[i];
+    if (sentence.empty()) continue;
+    sentence = sentence.first(std::min(sentence.size(), static_cast<std::size_t>(max_length_)));
+    waiting_.ids.insert(waiting_.ids.end(), sentence.begin(), sentence.end());
+    waiting_.offsets.push_back(std::ssize(waiting_.ids));
+    ++sentences_;
+    tokens_ += std::ssize(sentence);
+    longest_ = std::max<std::int64_t>(longest_, std::ssize(sentence));
+    if (std::ssize(waiting_.ids) >= kWaiting) absorb(words);
+  }
+}
+
+void PrefixGram::merge(const PrefixGram& other, const WeightedWords& words) {
+  ST_CHECK(other.reading_ == reading_ && other.dim_ == dim_ && other.max_length_ == max_length_, InvalidInput,
+           "cannot merge statistics that were made with another direction, dimension or max_length");
+  if (&other == this) return merge(PrefixGram(other), words);
+  sentences_ += other.sentences_ - other.waiting_.size();
+  tokens_ += other.tokens_ - std::ssize(other.waiting_.ids);
+  longest_ = std::max(longest_, other.absorbed_length());
+  grow(other.absorbed_length());
+  gram_.topRows(other.gram_.rows()) += other.gram_;
+  sums_.topRows(other.sums_.rows()) += other.sums_;
+  for (std::size_t l = 0; l < other.counts_.size(); ++l) counts_[l] += other.counts_[l];
+  add(other.waiting_, words);
+}
+
+void PrefixGram::absorb(const WeightedWords& words) {
+  // Longest first: then column block j of the aligned sentences is a run of rows from the first.
+  std::vector<std::int64_t> order(static_cast<std::size_t>(waiting_.size()));
+  std::iota(order.begin(), order.end(), 0);
+  const auto length = [this](std::int64_t i) { return std::ssize(waiting_[i]); };
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return length(a) > length(b); });
+  if (!order.empty()) grow(length(order.front()));
+
+  const std::int64_t element = sums_in_double() ? sizeof(double) : sizeof(float);
+  for (std::span<const std::int64_t> rest = order; !rest.empty();) {
+    poll_interrupt();
+    const std::int64_t fitting = kBytes / (length(rest.front()) * dim_ * element);
+    const auto rows = rest.first(static_cast<std::size_t>(
+        std::clamp<std::int64_t>(fitting, 1, std::min<std::int64_t>(kRows, std::ssize(rest)))));
+    sums_in_double() ? absorb_rows<double>(rows, words) : absorb_rows<float>(rows, words);
+    rest = rest.subspan(rows.size());
+  }
+  waiting_.clear();
+}
+
+void PrefixGram::grow(std::int64_t length) {
+  const std::int64_t old = absorbed_length();
+  if (length <= old) return;
+  gram_.conservativeResize(triangle(length) * dim_, dim_);
+  gram_.bottomRows((triangle(length) - triangle(old)) * dim_).setZero();
+  sums_.conservativeResize(triangle(length), dim_);
+  sums_.bottomRows(triangle(length) - triangle(old)).setZero();
+  counts_.resize(static_cast<std::size_t>(length));
+}
+
+template <typename T>
+void PrefixGram::absorb_rows(std::span<const std::int64_t> rows, const WeightedWords& words) {
+  const std::int64_t n = dim_, count = std::ssize(rows);
+  const auto length = [&](std::int64_t r) { return std::ssize(waiting_[rows[static_cast<std::size_t>(r)]]); };
+  const std::int64_t longest = length(0);
+  RowMajor<T> z(count,
+                longest * n);  // right-aligned: block i holds x_(l-i); beyond a sentence's length, nothing
+  std::vector<std::int64_t> longer(static_cast<std::size_t>(longest));  // rows of length > j
+  for (std::int64_t r = 0; r < count; ++r) {
+    ++counts_[static_cast<std::size_t>(length(r) - 1)];
+    for (std::int64_t j = 0; j < length(r); ++j) longer[static_cast<std::size_t>(j)] = r + 1;
+  }
+
+  parallel_for(0, count, 64, [&](std::int64_t begin, std::int64_t end) {
+    Vector x(n);
+    for (std::int64_t r = begin; r < end; ++r) {
+      const auto ids = waiting_[rows[static_cast<std::size_t>(r)]];
+      for (const std::int32_t id : ids) words.vectors()->prefetch(id);
+      for (std::int64_t i = 0; i < std::ssize(ids); ++i) {
+        const auto from_start = reading_ == Reading::forward ? std::ssize(ids) - 1 - i : i;
+        words.row(ids[static_cast<std::size_t>(from_start)], x.data());
+        z.block(r, i * n, 1, n) = x.transpose().cast<T>();
+      }
+    }
+  });
+
+  parallel_for(0, longest, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      for (std::int64_t r = 0; r < longer[static_cast<std::size_t>(i)]; ++r) {
+        sums_.row(triangle(length(r) - 1) + i) += z.block(r, i * n, 1, n).template cast<double>();
+      }
+    }
+  });
+
+  RowMajor<T> panel;  // a block column of G
+  for (std::int64_t j = 0; j < longest; ++j) {
+    const auto long_enough = z.topRows(longer[static_cast<std::size_t>(j)]);
+    const std::int64_t height = (j + 1) * n;
+    auto column = gram_.middleRows(triangle(j) * n, height);
+    if constexpr (std::is_same_v<T, double>) {
+      gemm(Op::transpose, Op::none, 1.0, long_enough.leftCols(height), long_enough.middleCols(j * n, n), 1.0,
+           column);
+    } else {
+      panel.resize(height, n);
+      gemm(Op::transpose, Op::none, T(1), long_enough.leftCols(height), long_enough.middleCols(j * n, n),
+           T(0), panel);
+      parallel_for(0, height, 1024, [&](std::int64_t begin, std::int64_t end) {
+        column.middleRows(begin, end - begin) += panel.middleRows(begin, end - begin).template cast<double>();
+      });
+    }
+  }
+}
+
+VectorD PrefixGram::mean(const WeightedWords& words) const {
+  VectorD sum = sums_.colwise().sum();
+  Vector x(dim_);
+  for (const std::int32_t id : waiting_.ids) {
+    words.row(id, x.data());
+    sum += x.cast<double>();
+  }
+  return sum / static_cast<double>(std::max<std::int64_t>(1, tokens_));
+}
+
+template <typename T>
+RowMajor<T> PrefixGram::covariance(const std::optional<VectorD>& centre) const {
+  ST_INVARIANT(waiting_.size() == 0);
+  const std::int64_t n = dim_, length = absorbed_length();
+  // Over the sentences longer than j: how many, and the sum of their x_(l-i), at triangle(j) + i.
+  std::vector<std::int64_t> longer = counts_;
+  MatrixD sums = centre ? sums_ : MatrixD();
+  for (std::int64_t j = length - 2; j >= 0 && centre; --j) {
+    longer[static_cast<std::size_t>(j)] += longer[static_cast<std::size_t>(j) + 1];
+    sums.middleRows(triangle(j), j + 1) += sums.middleRows(triangle(j + 1), j + 1);
+  }
+
+  RowMajor<T> c(length * n, length * n);
+  parallel_for(0, length, 1, [&](std::int64_t begin, std::int64_t end) {
+    MatrixD sum(n, n);  // down one block diagonal, from its end
+    for (std::int64_t d = begin; d < end; ++d) {
+      sum.setZero();
+      for (std::int64_t j = length - 1; j >= d; --j) {
+        const std::int64_t i = j - d;
+        sum += gram_.middleRows((triangle(j) + i) * n, n);
+        if (centre) {  // sum of (x_(l-i) - m)(x_(l-j) - m)^T, multiplied out
+          const double count = static_cast<double>(longer[static_cast<std::size_t>(j)]);
+          const VectorD& m = *centre;
+          const VectorD left = sums.row(triangle(j) + i).transpose() - count * m;
+          sum.noalias() -= left * m.transpose();
+          sum.noalias() -= m * sums.row(triangle(j) + j);
+        }
+        c.block(i * n, j * n, n, n) = sum.template cast<T>();
+        if (d > 0) c.block(j * n, i * n, n, n) = sum.transpose().template cast<T>();
+      }
+    }
+  });
+  return c;
+}
+template RowMajor<float> PrefixGram::covariance<float>(const std::optional<VectorD>&) const;
+template RowMajor<double> PrefixGram::covariance<double>(const std::optional<VectorD>&) const;
+
+PrefixGram::State PrefixGram::state() const {
+  return {reading_, dim_, max_length_, sentences_, tokens_, gram_, sums_, counts_, waiting_};
+}
+
+PrefixGram::PrefixGram(State state) : PrefixGram(state.reading, state.dim, state.max_length) {
+  const std::int64_t length = std::ssize(state.counts);
+  ST_CHECK(length <= max_length_, InvalidInput, "statistics: ", length, " lengths, but max_length is ",
+           max_length_);
+  ST_CHECK(state.gram.rows() == triangle(length) * dim_ && state.gram.cols() == dim_, InvalidInput,
+           "statistics: gram must be [", triangle(length) * dim_, ", ", dim_, "], got [", state.gram.rows(),
+           ", ", state.gram.cols(), "]");
+  ST_CHECK(state.sums.rows() == triangle(length) && state.sums.cols() == dim_, InvalidInput,
+           "statistics: sums must be [", triangle(length), ", ", dim_, "], got [", state.sums.rows(), ", ",
+           state.sums.cols(), "]");
+  ST_CHECK(state.gram.allFinite() && state.sums.allFinite(), InvalidInput, "statistics: must be finite");
+  const auto& offsets = state.waiting.offsets;
+  ST_CHECK(!offsets.empty() && offsets.front() == 0 && offsets.back() == std::ssize(state.waiting.ids),
+           InvalidInput, "statistics: the offsets of the waiting sentences must run from 0 to ",
+           state.waiting.ids.size());
+  std::int64_t tokens = offsets.back(), sentences = state.waiting.size();
+  for (std::int64_t l = 1; l <= length; ++l) {
+    const std::int64_t count = state.counts[static_cast<std::size_t>(l - 1)];
+    ST_CHECK(count >= 0 && count < (std::int64_t{1} << 40), InvalidInput, "statistics: ", count,
+             " sentences of length ", l);
+    sentences += count;
+    tokens += count * l;
+  }
+  ST_CHECK(sentences == state.sentences && tokens == state.tokens, InvalidInput,
+           "statistics: ", state.sentences, " sentences and ", state.tokens, " tokens are claimed, ",
+           sentences, " and ", tokens, " counted");
+  longest_ = length;
+  for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
+    const std::int64_t l = offsets[i + 1] - offsets[i];
+    ST_CHECK(l >= 1 && l <= max_length_, InvalidInput, "statistics: a waiting sentence of length ", l);
+    longest_ = std::max(longest_, l);
+  }
+  sentences_ = sentences;
+  tokens_ = tokens;
+  waiting_ = std::move(state.waiting);
+  gram_ = std::move(state.gram);
+  sums_ = std::move(state.sums);
+  counts_ = std::move(state.counts);
+}
+
+}  // namespace sentencode

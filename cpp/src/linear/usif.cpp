@@ -1,0 +1,46 @@
+#include "sentencode/linear/usif.h"
+
+#include <utility>
+
+#include "linear/model_file.h"
+#include "sentencode/error.h"
+
+namespace sentencode {
+
+std::string_view name_of(Usif::Normalize normalize) {
+  return normalize == Usif::Normalize::dimension ? "dimension" : "none";
+}
+
+Usif::Normalize normalize_named(std::string_view name) {
+  for (const auto value : {Usif::Normalize::dimension, Usif::Normalize::none}) {
+    if (name == name_of(value)) return value;
+  }
+  throw InvalidInput(concat("normalize must be 'dimension' or 'none', got '", name, "'"));
+}
+
+void Usif::means(const Sentences& sentences, MatrixView out) const {
+  normalize_ == Normalize::dimension ? words().normalised_means(sentences, out)
+                                     : words().means(sentences, out);
+}
+
+Vector Usif::factors_of(const Vector& singular_values) const {
+  const Vector squares = singular_values.cwiseAbs2();
+  const float sum = squares.sum();
+  return sum > 0 ? Vector(squares / sum) : Vector(Vector::Zero(squares.size()));
+}
+
+void Usif::write(ModelContents& contents, const SaveOptions& options) const {
+  contents.config["normalize"] = name_of(normalize_);
+  write_fitted(contents, options);
+}
+
+std::unique_ptr<Usif> Usif::load(const SavedModel& saved) {
+  const auto components = saved.size_option("components", 0);
+  const auto normalize = saved.named_option("normalize", normalize_named);
+  saved.finish_config();
+  auto result = std::make_unique<Usif>(saved.words(), components, normalize);
+  result->read_fitted(saved);
+  return result;
+}
+
+}  // namespace sentencode

@@ -1,0 +1,88 @@
+#include "sentencode/linear/weighted_words.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "sentencode/error.h"
+#include "sentencode/parallel.h"
+
+namespace sentencode {
+namespace {
+
+constexpr std::int64_t kGrain = 1024;  // sentences that a thread takes at once
+constexpr std::int64_t kBlock = 64;    // sentences whose ids are found before their rows are read
+
+}  // namespace
+
+WeightedWords::WeightedWords(std::shared_ptr<const WordVectors> vectors, Tokenizer tokenizer,
+                             std::vector<float> weights)
+    : vectors_(std::move(vectors)), tokenizer_(std::move(tokenizer)), weights_(std::move(weights)) {
+  ST_CHECK(vectors_ != nullptr, InvalidInput, "vectors are missing");
+  ST_CHECK(weights_.empty() || std::ssize(weights_) == vectors_->rows(), InvalidInput, "weights: expected ",
+           vectors_->rows(), ", one for each row of the vectors, got ", weights_.size());
+  const auto bad = std::find_if(weights_.begin(), weights_.end(), [](float w) { return !std::isfinite(w); });
+  ST_CHECK(bad == weights_.end(), InvalidInput, "weights[", bad - weights_.begin(), "] is ", *bad,
+           ", not a finite number");
+}
+
+RaggedIds WeightedWords::lookup(const Sentences& sentences, std::int64_t max_tokens) const {
+  RaggedIds ids;
+  vectors_->lookup(tokenizer_, sentences, ids, max_tokens);
+  return ids;
+}
+
+template <typename Block>
+void WeightedWords::for_blocks(const Sentences& sentences, MatrixView out, const Block& block) const {
+  ST_CHECK(out.rows() == sentences.size() && out.cols() == dim(), InvalidInput, "out must be [",
+           sentences.size(), ", ", dim(), "], got [", out.rows(), ", ", out.cols(), "]");
+  parallel_for(0, sentences.size(), kGrain, [&](std::int64_t first, std::int64_t last) {
+    Tokens scratch;
+    RaggedIds ids;
+    for (std::int64_t begin = first; begin < last; begin += kBlock) {
+      const std::int64_t end = std::min(begin + kBlock, last);
+      ids.clear();
+      vectors_->lookup(tokenizer_, sentences, begin, end, scratch, ids);
+      block(ids,
+            MatrixView(out.row(begin).data(), end - begin, dim(), Eigen::OuterStride<>(out.outerStride())));
+    }
+  });
+}
+
+void WeightedWords::means(const Sentences& sentences, MatrixView out) const {
+  for_blocks(sentences, out, [this](const RaggedIds& ids, MatrixView rows) {
+    vectors_->sums(ids, weights_or_null(), rows);
+    for (std::int64_t i = 0; i < ids.size(); ++i) {
+      rows.row(i) /= static_cast<float>(std::max<std::size_t>(1, ids[i].size()));
+    }
+  });
+}
+
+void WeightedWords::normalised_means(const Sentences& sentences, MatrixView out) const {
+  for_blocks(sentences, out, [this](const RaggedIds& ids, MatrixView rows) {
+    Eigen::ArrayXf x(dim()), squares(dim());
+    vectors_->sums(ids, weights_or_null(), rows);
+    for (std::int64_t i = 0; i < ids.size(); ++i) {
+      squares.setZero();
+      for (const std::int32_t id : ids[i]) {
+        vectors_->row(id, x.data());
+        squares += x.square();
+      }
+      const auto words = static_cast<float>(std::max<std::size_t>(1, ids[i].size()));
+      const Eigen::ArrayXf norms = squares.sqrt() * words;
+      rows.row(i).array() /= (norms > 0).select(norms, 1).transpose();
+    }
+  });
+}
+
+bool WeightedWords::same_as(const WeightedWords& other) const {
+  const WordVectors &mine = *vectors_, &theirs = *other.vectors_;
+  if (tokenizer_ != other.tokenizer_ || weights_ != other.weights_ || mine.oov() != theirs.oov())
+    return false;
+  if (mine.size() != theirs.size() || mine.dim() != theirs.dim()) return false;
+  const bool same_file =
+      !mine.path().empty() && mine.path() == theirs.path() && mine.prefix() == theirs.prefix();
+  return &mine == &theirs || same_file || mine.fingerprint() == theirs.fingerprint();
+}
+
+}  // namespace sentencode

@@ -1,0 +1,166 @@
+#include "sentencode/text/string_table.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "sentencode/error.h"
+
+namespace sentencode {
+namespace {
+
+constexpr std::uint64_t kFirst = 0x9E3779B97F4A7C15;  // odd, half of the bits set, no pattern
+constexpr std::uint64_t kSecond = 0xD6E8FEB86659FD93;
+constexpr std::uint64_t kThird = 0xA3B195354A39B70D;
+
+// Ids are int32, and id + 1 must fit as well.
+constexpr std::int64_t kMaxSize = std::numeric_limits<std::int32_t>::max() - 1;
+constexpr std::size_t kFirstSlots = 16;
+
+__extension__ using Wide = unsigned __int128;
+
+/// Both halves of a product, folded: every bit of the result depends on every bit of both.
+std::uint64_t fold(std::uint64_t a, std::uint64_t b) {
+  const Wide product = static_cast<Wide>(a) * b;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
+/// Little-endian whatever the machine: slots are kept in files.
+template <typename T>
+std::uint64_t load(const char* from) {
+  static_assert(std::endian::native == std::endian::little, "saved hash tables are little-endian");
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+// A slot holds the hash's upper half and the id + 1 in its lower half. A string's home is given by the
+// topmost bits of its hash, so that a table grows without a look at the strings.
+std::uint64_t make_slot(std::uint64_t hash, std::int64_t id) {
+  return (hash & 0xFFFFFFFF00000000) | static_cast<std::uint64_t>(id + 1);
+}
+bool same_hash(std::uint64_t slot, std::uint64_t hash) { return (slot ^ hash) >> 32 == 0; }
+std::size_t home(std::uint64_t hash, std::size_t slots) {
+  return static_cast<std::size_t>((hash >> 32) * slots >> 32);
+}
+
+}  // namespace
+
+std::uint64_t StringTable::hash(std::string_view text) {
+  const char* at = text.data();
+  std::size_t left = text.size();
+  std::uint64_t state = kFirst;
+  std::uint64_t a = 0, b = 0;  // the last sixteen bytes; shorter strings overlap themselves
+  if (left > 16) {
+    for (; left > 16; left -= 16, at += 16) {
+      state = fold(load<std::uint64_t>(at) ^ kSecond, load<std::uint64_t>(at + 8) ^ state);
+    }
+    at += left;
+    a = load<std::uint64_t>(at - 16);
+    b = load<std::uint64_t>(at - 8);
+  } else if (left >= 8) {
+    a = load<std::uint64_t>(at);
+    b = load<std::uint64_t>(at + left - 8);
+  } else if (left >= 4) {
+    a = load<std::uint32_t>(at);
+    b = load<std::uint32_t>(at + left - 4);
+  } else if (left > 0) {
+    a = load<std::uint8_t>(at) | load<std::uint8_t>(at + left / 2) << 8 |
+        load<std::uint8_t>(at + left - 1) << 16;
+  }
+  return fold(fold(a ^ kSecond, b ^ state), kThird ^ text.size());
+}
+
+StringTable StringTable::view(std::span<const char> bytes, std::span<const std::uint64_t> offsets,
+                              std::span<const std::uint64_t> slots) {
+  ST_CHECK(!offsets.empty() && offsets.front() == 0, FormatError, "string table: offsets must begin with 0");
+  const std::size_t size = offsets.size() - 1;
+  ST_CHECK(size <= static_cast<std::size_t>(kMaxSize), FormatError, "string table: ", size,
+           " strings; at most ", kMaxSize, " are possible");
+  const auto fall = std::is_sorted_until(offsets.begin(), offsets.end());
+  ST_CHECK(fall == offsets.end(), FormatError, "string table: offset ", fall - offsets.begin(), " is ", *fall,
+           ", below the one before it");
+  ST_CHECK(offsets.back() == bytes.size(), FormatError, "string table: the last offset is ", offsets.back(),
+           ", but there are ", bytes.size(), " bytes");
+  ST_CHECK((size == 0 && slots.empty()) || (std::has_single_bit(slots.size()) && slots.size() / 2 >= size),
+           FormatError, "string table: ", slots.size(), " slots for ", size,
+           " strings; expected a power of two, at least twice as many");
+  StringTable table;
+  table.frozen_ = true;
+  table.seen_bytes_ = bytes;
+  table.seen_offsets_ = offsets;
+  table.seen_slots_ = slots;
+  return table;
+}
+
+std::int64_t StringTable::size() const { return static_cast<std::int64_t>(offsets().size()) - 1; }
+bool StringTable::frozen() const { return frozen_; }
+
+std::span<const char> StringTable::bytes() const { return frozen_ ? seen_bytes_ : own_bytes_; }
+std::span<const std::uint64_t> StringTable::offsets() const { return frozen_ ? seen_offsets_ : own_offsets_; }
+std::span<const std::uint64_t> StringTable::slots() const { return frozen_ ? seen_slots_ : own_slots_; }
+
+std::string_view StringTable::operator[](std::int64_t id) const {
+  const std::uint64_t* offset = offsets().data() + id;
+  return {bytes().data() + offset[0], static_cast<std::size_t>(offset[1] - offset[0])};
+}
+
+std::int32_t StringTable::find(std::string_view text, std::uint64_t hash) const {
+  const std::span<const std::uint64_t> slots = this->slots();
+  const std::size_t count = slots.size();
+  std::size_t i = home(hash, count);
+  for (std::size_t probes = 0; probes < count; ++probes) {  // a damaged table may have no empty slot
+    const std::uint64_t slot = slots[i];
+    if (slot == 0) break;
+    if (same_hash(slot, hash)) {
+      const std::int64_t id = static_cast<std::int64_t>(slot & 0xFFFFFFFF) - 1;
+      if (id >= 0 && id < size() && (*this)[id] == text) return static_cast<std::int32_t>(id);
+    }
+    i = (i + 1) & (count - 1);
+  }
+  return kMissing;
+}
+
+void StringTable::prefetch(std::uint64_t hash) const {
+  const std::span<const std::uint64_t> slots = this->slots();
+  __builtin_prefetch(slots.data() + home(hash, slots.size()));
+}
+
+std::int32_t StringTable::insert(std::string_view text) {
+  ST_CHECK(!frozen_, Unsupported, "a frozen string table takes no new strings");
+  const std::uint64_t hash = StringTable::hash(text);
+  if (const std::int32_t id = find(text, hash); id != kMissing) return id;
+  ST_CHECK(size() < kMaxSize, InvalidInput, "string table: more than ", kMaxSize, " strings");
+  const auto id = static_cast<std::int32_t>(size());
+  if (own_slots_.size() / 2 <= static_cast<std::size_t>(id))
+    grow(std::max(kFirstSlots, 2 * own_slots_.size()));
+  own_bytes_.insert(own_bytes_.end(), text.begin(), text.end());
+  own_offsets_.push_back(own_bytes_.size());
+  place(make_slot(hash, id));
+  return id;
+}
+
+void StringTable::reserve(std::int64_t strings, std::int64_t bytes) {
+  ST_CHECK(!frozen_, Unsupported, "a frozen string table takes no new strings");
+  const auto count = static_cast<std::size_t>(strings);
+  own_bytes_.reserve(static_cast<std::size_t>(bytes));
+  own_offsets_.reserve(count + 1);
+  if (own_slots_.size() / 2 < count) grow(std::bit_ceil(std::max(kFirstSlots, 2 * count)));
+}
+
+void StringTable::grow(std::size_t count) {
+  std::vector<std::uint64_t> old(count);
+  old.swap(own_slots_);
+  for (const std::uint64_t slot : old) {
+    if (slot != 0) place(slot);
+  }
+}
+
+void StringTable::place(std::uint64_t slot) {
+  std::size_t i = home(slot, own_slots_.size());
+  while (own_slots_[i] != 0) i = (i + 1) & (own_slots_.size() - 1);
+  own_slots_[i] = slot;
+}
+
+}  // namespace sentencode

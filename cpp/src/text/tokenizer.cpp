@@ -1,0 +1,200 @@
+#include "sentencode/text/tokenizer.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
+
+#include "sentencode/error.h"
+#include "sentencode/parallel.h"
+#include "sentencode/text/utf8.h"
+#include "words.h"
+
+namespace sentencode {
+namespace {
+
+constexpr std::size_t kBlockBytes = 1 << 16;
+
+template <typename E>
+using Named = std::pair<E, std::string_view>;
+constexpr Named<Split> kSplits[] = {
+    {Split::whitespace, "whitespace"}, {Split::words, "words"}, {Split::external, "external"}};
+constexpr Named<InvalidUtf8> kInvalids[] = {{InvalidUtf8::replace, "replace"},
+                                            {InvalidUtf8::refuse, "refuse"}};
+
+template <typename E, std::size_t n>
+E value_named(std::string_view name, std::string_view what, const Named<E> (&names)[n]) {
+  std::string expected;
+  for (const auto& [value, known] : names) {
+    if (name == known) return value;
+    expected += concat(expected.empty() ? "'" : ", '", known, "'");
+  }
+  throw InvalidInput(concat("tokenizer: unknown ", what, " '", name, "'; expected one of ", expected));
+}
+
+std::string shown(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string string_in(const nlohmann::json& value, std::string_view key) {
+  ST_CHECK(value.is_string(), FormatError, "tokenizer: ", key, " must be a string, got ", shown(value));
+  return value.get<std::string>();
+}
+
+std::string_view copy(std::string_view text, Tokens& out) {
+  char* room = out.scratch(text.size());
+  std::ranges::copy(text, room);
+  return {room, text.size()};
+}
+
+/// Valid UTF-8, in ASCII's quotes and dashes for `words`, in lower case when that is wanted: the text itself,
+/// or what stands for it in `out`.
+std::string_view clean(std::string_view text, const Tokenizer& tokenizer, bool fold, Tokens& out) {
+  if (tokenizer.lowercase) {
+    char* room = out.scratch(text.size());
+    if (lowercase_ascii(text, room)) return {room, text.size()};
+    out.give_back(text.size());
+  } else if (is_ascii(text)) {
+    return text;
+  }
+  if (const std::size_t bad = find_invalid_utf8(text); bad != std::string_view::npos) {
+    ST_CHECK(tokenizer.invalid == InvalidUtf8::replace, InvalidInput, "byte ", bad, " is not UTF-8: 0x",
+             std::hex, static_cast<int>(static_cast<unsigned char>(text[bad])));
+    text = copy(repair_utf8(text), out);
+  }
+  if (fold) {
+    char* room = out.scratch(text.size());
+    const std::size_t size = fold_typography(text, room);
+    out.give_back(text.size() - size);
+    text = {room, size};
+  }
+  if (tokenizer.lowercase) {
+    char* room = out.scratch(lowercase_bound(text.size()));
+    const std::size_t size = lowercase_utf8(text, room);
+    out.give_back(lowercase_bound(text.size()) - size);
+    text = {room, size};
+  }
+  return text;
+}
+
+void split_whitespace(std::string_view text, Tokens& out) {
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t space = whitespace_length(text.substr(i));
+    if (space == 0) {
+      ++i;
+      continue;
+    }
+    if (i > begin) out.push(text.substr(begin, i - begin));
+    i += space;
+    begin = i;
+  }
+  if (begin < text.size()) out.push(text.substr(begin));
+}
+
+}  // namespace
+
+std::string_view name_of(Split split) {
+  return std::ranges::find(kSplits, split, &Named<Split>::first)->second;
+}
+std::string_view name_of(InvalidUtf8 invalid) {
+  return std::ranges::find(kInvalids, invalid, &Named<InvalidUtf8>::first)->second;
+}
+Split split_named(std::string_view name) { return value_named(name, "split", kSplits); }
+InvalidUtf8 invalid_named(std::string_view name) { return value_named(name, "invalid", kInvalids); }
+
+void Tokens::clear() {
+  views_.clear();
+  block_ = 0;
+  used_ = 0;
+}
+
+char* Tokens::scratch(std::size_t bytes) {
+  while (block_ < blocks_.size() && blocks_[block_].size - used_ < bytes) {
+    ++block_;
+    used_ = 0;
+  }
+  if (block_ == blocks_.size()) {
+    const std::size_t size = std::max(kBlockBytes, bytes);
+    blocks_.push_back({std::make_unique_for_overwrite<char[]>(size), size});
+  }
+  char* room = blocks_[block_].bytes.get() + used_;
+  used_ += bytes;
+  return room;
+}
+
+void Tokenizer::operator()(std::string_view sentence, Tokens& out) const {
+  ST_CHECK(split != Split::external, InvalidInput, "the tokenizer '", name,
+           "' is not part of this library: give it the sentences first, then pass the lists of tokens");
+  const std::string_view text = clean(sentence, *this, split == Split::words, out);
+  if (split == Split::words) {
+    split_words(text, out);
+  } else {
+    split_whitespace(text, out);
+  }
+}
+
+void Tokenizer::append_token(std::string_view token, Tokens& out) const {
+  out.push(clean(token, *this, false, out));
+}
+
+void Tokenizer::operator()(const Sentences& sentences, std::int64_t i, Tokens& out) const {
+  const auto at = static_cast<std::size_t>(i);
+  try {
+    if (!sentences.tokenised()) return (*this)(sentences.pieces[at], out);
+    for (std::int64_t t = sentences.offsets[at]; t < sentences.offsets[at + 1]; ++t) {
+      append_token(sentences.pieces[static_cast<std::size_t>(t)], out);
+    }
+  } catch (const InvalidInput& error) {
+    throw InvalidInput(concat("sentences[", i, "]: ", error.what()));
+  }
+}
+
+std::string Tokenizer::to_json() const {
+  nlohmann::json json = {{"split", name_of(split)}, {"lowercase", lowercase}, {"invalid", name_of(invalid)}};
+  if (!name.empty()) json["name"] = name;
+  return shown(json);
+}
+
+Tokenizer Tokenizer::from_json(std::string_view text) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  ST_CHECK(json.is_object(), FormatError, "tokenizer: expected a JSON object, got ", text.substr(0, 80));
+  Tokenizer tokenizer;
+  for (const auto& [key, value] : json.items()) {
+    if (key == "split") {
+      tokenizer.split = split_named(string_in(value, key));
+    } else if (key == "lowercase") {
+      ST_CHECK(value.is_boolean(), FormatError, "tokenizer: lowercase must be true or false, got ",
+               shown(value));
+      tokenizer.lowercase = value.get<bool>();
+    } else if (key == "invalid") {
+      tokenizer.invalid = invalid_named(string_in(value, key));
+    } else if (key == "name") {
+      tokenizer.name = string_in(value, key);
+    } else {
+      throw FormatError(concat("tokenizer: unknown key '", key, "'"));
+    }
+  }
+  return tokenizer;
+}
+
+TokenisedSentences::TokenisedSentences(const Tokenizer& tokenizer, const Sentences& sentences) {
+  constexpr std::int64_t kGrain = 512;
+  const std::int64_t size = sentences.size();
+  blocks_.resize(static_cast<std::size_t>((size + kGrain - 1) / kGrain));
+  offsets_.assign(static_cast<std::size_t>(size) + 1, 0);
+  parallel_for(0, size, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    Tokens& out = blocks_[static_cast<std::size_t>(begin / kGrain)];
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::size_t before = out.size();
+      tokenizer(sentences, i, out);
+      offsets_[static_cast<std::size_t>(i) + 1] = static_cast<std::int64_t>(out.size() - before);
+    }
+  });
+  std::partial_sum(offsets_.begin(), offsets_.end(), offsets_.begin());
+  tokens_.reserve(static_cast<std::size_t>(offsets_.back()));
+  for (const Tokens& block : blocks_)
+    tokens_.insert(tokens_.end(), block.views().begin(), block.views().end());
+}
+
+}  // namespace sentencode

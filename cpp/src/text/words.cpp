@@ -1,0 +1,422 @@
+#include "words.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "english.h"
+#include "sentencode/text/utf8.h"
+
+namespace sentencode {
+namespace {
+
+using std::size_t;
+using std::string_view;
+
+enum class Kind : std::uint8_t { space, letter, digit, other, high };  // high: not ASCII, to be looked up
+
+constexpr std::array<Kind, 256> kKinds = [] {
+  std::array<Kind, 256> kinds{};
+  for (size_t c = 0; c < 256; ++c) {
+    kinds[c] = c <= ' ' || c == 0x7F ? Kind::space : c >= 0x80 ? Kind::high : Kind::other;
+    if (c >= '0' && c <= '9') kinds[c] = Kind::digit;
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_') kinds[c] = Kind::letter;
+  }
+  return kinds;
+}();
+
+constexpr size_t kLongestHost = 253;
+
+// The second part of what the Penn Treebank writes as two words, and with an apostrophe in front what is one
+// word.
+constexpr string_view kClitics[] = {"n't", "'s", "'m", "'d", "'ll", "'re", "'ve"};
+constexpr string_view kElisions[] = {"'bout", "'cause", "'d", "'em", "'ll",  "'m",    "'n'", "'n",
+                                     "'re",   "'round", "'s", "'t",  "'til", "'till", "'ve"};
+struct Contraction {
+  string_view word;
+  size_t cut;
+};
+constexpr Contraction kContractions[] = {{"cannot", 3}, {"gimme", 3}, {"gonna", 3},
+                                         {"gotta", 3},  {"lemme", 3}, {"wanna", 3}};
+constexpr Contraction kApostrophes[] = {{"d'ye", 2}, {"more'n", 4}, {"y'all", 2}, {"'tis", 2}, {"'twas", 2}};
+
+bool is_plain_letter(char c) { return kKinds[static_cast<unsigned char>(c)] == Kind::letter; }
+bool is_plain_word(char c) {
+  return is_plain_letter(c) || kKinds[static_cast<unsigned char>(c)] == Kind::digit;
+}
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 'a' - 'A') : c; }
+
+bool same(string_view text, string_view expected) {  // expected is in lower case
+  return std::ranges::equal(text, expected, {}, lower);
+}
+
+bool is_regional_indicator(char32_t code) { return code >= 0x1F1E6 && code <= 0x1F1FF; }
+bool is_skin_tone(char32_t code) { return code >= 0x1F3FB && code <= 0x1F3FF; }
+bool is_tag(char32_t code) { return code >= 0xE0020 && code <= 0xE007F; }
+constexpr char32_t kJoiner = 0x200D;
+
+bool is_mark(char32_t code) {
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(code));
+  return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC ||
+         category == UTF8PROC_CATEGORY_ME;
+}
+
+Kind kind_of(char32_t code) {
+  if (code < 0x80) return kKinds[code];
+  if (code == kJoiner || code == 0x200C || code == 0xFFFD) return Kind::letter;  // U+FFFD: a letter once
+  switch (utf8proc_category(static_cast<utf8proc_int32_t>(code))) {
+    case UTF8PROC_CATEGORY_CN:  // emoji younger than the tables
+      return code >= 0x1F000 ? Kind::other : Kind::letter;
+    case UTF8PROC_CATEGORY_PC:
+    case UTF8PROC_CATEGORY_PD:
+    case UTF8PROC_CATEGORY_PS:
+    case UTF8PROC_CATEGORY_PE:
+    case UTF8PROC_CATEGORY_PI:
+    case UTF8PROC_CATEGORY_PF:
+    case UTF8PROC_CATEGORY_PO:
+    case UTF8PROC_CATEGORY_SM:
+    case UTF8PROC_CATEGORY_SC:
+    case UTF8PROC_CATEGORY_SK:
+    case UTF8PROC_CATEGORY_SO:
+      return Kind::other;
+    case UTF8PROC_CATEGORY_ZS:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+      return Kind::space;
+    default:
+      return Kind::letter;
+  }
+}
+
+/// Goes through a text from left to right.
+class Cutter {
+ public:
+  Cutter(string_view text, Tokens& out)
+      : text_(text),
+        out_(out),
+        has_addresses_(text.find('@') != text.npos || text.find("://") != text.npos ||
+                       text.find("ww.") != text.npos || text.find("WW.") != text.npos) {}
+
+  void cut() {
+    while (at_ < text_.size()) {
+      switch (kind(at_)) {
+        case Kind::space:
+          at_ += length(at_);
+          break;
+        case Kind::letter:
+        case Kind::digit:
+          word();
+          break;
+        default:
+          symbol();
+      }
+    }
+  }
+
+ private:
+  unsigned char byte(size_t i) const {
+    return i < text_.size() ? static_cast<unsigned char>(text_[i]) : '\0';
+  }
+  size_t length(size_t i) const { return byte(i) < 0x80 ? 1 : decode_utf8(text_.substr(i)).length; }
+  char32_t code(size_t i) const { return i < text_.size() ? decode_utf8(text_.substr(i)).code : 0; }
+
+  /// Never high. Beyond the text there is space.
+  Kind kind(size_t i) const {
+    const Kind kind = kKinds[byte(i)];
+    return kind == Kind::high ? kind_of(code(i)) : kind;
+  }
+  bool is_word(size_t i) const {
+    const Kind k = kind(i);
+    return k == Kind::letter || k == Kind::digit;
+  }
+  bool is_letter(size_t i) const { return kind(i) == Kind::letter; }
+  bool is_digit(size_t i) const { return kKinds[byte(i)] == Kind::digit; }
+
+  void push(size_t end) {
+    out_.push(text_.substr(at_, end - at_));
+    at_ = end;
+  }
+  /// One token that is written otherwise than in the text.
+  void push_as(string_view token, size_t end) {
+    out_.push(token);
+    at_ = end;
+  }
+
+  void word() {
+    if (has_addresses_) {
+      if (const size_t end = web_address_end(); end != 0) return push(end);
+      if (const size_t end = mail_address_end(); end != 0) return push(end);
+    }
+    size_t part = at_;  // what follows the last period
+    bool dotted = false, apostrophe = false;
+    size_t i = at_;
+    while (true) {
+      while (kKinds[byte(i)] == Kind::letter || kKinds[byte(i)] == Kind::digit) ++i;
+      const unsigned char c = byte(i);
+      if (c >= 0x80) {
+        if (!is_word(i)) break;
+        i += length(i);
+      } else if (c == '\'' && i > at_ && is_letter(i + 1)) {
+        apostrophe = true;
+        ++i;
+      } else if (c == '-' && i > at_ && is_word(i + 1)) {
+        ++i;
+      } else if ((c == ',' || c == ':' || c == '/') && i > at_ && is_digit(i - 1) && is_digit(i + 1)) {
+        ++i;
+      } else if (c == '.' && joins(part, i)) {
+        dotted = true;
+        part = ++i;
+      } else if (c == '.' && belongs(i, dotted && i - part == length(part) && is_letter(part))) {
+        ++i;
+        break;
+      } else {
+        break;
+      }
+    }
+    finish(i, apostrophe);
+  }
+
+  /// Whether the period at i is inside a word, whose last part begins at `part`: 1.5, u.s., ph.d., yahoo.com.
+  bool joins(size_t part, size_t i) const {
+    if (!is_word(i + 1)) return false;
+    if (i == at_ || is_digit(i - 1)) {
+      if (is_digit(i + 1)) return true;
+      if (i == at_) return false;
+    }
+    const bool one_letter_follows = is_letter(i + 1) && !is_word(i + 1 + length(i + 1));
+    if (i - part <= 2 && is_letter(part) && one_letter_follows) return true;
+    size_t end = i + 1;
+    size_t last = end;
+    const auto inside = [&](size_t k) {
+      return is_word(k) || ((byte(k) == '.' || byte(k) == '-') && is_word(k + 1));
+    };
+    for (; inside(end) && end - at_ <= kLongestHost; end += length(end)) {
+      if (byte(end) == '.') last = end + 1;
+    }
+    return is_domain(text_.substr(last, end - last));
+  }
+
+  /// Whether the period at i, which joins nothing, is the word's.
+  bool belongs(size_t i, bool acronym) const {
+    if (byte(i + 1) == '.') return false;  // an ellipsis
+    if (acronym) return true;
+    const string_view word = text_.substr(at_, i - at_);
+    const bool initial = word.size() == length(at_) && is_letter(at_) && !same(word, "i");
+    if (same(word, "no")) return next_word_is_number(i + 1);
+    return (initial || abbreviation(word) != Abbreviation::none) && word_follows(i + 1);
+  }
+
+  bool word_follows(size_t i) const {
+    while (i < text_.size() && !is_word(i)) i += length(i);
+    return i < text_.size();
+  }
+  bool next_word_is_number(size_t i) const {
+    while (i < text_.size() && kind(i) == Kind::space) i += length(i);
+    return is_digit(i);
+  }
+
+  /// Emits the word that ends at `end`, in its parts where it has parts.
+  void finish(size_t end, bool apostrophe) {
+    const string_view word = text_.substr(at_, end - at_);
+    if (!apostrophe) {
+      if (word.size() == 5 || word.size() == 6) contract(word, kContractions);
+      return push(end);
+    }
+    contract(word, kApostrophes);
+    std::array<size_t, 4> cuts{};  // from right to left
+    size_t count = 0;
+    size_t rest = end;
+    while (count < cuts.size()) {
+      const size_t cut = clitic(text_.substr(at_, rest - at_));
+      if (cut == 0) break;
+      rest = cuts[count++] = at_ + cut;
+    }
+    while (count > 0) push(cuts[--count]);
+    push(end);
+  }
+
+  /// Emits the first part of a contraction.
+  template <size_t n>
+  void contract(string_view word, const Contraction (&known)[n]) {
+    for (const auto& [contracted, cut] : known) {
+      if (same(word, contracted)) return push(at_ + cut);
+    }
+  }
+
+  /// Where in the word its last clitic begins; 0 where there is none, or nothing else.
+  static size_t clitic(string_view word) {
+    for (const string_view known : kClitics) {
+      if (word.size() > known.size() && same(word.substr(word.size() - known.size()), known)) {
+        return word.size() - known.size();
+      }
+    }
+    return 0;
+  }
+
+  void symbol() {
+    const unsigned char c = byte(at_);
+    if (c >= 0x80) return push(pictogram_end());
+    const bool twice = byte(at_ + 1) == c;
+    if (twice && c == '.') return push_as("...", run_end());
+    if (twice && c == '-') return push_as("--", run_end());
+    if (twice && (c == '`' || c == '\'')) return push_as("\"", at_ + 2);
+    if (c == '.' && is_digit(at_ + 1)) return word();
+    if (c == '\'') {
+      if (const size_t end = elision_end(); end != 0) return elide(end);
+    }
+    push(at_ + 1);
+  }
+
+  size_t run_end() const { return std::min(text_.find_first_not_of(text_[at_], at_), text_.size()); }
+
+  /// Where a word ends that begins with the apostrophe here: 'em, 's, '90s; 0 when this is a quote.
+  size_t elision_end() const {
+    size_t end = at_ + 1;
+    if (is_digit(end) && is_digit(end + 1)) {
+      if (at_ > 0 && is_plain_word(text_[at_ - 1])) return 0;  // five feet, ten inches
+      end += 2;
+      if (lower(static_cast<char>(byte(end))) == 's') ++end;
+      return is_word(end) || byte(end) == '\'' ? 0 : end;
+    }
+    while (is_letter(end)) end += length(end);
+    if (same(text_.substr(at_, end + 1 - at_), "'n'")) return end + 1;
+    const string_view word = text_.substr(at_, end - at_);
+    const auto is_word = [&](string_view known) { return same(word, known); };
+    const bool known = std::ranges::any_of(kElisions, is_word) || same(word, "'tis") || same(word, "'twas");
+    return known && byte(end) != '\'' ? end : 0;
+  }
+  void elide(size_t end) {
+    contract(text_.substr(at_, end - at_), kApostrophes);
+    push(end);
+  }
+
+  /// The end of a symbol that is not ASCII, with all that modifies it: an emoji with its skin tone, a family,
+  /// a flag.
+  size_t pictogram_end() const {
+    size_t end = at_ + length(at_);
+    if (is_regional_indicator(code(at_)) && is_regional_indicator(code(end))) return end + length(end);
+    while (end < text_.size() && byte(end) >= 0x80) {
+      const char32_t next = code(end);
+      const size_t after = end + length(end);
+      if (is_mark(next) || is_skin_tone(next) || is_tag(next)) {
+        end = after;
+      } else if (next == kJoiner && byte(after) >= 0x80 && kind(after) == Kind::other) {
+        end = after + length(after);
+      } else {
+        break;
+      }
+    }
+    return end;
+  }
+
+  /// Where the web address ends that begins here; 0 when none does.
+  size_t web_address_end() const {
+    constexpr size_t kLongestScheme = 16;
+    const string_view rest = text_.substr(at_);
+    const size_t scheme = rest.substr(0, kLongestScheme).find("://");
+    size_t end = 0;  // of what tells
+    if (scheme != rest.npos && std::ranges::all_of(rest.substr(0, scheme), is_plain_letter)) {
+      end = at_ + scheme + 3;
+    } else if (same(rest.substr(0, 4), "www.")) {
+      end = at_ + 4;
+    }
+    if (end == 0 || !is_plain_word(static_cast<char>(byte(end)))) return 0;
+    while (byte(end) > ' ' && byte(end) < 0x7F && byte(end) != '<' && byte(end) != '>' && byte(end) != '"')
+      ++end;
+    while (string_view(".,;:!?'()[]{}").find(text_[end - 1]) != string_view::npos) --end;
+    return end;
+  }
+
+  /// Where the e-mail address ends that begins here; 0 when none does.
+  size_t mail_address_end() const {
+    constexpr size_t kLongestName = 64;
+    const auto name = [](char c) { return is_plain_word(c) || c == '.' || c == '-' || c == '+'; };
+    const auto host = [](char c) { return is_plain_word(c) || c == '.' || c == '-'; };
+    const auto span = [&](size_t begin, size_t limit, const auto& allowed) {
+      const string_view part = text_.substr(begin, limit);
+      return begin + static_cast<size_t>(std::ranges::find_if_not(part, allowed) - part.begin());
+    };
+    const size_t sign = span(at_, kLongestName, name);
+    if (byte(sign) != '@') return 0;
+    size_t end = span(sign + 1, kLongestHost, host);
+    while (byte(end - 1) == '.' || byte(end - 1) == '-') --end;
+    const size_t period = text_.substr(0, end).find('.', sign + 1);
+    return period != text_.npos && period > sign + 1 ? end : 0;
+  }
+
+  const string_view text_;
+  Tokens& out_;
+  const bool has_addresses_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+size_t fold_typography(string_view text, char* out) {
+  char* const begin = out;
+  const auto write = [&](string_view piece) { out = std::ranges::copy(piece, out).out; };
+  const auto is_word = [](char c) { return is_plain_word(c) || static_cast<unsigned char>(c) >= 0x80; };
+  while (!text.empty()) {
+    const size_t ascii = static_cast<size_t>(
+        std::ranges::find_if(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }) -
+        text.begin());
+    write(text.substr(0, ascii));
+    text.remove_prefix(ascii);
+    if (text.empty()) break;
+    const CodePoint point = decode_utf8(text);
+    const string_view itself = text.substr(0, point.length);
+    text.remove_prefix(point.length);
+    switch (point.code) {  // U+0091 to U+0097 are Windows' quotes and dashes, which were not converted
+      case 0x2018:
+      case 0x2019:
+      case 0x201B:
+      case 0x02BC:
+      case 0x00B4:
+      case 0x0091:
+      case 0x0092:
+        write("'");
+        break;
+      case 0x201C:
+      case 0x201D:
+      case 0x201E:
+      case 0x201F:
+      case 0x0093:
+      case 0x0094:
+        write("\"");
+        break;
+      case 0x2026:
+        write("...");
+        break;
+      case 0x2010:
+      case 0x2011:
+      case 0x2212:
+        write("-");
+        break;
+      case 0x2013:
+      case 0x0096:  // from-to, else a dash
+        write(out > begin && is_word(out[-1]) && !text.empty() && is_word(text.front()) ? "-" : "--");
+        break;
+      case 0x2014:
+      case 0x2015:
+      case 0x0097:
+        write("--");
+        break;
+      case 0x00AD:
+      case 0x2060:
+      case 0xFEFF:
+        break;
+      default:
+        write(itself);
+    }
+  }
+  return static_cast<size_t>(out - begin);
+}
+
+void split_words(string_view text, Tokens& out) { Cutter(text, out).cut(); }
+
+}  // namespace sentencode

@@ -1,0 +1,520 @@
+#include "sentencode/vectors/word_vectors.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <mutex>
+#include <numeric>
+
+#include "sentencode/error.h"
+#include "sentencode/parallel.h"
+#include "sentencode/text/utf8.h"
+
+namespace sentencode {
+namespace {
+
+constexpr std::int64_t kRandomRows = 256;  // that stand for unknown words under the policy `random`
+constexpr std::int64_t kMaxWords = std::numeric_limits<std::int32_t>::max() - kRandomRows;
+constexpr std::int64_t kRowsPerPiece = 1024;       // of work over the whole table
+constexpr std::int64_t kSentencesPerPiece = 1024;  // of look-up
+constexpr std::string_view kOovNames[] = {"skip", "zero", "mean", "random"};
+constexpr std::string_view kFormat = "sentencode.vectors", kVersion = "1";
+
+/// The memory of a table that is not mapped.
+struct Owned {
+  struct Free {
+    void operator()(std::byte* p) const { std::free(p); }
+  };
+  std::unique_ptr<std::byte[], Free> rows;
+  std::vector<float> scales;
+  std::vector<std::int64_t> counts;
+};
+
+/// The same strings in memory of their own: a frozen table may look at a file that goes away.
+StringTable own(const StringTable& words) {
+  if (!words.frozen()) return words;
+  StringTable result;
+  result.reserve(words.size(), static_cast<std::int64_t>(words.bytes().size()));
+  for (std::int64_t i = 0; i < words.size(); ++i) result.insert(words[i]);
+  return result;
+}
+
+/// A table whose rows `fill(first, last, rows, scales)` writes, called for pieces of it on all threads.
+template <typename Fill>
+WordVectors::Parts make_parts(StringTable words, std::int64_t dim, Storage storage,
+                              std::span<const std::int64_t> counts, OutOfVocabulary oov, const Fill& fill) {
+  constexpr std::size_t kCacheLine = 64;
+  const auto n = static_cast<std::size_t>(words.size());
+  const std::size_t row_bytes = static_cast<std::size_t>(dim) * element_bytes(storage);
+  auto owned = std::make_shared<Owned>();
+  const std::size_t bytes = std::max<std::size_t>(1, n * row_bytes);
+  owned->rows.reset(static_cast<std::byte*>(
+      std::aligned_alloc(kCacheLine, (bytes + kCacheLine - 1) / kCacheLine * kCacheLine)));
+  if (owned->rows == nullptr) throw std::bad_alloc();
+  if (storage == Storage::int8) owned->scales.resize(n);
+  owned->counts.assign(counts.begin(), counts.end());
+  parallel_for(0, words.size(), kRowsPerPiece, [&](std::int64_t begin, std::int64_t end) {
+    fill(begin, end, owned->rows.get() + static_cast<std::size_t>(begin) * row_bytes,
+         owned->scales.empty() ? nullptr : owned->scales.data() + begin);
+  });
+
+  WordVectors::Parts parts;
+  parts.rows = {owned->rows.get(), n * row_bytes};
+  parts.scales = owned->scales;
+  parts.counts = owned->counts;
+  parts.keep = std::move(owned);
+  parts.words = std::move(words);
+  parts.dim = dim;
+  parts.storage = storage;
+  parts.oov = oov;
+  return parts;
+}
+
+/// Stores one row, or says what is wrong with it.
+void store_checked(std::span<const float> values, Storage storage, std::byte* row, float* scale,
+                   std::string_view word) {
+  if (store_row(values, storage, row, scale)) return;
+  const auto bad =
+      std::find_if(values.begin(), values.end(), [](float x) { return !(std::abs(x) < 65520.0F); });
+  const auto bad_any = std::find_if(values.begin(), values.end(), [](float x) { return !std::isfinite(x); });
+  const auto at = bad_any != values.end() ? bad_any : bad;
+  throw InvalidInput(concat("number ", at - values.begin() + 1, " of the vector of '", word, "' is ", *at,
+                            at == bad_any ? ", not a finite number" : ", too large for float16"));
+}
+
+/// SplitMix64: the next of a sequence of random bits.
+std::uint64_t next_random(std::uint64_t& state) {
+  std::uint64_t z = state += 0x9E3779B97F4A7C15;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
+}  // namespace
+
+std::string_view name_of(OutOfVocabulary oov) { return kOovNames[static_cast<std::size_t>(oov)]; }
+
+OutOfVocabulary oov_named(std::string_view name) {
+  const auto place = std::find(std::begin(kOovNames), std::end(kOovNames), name);
+  ST_CHECK(place != std::end(kOovNames), InvalidInput,
+           "oov must be 'skip', 'zero', 'mean' or 'random', got '", name, "'");
+  return static_cast<OutOfVocabulary>(place - std::begin(kOovNames));
+}
+
+struct WordVectors::Lazy {
+  std::once_flag once;
+  std::string fingerprint;
+};
+
+WordVectors::WordVectors(Parts parts) : parts_(std::move(parts)), lazy_(std::make_shared<Lazy>()) {
+  const auto n = static_cast<std::size_t>(size());
+  ST_CHECK(size() <= kMaxWords, InvalidInput, "word vectors: ", size(), " words; at most ", kMaxWords,
+           " are possible");
+  ST_CHECK(dim() >= 1, InvalidInput, "word vectors: dim must be at least 1, got ", dim());
+  ST_CHECK(counts().empty() || counts().size() == n, InvalidInput, "word vectors: ", counts().size(),
+           " counts for ", n, " words");
+  ST_INVARIANT(parts_.rows.size() == n * row_bytes());
+  ST_INVARIANT(parts_.scales.size() == (storage() == Storage::int8 ? n : 0));
+  make_extra_rows();
+}
+
+void WordVectors::make_extra_rows() {
+  if (oov() == OutOfVocabulary::skip) return;
+  const auto columns = static_cast<std::size_t>(dim());
+  Matrix extra = Matrix::Zero(oov() == OutOfVocabulary::random ? kRandomRows : 1, dim());
+  if (oov() != OutOfVocabulary::zero && size() > 0) {
+    // Sums of pieces, added in their order: the same on any number of threads.
+    const std::int64_t pieces = (size() - 1) / kRowsPerPiece + 1;
+    MatrixD sums = MatrixD::Zero(pieces, dim());
+    std::vector<double> norms(static_cast<std::size_t>(pieces));
+    parallel_for(0, size(), kRowsPerPiece, [&](std::int64_t begin, std::int64_t end) {
+      const std::int64_t piece = begin / kRowsPerPiece;
+      Vector values(dim());
+      for (std::int64_t i = begin; i < end; ++i) {
+        row(static_cast<std::int32_t>(i), values.data());
+        sums.row(piece) += values.transpose().cast<double>();
+        norms[static_cast<std::size_t>(piece)] += static_cast<double>(values.norm());
+      }
+    });
+    if (oov() == OutOfVocabulary::mean) {
+      extra.row(0) = (sums.colwise().sum() / static_cast<double>(size())).cast<float>();
+    } else {
+      const double norm = std::accumulate(norms.begin(), norms.end(), 0.0) / static_cast<double>(size());
+      std::uint64_t state = 20181111;
+      for (std::int64_t r = 0; r < extra.rows(); ++r) {
+        for (std::int64_t c = 0; c < dim(); ++c) {  // four uniform numbers make a bell that is round enough
+          const std::uint64_t bits = next_random(state);
+          extra(r, c) = static_cast<float>((bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) +
+                                           (bits >> 48)) -
+                        2 * 65535.0F;
+        }
+        extra.row(r) *= static_cast<float>(norm / std::max(1e-30, static_cast<double>(extra.row(r).norm())));
+      }
+    }
+  }
+  extra_.resize(static_cast<std::size_t>(extra.rows()) * row_bytes());
+  extra_scales_.resize(static_cast<std::size_t>(extra.rows()));
+  for (std::int64_t r = 0; r < extra.rows(); ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    store_checked({extra.row(r).data(), columns}, storage(), extra_.data() + i * row_bytes(),
+                  &extra_scales_[i], "any unknown word");
+  }
+  extra_rows_ = extra.rows();
+}
+
+std::shared_ptr<const WordVectors> WordVectors::from_array(const StringTable& words, ConstMatrixView rows,
+                                                           std::span<const std::int64_t> counts,
+                                                           Storage storage, OutOfVocabulary oov) {
+  ST_CHECK(rows.rows() == words.size(), InvalidInput, "word vectors: ", rows.rows(), " rows for ",
+           words.size(), " words");
+  ST_CHECK(rows.cols() >= 1, InvalidInput, "word vectors: dim must be at least 1, got ", rows.cols());
+  const std::int64_t dim = rows.cols();
+  const std::size_t row_bytes = static_cast<std::size_t>(dim) * element_bytes(storage);
+  return std::make_shared<WordVectors>(
+      make_parts(own(words), dim, storage, counts, oov,
+                 [&](std::int64_t begin, std::int64_t end, std::byte* out, float* scales) {
+                   for (std::int64_t i = begin; i < end; ++i, out += row_bytes) {
+                     store_checked({rows.row(i).data(), static_cast<std::size_t>(dim)}, storage, out,
+                                   scales == nullptr ? nullptr : scales++, words[i]);
+                   }
+                 }));
+}
+
+std::shared_ptr<const WordVectors> WordVectors::with_oov(OutOfVocabulary oov) const {
+  Parts parts = parts_;
+  parts.oov = oov;
+  auto result = std::make_shared<WordVectors>(std::move(parts));
+  result->lazy_ = lazy_;
+  return result;
+}
+
+std::shared_ptr<const WordVectors> WordVectors::with_storage(Storage storage) const {
+  const auto columns = static_cast<std::size_t>(dim());
+  return std::make_shared<WordVectors>(
+      make_parts(own(words()), dim(), storage, counts(), oov(),
+                 [&](std::int64_t begin, std::int64_t end, std::byte* out, float* scales) {
+                   std::vector<float> values(columns);
+                   for (std::int64_t i = begin; i < end; ++i, out += columns * element_bytes(storage)) {
+                     row(static_cast<std::int32_t>(i), values.data());
+                     store_checked(values, storage, out, scales == nullptr ? nullptr : scales++, words()[i]);
+                   }
+                 }));
+}
+
+std::shared_ptr<const WordVectors> WordVectors::select(std::span<const std::int32_t> ids) const {
+  StringTable chosen;
+  std::vector<std::int64_t> chosen_counts;
+  for (const std::int32_t id : ids) {
+    chosen.insert(words()[id]);
+    if (!counts().empty()) chosen_counts.push_back(counts()[static_cast<std::size_t>(id)]);
+  }
+  return std::make_shared<WordVectors>(
+      make_parts(std::move(chosen), dim(), storage(), chosen_counts, oov(),
+                 [&](std::int64_t begin, std::int64_t end, std::byte* out, float* scales) {
+                   for (std::int64_t i = begin; i < end; ++i, out += row_bytes()) {
+                     const std::int32_t id = ids[static_cast<std::size_t>(i)];
+                     std::memcpy(out, row_of(id), row_bytes());
+                     if (scales != nullptr) *scales++ = scale_of(id);
+                   }
+                 }));
+}
+
+std::shared_ptr<const WordVectors> WordVectors::only(const StringTable& keep) const {
+  std::vector<std::int32_t> ids;
+  for (std::int64_t i = 0; i < size(); ++i) {
+    if (keep.find(words()[i]) != StringTable::kMissing) ids.push_back(static_cast<std::int32_t>(i));
+  }
+  return select(ids);
+}
+
+std::shared_ptr<const WordVectors> WordVectors::first(std::int64_t count) const {
+  ST_CHECK(count >= 0, InvalidInput, "word vectors: cannot keep ", count, " words");
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(std::min(count, size())));
+  std::iota(ids.begin(), ids.end(), 0);
+  return select(ids);
+}
+
+bool WordVectors::cased() const {
+  constexpr std::int64_t kSample = 20'000;
+  const std::int64_t step = size() / kSample + 1;
+  std::int64_t seen = 0, upper = 0;
+  std::string lower;
+  for (std::int64_t i = 0; i < size(); i += step, ++seen) {
+    const std::string text = repair_utf8(words()[i]);
+    lower.resize(lowercase_bound(text.size()));
+    lower.resize(lowercase_utf8(text, lower.data()));
+    upper += lower != text;
+  }
+  return upper * 100 > seen;
+}
+
+std::string WordVectors::fingerprint() const {
+  std::call_once(lazy_->once, [this] {
+    if (!lazy_->fingerprint.empty()) return;
+    Sha256 hash;
+    const std::string header = concat(kFormat, ' ', size(), ' ', dim(), ' ', name_of(storage()));
+    hash.update(std::as_bytes(std::span(header)));
+    hash.update(std::as_bytes(words().offsets()));
+    hash.update(std::as_bytes(words().bytes()));
+    hash.update(parts_.rows);
+    hash.update(std::as_bytes(parts_.scales));
+    hash.update(std::as_bytes(counts()));
+    lazy_->fingerprint = hash.hex();
+  });
+  return lazy_->fingerprint;
+}
+
+std::int32_t WordVectors::id(std::string_view token, std::uint64_t hash) const {
+  const std::int32_t found = words().find(token, hash);
+  if (found != StringTable::kMissing) [[likely]]
+    return found;
+  switch (oov()) {
+    case OutOfVocabulary::skip:
+      return -1;
+    case OutOfVocabulary::zero:
+    case OutOfVocabulary::mean:
+      return static_cast<std::int32_t>(size());
+    case OutOfVocabulary::random:
+      return static_cast<std::int32_t>(size() + static_cast<std::int64_t>(hash % kRandomRows));
+  }
+  return -1;
+}
+
+void WordVectors::append_ids(std::span<const std::string_view> tokens, std::int64_t max_tokens,
+                             RaggedIds& out) const {
+  // All hashes before the first look: by then the slots, and what the words' offsets need, are on their way.
+  constexpr std::size_t kAhead = 64;
+  std::array<std::uint64_t, kAhead> hashes;
+  std::int64_t room = max_tokens > 0 ? max_tokens : std::numeric_limits<std::int64_t>::max();
+  while (!tokens.empty() && room > 0) {
+    const auto piece = tokens.first(std::min(tokens.size(), kAhead));
+    for (std::size_t i = 0; i < piece.size(); ++i) {
+      hashes[i] = StringTable::hash(piece[i]);
+      words().prefetch(hashes[i]);
+    }
+    for (std::size_t i = 0; i < piece.size() && room > 0; ++i) {
+      const std::int32_t found = id(piece[i], hashes[i]);
+      if (found < 0) continue;
+      out.ids.push_back(found);
+      --room;
+    }
+    tokens = tokens.subspan(piece.size());
+  }
+  out.offsets.push_back(static_cast<std::int64_t>(out.ids.size()));
+}
+
+void WordVectors::lookup(const Tokenizer& tokenizer, const Sentences& sentences, std::int64_t begin,
+                         std::int64_t end, Tokens& scratch, RaggedIds& out, std::int64_t max_tokens) const {
+  for (std::int64_t i = begin; i < end; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    scratch.clear();
+    if (sentences.tokenised()) {
+      const auto first = sentences.offsets[at], last = sentences.offsets[at + 1];
+      for (auto token = first; token < last; ++token) {
+        tokenizer.append_token(sentences.pieces[static_cast<std::size_t>(token)], scratch);
+      }
+    } else {
+      tokenizer(sentences.pieces[at], scratch);
+    }
+    append_ids(scratch.views(), max_tokens, out);
+  }
+}
+
+void WordVectors::lookup(const Tokenizer& tokenizer, const Sentences& sentences, RaggedIds& out,
+                         std::int64_t max_tokens) const {
+  const std::int64_t n = sentences.size();
+  std::vector<RaggedIds> pieces(static_cast<std::size_t>((n + kSentencesPerPiece - 1) / kSentencesPerPiece));
+  parallel_for(0, n, kSentencesPerPiece, [&](std::int64_t begin, std::int64_t end) {
+    Tokens scratch;
+    lookup(tokenizer, sentences, begin, end, scratch,
+           pieces[static_cast<std::size_t>(begin / kSentencesPerPiece)], max_tokens);
+  });
+  std::size_t ids = out.ids.size();
+  for (const auto& piece : pieces) ids += piece.ids.size();
+  out.ids.reserve(ids);
+  out.offsets.reserve(out.offsets.size() + static_cast<std::size_t>(n));
+  for (const auto& piece : pieces) {
+    const std::int64_t before = out.offsets.back();
+    out.ids.insert(out.ids.end(), piece.ids.begin(), piece.ids.end());
+    std::transform(piece.offsets.begin() + 1, piece.offsets.end(), std::back_inserter(out.offsets),
+                   [before](std::int64_t offset) { return before + offset; });
+  }
+}
+
+void WordVectors::prefetch(std::int32_t id) const {
+  const std::byte* start = row_of(id);
+  for (std::size_t i = 0; i < row_bytes(); i += 64) __builtin_prefetch(start + i);
+}
+
+void WordVectors::sum(std::span<const std::int32_t> ids, const float* weights, float* out) const {
+  constexpr std::size_t kRows = 64;  // whose addresses are gathered before their sum
+  std::array<const std::byte*, kRows> rows;
+  std::array<float, kRows> factors;
+  const SumRows kernel = row_kernels().sum[static_cast<std::size_t>(storage())];
+  const bool scaled = storage() == Storage::int8;
+  bool add = false;
+  do {
+    const auto piece = ids.first(std::min(ids.size(), kRows));
+    for (std::size_t i = 0; i < piece.size(); ++i) {
+      rows[i] = row_of(piece[i]);
+      factors[i] = weights != nullptr ? weights[piece[i]] : 1.0F;
+      if (scaled) factors[i] *= scale_of(piece[i]);
+    }
+    kernel(rows.data(), weights != nullptr || scaled ? factors.data() : nullptr,
+           static_cast<std::int64_t>(piece.size()), dim(), std::exchange(add, true), out);
+    ids = ids.subspan(piece.size());
+  } while (!ids.empty());
+}
+
+void WordVectors::sums(const RaggedIds& sentences, const float* weights, MatrixView out) const {
+  ST_CHECK(out.rows() == sentences.size() && out.cols() == dim(), InvalidInput, "sums: out must be [",
+           sentences.size(), ", ", dim(), "], is [", out.rows(), ", ", out.cols(), "]");
+  // Rows are asked for about a sentence before they are needed: late enough to stay in the nearest cache,
+  // early enough to have arrived.
+  constexpr std::size_t kAhead = 24;
+  const std::span ids(sentences.ids);
+  std::size_t asked = 0;
+  for (std::int64_t i = 0; i < sentences.size(); ++i) {
+    const auto needed = static_cast<std::size_t>(sentences.offsets[static_cast<std::size_t>(i) + 1]);
+    for (const std::size_t end = std::min(ids.size(), needed + kAhead); asked < end; ++asked)
+      prefetch(ids[asked]);
+    sum(sentences[i], weights, out.row(i).data());
+  }
+}
+
+void WordVectors::row(std::int32_t id, float* out) const { sum({&id, 1}, nullptr, out); }
+
+void WordVectors::matrix(float* out) const {
+  parallel_for(0, size(), kRowsPerPiece, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) row(static_cast<std::int32_t>(i), out + i * dim());
+  });
+}
+
+std::vector<std::pair<std::int32_t, float>> WordVectors::most_similar(
+    const float* query, std::int64_t k, std::span<const std::int32_t> exclude) const {
+  using Found = std::pair<std::int32_t, float>;
+  ST_CHECK(k >= 0, InvalidInput, "most_similar: the number of words must not be negative, got ", k);
+  const Vector q = Eigen::Map<const Vector>(query, dim()).stableNormalized();
+  const auto better = [](const Found& a, const Found& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  };
+  const auto keep_best = [&](std::vector<Found>& found) {
+    const auto count = std::min(found.size(), static_cast<std::size_t>(k));
+    std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count), found.end(), better);
+    found.resize(count);
+  };
+
+  std::vector<std::vector<Found>> pieces(
+      static_cast<std::size_t>((size() + kRowsPerPiece - 1) / kRowsPerPiece));
+  parallel_for(0, size(), kRowsPerPiece, [&](std::int64_t begin, std::int64_t end) {
+    auto& found = pieces[static_cast<std::size_t>(begin / kRowsPerPiece)];
+    Vector values(dim());
+    for (auto i = static_cast<std::int32_t>(begin); i < end; ++i) {
+      if (std::find(exclude.begin(), exclude.end(), i) != exclude.end()) continue;
+      row(i, values.data());
+      const float norm = values.norm();
+      found.emplace_back(i, norm > 0.0F ? q.dot(values) / norm : 0.0F);
+    }
+    keep_best(found);
+  });
+  std::vector<Found> best;
+  for (const auto& piece : pieces) best.insert(best.end(), piece.begin(), piece.end());
+  keep_best(best);
+  return best;
+}
+
+void WordVectors::add_to(std::map<std::string, Tensor>& tensors, const std::string& prefix) const {
+  constexpr DType kTypes[] = {DType::f32, DType::f16, DType::i8};
+  tensors[prefix + "words"] = tensor_of(words().bytes(), {static_cast<std::int64_t>(words().bytes().size())});
+  tensors[prefix + "offsets"] = tensor_of(words().offsets(), {size() + 1});
+  tensors[prefix + "slots"] = tensor_of(words().slots(), {static_cast<std::int64_t>(words().slots().size())});
+  tensors[prefix + "rows"] = {kTypes[static_cast<std::size_t>(storage())], {size(), dim()}, parts_.rows};
+  if (!parts_.scales.empty()) tensors[prefix + "scales"] = tensor_of(parts_.scales, {size()});
+  if (!counts().empty()) tensors[prefix + "counts"] = tensor_of(counts(), {size()});
+}
+
+std::shared_ptr<const WordVectors> WordVectors::from_tensors(std::shared_ptr<const SafeTensors> file,
+                                                             const std::string& prefix, OutOfVocabulary oov) {
+  Parts parts;
+  try {
+    parts.words = StringTable::view(file->values<char>(prefix + "words", {-1}),
+                                    file->values<std::uint64_t>(prefix + "offsets", {-1}),
+                                    file->values<std::uint64_t>(prefix + "slots", {-1}));
+  } catch (const FormatError& error) {
+    if (std::string_view(error.what()).starts_with(file->source())) throw;
+    throw FormatError(concat(file->source(), ": ", error.what()));
+  }
+  const std::int64_t n = parts.words.size();
+  const auto rows = file->tensors().find(prefix + "rows");
+  const DType type = rows == file->tensors().end() ? DType::f32 : rows->second.dtype;
+  parts.storage = type == DType::f16  ? Storage::float16
+                  : type == DType::i8 ? Storage::int8
+                                      : Storage::float32;
+  const Tensor& table = file->tensor(prefix + "rows", parts.storage == Storage::float32 ? DType::f32 : type,
+                                     std::array{n, std::int64_t{-1}});
+  parts.dim = table.shape[1];
+  parts.rows = table.bytes;
+  ST_CHECK(parts.dim >= 1, FormatError, file->source(), ": tensor '", prefix, "rows' has no columns");
+  if (parts.storage == Storage::int8) parts.scales = file->values<float>(prefix + "scales", {n});
+  if (file->has(prefix + "counts")) parts.counts = file->values<std::int64_t>(prefix + "counts", {n});
+  parts.oov = oov;
+  parts.path = file->path();
+  parts.prefix = prefix;
+  parts.keep = std::move(file);
+  return std::make_shared<WordVectors>(std::move(parts));
+}
+
+std::map<std::string, std::string> WordVectors::metadata() const {
+  return {
+      {"format", std::string(kFormat)}, {"version", std::string(kVersion)}, {"fingerprint", fingerprint()}};
+}
+
+void WordVectors::save(const std::string& path) const {
+  std::map<std::string, Tensor> tensors;
+  add_to(tensors, "");
+  write_safetensors(path, tensors, metadata());
+}
+
+std::string WordVectors::to_bytes() const {
+  std::map<std::string, Tensor> tensors;
+  add_to(tensors, "");
+  SafeTensorsPieces pieces = safetensors_pieces(tensors, metadata());
+  std::string bytes = std::move(pieces.header);
+  std::size_t size = bytes.size();
+  for (const auto piece : pieces.data) size += piece.size();
+  bytes.reserve(size);
+  for (const auto piece : pieces.data)
+    bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  return bytes;
+}
+
+std::shared_ptr<const WordVectors> WordVectors::open(const std::string& path, OutOfVocabulary oov) {
+  return from_native(SafeTensors::open(path), oov);
+}
+
+std::shared_ptr<const WordVectors> WordVectors::from_bytes(std::string bytes, OutOfVocabulary oov) {
+  const auto keep = std::make_shared<const std::string>(std::move(bytes));
+  return from_native(SafeTensors::parse(keep, std::as_bytes(std::span(*keep)), "word vectors in memory"),
+                     oov);
+}
+
+std::shared_ptr<const WordVectors> WordVectors::from_native(std::shared_ptr<const SafeTensors> file,
+                                                            OutOfVocabulary oov) {
+  const auto& metadata = file->metadata();
+  const auto value = [&](const char* key) {
+    const auto place = metadata.find(key);
+    return place == metadata.end() ? std::string() : place->second;
+  };
+  ST_CHECK(value("format") == kFormat, FormatError, file->source(),
+           ": a safetensors file, but not one of word vectors");
+  ST_CHECK(value("version") == kVersion, FormatError, file->source(), ": version ", value("version"),
+           " of the format ", kFormat, "; this library reads version ", kVersion);
+  const std::string known = value("fingerprint");
+  auto result = from_tensors(std::move(file), "", oov);
+  if (known.size() == 64) result->lazy_->fingerprint = known;
+  return result;
+}
+
+}  // namespace sentencode

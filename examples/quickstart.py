@@ -1,0 +1,34 @@
+"""From nothing to similar sentences: python examples/quickstart.py."""
+
+from __future__ import annotations
+
+import sentencode as se
+
+SENTENCES = [
+    "The old man sat by the fire and told stories.",
+    "A ship was lost in the storm that night.",
+    "She wrote him a long letter about her travels.",
+    "By the hearth, grandfather was telling tales.",
+    "The vessel sank in a terrible gale.",
+]
+
+
+def main() -> None:
+    """Fits, encodes, searches, saves."""
+    # The built-in vectors are small. Published ones are better: se.WordVectors.load("glove.840B.300d.txt")
+    vectors = se.WordVectors.default()
+    encoder = se.SIF(vectors).fit(SENTENCES)
+
+    rows = encoder.encode(SENTENCES)
+    print(f"{rows.shape[0]} sentences, {rows.shape[1]} numbers each, {rows.dtype}\n")
+
+    query = "Sailors drowned when their boat went down."
+    for index, score in zip(*encoder.semantic_search(query, SENTENCES, top_k=3), strict=True):
+        print(f"{score:6.3f}  {SENTENCES[index]}")
+
+    encoder.save("quickstart.sentencode")
+    assert (se.load("quickstart.sentencode").encode(SENTENCES) == rows).all()
+
+
+if __name__ == "__main__":
+    main()

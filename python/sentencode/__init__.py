@@ -1,0 +1,111 @@
+"""Sentencode: train, run and evaluate sentence encoders.
+
+Everything is imported at its first use, so that `import sentencode` stays quick and never loads torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import distributed, errors, mteb, nn, senteval
+    from .cache import cache_dir, set_cache_dir
+    from .encoder import Encoder
+    from .errors import FormatError, NotFittedError
+    from .linear.average import Average
+    from .linear.laes import LAES
+    from .linear.selection import Selection
+    from .linear.sif import SIF
+    from .linear.usif import USIF
+    from .saved import load
+    from .search import Hits, semantic_search, similarity, similarity_pairwise
+    from .text.corpus import Corpus
+    from .text.prose import split_sentences
+    from .text.tokenizer import Tokenizer
+    from .text.vocabulary import Vocabulary
+    from .threads import num_threads, set_num_threads
+    from .vectors.frequencies import Frequencies
+    from .vectors.word_vectors import WordVectors
+
+    __version__: str
+
+# Public name -> the module it lives in, sorted by name. A module that is public itself stands for itself.
+_HOMES = {
+    "Average": "linear.average",
+    "Corpus": "text.corpus",
+    "Encoder": "encoder",
+    "FormatError": "errors",
+    "Frequencies": "vectors.frequencies",
+    "Hits": "search",
+    "LAES": "linear.laes",
+    "NotFittedError": "errors",
+    "SIF": "linear.sif",
+    "Selection": "linear.selection",
+    "Tokenizer": "text.tokenizer",
+    "USIF": "linear.usif",
+    "Vocabulary": "text.vocabulary",
+    "WordVectors": "vectors.word_vectors",
+    "cache_dir": "cache",
+    "distributed": "distributed",
+    "errors": "errors",
+    "load": "saved",
+    "mteb": "mteb",
+    "nn": "nn",
+    "num_threads": "threads",
+    "semantic_search": "search",
+    "senteval": "senteval",
+    "set_cache_dir": "cache",
+    "set_num_threads": "threads",
+    "split_sentences": "text.prose",
+    "similarity": "search",
+    "similarity_pairwise": "search",
+}
+
+__all__ = [
+    "LAES",
+    "SIF",
+    "USIF",
+    "Average",
+    "Corpus",
+    "Encoder",
+    "FormatError",
+    "Frequencies",
+    "Hits",
+    "NotFittedError",
+    "Selection",
+    "Tokenizer",
+    "Vocabulary",
+    "WordVectors",
+    "__version__",
+    "cache_dir",
+    "distributed",
+    "errors",
+    "load",
+    "mteb",
+    "nn",
+    "num_threads",
+    "semantic_search",
+    "senteval",
+    "set_cache_dir",
+    "set_num_threads",
+    "similarity",
+    "similarity_pairwise",
+    "split_sentences",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        value = importlib.import_module("sentencode._core").__version__
+    elif name in _HOMES:
+        module = importlib.import_module(f"{__name__}.{_HOMES[name]}")
+        value = module if name == _HOMES[name] else getattr(module, name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

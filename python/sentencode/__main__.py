@@ -1,0 +1,9 @@
+"""`python -m sentencode` is the command `sentencode`."""
+
+from __future__ import annotations
+
+import sys
+
+from .cli import main
+
+sys.exit(main())

@@ -1,0 +1,557 @@
+# Written by tools/stubs.py: change the bindings, then run `make stubs`.
+"""
+The compiled half of sentencode that needs no torch.
+"""
+
+from __future__ import annotations
+import collections.abc
+import numpy
+import numpy.typing
+import typing
+
+__all__: list[str] = [
+    "Average",
+    "CommonDirections",
+    "CooccurrenceCounter",
+    "CorpusReader",
+    "Encoder",
+    "Frequencies",
+    "LAES",
+    "LinearEncoder",
+    "NearestRows",
+    "SIF",
+    "SentenceBatch",
+    "SparseMatrix",
+    "Tokenizer",
+    "USIF",
+    "Vocabulary",
+    "VocabularyCounter",
+    "WordVectors",
+    "bootstrap",
+    "build_info",
+    "cosine_of_pairs",
+    "embed",
+    "encoder_config",
+    "encoder_from_bytes",
+    "expand_paths",
+    "load_encoder",
+    "normalize_rows",
+    "num_threads",
+    "pearson",
+    "percentile_interval",
+    "read_vectors",
+    "set_num_threads",
+    "similarities",
+    "spearman",
+    "split_sentences",
+]
+
+class Tokenizer:
+    """
+    How text is cut into tokens; a value.
+    """
+    @staticmethod
+    def from_json(json: str) -> Tokenizer: ...
+    def __call__(self, sentences: typing.Any) -> list[list[str]]:
+        """
+        The tokens of each sentence, found on all threads.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, split: str, *, lowercase: bool, invalid: str, name: str = "") -> None: ...
+    def to_json(self) -> str: ...
+    @property
+    def invalid(self) -> str: ...
+    @property
+    def lowercase(self) -> bool: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def split(self) -> str: ...
+
+class SentenceBatch:
+    """
+    Some sentences of a corpus, which every fit takes as they are.
+    """
+    def __len__(self) -> int: ...
+    def to_list(self) -> list[str]:
+        """
+        The sentences as a list of str.
+        """
+    @property
+    def starts_document(self) -> list[bool]:
+        """
+        For each sentence whether a document begins with it.
+        """
+
+class CorpusReader:
+    """
+    Reads files of one sentence a line, once, in constant memory.
+    """
+    def __init__(self, paths: collections.abc.Sequence[str], *, keep_empty: bool) -> None: ...
+    def next(self, max_sentences: typing.SupportsInt | typing.SupportsIndex) -> SentenceBatch | None:
+        """
+        The next SentenceBatch, or None at the end.
+        """
+    @property
+    def bytes_read(self) -> int: ...
+    @property
+    def bytes_total(self) -> int: ...
+    @property
+    def sentences_read(self) -> int: ...
+
+class Vocabulary:
+    """
+    Words and how often each was seen, most frequent first.
+    """
+    @staticmethod
+    def read(path: str) -> Vocabulary: ...
+    def __init__(
+        self,
+        words: typing.Any,
+        counts: typing.Annotated[numpy.typing.ArrayLike, numpy.int64],
+        total: typing.SupportsInt | typing.SupportsIndex = 0,
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    def find(self, word: str) -> int:
+        """
+        The word's place, or -1.
+        """
+    def pruned(
+        self,
+        min_count: typing.SupportsInt | typing.SupportsIndex,
+        max_size: typing.SupportsInt | typing.SupportsIndex,
+    ) -> Vocabulary: ...
+    def write(self, path: str) -> None: ...
+    @property
+    def counts(self) -> numpy.typing.NDArray[numpy.int64]: ...
+    @property
+    def total(self) -> int: ...
+    @property
+    def words(self) -> list[str]: ...
+
+class VocabularyCounter:
+    """
+    Counts words batch by batch, on all threads.
+    """
+    def __init__(self, tokenizer: Tokenizer) -> None: ...
+    def add(self, sentences: typing.Any) -> None: ...
+    def finish(
+        self,
+        *,
+        min_count: typing.SupportsInt | typing.SupportsIndex,
+        max_size: typing.SupportsInt | typing.SupportsIndex,
+    ) -> Vocabulary: ...
+    def merge(self, other: VocabularyCounter) -> None: ...
+    @property
+    def sentences(self) -> int: ...
+
+class WordVectors:
+    """
+    A frozen table of words and their rows.
+    """
+    @staticmethod
+    def from_array(
+        words: typing.Any,
+        matrix: numpy.ndarray,
+        counts: typing.Annotated[numpy.typing.ArrayLike, numpy.int64] | None,
+        storage: str,
+        oov: str,
+    ) -> WordVectors: ...
+    @staticmethod
+    def from_bytes(bytes: bytes, oov: str) -> WordVectors: ...
+    @staticmethod
+    def open(path: str, oov: str) -> WordVectors: ...
+    def __len__(self) -> int: ...
+    def find(self, word: str) -> int:
+        """
+        The word's row, -1 when it is not there, whatever the policy.
+        """
+    def fingerprint(self) -> str: ...
+    def first(self, count: typing.SupportsInt | typing.SupportsIndex) -> WordVectors: ...
+    def lookup(
+        self,
+        tokenizer: Tokenizer,
+        sentences: typing.Any,
+        max_tokens: typing.SupportsInt | typing.SupportsIndex = 0,
+    ) -> tuple:
+        """
+        Ids of all sentences, and where each sentence's begin.
+        """
+    def matrix(self) -> numpy.typing.NDArray[numpy.float32]: ...
+    def most_similar(
+        self,
+        query: typing.Annotated[numpy.typing.ArrayLike, numpy.float32],
+        k: typing.SupportsInt | typing.SupportsIndex,
+        exclude: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+    ) -> list: ...
+    def only(self, words: typing.Any) -> WordVectors: ...
+    def rows(
+        self, ids: typing.Annotated[numpy.typing.ArrayLike, numpy.int64]
+    ) -> numpy.typing.NDArray[numpy.float32]: ...
+    def save(self, path: str) -> None: ...
+    def to_bytes(self) -> bytes: ...
+    def with_oov(self, oov: str) -> WordVectors: ...
+    def with_storage(self, storage: str) -> WordVectors: ...
+    def words(
+        self, begin: typing.SupportsInt | typing.SupportsIndex, end: typing.SupportsInt | typing.SupportsIndex
+    ) -> list: ...
+    def write(self, path: str, format: str) -> None: ...
+    @property
+    def cased(self) -> bool: ...
+    @property
+    def counts(self) -> typing.Any: ...
+    @property
+    def dim(self) -> int: ...
+    @property
+    def oov(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def prefix(self) -> str: ...
+    @property
+    def storage(self) -> str: ...
+
+class Frequencies:
+    """
+    How probable the words of one table are, and all that were counted.
+    """
+    @staticmethod
+    def from_counts(vectors: WordVectors) -> Frequencies: ...
+    @staticmethod
+    def from_vocabulary(vectors: WordVectors, vocabulary: Vocabulary) -> Frequencies: ...
+    @staticmethod
+    def zipf(vectors: WordVectors) -> Frequencies: ...
+    def sif_weights(
+        self, a: typing.SupportsFloat | typing.SupportsIndex
+    ) -> numpy.typing.NDArray[numpy.float32]: ...
+    def usif_weights(
+        self, sentence_length: typing.SupportsFloat | typing.SupportsIndex
+    ) -> numpy.typing.NDArray[numpy.float32]: ...
+    @property
+    def counted(self) -> numpy.typing.NDArray[numpy.float64]: ...
+    @property
+    def probability(self) -> numpy.typing.NDArray[numpy.float64]: ...
+
+class SparseMatrix:
+    """
+    Counts of pairs, by rows.
+    """
+    def arrays(
+        self,
+    ) -> tuple[
+        numpy.typing.NDArray[numpy.float32],
+        numpy.typing.NDArray[numpy.int32],
+        numpy.typing.NDArray[numpy.int64],
+    ]:
+        """
+        Copies of the values, columns and offsets: what scipy.sparse.csr_matrix takes.
+        """
+    @property
+    def nonzeros(self) -> int: ...
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+class CooccurrenceCounter:
+    """
+    Counts how often words stand near each other.
+    """
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        tokenizer: Tokenizer,
+        *,
+        window: typing.SupportsInt | typing.SupportsIndex,
+        weight: str,
+    ) -> None: ...
+    def add(self, sentences: typing.Any) -> None: ...
+    def finish(self) -> SparseMatrix:
+        """
+        The counts so far; the counter is empty then.
+        """
+
+class Encoder:
+    """
+    Sentences in, one row each out.
+    """
+    def encode_into(self, sentences: typing.Any, out: numpy.ndarray) -> None:
+        """
+        Fills float32 [n, dim] in place.
+        """
+    @property
+    def dim(self) -> int: ...
+    @property
+    def kind(self) -> str: ...
+
+class LinearEncoder(Encoder):
+    """
+    An encoder over weighted words.
+    """
+
+    params: str
+    def encode_into(self, sentences: typing.Any, out: numpy.ndarray) -> None:
+        """
+        Fills float32 [n, dim] in place. Solves first where there is something to solve.
+        """
+    def partial_fit(self, sentences: typing.Any) -> None:
+        """
+        Adds sentences to the statistics.
+        """
+    def save(self, path: str, *, vectors: bool = True, statistics: bool = False) -> None: ...
+    def solve(self) -> None:
+        """
+        Makes parameters of the statistics, if any were added since the last time.
+        """
+    def to_bytes(self, statistics: bool) -> bytes:
+        """
+        Everything but the vectors; what is not solved yet stays so.
+        """
+    @property
+    def fitted(self) -> bool: ...
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+    @property
+    def vectors(self) -> WordVectors: ...
+    @property
+    def weights(self) -> typing.Any: ...
+
+class Average(LinearEncoder):
+    """
+    The mean of a sentence's weighted rows.
+    """
+    def __init__(
+        self,
+        vectors: WordVectors,
+        tokenizer: Tokenizer,
+        weights: typing.Annotated[numpy.typing.ArrayLike, numpy.float32] | None = None,
+    ) -> None: ...
+
+class CommonDirections(LinearEncoder):
+    """
+    Sentence means without their leading directions.
+    """
+    def merge(self, other: CommonDirections) -> None: ...
+    def select(
+        self,
+        first: typing.Any,
+        second: typing.Any,
+        scores: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
+        largest: typing.SupportsInt | typing.SupportsIndex,
+    ) -> dict:
+        """
+        Pearson correlations of the pairs' cosines with the scores, for 0 to `largest` components.
+        """
+    def set_statistics(self, statistics: dict) -> None: ...
+    def statistics(self) -> typing.Any:
+        """
+        The second moment and count of the means seen; None: loaded without.
+        """
+    @property
+    def components(self) -> int: ...
+    @property
+    def directions(self) -> numpy.typing.NDArray[numpy.float32]: ...
+    @property
+    def factors(self) -> numpy.typing.NDArray[numpy.float32]: ...
+    @property
+    def singular_values(self) -> numpy.typing.NDArray[numpy.float32]: ...
+
+class SIF(CommonDirections):
+    """
+    Means less their leading directions.
+    """
+    def __init__(
+        self,
+        vectors: WordVectors,
+        tokenizer: Tokenizer,
+        weights: typing.Annotated[numpy.typing.ArrayLike, numpy.float32] | None,
+        *,
+        components: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+    def with_components(self, components: typing.SupportsInt | typing.SupportsIndex) -> SIF: ...
+
+class USIF(CommonDirections):
+    """
+    Means less shares of their leading directions.
+    """
+    def __init__(
+        self,
+        vectors: WordVectors,
+        tokenizer: Tokenizer,
+        weights: typing.Annotated[numpy.typing.ArrayLike, numpy.float32] | None,
+        *,
+        components: typing.SupportsInt | typing.SupportsIndex,
+        normalize: str,
+    ) -> None: ...
+    @property
+    def normalize(self) -> str: ...
+
+class LAES(LinearEncoder):
+    """
+    The linear autoencoder for sequences.
+    """
+    def __init__(
+        self,
+        vectors: WordVectors,
+        tokenizer: Tokenizer,
+        weights: typing.Annotated[numpy.typing.ArrayLike, numpy.float32] | None,
+        *,
+        hidden: typing.SupportsInt | typing.SupportsIndex,
+        mode: str,
+        direction: str,
+        combine: str,
+        center: bool,
+        state: str,
+        max_length: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+    def decode(
+        self,
+        state: typing.Annotated[numpy.typing.ArrayLike, numpy.float32],
+        length: typing.SupportsInt | typing.SupportsIndex,
+        direction: str,
+    ) -> numpy.typing.NDArray[numpy.float32]: ...
+    def merge(self, other: LAES) -> None: ...
+    def parameters(self, direction: str) -> dict:
+        """
+        A, B, U (of state 'projection'), singular_values, center, longest and rank of one direction.
+        """
+    def reconstruction_error(
+        self,
+        sentences: typing.Any,
+        hidden: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+        direction: str,
+    ) -> list[float]:
+        """
+        |X - X~| / |X| for every hidden size.
+        """
+    def resized(
+        self, hidden: typing.SupportsInt | typing.SupportsIndex, direction: str, combine: str
+    ) -> LAES: ...
+    def select(
+        self,
+        first: typing.Any,
+        second: typing.Any,
+        scores: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
+        hidden: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+    ) -> list:
+        """
+        Pearson correlations of the pairs' cosines with the scores, for every hidden size and combination.
+        """
+    def set_statistics(self, statistics: dict) -> None: ...
+    def states(self, sentence: typing.Any, direction: str) -> numpy.typing.NDArray[numpy.float32]:
+        """
+        The state after each known word, in the order of reading.
+        """
+    def statistics(self) -> typing.Any:
+        """
+        The sums behind each direction; None: loaded without.
+        """
+    def variant(
+        self, hidden: typing.SupportsInt | typing.SupportsIndex, mode: str, direction: str, combine: str
+    ) -> LAES: ...
+    @property
+    def options(self) -> dict: ...
+    @property
+    def sentences_seen(self) -> int: ...
+    @property
+    def tokens_seen(self) -> int: ...
+
+class NearestRows:
+    """
+    The rows of a stream that are most similar to each of some queries.
+    """
+    def __init__(
+        self, queries: numpy.ndarray, k: typing.SupportsInt | typing.SupportsIndex, similarity: str
+    ) -> None: ...
+    def add(self, rows: numpy.ndarray) -> None:
+        """
+        The next rows of the stream.
+        """
+    def result(self) -> tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float32]]:
+        """
+        Indices int64 and similarities float32, both [queries, min(k, rows)], best first.
+        """
+    @property
+    def rows(self) -> int: ...
+
+def bootstrap(
+    x: numpy.typing.NDArray[numpy.float64],
+    y: numpy.typing.NDArray[numpy.float64],
+    correlation: str,
+    resamples: typing.SupportsInt | typing.SupportsIndex,
+    seed: typing.SupportsInt | typing.SupportsIndex,
+) -> numpy.typing.NDArray[numpy.float64]: ...
+def build_info() -> dict[str, str]:
+    """
+    What was built: version, compiler, the library behind dense products, and the torch of `_nn` ('' without).
+    """
+
+def cosine_of_pairs(a: numpy.ndarray, b: numpy.ndarray) -> numpy.typing.NDArray[numpy.float64]: ...
+def embed(
+    counts: SparseMatrix,
+    dim: typing.SupportsInt | typing.SupportsIndex,
+    *,
+    smoothing: typing.SupportsFloat | typing.SupportsIndex = 0.75,
+    shift: typing.SupportsFloat | typing.SupportsIndex = 0.0,
+    exponent: typing.SupportsFloat | typing.SupportsIndex = 0.0,
+    length: typing.SupportsFloat | typing.SupportsIndex = 0.5,
+    iterations: typing.SupportsInt | typing.SupportsIndex = 4,
+    oversampling: typing.SupportsInt | typing.SupportsIndex = 32,
+    seed: typing.SupportsInt | typing.SupportsIndex = 20181111,
+    progress: collections.abc.Callable[
+        [typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex], None
+    ] = None,
+) -> typing.Annotated[numpy.typing.NDArray[numpy.float32], "[m, n]"]:
+    """
+    Vectors [words, dim] from counts, which are used up: left singular vectors of positive PMI.
+    """
+
+def encoder_config(path: str) -> str:
+    """
+    What a saved encoder says of itself, as JSON: kind, config, params.
+    """
+
+def encoder_from_bytes(bytes: str, vectors: WordVectors) -> LinearEncoder:
+    """
+    The encoder that to_bytes was called on.
+    """
+
+def expand_paths(path: str) -> list[str]: ...
+def load_encoder(path: str) -> Encoder:
+    """
+    Any saved encoder, as the class that it was saved from.
+    """
+
+def normalize_rows(rows: numpy.ndarray) -> None:
+    """
+    Divides every row by its length, in place; a zero row stays zero.
+    """
+
+def num_threads() -> int: ...
+def pearson(x: numpy.typing.NDArray[numpy.float64], y: numpy.typing.NDArray[numpy.float64]) -> float: ...
+def percentile_interval(
+    values: numpy.typing.NDArray[numpy.float64], confidence: typing.SupportsFloat | typing.SupportsIndex
+) -> tuple[float, float]: ...
+def read_vectors(
+    path: str,
+    format: str,
+    limit: typing.SupportsInt | typing.SupportsIndex,
+    only: typing.Any,
+    storage: str | None,
+    oov: str,
+    dim: typing.SupportsInt | typing.SupportsIndex,
+    progress: typing.Any,
+) -> tuple:
+    """
+    The vectors, and how many rows were read, repeated, repaired.
+    """
+
+def set_num_threads(threads: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+def similarities(a: numpy.ndarray, b: numpy.ndarray, similarity: str) -> numpy.typing.NDArray[numpy.float32]:
+    """
+    The similarity of every row of a with every row of b.
+    """
+
+def spearman(x: numpy.typing.NDArray[numpy.float64], y: numpy.typing.NDArray[numpy.float64]) -> float: ...
+def split_sentences(text: str) -> list[str]: ...
+
+__version__: str

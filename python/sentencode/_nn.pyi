@@ -1,0 +1,114 @@
+# Written by tools/stubs.py: change the bindings, then run `make stubs`.
+"""
+The compiled half of sentencode that needs torch.
+"""
+
+from __future__ import annotations
+import collections.abc
+import torch
+import torch.distributed.distributed_c10d
+import typing
+
+__all__: list[str] = [
+    "Communicator",
+    "MaskedPooling",
+    "ModuleNode",
+    "ProjectedPooling",
+    "group_communicator",
+    "local_communicator",
+    "torch_version",
+]
+
+class ModuleNode:
+    """
+    One module of a C++ tree, with its own tensors.
+    """
+    def buffers(self) -> list[tuple[str, torch.Tensor]]:
+        """
+        Names and tensors of this module alone.
+        """
+    def children(self) -> list[tuple[str, ModuleNode]]:
+        """
+        Names and nodes, one level down.
+        """
+    def parameters(self) -> list[tuple[str, torch.Tensor]]:
+        """
+        Names and tensors of this module alone.
+        """
+    def train(self, mode: bool) -> None:
+        """
+        Sets the mode of this module and all below it.
+        """
+    @property
+    def name(self) -> str: ...
+
+class Communicator:
+    """
+    All that a trainer knows of other processes.
+
+    Every process calls the same methods in the same order, with tensors of the same shapes.
+    Made by `sentencode.distributed.communicator`.
+    """
+    def all_gather(self, tensor: torch.Tensor) -> list[torch.Tensor]:
+        """
+        Returns the tensor of each process, in the order of ranks.
+        """
+    def all_reduce_mean(self, tensors: collections.abc.Sequence[torch.Tensor]) -> None:
+        """
+        Replaces each tensor by its mean over all processes, in place.
+        """
+    def barrier(self) -> None:
+        """
+        Returns when all processes are here.
+        """
+    def broadcast(
+        self,
+        tensors: collections.abc.Sequence[torch.Tensor],
+        root: typing.SupportsInt | typing.SupportsIndex = 0,
+    ) -> None:
+        """
+        Replaces each tensor by that of process `root`, in place.
+        """
+    @property
+    def rank(self) -> int:
+        """
+        This process, from 0.
+        """
+    @property
+    def size(self) -> int:
+        """
+        How many processes there are.
+        """
+
+class MaskedPooling:
+    """
+    See sentencode.nn.MaskedPooling.
+    """
+    def __init__(self, pooling: str) -> None: ...
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+
+class ProjectedPooling:
+    """
+    See sentencode.nn.ProjectedPooling.
+    """
+    def __init__(
+        self,
+        in_features: typing.SupportsInt | typing.SupportsIndex,
+        out_features: typing.SupportsInt | typing.SupportsIndex,
+        pooling: str,
+        bias: bool,
+    ) -> None: ...
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+
+def group_communicator(group: torch.distributed.distributed_c10d.ProcessGroup) -> Communicator: ...
+def local_communicator() -> Communicator: ...
+
+torch_version: str

@@ -1,0 +1,101 @@
+"""The command `sentencode`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import textwrap
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["UsageError", "add_command", "main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command.
+
+    Args:
+        arguments: What stands behind `sentencode` on the command line. None: that of this process.
+
+    Returns:
+        The process's exit status: 0, 1 after an error, 2 after wrong usage, 130 after Ctrl-C.
+    """
+    options = _parser().parse_args(arguments)  # exits with 2 by itself
+    try:
+        if options.threads is not None:
+            from ..threads import set_num_threads
+
+            set_num_threads(options.threads)
+        options.run(options)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("sentencode: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # as in `sentencode ... | head`: nobody is there to read an error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        if options.debug:
+            traceback.print_exc()
+        print(f"sentencode: error: {_one_line(error)}", file=sys.stderr)
+        return 2 if isinstance(error, UsageError) else 1
+    return 0
+
+
+class UsageError(ValueError):
+    """Arguments that do not go together."""
+
+
+def _parser() -> argparse.ArgumentParser:
+    from . import demo, encode, vectors
+
+    parser = argparse.ArgumentParser(
+        prog="sentencode", description="Train, run and evaluate sentence encoders."
+    )
+    parser.add_argument("--version", action="version", version=f"sentencode {_version()}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for module in (encode, vectors, demo):
+        add_command(commands, module)
+    return parser
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser], module: Any) -> None:
+    """Adds the command that a module is.
+
+    Args:
+        commands: Where to.
+        module: With NAME, HELP, EXAMPLE, `add_arguments(parser)` and, unless it has commands of its own,
+            `run(options)`. Its docstring describes the command.
+    """
+    parser = commands.add_parser(
+        module.NAME,
+        help=module.HELP,
+        description=textwrap.fill((module.__doc__ or "").strip(), 90),
+        epilog=f"example:\n{textwrap.indent(module.EXAMPLE.strip(), '  ')}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.add_arguments(parser)
+    if hasattr(module, "run"):
+        parser.add_argument(
+            "--threads", type=int, metavar="N", help="how many threads to use (default: all processors)"
+        )
+        parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+        parser.set_defaults(run=module.run)
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        text = f"{error.filename}: {error.strerror}"
+    else:
+        text = str(error)
+    if isinstance(error, ValueError | OSError | ImportError | NotImplementedError) and text:
+        return " ".join(text.split())
+    return f"{type(error).__name__}: {' '.join(text.split())} (--debug shows where)"
+
+
+def _version() -> str:
+    from .. import __version__
+
+    return __version__

@@ -1,0 +1,105 @@
+"""Shows every linear encoder at work on built-in word vectors and sentences of public-domain books.
+
+It ranks, searches and draws. It measures nothing: its scores say nothing about how good an encoder is.
+"""
+
+from __future__ import annotations
+
+import argparse
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "run"]
+
+NAME = "demo"
+HELP = "every linear encoder on built-in data: a ranking, a search, a picture"
+EXAMPLE = """
+sentencode demo --out demo
+"""
+
+QUERY = "The ship went down in the storm and all the sailors were drowned."
+SHOWN = [
+    "The ship was lost in the storm.",
+    "A great gale wrecked the vessel on the rocks.",
+    "The captain and his crew were drowned in the sea.",
+    "She was happy to see her brother again.",
+    "The young woman wept with joy when her sister came home.",
+    "He counted his money and put the gold in a box.",
+    "The miser kept all his coins locked in a chest.",
+    "The horse galloped down the road.",
+]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments."""
+    parser.add_argument(
+        "--out", type=Path, default=Path("demo"), metavar="FOLDER", help="where the picture goes"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Runs the command."""
+    import sentencode as se
+
+    vectors = se.WordVectors.default()
+    text = resources.files("sentencode").joinpath("data/demo_sentences.txt").read_text(encoding="utf-8")
+    sentences = [line for line in text.splitlines() if line]
+    print("A demonstration of Sentencode. It measures nothing: scores below are cosines, not benchmarks.\n")
+    print(f"vectors    {len(vectors):,} words of {vectors.dim} numbers, built in")
+    print(f"sentences  {len(sentences):,} from public-domain books\n")
+
+    encoders = {
+        "Average": se.Average(vectors),
+        "SIF": se.SIF(vectors),
+        "uSIF": se.USIF(vectors),
+        "LAES hidden": se.LAES(vectors, hidden=150, mode="hidden"),
+        "LAES reconstruction": se.LAES(vectors, hidden=150, mode="reconstruction"),
+        "LAES residual": se.LAES(vectors, hidden=20, mode="residual"),
+        "LAES residual, both ways": se.LAES(vectors, hidden=20, mode="residual", direction="both"),
+    }
+    for encoder in encoders.values():
+        encoder.fit(sentences)
+
+    print(f"Most similar to: {SHOWN[0]!r}")
+    for name, encoder in encoders.items():
+        index, score = (values[0] for values in encoder.semantic_search(SHOWN[0], SHOWN[1:], top_k=1))
+        print(f"  {name:<25} {score:6.3f}  {SHOWN[1:][index]}")
+
+    print(f"\nIn the books, by SIF, nearest to: {QUERY!r}")
+    for index, score in zip(*encoders["SIF"].semantic_search(QUERY, sentences, top_k=5), strict=True):
+        print(f"  {score:6.3f}  {_cut(sentences[index])}")
+
+    picture = options.out / "similarity.png"
+    if _draw(encoders["SIF"].similarity(SHOWN, SHOWN), picture):
+        print(f"\nHow similar SIF finds those {len(SHOWN)} sentences: {picture}")
+    else:
+        print("\nNo picture without matplotlib: pip install 'sentencode[plot]'")
+
+
+def _cut(sentence: str, width: int = 100) -> str:
+    return sentence if len(sentence) <= width else sentence[: width - 3] + "..."
+
+
+def _draw(similarities: np.ndarray[Any, np.dtype[np.float32]], path: Path) -> bool:
+    """Draws a table of similarities; False where matplotlib is not installed."""
+    try:
+        from matplotlib.figure import Figure  # not pyplot: no window, no state
+    except ImportError:
+        return False
+    figure = Figure(figsize=(9.5, 5.5), layout="constrained")
+    axes = figure.add_subplot()
+    picture = axes.imshow(similarities, cmap="RdBu_r", vmin=-1, vmax=1)
+    axes.set_yticks(range(len(SHOWN)), SHOWN)
+    axes.set_xticks(range(len(SHOWN)), [str(i + 1) for i in range(len(SHOWN))])
+    for (i, j), value in np.ndenumerate(similarities):
+        axes.text(
+            j, i, f"{value:.2f}", ha="center", va="center", color="white" if abs(value) > 0.6 else "black"
+        )
+    axes.set_title("Cosine similarity, SIF on built-in vectors (a demonstration, no benchmark)", loc="right")
+    figure.colorbar(picture, ax=axes, shrink=0.8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120)
+    return True

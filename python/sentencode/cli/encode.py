@@ -1,0 +1,199 @@
+"""Encodes a text file into a NumPy array.
+
+Row i holds line i, an empty line a row of zeros. The text may be packed (.gz, .xz, .zst). It is read as a
+stream, so that neither text nor array need fit into memory. What was interrupted goes on where it stopped
+when the same command is given again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from ..encoder import Encoder
+from ..text.corpus import Corpus
+from . import sources
+
+__all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "encode_file", "run"]
+
+NAME = "encode"
+HELP = "encode a text file into a .npy array"
+EXAMPLE = """
+sentencode encode --encoder sif.sentencode books.txt.xz books.npy
+sentencode encode --kind average --vectors glove.6B.300d.txt lines.txt lines.npy --precision float16
+sentencode encode --kind laes --vectors glove.sentencode --fit train.txt --set mode=residual hidden=84 in.txt
+out.npy
+"""
+
+_HEADER = 128  # bytes before the rows: as long for any number of rows, which is only known at the end
+_SAVE_EVERY = 2.0  # seconds
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments."""
+    parser.add_argument("input", type=Path, metavar="INPUT", help="text, one sentence a line")
+    parser.add_argument("output", type=Path, metavar="OUTPUT", help="the .npy file to write")
+    sources.add_encoder_arguments(parser)
+    parser.add_argument("--precision", choices=("float32", "float16"), default="float32")
+    parser.add_argument("--normalize", action="store_true", help="divide each row by its length")
+    parser.add_argument(
+        "--batch-size", type=int, default=1 << 14, metavar="N", help="lines at a time (default: 16384)"
+    )
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace OUTPUT, and do not continue earlier work"
+    )
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Runs the command."""
+    if options.output.exists() and not options.overwrite:
+        raise FileExistsError(17, "is there already; --overwrite replaces it", str(options.output))
+    encoder = sources.encoder(options)
+    rows = encode_file(
+        encoder,
+        options.input,
+        options.output,
+        precision=options.precision,
+        normalize=options.normalize,
+        batch_size=options.batch_size,
+        restart=options.overwrite,
+        progress=not options.quiet,
+    )
+    print(f"{options.output}: {rows} rows of {encoder.dim}")
+
+
+def encode_file(
+    encoder: Encoder,
+    source: Path,
+    target: Path,
+    *,
+    precision: str = "float32",
+    normalize: bool = False,
+    batch_size: int = 1 << 14,
+    restart: bool = False,
+    progress: bool = False,
+) -> int:
+    """Encodes a text file into a .npy file, or goes on with it.
+
+    Rows go to `target` + ".part", and beside it stands in JSON what they were made from; at the end the file
+    gets its name. Whatever interrupts the work, no file of that name is ever incomplete.
+
+    Args:
+        encoder: A fitted encoder.
+        source: The text, one sentence a line.
+        target: The array.
+        precision: "float32" or "float16".
+        normalize: Whether to divide each row by its length.
+        batch_size: How many lines are encoded at a time.
+        restart: Whether to begin anew rather than go on.
+        progress: Whether to show a bar.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        ValueError: If there is earlier work that was done from another text, encoder or with other options.
+    """
+    if batch_size < 1:
+        raise ValueError(f"--batch-size must be at least 1, got {batch_size}")
+    part, state_file = Path(f"{target}.part"), Path(f"{target}.part.json")
+    made_from = {
+        "input": sources.identity(source),
+        "encoder": encoder.fingerprint(),
+        "dim": encoder.dim,
+        "precision": precision,
+        "normalize": normalize,
+    }
+    done = 0 if restart else _rows_done(state_file, part, made_from)
+    row_bytes = encoder.dim * np.dtype(precision).itemsize
+    with open(part, "r+b" if done else "w+b") as file:
+        file.truncate(_HEADER + done * row_bytes)
+        file.seek(0, os.SEEK_END)
+        blocks = _encoded(encoder, source, precision, normalize, batch_size, progress, skip=done)
+        saved = time.monotonic()
+        try:
+            for rows in blocks:
+                file.write(rows.tobytes())
+                done += len(rows)
+                if time.monotonic() - saved > _SAVE_EVERY:
+                    _save_state(state_file, file, made_from, done)
+                    saved = time.monotonic()
+        except BaseException:
+            _save_state(state_file, file, made_from, done)
+            raise
+        file.seek(0)
+        file.write(_header(precision, done, encoder.dim))
+        _flush(file)
+    os.replace(part, target)
+    state_file.unlink(missing_ok=True)
+    return done
+
+
+def _encoded(
+    encoder: Encoder,
+    source: Path,
+    precision: Any,
+    normalize: bool,
+    batch_size: int,
+    progress: bool,
+    skip: int,
+) -> Iterator[npt.NDArray[Any]]:
+    """The rows of all lines but the first `skip`."""
+    with sources.byte_bar(progress, source.name) as bar:
+        for batch in Corpus(source, keep_empty=True).batches(batch_size, on_progress=bar):
+            if skip >= len(batch):
+                skip -= len(batch)
+                continue
+            rows = encoder.encode(batch, precision=precision, normalize_embeddings=normalize)
+            yield rows[skip:]
+            skip = 0
+
+
+def _header(precision: str, rows: int, dim: int) -> bytes:
+    """The header of version 1.0 of NumPy's format, padded to a fixed length."""
+    descr = np.lib.format.dtype_to_descr(np.dtype(precision))
+    text = repr({"descr": descr, "fortran_order": False, "shape": (rows, dim)})
+    magic = np.lib.format.magic(1, 0)
+    length = _HEADER - len(magic) - 2
+    return magic + length.to_bytes(2, "little") + text.ljust(length - 1).encode("ascii") + b"\n"
+
+
+def _rows_done(state_file: Path, part: Path, made_from: dict[str, Any]) -> int:
+    """How many rows earlier work has left; 0 when there is none."""
+    try:
+        state = json.loads(state_file.read_text(encoding="utf-8"))
+        rows = int(state.pop("rows"))
+        size = part.stat().st_size
+    except FileNotFoundError:
+        return 0
+    except (ValueError, KeyError, AttributeError, TypeError):
+        raise ValueError(f"{state_file}: is damaged; --overwrite begins anew") from None
+    for name, now in made_from.items():
+        if state.get(name) != now:
+            raise ValueError(
+                f"{part}: was made with {name} = {state.get(name)}, now {now}; --overwrite begins anew"
+            )
+    row_bytes = made_from["dim"] * np.dtype(made_from["precision"]).itemsize
+    return int(max(0, min(rows, (size - _HEADER) // row_bytes)))
+
+
+def _save_state(state_file: Path, file: BinaryIO, made_from: dict[str, Any], rows: int) -> None:
+    """Only rows that lie on the disk are counted."""
+    _flush(file)
+    new = Path(f"{state_file}.new")
+    new.write_text(json.dumps({**made_from, "rows": rows}, indent=1), encoding="utf-8")
+    os.replace(new, state_file)
+
+
+def _flush(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())

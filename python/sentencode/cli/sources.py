@@ -1,0 +1,102 @@
+"""What commands are given: encoders, and files and their identity."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from . import UsageError
+
+__all__ = ["add_encoder_arguments", "byte_bar", "encoder", "identity"]
+
+_KINDS = {"average": "Average", "laes": "LAES", "sif": "SIF", "usif": "USIF"}
+_BLOCK = 1 << 20
+
+
+def add_encoder_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds --encoder, and what makes one when there is none."""
+    group = parser.add_argument_group("the encoder, saved or made on the way")
+    group.add_argument("--encoder", type=Path, metavar="FILE", help="a saved encoder")
+    group.add_argument("--kind", choices=sorted(_KINDS), help="make one of this kind instead")
+    group.add_argument("--vectors", metavar="FILE", help="its word vectors (default: the built-in ones)")
+    group.add_argument("--fit", type=Path, metavar="FILE", help="the sentences to fit it to, one a line")
+    group.add_argument(
+        "--set",
+        nargs="+",
+        default=[],
+        metavar="NAME=VALUE",
+        help="its parameters, as in: components=15 lowercase=True",
+    )
+    group.add_argument("--save", type=Path, metavar="FILE", help="save it here")
+
+
+def encoder(options: argparse.Namespace) -> Any:
+    """The encoder that the arguments ask for."""
+    import sentencode
+
+    made_here = {"--vectors": options.vectors, "--fit": options.fit, "--set": options.set}
+    if (options.encoder is None) == (options.kind is None):
+        raise UsageError("give either --encoder FILE or --kind")
+    if options.encoder is not None:
+        for name, value in made_here.items():
+            if value:
+                raise UsageError(f"{name} goes with --kind, not with --encoder")
+        return sentencode.load(options.encoder)
+    vectors: Any = sentencode.WordVectors
+    table = vectors.default() if options.vectors is None else vectors.load(options.vectors)
+    made = getattr(sentencode, _KINDS[options.kind])(table, **dict(map(_parameter, options.set)))
+    if options.fit is not None:
+        made.fit(options.fit)
+    elif not made.fitted:
+        raise UsageError(f"--kind {options.kind} learns from sentences: give them with --fit FILE")
+    if options.save is not None:
+        made.save(options.save)
+    return made
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not (name.isidentifier() and equals):
+        raise UsageError(f"--set: expected NAME=VALUE, got {text!r}")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value  # a word, such as residual
+
+
+def identity(path: Path) -> dict[str, Any]:
+    """What tells a file from others: its size, and a hash.
+
+    Of a file larger than 64 MiB only 64 blocks of a MiB are read, spread over it.
+    """
+    size = path.stat().st_size
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        spread = [i * (size - _BLOCK) // 63 for i in range(64)]
+        places = range(0, size, _BLOCK) if size <= 64 * _BLOCK else spread
+        for place in places:
+            file.seek(place)
+            digest.update(file.read(_BLOCK))
+    return {"bytes": size, "sha256": digest.hexdigest()}
+
+
+@contextmanager
+def byte_bar(show: bool, name: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar in bytes, as a callback (done, total); None where none is wanted."""
+    if not show:
+        yield None
+        return
+    from tqdm import tqdm
+
+    with tqdm(desc=name, unit="B", unit_scale=True, unit_divisor=1024) as bar:
+
+        def update(done: int, total: int) -> None:
+            bar.total = total or None
+            bar.update(done - bar.n)
+
+        yield update

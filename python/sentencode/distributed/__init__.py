@@ -1,0 +1,11 @@
+"""Several processes: what a trainer knows of the others. Needs torch: `pip install 'sentencode[nn]'`."""
+
+from __future__ import annotations
+
+from .._extras import require_nn
+
+require_nn()
+
+from .communicator import Communicator, communicator  # noqa: E402
+
+__all__ = ["Communicator", "communicator"]

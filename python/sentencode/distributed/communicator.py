@@ -1,0 +1,35 @@
+"""Communicators for the processes that `torch.distributed` has started."""
+
+from __future__ import annotations
+
+import torch.distributed
+
+from .._nn import Communicator, group_communicator, local_communicator
+
+__all__ = ["Communicator", "communicator"]
+
+
+def communicator(group: torch.distributed.ProcessGroup | None = None) -> Communicator:
+    """The other processes of this job, for C++ to talk to.
+
+    Args:
+        group: A process group; by default all processes, or this one alone where `torch.distributed` was not
+            set up.
+
+    Returns:
+        A communicator.
+
+    Example:
+        >>> import torch
+        >>> from sentencode.distributed import communicator
+        >>> alone = communicator()
+        >>> alone.rank, alone.size
+        (0, 1)
+        >>> gradient = torch.tensor([1.0, 2.0])
+        >>> alone.all_reduce_mean([gradient])
+        >>> gradient
+        tensor([1., 2.])
+    """
+    if group is None and torch.distributed.is_available() and torch.distributed.is_initialized():
+        group = torch.distributed.group.WORLD
+    return local_communicator() if group is None else group_communicator(group)

@@ -1,0 +1,479 @@
+"""What all encoders have in common, whatever their family."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from .errors import NotFittedError
+from .estimator import Estimator
+from .search import Hits, Measure, semantic_search, similarity, similarity_pairwise
+from .text.inputs import batches, is_single
+
+__all__ = ["Encoder"]
+
+Rows = npt.NDArray[Any]
+_CHUNK = 1 << 16  # sentences between two looks at the progress bar
+_LOG = logging.getLogger("sentencode")
+
+# Keywords of sentence-transformers that mean nothing here, and the value with which they ask for nothing.
+_NEUTRAL = {
+    "prompt": None,
+    "prompt_name": None,
+    "task": None,
+    "output_value": "sentence_embedding",
+    "truncate_dim": None,
+    "pool": None,
+    "chunk_size": None,
+}
+
+
+class Encoder(Estimator):
+    """Sentences in, one row each out.
+
+    Everywhere sentences are taken, they may be: a list, tuple, NumPy array, pandas or polars Series, pyarrow
+    array, column of a data set, `Corpus`, `pathlib.Path` of a text file with one sentence a line, or any
+    iterable; of strings, of bytes (UTF-8), or of lists of tokens.
+
+    A sentence's row never depends on the other sentences, on the size of batches or on the number of threads
+    (to 1e-6). An empty sentence, and one of which no word is known, has a row of zeros.
+    """
+
+    # What a family fills in.
+
+    @property
+    def dim(self) -> int:
+        """The length of a row."""
+        raise NotImplementedError
+
+    def _encode_into(self, batch: Any, out: npt.NDArray[np.float32]) -> None:
+        """Fills `out` [n, dim], whose rows are contiguous, for a batch of `text.inputs`."""
+        raise NotImplementedError
+
+    def _partial_fit(self, batch: Any) -> None:
+        """Learns from a batch of `text.inputs`."""
+        raise NotImplementedError
+
+    def _forget(self) -> None:
+        """Drops all that was learnt, and checks the parameters."""
+        raise NotImplementedError
+
+    def _finish(self) -> None:
+        """Ends `fit`: what can be known only when all sentences were seen."""
+
+    # Learning.
+
+    def fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
+        """Learns from sentences, after forgetting all that was learnt before.
+
+        Args:
+            sentences: Many sentences, or the name of a text file, a folder or a glob. They are read once, in
+                constant memory.
+            y: Ignored.
+            show_progress_bar: Whether to show one. None: if the logger "sentencode" shows information.
+
+        Returns:
+            The encoder itself.
+
+        Raises:
+            ValueError: If a parameter cannot be used.
+        """
+        self._forget()
+        self.partial_fit(sentences, show_progress_bar=show_progress_bar)
+        self._finish()
+        return self
+
+    def partial_fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
+        """Learns from further sentences.
+
+        Args:
+            sentences: As for `fit`.
+            y: Ignored.
+            show_progress_bar: As for `fit`.
+
+        Returns:
+            The encoder itself.
+        """
+        with _progress(show_progress_bar, "fit") as bar:
+            for batch in batches(sentences, _CHUNK, on_progress=bar):
+                self._partial_fit(batch)
+        return self
+
+    def merge(self, other: Any) -> Any:
+        """Takes over what another encoder with the same parameters has learnt, as if from its sentences.
+
+        Args:
+            other: It stays as it is.
+
+        Returns:
+            The encoder itself.
+
+        Raises:
+            NotImplementedError: If this kind of encoder cannot.
+        """
+        raise NotImplementedError(f"{type(self).__name__} cannot be merged")
+
+    # Encoding.
+
+    def encode(
+        self,
+        sentences: Any,
+        batch_size: int | None = None,
+        *,
+        show_progress_bar: bool | None = None,
+        normalize_embeddings: bool = False,
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        precision: Literal["float32", "float16"] = "float32",
+        device: Any = None,
+        out: Rows | None = None,
+        **others: Any,
+    ) -> Any:
+        """Turns sentences into rows of numbers.
+
+        The keywords are those of sentence-transformers, so that an encoder can stand in for one of its
+        models.
+
+        Args:
+            sentences: One sentence (`str` or `bytes`), or many.
+            batch_size: How many sentences are taken at a time. Changes nothing in the result; None leaves it
+                to us.
+            show_progress_bar: Whether to show one. None: if the logger "sentencode" shows information.
+            normalize_embeddings: Whether to divide each row by its length; rows of zeros stay.
+            convert_to_numpy: If neither this nor `convert_to_tensor` is set, the result is a list of tensors.
+            convert_to_tensor: Whether to return a tensor of PyTorch.
+            precision: Of the result: "float32" or "float16".
+            device: Where a tensor goes. The work itself is done where the encoder lives.
+            out: An array or memory map [n, dim] of float32 or float16 that is filled and returned.
+            **others: Further keywords of sentence-transformers, with the value that asks for nothing.
+
+        Returns:
+            [n, dim], C-contiguous; [dim] for one sentence.
+
+        Raises:
+            NotFittedError: If the encoder has to be fitted first.
+            TypeError: If something among the sentences is none, or a keyword is unknown.
+            ValueError: If `out` does not fit, or a keyword asks for what there is not.
+        """
+        self._check_fitted()
+        _refuse(others)
+        if convert_to_tensor and out is not None:
+            raise ValueError("encode: out and convert_to_tensor exclude each other")
+        tensors = convert_to_tensor or not convert_to_numpy
+        if device is not None and str(device) not in ("cpu", "auto") and not tensors:
+            raise ValueError(
+                f"encode: device={str(device)!r} is only where a tensor goes, with convert_to_tensor=True; "
+                f"{type(self).__name__} itself runs on the CPU"
+            )
+        single = is_single(sentences)
+        rows = self._encode_all(
+            [sentences] if single else sentences,
+            batch_size,
+            show_progress_bar,
+            normalize_embeddings,
+            _checked_dtype(precision, out),
+            out,
+        )
+        if tensors:
+            rows = _tensor(rows, device)
+        if single:
+            return rows[0]
+        return rows if convert_to_numpy or convert_to_tensor else list(rows)
+
+    def encode_iter(self, sentences: Any, chunk_size: int = 4096, **options: Any) -> Iterator[Any]:
+        """Encodes a stream, in memory that does not grow with it.
+
+        Args:
+            sentences: Many sentences, from anywhere; a generator, say.
+            chunk_size: How many are encoded at a time.
+            **options: Of `encode`.
+
+        Yields:
+            Arrays of at most `chunk_size` rows, in order.
+
+        Example:
+            >>> import numpy as np, sentencode as se
+            >>> encoder = se.Average(se.WordVectors.from_array(["cat", "dog"], np.eye(2, dtype=np.float32)))
+            >>> stream = (text for text in ["cat", "dog", "cat dog"])
+            >>> [rows.shape for rows in encoder.encode_iter(stream, chunk_size=2)]
+            [(2, 2), (1, 2)]
+        """
+        self._check_fitted()
+        if is_single(sentences):
+            raise TypeError(f"encode_iter: sentences is one {type(sentences).__name__}; expected several")
+        for batch in batches(sentences, chunk_size):
+            yield self.encode(batch, **options)
+
+    def _encode_all(
+        self,
+        sentences: Any,
+        batch_size: int | None,
+        show_progress_bar: bool | None,
+        normalize: bool,
+        dtype: npt.DTypeLike,
+        out: Rows | None,
+    ) -> Rows:
+        size = _CHUNK if batch_size is None else batch_size
+        if size < 1:
+            raise ValueError(f"encode: batch_size must be at least 1, got {batch_size}")
+        count = len(sentences) if hasattr(sentences, "__len__") else None
+        if out is not None:
+            _check_out(out, count, self.dim)
+        elif count is not None:
+            out = np.empty((count, self.dim), dtype=dtype)
+        blocks = []  # where the number of sentences is not known before
+        done = 0
+        with _progress(show_progress_bar, "encode") as bar:
+            for batch in batches(sentences, size, on_progress=bar):
+                end = done + len(batch)
+                if out is None:
+                    block = np.empty((len(batch), self.dim), dtype=dtype)
+                    blocks.append(block)
+                elif end > len(out):
+                    raise ValueError(f"encode: out has {len(out)} rows, and there are more sentences")
+                else:
+                    block = out[done:end]
+                self._encode_block(batch, block, normalize)
+                done = end
+        if out is None:
+            return np.concatenate(blocks) if blocks else np.empty((0, self.dim), dtype=dtype)
+        if done < len(out):
+            raise ValueError(f"encode: out has {len(out)} rows, and there are {done} sentences")
+        return out
+
+    def _encode_block(self, batch: Any, block: Rows, normalize: bool) -> None:
+        direct = block.dtype == np.float32 and block.flags.c_contiguous
+        rows = block if direct else np.empty(block.shape, dtype=np.float32)
+        self._encode_into(batch, rows)
+        if normalize:
+            _core.normalize_rows(rows)
+        if not direct:
+            block[:] = rows
+
+    def _check_fitted(self) -> None:
+        if not self.fitted:
+            raise NotFittedError(
+                f"this {type(self).__name__} has not been fitted: call fit with training sentences first"
+            )
+
+    # Comparing.
+
+    def similarity(self, a: Any, b: Any, measure: Measure = "cosine") -> npt.NDArray[np.float32]:
+        """The similarity of everything in `a` with everything in `b`.
+
+        Args:
+            a: Sentences or their rows; one or many.
+            b: Likewise.
+            measure: "cosine" (with a row of zeros it is 0) or "dot", the inner product.
+
+        Returns:
+            float32 [n, m].
+
+        Example:
+            >>> import numpy as np, sentencode as se
+            >>> encoder = se.Average(se.WordVectors.from_array(["cat", "dog"], np.eye(2, dtype=np.float32)))
+            >>> encoder.similarity("cat", ["cat cat", "dog", "cat dog"]).round(3)
+            array([[1.   , 0.   , 0.707]], dtype=float32)
+        """
+        return similarity(self._embedded(a), self._embedded(b), measure)
+
+    def similarity_pairwise(self, a: Any, b: Any, measure: Measure = "cosine") -> npt.NDArray[np.float32]:
+        """The similarity of each of `a` with the same of `b`.
+
+        Args:
+            a: Sentences or their rows; one or many.
+            b: As many.
+            measure: "cosine" (with a row of zeros it is 0) or "dot", the inner product.
+
+        Returns:
+            float32 [n].
+        """
+        return similarity_pairwise(self._embedded(a), self._embedded(b), measure)
+
+    def semantic_search(
+        self,
+        queries: Any,
+        corpus: Any,
+        top_k: int = 10,
+        *,
+        measure: Measure = "cosine",
+        batch_size: int | None = None,
+    ) -> Hits:
+        """What in a corpus is most similar to each query.
+
+        A corpus of sentences is encoded and searched block by block: neither its rows nor the similarities
+            are ever
+        held whole. Whoever searches it often encodes it once and passes the rows, or a memory map of them.
+
+        Args:
+            queries: Sentences or their rows; one or many.
+            corpus: Sentences (also a stream of them) or their rows.
+            top_k: How many; where the corpus has fewer, all.
+            measure: "cosine" (with a row of zeros it is 0) or "dot", the inner product.
+            batch_size: How many sentences of the corpus are encoded at a time.
+
+        Returns:
+            Indices and scores [q, top_k], or [top_k] for one query, best first. `to_dicts` gives what
+            sentence-transformers' function of this name returns.
+
+        Example:
+            >>> import numpy as np, sentencode as se
+            >>> encoder = se.Average(se.WordVectors.from_array(["cat", "dog"], np.eye(2, dtype=np.float32)))
+            >>> indices, scores = encoder.semantic_search("dog", ["cat", "dog dog", "cat dog"], top_k=2)
+            >>> indices
+            array([1, 2])
+        """
+        if not _is_numeric(corpus):
+            corpus = self.encode_iter(corpus, _CHUNK // 4 if batch_size is None else batch_size)
+        return semantic_search(self._embedded(queries), corpus, top_k, measure=measure)
+
+    def _embedded(self, values: Any) -> Any:
+        return values if _is_numeric(values) else self.encode(values)
+
+    def fingerprint(self) -> str:
+        """A hash of all that rows depend on: parameters, vectors, what was learnt.
+
+        Returns:
+            Hexadecimal digits: the same for the same encoder, today and after saving and loading.
+        """
+        digest = hashlib.sha256(type(self).__name__.encode())
+        _feed(digest, self._identity())
+        return digest.hexdigest()
+
+    def _identity(self) -> Any:
+        """Numbers, strings, arrays and collections of them that rows depend on."""
+        return vars(self)
+
+    # The names that others use.
+
+    def get_sentence_embedding_dimension(self) -> int:
+        """The length of a row, as sentence-transformers calls it."""
+        return self.dim
+
+    def transform(self, sentences: Any) -> Any:
+        """Encodes, as a step of scikit-learn's pipelines.
+
+        Args:
+            sentences: Many sentences.
+
+        Returns:
+            float32 [n, dim], or what `set_output` chose.
+        """
+        if is_single(sentences):
+            raise ValueError(f"transform: expected several sentences, got one {type(sentences).__name__}")
+        return self._output(self.encode(sentences), sentences)
+
+    def fit_transform(self, sentences: Any, y: Any = None) -> Any:
+        """Fits to sentences and encodes them.
+
+        Args:
+            sentences: Many sentences. Of an iterator, which could be read only once, a list is made.
+            y: Ignored.
+
+        Returns:
+            float32 [n, dim], or what `set_output` chose.
+        """
+        if isinstance(sentences, Iterator):
+            sentences = list(sentences)
+        return self.fit(sentences, y).transform(sentences)
+
+    def _columns(self) -> int:
+        return self.dim
+
+
+class _progress:  # noqa: N801
+    """A callback (done, total) that moves a progress bar; None where none is wanted."""
+
+    def __init__(self, show: bool | None, name: str) -> None:
+        self.show = _LOG.isEnabledFor(logging.INFO) if show is None else show
+        self.name = name
+        self.bar: Any = None
+
+    def __enter__(self) -> Any:
+        return self.update if self.show else None
+
+    def update(self, done: int, total: int) -> None:
+        if self.bar is None:
+            from tqdm.auto import tqdm
+
+            self.bar = tqdm(desc=self.name, total=total or None, unit_scale=True)
+        self.bar.update(done - self.bar.n)
+
+    def __exit__(self, *error: object) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+
+def _feed(digest: Any, value: Any) -> None:
+    if isinstance(value, np.ndarray):
+        digest.update(f"{value.dtype.str}{value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).data)
+    elif isinstance(value, bytes):
+        digest.update(value)
+    elif isinstance(value, dict):
+        for key in sorted(value):
+            digest.update(f"{key}:".encode())
+            _feed(digest, value[key])
+    elif isinstance(value, list | tuple):
+        digest.update(f"{len(value)}".encode())
+        for item in value:
+            _feed(digest, item)
+    else:
+        digest.update(repr(value).encode())
+
+
+def _refuse(others: dict[str, Any]) -> None:
+    for name, value in others.items():
+        if name not in _NEUTRAL:
+            raise TypeError(
+                f"encode() has no keyword {name!r}; it knows batch_size, show_progress_bar, "
+                "normalize_embeddings, convert_to_numpy, convert_to_tensor, precision, device and out"
+            )
+        if value != _NEUTRAL[name]:
+            raise ValueError(
+                f"encode: {name}={value!r} is sentence-transformers' and cannot be had here; "
+                f"leave it out or pass {_NEUTRAL[name]!r}"
+            )
+
+
+def _checked_dtype(precision: str, out: Rows | None) -> npt.DTypeLike:
+    if precision not in ("float32", "float16"):
+        raise ValueError(f"encode: precision must be 'float32' or 'float16', got {precision!r}")
+    return out.dtype if isinstance(out, np.ndarray) else precision
+
+
+def _check_out(out: Any, count: int | None, dim: int) -> None:
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"encode: out must be a NumPy array or memory map, got a {type(out).__name__}")
+    if out.dtype not in (np.float32, np.float16):
+        raise ValueError(f"encode: out must be of float32 or float16, got {out.dtype}")
+    rows = "number of sentences" if count is None else count
+    if out.ndim != 2 or out.shape[1] != dim or (count is not None and out.shape[0] != count):
+        raise ValueError(f"encode: out must have the shape [{rows}, {dim}], got {list(out.shape)}")
+    if not out.flags.writeable:
+        raise ValueError("encode: out is read-only; a memory map needs the mode 'r+' or 'w+'")
+
+
+def _tensor(rows: Rows, device: Any) -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise ImportError("tensors need PyTorch: pip install 'sentencode[nn]'") from None
+    tensor = torch.from_numpy(rows)
+    return tensor if device in (None, "auto") else tensor.to(device)
+
+
+def _is_numeric(values: Any) -> bool:
+    """Whether these are rows, or one, and not sentences."""
+    while isinstance(values, (list, tuple)) and values:
+        values = values[0]
+    if hasattr(values, "detach"):  # a tensor
+        return True
+    kind = getattr(getattr(values, "dtype", None), "kind", None)
+    return isinstance(values, (float, int)) or (kind is not None and kind in "fiub")

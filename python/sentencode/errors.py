@@ -1,0 +1,16 @@
+"""The exceptions of Sentencode, importable without the compiled half.
+
+Wrong arguments raise Python's own classes: `ValueError`, `OSError`, `NotImplementedError`.
+"""
+
+from __future__ import annotations
+
+__all__ = ["FormatError", "NotFittedError"]
+
+
+class FormatError(ValueError):
+    """A file does not have the format that it should; the message names the file and the place."""
+
+
+class NotFittedError(ValueError, AttributeError):
+    """An encoder was used before `fit`."""

@@ -1,0 +1,171 @@
+"""What scikit-learn asks of an estimator, written by hand so that importing it is not needed."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Estimator"]
+
+
+class Estimator:
+    """Parameters in the constructor, what is learnt in attributes that end with an underscore.
+
+    The constructor of a subclass names every parameter and stores it, untouched, under its name. So
+    scikit-learn can clone the object, search over its parameters and put it into pipelines.
+    """
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        """The parameters and their defaults, in the constructor's order."""
+        parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        return {parameter.name: parameter.default for parameter in parameters}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's parameters.
+
+        Args:
+            deep: Also those of parameters that have parameters themselves, as `name__parameter`.
+
+        Returns:
+            Names and values.
+        """
+        found = {name: getattr(self, name) for name in self._defaults()}
+        if deep:
+            for name, value in list(found.items()):
+                if hasattr(value, "get_params") and not isinstance(value, type):
+                    found.update({f"{name}__{inner}": v for inner, v in value.get_params().items()})
+        return found
+
+    def set_params(self, **params: Any) -> Any:
+        """Changes parameters. What was learnt stays until the next `fit`.
+
+        Args:
+            **params: New values; `name__parameter` changes a parameter of a parameter.
+
+        Returns:
+            The object itself.
+
+        Raises:
+            ValueError: If there is no such parameter.
+        """
+        known = self._defaults()
+        for name in params:
+            if name.partition("__")[0] not in known:
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}; its parameters are {sorted(known)}"
+                )
+        for name, value in params.items():
+            outer, nested, inner = name.partition("__")
+            if nested:
+                getattr(self, outer).set_params(**{inner: value})
+            else:
+                setattr(self, outer, value)
+        return self
+
+    @property
+    def fitted(self) -> bool:
+        """Whether there is all that encoding needs."""
+        raise NotImplementedError
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.fitted
+
+    def __sklearn_tags__(self) -> Any:
+        # Only scikit-learn calls this, so it is there.
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(preserves_dtype=[]),
+            input_tags=InputTags(one_d_array=True, two_d_array=False, string=True),
+            requires_fit=not self.fitted,
+        )
+
+    def set_output(self, *, transform: str | None = None) -> Any:
+        """Chooses what `transform` and `fit_transform` return, as in scikit-learn.
+
+        Args:
+            transform: "default" (a NumPy array), "pandas" or "polars" (a data frame with the names of
+                `get_feature_names_out`); None changes nothing.
+
+        Returns:
+            The object itself.
+        """
+        if transform not in ("default", "pandas", "polars", None):
+            raise ValueError(f"transform must be 'default', 'pandas', 'polars' or None, got {transform!r}")
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    def _output(self, rows: npt.NDArray[Any], sentences: Any) -> Any:
+        """Rows in the form that `set_output` chose."""
+        form = getattr(self, "_sklearn_output_config", {}).get("transform")
+        if form is None and "sklearn" in sys.modules:  # its setting for all transformers
+            form = sys.modules["sklearn"].get_config().get("transform_output")
+        if form == "pandas":
+            import pandas
+
+            index = sentences.index if isinstance(sentences, pandas.Series) else None
+            return pandas.DataFrame(rows, columns=self.get_feature_names_out(), index=index, copy=False)
+        if form == "polars":
+            import polars  # type: ignore[import-not-found, unused-ignore]
+
+            return polars.DataFrame(rows, schema=list(self.get_feature_names_out()), orient="row")
+        return rows
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Names of the columns that `transform` returns, such as "sif0", "sif1", ...
+
+        Args:
+            input_features: Ignored.
+        """
+        name = type(self).__name__.lower()
+        return np.array([f"{name}{i}" for i in range(self._columns())], dtype=object)
+
+    def _columns(self) -> int:
+        raise NotImplementedError
+
+    def _changed(self) -> dict[str, Any]:
+        """Parameters that differ from their defaults, and those without default."""
+        changed = {}
+        for name, default in self._defaults().items():
+            value = getattr(self, name)
+            if default is inspect.Parameter.empty or repr(value) != repr(default):
+                changed[name] = value
+        return changed
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={_short(v)}' for k, v in self._changed().items())})"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: parameters, changed ones in bold, and what is known since fitting."""
+        changed = self._changed()
+        rows = [
+            (
+                f"<b>{escape(name)}</b>" if name in changed else escape(name),
+                escape(_short(getattr(self, name))),
+            )
+            for name in self._defaults()
+        ]
+        rows += [(f"<i>{escape(name)}</i>", escape(value)) for name, value in self._facts().items()]
+        cells = "".join(
+            f'<tr><td style="text-align:left">{name}</td><td style="text-align:left">{value}</td></tr>'
+            for name, value in rows
+        )
+        return f"<table><caption><b>{type(self).__name__}</b></caption><tbody>{cells}</tbody></table>"
+
+    def _facts(self) -> dict[str, str]:
+        """What is worth showing beside the parameters."""
+        return {"fitted": "yes" if self.fitted else "no"}
+
+
+def _short(value: Any, longest: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= longest else text[: longest - 3] + "..."

@@ -1,0 +1,11 @@
+"""Linear encoders: averages of word vectors, common directions, the linear autoencoder for sequences."""
+
+from __future__ import annotations
+
+from .average import Average
+from .laes import LAES
+from .selection import Selection
+from .sif import SIF
+from .usif import USIF
+
+__all__ = ["LAES", "SIF", "USIF", "Average", "Selection"]

@@ -1,0 +1,159 @@
+"""The choice of a parameter by how well cosines agree with people's scores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Selection", "checked_scores", "split_pairs"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class Selection:
+    """What `LAES.select` and `SIF.select` found.
+
+    Attributes:
+        parameter: What was varied: "hidden" or "components".
+        settings: The values tried, rising [k].
+        curves: The Pearson correlation for each [k] (not a number where all cosines are equal), by the name
+            of the variant: "SIF"; "forward" or "backward"; and of an encoder in both directions "sum" and
+                "concat" too.
+        variant: That of the best.
+        setting: The value with the best; the smallest of equals.
+        score: Its correlation.
+        encoder: The encoder with it, ready for use.
+    """
+
+    parameter: str
+    settings: npt.NDArray[np.int64]
+    curves: Mapping[str, Floats]
+    variant: str
+    setting: int
+    score: float
+    encoder: Any
+
+    @classmethod
+    def of(
+        cls,
+        parameter: str,
+        settings: npt.NDArray[np.int64],
+        curves: Mapping[str, Floats],
+        make: Callable[[str, int], Any],
+        candidates: Sequence[str] | None = None,
+    ) -> Selection:
+        """The best of some curves, or of those among them that are candidates."""
+        best = {name: int(_comparable(curves[name]).argmax()) for name in candidates or curves}
+        variant = max(best, key=lambda name: float(_comparable(curves[name])[best[name]]))
+        place = best[variant]
+        setting = int(settings[place])
+        score = float(curves[variant][place])
+        return cls(parameter, settings, dict(curves), variant, setting, score, make(variant, setting))
+
+    @property
+    def hidden(self) -> int:
+        """The best number of hidden units, of a LAES."""
+        return self._of("hidden")
+
+    @property
+    def components(self) -> int:
+        """The best number of components, of a SIF."""
+        return self._of("components")
+
+    def _of(self, parameter: str) -> int:
+        if parameter != self.parameter:
+            raise AttributeError(f"this selection is of {self.parameter}, not of {parameter}")
+        return self.setting
+
+    def encode(self, sentences: Any, *args: Any, **kwargs: Any) -> Any:
+        """Encodes with the best encoder. See `Encoder.encode`."""
+        return self.encoder.encode(sentences, *args, **kwargs)
+
+    def save(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Saves the best encoder. See its `save`."""
+        self.encoder.save(path, **options)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draws the curves, and marks the best.
+
+        Args:
+            ax: Axes of matplotlib. None: new ones.
+
+        Returns:
+            The axes.
+
+        Raises:
+            ImportError: If matplotlib is not installed.
+        """
+        if ax is None:
+            try:
+                import matplotlib.pyplot as plt
+            except ImportError:
+                raise ImportError("plots need matplotlib: pip install 'sentencode[plot]'") from None
+            _, ax = plt.subplots()
+        for name, curve in self.curves.items():
+            ax.plot(self.settings, 100 * curve, label=name)
+        ax.plot(
+            self.setting,
+            100 * self.score,
+            "o",
+            color="black",
+            fillstyle="none",
+            label=f"best: {self.setting}",
+        )
+        ax.set_xlabel(self.parameter)
+        ax.set_ylabel("Pearson correlation, %")
+        ax.legend()
+        return ax
+
+    def __repr__(self) -> str:
+        return (
+            f"Selection({self.parameter}={self.setting}, variant={self.variant!r}, score={self.score:.4f}, "
+            f"of {len(self.settings)} values)"
+        )
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: the best of every curve."""
+        rows = "".join(
+            f"<tr><td>{escape(name)}{' &larr;' if name == self.variant else ''}</td>"
+            f"<td>{int(self.settings[_comparable(curve).argmax()])}</td>"
+            f"<td>{100 * _comparable(curve).max():.2f}</td></tr>"
+            for name, curve in self.curves.items()
+        )
+        return (
+            f"<table><thead><tr><th></th><th>best {escape(self.parameter)}</th><th>Pearson, %</th></tr>"
+            f"</thead><tbody>{rows}</tbody></table>"
+        )
+
+
+def _comparable(curve: Floats) -> Floats:
+    """Where all cosines are equal there is no correlation: not a number, and never the best."""
+    return np.where(np.isnan(curve), -np.inf, curve)
+
+
+def split_pairs(pairs: Any) -> tuple[list[Any], list[Any]]:
+    """The first and the second sentences of pairs."""
+    values = pairs.values.tolist() if hasattr(pairs, "columns") else list(pairs)
+    for i, pair in enumerate(values):
+        if isinstance(pair, str | bytes) or len(pair) != 2:
+            raise ValueError(f"pairs[{i}] must be a pair of sentences, got {pair!r:.60}")
+    return [first for first, _ in values], [second for _, second in values]
+
+
+def checked_scores(scores: Any, count: int) -> Floats:
+    """One finite number for each pair."""
+    gold = np.ascontiguousarray(scores, dtype=np.float64)
+    if gold.shape != (count,):
+        raise ValueError(
+            f"scores must hold a number for each of the {count} pairs, got shape {list(gold.shape)}"
+        )
+    if not np.isfinite(gold).all():
+        raise ValueError(f"scores[{int(np.argmin(np.isfinite(gold)))}] is not a finite number")
+    return gold

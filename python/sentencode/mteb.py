@@ -1,0 +1,116 @@
+"""The door to mteb, the benchmark of many hundreds of tasks; both of its protocols, and no import of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .search import similarity, similarity_pairwise
+
+__all__ = ["Model", "model"]
+
+
+def model(encoder: Any, name: str | None = None, revision: str | None = None) -> Model:
+    """Makes an encoder one of mteb's models, of version 2 and of version 1.
+
+    Args:
+        encoder: A fitted encoder.
+        name: Under which mteb keeps results, as "organisation/model". None: "sentencode/" and the encoder's
+            class.
+        revision: Which of the models of this name: mteb does not run a task again whose result it has for
+            name and revision. None: the encoder's fingerprint, so that different encoders do not share
+            results.
+
+    Returns:
+        A model for `mteb.evaluate(model, tasks)`, or `MTEB(tasks).run(model)` in version 1.
+
+    Example:
+        >>> import numpy as np, sentencode as se
+        >>> vectors = se.WordVectors.from_array(["cat", "dog"], np.eye(2, dtype=np.float32))
+        >>> model = se.mteb.model(se.Average(vectors), name="me/average")
+        >>> batches = [{"text": ["cat", "cat dog"]}, {"text": ["dog"]}]    # as mteb's DataLoader gives them
+        >>> model.encode(batches, task_metadata=None, hf_split="test", hf_subset="default").shape
+        (3, 2)
+    """
+    if getattr(encoder, "fitted", True) is False:
+        encoder._check_fitted()
+    return Model(encoder, name or f"sentencode/{type(encoder).__name__}", revision)
+
+
+class Model:
+    """An encoder with the face that mteb expects. See `model`."""
+
+    def __init__(self, encoder: Any, name: str, revision: str | None = None) -> None:
+        self.encoder = encoder
+        self.name = name
+        self.revision = revision or (
+            encoder.fingerprint()[:12] if hasattr(encoder, "fingerprint") else "unknown"
+        )
+
+    def encode(self, inputs: Any, **options: Any) -> npt.NDArray[np.float32]:
+        """Encodes what mteb hands over.
+
+        Args:
+            inputs: Version 2: an iterable of batches, each a dictionary with a list of texts under "text".
+                Version 1: the texts themselves.
+            **options: `batch_size`, `show_progress_bar`, `normalize_embeddings` are the encoder's. All else
+            says
+                nothing to it: the task, its prompts.
+
+        Returns:
+            float32 [n, dim].
+
+        Raises:
+            ValueError: If a batch has no texts: the task is one of images or sound.
+        """
+        known = ("batch_size", "show_progress_bar", "normalize_embeddings")
+        passed = {name: options[name] for name in known if options.get(name) is not None}
+        rows: npt.NDArray[np.float32] = self.encoder.encode(_texts(inputs), **passed)
+        return rows
+
+    def similarity(self, a: Any, b: Any) -> npt.NDArray[np.float32]:
+        """The cosine of every row of `a` with every row of `b`."""
+        return similarity(a, b)
+
+    def similarity_pairwise(self, a: Any, b: Any) -> npt.NDArray[np.float32]:
+        """The cosine of each row of `a` with the same row of `b`."""
+        return similarity_pairwise(a, b)
+
+    @property
+    def mteb_model_meta(self) -> Any:
+        """What mteb writes beside results: name, revision, dimension, that cosine is the similarity."""
+        from mteb.models.model_meta import (  # type: ignore[import-not-found,unused-ignore]
+            ModelMeta,
+            ScoringFunction,
+        )
+
+        return ModelMeta.create_empty(
+            {
+                "name": self.name,
+                "revision": self.revision,
+                "embed_dim": int(self.encoder.dim),
+                "framework": ["NumPy"],
+                "similarity_fn_name": ScoringFunction.COSINE,
+                "use_instructions": False,
+            }
+        )
+
+    def __repr__(self) -> str:
+        return f"Model({self.encoder!r}, name={self.name!r}, revision={self.revision!r})"
+
+
+def _texts(inputs: Any) -> list[Any]:
+    if isinstance(inputs, str) or not isinstance(inputs, Iterable):
+        raise TypeError(f"encode: expected texts or batches of them, got a {type(inputs).__name__}")
+    texts: list[Any] = []
+    for item in inputs:
+        if not isinstance(item, Mapping):
+            texts.append(item)
+        elif "text" in item:
+            texts.extend([item["text"]] if isinstance(item["text"], str) else item["text"])
+        else:
+            raise ValueError(f"encode: a batch has no 'text', only {sorted(item)}: is this a task of texts?")
+    return texts

@@ -1,0 +1,110 @@
+"""C++ modules as Python's `torch.nn.Module`s."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from torch import Tensor, nn
+
+__all__ = ["CppModule"]
+
+
+class Node(Protocol):
+    """One module of a C++ tree (`_nn.ModuleNode`)."""
+
+    @property
+    def name(self) -> str: ...
+    def parameters(self) -> list[tuple[str, Tensor]]: ...
+    def buffers(self) -> list[tuple[str, Tensor]]: ...
+    def children(self) -> list[tuple[str, Any]]: ...
+    def train(self, mode: bool) -> None: ...
+
+
+class _Mirror(nn.Module):
+    """Holds the very tensors that one C++ module holds: either side sees what the other does to them."""
+
+    _node: Node
+
+    def _bind(self, node: Node) -> None:
+        """Takes over the tensors of `node`, and those below it.
+
+        What this module holds already (it was copied, unpickled or moved) goes into the C++ tensors first.
+        """
+        self._node = node
+        for kind, tensors in (("_parameters", node.parameters()), ("_buffers", node.buffers())):
+            held = getattr(self, kind)
+            for name, tensor in tensors:
+                mine = held.get(name)
+                if mine is not None and mine is not tensor:
+                    tensor.data = mine.data
+                    tensor.requires_grad_(mine.requires_grad)
+                    tensor.grad = mine.grad
+                if kind == "_parameters":
+                    tensor._is_param = True  # what isinstance(tensor, nn.Parameter) looks at
+                held[name] = tensor
+        for name, child in node.children():
+            if name not in self._modules:
+                self._modules[name] = _Mirror()
+            mirror = self._modules[name]
+            assert isinstance(mirror, _Mirror)
+            mirror._bind(child)
+
+    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> _Mirror:
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        self._bind(self._node)  # torch replaces buffers, and parameters that it cannot change in place
+        return self
+
+    def train(self, mode: bool = True) -> _Mirror:
+        super().train(mode)
+        self._node.train(mode)
+        return self
+
+    def _get_name(self) -> str:
+        return self._node.name.rpartition("::")[2].removesuffix("Impl")
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"{self._get_name()} runs inside its C++ parent: call that")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in {"_node", "_cpp"}}
+
+
+class CppModule(_Mirror):
+    """A module whose forward pass is written in C++.
+
+    It does what a `torch.nn.Module` does: `state_dict`, optimisers of `torch.optim`, hooks, `.double()`,
+    `.to()` any device that holds data (not "meta"), `copy.deepcopy`, pickling. Parameters are the same
+    tensors on both sides. Children are there with their parameters; they run inside the C++ forward pass, so
+    that hooks on them do not fire.
+
+    Args:
+        cpp_class: The bound C++ class.
+        **config: Its constructor's arguments, by name.
+    """
+
+    def __init__(self, cpp_class: Callable[..., Any], **config: Any) -> None:
+        super().__init__()
+        self._cpp_class = cpp_class
+        self._config = config
+        self._build()
+
+    def _build(self) -> None:
+        self._cpp = self._cpp_class(**self._config)
+        self._bind(self._cpp.node())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self._build()
+        self.train(self.training)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls C++."""
+        return self._cpp.forward(*args, **kwargs)
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def extra_repr(self) -> str:
+        """The configuration."""
+        return ", ".join(f"{name}={value!r}" for name, value in self._config.items())

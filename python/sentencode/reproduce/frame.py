@@ -1,0 +1,151 @@
+"""What every reproduction shares: a folder of results that can be continued, and tables to show them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Results", "as_json", "chosen", "markdown_table", "published", "text_table"]
+
+Result = dict[str, Any]
+
+
+class Results:
+    """Results in a folder, one JSON file each.
+
+    A file is there whole or not at all, so that a run which was stopped can be continued: what is there is
+    not computed again.
+
+    Args:
+        folder: Made if it is not there. None: nothing is kept.
+        settings: All that decides what comes out, as JSON has it.
+        resume: Whether to go on in a folder that holds results, made with the same settings.
+
+    Raises:
+        FileExistsError: The folder holds results, and `resume` is False.
+        ValueError: They were made with other settings.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str] | None, settings: Mapping[str, Any], resume: bool = False
+    ) -> None:
+        self.settings = json.loads(json.dumps(settings))  # as a file gives them back
+        self.folder = None if folder is None else Path(folder)
+        if self.folder is None:
+            return
+        made_with = self.folder / "settings.json"
+        if made_with.exists():
+            if not resume:
+                raise FileExistsError(
+                    f"{self.folder} holds results: resume to keep them, or choose another folder"
+                )
+            _check_same(made_with, json.loads(made_with.read_text(encoding="utf-8")), self.settings)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.write("settings.json", as_json(self.settings))
+
+    def get(self, name: str, compute: Callable[[], Result]) -> Result:
+        """The result of that name: read if it is there, else computed and kept, with the seconds it took."""
+        path = None if self.folder is None else self.folder / "rows" / f"{_slug(name)}.json"
+        if path is not None and path.exists():
+            found: Result = json.loads(path.read_text(encoding="utf-8"))
+            return found
+        begin = time.perf_counter()
+        result = compute()
+        result["seconds"] = round(time.perf_counter() - begin, 3)
+        if path is not None:
+            self.write(f"rows/{path.name}", as_json(result))
+        return result
+
+    def write(self, name: str, content: str | bytes) -> None:
+        """Writes a file into the folder, whole or not at all; without a folder, nothing."""
+        if self.folder is None:
+            return
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        data = content.encode("utf-8") if isinstance(content, str) else content
+        part = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            with part.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def published(family: str) -> dict[str, Any]:
+    """The figures that a paper printed, with where they come from.
+
+    Args:
+        family: As in `sentencode reproduce <family>`.
+
+    Returns:
+        `citation`, `measure`, `setting`, `notes`, and `tables`: table -> row -> task -> figures.
+
+    Example:
+        >>> from sentencode.reproduce import published
+        >>> published("laes")["tables"]["I"]["LAES-BRES"]["STSBenchmark"]
+        {'n_h': 84, 'train': 76.5, 'dev': 81.4, 'test': 72.3}
+    """
+    text = resources.files(__package__).joinpath(f"{family}.json").read_text(encoding="utf-8")
+    figures: dict[str, Any] = json.loads(text)
+    return figures
+
+
+def chosen(wanted: Sequence[str] | None, known: Sequence[str], what: str) -> list[str]:
+    """Those of the known names that are wanted, in their own order; None: all.
+
+    Raises:
+        ValueError: One is not known.
+    """
+    if wanted is None:
+        return list(known)
+    slugs = {_slug(name): name for name in known}
+    for name in wanted:
+        if _slug(name) not in slugs:
+            raise ValueError(f"no {what} is named {name!r}; there are {', '.join(slugs)}")
+    asked = {_slug(name) for name in wanted}
+    return [name for slug, name in slugs.items() if slug in asked]
+
+
+def text_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Columns under each other, the first to the left and the others to the right."""
+    table = [list(header), *map(list, rows)]
+    widths = [max(len(row[i]) for row in table) for i in range(len(header))]
+    lines = (
+        "  ".join(
+            cell.rjust(width) if i else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in table
+    )
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table as Markdown has it, numbers to the right."""
+    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def as_json(value: Any) -> str:
+    """JSON that people can read, and other programs too: NaN is refused."""
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _check_same(path: Path, before: Any, now: Any) -> None:
+    names = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+    if names:
+        changes = "; ".join(f"{name} was {before.get(name)!r} and is {now.get(name)!r}" for name in names)
+        raise ValueError(f"{path.parent} holds results that were made with other settings: {changes}")

@@ -1,0 +1,166 @@
+"""How similar embeddings are: all pairs, pair by pair, and the nearest of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+
+__all__ = ["Hits", "semantic_search", "similarity", "similarity_pairwise"]
+
+Measure = Literal["cosine", "dot"]
+_BLOCK_BYTES = 1 << 26  # of embeddings that are looked at together
+
+
+class Hits(NamedTuple):
+    """What a search found, best first: for each query a row, or one row alone for a single query.
+
+    Attributes:
+        indices: Places in the corpus, int64.
+        scores: Their similarities with the query, float32.
+    """
+
+    indices: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float32]
+
+    def to_dicts(self) -> list[list[dict[str, Any]]]:
+        """The hits as `sentence_transformers.util.semantic_search` returns them.
+
+        Returns:
+            For each query a list of `{"corpus_id": int, "score": float}`.
+
+        Example:
+            >>> import numpy as np, sentencode as se
+            >>> se.semantic_search(np.array([1.0, 0.0]), np.eye(2), top_k=1).to_dicts()
+            [[{'corpus_id': 0, 'score': 1.0}]]
+        """
+        rows = zip(np.atleast_2d(self.indices).tolist(), np.atleast_2d(self.scores).tolist(), strict=True)
+        return [
+            [{"corpus_id": i, "score": s} for i, s in zip(indices, scores, strict=True)]
+            for indices, scores in rows
+        ]
+
+
+def similarity(a: Any, b: Any, measure: Measure = "cosine") -> npt.NDArray[np.float32]:
+    """The similarity of every row of `a` with every row of `b`.
+
+    Args:
+        a: Embeddings [n, dim], or one [dim]: an array or a tensor.
+        b: Embeddings [m, dim], or one.
+        measure: "cosine" (with a row of zeros it is 0) or "dot", the inner product.
+
+    Returns:
+        float32 [n, m].
+
+    Raises:
+        ValueError: If the dimensions differ, or `measure` is something else.
+
+    Example:
+        >>> import numpy as np, sentencode as se
+        >>> se.similarity(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([0.0, 3.0])).round(3)
+        array([[0.   ],
+               [0.707]], dtype=float32)
+    """
+    return _core.similarities(_rows(a, "a"), _rows(b, "b"), _checked(measure))
+
+
+def similarity_pairwise(a: Any, b: Any, measure: Measure = "cosine") -> npt.NDArray[np.float32]:
+    """The similarity of each row of `a` with the same row of `b`.
+
+    Args:
+        a: Embeddings [n, dim], or one [dim]: an array or a tensor.
+        b: As many.
+        measure: "cosine" (with a row of zeros it is 0) or "dot", the inner product.
+
+    Returns:
+        float32 [n].
+
+    Raises:
+        ValueError: If the shapes differ, or `measure` is something else.
+
+    Example:
+        >>> import numpy as np, sentencode as se
+        >>> se.similarity_pairwise(np.eye(2), np.array([[3.0, 0.0], [1.0, 0.0]]))
+        array([1., 0.], dtype=float32)
+    """
+    left, right = _rows(a, "a"), _rows(b, "b")
+    if left.shape != right.shape:
+        raise ValueError(f"similarity_pairwise: a is {list(left.shape)} and b {list(right.shape)}")
+    products: npt.NDArray[np.float32] = np.einsum("ij,ij->i", left, right)
+    if _checked(measure) == "dot":
+        return products
+    lengths = np.sqrt(np.einsum("ij,ij->i", left, left) * np.einsum("ij,ij->i", right, right))
+    found: npt.NDArray[np.float32] = np.divide(
+        products, lengths, out=np.zeros_like(products), where=lengths > 0
+    )
+    return found
+
+
+def semantic_search(queries: Any, corpus: Any, top_k: int = 10, *, measure: Measure = "cosine") -> Hits:
+    """The rows of a corpus that are most similar to each query.
+
+    The corpus is looked at block by block: a memory map is never read into memory as a whole, and the
+    similarities of all queries with all rows are never there together.
+
+    Args:
+        queries: Embeddings [q, dim], or one [dim]: an array or a tensor.
+        corpus: Embeddings [n, dim]: an array of any floating type, a memory map, a tensor; or an iterable of
+            such blocks, whose rows are numbered on.
+        top_k: How many; where the corpus has fewer, all.
+        measure: "cosine" (with a row of zeros it is 0) or "dot", the inner product.
+
+    Returns:
+        Indices and scores [q, top_k], or [top_k] for one query, best first. Of equals, what comes first in
+        the corpus.
+
+    Raises:
+        ValueError: If the dimensions differ, `top_k` is less than 1, or `measure` is something else.
+
+    Example:
+        >>> import numpy as np, sentencode as se
+        >>> corpus = np.array([[0.0, 1.0], [2.0, 0.1], [1.0, 1.0]])
+        >>> hits = se.semantic_search(np.array([[1.0, 0.0]]), corpus, top_k=2)
+        >>> hits.indices
+        array([[1, 2]])
+    """
+    nearest = _core.NearestRows(_rows(queries, "queries"), top_k, _checked(measure))
+    for block in _blocks(corpus):
+        nearest.add(block)
+    indices, scores = nearest.result()
+    return Hits(indices[0], scores[0]) if np.ndim(queries) == 1 else Hits(indices, scores)
+
+
+def _blocks(corpus: Any) -> Iterator[npt.NDArray[np.float32]]:
+    if not hasattr(corpus, "shape"):
+        if not isinstance(corpus, Iterable):
+            raise TypeError(f"corpus must be embeddings or blocks of them, got a {type(corpus).__name__}")
+        for block in corpus:
+            yield _rows(block, "corpus")
+    elif len(corpus.shape) != 2:
+        yield _rows(corpus, "corpus")
+    else:
+        size = max(1, _BLOCK_BYTES // (4 * max(1, corpus.shape[1])))
+        for first in range(0, corpus.shape[0], size):
+            yield _rows(corpus[first : first + size], "corpus")
+
+
+def _rows(values: Any, name: str) -> npt.NDArray[np.float32]:
+    """Embeddings as the core takes them; copied only when they are not float32 rows already."""
+    if hasattr(values, "detach"):  # a tensor, wherever it lives
+        values = values.detach().cpu()
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold numbers, got an array of {array.dtype}")
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{name} must have one or two dimensions, got shape {list(array.shape)}")
+    return np.atleast_2d(np.ascontiguousarray(array, dtype=np.float32))
+
+
+def _checked(measure: str) -> str:
+    if measure not in ("cosine", "dot"):
+        raise ValueError(f"measure must be 'cosine' or 'dot', got {measure!r}")
+    return measure

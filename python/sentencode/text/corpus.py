@@ -1,0 +1,172 @@
+"""Corpora: sentences from files or iterables, in order, in constant memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from sentencode import _core
+
+from .inputs import Batch, Progress, batches
+
+__all__ = ["Corpus"]
+
+_READ_AHEAD = 4096
+
+
+class Corpus:
+    """Sentences that can be read again and again, and are never in memory together.
+
+    Files hold one sentence a line; a line without text ends a document. They may be packed (gzip, xz or zstd,
+    known by their content). They are read in the order given, those of a folder or a glob in the order of
+    their names. In an iterable, a sentence without text ends a document likewise.
+
+    Args:
+        source: The path of a file or folder, a glob, or a list of `pathlib.Path`; a list, array, column or
+            other iterable of sentences; a function that returns such an iterable whenever it is called.
+        keep_empty: Whether a sentence without text is a sentence like any other, and no end of a document.
+
+    Raises:
+        OSError: There is no such file.
+
+    Example:
+        >>> corpus = Corpus(["One sentence.", "Another.", "", "The next document."])
+        >>> list(corpus)
+        ['One sentence.', 'Another.', 'The next document.']
+        >>> [len(document) for document in corpus.documents()]
+        [2, 1]
+    """
+
+    def __init__(self, source: Any, *, keep_empty: bool = False) -> None:
+        self.keep_empty = keep_empty
+        self._source: Any = None
+        self._files: list[str] | None = None
+        self._spent = False
+        if isinstance(source, (str, os.PathLike)):
+            self._files = _core.expand_paths(os.fspath(source))
+        elif _is_list_of(source, lambda item: isinstance(item, os.PathLike)):
+            self._files = _expanded(source)
+        else:
+            if _is_list_of(source, _is_file):
+                raise ValueError(
+                    f"source is a list of str that are names of files, such as {source[0]!r}: pass "
+                    "Corpus.from_files(source) to read them"
+                )
+            self._source = source
+
+    @classmethod
+    def from_files(cls, paths: Iterable[str | os.PathLike[str]], *, keep_empty: bool = False) -> Corpus:
+        """The sentences of several files, folders or globs, in the order given.
+
+        Args:
+            paths: Their names.
+            keep_empty: As for `Corpus`.
+
+        Raises:
+            OSError: One of them is not there.
+        """
+        corpus = cls((), keep_empty=keep_empty)
+        corpus._source, corpus._files = None, _expanded(paths)
+        return corpus
+
+    @property
+    def files(self) -> list[str]:
+        """The files that are read; none for an iterable."""
+        return list(self._files or ())
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch, _ in self._read(_READ_AHEAD, None):
+            yield from _texts(batch)
+
+    def batches(self, size: int, *, on_progress: Progress | None = None) -> Iterator[Batch]:
+        """The sentences in batches that everything that takes sentences takes.
+
+        Those of files are never made Python strings.
+
+        Args:
+            size: The most sentences in one batch.
+            on_progress: Called after each batch with what was read and the whole: bytes of files, else
+                sentences. The whole is 0 where it is not known.
+        """
+        for batch, _ in self._read(size, on_progress):
+            yield batch
+
+    def documents(self) -> Iterator[list[Any]]:
+        """The sentences of one document after the other."""
+        document: list[Any] = []
+        for batch, starts in self._read(_READ_AHEAD, None):
+            for text, begins in zip(_texts(batch), starts, strict=True):
+                if begins and document:
+                    yield document
+                    document = []
+                document.append(text)
+        if document:
+            yield document
+
+    def _read(self, size: int, on_progress: Progress | None) -> Iterator[tuple[Batch, list[bool]]]:
+        """Batches, and for each sentence whether it begins a document."""
+        if size < 1:
+            raise ValueError(f"size must be at least 1, got {size}")
+        if self._files is not None:
+            reader = _core.CorpusReader(self._files, keep_empty=self.keep_empty)
+            while (batch := reader.next(size)) is not None:
+                yield batch, batch.starts_document
+                if on_progress is not None:
+                    on_progress(reader.bytes_read, reader.bytes_total)
+            return
+        begins = True
+        for batch in batches(self._fresh_source(), size, "source", on_progress=on_progress):
+            kept, starts = [], []
+            for text in _texts(batch):
+                if not self.keep_empty and _is_blank(text):
+                    begins = True
+                    continue
+                kept.append(text)
+                starts.append(begins)
+                begins = False
+            if kept:
+                yield kept, starts
+
+    def _fresh_source(self) -> Any:
+        if callable(self._source):
+            return self._source()
+        if isinstance(self._source, Iterator):
+            if self._spent:
+                raise ValueError(
+                    "this corpus was made from an iterator, which can be read only once; "
+                    "pass a list, a file, or a function that returns a new iterator"
+                )
+            self._spent = True
+        return self._source
+
+    def __repr__(self) -> str:
+        if self._files is None:
+            what = f"<{type(self._source).__name__}>"
+        elif len(self._files) == 1:
+            what = repr(self._files[0])
+        else:
+            what = f"<{len(self._files)} files>"
+        return f"Corpus({what}{', keep_empty=True' if self.keep_empty else ''})"
+
+
+def _expanded(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
+    return [file for path in paths for file in _core.expand_paths(os.fspath(path))]
+
+
+def _is_list_of(source: Any, fits: Callable[[Any], bool]) -> bool:
+    return isinstance(source, (list, tuple)) and bool(source) and all(fits(item) for item in source)
+
+
+def _is_file(text: Any) -> bool:
+    return isinstance(text, str) and "\0" not in text and len(text) < 4096 and os.path.isfile(text)
+
+
+def _texts(batch: Batch) -> Iterable[Any]:
+    return batch.to_list() if isinstance(batch, _core.SentenceBatch) else batch
+
+
+def _is_blank(text: Any) -> bool:
+    if isinstance(text, (str, bytes)):
+        return not text or text.isspace()
+    return isinstance(text, (list, tuple)) and not text

@@ -1,0 +1,267 @@
+"""How sentences are cut into tokens."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, overload
+
+from sentencode import _core
+
+from .inputs import Batch, is_single, to_batch
+
+__all__ = ["Tokenizer"]
+
+_BUILT_IN = ("words", "whitespace")
+_HUGGING_FACE = "hf:"
+
+
+class Tokenizer:
+    """How sentences are cut into tokens: a value, saved with every model.
+
+    `words` writes English as the Penn Treebank does: contractions, punctuation, numbers, hyphens.
+    `whitespace` is for text that is tokenised already. Anything else is a function of one `str` that returns
+    its tokens, or a tokenizer of Hugging Face; these run in Python, and are saved by their name alone.
+
+    Args:
+        split: `"words"`, `"whitespace"`; a callable; an object with `encode_batch(texts)` or
+            `tokenize(text)`, as `tokenizers` and `transformers` have; `"package.module:function"`, imported;
+            or `"hf:name"`, which `tokenizers` loads from its hub or from a file.
+        lowercase: Whether tokens are lower-cased (Unicode's simple lower case). `"auto"` leaves it to the
+            encoder, which lower-cases if its vectors hold no upper-case letter; used alone it keeps the case.
+        invalid: What is done with bytes that are not UTF-8: `"replace"` (each becomes U+FFFD) or `"refuse"`.
+        name: Under which a callable is saved, where its own name does not lead to it.
+
+    Example:
+        >>> Tokenizer("whitespace", lowercase=True)("A man plays .")
+        ['a', 'man', 'plays', '.']
+        >>> Tokenizer("whitespace") == Tokenizer("whitespace", lowercase="auto")
+        True
+    """
+
+    __slots__ = ("_external", "_invalid", "_lowercase", "_name", "_split")
+
+    _split: str
+    _lowercase: bool | Literal["auto"]
+    _invalid: str
+    _name: str
+    _external: Any
+
+    def __init__(
+        self,
+        split: Any = "words",
+        *,
+        lowercase: bool | Literal["auto"] = "auto",
+        invalid: Literal["replace", "refuse"] = "replace",
+        name: str = "",
+    ) -> None:
+        if lowercase not in (True, False, "auto"):
+            raise ValueError(f"lowercase must be True, False or 'auto', got {lowercase!r}")
+        external = None
+        if isinstance(split, str):
+            if split not in _BUILT_IN:
+                split, external, name = "external", _load(split), split
+        elif isinstance(split, Tokenizer):
+            split, external, name = split._split, split._external, name or split._name
+        else:
+            split, external, name = "external", split, name or _name_of(split)
+            _splitter(external)
+        _core.Tokenizer(split, lowercase=False, invalid=invalid)  # says what is wrong with the rest
+        for slot, value in zip(self.__slots__, (external, invalid, lowercase, name, split), strict=True):
+            object.__setattr__(self, slot, value)
+
+    @property
+    def split(self) -> str:
+        """`words`, `whitespace` or `external`."""
+        return self._split
+
+    @property
+    def lowercase(self) -> bool | Literal["auto"]:
+        """Whether tokens are lower-cased, or `"auto"`."""
+        return self._lowercase
+
+    @property
+    def invalid(self) -> str:
+        """`replace` or `refuse`."""
+        return self._invalid
+
+    @property
+    def name(self) -> str:
+        """Under which an external tokenizer is saved; else empty."""
+        return self._name
+
+    @overload
+    def __call__(self, sentences: str | bytes) -> list[str]: ...
+    @overload
+    def __call__(self, sentences: Iterable[Any]) -> list[list[str]]: ...
+    def __call__(self, sentences: Any) -> list[str] | list[list[str]]:
+        """The tokens of a sentence, or of each of several.
+
+        Args:
+            sentences: One sentence, or whatever holds several.
+
+        Returns:
+            A list of tokens for one sentence, else a list of such lists.
+
+        Raises:
+            TypeError: Something among them is no text.
+            ValueError: Bytes are not UTF-8, and `invalid` is `"refuse"`.
+        """
+        core = self.core()
+        if is_single(sentences):
+            return core(self.prepare([sentences]))[0]
+        return core(self.prepare(sentences))
+
+    def core(self, lowercase: bool = False) -> _core.Tokenizer:
+        """The core's form of this value.
+
+        Args:
+            lowercase: What `"auto"` shall mean.
+        """
+        wanted = lowercase if self._lowercase == "auto" else self._lowercase
+        return _core.Tokenizer(self._split, lowercase=wanted, invalid=self._invalid, name=self._name)
+
+    def prepare(self, sentences: Any, name: str = "sentences") -> Batch:
+        """What the core can go on with: an external tokenizer cuts sentences here, the others do it there.
+
+        Args:
+            sentences: Whatever holds several sentences. Token lists stay as they are.
+            name: What the argument is called in errors.
+
+        Returns:
+            A batch for the core.
+        """
+        batch = to_batch(sentences, name)
+        if self._external is None:
+            return batch
+        texts = batch.to_list() if isinstance(batch, _core.SentenceBatch) else batch
+        if texts and not is_single(texts[0]):
+            return texts
+        errors = "strict" if self._invalid == "refuse" else "replace"
+        texts = [text.decode("utf-8", errors) if isinstance(text, bytes) else text for text in texts]
+        for i, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise TypeError(f"{name}[{i}] is {type(text).__name__} ({text!r:.40}); expected str")
+        return _splitter(self._external)(texts)
+
+    def to_config(self) -> dict[str, Any]:
+        """A dictionary for JSON. An external tokenizer is in it by its name only."""
+        config = {"split": self._split, "lowercase": self._lowercase, "invalid": self._invalid}
+        return {**config, "name": self._name} if self._name else config
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], external: Any = None) -> Tokenizer:
+        """The tokenizer that `to_config` described.
+
+        Args:
+            config: What `to_config` returned.
+            external: The callable or object, where its name alone does not lead to it.
+
+        Raises:
+            ValueError: The config has unknown keys or values, or its name leads to no tokenizer.
+        """
+        known = {"split", "lowercase", "invalid", "name"}
+        if unknown := set(config) - known:
+            raise ValueError(f"tokenizer: unknown key {min(unknown)!r}; expected {sorted(known)}")
+        options = {key: config[key] for key in ("lowercase", "invalid") if key in config}
+        split, name = config.get("split", "words"), config.get("name", "")
+        if split != "external":
+            return cls(split, **options)
+        if external is None:
+            try:
+                external = _load(name)
+            except (ImportError, AttributeError, ValueError, OSError) as error:
+                raise ValueError(
+                    f"this model was saved with the tokenizer {name!r}, which cannot be found ({error}); "
+                    "pass it again, as in se.load(path, tokenizer=my_tokenizer)"
+                ) from error
+        return cls(external, name=name, **options)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a Tokenizer never changes; make a new one with another {name.lstrip('_')}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a Tokenizer never changes")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        split = self._split if self._external is None else self._external
+        return _restore, (split, self._lowercase, self._invalid, self._name)
+
+    def __copy__(self) -> Tokenizer:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Tokenizer:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tokenizer):
+            return NotImplemented
+        same_external = self._external == other._external or self._name.startswith(_HUGGING_FACE)
+        return self.to_config() == other.to_config() and same_external
+
+    def __hash__(self) -> int:
+        return hash((self._split, self._lowercase, self._invalid, self._name))
+
+    def __repr__(self) -> str:
+        split = self._split if self._external is None else self._name or repr(self._external)
+        options = [f"lowercase={self._lowercase!r}"] if self._lowercase != "auto" else []
+        options += [f"invalid={self._invalid!r}"] if self._invalid != "replace" else []
+        return f"Tokenizer({', '.join([repr(split), *options])})"
+
+
+def _restore(split: Any, lowercase: Any, invalid: Any, name: str) -> Tokenizer:
+    return Tokenizer(split, lowercase=lowercase, invalid=invalid, name=name)
+
+
+def _name_of(external: Any) -> str:
+    """The name that leads to a tokenizer again, on its hub or in a module. Empty when there is none."""
+    if hub_name := getattr(external, "name_or_path", None):
+        return f"{_HUGGING_FACE}{hub_name}"
+    if qualname := getattr(external, "__qualname__", None):
+        return f"{getattr(external, '__module__', 'builtins')}:{qualname}"
+    return ""
+
+
+def _load(name: str) -> Any:
+    if name.startswith(_HUGGING_FACE):
+        return _load_hugging_face(name.removeprefix(_HUGGING_FACE))
+    module, colon, qualname = name.partition(":")
+    if not colon:
+        raise ValueError(
+            f"unknown tokenizer {name!r}; expected 'words', 'whitespace', 'module:function', 'hf:name' or "
+            "a callable"
+        )
+    found = importlib.import_module(module)
+    for part in qualname.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _load_hugging_face(name: str) -> Any:
+    try:
+        import tokenizers  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        raise ImportError(f"'hf:{name}' needs the package tokenizers: pip install tokenizers") from None
+    if name.endswith(".json"):
+        return tokenizers.Tokenizer.from_file(name)
+    return tokenizers.Tokenizer.from_pretrained(name)
+
+
+def _splitter(external: Any) -> Callable[[list[str]], list[list[str]]]:
+    """A function from texts to their tokens, without marks that a model would add such as [CLS]."""
+    if hasattr(external, "encode_batch"):  # tokenizers
+        return lambda texts: [e.tokens for e in external.encode_batch(texts, add_special_tokens=False)]
+    if hasattr(external, "tokenize"):  # transformers, nltk
+        return lambda texts: [list(external.tokenize(text)) for text in texts]
+    if callable(external):
+        return lambda texts: [_checked(external(text), external) for text in texts]
+    raise TypeError(
+        f"{type(external).__name__} cannot tokenise; expected 'words', 'whitespace', a callable "
+        "or an object with encode_batch(texts) or tokenize(text)"
+    )
+
+
+def _checked(tokens: Any, external: Any) -> list[str]:
+    if isinstance(tokens, (str, bytes)):
+        raise TypeError(f"{external!r} returned {type(tokens).__name__}; expected a list of str")
+    return list(tokens)

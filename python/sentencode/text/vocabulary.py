@@ -1,0 +1,186 @@
+"""Words and how often each was seen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sentencode import _core
+
+from .inputs import Progress, batches
+from .tokenizer import Tokenizer
+
+__all__ = ["Vocabulary"]
+
+_BATCH = 16384
+
+
+class Vocabulary(Mapping[str, int]):
+    """Words and how often each was seen, most frequent first.
+
+    Words seen equally often stand in the order of their bytes. It never changes once made: a
+    smaller one is made by `pruned`.
+
+    Args:
+        counts: How often each word was seen.
+        min_count: Words seen less often are left out.
+        max_size: At most so many words are kept, the most frequent ones.
+
+    Example:
+        >>> vocabulary = Vocabulary({"a": 5, "man": 2, "plan": 2, "canal": 1}, min_count=2)
+        >>> list(vocabulary), vocabulary["man"], vocabulary.id("plan"), "canal" in vocabulary
+        (['a', 'man', 'plan'], 2, 2, False)
+        >>> vocabulary.most_common(1)
+        [('a', 5)]
+    """
+
+    __slots__ = ("_words", "core")
+
+    core: _core.Vocabulary
+    _words: list[str]
+
+    def __init__(self, counts: Mapping[str, int], *, min_count: int = 1, max_size: int | None = None) -> None:
+        values = np.fromiter(counts.values(), dtype=np.int64, count=len(counts))
+        self._set(_core.Vocabulary(list(counts), values).pruned(min_count, max_size or 0))
+
+    @classmethod
+    def from_corpus(
+        cls,
+        sentences: Any,
+        tokenizer: Any = "words",
+        *,
+        min_count: int = 1,
+        max_size: int | None = None,
+        on_progress: Progress | None = None,
+    ) -> Vocabulary:
+        """Counts the words of a corpus, on all threads.
+
+        Args:
+            sentences: A Corpus, the path of one, or whatever holds sentences.
+            tokenizer: A `Tokenizer`, or what one is made of.
+            min_count: Words seen less often are left out.
+            max_size: At most so many words are kept, the most frequent ones.
+            on_progress: Called after each batch with what was read and the whole.
+
+        Example:
+            >>> dict(Vocabulary.from_corpus(["A man , a plan ."], Tokenizer("whitespace", lowercase=True)))
+            {'a': 2, ',': 1, '.': 1, 'man': 1, 'plan': 1}
+        """
+        if not isinstance(tokenizer, Tokenizer):
+            tokenizer = Tokenizer(tokenizer)
+        counter = _core.VocabularyCounter(tokenizer.core())
+        for batch in batches(sentences, _BATCH, on_progress=on_progress):
+            counter.add(tokenizer.prepare(batch))
+        return cls._of(counter.finish(min_count=min_count, max_size=max_size or 0))
+
+    @classmethod
+    def read(
+        cls, path: str | os.PathLike[str], *, min_count: int = 1, max_size: int | None = None
+    ) -> Vocabulary:
+        """Reads `word count` a line, as SIF's word frequencies are published; packed or not.
+
+        Args:
+            path: The file.
+            min_count: Words seen less often are left out.
+            max_size: At most so many words are kept, the most frequent ones.
+
+        Raises:
+            FormatError: A line is no word and count; the message names it.
+        """
+        return cls._of(_core.Vocabulary.read(os.fspath(path)).pruned(min_count, max_size or 0))
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes `word count` a line, atomically."""
+        self.core.write(os.fspath(path))
+
+    def pruned(self, *, min_count: int = 1, max_size: int | None = None) -> Vocabulary:
+        """The same without rare words.
+
+        `total` stays as it is: it counts the tokens of words that were left out as well.
+
+        Args:
+            min_count: Words seen less often are left out.
+            max_size: At most so many words are kept, the most frequent ones.
+        """
+        return self._of(self.core.pruned(min_count, max_size or 0))
+
+    @property
+    def words(self) -> list[str]:
+        """The words, most frequent first."""
+        return list(self._words)
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """How often each of `words` was seen."""
+        return self.core.counts
+
+    @property
+    def total(self) -> int:
+        """How many tokens were counted, those of words that were left out included."""
+        return self.core.total
+
+    def id(self, word: str) -> int:
+        """The place of a word in `words`.
+
+        Raises:
+            KeyError: The word is not there.
+        """
+        place = self.core.find(word)
+        if place < 0:
+            raise KeyError(word)
+        return place
+
+    def most_common(self, n: int | None = None) -> list[tuple[str, int]]:
+        """The `n` most frequent words (all by default) and their counts."""
+        words = self._words if n is None else self._words[: max(n, 0)]
+        return list(zip(words, self.counts[: len(words)].tolist(), strict=True))
+
+    def __getitem__(self, word: str) -> int:
+        return int(self.counts[self.id(word)])
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, str) and self.core.find(word) >= 0
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._words)
+
+    def __len__(self) -> int:
+        return len(self.core)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        same_counts = self.total == other.total and np.array_equal(self.counts, other.counts)
+        return same_counts and self._words == other._words
+
+    def __hash__(self) -> int:
+        return hash((len(self), self.total, tuple(self._words[:8])))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("a Vocabulary never changes")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.words, np.array(self.counts), self.total)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{word!r}: {count}" for word, count in self.most_common(3))
+        more = ", ..." if len(self) > 3 else ""
+        return f"Vocabulary({{{shown}{more}}}, words={len(self):,}, total={self.total:,})"
+
+    @classmethod
+    def _of(cls, core: _core.Vocabulary) -> Vocabulary:
+        vocabulary = cls.__new__(cls)
+        vocabulary._set(core)
+        return vocabulary
+
+    def _set(self, core: _core.Vocabulary) -> None:
+        object.__setattr__(self, "core", core)
+        object.__setattr__(self, "_words", core.words)
+
+
+def _restore(words: list[str], counts: npt.NDArray[np.int64], total: int) -> Vocabulary:
+    return Vocabulary._of(_core.Vocabulary(words, counts, total))

@@ -1,0 +1,8 @@
+"""Word vectors, and how frequent words are."""
+
+from __future__ import annotations
+
+from .frequencies import Frequencies, resolve_frequencies
+from .word_vectors import WordVectors
+
+__all__ = ["Frequencies", "WordVectors", "resolve_frequencies"]

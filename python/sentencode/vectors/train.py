@@ -1,0 +1,164 @@
+"""Training word vectors on a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from .._extras import require
+from ..text.corpus import Corpus
+from ..text.inputs import Progress
+from ..text.tokenizer import Tokenizer
+from ..text.vocabulary import Vocabulary
+from ..threads import num_threads
+from .word_vectors import Storage, WordVectors
+
+__all__ = ["StageProgress", "train"]
+
+StageProgress = Callable[[str, int, int], None]  # what is being done, how much of it is done, and the whole
+
+_SENTENCES = 1 << 15  # in a batch
+
+
+def train(
+    corpus: Any,
+    dim: int,
+    *,
+    method: Literal["ppmi", "word2vec"],
+    window: int,
+    min_count: int,
+    max_words: int | None,
+    tokenizer: Any,
+    lowercase: bool,
+    smoothing: float,
+    epochs: int,
+    storage: Storage,
+    seed: int,
+    progress: bool | StageProgress | None,
+) -> WordVectors:
+    """What `WordVectors.train` does, where the arguments are described."""
+    if method not in ("ppmi", "word2vec"):
+        raise ValueError(f"method must be 'ppmi' or 'word2vec', got {method!r}")
+    least_one = {
+        "dim": dim,
+        "window": window,
+        "min_count": min_count,
+        "max_words": max_words,
+        "epochs": epochs,
+    }
+    for name, value in least_one.items():
+        if value is not None and value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+    if method == "word2vec":
+        require("gensim", "train")  # said before the corpus is read
+    if not isinstance(corpus, Corpus):
+        corpus = Corpus(list(corpus) if isinstance(corpus, Iterator) else corpus)  # it is read more than once
+    if not isinstance(tokenizer, Tokenizer):
+        tokenizer = Tokenizer(tokenizer, lowercase=lowercase)
+
+    with _stage("counting words", progress) as report:
+        vocabulary = Vocabulary.from_corpus(
+            corpus, tokenizer, min_count=min_count, max_size=max_words, on_progress=report
+        )
+    if len(vocabulary) < dim:
+        raise ValueError(
+            f"the corpus has {len(vocabulary)} words that occur {min_count} times or more: too few for "
+            f"vectors of dim={dim}; give more text, a smaller dim or a smaller min_count"
+        )
+    if method == "ppmi":
+        matrix = _ppmi(corpus, vocabulary, tokenizer, dim, window, smoothing, seed, progress)
+    else:
+        matrix = _word2vec(corpus, vocabulary, tokenizer, dim, window, epochs, seed, progress)
+    return WordVectors.from_array(vocabulary.words, matrix, vocabulary.counts, storage=storage)
+
+
+def _ppmi(
+    corpus: Corpus,
+    vocabulary: Vocabulary,
+    tokenizer: Tokenizer,
+    dim: int,
+    window: int,
+    smoothing: float,
+    seed: int,
+    progress: bool | StageProgress | None,
+) -> npt.NDArray[np.float32]:
+    counter = _core.CooccurrenceCounter(vocabulary.core, tokenizer.core(), window=window, weight="linear")
+    with _stage("counting pairs", progress) as report:
+        for batch in corpus.batches(_SENTENCES, on_progress=report):
+            counter.add(tokenizer.prepare(batch))
+        counts = counter.finish()
+    with _stage("decomposing", progress) as report:
+        told: Any = report
+        return _core.embed(counts, dim, smoothing=smoothing, seed=seed, progress=told)
+
+
+def _word2vec(
+    corpus: Corpus,
+    vocabulary: Vocabulary,
+    tokenizer: Tokenizer,
+    dim: int,
+    window: int,
+    epochs: int,
+    seed: int,
+    progress: bool | StageProgress | None,
+) -> npt.NDArray[np.float32]:
+    """Skip-gram with negative sampling, by gensim."""
+    from gensim.models import Word2Vec
+
+    model = Word2Vec(
+        vector_size=dim,
+        window=window,
+        min_count=1,  # the vocabulary is ours
+        sg=1,
+        negative=5,
+        sample=1e-4,
+        seed=seed % 2**32,
+        workers=num_threads(),
+    )
+    model.build_vocab_from_freq(dict(vocabulary.most_common()))
+    sentences = _Epochs(corpus, tokenizer, epochs, progress)
+    model.train(sentences, total_words=vocabulary.total, epochs=epochs)
+    vectors: npt.NDArray[np.float32] = model.wv[vocabulary.words]
+    return vectors
+
+
+class _Epochs:
+    """The corpus as token lists, once for each time that it is iterated over."""
+
+    def __init__(
+        self, corpus: Corpus, tokenizer: Tokenizer, epochs: int, progress: bool | StageProgress | None
+    ) -> None:
+        self.corpus, self.tokenizer, self.epochs, self.progress = corpus, tokenizer, epochs, progress
+        self.epoch = 0
+
+    def __iter__(self) -> Iterator[list[str]]:
+        self.epoch += 1
+        with _stage(f"epoch {self.epoch} of {self.epochs}", self.progress) as report:
+            for batch in self.corpus.batches(_SENTENCES, on_progress=report):
+                tokens: Any = self.tokenizer(batch)
+                yield from tokens
+
+
+@contextmanager
+def _stage(name: str, progress: bool | StageProgress | None) -> Iterator[Progress | None]:
+    """A callback for one part of the work: the caller's, one that moves a bar, or None."""
+    if callable(progress):
+        yield partial(progress, name)
+    elif progress:
+        from tqdm.auto import tqdm
+
+        with tqdm(desc=name, unit_scale=True) as bar:
+
+            def move(done: int, total: int) -> None:
+                bar.total = total or None
+                bar.update(done - bar.n)
+
+            yield move
+    else:
+        yield None

@@ -1,0 +1,642 @@
+"""Tables of words and their vectors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from .words import UnknownWordError, Words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["WordVectors"]
+
+_DEFAULT = os.path.join(os.path.dirname(__file__), os.pardir, "data", "default_vectors.sentencode")
+
+Storage = Literal["float32", "float16", "int8"]
+OutOfVocabulary = Literal["skip", "zero", "mean", "random"]
+Floats = npt.NDArray[np.float32]
+
+
+class WordVectors:
+    """Words and their vectors, frozen: made once, then shared by all encoders that use them.
+
+    Made by `load`, `from_array`, `from_dict` and `from_keyed_vectors`. A copy of it is itself; pickled, it is
+    a reference to its file where it was read from its own format, else its content.
+
+    Attributes:
+        dim: How many numbers a vector has.
+        words: The words, a sequence.
+        counts: How often each word was counted where the vectors were trained (int64), or None.
+        storage: How the numbers are stored: "float32", "float16" or "int8" (with one scale a word).
+        oov: What stands for a word that is not there: "skip" (nothing), "zero", "mean" (of all vectors) or
+            "random" (a vector chosen by the word's spelling).
+        cased: Whether words with upper-case letters are part of the table. If not, text is lower-cased before
+            it is looked up, unless the tokenizer says otherwise.
+        path: The file that is mapped, or None.
+        fingerprint: A SHA-256 of the content, as hexadecimal digits.
+
+    Example:
+        >>> import numpy as np
+        >>> import sentencode as se
+        >>> vectors = se.WordVectors.from_array(["cat", "dog", "car"], np.array([[1, 0], [0.9, 0.1], [0, 1]]))
+        >>> vectors
+        WordVectors(3 words, dim=2, storage='float32', oov='skip')
+        >>> vectors["cat"]
+        array([1., 0.], dtype=float32)
+        >>> "dog" in vectors, "cow" in vectors
+        (True, False)
+        >>> [word for word, similarity in vectors.most_similar("cat")]
+        ['dog', 'car']
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _core.WordVectors) -> None:
+        if not isinstance(core, _core.WordVectors):
+            raise TypeError(
+                "WordVectors are made by WordVectors.load, from_array, from_dict or from_keyed_vectors"
+            )
+        self._core = core
+
+    # --- making
+
+    @classmethod
+    def from_array(
+        cls,
+        words: Sequence[str],
+        matrix: npt.ArrayLike,
+        counts: npt.ArrayLike | None = None,
+        *,
+        storage: Storage | None = None,
+        oov: OutOfVocabulary = "skip",
+    ) -> WordVectors:
+        """Vectors from a matrix with a row for each word. Everything is copied.
+
+        Args:
+            words: The words, each once.
+            matrix: Numbers [n, dim], all finite.
+            counts: How often each word was seen, if that is known; encoders take word frequencies from it.
+            storage: How to store the numbers. None: float16 for a matrix of that type, else float32.
+            oov: What stands for words that are not there.
+
+        Returns:
+            The vectors.
+
+        Raises:
+            ValueError: If words repeat, sizes do not match, or a number is not finite.
+
+        Example:
+            >>> import sentencode as se
+            >>> se.WordVectors.from_array(["a", "b"], [[1.0, 2.0], [3.0, 4.0]], oov="zero").dim
+            2
+        """
+        rows = np.asarray(matrix)
+        if storage is None:
+            storage = "float16" if rows.dtype == np.float16 else "float32"
+        if rows.ndim != 2 or rows.dtype.kind not in "fiu":
+            raise ValueError(
+                f"matrix must hold numbers [words, dim], got {rows.dtype} of shape {list(rows.shape)}"
+            )
+        with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is refused with its place
+            rows = np.ascontiguousarray(rows, dtype=np.float32)
+        counted = None
+        if counts is not None:
+            counted = np.ascontiguousarray(counts)
+            if counted.dtype.kind not in "iu" or counted.ndim != 1:
+                raise ValueError(f"counts must be whole numbers [words], got {counted.dtype}")
+            counted = counted.astype(np.int64)
+        words = words if isinstance(words, (list, tuple)) else list(words)
+        return cls(_core.WordVectors.from_array(words, rows, counted, storage, oov))
+
+    @classmethod
+    def from_dict(
+        cls,
+        mapping: Mapping[str, npt.ArrayLike],
+        *,
+        storage: Storage | None = None,
+        oov: OutOfVocabulary = "skip",
+    ) -> WordVectors:
+        """Vectors from a dict of them.
+
+        Args:
+            mapping: A vector for each word, all of one length.
+            storage: How to store the numbers. None: as for `from_array`.
+            oov: What stands for words that are not there.
+
+        Returns:
+            The vectors, in the order of the dict.
+
+        Raises:
+            ValueError: If vectors differ in length, or a number is not finite.
+
+        Example:
+            >>> import sentencode as se
+            >>> se.WordVectors.from_dict({"yes": [1, 0], "no": [0, 1]})["no"]
+            array([0., 1.], dtype=float32)
+        """
+        words = list(mapping)
+        rows = [np.asarray(mapping[word]) for word in words]
+        for word, row in zip(words, rows, strict=True):
+            if row.ndim != 1 or row.shape != rows[0].shape:
+                raise ValueError(
+                    f"the vector of {word!r} has shape {list(row.shape)}, "
+                    f"that of {words[0]!r} {list(rows[0].shape)}"
+                )
+        if not rows:
+            raise ValueError("the dict is empty: how many numbers a vector has is not known")
+        return cls.from_array(words, np.stack(rows), storage=storage, oov=oov)
+
+    @classmethod
+    def from_keyed_vectors(
+        cls, keyed_vectors: Any, *, storage: Storage | None = None, oov: OutOfVocabulary = "skip"
+    ) -> WordVectors:
+        """Vectors from gensim's `KeyedVectors` (version 4), with their counts where it has them.
+
+        Args:
+            keyed_vectors: A `gensim.models.KeyedVectors`, or a model that has one as `.wv`.
+            storage: How to store the numbers. None: as for `from_array`.
+            oov: What stands for words that are not there.
+
+        Returns:
+            The vectors.
+
+        Raises:
+            TypeError: If it is not of gensim 4.
+        """
+        source = getattr(keyed_vectors, "wv", keyed_vectors)
+        if not hasattr(source, "index_to_key") or not hasattr(source, "vectors"):
+            raise TypeError(
+                f"expected gensim's KeyedVectors of version 4, got {type(keyed_vectors).__name__}"
+            )
+        counts = getattr(source, "expandos", {}).get("count")
+        return cls.from_array(list(source.index_to_key), source.vectors, counts, storage=storage, oov=oov)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        limit: int | None = None,
+        words: Iterable[str] | None = None,
+        storage: Storage | None = None,
+        oov: OutOfVocabulary = "skip",
+        format: Literal["auto", "text", "word2vec_binary", "native", "npz"] = "auto",
+        dim: int | None = None,
+        cache: bool = True,
+        progress: bool | Callable[[int, int], None] | None = None,
+    ) -> WordVectors:
+        r"""Reads vectors from a file of any of the usual formats.
+
+        These are GloVe's text, word2vec's text and binary, fastText's .vec, plain or packed by gzip, xz or
+        zstd; a NumPy archive; and the native file that `save` writes. Words with spaces are read right; of
+        repeated words the first counts; bytes that are not UTF-8 are replaced.
+
+        A parsed file of more than 8 MB is kept, in the native format, below `sentencode.cache_dir()`, and
+        mapped from there the next time, as long as the file itself has not changed.
+
+        Args:
+            path: The file.
+            limit: Read only the first so many rows. Published files have frequent words first.
+            words: Keep only these words.
+            storage: How to store the numbers: "float32", "float16", "int8". None: as in the file, float32
+                for text.
+            oov: What stands for words that are not there: "skip", "zero", "mean", "random".
+            format: "auto" goes by the file's first bytes.
+            dim: How many numbers a vector has, where that cannot be told: a text without a header line, most
+                of whose first words hold spaces.
+            cache: Whether to look into the cache and to keep what was parsed.
+            progress: True for a progress bar, or a function of bytes read and bytes in all.
+
+        Returns:
+            The vectors.
+
+        Raises:
+            FormatError: If the file is damaged or of another format; names the line or the byte.
+            OSError: If it cannot be read.
+            ValueError: If none of `words` is there.
+
+        Example:
+            >>> import pathlib, tempfile
+            >>> import sentencode as se
+            >>> path = pathlib.Path(tempfile.mkdtemp()) / "tiny.txt"
+            >>> _ = path.write_text("cat 1 0\nat name@domain.com 0 1\n. . . 1 1\ndog 0.9 0.1\n")
+            >>> list(se.WordVectors.load(path))
+            ['cat', 'at name@domain.com', '. . .', 'dog']
+        """
+        from .load import load
+
+        return load(path, limit, words, storage, oov, format, dim, cache, progress)
+
+    @classmethod
+    def train(
+        cls,
+        corpus: Any,
+        dim: int = 300,
+        *,
+        method: Literal["ppmi", "word2vec"] = "ppmi",
+        window: int = 5,
+        min_count: int = 5,
+        max_words: int | None = 100_000,
+        tokenizer: Any = "words",
+        lowercase: bool = True,
+        smoothing: float = 0.75,
+        epochs: int = 5,
+        storage: Storage = "float32",
+        seed: int = 20181111,
+        progress: bool | Callable[[str, int, int], None] | None = None,
+    ) -> WordVectors:
+        """Trains vectors on a corpus, for languages and domains that have none.
+
+        "ppmi" counts pairs of words in a window, takes their pointwise mutual information where it is
+        positive, and decomposes it: no learning rate, no epochs, and the same vectors from the same text. Its
+        memory grows with the distinct pairs, which `max_words` bounds, however long the text is. "word2vec"
+        is skip-gram with negative sampling, by gensim; on several threads, runs differ a little.
+        `docs/results/word-vectors.md` compares the two.
+
+        Args:
+            corpus: A file, a folder or a glob (one sentence a line, packed or not), a `Corpus`, or an
+                iterable of sentences. It is read more than once: of an iterator a list is made.
+            dim: How many numbers a vector has.
+            method: "ppmi", or "word2vec", which needs `pip install 'sentencode[train]'`.
+            window: How many words to either side count as neighbours; the nearer, the more.
+            min_count: Rarer words are left out.
+            max_words: At most so many words, the most frequent. None: no bound.
+            tokenizer: A `Tokenizer`, or what one is made of.
+            lowercase: Whether to lower-case, where `tokenizer` is no `Tokenizer` yet.
+            smoothing: Of "ppmi": contexts are counted to this power.
+            epochs: Of "word2vec": how often the corpus is gone through.
+            storage: How to store the numbers: "float32", "float16", "int8".
+            seed: Of all that is random.
+            progress: True for progress bars, or a function of the stage's name, what is done, and the whole.
+
+        Returns:
+            The vectors, most frequent words first, with their counts.
+
+        Raises:
+            ImportError: If gensim is needed and not there.
+            OSError: If a file cannot be read.
+            ValueError: If an argument cannot be used, or the corpus has fewer words than `dim`.
+
+        Example:
+            >>> import sentencode as se
+            >>> text = ["the cat sat on the mat", "the dog sat on the mat", "a cat and a dog ran"] * 5
+            >>> vectors = se.WordVectors.train(text, dim=4, window=2)
+            >>> vectors
+            WordVectors(9 words, dim=4, storage='float32', oov='skip')
+            >>> vectors.words[0], int(vectors.counts[0])
+            ('the', 20)
+        """
+        from .train import train
+
+        return train(
+            corpus,
+            dim,
+            method=method,
+            window=window,
+            min_count=min_count,
+            max_words=max_words,
+            tokenizer=tokenizer,
+            lowercase=lowercase,
+            smoothing=smoothing,
+            epochs=epochs,
+            storage=storage,
+            seed=seed,
+            progress=progress,
+        )
+
+    @classmethod
+    def default(cls, *, oov: OutOfVocabulary = "skip") -> WordVectors:
+        """The small vectors that come with the package: English, lower-case, from public-domain books.
+
+        They make every encoder usable without a download, and open in milliseconds, for their file is mapped.
+        What they can do and what they cannot is told in `docs/default_vectors.md`.
+
+        Args:
+            oov: What stands for words that are not there.
+
+        Returns:
+            The vectors, with their counts.
+
+        Example:
+            >>> import sentencode as se
+            >>> vectors = se.WordVectors.default()
+            >>> "whale" in vectors, vectors.counts is not None
+            (True, True)
+        """
+        return cls(_core.WordVectors.open(_DEFAULT, oov))
+
+    # --- looking
+
+    @property
+    def dim(self) -> int:
+        """How many numbers a vector has."""
+        return self._core.dim
+
+    @property
+    def words(self) -> Words:
+        """The words in the order of their rows; a sequence."""
+        return Words(self._core)
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64] | None:
+        """How often each word was counted where the vectors were trained, or None. Read-only."""
+        counts: npt.NDArray[np.int64] | None = self._core.counts
+        return counts
+
+    @property
+    def storage(self) -> str:
+        """How the numbers are stored."""
+        return self._core.storage
+
+    @property
+    def oov(self) -> str:
+        """What stands for a word that is not there."""
+        return self._core.oov
+
+    @property
+    def cased(self) -> bool:
+        """Whether words with upper-case letters are part of the table (more than one in a hundred)."""
+        return self._core.cased
+
+    @property
+    def path(self) -> str | None:
+        """The file that is mapped, or None."""
+        return self._core.path or None
+
+    @property
+    def fingerprint(self) -> str:
+        """A SHA-256 of words, numbers and counts: equal tables have equal ones."""
+        return self._core.fingerprint()
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, str) and self._core.find(word) >= 0
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.words)
+
+    def __getitem__(self, word: str | Sequence[str]) -> Floats:
+        """The vector of a word [dim], or those of several [n, dim]."""
+        return self.matrix([word])[0] if isinstance(word, str) else self.matrix(word)
+
+    def get(self, word: str, default: Any = None) -> Any:
+        """The vector of a word, or `default` where it is not there.
+
+        Args:
+            word: A word.
+            default: What to give otherwise.
+
+        Returns:
+            An array [dim], or `default`.
+        """
+        if word not in self:
+            return default
+        return self[word]
+
+    def matrix(self, words: Iterable[str] | None = None) -> Floats:
+        """The vectors as a float32 array, a copy.
+
+        Args:
+            words: Whose vectors. None: all, in the table's order.
+
+        Returns:
+            An array [n, dim].
+
+        Raises:
+            KeyError: If one of `words` is not there.
+        """
+        if words is None:
+            everything: Floats = self._core.matrix()
+            return everything
+        rows: Floats = self._core.rows(np.array([self._find(word) for word in words], dtype=np.int64))
+        return rows
+
+    def most_similar(
+        self, word: str | Iterable[str] | npt.ArrayLike, topn: int = 10
+    ) -> list[tuple[str, float]]:
+        """The words whose vectors point most nearly the same way, by cosine.
+
+        Args:
+            word: A word, some words (the mean of their directions), or a vector. The words given are not
+                among those found.
+            topn: How many to find.
+
+        Returns:
+            Pairs of word and cosine, best first.
+
+        Raises:
+            KeyError: If a word is not there.
+        """
+        if isinstance(word, str):
+            return self._nearest({word: 1.0}, topn)
+        query = word if isinstance(word, np.ndarray) else list(word)  # type: ignore[arg-type]
+        if len(query) and isinstance(query[0], str):
+            return self._nearest(dict.fromkeys(map(str, query), 1.0), topn)
+        found: list[tuple[str, float]] = self._core.most_similar(
+            np.asarray(query, dtype=np.float32), topn, []
+        )
+        return found
+
+    def analogy(self, a: str, b: str, c: str, topn: int = 10) -> list[tuple[str, float]]:
+        """What is to `c` as `b` is to `a`: the words nearest to b - a + c, each of length one.
+
+        Args:
+            a: A word, as "man".
+            b: What belongs to it, as "king".
+            c: Another, as "woman".
+            topn: How many to find.
+
+        Returns:
+            Pairs of word and cosine, best first; `a`, `b` and `c` are not among them.
+
+        Raises:
+            KeyError: If a word is not there.
+        """
+        return self._nearest({a: -1.0, b: 1.0, c: 1.0}, topn)
+
+    def similarity(self, a: str, b: str) -> float:
+        """The cosine of two words' vectors; 0 where one is zero.
+
+        Args:
+            a: A word.
+            b: Another.
+
+        Returns:
+            A number from -1 to 1.
+
+        Raises:
+            KeyError: If a word is not there.
+        """
+        x, y = _unit(self.matrix([a, b]))
+        return float(x @ y)
+
+    def _find(self, word: str) -> int:
+        if not isinstance(word, str):
+            raise TypeError(f"words are str, got {type(word).__name__}")
+        i = self._core.find(word)
+        if i < 0:
+            raise UnknownWordError(word, self.words)
+        return i
+
+    def _nearest(self, signs: Mapping[str, float], topn: int) -> list[tuple[str, float]]:
+        query = np.array(list(signs.values()), dtype=np.float32) @ _unit(self.matrix(signs))
+        exclude = [self._find(word) for word in signs]
+        found: list[tuple[str, float]] = self._core.most_similar(query, topn, exclude)
+        return found
+
+    # --- variants
+
+    def with_oov(self, oov: OutOfVocabulary) -> WordVectors:
+        """The same vectors, sharing memory, with another policy for words that are not there.
+
+        Args:
+            oov: "skip", "zero", "mean" or "random".
+
+        Returns:
+            The vectors.
+        """
+        return WordVectors(self._core.with_oov(oov))
+
+    def with_storage(self, storage: Storage) -> WordVectors:
+        """The same vectors, stored another way; itself where they are stored so already.
+
+        Args:
+            storage: "float32", "float16" (half the memory, three digits) or "int8" (a quarter, two digits).
+
+        Returns:
+            The vectors.
+
+        Raises:
+            ValueError: If a number is too large for float16.
+        """
+        return self if storage == self.storage else WordVectors(self._core.with_storage(storage))
+
+    def only(self, words: Iterable[str]) -> WordVectors:
+        """The vectors of these words, in this table's order. Words that it does not hold are passed over.
+
+        Args:
+            words: The words to keep.
+
+        Returns:
+            A smaller table.
+        """
+        return WordVectors(self._core.only(words if isinstance(words, (list, tuple)) else list(words)))
+
+    # --- keeping
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the native file, which `load` maps in milliseconds and whose memory processes share.
+
+        Args:
+            path: The file; one that exists is replaced when all is written.
+
+        Raises:
+            OSError: If the file cannot be written.
+        """
+        self._core.save(os.fspath(path))
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        format: Literal["glove", "word2vec", "word2vec_binary"] = "word2vec",
+    ) -> None:
+        """Writes the vectors for other programs; every number reads back the same.
+
+        Args:
+            path: The file; one that exists is replaced when all is written.
+            format: "word2vec" (text with a header line, as gensim and fastText read it), "glove" (text
+                without) or "word2vec_binary".
+
+        Raises:
+            ValueError: If a word cannot be written so, because it holds white space.
+            OSError: If the file cannot be written.
+        """
+        self._core.write(os.fspath(path), format)
+
+    def to_keyed_vectors(self) -> Any:
+        """These vectors as gensim's `KeyedVectors`, with their counts where they are known.
+
+        Returns:
+            A `gensim.models.KeyedVectors`.
+
+        Raises:
+            ImportError: If gensim is not installed.
+        """
+        try:
+            from gensim.models import KeyedVectors
+        except ImportError as error:
+            raise ImportError("KeyedVectors need gensim: pip install gensim") from error
+        result = KeyedVectors(vector_size=self.dim, count=0)
+        result.add_vectors(list(self.words), self.matrix())
+        if self.counts is not None:
+            for word, count in zip(self.words, self.counts.tolist(), strict=True):
+                result.set_vecattr(word, "count", count)
+        return result
+
+    def __copy__(self) -> WordVectors:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> WordVectors:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.path is not None and not self._core.prefix:
+            return _reopen, (os.path.abspath(self.path), self.oov, self.fingerprint)
+        return _rebuild, (self._core.to_bytes(), self.oov)
+
+    def __repr__(self) -> str:
+        return f"WordVectors({len(self):,} words, dim={self.dim}, storage={self.storage!r}, oov={self.oov!r})"
+
+    def _repr_html_(self) -> str:
+        import html
+
+        megabytes = len(self) * self.dim * {"float32": 4, "float16": 2, "int8": 1}[self.storage] / 1e6
+        rows = {
+            "words": f"{len(self):,}",
+            "dim": f"{self.dim}",
+            "storage": f"{self.storage}, {megabytes:,.1f} MB{', mapped' if self.path else ''}",
+            "unknown words": self.oov,
+            "counts": "no" if self.counts is None else f"yes, {int(self.counts.sum()):,} tokens",
+            "first words": ", ".join(self.words[:8]),
+        }
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{key}</th>"
+            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            for key, value in rows.items()
+        )
+        return f"<table><caption>WordVectors</caption>{cells}</table>"
+
+
+def _unit(rows: Floats) -> Floats:
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: Floats = rows / np.where(norms > 0, norms, np.float32(1))
+    return unit
+
+
+def _reopen(path: str, oov: str, fingerprint: str) -> WordVectors:
+    """Unpickles vectors that were mapped: the same file must be there."""
+    try:
+        core = _core.WordVectors.open(path, oov)
+    except OSError as error:
+        raise type(error)(
+            error.errno, f"these word vectors were pickled as a reference to {path}, which cannot be read"
+        ) from error
+    if core.fingerprint() != fingerprint:
+        raise ValueError(
+            f"these word vectors were pickled as a reference to {path}, which has changed since: "
+            f"fingerprint {core.fingerprint()[:12]}, expected {fingerprint[:12]}"
+        )
+    return WordVectors(core)
+
+
+def _rebuild(content: bytes, oov: str) -> WordVectors:
+    return WordVectors(_core.WordVectors.from_bytes(content, oov))

@@ -1,0 +1,281 @@
+#include "sentencode/linear/autoencoder.h"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Eigenvalues>
+#include <Eigen/QR>
+#include <Eigen/SVD>
+#include <cmath>
+
+#include "linear/example.h"
+#include "temporary_folder.h"
+
+namespace sentencode {
+namespace {
+
+constexpr Reading kReadings[] = {Reading::forward, Reading::backward};
+using Column = Eigen::MatrixXd;
+
+/// Section IV.A to the letter: A = U_1^T, B = Q^T with Q = S V^T R^T V S^-1, from a dense SVD of Xi cut at p.
+struct Paper {
+  MatrixD a, b, u;  // [p, n], [p, p], [L n, p]
+  VectorD s;
+  std::int64_t rank;
+
+  Paper(const Example& example, const RaggedIds& sentences, Reading reading, const VectorD& centre,
+        std::int64_t p) {
+    const std::int64_t n = example.vectors()->dim();
+    const Eigen::JacobiSVD<Column> svd(Column(example.xi(sentences, reading, centre)),
+                                       Eigen::ComputeThinU | Eigen::ComputeThinV);
+    rank = (svd.singularValues().array() > 1e-9 * svd.singularValues()[0]).count();
+    p = std::min(p, rank);
+    const Column v = svd.matrixU().leftCols(p);
+    s = svd.singularValues().head(p);
+    u = svd.matrixV().leftCols(p);
+    a = u.topRows(n).transpose();
+    const Column q = s.asDiagonal() * (v.transpose() * example.shift(sentences).transpose() * v) *
+                     s.cwiseInverse().asDiagonal();
+    b = q.transpose();
+  }
+
+  /// Singular vectors have no sign: turns ours as those of `other`.
+  void align(const MatrixD& other) {
+    for (Eigen::Index i = 0; i < a.rows(); ++i) {
+      if (a.row(i).dot(other.row(i)) >= 0) continue;
+      a.row(i) *= -1;
+      b.row(i) *= -1;
+      b.col(i) *= -1;
+      u.col(i) *= -1;
+    }
+  }
+};
+
+Autoencoder fit(const Example& example, const RaggedIds& sentences, Reading reading, std::int64_t p,
+                bool centred = false, bool keep_u = false, bool dual = false) {
+  PrefixGram gram(reading, example.vectors()->dim(), 64);
+  gram.add(sentences, example.words());
+  if (!dual) gram.absorb(example.words());
+  return fit_autoencoder(gram, example.words(), p, centred, keep_u);
+}
+
+double largest(const MatrixD& m) { return m.size() > 0 ? m.cwiseAbs().maxCoeff() : 0; }
+
+double reconstruction_error(const Example& example, const RaggedIds& sentences, Reading reading,
+                            const Autoencoder& m) {
+  double wrong = 0, whole = 0;
+  for (std::int64_t i = 0; i < sentences.size(); ++i) {
+    if (sentences[i].empty()) continue;
+    const Matrix x = example.x(sentences[i], reading).cast<float>();
+    const Matrix h = m.states(x);
+    wrong += (m.decode(h.row(h.rows() - 1).transpose(), x.rows()) - x).cast<double>().squaredNorm();
+    whole += x.cast<double>().squaredNorm();
+  }
+  return std::sqrt(wrong / whole);
+}
+
+class FitTest : public ::testing::TestWithParam<std::tuple<Reading, bool, bool>> {
+};  // reading, centred, dual
+
+TEST_P(FitTest, GivesThePapersParametersForEveryHiddenSize) {
+  const auto [reading, centred, dual] = GetParam();
+  Example example(5);
+  const RaggedIds sentences = dual ? example.ids(4, 3, 6) : example.ids(60, 0, 6);
+  const VectorD centre = centred ? example.mean(sentences) : VectorD::Zero(5);
+  for (const std::int64_t p : {1, 3, 10, 100}) {
+    Paper paper(example, sentences, reading, centre, p);
+    const Autoencoder m = fit(example, sentences, reading, p, centred, true, dual);
+    const std::int64_t found = std::min(p, paper.rank);
+    ASSERT_EQ(m.rank, found);
+    ASSERT_EQ(m.hidden(), p);
+    paper.align(m.a.cast<double>());
+    EXPECT_LE(largest(m.a.topRows(found).cast<double>() - paper.a), 1e-6);
+    EXPECT_LE(largest(m.b.topLeftCorner(found, found).cast<double>() - paper.b), 1e-6);
+    EXPECT_LE(largest(m.u.topRows(found).cast<double>() - MatrixD(paper.u.transpose())), 1e-6);
+    EXPECT_LE(largest(m.singular_values.head(found).cast<double>() - paper.s) / paper.s[0], 1e-6);
+    EXPECT_EQ(m.centre.size(), centred ? 5 : 0);
+    EXPECT_EQ(m.longest, 6);
+    if (p > found) {  // above the rank
+      EXPECT_EQ(largest(m.a.bottomRows(p - found).cast<double>()), 0);
+      EXPECT_EQ(largest(m.b.bottomRows(p - found).cast<double>()), 0);
+      EXPECT_EQ(largest(m.b.rightCols(p - found).cast<double>()), 0);
+      EXPECT_EQ(m.singular_values.tail(p - found).norm(), 0);
+    }
+  }
+}
+
+TEST_P(FitTest, ReconstructsExactlyAtFullRankAndWorseBelow) {
+  const auto [reading, centred, dual] = GetParam();
+  Example example(4);
+  const RaggedIds sentences = dual ? example.ids(4, 2, 6) : example.ids(50, 0, 6);
+  const Autoencoder full = fit(example, sentences, reading, 100, centred, false, dual);
+  EXPECT_LE(reconstruction_error(example, sentences, reading, full), 2e-5);
+  const double half = reconstruction_error(example, sentences, reading, full.truncated(full.rank / 2));
+  const double one = reconstruction_error(example, sentences, reading, full.truncated(1));
+  EXPECT_GT(half, 0.01);
+  EXPECT_GT(one, half);
+}
+
+TEST_P(FitTest, SmallerOnesAreCornersAndNoneExpands) {
+  const auto [reading, centred, dual] = GetParam();
+  Example example(5);
+  const RaggedIds sentences = dual ? example.ids(4, 3, 6) : example.ids(60, 0, 6);
+  const Autoencoder large = fit(example, sentences, reading, 12, centred, true, dual);
+  for (const std::int64_t p : {1, 5, 12}) {
+    const Autoencoder small = fit(example, sentences, reading, p, centred, true, dual),
+                      corner = large.truncated(p);
+    EXPECT_LE(largest((small.a - corner.a).cast<double>()), 1e-6);
+    EXPECT_LE(largest((small.b - corner.b).cast<double>()), 1e-6);
+    EXPECT_LE(largest((small.u - corner.u).cast<double>()), 1e-6);
+    EXPECT_EQ(corner.rank, p);
+    const MatrixD a = corner.a.cast<double>(), b = corner.b.cast<double>();
+    const Column sum = a * a.transpose() + b * b.transpose();
+    EXPECT_LE(Eigen::SelfAdjointEigenSolver<Column>(sum).eigenvalues().maxCoeff(), 1 + 1e-6);
+  }
+  EXPECT_THROW_WITH(large.truncated(13), InvalidInput, "hidden must be 1 to 12, got 13");
+}
+
+TEST_P(FitTest, IsTheBestLinearDecoder) {  // A = lstsq(H, X), B = lstsq(H, R H)
+  const auto [reading, centred, dual] = GetParam();
+  Example example(5);
+  const RaggedIds sentences = dual ? example.ids(4, 3, 6) : example.ids(60, 0, 6);
+  const VectorD centre = centred ? example.mean(sentences) : VectorD::Zero(5);
+  const Autoencoder m = fit(example, sentences, reading, 7, centred, true, dual);
+  const Column xi = example.xi(sentences, reading, centre);
+  const Column h = xi * m.u.cast<double>().transpose();
+  const auto solver = h.colPivHouseholderQr();
+  EXPECT_LE(largest(MatrixD(solver.solve(xi.leftCols(5))) - m.a.cast<double>()), 1e-5);
+  EXPECT_LE(largest(MatrixD(solver.solve(Column(example.shift(sentences) * h))) - m.b.cast<double>()), 1e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Autoencoder, FitTest,
+                         ::testing::Combine(::testing::ValuesIn(kReadings), ::testing::Bool(),
+                                            ::testing::Bool()));
+
+TEST(Autoencoder, WideWordsAreFittedInFloat) {
+  Example example(150, 60);
+  const RaggedIds sentences = example.ids(400, 15, 21);  // 21 * 150 = 3150 columns: too many for double
+  const Autoencoder m = fit(example, sentences, Reading::forward, 20);
+  PrefixGram gram(Reading::forward, 150, 64);
+  gram.add(sentences, example.words());
+  gram.absorb(example.words());
+  const Spectrum<double> exact = top_eigenpairs(gram.covariance<double>({}), 20, {.tolerance = 1e-8});
+  EXPECT_LE(
+      largest((m.singular_values.cast<double>() - exact.values.cwiseSqrt()) / std::sqrt(exact.values[0])),
+      1e-5);
+  EXPECT_LE(largest(m.a.topRows(3).cast<double>() - exact.vectors.topLeftCorner(3, 150)), 1e-3);
+  const MatrixD b = product(MatrixD(exact.vectors.rightCols(3000)), MatrixD(exact.vectors.leftCols(3000)),
+                            Op::none, Op::transpose);
+  EXPECT_LE(largest(m.b.topLeftCorner(3, 3).cast<double>() - b.topLeftCorner(3, 3)), 1e-3);
+}
+
+TEST(Autoencoder, OfNothingCannotBeFitted) {
+  Example example(3);
+  PrefixGram gram(Reading::forward, 3, 10);
+  EXPECT_THROW_WITH(fit_autoencoder(gram, example.words(), 2, false, false), InvalidInput,
+                    "no sentence had a known word");
+}
+
+TEST(Autoencoder, OfOneWordKnowsItsDirection) {
+  Example example(3);
+  RaggedIds one;
+  one.ids = {4};
+  one.offsets = {0, 1};
+  const Autoencoder m = fit(example, one, Reading::forward, 2, false, false, true);
+  const MatrixD x = example.x(one[0]);
+  EXPECT_EQ(m.rank, 1);
+  EXPECT_LE(largest(m.a.row(0).cast<double>().cwiseAbs() - x.row(0).normalized().cwiseAbs()), 1e-6);
+  EXPECT_LE(largest(m.b.cast<double>()), 1e-6);
+}
+
+TEST(Autoencoder, OfOneWordLessItsMeanIsZero) {
+  Example example(3);
+  RaggedIds one;
+  one.ids = {4};
+  one.offsets = {0, 1};
+  const Autoencoder m = fit(example, one, Reading::forward, 2, true, true, true);
+  EXPECT_EQ(m.rank, 0);
+  EXPECT_EQ(largest(m.a.cast<double>()) + largest(m.b.cast<double>()) + largest(m.u.cast<double>()), 0);
+}
+
+class BatchTest : public ::testing::TestWithParam<std::tuple<Reading, bool, bool>> {
+};  // reading, centred, keep_u
+
+TEST_P(BatchTest, ProductsAreTheRecursion) {
+  const auto [reading, centred, keep_u] = GetParam();
+  Example example(6);
+  const Autoencoder m = fit(example, example.ids(60, 1, 7), reading, 9, centred, keep_u);
+  ASSERT_EQ(m.longest, 7);
+  const BatchAutoencoder batch(m);
+  RaggedIds sentences = example.ids(40, 0, 30);  // up to four times as long as any that was fitted to
+  const AlignedSentences rows(sentences, 3, 40, reading, AlignedSentences::End::last);
+  Matrix sums = Matrix::Zero(37, 6);
+  const Matrix h = batch.states(rows, example.words(), &sums), decoded = batch.reconstructed_sums(rows, h);
+  for (std::int64_t row = 0; row < rows.size(); ++row) {
+    const auto ids = sentences[rows.sentence(row)];
+    ASSERT_EQ(rows.length(row), std::ssize(ids));
+    const Matrix x = example.x(ids, reading).cast<float>();
+    const Vector centre = centred ? m.centre : Vector(Vector::Zero(6));
+    Vector expected = Vector::Zero(9);
+    if (keep_u) {
+      for (std::int64_t k = 0; k < std::min<std::int64_t>(7, x.rows()); ++k) {
+        expected += m.u.middleCols(k * 6, 6) * (x.row(x.rows() - 1 - k).transpose() - centre);
+      }
+    } else if (x.rows() > 0) {
+      expected = m.states(x).bottomRows(1).transpose();
+    }
+    EXPECT_LE((h.row(row).transpose() - expected).norm(), 2e-6 * (1 + expected.norm())) << x.rows();
+    const Vector sum = (m.decode(expected, x.rows()).rowwise() - centre.transpose()).colwise().sum();
+    EXPECT_LE((decoded.row(row).transpose() - sum).norm(), 5e-6 * (1 + sum.norm())) << x.rows();
+    const Vector words = (x.rowwise() - centre.transpose()).colwise().sum();
+    EXPECT_LE((sums.row(row).transpose() - words).norm(), 5e-6 * (1 + words.norm()));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(BatchAutoencoder, BatchTest,
+                         ::testing::Combine(::testing::ValuesIn(kReadings), ::testing::Bool(),
+                                            ::testing::Bool()));
+
+TEST(BatchAutoencoder, StatesOfFullRankAreTheProjection) {
+  Example example(4);
+  const RaggedIds sentences = example.ids(50, 1, 6);
+  const Autoencoder m = fit(example, sentences, Reading::forward, 24, false, true);
+  Autoencoder recursive = m;
+  recursive.u.resize(0, 0);
+  const AlignedSentences rows(sentences, 0, 50, Reading::forward, AlignedSentences::End::last);
+  const Matrix by_u = BatchAutoencoder(m).states(rows, example.words(), nullptr);
+  const Matrix by_recursion = BatchAutoencoder(recursive).states(rows, example.words(), nullptr);
+  EXPECT_LE(largest((by_u - by_recursion).cast<double>()), 1e-5);
+}
+
+TEST(AlignedSentences, PutsLongerSentencesFirst) {
+  RaggedIds ids;
+  ids.ids = {0, 1, 2, 3, 4, 5};
+  ids.offsets = {0, 1, 1, 4, 6};  // [0], [], [1 2 3], [4 5]
+  const AlignedSentences rows(ids, 0, 4, Reading::forward, AlignedSentences::End::last);
+  EXPECT_EQ(rows.size(), 4);
+  EXPECT_EQ(rows.longest(), 3);
+  EXPECT_EQ(rows.sentence(0), 2);
+  EXPECT_EQ(rows.sentence(1), 3);
+  EXPECT_EQ(rows.sentence(2), 0);
+  EXPECT_EQ(rows.sentence(3), 1);
+  EXPECT_EQ(rows.longer(0), 3);
+  EXPECT_EQ(rows.longer(1), 2);
+  EXPECT_EQ(rows.longer(2), 1);
+  EXPECT_EQ(rows.longer(3), 0);
+
+  Example example(2);
+  const WeightedWords words = example.words();
+  const auto expect = [&](Reading reading, AlignedSentences::End at, std::vector<std::int32_t> order) {
+    const Matrix x = AlignedSentences(ids, 0, 4, reading, at).words(words, {}, 0, 3);
+    const MatrixD expected = example.x(order);
+    EXPECT_LE(largest(x.cast<double>() - expected), 1e-6);
+  };
+  using End = AlignedSentences::End;
+  expect(Reading::forward, End::last, {3, 5, 0, 2, 4, 1});
+  expect(Reading::forward, End::first, {1, 4, 0, 2, 5, 3});
+  expect(Reading::backward, End::last, {1, 4, 0, 2, 5, 3});
+  expect(Reading::backward, End::first, {3, 5, 0, 2, 4, 1});
+}
+
+}  // namespace
+}  // namespace sentencode

@@ -1,0 +1,83 @@
+"""A source distribution holds all that a build needs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BUILD = "import build_backend, sys; print(getattr(build_backend, sys.argv[1])(sys.argv[2]))"
+
+
+def build(what, source, target, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", BUILD, what, str(target)],
+        check=True,
+        cwd=source,
+        env={**os.environ, "PYTHONPATH": str(source / "tools"), **environment},
+        capture_output=True,
+        text=True,
+    ).stdout.split()[-1]
+
+
+@pytest.mark.slow
+def test_the_light_half_builds_from_a_source_distribution(tmp_path):
+    pytest.importorskip("scikit_build_core")
+    with tarfile.open(tmp_path / build("build_sdist", ROOT, tmp_path)) as tar:
+        names = tar.getnames()
+        tar.extractall(tmp_path, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+    (source,) = tmp_path.glob("sentencode-*/")
+    assert not [name for name in names if name.endswith((".so", ".pyc")) or "/build/" in name]
+    assert (source / "LICENSE").exists()
+
+    wheel = tmp_path / build("build_wheel", source, tmp_path, SENTENCODE_NN="OFF")
+    with zipfile.ZipFile(wheel) as file:
+        inside = {name.split(".", 1)[0] if name.endswith(".so") else name for name in file.namelist()}
+        file.extractall(tmp_path / "installed")
+    assert {
+        "sentencode/__init__.py",
+        "sentencode/py.typed",
+        "sentencode/_core",
+        "sentencode/_core.pyi",
+    } <= inside
+    assert "sentencode/_nn" not in inside
+
+    code = "from sentencode import _core; print(_core.__file__, _core.build_info())"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
+    shown = subprocess.run(
+        [sys.executable, "-c", code], check=True, env=environment, capture_output=True, text=True
+    )
+    assert str(tmp_path / "installed") in shown.stdout
+
+
+def test_the_build_asks_for_the_torch_of_the_extra(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    pytest.importorskip("scikit_build_core")
+    import build_backend
+    import requirements
+
+    # Without this hook, pip builds everything twice: the first time for its metadata.
+    assert build_backend.prepare_metadata_for_build_wheel
+
+    for environment, expected in (
+        ({}, requirements.requirements("nn")),
+        ({"SENTENCODE_NN": "OFF"}, []),
+        ({"SENTENCODE_NN": "0"}, []),
+        ({"SENTENCODE_TORCH": "found"}, []),
+    ):
+        monkeypatch.delenv("SENTENCODE_NN", raising=False)
+        monkeypatch.delenv("SENTENCODE_TORCH", raising=False)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        for asked in (
+            build_backend.get_requires_for_build_wheel(),
+            build_backend.get_requires_for_build_editable(),
+        ):
+            assert [r for r in asked if r.startswith("torch")] == expected

@@ -1,0 +1,284 @@
+"""`sentencode encode`: whole, interrupted, killed, and told of something else."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import sentencode as se
+from sentencode.cli import main
+from sentencode.cli.encode import encode_file
+from sentencode.cli.sources import identity
+
+LINES = [f"the {'dog ' * (i % 5)} {'cat' if i % 3 else ''} number{i}" for i in range(1000)]
+LINES[17] = LINES[400] = ""
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    rng = np.random.default_rng(3)
+    return se.WordVectors.from_array(["the", "dog", "cat"], rng.normal(size=(3, 5)), [90, 9, 1])
+
+
+@pytest.fixture
+def files(tmp_path, vectors):
+    text = tmp_path / "lines.txt"
+    text.write_text("\n".join(LINES) + "\n", encoding="utf-8")
+    vectors.save(tmp_path / "vectors.sentencode")
+    encoder = se.SIF(vectors).fit(LINES)
+    encoder.save(tmp_path / "sif.sentencode")
+    return tmp_path, encoder
+
+
+class Interrupting:
+    """An encoder that is interrupted after some batches."""
+
+    def __init__(self, encoder, batches):
+        self.encoder, self.left, self.encoded = encoder, batches, 0
+        self.dim, self.fingerprint = encoder.dim, encoder.fingerprint
+
+    def encode(self, batch, **options):
+        if self.left == 0:
+            raise KeyboardInterrupt
+        self.left -= 1
+        self.encoded += len(batch)
+        return self.encoder.encode(batch, **options)
+
+
+def arguments(folder, *more):
+    return [
+        "encode",
+        "--encoder",
+        str(folder / "sif.sentencode"),
+        str(folder / "lines.txt"),
+        str(folder / "rows.npy"),
+        "--quiet",
+        *more,
+    ]
+
+
+def rows_left(folder):
+    return json.loads((folder / "rows.npy.part.json").read_text())["rows"]
+
+
+@pytest.mark.parametrize("batch_size", ["1", "7", "5000"])
+def test_row_i_is_line_i(files, batch_size, capsys):
+    folder, encoder = files
+    assert main(arguments(folder, "--batch-size", batch_size)) == 0
+    rows = np.load(folder / "rows.npy")
+    assert rows.dtype == np.float32
+    assert rows.flags.c_contiguous
+    np.testing.assert_allclose(rows, encoder.encode(LINES), atol=1e-6)
+    assert not rows[17].any()
+    assert capsys.readouterr().out == f"{folder / 'rows.npy'}: 1000 rows of 5\n"
+    assert sorted(p.name for p in folder.iterdir() if "rows" in p.name) == ["rows.npy"]
+
+
+def test_options(files):
+    folder, encoder = files
+    assert main(arguments(folder, "--precision", "float16", "--normalize", "--threads", "1")) == 0
+    rows = np.load(folder / "rows.npy", mmap_mode="r")
+    assert rows.dtype == np.float16
+    expected = encoder.encode(LINES, normalize_embeddings=True)
+    np.testing.assert_allclose(rows, expected, atol=1e-3)
+    se.set_num_threads(2)
+
+
+def test_packed_text(files):
+    folder, encoder = files
+    with gzip.open(folder / "lines.gz", "wt", encoding="utf-8") as file:
+        file.write("\n".join(LINES))
+    assert encode_file(encoder, folder / "lines.gz", folder / "rows.npy") == 1000
+    np.testing.assert_allclose(np.load(folder / "rows.npy"), encoder.encode(LINES), atol=1e-6)
+
+
+def test_no_lines(files):
+    folder, encoder = files
+    (folder / "none.txt").write_text("")
+    assert encode_file(encoder, folder / "none.txt", folder / "rows.npy") == 0
+    assert np.load(folder / "rows.npy").shape == (0, 5)
+
+
+@pytest.mark.parametrize("batches", [0, 1, 4])
+@pytest.mark.parametrize("next_size", [100, 30, 1000])
+def test_interrupted_work_goes_on(files, batches, next_size):
+    folder, encoder = files
+    with pytest.raises(KeyboardInterrupt):
+        encode_file(Interrupting(encoder, batches), folder / "lines.txt", folder / "rows.npy", batch_size=100)
+    assert not (folder / "rows.npy").exists()
+    assert rows_left(folder) == 100 * batches
+    second = Interrupting(encoder, -1)
+    rows = encode_file(second, folder / "lines.txt", folder / "rows.npy", batch_size=next_size)
+    assert rows == 1000
+    assert second.encoded <= 1000 - 100 * batches + next_size  # what was done is not done again
+    np.testing.assert_array_equal(np.load(folder / "rows.npy"), encoder.encode(LINES))
+    assert not (folder / "rows.npy.part.json").exists()
+
+
+def test_interrupted_twice(files):
+    folder, encoder = files
+    for batches in (2, 3):
+        with pytest.raises(KeyboardInterrupt):
+            encode_file(
+                Interrupting(encoder, batches), folder / "lines.txt", folder / "rows.npy", batch_size=100
+            )
+    assert rows_left(folder) == 500
+    assert main(arguments(folder)) == 0
+    np.testing.assert_array_equal(np.load(folder / "rows.npy"), encoder.encode(LINES))
+
+
+def test_rows_that_did_not_reach_the_disk_are_made_again(files):
+    folder, encoder = files
+    with pytest.raises(KeyboardInterrupt):
+        encode_file(Interrupting(encoder, 5), folder / "lines.txt", folder / "rows.npy", batch_size=100)
+    part = folder / "rows.npy.part"
+    os.truncate(part, part.stat().st_size - 33)
+    assert main(arguments(folder)) == 0
+    np.testing.assert_array_equal(np.load(folder / "rows.npy"), encoder.encode(LINES))
+
+
+@pytest.mark.parametrize("change", ["text", "encoder", "precision", "normalize", "state"])
+def test_other_work_is_not_continued(files, change, capsys, vectors):
+    folder, encoder = files
+    with pytest.raises(KeyboardInterrupt):
+        encode_file(Interrupting(encoder, 5), folder / "lines.txt", folder / "rows.npy", batch_size=100)
+    more = []
+    if change == "text":
+        (folder / "lines.txt").write_text("\n".join(LINES).replace("number3", "number4"))
+    elif change == "encoder":
+        se.SIF(vectors, components=2).fit(LINES).save(folder / "sif.sentencode")
+    elif change == "precision":
+        more = ["--precision", "float16"]
+    elif change == "normalize":
+        more = ["--normalize"]
+    else:
+        (folder / "rows.npy.part.json").write_text("{")
+    assert main(arguments(folder, *more)) == 1
+    error = capsys.readouterr().err
+    assert "--overwrite begins anew" in error
+    assert error.count("\n") == 1
+    assert main(arguments(folder, *more, "--overwrite")) == 0
+    assert len(np.load(folder / "rows.npy")) == 1000
+
+
+def test_what_is_there_is_not_replaced(files, capsys):
+    folder, _ = files
+    (folder / "rows.npy").write_text("precious")
+    assert main(arguments(folder)) == 1
+    assert "rows.npy: is there already; --overwrite replaces it" in capsys.readouterr().err
+    assert (folder / "rows.npy").read_text() == "precious"
+
+
+SLOW = """
+import sys, time
+from pathlib import Path
+import sentencode as se
+from sentencode.cli import main, encode
+encode._SAVE_EVERY = 0
+whole = se.SIF.encode
+se.SIF.encode = lambda *a, **k: (time.sleep(0.02), whole(*a, **k))[1]
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_a_process_that_is_stopped(files, signum, status):
+    folder, encoder = files
+    command = [sys.executable, "-c", SLOW, *arguments(folder, "--batch-size", "10")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (folder / "rows.npy.part.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    process.send_signal(signum)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == status
+    assert "Traceback" not in error
+    assert 0 < rows_left(folder) < 1000
+    assert main(arguments(folder)) == 0
+    np.testing.assert_array_equal(np.load(folder / "rows.npy"), encoder.encode(LINES))
+
+
+def test_encoders_made_on_the_way(files):
+    folder, _ = files
+    place = [str(folder / "lines.txt"), str(folder / "rows.npy"), "--quiet", "--overwrite"]
+    vectors = ["--vectors", str(folder / "vectors.sentencode")]
+    assert (
+        main(["encode", "--kind", "average", *vectors, "--set", "a=0.01", "lowercase=False", "--", *place])
+        == 0
+    )
+    table = se.WordVectors.load(folder / "vectors.sentencode")
+    expected = se.Average(table, a=0.01, lowercase=False).encode(LINES)
+    np.testing.assert_allclose(np.load(folder / "rows.npy"), expected, atol=1e-6)
+    saved = folder / "laes.sentencode"
+    command = ["encode", "--kind", "laes", *vectors, "--fit", str(folder / "lines.txt"), "--save", str(saved)]
+    assert main([*command, "--set", "mode=residual", "hidden=2", "--", *place]) == 0
+    np.testing.assert_allclose(np.load(folder / "rows.npy"), se.load(saved).encode(LINES), atol=1e-6)
+    assert se.load(saved).mode == "residual"
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "message"),
+    [
+        ([], 2, "give either --encoder FILE or --kind"),
+        (["--kind", "sif", "--encoder", "x"], 2, "give either --encoder FILE or --kind"),
+        (["--encoder", "x", "--set", "a=1"], 2, "--set goes with --kind, not with --encoder"),
+        (
+            ["--kind", "sif", "--vectors", "VECTORS"],
+            2,
+            "--kind sif learns from sentences: give them with --fit FILE",
+        ),
+        (
+            ["--kind", "sif", "--vectors", "VECTORS", "--set", "components"],
+            2,
+            "expected NAME=VALUE, got 'components'",
+        ),
+        (["--kind", "sif", "--vectors", "VECTORS", "--set", "component=1"], 1, "component"),
+        (["--encoder", "nowhere"], 1, "nowhere"),
+        (["--encoder", "TEXT"], 1, "lines.txt"),
+        (
+            ["--kind", "average", "--vectors", "VECTORS", "--threads", "0"],
+            1,
+            "threads must be at least 1, got 0",
+        ),
+    ],
+)
+def test_errors_are_one_line(files, capsys, more, status, message):
+    folder, _ = files
+    names = {"VECTORS": str(folder / "vectors.sentencode"), "TEXT": str(folder / "lines.txt")}
+    more = [names.get(word, word) for word in more]
+    assert main(["encode", str(folder / "lines.txt"), str(folder / "out.npy"), *more]) == status
+    error = capsys.readouterr().err
+    assert error.startswith("sentencode: error: ")
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (folder / "out.npy").exists()
+
+
+def test_debug_shows_the_traceback(files, capsys):
+    folder, _ = files
+    assert main(["encode", str(folder / "lines.txt"), "x", "--encoder", "nowhere", "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_identity(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"abc")
+    assert identity(path)["bytes"] == 3
+    first = identity(path)
+    path.write_bytes(b"abd")
+    assert identity(path) != first
+    with open(path, "wb") as file:  # larger than what is read of it
+        file.truncate(100 << 20)
+        big = identity(path)
+        file.seek(-1, os.SEEK_END)
+        file.write(b"x")
+    assert identity(path) != big

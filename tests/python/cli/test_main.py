@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import sentencode as se
+from sentencode.cli import main
+
+COMMANDS = [
+    ["encode"],
+    ["vectors"],
+    ["vectors", "convert"],
+    ["vectors", "info"],
+    ["vectors", "train"],
+    ["demo"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_shows_an_example(command, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([*command, "--help"])
+    assert stopped.value.code == 0
+    shown = capsys.readouterr().out
+    assert f"example:\n  sentencode {command[0]}" in shown
+    assert shown.isascii()
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["--version"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out == f"sentencode {se.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["encode"], ["nothing"], ["demo", "--nothing"]], ids=" ".join)
+def test_wrong_usage(arguments, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert "usage: sentencode" in capsys.readouterr().err
+
+
+def test_as_a_module():
+    shown = subprocess.run(
+        [sys.executable, "-m", "sentencode", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "usage: sentencode" in shown.stdout
+
+
+def test_help_is_quick():
+    # Nothing heavy is loaded to print a text.
+    code = (
+        "import sys\nfrom sentencode.cli import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "heavy = {'torch', 'sklearn', 'scipy', 'matplotlib', 'pandas', 'tqdm'} & set(sys.modules)\n"
+        "sys.exit(f'loaded: {heavy}' if heavy else 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_a_closed_pipe_is_no_error():
+    shown = subprocess.run(
+        f"{sys.executable} -m sentencode demo --help | true",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in shown.stderr
+
+
+def test_demo(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("matplotlib")
+    assert main(["demo", "--out", str(tmp_path / "demo")]) == 0
+    shown = capsys.readouterr().out
+    assert "It measures nothing" in shown
+    assert (tmp_path / "demo" / "similarity.png").read_bytes().startswith(b"\x89PNG")
+    # The other sentence of a ship, not that of a miser, is most similar for every encoder.
+    ranked = [line for line in shown.splitlines() if line.startswith("  ") and "  A great gale" in line]
+    assert len(ranked) >= 5
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert main(["demo", "--out", str(tmp_path / "none")]) == 0
+    assert "No picture without matplotlib" in capsys.readouterr().out
+    assert not (tmp_path / "none").exists()

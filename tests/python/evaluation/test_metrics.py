@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from sentencode.evaluation import (
+    bootstrap_difference,
+    bootstrap_interval,
+    cosine_of_pairs,
+    pearson,
+    spearman,
+)
+
+stats = pytest.importorskip("scipy.stats")
+
+BOTH = pytest.mark.parametrize(
+    ("ours", "theirs"), [(pearson, stats.pearsonr), (spearman, stats.spearmanr)], ids=["pearson", "spearman"]
+)
+
+
+def correlated(n=400, noise=1.0, seed=0):
+    random = np.random.default_rng(seed)
+    x = random.normal(size=n)
+    return x, np.round(2 * (x + noise * random.normal(size=n))) / 2  # with ties, as human scores have
+
+
+@BOTH
+@pytest.mark.parametrize("noise", [0.01, 1, 100])
+def test_agrees_with_scipy(ours, theirs, noise):
+    x, y = correlated(noise=noise)
+    assert ours(x, y) == pytest.approx(theirs(x, y)[0], abs=1e-12)
+
+
+@BOTH
+@given(
+    hnp.arrays(np.float64, (2, 12), elements=st.integers(-5, 5)).filter(lambda a: np.ptp(a, axis=1).all()),
+    st.floats(0.01, 100),
+    st.floats(-10, 10),
+)
+def test_affine_maps_change_nothing(ours, theirs, scores, scale, shift):
+    x, y = scores
+    assert ours(x, y) == pytest.approx(theirs(x, y)[0], abs=1e-9)
+    assert ours(scale * x + shift, y) == pytest.approx(ours(x, y), abs=1e-9)
+    assert ours(y, x) == pytest.approx(ours(x, y), abs=1e-12)
+
+
+def test_spearman_sees_order_alone():
+    x, y = correlated()
+    assert spearman(np.exp(x), y) == spearman(x, y)
+
+
+@BOTH
+def test_constant_scores_have_no_correlation(ours, theirs):
+    assert np.isnan(ours([0.1, 0.1, 0.1], [1, 2, 3]))
+    assert np.isnan(ours([1], [1]))
+
+
+@BOTH
+def test_says_what_is_wrong(ours, theirs):
+    with pytest.raises(ValueError, match="equally long, got 2 and 3"):
+        ours([1, 2], [1, 2, 3])
+    with pytest.raises(ValueError, match=r"x must be finite, but x\[1\] is nan"):
+        ours([1, np.nan], [1, 2])
+    with pytest.raises(ValueError, match="x must have one dimension, got 2"):
+        ours([[1, 2]], [1, 2])
+
+
+def test_cosine_of_pairs():
+    random = np.random.default_rng(0)
+    a, b = random.normal(size=(2, 700, 33)).astype(np.float32)
+    a[3] = 0
+    expected = (a * b).sum(1) / np.maximum(np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1), 1e-30)
+    np.testing.assert_allclose(cosine_of_pairs(a, b), expected, atol=1e-6)
+    with pytest.raises(ValueError, match=r"same shape, got \[700, 33\] and \[700, 32\]"):
+        cosine_of_pairs(a, b[:, :32])
+
+
+@pytest.mark.parametrize("name", ["pearson", "spearman"])
+def test_bootstrap_agrees_with_scipy(name):
+    x, y = correlated(150)
+
+    def statistic(a, b):
+        return {"pearson": stats.pearsonr, "spearman": stats.spearmanr}[name](a, b)[0]
+
+    theirs = stats.bootstrap(
+        (x, y), statistic, paired=True, vectorized=False, method="percentile", n_resamples=2000, rng=1
+    ).confidence_interval
+    ours = bootstrap_interval(x, y, name, resamples=20000)
+    # Both are random: an end of 2,000 samples is known to about a twentieth of the interval.
+    assert ours == pytest.approx(tuple(theirs), abs=0.07 * (theirs.high - theirs.low))
+
+
+def test_bootstrap_is_the_same_for_the_same_seed():
+    x, y = correlated()
+    assert bootstrap_interval(x, y) == bootstrap_interval(x, y)
+    assert bootstrap_interval(x, y) != bootstrap_interval(x, y, seed=2)
+
+
+def test_more_confidence_is_wider():
+    x, y = correlated()
+    narrow, wide = (bootstrap_interval(x, y, confidence=c) for c in (0.5, 0.99))
+    assert wide.low < narrow.low < narrow.high < wide.high
+
+
+def test_difference_is_paired():
+    x, y = correlated(2000)
+    noise = np.random.default_rng(5).normal(size=2000)
+    low, high = bootstrap_difference(x, x + 0.2 * noise, y)
+    assert 0 < low < pearson(x, y) - pearson(x + 0.2 * noise, y) < high
+    # Apart, the two intervals overlap.
+    assert bootstrap_interval(x, y).low < bootstrap_interval(x + 0.2 * noise, y).high
+    assert bootstrap_difference(x, x, y) == (0, 0)
+
+
+def test_bootstrap_refuses():
+    with pytest.raises(ValueError, match="'pearson' or 'spearman', got 'kendall'"):
+        bootstrap_interval([1, 2], [1, 2], "kendall")
+    with pytest.raises(ValueError, match="resamples must be at least 1, got 0"):
+        bootstrap_interval([1, 2], [1, 2], resamples=0)
+    with pytest.raises(ValueError, match="confidence must lie between 0 and 1, got 95"):
+        bootstrap_interval([1, 2], [1, 2], confidence=95)

@@ -1,0 +1,166 @@
+"""Average, SIF and uSIF against their definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sentencode as se
+
+from . import reference as ref
+
+NEW = ["the man plays a guitar .", "a small dog sleeps", "big big house", "", "xyzzy", "the"]
+CLOSE = {"atol": 2e-6, "rtol": 1e-5}
+
+
+def means(vectors, weights, sentences):
+    return np.array([ref.mean(ref.words_of(vectors, weights, s)) for s in sentences])
+
+
+@pytest.mark.parametrize("a", [None, 1e-3, 0.5])
+def test_average(vectors, a):
+    weights = ref.sif_weights(vectors, a)
+    np.testing.assert_allclose(se.Average(vectors, a=a).encode(NEW), means(vectors, weights, NEW), **CLOSE)
+
+
+@pytest.mark.parametrize("components", [0, 1, 3, 6])
+@pytest.mark.parametrize("a", [None, 1e-2])
+def test_sif(vectors, sentences, components, a):
+    weights = ref.sif_weights(vectors, a)
+    directions, values = ref.leading_directions(means(vectors, weights, sentences), components)
+    e = means(vectors, weights, NEW)
+    sif = se.SIF(vectors, a=a, components=components).fit(sentences)
+    np.testing.assert_allclose(sif.encode(NEW), e - e @ directions.T @ directions, **CLOSE)
+    np.testing.assert_allclose(sif.singular_values_, values, rtol=1e-5)
+    np.testing.assert_allclose(np.abs(sif.components_ @ directions.T), np.eye(components), atol=1e-5)
+    assert sif.n_sentences_ == 200
+
+
+def test_sif_on_what_is_evaluated(vectors, sentences):
+    paper = se.SIF(vectors, statistics="evaluated", components=2)
+    assert paper.fitted
+    np.testing.assert_array_equal(
+        paper.encode(sentences), se.SIF(vectors, components=2).fit(sentences).encode(sentences)
+    )
+    np.testing.assert_array_equal(paper.encode(iter(sentences)), paper.encode(sentences))
+    np.testing.assert_array_equal(paper.encode(sentences, batch_size=7), paper.encode(sentences))
+    with pytest.raises(ValueError, match="needs all sentences together"):
+        paper.encode_iter(sentences)
+    with pytest.raises(ValueError, match="nothing to select from"):
+        paper.select([("a", "b")], [1])
+
+
+@pytest.mark.parametrize("normalize", ["dimension", "none"])
+def test_usif(vectors, sentences, normalize):
+    weights = ref.usif_weights(vectors, 3)  # with 14 words, no word is as frequent as longer sentences ask
+    ones = dict.fromkeys(weights, 1.0)
+
+    def raw(texts):
+        if normalize == "none":
+            return means(vectors, weights, texts)
+        columns = [np.array([weights[w] for w in s.split() if w in vectors]).reshape(-1, 1) for s in texts]
+        rows = [ref.words_of(vectors, ones, s) for s in texts]
+        return np.array([ref.normalised_mean(x, c) for x, c in zip(rows, columns, strict=True)])
+
+    directions, values = ref.leading_directions(raw(sentences), 3)
+    shares = values**2 / (values**2).sum()
+    e = raw(NEW)
+    expected = e - (e @ directions.T * shares) @ directions
+    usif = se.USIF(vectors, components=3, normalize=normalize, sentence_length=3).fit(sentences)
+    np.testing.assert_allclose(usif.factors_, shares, rtol=1e-5)
+    np.testing.assert_allclose(usif.encode(NEW), expected, atol=1e-5, rtol=1e-4)
+
+
+def test_frequencies_from_elsewhere(vectors, sentences, tmp_path):
+    counts = {"the": 100, "dog": 3, "cat": 1}
+    file = tmp_path / "counts.txt"
+    file.write_text("".join(f"{w} {c}\n" for w, c in counts.items()))
+    row = se.Average(vectors, a=1e-2, frequencies=counts).encode("the dog sleeps")
+    p = {w: c / 104 for w, c in counts.items()}
+    weights = {w: 1e-2 / (1e-2 + p.get(w, 0.0)) for w in vectors.words}
+    np.testing.assert_allclose(row, means(vectors, weights, ["the dog sleeps"])[0], **CLOSE)
+    np.testing.assert_array_equal(se.Average(vectors, a=1e-2, frequencies=file).encode("the dog sleeps"), row)
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        se.Average(vectors, a=1e-2, frequencies="nowhere").encode("the dog")
+    with pytest.raises(TypeError, match=r"frequencies must be None, 'zipf', a path.*got int"):
+        se.Average(vectors, a=1e-2, frequencies=3).encode("the dog")
+
+
+class TestDegenerateInput:
+    def test_one_sentence(self, vectors):
+        sif = se.SIF(vectors).fit(["the dog sleeps"])
+        assert not sif.encode("the dog sleeps").any()
+
+    def test_all_alike(self, vectors):
+        sif = se.SIF(vectors, components=3).fit(["the dog"] * 10)
+        assert not sif.encode("the dog").any()
+        assert not sif.components_[1:].any()
+        assert sif.encode("a cat").any()
+
+    @pytest.mark.parametrize("sentences", [[], [""], ["xyzzy"]])
+    def test_nothing_to_learn_from(self, vectors, sentences):
+        for encoder in (se.SIF(vectors), se.USIF(vectors), se.LAES(vectors, hidden=3)):
+            with pytest.raises(ValueError, match=r"nothing to fit to: .*(no sentence|no word)"):
+                encoder.fit(sentences)
+            assert not encoder.fitted
+
+    def test_nothing_but_average_needs_nothing(self, vectors):
+        np.testing.assert_array_equal(se.Average(vectors).fit([]).encode("dog"), vectors["dog"])
+
+
+class TestSelect:
+    PAIRS = (
+        ("the man plays", "a man plays a guitar"),
+        ("the dog", "a big house"),
+        ("small cat", "the cat sleeps"),
+    )
+    SCORES = (4.0, 0.5, 3.0)
+
+    def test_it_is_the_curve_of_single_encoders(self, vectors, sentences):
+        sif = se.SIF(vectors).fit(sentences)
+        found = sif.select(self.PAIRS, self.SCORES)
+        assert found.settings.tolist() == list(range(7))
+        for components in range(6):  # with all six nothing is left of any row
+            one = se.SIF(vectors, components=components).fit(sentences)
+            cosines = one.similarity_pairwise(*zip(*self.PAIRS, strict=True))
+            expected = np.corrcoef(cosines, self.SCORES)[0, 1]
+            np.testing.assert_allclose(found.curves["SIF"][components], expected, atol=5e-4)
+        best = int(np.nanargmax(found.curves["SIF"]))
+        assert (found.components, found.score) == (best, found.curves["SIF"][best])
+        one = se.SIF(vectors, components=best).fit(sentences)
+        np.testing.assert_allclose(found.encode(NEW), one.encode(NEW), atol=1e-6)
+        assert found.encoder.components == best
+        assert sif.components == 1  # the one that was asked stays
+
+    def test_some_values(self, vectors, sentences):
+        found = se.SIF(vectors).fit(sentences).select(self.PAIRS, self.SCORES, components=[4, 2, 2, 99])
+        assert found.settings.tolist() == [2, 4]
+
+    def test_it_can_be_saved_shown_and_drawn(self, vectors, sentences, tmp_path):
+        found = se.SIF(vectors).fit(sentences).select(self.PAIRS, self.SCORES)
+        found.save(tmp_path / "best")
+        np.testing.assert_array_equal(se.load(tmp_path / "best").encode(NEW), found.encode(NEW))
+        assert repr(found).startswith(f"Selection(components={found.components}")
+        assert "best components" in found._repr_html_()
+        with pytest.raises(AttributeError, match="of components, not of hidden"):
+            found.hidden  # noqa: B018
+        pytest.importorskip("matplotlib").use("agg")
+        from matplotlib import pyplot
+
+        assert found.plot().get_xlabel() == "components"
+        assert len(found.plot(pyplot.gca()).lines) >= 4
+        pyplot.close("all")
+
+    @pytest.mark.parametrize(
+        ("pairs", "scores", "message"),
+        [
+            ([("a", "b", "c")], [1], r"pairs\[0\] must be a pair of sentences"),
+            (["ab"], [1], r"pairs\[0\] must be a pair"),
+            (PAIRS, [1, 2], r"a number for each of the 3 pairs, got shape \[2\]"),
+            (PAIRS, [1, np.nan, 2], r"scores\[1\] is not a finite number"),
+        ],
+    )
+    def test_what_does_not_go_together(self, vectors, sentences, pairs, scores, message):
+        for encoder in (se.SIF(vectors), se.LAES(vectors, hidden=3)):
+            with pytest.raises(ValueError, match=message):
+                encoder.fit(sentences).select(pairs, scores)

@@ -1,0 +1,79 @@
+"""A sentence's row depends on nothing but the sentence: alone, in any batch, with any number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import sentencode as se
+
+from .conftest import WORDS
+
+TOKENS = st.one_of(st.sampled_from(WORDS), st.text(max_size=5))
+SENTENCES = st.lists(
+    st.one_of(st.lists(TOKENS, max_size=20).map(" ".join), st.text(max_size=30)), max_size=30
+)
+TOLERANCE = {"atol": 1e-6, "rtol": 0}
+quick = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture(autouse=True)
+def threads_as_before():
+    before = se.num_threads()
+    yield
+    se.set_num_threads(before)
+
+
+@quick
+@given(SENTENCES, st.integers(1, 31), st.randoms(use_true_random=False), st.sampled_from([1, 2, 5]))
+def test_alone_and_in_any_batch(encoder, sentences, batch_size, random, threads):
+    se.set_num_threads(1)
+    alone = [encoder.encode(s) for s in sentences]
+    se.set_num_threads(threads)
+    order = random.sample(range(len(sentences)), len(sentences))
+    rows = encoder.encode([sentences[i] for i in order], batch_size)
+    assert rows.shape == (len(sentences), encoder.dim)
+    assert np.isfinite(rows).all()
+    for row, i in zip(rows, order, strict=True):
+        np.testing.assert_allclose(row, alone[i], **TOLERANCE)
+
+
+@quick
+@given(st.lists(st.lists(st.sampled_from(WORDS), max_size=12), max_size=12))
+def test_tokens_bytes_and_text_are_the_same(encoder, sentences):
+    texts = [" ".join(tokens) for tokens in sentences]
+    rows = encoder.encode(sentences)
+    np.testing.assert_array_equal(
+        encoder.encode([[t.encode() for t in tokens] for tokens in sentences]), rows
+    )
+    # "n't" alone is no contraction, so only white space cuts these texts as the tokens do.
+    white = type(encoder)(**{**encoder.get_params(deep=False), "tokenizer": "whitespace"})
+    white.__setstate__({**encoder.__getstate__(), "tokenizer": "whitespace"})
+    np.testing.assert_allclose(white.encode(texts), rows, **TOLERANCE)
+    np.testing.assert_allclose(white.encode([text.encode() for text in texts]), rows, **TOLERANCE)
+
+
+def test_many_sentences_on_many_threads(encoder, sentences):
+    many = sentences * 40  # several pieces of work for each thread
+    se.set_num_threads(1)
+    expected = encoder.encode(many)
+    for threads in (2, 7):
+        se.set_num_threads(threads)
+        np.testing.assert_allclose(encoder.encode(many), expected, **TOLERANCE)
+        np.testing.assert_allclose(encoder.encode(many, batch_size=333), expected, **TOLERANCE)
+
+
+def test_sentences_without_known_words_have_zero_rows(encoder):
+    rows = encoder.encode(["", "   ", "xyzzy plugh", "the dog"])
+    assert not rows[:3].any()
+    assert rows[3].any()
+
+
+def test_rows_do_not_change_the_dtype(encoder):
+    assert encoder.encode(["the dog", "a"], precision="float16").dtype == np.float16
+    out = np.empty((2, encoder.dim), np.float32)
+    np.testing.assert_allclose(
+        encoder.encode(["the dog", "a"], out=out)[0], encoder.encode("the dog"), **TOLERANCE
+    )

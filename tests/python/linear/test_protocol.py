@@ -1,0 +1,236 @@
+"""Fitting, copying, saving: what every linear encoder can do."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import sentencode as se
+
+TEXTS = ["the man plays a guitar .", "a small dog sleeps", "", "cat cat cat", "nobody knows"]
+
+
+def same(a, b, exact=True):
+    if exact:
+        np.testing.assert_array_equal(a.encode(TEXTS), b.encode(TEXTS))
+    else:
+        np.testing.assert_allclose(a.encode(TEXTS), b.encode(TEXTS), atol=2e-5)
+
+
+def test_parts_and_merged_parts_are_the_whole(unfitted, sentences):
+    whole = copy.deepcopy(unfitted).fit(sentences)
+    in_parts = copy.deepcopy(unfitted)
+    for i in range(0, 200, 30):
+        in_parts.partial_fit(sentences[i : i + 30])
+    same(in_parts, whole, exact=False)
+    left = copy.deepcopy(unfitted).fit(sentences[:120])
+    right = copy.deepcopy(unfitted).fit(iter(sentences[120:]))
+    same(left.merge(right), whole, exact=False)
+
+
+def test_fit_forgets(unfitted, sentences):
+    once = copy.deepcopy(unfitted).fit(sentences)
+    same(unfitted.fit(sentences[:20]).fit(sentences), once)
+
+
+def test_fit_from_a_file(unfitted, sentences, tmp_path):
+    path = tmp_path / "train.txt"
+    path.write_text("\n".join(sentences))
+    once = copy.deepcopy(unfitted).fit(sentences)
+    same(unfitted.fit(str(path)), once)
+    same(unfitted.fit(path), once)
+
+
+@pytest.mark.parametrize("again", [lambda e: pickle.loads(pickle.dumps(e)), copy.deepcopy])
+def test_copies(encoder, again, sentences):
+    other = again(encoder)
+    same(other, encoder)
+    assert type(other) is type(encoder)
+    assert other.vectors is encoder.vectors or again is not copy.deepcopy
+    assert repr(other) == repr(encoder)
+    other.partial_fit(sentences[:50])  # a copy goes on by itself
+    fresh = type(encoder)(**encoder.get_params(deep=False)).fit(sentences).partial_fit(sentences[:50])
+    same(other, fresh, exact=False)
+    same(again(encoder), encoder)
+
+
+def test_pickles_are_small(encoder):
+    # Rows and words are in the pickle once, and what was learnt from small data is small.
+    assert len(pickle.dumps([encoder, encoder, copy.deepcopy(encoder)])) < 200_000
+
+
+@pytest.mark.parametrize("statistics", [False, True])
+def test_save_and_load(encoder, tmp_path, statistics, sentences):
+    path = tmp_path / "model.sentencode"
+    encoder.save(path, statistics=statistics)
+    other = se.load(path)
+    assert type(other) is type(encoder)
+    assert other.fitted
+    same(other, encoder)
+    mine, theirs = encoder.get_params(deep=False), other.get_params(deep=False)
+    for name in set(mine) - {"vectors", "frequencies", "tokenizer"}:
+        assert theirs[name] == mine[name], name
+    assert other.vectors.fingerprint == encoder.vectors.fingerprint
+    # What was loaded can be fitted anew, with the weights it came with.
+    same(copy.deepcopy(other).fit(sentences), encoder, exact=False)
+    other.save(tmp_path / "again.sentencode", statistics=statistics)
+    same(se.load(tmp_path / "again.sentencode"), encoder)
+
+
+def test_a_loaded_encoder_needs_statistics_to_go_on(tmp_path, vectors, sentences):
+    laes = se.LAES(vectors, hidden=5).fit(sentences[:100])
+    laes.save(tmp_path / "without")
+    laes.save(tmp_path / "with", statistics=True)
+    whole = se.LAES(vectors, hidden=5).fit(sentences)
+    same(se.load(tmp_path / "with").partial_fit(sentences[100:]), whole, exact=False)
+    with pytest.raises(ValueError, match="statistics"):
+        se.load(tmp_path / "without").partial_fit(sentences[100:])
+    # Those of SIF and uSIF are small, and always there.
+    se.SIF(vectors).fit(sentences[:100]).save(tmp_path / "sif")
+    same(se.load(tmp_path / "sif").partial_fit(sentences[100:]), se.SIF(vectors).fit(sentences), exact=False)
+
+
+def test_weights_of_a_loaded_encoder_stay(tmp_path, vectors, sentences):
+    se.SIF(vectors, a=1e-2).fit(sentences).save(tmp_path / "sif")
+    loaded = se.load(tmp_path / "sif")
+    assert "frequencies=<as saved>" in repr(loaded)
+    with pytest.raises(ValueError, match=r"a=0.5, but this encoder was loaded with weights made with a=0.01"):
+        loaded.set_params(a=0.5).fit(sentences)
+    same(
+        loaded.set_params(frequencies=None).fit(sentences),
+        se.SIF(vectors, a=0.5).fit(sentences),
+        exact=False,
+    )
+
+
+def test_what_is_no_encoder_is_refused(tmp_path, vectors):
+    path = tmp_path / "vectors.sentencode"
+    vectors.save(path)
+    with pytest.raises(se.FormatError, match=r"vectors\.sentencode"):
+        se.load(path)
+    path.write_bytes(b"not a model")
+    with pytest.raises(se.FormatError):
+        se.load(path)
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        se.load(tmp_path / "nowhere")
+
+
+def test_every_byte_that_is_cut_off_is_noticed(tmp_path, vectors, sentences):
+    path = tmp_path / "sif"
+    se.SIF(vectors).fit(sentences).save(path)
+    whole = path.read_bytes()
+    for keep in (0, 7, 8, 100, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:keep])
+        with pytest.raises(se.FormatError):
+            se.load(path)
+
+
+def test_before_fit(unfitted):
+    if isinstance(unfitted, se.Average):
+        assert unfitted.fitted
+        return
+    assert not unfitted.fitted
+    for call in (unfitted.encode, unfitted.transform, lambda s: unfitted.save("x")):
+        with pytest.raises(se.NotFittedError, match=f"this {type(unfitted).__name__} has not been fitted"):
+            call(TEXTS)
+    learnt = "A_" if isinstance(unfitted, se.LAES) else "components_"
+    assert not hasattr(unfitted, learnt)
+    with pytest.raises(se.NotFittedError):
+        getattr(unfitted, learnt)
+
+
+def test_merge_wants_the_same(vectors, sentences):
+    sif = se.SIF(vectors).fit(sentences)
+    with pytest.raises(ValueError, match="expected another SIF, got a USIF"):
+        sif.merge(se.USIF(vectors, sentence_length=3).fit(sentences))
+    with pytest.raises(se.NotFittedError):
+        sif.merge(se.SIF(vectors))
+    with pytest.raises(ValueError, match=r"weights|tokenizer|words"):
+        sif.merge(se.SIF(vectors, a=1).fit(sentences))
+
+
+def test_several_threads_at_once(encoder, sentences):
+    expected = encoder.encode(sentences)
+    wrong = []
+
+    def work():
+        for _ in range(5):
+            if not np.array_equal(encoder.encode(sentences), expected):
+                wrong.append(threading.current_thread())
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_notebook_table(encoder, unfitted):
+    assert "<td" in encoder._repr_html_()
+    assert type(encoder).__name__ in encoder._repr_html_()
+    assert "fitted" in unfitted._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda v: se.SIF(v, a=0), r"SIF: a must be a number greater than 0, or None .*, got 0"),
+        (lambda v: se.SIF(v, a="x"), r"SIF: a must be .*got 'x'"),
+        (lambda v: se.SIF(v, components=7), r"SIF: components must be from 0 to 6.*got 7"),
+        (lambda v: se.SIF(v, components=1.5), r"SIF: components must be a whole number, got 1.5"),
+        (lambda v: se.SIF(v, statistics="train"), r"statistics must be 'fit' or 'evaluated', got 'train'"),
+        (lambda v: se.SIF(v, lowercase="yes"), r"lowercase must be True, False or 'auto', got 'yes'"),
+        (lambda v: se.SIF("glove.txt"), r"SIF: vectors must be WordVectors, got a str; see WordVectors.load"),
+        (
+            lambda v: se.USIF(v, normalize="l2", sentence_length=3),
+            r"normalize must be 'dimension' or 'none', got 'l2'",
+        ),
+        (lambda v: se.USIF(v, sentence_length=0), r"sentence_length must be a number greater than 0, got 0"),
+        (
+            lambda v: se.LAES(v, mode="res"),
+            r"mode must be 'hidden' or 'reconstruction' or 'residual', got 'res'",
+        ),
+        (lambda v: se.LAES(v, direction="up"), r"direction must be 'forward' or .* got 'up'"),
+        (lambda v: se.LAES(v, combine="add"), r"combine must be 'sum' or 'concat', got 'add'"),
+        (lambda v: se.LAES(v, state="best"), r"state must be 'recursive' or 'projection', got 'best'"),
+        (lambda v: se.LAES(v, hidden=0), r"hidden must be a whole number of at least 1, got 0"),
+        (lambda v: se.LAES(v, max_length=None), r"max_length must be a whole number .*, got None"),
+        (lambda v: se.LAES(v, a=-1), r"LAES: a must be a number greater than 0"),
+        (
+            lambda v: se.SIF(v, tokenizer=se.Tokenizer("words"), lowercase=True),
+            r"lowercase=True goes with a tokenizer that is given by name",
+        ),
+    ],
+)
+def test_parameters_are_checked_in_fit(vectors, make, message):
+    encoder = make(vectors)  # the constructor takes everything
+    with pytest.raises((ValueError, TypeError), match=message):
+        encoder.fit(["the dog"])
+
+
+def test_external_tokenizers(vectors, sentences, tmp_path):
+    encoder = se.SIF(vectors, tokenizer=str.split).fit(sentences)
+    white = se.SIF(vectors, tokenizer="whitespace").fit(sentences)
+    same(encoder, white)
+    encoder.save(tmp_path / "sif")
+    same(se.load(tmp_path / "sif"), white)
+    cut = se.SIF(vectors, tokenizer=lambda text: text.split()).fit(sentences)
+    cut.save(tmp_path / "sif")
+    with pytest.raises(ValueError, match="tokenizer=my_tokenizer"):
+        se.load(tmp_path / "sif")
+    same(se.load(tmp_path / "sif", tokenizer=str.split), white)
+
+
+def test_case(vectors):
+    lower = se.Average(vectors)  # no word with an upper-case letter: "auto" lower-cases
+    np.testing.assert_array_equal(lower.encode("The DOG"), lower.encode("the dog"))
+    assert not se.Average(vectors, lowercase=False).encode("The DOG").any()
+    lower.lowercase = False  # Average has nothing to fit, so that this holds at once
+    assert not lower.encode("The DOG").any()
+    cased = se.WordVectors.from_dict({"the": [1, 0], "The": [0, 1]})
+    np.testing.assert_array_equal(se.Average(cased).encode(["the", "The"]), [[1, 0], [0, 1]])

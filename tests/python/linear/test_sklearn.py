@@ -1,0 +1,142 @@
+"""Encoders in scikit-learn's hands."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+import sentencode as se
+
+sklearn = pytest.importorskip("sklearn")
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import FeatureUnion, make_pipeline, make_union
+from sklearn.utils import estimator_checks, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+
+@pytest.fixture
+def labelled(sentences):
+    return sentences, np.array(["dog" in s.split() for s in sentences])
+
+
+def test_clone(encoder):
+    copy = clone(encoder)
+    assert repr(copy) == repr(encoder)
+    assert copy.vectors is encoder.vectors
+    if not isinstance(encoder, se.Average):
+        assert not copy.fitted
+
+
+def test_is_fitted(encoder):
+    check_is_fitted(encoder)
+    if not isinstance(encoder, se.Average):
+        with pytest.raises(Exception, match="not fitted"):
+            check_is_fitted(clone(encoder))
+
+
+def test_tags(encoder, unfitted):
+    tags = get_tags(encoder)
+    assert tags.input_tags.string
+    assert tags.input_tags.one_d_array
+    assert not tags.input_tags.two_d_array
+    assert tags.transformer_tags is not None
+    assert get_tags(unfitted).requires_fit is not isinstance(unfitted, se.Average)
+
+
+def test_pipeline(unfitted, labelled):
+    texts, labels = labelled
+    pipeline = make_pipeline(unfitted, LogisticRegression(C=100, max_iter=10_000))
+    assert pipeline.fit(texts, labels).score(texts, labels) > 0.7
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(pipeline)).predict(texts), pipeline.predict(texts)
+    )
+    assert len(cross_val_score(pipeline, texts, labels, cv=3)) == 3
+    assert "LogisticRegression" in pipeline._repr_html_()
+    assert pipeline[:-1].get_feature_names_out()[0] == f"{type(unfitted).__name__.lower()}0"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_grid_search(vectors, labelled, jobs):
+    pipeline = make_pipeline(se.SIF(vectors), LogisticRegression(max_iter=10_000))
+    grid = {"sif__components": [0, 2], "sif__a": [1e-3, None]}
+    search = GridSearchCV(pipeline, grid, cv=2, n_jobs=jobs).fit(*labelled)
+    assert len(search.cv_results_["params"]) == 4
+    assert search.best_estimator_.named_steps["sif"].components in (0, 2)
+    with pytest.raises(ValueError, match="SIF has no parameter 'component'"):
+        GridSearchCV(pipeline, {"sif__component": [1]}, cv=2).fit(*labelled)
+
+
+def test_union(vectors, sentences):
+    union = make_union(se.Average(vectors), se.LAES(vectors, hidden=3))
+    assert union.fit_transform(sentences).shape == (200, 9)
+    assert isinstance(union, FeatureUnion)
+    frame = union.set_output(transform="pandas").transform(sentences)
+    assert frame.columns[-1] == "laes__laes2"
+
+
+# scikit-learn's own checks. `check_estimator` itself skips estimators of text, with a warning, all but the
+# first of these; so they are called one by one, and where they would pass a table of numbers, every row
+# becomes a text.
+CHECKS = [
+    "check_estimator_cloneable",
+    "check_do_not_raise_errors_in_init_or_set_params",
+    "check_estimator_repr",
+    "check_estimator_tags_renamed",
+    "check_estimators_fit_returns_self",
+    "check_estimators_overwrite_params",
+    "check_estimators_pickle",
+    "check_fit_check_is_fitted",
+    "check_fit_idempotent",
+    "check_fit_score_takes_y",
+    "check_get_params_invariance",
+    "check_mixin_order",
+    "check_no_attributes_set_in_init",
+    "check_parameters_default_constructible",
+    "check_pipeline_consistency",
+    "check_readonly_memmap_input",
+    "check_requires_y_none",
+    "check_set_output_transform",
+    "check_set_output_transform_pandas",
+    "check_global_output_transform_pandas",
+    "check_set_params",
+    "check_transformer_get_feature_names_out",
+    "check_transformer_n_iter",
+    "check_valid_tag_types",
+]
+# Those that ask for what text has not: a number of features, columns, dtypes, sparse or infinite numbers; and
+# check_get_feature_names_out_error, which wants scikit-learn's class of error, to whom importing it is no
+# burden.
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_checks_of_scikit_learn(check, unfitted, monkeypatch):
+    words = list(unfitted.vectors.words)
+
+    def texts(estimator, X, *args, **kwargs):
+        rows = np.asarray(X, dtype=float).reshape(len(X), -1)
+        return np.array(
+            [" ".join(words[int(abs(x) * 7) % len(words)] for x in row) for row in rows], dtype=object
+        )
+
+    monkeypatch.setattr(estimator_checks, "_enforce_estimator_tags_X", texts)
+    function = getattr(estimator_checks, check, None)
+    if function is None:
+        pytest.skip("not in this version of scikit-learn")
+    function(type(unfitted).__name__, unfitted)
+
+
+def test_check_estimator(unfitted):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that all but one are left out
+        estimator_checks.check_estimator(unfitted)
+
+
+def test_settings_of_scikit_learn_for_all(vectors, sentences):
+    with sklearn.config_context(transform_output="pandas"):
+        assert se.Average(vectors).transform(sentences).columns[0] == "average0"
+    assert isinstance(se.Average(vectors).transform(sentences), np.ndarray)

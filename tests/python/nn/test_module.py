@@ -1,0 +1,214 @@
+"""A C++ module does all that a torch.nn.Module does."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+torch = pytest.importorskip("torch")
+nn = pytest.importorskip("sentencode.nn")
+
+from sentencode.nn.module import _Mirror
+
+
+@pytest.fixture
+def encoder():
+    torch.manual_seed(0)
+    return nn.ProjectedPooling(3, 2, "mean_max")
+
+
+@pytest.fixture
+def batch():
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(4, 5, 3, generator=generator), torch.ones(4, 5, dtype=torch.bool)
+
+
+def test_is_a_module_with_named_parameters(encoder):
+    assert isinstance(encoder, torch.nn.Module)
+    assert all(isinstance(p, torch.nn.Parameter) for p in encoder.parameters())
+    assert {name: tuple(p.shape) for name, p in encoder.named_parameters()} == {
+        "projection.weight": (2, 3),
+        "projection.bias": (2,),
+    }
+    assert [name for name, _ in encoder.named_modules()] == ["", "projection", "pool"]
+    assert "in_features=3, out_features=2" in repr(encoder)
+    assert "(projection): Linear()" in repr(encoder)
+
+
+def test_both_sides_hold_the_same_tensors(encoder, batch):
+    before = encoder(*batch)
+    with torch.no_grad():
+        encoder.projection.weight.mul_(2)
+        encoder.projection.bias.mul_(2)
+    torch.testing.assert_close(encoder(*batch), 2 * before)
+
+
+def test_state_dict_round_trip(encoder, batch):
+    other = nn.ProjectedPooling(3, 2, "mean_max")
+    assert not torch.equal(other(*batch), encoder(*batch))
+    other.load_state_dict(encoder.state_dict())
+    assert torch.equal(other(*batch), encoder(*batch))
+
+
+def test_gradcheck_through_parameters(batch):
+    encoder = nn.ProjectedPooling(3, 2, "mean_max").double()
+    x, mask = batch
+    x = x.double().requires_grad_()
+    assert torch.autograd.gradcheck(lambda x, *_: encoder(x, mask), (x, *encoder.parameters()))
+
+
+@pytest.mark.parametrize("optimiser", [torch.optim.SGD, torch.optim.AdamW])
+def test_optimisers_learn(encoder, batch, optimiser):
+    x, mask = batch
+    target = torch.randn(4, 4, generator=torch.Generator().manual_seed(2))
+    steps = optimiser(encoder.parameters(), lr=0.1)
+    losses = []
+    for _ in range(60):
+        steps.zero_grad()
+        loss = torch.nn.functional.mse_loss(encoder(x, mask), target)
+        loss.backward()
+        steps.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.7 * losses[0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_dtype(encoder, batch, dtype):
+    x, mask = batch
+    expected = encoder(x, mask)
+    assert encoder.to(dtype) is encoder
+    assert {p.dtype for p in encoder.parameters()} == {dtype}
+    shown = encoder(x.to(dtype), mask)
+    assert shown.dtype == dtype
+    torch.testing.assert_close(shown.float(), expected, rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_moves_that_replace_parameters(encoder, batch, swap):
+    before = torch.__future__.get_overwrite_module_params_on_conversion()
+    torch.__future__.set_overwrite_module_params_on_conversion(swap)
+    try:
+        expected = encoder(*batch)
+        encoder.double()
+        torch.testing.assert_close(encoder(batch[0].double(), batch[1]).float(), expected)
+        torch.optim.SGD(encoder.parameters(), lr=0.1)
+    finally:
+        torch.__future__.set_overwrite_module_params_on_conversion(before)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_cuda(encoder, batch):
+    expected = encoder(*batch)
+    encoder.cuda()
+    torch.testing.assert_close(encoder(*(t.cuda() for t in batch)).cpu(), expected)
+
+
+def copies(module):
+    yield copy.deepcopy(module)
+    yield pickle.loads(pickle.dumps(module))
+
+
+def test_copies_are_equal_and_apart(encoder, batch):
+    encoder.double().eval()
+    encoder.projection.bias.requires_grad_(False)
+    x, mask = batch
+    expected = encoder(x.double(), mask)
+    for other in copies(encoder):
+        assert not other.training
+        assert [p.requires_grad for p in other.parameters()] == [True, False]
+        assert all(isinstance(p, torch.nn.Parameter) for p in other.parameters())
+        assert torch.equal(other(x.double(), mask), expected)
+        with torch.no_grad():
+            other.projection.weight.zero_()
+        assert not torch.equal(other(x.double(), mask), expected)
+        assert torch.equal(encoder(x.double(), mask), expected)
+
+
+def test_copies_inside_other_modules(encoder, batch):
+    class Classifier(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder = encoder
+            self.head = torch.nn.Linear(4, 2)
+
+        def forward(self, x, mask):
+            return self.head(self.encoder(x, mask))
+
+    model = Classifier()
+    other = copy.deepcopy(model)
+    assert torch.equal(other(*batch), model(*batch))
+    assert list(other.state_dict()) == [
+        "encoder.projection.weight",
+        "encoder.projection.bias",
+        "head.weight",
+        "head.bias",
+    ]
+
+
+def test_hooks(encoder, batch):
+    seen = []
+    encoder.register_forward_hook(lambda module, args, output: seen.append(("forward", output.shape)))
+    encoder.register_full_backward_hook(
+        lambda module, inputs, outputs: seen.append(("backward", outputs[0].shape))
+    )
+    encoder.projection.weight.register_hook(lambda gradient: seen.append(("weight", gradient.shape)))
+    x, mask = batch
+    encoder(x.requires_grad_(), mask).sum().backward()
+    assert sorted(seen) == [("backward", (4, 4)), ("forward", (4, 4)), ("weight", (2, 3))]
+
+
+def test_train_and_eval_reach_cpp(encoder):
+    class Recorded:
+        def __init__(self, node):
+            self.node, self.modes = node, []
+
+        def train(self, mode):
+            self.modes.append(mode)
+            self.node.train(mode)
+
+    encoder._node = recorded = Recorded(encoder._node)
+    encoder.eval()
+    encoder.train()
+    assert recorded.modes == [False, True]
+    assert not encoder.eval().projection.training
+
+
+def test_children_say_that_they_do_not_run_alone(encoder):
+    with pytest.raises(NotImplementedError, match="Linear runs inside its C"):
+        encoder.projection(torch.zeros(1, 3))
+
+
+class Fake:
+    """A C++ tree made in Python: one parameter, one buffer, one child like it."""
+
+    name = "Fake"
+
+    def __init__(self, depth=1):
+        self.weight, self.count = torch.zeros(2, requires_grad=True), torch.zeros(2)
+        self.child = Fake(depth - 1) if depth else None
+
+    def parameters(self):
+        return [("weight", self.weight)]
+
+    def buffers(self):
+        return [("count", self.count)]
+
+    def children(self):
+        return [("child", self.child)] if self.child else []
+
+    def train(self, mode):
+        pass
+
+
+def test_buffers_stay_the_same_tensors_when_they_move():
+    tree, mirror = Fake(), _Mirror()
+    mirror._bind(tree)
+    assert list(mirror.state_dict()) == ["weight", "count", "child.weight", "child.count"]
+    mirror.double()
+    assert tree.child.count.dtype == torch.float64
+    tree.child.count.add_(1)  # as C++ does in its forward pass
+    assert mirror.state_dict()["child.count"].tolist() == [1, 1]
+    mirror.load_state_dict({name: torch.full((2,), 7.0) for name in mirror.state_dict()})
+    assert tree.count.tolist() == tree.weight.tolist() == [7, 7]

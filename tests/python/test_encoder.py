@@ -1,0 +1,345 @@
+"""What all encoders have in common, on a family small enough to check by hand."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from collections import deque
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sentencode as se
+from sentencode.encoder import Encoder
+
+WORDS = ["a", "b", "c", "d"]
+
+
+class Counts(Encoder):
+    """How often each word occurs, times what was seen in fit."""
+
+    def __init__(self, words=tuple(WORDS), weight=1.0, inner=None):
+        self.words = words
+        self.weight = weight
+        self.inner = inner
+
+    @property
+    def dim(self):
+        return len(self.words)
+
+    @property
+    def fitted(self):
+        return hasattr(self, "seen_")
+
+    def _forget(self):
+        if self.weight < 0:
+            raise ValueError(f"weight must be at least 0, got {self.weight}")
+        self.seen_ = 0
+
+    def _partial_fit(self, batch):
+        self.seen_ += len(batch)
+
+    def _encode_into(self, batch, out):
+        assert out.dtype == np.float32
+        assert len(batch) == len(out)
+        sentences = batch if isinstance(batch, list | tuple) else batch.to_list()
+        for row, sentence in zip(out, sentences, strict=True):
+            tokens = sentence.split() if isinstance(sentence, str | bytes) else sentence
+            tokens = [t.decode() if isinstance(t, bytes) else t for t in tokens]
+            row[:] = [self.weight * tokens.count(word) for word in self.words]
+
+
+TEXTS = ["a b", "", "c c a", "x"]
+ROWS = np.array([[1, 1, 0, 0], [0, 0, 0, 0], [1, 0, 2, 0], [0, 0, 0, 0]], dtype=np.float32)
+
+
+@pytest.fixture
+def encoder():
+    return Counts().fit(["a"])
+
+
+def text_file(path):
+    path.write_text("a b\nc c a\nx\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        TEXTS,
+        tuple(TEXTS),
+        [text.encode() for text in TEXTS],
+        [text.split() for text in TEXTS],
+        [[token.encode() for token in text.split()] for text in TEXTS],
+        np.array(TEXTS),
+        np.array(TEXTS, dtype=object),
+        pd.Series(TEXTS, index=[7, 5, 3, 1]),
+        pd.Series(TEXTS, dtype="category"),
+        pa.array(TEXTS),
+        pa.chunked_array([TEXTS[:1], TEXTS[1:]]),
+        deque(TEXTS),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.parametrize("batch_size", [None, 1, 3])
+def test_sentences_of_every_kind(encoder, sentences, batch_size):
+    rows = encoder.encode(sentences, batch_size)
+    assert rows.dtype == np.float32
+    assert rows.flags.c_contiguous
+    np.testing.assert_array_equal(rows, ROWS)
+
+
+@pytest.mark.parametrize("batch_size", [None, 1, 3])
+def test_streams_of_unknown_length(encoder, batch_size):
+    np.testing.assert_array_equal(encoder.encode((t for t in TEXTS), batch_size), ROWS)
+    np.testing.assert_array_equal(encoder.encode(iter(()), batch_size), ROWS[:0])
+
+
+def test_files_and_corpora(encoder, tmp_path):
+    path = text_file(tmp_path / "lines.txt")
+    np.testing.assert_array_equal(encoder.encode(path), ROWS[[0, 2, 3]])
+    np.testing.assert_array_equal(encoder.encode(se.Corpus(path)), ROWS[[0, 2, 3]])
+
+
+@pytest.mark.parametrize("sentence", ["c c a", b"c c a"])
+def test_one_sentence_is_one_row(encoder, sentence):
+    np.testing.assert_array_equal(encoder.encode(sentence), ROWS[2])
+
+
+def test_no_sentences(encoder):
+    assert encoder.encode([]).shape == (0, 4)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("batch_size", [None, 1, 3])
+def test_out(encoder, dtype, batch_size):
+    out = np.full((4, 4), 7, dtype=dtype)
+    assert encoder.encode(TEXTS, batch_size, out=out) is out
+    np.testing.assert_array_equal(out, ROWS)
+    out[:] = 7
+    encoder.encode(iter(TEXTS), batch_size, out=out)
+    np.testing.assert_array_equal(out, ROWS)
+
+
+def test_out_may_be_part_of_something(encoder):
+    wide = np.zeros((9, 10), dtype=np.float32)
+    encoder.encode(TEXTS, out=wide[1::2, 3:7])
+    np.testing.assert_array_equal(wide[1::2, 3:7], ROWS)
+    assert wide.sum() == ROWS.sum()
+
+
+def test_out_may_be_a_memory_map(encoder, tmp_path):
+    path = tmp_path / "rows.npy"
+    encoder.encode(TEXTS, out=np.lib.format.open_memmap(path, "w+", np.float16, (4, 4))).flush()
+    np.testing.assert_array_equal(np.load(path), ROWS)
+    with pytest.raises(ValueError, match="read-only"):
+        encoder.encode(TEXTS, out=np.load(path, mmap_mode="r"))
+
+
+@pytest.mark.parametrize(
+    ("out", "error", "message"),
+    [
+        ([[0.0]], TypeError, "NumPy array or memory map, got a list"),
+        (np.zeros((4, 4)), ValueError, "float32 or float16, got float64"),
+        (np.zeros((4, 3), np.float32), ValueError, r"shape \[4, 4\], got \[4, 3\]"),
+        (np.zeros((5, 4), np.float32), ValueError, r"shape \[4, 4\], got \[5, 4\]"),
+        (np.zeros(16, np.float32), ValueError, r"shape \[4, 4\], got \[16\]"),
+    ],
+)
+def test_out_that_does_not_fit(encoder, out, error, message):
+    with pytest.raises(error, match=message):
+        encoder.encode(TEXTS, out=out)
+
+
+@pytest.mark.parametrize(("rows", "message"), [(3, "there are more"), (5, "there are 4 sentences")])
+def test_out_of_another_length_than_the_stream(encoder, rows, message):
+    with pytest.raises(ValueError, match=message):
+        encoder.encode(iter(TEXTS), 2, out=np.zeros((rows, 4), np.float32))
+
+
+def test_normalize_embeddings(encoder):
+    rows = encoder.encode(TEXTS, normalize_embeddings=True)
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), [1, 0, 1, 0], atol=1e-6)
+    np.testing.assert_allclose(rows[2], ROWS[2] / np.sqrt(5), atol=1e-6)
+    assert encoder.encode("", normalize_embeddings=True).sum() == 0
+
+
+def test_precision(encoder):
+    rows = encoder.encode(TEXTS, precision="float16")
+    assert rows.dtype == np.float16
+    np.testing.assert_array_equal(rows, ROWS)
+    with pytest.raises(ValueError, match="precision must be 'float32' or 'float16', got 'int8'"):
+        encoder.encode(TEXTS, precision="int8")
+
+
+def test_tensors(encoder):
+    torch = pytest.importorskip("torch")
+    tensor = encoder.encode(TEXTS, convert_to_tensor=True, device="cpu")
+    assert tensor.dtype == torch.float32
+    np.testing.assert_array_equal(tensor.numpy(), ROWS)
+    assert encoder.encode("a", convert_to_tensor=True).shape == (4,)
+    listed = encoder.encode(TEXTS, convert_to_numpy=False)
+    assert [type(row) for row in listed] == [torch.Tensor] * 4
+    with pytest.raises(ValueError, match="exclude each other"):
+        encoder.encode(TEXTS, convert_to_tensor=True, out=np.zeros((4, 4), np.float32))
+
+
+@pytest.mark.parametrize("device", [None, "cpu", "auto"])
+def test_devices_that_change_nothing(encoder, device):
+    np.testing.assert_array_equal(encoder.encode(TEXTS, device=device), ROWS)
+
+
+def test_other_devices(encoder):
+    with pytest.raises(ValueError, match="device='cuda' is only where a tensor goes"):
+        encoder.encode(TEXTS, device="cuda")
+
+
+def test_keywords_of_sentence_transformers(encoder):
+    rows = encoder.encode(TEXTS, prompt=None, prompt_name=None, output_value="sentence_embedding", pool=None)
+    np.testing.assert_array_equal(rows, ROWS)
+    with pytest.raises(ValueError, match=r"prompt='query: '.*leave it out or pass None"):
+        encoder.encode(TEXTS, prompt="query: ")
+    with pytest.raises(TypeError, match=r"no keyword 'batchsize'; it knows batch_size"):
+        encoder.encode(TEXTS, batchsize=3)
+
+
+@pytest.mark.parametrize(
+    ("sentences", "message"),
+    [(["a", 3], r"\[1\] is int"), (5, "int"), ({"a", "b"}, "set"), (pd.DataFrame({"t": TEXTS}), "DataFrame")],
+)
+def test_what_is_no_sentence(sentences, message):
+    vectors = np.eye(2, dtype=np.float32)
+    encoder = se.Average(se.WordVectors.from_array(["a", "b"], vectors))
+    with pytest.raises(TypeError, match=message):
+        encoder.encode(sentences)
+
+
+def test_batch_size(encoder):
+    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
+        encoder.encode(TEXTS, batch_size=0)
+
+
+def test_encode_iter(encoder):
+    seen = []
+    blocks = encoder.encode_iter((seen.append(t) or t for t in TEXTS), chunk_size=3, precision="float16")
+    first = next(blocks)
+    assert (first.shape, first.dtype, seen) == ((3, 4), np.float16, TEXTS[:3])  # no further ahead than needed
+    np.testing.assert_array_equal(np.vstack([first, *blocks]), ROWS)
+    with pytest.raises(TypeError, match="one str"):
+        next(encoder.encode_iter("a"))
+
+
+def test_progress_bar(encoder, capsys, caplog):
+    encoder.encode(TEXTS)
+    assert capsys.readouterr().err == ""
+    encoder.encode(TEXTS, 1, show_progress_bar=True)
+    assert "encode: 100%" in capsys.readouterr().err
+    with caplog.at_level(logging.INFO, "sentencode"):
+        encoder.fit(iter(TEXTS))
+        assert "fit: 4" in capsys.readouterr().err
+        encoder.encode(TEXTS, show_progress_bar=False)
+        assert capsys.readouterr().err == ""
+
+
+def test_before_fit():
+    encoder = Counts()
+    for call in (encoder.encode, encoder.transform, lambda s: next(encoder.encode_iter(s))):
+        with pytest.raises(se.NotFittedError, match="this Counts has not been fitted: call fit"):
+            call(TEXTS)
+
+
+def test_fit_forgets_and_partial_fit_goes_on(tmp_path):
+    encoder = Counts()
+    assert encoder.fit(TEXTS) is encoder
+    assert encoder.partial_fit(iter(TEXTS), None).seen_ == 8
+    assert encoder.fit(str(text_file(tmp_path / "lines.txt"))).seen_ == 3
+    with pytest.raises(ValueError, match="weight must be at least 0, got -1"):
+        encoder.set_params(weight=-1).fit(TEXTS)
+
+
+def test_similarity_takes_sentences_and_rows(encoder):
+    both = encoder.similarity(["a b", "c"], ["a", "x"])
+    np.testing.assert_allclose(both, [[0.5**0.5, 0], [0, 0]], atol=1e-6)
+    np.testing.assert_array_equal(encoder.similarity(encoder.encode(["a b", "c"]), ["a", "x"]), both)
+    assert encoder.similarity("a", "a b").shape == (1, 1)
+    np.testing.assert_allclose(encoder.similarity_pairwise(["a b", "c"], ["a", "c c"]), [0.5**0.5, 1])
+    np.testing.assert_array_equal(encoder.similarity(["a b"], ["c a a"], "dot"), [[2]])
+
+
+def test_semantic_search_takes_sentences_and_rows(encoder):
+    corpus = ["a", "b b", "c", "a b", "d"]
+    hits = encoder.semantic_search(["a", "c d"], corpus, top_k=2)
+    np.testing.assert_array_equal(hits.indices, [[0, 3], [2, 4]])
+    for other in (iter(corpus), encoder.encode(corpus), encoder.encode(corpus, precision="float16")):
+        np.testing.assert_array_equal(encoder.semantic_search(["a", "c d"], other, 2).indices, hits.indices)
+    indices, scores = encoder.semantic_search("a", corpus, 2, batch_size=1)
+    assert indices.tolist() == [0, 3]
+    np.testing.assert_allclose(scores, [1, 0.5**0.5], atol=1e-6)
+    assert hits.to_dicts()[1][0] == {"corpus_id": 2, "score": pytest.approx(0.5**0.5)}
+
+
+def test_names_that_others_use(encoder):
+    assert encoder.get_sentence_embedding_dimension() == 4
+    assert encoder.get_feature_names_out().tolist() == ["counts0", "counts1", "counts2", "counts3"]
+    np.testing.assert_array_equal(encoder.fit_transform(iter(TEXTS), y=[0, 1, 0, 1]), ROWS)
+    with pytest.raises(ValueError, match="expected several sentences, got one str"):
+        encoder.transform("a b")
+
+
+def test_set_output(encoder):
+    frame = encoder.set_output(transform="pandas").transform(pd.Series(TEXTS, index=list("wxyz")))
+    assert frame.columns.tolist() == ["counts0", "counts1", "counts2", "counts3"]
+    assert frame.index.tolist() == list("wxyz")
+    np.testing.assert_array_equal(frame, ROWS)
+    assert type(encoder.set_output().transform(TEXTS)) is pd.DataFrame
+    assert type(encoder.set_output(transform="default").transform(TEXTS)) is np.ndarray
+    with pytest.raises(ValueError, match="'default', 'pandas', 'polars' or None, got 'csv'"):
+        encoder.set_output(transform="csv")
+
+
+def test_parameters():
+    encoder = Counts(weight=2.0, inner=Counts(weight=3.0))
+    assert encoder.get_params(deep=False) == {"words": tuple(WORDS), "weight": 2.0, "inner": encoder.inner}
+    assert encoder.get_params()["inner__weight"] == 3.0
+    assert encoder.set_params(weight=4.0, inner__weight=5.0) is encoder
+    assert (encoder.weight, encoder.inner.weight) == (4.0, 5.0)
+    with pytest.raises(ValueError, match=r"Counts has no parameter 'wieght'; .*'weight'"):
+        encoder.set_params(wieght=1, weight=9.0)
+    assert encoder.weight == 4.0  # all or nothing
+
+
+def test_representations(encoder):
+    assert repr(Counts()) == "Counts()"
+    assert repr(Counts(weight=2.0, words=("a",))) == "Counts(words=('a',), weight=2.0)"
+    html = Counts(words=("<b>",))._repr_html_()
+    assert "&lt;b&gt;" in html
+    assert "<b>words</b>" in html
+    assert "not" not in encoder._repr_html_()
+
+
+SENTENCES = st.lists(st.lists(st.sampled_from([*WORDS, "é", "x"]), max_size=6), max_size=12)
+
+
+@given(SENTENCES, st.integers(1, 13))
+def test_batches_change_nothing(sentences, batch_size):
+    encoder = Counts().fit([])
+    rows = encoder.encode(sentences, batch_size)
+    assert rows.shape == (len(sentences), 4)
+    for row, sentence in zip(rows, sentences, strict=True):
+        np.testing.assert_array_equal(row, encoder.encode([sentence])[0])
+        np.testing.assert_array_equal(row, encoder.encode(" ".join(sentence)))
+
+
+def test_pickle(encoder):
+    # By default scikit-learn's and Python's way: whatever the object holds.
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(encoder)).encode(TEXTS), ROWS)
+
+
+def test_a_path_in_a_list_is_no_sentence(encoder):
+    with pytest.raises((TypeError, AttributeError)):
+        encoder.encode([Path("x")])

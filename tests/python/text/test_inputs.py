@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sentencode as se
+from sentencode.text.inputs import batches, is_single, to_batch
+
+TEXTS = ["A man plays .", "", "Zwölf Boxkämpfer", "日本 語 \U0001f600"]
+TOKENS = [text.split() for text in TEXTS]
+
+
+@pytest.fixture
+def tokenizer():
+    return se.Tokenizer("whitespace")
+
+
+def forms_of_text():
+    pa = pytest.importorskip("pyarrow")
+    pd = pytest.importorskip("pandas")
+    return {
+        "list": TEXTS,
+        "tuple": tuple(TEXTS),
+        "generator": (text for text in TEXTS),
+        "bytes": [text.encode() for text in TEXTS],
+        "numpy U": np.array(TEXTS),
+        "numpy S": np.array([text.encode() for text in TEXTS]),
+        "numpy object": np.array(TEXTS, dtype=object),
+        "list of numpy str": list(np.array(TEXTS)),
+        "pandas Series": pd.Series(TEXTS),
+        "pandas Series, other index": pd.Series(TEXTS, index=[7, 5, 3, 1]),
+        "pandas string": pd.Series(TEXTS, dtype="string"),
+        "pandas object": pd.Series(TEXTS, dtype=object),
+        "pandas category": pd.Series(TEXTS, dtype="category"),
+        "pandas Index": pd.Index(TEXTS),
+        "pyarrow Array": pa.array(TEXTS),
+        "pyarrow large": pa.array(TEXTS, pa.large_string()),
+        "pyarrow view": pa.array(TEXTS, pa.string_view()),
+        "pyarrow binary": pa.array([text.encode() for text in TEXTS]),
+        "pyarrow dictionary": pa.array(TEXTS).dictionary_encode(),
+        "pyarrow ChunkedArray": pa.chunked_array([TEXTS[:1], TEXTS[1:]]),
+        "pyarrow column": pa.table({"text": TEXTS})["text"],
+        "Corpus": se.Corpus(TEXTS, keep_empty=True),
+    }
+
+
+def forms_of_tokens():
+    pa = pytest.importorskip("pyarrow")
+    return {
+        "lists": TOKENS,
+        "tuples": [tuple(tokens) for tokens in TOKENS],
+        "bytes": [[token.encode() for token in tokens] for tokens in TOKENS],
+        "arrays in a list": [np.array(tokens, dtype=str) for tokens in TOKENS],
+        "arrays in an array": np.array([np.array(tokens, dtype=object) for tokens in TOKENS], dtype=object),
+        "pyarrow lists": pa.array(TOKENS),
+        "pyarrow chunked lists": pa.chunked_array([TOKENS[:2], TOKENS[2:]]),
+        "generator": (tokens for tokens in TOKENS),
+    }
+
+
+@pytest.mark.parametrize("form", forms_of_text())
+def test_every_form_of_text(tokenizer, form):
+    assert tokenizer(forms_of_text()[form]) == TOKENS
+
+
+@pytest.mark.parametrize("form", forms_of_tokens())
+def test_every_form_of_tokens(tokenizer, form):
+    assert tokenizer(forms_of_tokens()[form]) == TOKENS
+
+
+def test_square_arrays_are_token_lists(tokenizer):
+    assert tokenizer(np.array([["a", "b"], ["c", "d"]])) == [["a", "b"], ["c", "d"]]
+
+
+def test_empty_batches(tokenizer):
+    for empty in ([], (), np.array([], dtype=str), iter([])):
+        assert tokenizer(empty) == []
+    assert tokenizer([[], ["a"], []]) == [[], ["a"], []]
+
+
+@pytest.mark.parametrize(
+    ("sentences", "message"),
+    [
+        (["a", "b", "c", float("nan")], r"sentences\[3\] is float \(nan\); expected str"),
+        (["a", None], r"sentences\[1\] is NoneType \(None\); expected str"),
+        ([None], r"sentences\[0\] is NoneType \(None\); expected str"),
+        ([b"a", "b"], r"sentences\[1\] is str \('b'\); expected bytes"),
+        (["a", b"b"], r"sentences\[1\] is bytes \(b'b'\); expected str"),
+        (["a", ["b"]], r"sentences\[1\] is list \(\['b'\]\); expected str"),
+        ([["a"], "b"], r"sentences\[1\] is str \('b'\); expected a list of tokens"),
+        ([["a"], ["b", 3]], r"sentences\[1\]\[1\] is int \(3\); expected str"),
+        ([["a"], [b"b"]], r"sentences\[1\]\[0\] is bytes \(b'b'\); expected str"),
+        (["a", "x" * 999, 10**60], r"sentences\[2\] is int \(10{39}\.\.\.\)"),
+        (np.array([1.5, 2.5]), r"sentences\[0\] is float \(1.5\); expected str"),
+        (np.array("a"), "array without dimensions"),
+        (3, "sentences is int; expected a list"),
+        (None, "sentences is NoneType; expected a list"),
+        ({"a": 1}, "sentences is a dict, which has no order"),
+        ({"a"}, "sentences is a set, which has no order"),
+    ],
+)
+def test_what_is_no_text_is_named(tokenizer, sentences, message):
+    with pytest.raises(TypeError, match=message):
+        tokenizer(sentences)
+
+
+def test_surrogate_in_a_misfit_does_not_hide_it(tokenizer):
+    with pytest.raises(TypeError, match=r"sentences\[1\] is list \(\['.ud800'\]\)"):
+        tokenizer(["a", ["\ud800"]])
+
+
+def test_tables_ask_for_a_column(tokenizer):
+    pa = pytest.importorskip("pyarrow")
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(TypeError, match=r"DataFrame; pass one of its columns: \['text'\]"):
+        tokenizer(pd.DataFrame({"text": TEXTS}))
+    with pytest.raises(TypeError, match=r"Table; pass one of its columns: \['text'\]"):
+        tokenizer(pa.table({"text": TEXTS}))
+
+
+def test_missing_values_of_columns_are_named(tokenizer):
+    pa = pytest.importorskip("pyarrow")
+    pd = pytest.importorskip("pandas")
+    for column in (pd.Series(["a", None]), pd.Series(["a", pd.NA], dtype="string"), pa.array(["a", None])):
+        with pytest.raises(TypeError, match=r"sentences\[1\] is (float|NoneType|NAType) .*; expected str"):
+            tokenizer(column)
+
+
+def test_one_string_is_not_several():
+    assert is_single("a")
+    assert is_single(b"a")
+    assert is_single(np.array(["a"])[0])
+    assert not is_single(["a"])
+    with pytest.raises(TypeError, match=r"texts is one str; expected several, as in \[texts\]"):
+        to_batch("abc", "texts")
+
+
+def test_core_refuses_one_string_too():
+    with pytest.raises(
+        TypeError, match=r"sentences is str \('abc'\); expected a list of str, bytes or token"
+    ):
+        se.Tokenizer("whitespace").core()("abc")
+
+
+def test_str_subclasses_and_every_width_of_str(tokenizer):
+    class Marked(str):
+        __slots__ = ()
+
+    texts = [Marked("a b"), "ÿ", "Ā", "\U0001f600", "a\0b"]
+    assert tokenizer(texts) == [["a", "b"], ["ÿ"], ["Ā"], ["\U0001f600"], ["a\0b"]]
+
+
+def test_lone_surrogates_are_repaired_or_refused():
+    assert se.Tokenizer("whitespace")(["a\ud800 b"]) == [["a\ufffd\ufffd\ufffd", "b"]]
+    with pytest.raises(ValueError, match=r"sentences\[1\]: byte 1 is not UTF-8: 0xed"):
+        se.Tokenizer("whitespace", invalid="refuse")(["a", "b\udfff"])
+
+
+def test_a_list_may_change_while_the_core_works(tokenizer):
+    before = [f"word{i} " * 20 for i in range(20000)]
+    shared = before.copy()
+    stop = threading.Event()
+
+    def change():
+        while not stop.is_set():
+            shared[:] = [f"other{i}" for i in range(20000)]
+
+    worker = threading.Thread(target=change)
+    worker.start()
+    try:
+        results = [tokenizer(shared) for _ in range(5)]
+    finally:
+        stop.set()
+        worker.join()
+    for result in results:
+        assert all(tokens in (before[i].split(), [f"other{i}"]) for i, tokens in enumerate(result))
+
+
+@given(st.lists(st.text(), max_size=20))
+def test_whitespace_is_str_split(texts):
+    assert se.Tokenizer("whitespace")(texts) == [text.split() for text in texts]
+
+
+@given(st.lists(st.binary(), max_size=20))
+def test_bad_bytes_are_replaced_as_python_does(texts):
+    expected = [text.decode("utf-8", "replace").split() for text in texts]
+    assert se.Tokenizer("whitespace")(texts) == expected
+
+
+@given(st.binary())
+def test_bad_bytes_are_refused_where_python_does(text):
+    strict = se.Tokenizer("whitespace", invalid="refuse")
+    try:
+        expected = text.decode().split()
+    except UnicodeDecodeError as error:
+        message = rf"sentences\[0\]: byte {error.start} is not UTF-8: 0x{text[error.start]:x}"
+        with pytest.raises(ValueError, match=message):
+            strict(text)
+    else:
+        assert strict(text) == expected
+
+
+def test_batches_keep_order_and_size():
+    texts = [f"s{i}" for i in range(10)]
+    for source in (texts, tuple(texts), (text for text in texts), np.array(texts), se.Corpus(texts)):
+        seen = list(batches(source, 4))
+        assert [len(batch) for batch in seen] == [4, 4, 2]
+        assert [text for batch in seen for text in batch] == texts
+    assert list(batches([], 4)) == []
+    with pytest.raises(ValueError, match="size must be at least 1, got 0"):
+        list(batches(texts, 0))
+
+
+def test_batches_of_a_stream_hold_one_batch_only():
+    taken = []
+
+    def stream():
+        for i in range(100):
+            taken.append(i)
+            yield f"s{i}"
+
+    assert len(next(batches(stream(), 10))) == 10
+    assert len(taken) <= 11
+
+
+def test_batches_tell_progress():
+    told = []
+    list(batches(["a"] * 5, 2, on_progress=lambda done, whole: told.append((done, whole))))
+    assert told == [(2, 5), (4, 5), (5, 5)]
+    told.clear()
+    list(batches(iter(["a"] * 3), 2, on_progress=lambda done, whole: told.append((done, whole))))
+    assert told == [(2, 0), (3, 0)]

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+import pytest
+
+import sentencode as se
+
+
+def letters(text):
+    return list(text.replace(" ", ""))
+
+
+class Splitter:
+    def tokenize(self, text):
+        return text.split("-")
+
+
+def test_is_an_immutable_value():
+    first = se.Tokenizer("whitespace", lowercase=True, invalid="refuse")
+    same = se.Tokenizer("whitespace", lowercase=True, invalid="refuse")
+    assert first == same
+    assert hash(first) == hash(same)
+    assert repr(first) == "Tokenizer('whitespace', lowercase=True, invalid='refuse')"
+    assert len({first, same, se.Tokenizer("whitespace"), se.Tokenizer()}) == 3
+    assert first != "whitespace"
+    assert copy.deepcopy(first) is first
+    with pytest.raises(AttributeError, match="never changes; make a new one with another lowercase"):
+        first.lowercase = False
+    with pytest.raises(AttributeError):
+        del first._split
+
+
+@pytest.mark.parametrize(
+    "tokenizer",
+    [
+        se.Tokenizer(),
+        se.Tokenizer("whitespace", lowercase=True, invalid="refuse"),
+        se.Tokenizer("whitespace", lowercase=False),
+        se.Tokenizer("json:dumps", lowercase=True),
+    ],
+    ids=repr,
+)
+def test_survives_pickle_config_and_repr(tokenizer):
+    assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer
+    assert se.Tokenizer.from_config(json.loads(json.dumps(tokenizer.to_config()))) == tokenizer
+    assert eval(repr(tokenizer), {"Tokenizer": se.Tokenizer}) == tokenizer
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"split": "letters"}, "unknown tokenizer 'letters'; expected 'words', 'whitespace', "),
+        ({"lowercase": "yes"}, "lowercase must be True, False or 'auto', got 'yes'"),
+        ({"invalid": "ignore"}, "unknown invalid 'ignore'; expected one of 'replace', 'refuse'"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        se.Tokenizer(**arguments)
+
+
+def test_what_cannot_split_is_refused():
+    with pytest.raises(TypeError, match="int cannot tokenise; expected"):
+        se.Tokenizer(3)
+
+
+def test_auto_is_the_encoders_to_decide():
+    auto = se.Tokenizer("whitespace")
+    assert auto("A b") == ["A", "b"]
+    assert auto.core(lowercase=True)(["A b"]) == [["a", "b"]]
+    assert se.Tokenizer("whitespace", lowercase=False).core(lowercase=True)(["A b"]) == [["A", "b"]]
+
+
+def test_callable_cuts_text_but_not_tokens():
+    tokenizer = se.Tokenizer(letters, lowercase=True)
+    assert tokenizer(["Ab c", ""]) == [["a", "b", "c"], []]
+    assert tokenizer("Ab") == ["a", "b"]
+    assert tokenizer([b"\xff"]) == [["\ufffd"]]
+    assert tokenizer([["New York"]]) == [["new york"]]
+    assert tokenizer(iter(["ab"])) == [["a", "b"]]
+    with pytest.raises(TypeError, match=r"sentences\[1\] is float \(nan\); expected str"):
+        tokenizer(["a", float("nan")])
+    with pytest.raises(UnicodeDecodeError):
+        se.Tokenizer(letters, invalid="refuse")([b"\xff"])
+
+
+def test_objects_with_tokenize():
+    assert se.Tokenizer(Splitter())(["a-b", "c"]) == [["a", "b"], ["c"]]
+
+
+def test_results_of_callables_are_checked():
+    with pytest.raises(TypeError, match="returned str; expected a list of str"):
+        se.Tokenizer(str.lower)(["abc"])
+    with pytest.raises(TypeError, match=r"sentences\[0\]\[0\] is int \(97\); expected str"):
+        se.Tokenizer(lambda text: [ord(c) for c in text])(["abc"])
+
+
+def test_names_lead_back_or_say_what_to_do():
+    assert se.Tokenizer("json:dumps").name == "json:dumps"
+    assert se.Tokenizer(json.dumps).name == "json:dumps"
+    nameless = se.Tokenizer(lambda text: [text], name="mine")
+    assert nameless.name == "mine"
+    message = r"saved with the tokenizer 'mine', which cannot be found .*se.load\(path, tokenizer="
+    with pytest.raises(ValueError, match=message):
+        se.Tokenizer.from_config(nameless.to_config())
+    assert se.Tokenizer.from_config(nameless.to_config(), external=letters)("ab") == ["a", "b"]
+    with pytest.raises(ValueError, match="unknown key 'colour'"):
+        se.Tokenizer.from_config({"colour": "red"})
+
+
+def test_nameless_objects_are_equal_only_to_themselves():
+    first, second = Splitter(), Splitter()
+    assert se.Tokenizer(first) == se.Tokenizer(first)
+    assert se.Tokenizer(first) != se.Tokenizer(second)
+    assert se.Tokenizer(lambda text: [text]) != se.Tokenizer(lambda text: text.split())
+    assert se.Tokenizer(str.split) == se.Tokenizer("builtins:str.split")
+
+
+def test_tokenizers_of_hugging_face(tmp_path):
+    hf = pytest.importorskip("tokenizers")
+    words = {"a": 0, "man": 1, "[UNK]": 2, "[CLS]": 3}
+    inner = hf.Tokenizer(hf.models.WordLevel(words, unk_token="[UNK]"))
+    inner.pre_tokenizer = hf.pre_tokenizers.Whitespace()
+    inner.post_processor = hf.processors.TemplateProcessing(single="[CLS] $A", special_tokens=[("[CLS]", 3)])
+    assert se.Tokenizer(inner)(["a man, a plan"]) == [["a", "man", "[UNK]", "a", "[UNK]"]]
+    path = tmp_path / "tokenizer.json"
+    inner.save(str(path))
+    loaded = se.Tokenizer(f"hf:{path}")
+    assert loaded("a man") == ["a", "man"]
+    assert se.Tokenizer.from_config(loaded.to_config())("a man") == ["a", "man"]
+    assert pickle.loads(pickle.dumps(loaded)) == loaded

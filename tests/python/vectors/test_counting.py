@@ -1,0 +1,104 @@
+"""Counting and factoring in the core, against NumPy and SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.sparse.linalg import svds
+
+from sentencode import _core
+
+WORDS = [f"w{i}" for i in range(60)]
+VOCABULARY = _core.Vocabulary(WORDS, np.arange(60, 0, -1))
+TOKENIZER = _core.Tokenizer("whitespace", lowercase=False, invalid="replace")
+FACTORING = {"length": 1.0, "iterations": 12, "oversampling": 20, "seed": 1}
+
+
+@pytest.fixture(scope="module")
+def sentences() -> list[list[str]]:
+    """Frequent words are frequent, and words of a topic stand together, else there is nothing to factor."""
+    generator = np.random.default_rng(0)
+    text = []
+    for _ in range(800):
+        topic = generator.integers(6)
+        ids = np.minimum(generator.geometric(0.08, size=generator.integers(1, 20)) - 1, 65) // 6 * 6 + topic
+        text.append([f"w{i}" for i in ids])
+    return text
+
+
+def count(sentences, window=3, weight="flat"):
+    counter = _core.CooccurrenceCounter(VOCABULARY, TOKENIZER, window=window, weight=weight)
+    counter.add(sentences)
+    return counter.finish()
+
+
+def as_scipy(counts) -> sparse.csr_matrix:
+    return sparse.csr_matrix(counts.arrays(), shape=counts.shape).astype(np.float64)
+
+
+def positive_pmi(counts: np.ndarray, smoothing: float, shift: float) -> np.ndarray:
+    words = counts.sum(axis=1, keepdims=True) / counts.sum()
+    contexts = counts.sum(axis=0) ** smoothing
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pmi = np.log(counts / counts.sum() / words / (contexts / contexts.sum())) - shift
+    return np.maximum(np.nan_to_num(pmi, nan=0.0, neginf=0.0), 0.0)
+
+
+def test_counts_are_sums_over_a_window(sentences):
+    expected = np.zeros((len(WORDS), len(WORDS)))
+    for sentence in sentences:
+        ids = [int(word[1:]) for word in sentence if word in WORDS]
+        for i, a in enumerate(ids):
+            for d in range(1, 4):
+                for b in ids[i - d : i - d + 1] if i >= d else []:
+                    expected[a, b] += (4 - d) / 3
+                    expected[b, a] += (4 - d) / 3
+    found = as_scipy(count(sentences, weight="linear"))
+    np.testing.assert_allclose(found.toarray(), expected, rtol=1e-5)
+    assert found.has_sorted_indices
+
+
+@pytest.mark.parametrize(("smoothing", "shift"), [(0.75, 0.0), (1.0, 0.5)])
+def test_vectors_are_left_singular_vectors_of_pmi(sentences, smoothing, shift):
+    counts = count(sentences)
+    pmi = positive_pmi(as_scipy(counts).toarray(), smoothing, shift)
+    u, s, _ = svds(sparse.csr_matrix(pmi), k=8)
+    order = np.argsort(-s)
+    expected = u[:, order] * s[order] ** 0.5
+    expected *= np.sign(expected[np.abs(expected).argmax(axis=0), np.arange(8)])
+
+    options = FACTORING | {"smoothing": smoothing, "shift": shift, "exponent": 0.5}
+    found = _core.embed(counts, 8, **options)
+    assert found.dtype == np.float32
+    assert found.flags.c_contiguous
+    np.testing.assert_allclose(found, expected, atol=2e-4 * np.abs(expected).max())
+    assert counts.nonzeros == 0, "the counts are used up"
+
+
+def test_the_same_seed_gives_the_same_vectors(sentences):
+    options = FACTORING | {"iterations": 1}
+    first, second, other = (_core.embed(count(sentences), 8, **options | {"seed": s}) for s in (1, 1, 2))
+    np.testing.assert_array_equal(first, second)
+    assert np.abs(first - other).max() > 0
+
+
+def test_progress_is_reported_and_errors_in_it_come_through(sentences):
+    seen = []
+    _core.embed(count(sentences), 4, **FACTORING, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(i + 1, 26) for i in range(26)]
+
+    def stop(done, total):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        _core.embed(count(sentences), 4, **FACTORING, progress=stop)
+
+
+def test_refuses_what_cannot_be(sentences):
+    with pytest.raises(ValueError, match="'linear', 'harmonic' or 'flat'"):
+        _core.CooccurrenceCounter(VOCABULARY, TOKENIZER, window=2, weight="round")
+    with pytest.raises(ValueError, match="window must be 1 to 1000 words, got 0"):
+        _core.CooccurrenceCounter(VOCABULARY, TOKENIZER, window=0, weight="flat")
+    with pytest.raises(ValueError, match="dim must be 1 to 60"):
+        _core.embed(count(sentences), 61, **FACTORING)

@@ -1,0 +1,52 @@
+"""Runs clang-tidy over the sources of a build that need no torch.
+
+usage: python tools/tidy.py [--jobs N] BUILD [PATTERN...]
+
+BUILD holds compile_commands.json; a PATTERN is part of a path: by default all of cpp and bindings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+# Against torch, one file takes minutes, and most findings are torch's.
+HEAVY = ("/nn/", "/distributed/", "nn_module.cpp")
+
+
+def sources(build: Path, patterns: list[str]) -> list[str]:
+    commands = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
+    found = {str(Path(entry["directory"], entry["file"]).resolve()) for entry in commands}
+    ours = [f for f in found if f.startswith((f"{ROOT}/cpp/", f"{ROOT}/bindings/"))]
+    wanted = [f for f in ours if any(p in f for p in patterns)] if patterns else ours
+    return sorted(f for f in wanted if not any(part in f for part in HEAVY))
+
+
+def check(build: Path, source: str) -> str:
+    command = ["clang-tidy", "--quiet", "-p", str(build), source]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode else ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("patterns", nargs="*")
+    arguments = parser.parse_args()
+    files = sources(arguments.build, arguments.patterns)
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        findings = [text for text in pool.map(lambda f: check(arguments.build, f), files) if text]
+    # A header's finding comes once for each file that includes it.
+    print(*dict.fromkeys(findings), sep="\n", end="")
+    print(f"{len(files)} files, {len(findings)} with findings", file=sys.stderr)
+    return int(bool(findings))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
