@@ -85,18 +85,17 @@ class Buckets {
 
 class Group final : public Communicator {
  public:
-  explicit Group(c10::intrusive_ptr<c10d::ProcessGroup> group) : group_(std::move(group)) {
-    ST_CHECK(group_, InvalidInput, "Communicator: the process group is missing");
-  }
+  explicit Group(const c10::intrusive_ptr<c10d::ProcessGroup>& group)
+      : group_(group), rank_(group->getRank()), size_(group->getSize()) {}
 
-  int rank() const override { return group_->getRank(); }
-  int size() const override { return group_->getSize(); }
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
 
   void all_reduce_mean(const std::vector<at::Tensor>& tensors) override {
     check_mean(tensors);
     const at::NoGradGuard no_grad;
     Buckets(tensors).exchange(
-        [this](std::vector<at::Tensor>& flat) { return group_->allreduce(flat); },
+        [this](std::vector<at::Tensor>& flat) { return group()->allreduce(flat); },
         [this](at::Tensor& flat) { flat.div_(size()); });  // not every backend has a mean
   }
 
@@ -105,8 +104,8 @@ class Group final : public Communicator {
     const at::NoGradGuard no_grad;
     c10d::BroadcastOptions options;
     options.rootRank = root;
-    Buckets(tensors).exchange([&](std::vector<at::Tensor>& flat) { return group_->broadcast(flat, options); },
-                              [](at::Tensor&) {});
+    Buckets(tensors).exchange(
+        [&](std::vector<at::Tensor>& flat) { return group()->broadcast(flat, options); }, [](at::Tensor&) {});
   }
 
   std::vector<at::Tensor> all_gather(const at::Tensor& tensor) override {
@@ -114,22 +113,31 @@ class Group final : public Communicator {
     std::vector<at::Tensor> input{tensor.detach().contiguous()};
     std::vector<std::vector<at::Tensor>> output(1);
     for (int i = 0; i < size(); ++i) output[0].push_back(at::empty_like(input[0]));
-    group_->allgather(output, input)->wait();
+    group()->allgather(output, input)->wait();
     return std::move(output[0]);
   }
 
-  void barrier() override { group_->barrier()->wait(); }
+  void barrier() override { group()->barrier()->wait(); }
 
  private:
-  c10::intrusive_ptr<c10d::ProcessGroup> group_;
+  c10::intrusive_ptr<c10d::ProcessGroup> group() const {
+    auto group = group_.lock();
+    ST_CHECK(group, InvalidInput, "Communicator: its process group was destroyed");
+    return group;
+  }
+
+  // Not owned: destroy_process_group must end its threads, which otherwise outlive Python and abort.
+  c10::weak_intrusive_ptr<c10d::ProcessGroup> group_;
+  const int rank_, size_;
 };
 
 }  // namespace
 
 std::shared_ptr<Communicator> local_communicator() { return std::make_shared<Local>(); }
 
-std::shared_ptr<Communicator> group_communicator(c10::intrusive_ptr<c10d::ProcessGroup> group) {
-  return std::make_shared<Group>(std::move(group));
+std::shared_ptr<Communicator> group_communicator(const c10::intrusive_ptr<c10d::ProcessGroup>& group) {
+  ST_CHECK(group, InvalidInput, "Communicator: the process group is missing");
+  return std::make_shared<Group>(group);
 }
 
 }  // namespace sentencode::distributed

@@ -45,7 +45,7 @@ class Splitter {
         ++i;
       } else if (text_[i] == '\n') {
         if (is_blank_line(i + 1)) cut(i);
-        ++i;
+        i = std::max(i + 1, begin_);  // so that many blank lines are walked over once
       } else if (is_terminator(at(i).code)) {
         i = terminator(i);
       } else {

@@ -29,8 +29,7 @@ HELP = "encode a text file into a .npy array"
 EXAMPLE = """
 sentencode encode --encoder sif.sentencode books.txt.xz books.npy
 sentencode encode --kind average --vectors glove.6B.300d.txt lines.txt lines.npy --precision float16
-sentencode encode --kind laes --vectors glove.sentencode --fit train.txt --set mode=residual hidden=84 in.txt
-out.npy
+sentencode encode --kind laes --fit train.txt --set mode=residual --set hidden=84 in.txt out.npy
 """
 
 _HEADER = 128  # bytes before the rows: as long for any number of rows, which is only known at the end

@@ -27,10 +27,10 @@ def add_encoder_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--fit", type=Path, metavar="FILE", help="the sentences to fit it to, one a line")
     group.add_argument(
         "--set",
-        nargs="+",
+        action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="its parameters, as in: components=15 lowercase=True",
+        help="one of its parameters, as in components=15; may be given again",
     )
     group.add_argument("--save", type=Path, metavar="FILE", help="save it here")
 

@@ -52,9 +52,9 @@ class SIF(CommonDirections):
         >>> vectors = se.WordVectors.from_dict({"the": [3, 1], "cat": [1, 2], "dog": [1, -2]})
         >>> sif = se.SIF(vectors, a=None).fit(["the cat", "the dog", "the"])
         >>> sif.components_.round(2)
-        array([[ 1.  , -0.  ]], dtype=float32)
+        array([[0.95, 0.31]], dtype=float32)
         >>> sif.encode("the cat").round(2)
-        array([-0.  ,  1.5], dtype=float32)
+        array([-0.25,  0.76], dtype=float32)
     """
 
     def __init__(

@@ -46,7 +46,7 @@ TEST(SplitSentences, Abbreviations) {
   expect_split("He came to the U.S. Senate in Jan. 1990.|In the U.S.|He stayed.");
   expect_split("At 5 p.m. Monday it rained.|At 6 p.m.|It stopped.");
   expect_split("Use tools, e.g. Hammers, i.e. Those, etc.|But not vs. Them.");
-  expect_split("She has a Ph.D. Her sister has none.|No. 5 is there.|No.|But it is.");
+  expect_split("She has a Ph.D.|Her sister has none.|No. 5 is there.|No.|But it is.");
   expect_split("See fig. 3 in vol. 2 on p. 7.|Then go to St. Louis.");
   expect_split("1. First item.|Then more.");
 }

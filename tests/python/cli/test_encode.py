@@ -211,16 +211,14 @@ def test_encoders_made_on_the_way(files):
     folder, _ = files
     place = [str(folder / "lines.txt"), str(folder / "rows.npy"), "--quiet", "--overwrite"]
     vectors = ["--vectors", str(folder / "vectors.sentencode")]
-    assert (
-        main(["encode", "--kind", "average", *vectors, "--set", "a=0.01", "lowercase=False", "--", *place])
-        == 0
-    )
+    parameters = ["--set", "a=0.01", "--set", "lowercase=False"]
+    assert main(["encode", "--kind", "average", *vectors, *parameters, *place]) == 0
     table = se.WordVectors.load(folder / "vectors.sentencode")
     expected = se.Average(table, a=0.01, lowercase=False).encode(LINES)
     np.testing.assert_allclose(np.load(folder / "rows.npy"), expected, atol=1e-6)
     saved = folder / "laes.sentencode"
     command = ["encode", "--kind", "laes", *vectors, "--fit", str(folder / "lines.txt"), "--save", str(saved)]
-    assert main([*command, "--set", "mode=residual", "hidden=2", "--", *place]) == 0
+    assert main([*command, "--set", "mode=residual", "--set", "hidden=2", *place]) == 0
     np.testing.assert_allclose(np.load(folder / "rows.npy"), se.load(saved).encode(LINES), atol=1e-6)
     assert se.load(saved).mode == "residual"
 

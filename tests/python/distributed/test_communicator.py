@@ -157,3 +157,18 @@ def test_a_rank_that_is_gone_is_an_error_and_no_hang():
         print("failed")
     """
     assert run(body)[0] == ["failed"]
+
+
+def test_a_group_that_was_destroyed_is_an_error():
+    shown = run(
+        """
+        rows = talk.all_gather(torch.ones(2))
+        dist.destroy_process_group()
+        try:
+            talk.barrier()
+        except ValueError as error:
+            print(str(error).split(":")[1].replace(" ", "-"))
+        dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
+        """
+    )
+    assert shown == [["-its-process-group-was-destroyed"]] * 2

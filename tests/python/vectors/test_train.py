@@ -37,12 +37,12 @@ def neighbours_share_a_topic(vectors: se.WordVectors) -> bool:
 
 
 def test_words_of_a_topic_become_neighbours(text):
-    vectors = se.WordVectors.train(text, dim=8)
+    vectors = se.WordVectors.train(text, dim=4)
     assert neighbours_share_a_topic(vectors)
     assert len(vectors) == 24
-    assert vectors.dim == 8
+    assert vectors.dim == 4
     assert vectors.storage == "float32"
-    counted = se.text.Vocabulary.from_corpus(text, se.Tokenizer("words", lowercase=True))
+    counted = se.Vocabulary.from_corpus(text, se.Tokenizer("words", lowercase=True))
     assert list(vectors.words) == counted.words
     np.testing.assert_array_equal(vectors.counts, counted.counts)
 
@@ -79,9 +79,9 @@ def test_threads_do_not_matter(text):
 def test_options(text):
     plain = se.WordVectors.train(text, dim=6)
     assert list(se.WordVectors.train(text, dim=6, max_words=9).words) == list(plain.words)[:9]
-    common = se.WordVectors.train(text, dim=4, min_count=1300)
+    common = se.WordVectors.train(text, dim=4, min_count=960)
     assert 4 <= len(common) < 24
-    assert common.counts.min() >= 1300
+    assert common.counts.min() >= 960
     cased = se.WordVectors.train(text, dim=6, lowercase=False)
     assert "Ship" in cased
     assert "ship" in cased
@@ -127,12 +127,13 @@ def test_word2vec_is_gensims(text):
     pytest.importorskip("gensim")
     seen = []
     vectors = se.WordVectors.train(
-        text, dim=8, method="word2vec", epochs=12, progress=lambda *step: seen.append(step)
+        text, dim=8, method="word2vec", epochs=40, progress=lambda *step: seen.append(step)
     )
     assert list(vectors.words) == list(se.WordVectors.train(text, dim=8).words)
     np.testing.assert_array_equal(vectors.counts, se.WordVectors.train(text, dim=8).counts)
-    assert [stage for stage, done, total in seen if done == total][:2] == ["counting words", "epoch 1 of 12"]
-    assert seen[-1] == ("epoch 12 of 12", len(text), len(text))
+    assert [stage for stage, done, total in seen if done == total][:2] == ["counting words", "epoch 1 of 40"]
+    assert seen[-1] == ("epoch 40 of 40", len(text), len(text))
+    # Words this frequent are mostly passed over by word2vec: it needs many epochs of so small a text.
     inner = [vectors.similarity(a, b) for words in TOPICS.values() for a in words for b in words if a != b]
     outer = [vectors.similarity(a, b) for a in TOPICS["sea"] for b in TOPICS["court"]]
     assert np.mean(inner) > np.mean(outer) + 0.1

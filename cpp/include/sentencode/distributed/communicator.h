@@ -38,7 +38,7 @@ class Communicator {
 /// One process: nothing to do, so that a trainer needs no branch.
 std::shared_ptr<Communicator> local_communicator();
 
-/// Over a group that Python has set up (gloo, NCCL, ...).
-std::shared_ptr<Communicator> group_communicator(c10::intrusive_ptr<c10d::ProcessGroup> group);
+/// Over a group that Python has set up (gloo, NCCL, ...) and keeps: when the group is destroyed, calls fail.
+std::shared_ptr<Communicator> group_communicator(const c10::intrusive_ptr<c10d::ProcessGroup>& group);
 
 }  // namespace sentencode::distributed
