@@ -14,7 +14,7 @@ import io
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -269,7 +269,11 @@ def reproduce(
         "vectors": {"words": len(vectors), "dim": vectors.dim, "fingerprint": vectors.fingerprint},
         "frequencies": _identity(frequencies),
         "tokenizer": tokenizer,
-        "grids": asdict(grids),
+        "grids": {
+            "hidden": list(grids.hidden),
+            "residual": list(grids.residual),
+            "components": grids.components,
+        },
         "max_length": max_length,
         "resamples": resamples,
         "seed": seed,
