@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import sentencode
 
 project = "Sentencode"
@@ -20,14 +23,34 @@ exclude_patterns = ["_build"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 
+# `name` in a docstring is a link where there is such a name, and code where there is none.
+default_role = "py:obj"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
-# The pages must build on a machine that has none of the extras.
-autodoc_mock_imports = ["torch"]
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
+napoleon_attr_annotations = False
 
 html_theme = "furo"
 html_title = "Sentencode"
 html_static_path: list[str] = []
+
+
+def shorten(app: Any, what: str, name: str, obj: Any, options: Any, signature: Any, returns: Any) -> Any:
+    """Signatures as people write them: NumPy's arrays by their alias, pybind11's without `self`."""
+    short = [
+        (r"[~.\w]*ndarray\[tuple\[[~.\w]*Any, \.\.\.\], [~.\w]*dtype\[[~.\w]*?(\w+)\]\]", r"NDArray[\1]"),
+        (r"[~.\w]*_Buffer \| .*?_NestedSequence\[complex \| bytes \| str\]", "ArrayLike"),
+        (r"[~.\w]*SupportsInt \| [~.\w]*SupportsIndex", "int"),
+        (r"self: [\w.]+(, )?", ""),
+        (r"collections\.abc\.", ""),
+    ]
+    for pattern, text in short:
+        signature, returns = (part and re.sub(pattern, text, part) for part in (signature, returns))
+    return signature, returns
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("autodoc-process-signature", shorten)

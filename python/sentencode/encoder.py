@@ -308,8 +308,8 @@ class Encoder(Estimator):
         """What in a corpus is most similar to each query.
 
         A corpus of sentences is encoded and searched block by block: neither its rows nor the similarities
-            are ever
-        held whole. Whoever searches it often encodes it once and passes the rows, or a memory map of them.
+        are ever held whole. Whoever searches it often encodes it once and passes the rows, or a memory map
+        of them.
 
         Args:
             queries: Sentences or their rows; one or many.
@@ -340,7 +340,7 @@ class Encoder(Estimator):
         """A hash of all that rows depend on: parameters, vectors, what was learnt.
 
         Returns:
-            Hexadecimal digits: the same for the same encoder, today and after saving and loading.
+            Hexadecimal digits, the same for the same encoder, today and after saving and loading.
         """
         digest = hashlib.sha256(type(self).__name__.encode())
         _feed(digest, self._identity())

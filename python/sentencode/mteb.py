@@ -57,8 +57,7 @@ class Model:
             inputs: Version 2: an iterable of batches, each a dictionary with a list of texts under "text".
                 Version 1: the texts themselves.
             **options: `batch_size`, `show_progress_bar`, `normalize_embeddings` are the encoder's. All else
-            says
-                nothing to it: the task, its prompts.
+                says nothing to it: the task, its prompts.
 
         Returns:
             float32 [n, dim].

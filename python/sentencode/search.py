@@ -31,7 +31,7 @@ class Hits(NamedTuple):
         """The hits as `sentence_transformers.util.semantic_search` returns them.
 
         Returns:
-            For each query a list of `{"corpus_id": int, "score": float}`.
+            For each query a list of dictionaries with "corpus_id" and "score".
 
         Example:
             >>> import numpy as np, sentencode as se

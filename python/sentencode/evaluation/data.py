@@ -1,6 +1,6 @@
 """Tasks of SentEval, read from the layout that its download script makes.
 
-A :class:`Task` is a value: its splits, their sentences and what is right for each. Every reader checks the
+A `Task` is a value: its splits, their sentences and what is right for each. Every reader checks the
 whole file and names the file and the line where it is not what it should be.
 """
 
@@ -66,7 +66,7 @@ class Task:
 
 
 def task_names() -> list[str]:
-    """The tasks that :func:`load_task` can read.
+    """The tasks that `load_task` can read.
 
     Returns:
         Their names, as SentEval has them.
@@ -83,7 +83,7 @@ def load_task(name: str, data: str | os.PathLike[str], *, partial: bool = False)
     r"""Reads a task.
 
     Args:
-        name: One of :func:`task_names`.
+        name: One of `task_names`.
         data: SentEval's `data` folder, or `downstream` in it.
         partial: Accept files with fewer or more rows than were published. Left False, a file that was cut
             short while it was downloaded cannot pass for the benchmark.

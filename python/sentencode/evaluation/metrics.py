@@ -29,7 +29,8 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float:
         y: As many other scores.
 
     Returns:
-        Between -1 and 1; not a number where it is undefined: fewer than two pairs, or all of one side equal.
+        Between -1 and 1; not a number where it is undefined, as with fewer than two pairs, or all of one
+        side equal.
 
     Raises:
         ValueError: The two are not equally long, or hold a value that is not finite.
@@ -50,7 +51,8 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float:
         y: As many other scores.
 
     Returns:
-        Between -1 and 1; not a number where it is undefined: fewer than two pairs, or all of one side equal.
+        Between -1 and 1; not a number where it is undefined, as with fewer than two pairs, or all of one
+        side equal.
 
     Raises:
         ValueError: The two are not equally long, or hold a value that is not finite.
@@ -133,7 +135,7 @@ def bootstrap_difference(
     """The interval of how much better `a` correlates with `y` than `b` does, both on the same resamples.
 
     Two systems that are scored on the same pairs err alike, so this interval is narrower than what the two
-    intervals of :func:`bootstrap_interval` suggest: an interval without 0 tells the systems apart.
+    intervals of `bootstrap_interval` suggest: an interval without 0 tells the systems apart.
 
     Args:
         a: Scores of one system.

@@ -37,11 +37,10 @@ class LAES(LinearEncoder):
         h_t = A x_t + B h_(t-1)        x_t = A^T h_t,  h_(t-1) = B^T h_t
 
     A and B are found in closed form, from the leading eigenvectors of a matrix whose size does not depend on
-    how many
-    sentences there are: `fit` streams over any corpus. The embedding is the state after the last word (mode
-    "hidden"), the mean of the words as told from it ("reconstruction"), or what the telling misses on average
-    ("residual"): few hidden units tell only what sentences have in common, so the residual is what a sentence
-    says itself.
+    how many sentences there are: `fit` streams over any corpus. The embedding is the state after the last
+    word (mode "hidden"), the mean of the words as told from it ("reconstruction"), or what the telling misses
+    on average ("residual"): few hidden units tell only what sentences have in common, so the residual is what
+    a sentence says itself.
 
     A residual of no more than 1e-6 of the mean's length, and the row of a sentence without known words, is
     zero. Units beyond the rank of the data are zero. Sentences longer than any that was fitted to are encoded
@@ -169,7 +168,7 @@ class LAES(LinearEncoder):
             direction: Which autoencoder. None: the only one, or the forward one.
 
         Returns:
-            [words, hidden], in the order of reading: of the backward autoencoder, the last word's state comes
+            [words, hidden], in the order of reading; of the backward autoencoder, the last word's state comes
             first.
 
         Example:
@@ -204,7 +203,7 @@ class LAES(LinearEncoder):
     def reconstruction_error(
         self, sentences: Any, sizes: Iterable[int] | None = None, direction: Direction | None = None
     ) -> npt.NDArray[np.float64]:
-        """How much of some sentences cannot be told again: |X - X~| / |X|, for numbers of hidden units.
+        """How much of some sentences cannot be told again: `|X - X~| / |X|`, for numbers of hidden units.
 
         Args:
             sentences: Many sentences.

@@ -25,7 +25,7 @@ class Selection:
         settings: The values tried, rising [k].
         curves: The Pearson correlation for each [k] (not a number where all cosines are equal), by the name
             of the variant: "SIF"; "forward" or "backward"; and of an encoder in both directions "sum" and
-                "concat" too.
+            "concat" too.
         variant: That of the best.
         setting: The value with the best; the smallest of equals.
         score: Its correlation.

@@ -22,10 +22,9 @@ class SIF(CommonDirections):
     """Smooth inverse frequency (Arora, Liang and Ma 2017): a weighted mean, less what all sentences share.
 
     A word of probability p(w) weighs a / (a + p(w)). From the mean e of the weighted vectors its projection
-    on the
-    leading directions of many sentences is taken away: e - sum_m (e . c_m) c_m, where the c_m are right
-    singular vectors of the sentences' means (not centred). They are learnt in `fit` and kept, so that a
-    sentence has the same row alone and among others.
+    on the leading directions of many sentences is taken away: e - sum_m (e . c_m) c_m, where the c_m are
+    right singular vectors of the sentences' means (not centred). They are learnt in `fit` and kept, so that
+    a sentence has the same row alone and among others.
 
     A row of which no more than 1e-6 would be left, and that of a sentence without known words, is zero.
 

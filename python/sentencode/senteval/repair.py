@@ -37,9 +37,8 @@ def patch(
     Args:
         senteval: The harness, or a fork of it with the same modules. None: `import senteval`.
         solver: Of scikit-learn's logistic regression. "liblinear" is what the harness ran, by default, when
-            its
-            figures were published: one class against the rest, intercept penalised. None leaves today's
-                default.
+            its figures were published: one class against the rest, intercept penalised. None leaves today's
+            default.
 
     Returns:
         The harness. A second call changes nothing but the solver.
