@@ -42,8 +42,9 @@ def run_console(fence: str) -> tuple[str, str]:
     """What the lines after "$ " print together, and what the page says that they do."""
     lines = fence.splitlines()
     commands = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
-    sentencode = f'sentencode() {{ {shlex.quote(sys.executable)} -m sentencode "$@"; }}'
-    script = "\n".join(["set -e", sentencode, *commands])
+    python = f'python() {{ {shlex.quote(sys.executable)} "$@"; }}'
+    sentencode = 'sentencode() { python -m sentencode "$@"; }'
+    script = "\n".join(["set -e", python, sentencode, *commands])
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout, "".join(f"{line}\n" for line in lines if not line.startswith("$ "))

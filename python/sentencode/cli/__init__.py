@@ -72,7 +72,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser], m
     parser = commands.add_parser(
         module.NAME,
         help=module.HELP,
-        description=textwrap.fill((module.__doc__ or "").strip(), 90),
+        description=textwrap.fill(" ".join((module.__doc__ or "").split()), 90),
         epilog=f"example:\n{textwrap.indent(module.EXAMPLE.strip(), '  ')}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
