@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import resources
+
 import sentencode as se
 
 SENTENCES = [
@@ -17,16 +19,19 @@ def main() -> None:
     """Fits, encodes, searches, saves."""
     # The built-in vectors are small. Published ones are better: se.WordVectors.load("glove.840B.300d.txt")
     vectors = se.WordVectors.default()
-    encoder = se.SIF(vectors).fit(SENTENCES)
+    # An encoder is fitted to many sentences of the kind that it will see; these 1,566 come with the package.
+    books = resources.files("sentencode") / "data/demo_sentences.txt"
+    encoder = se.SIF(vectors).fit(books)
 
     rows = encoder.encode(SENTENCES)
     print(f"{rows.shape[0]} sentences, {rows.shape[1]} numbers each, {rows.dtype}\n")
 
     query = "Sailors drowned when their boat went down."
+    print(query)
     for index, score in zip(*encoder.semantic_search(query, SENTENCES, top_k=3), strict=True):
         print(f"{score:6.3f}  {SENTENCES[index]}")
 
-    encoder.save("quickstart.sentencode")
+    encoder.save("quickstart.sentencode")  # one file, word vectors included
     assert (se.load("quickstart.sentencode").encode(SENTENCES) == rows).all()
 
 

@@ -66,4 +66,6 @@ def test_code_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
 def test_nothing_is_left_out_by_a_slip():
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        assert len(list(FENCE.finditer(text))) == len(re.findall(r"^```(?:python|console)$", text, re.MULTILINE))
+        assert len(list(FENCE.finditer(text))) == len(
+            re.findall(r"^```(?:python|console)$", text, re.MULTILINE)
+        )
