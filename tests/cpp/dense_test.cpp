@@ -26,14 +26,14 @@ RowMajor<T> oracle_product(const RowMajor<T>& a, const RowMajor<T>& b) {
   return a.lazyProduct(b);
 }
 
-/// Q diag(values) Q^T with a random orthogonal Q, whose rows are its eigenvectors.
+/// Q diag(values) Q^T with a random orthogonal Q, whose rows are its eigenvectors; made in double.
 template <typename T>
 RowMajor<T> symmetric_with(const Eigen::Matrix<T, Eigen::Dynamic, 1>& values, unsigned seed) {
   const auto n = values.size();
-  RowMajor<T> q = eigh<T>(random_matrix<T>(n, n, seed)).vectors;
-  const RowMajor<T> scaled = values.asDiagonal() * q;
-  RowMajor<T> c = product(q, scaled, Op::transpose);
-  return (c + c.transpose().eval()) / 2;
+  const RowMajor<double> q = eigh<double>(random_matrix<double>(n, n, seed)).vectors;
+  const RowMajor<double> scaled = values.template cast<double>().asDiagonal() * q;
+  const RowMajor<double> c = product(q, scaled, Op::transpose);
+  return ((c + c.transpose()) / 2).template cast<T>();
 }
 
 template <typename T>
@@ -59,6 +59,8 @@ template <typename T>
 class Dense : public ::testing::Test {
  protected:
   static constexpr double kTight = std::is_same_v<T, float> ? 2e-5 : 1e-12;
+  // Of decompositions, where Eigen's own are used: they lose a digit that LAPACK's keep.
+  static constexpr double kLoose = std::is_same_v<T, float> ? 1e-4 : 1e-11;
 };
 using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(Dense, Types);
@@ -131,7 +133,7 @@ TYPED_TEST(Dense, EighFindsEveryPairOfTheUpperTriangle) {
     upper.template triangularView<Eigen::StrictlyLower>().setConstant(T(99));
     const Spectrum<T> found = eigh(upper);
     ASSERT_EQ(found.values.size(), n);
-    expect_eigenpairs(c, found, this->kTight);
+    expect_eigenpairs(c, found, this->kLoose);
   }
 }
 
@@ -148,9 +150,9 @@ TYPED_TEST(Dense, TopEigenpairsAreTheLeadingOnesOfEigh) {
       options.tolerance = std::is_same_v<T, float> ? 1e-6 : 1e-11;
       const Spectrum<T> top = top_eigenpairs(c, p, options);
       ASSERT_EQ(top.values.size(), p);
-      expect_eigenpairs(c, top, this->kTight);
+      expect_eigenpairs(c, top, this->kLoose);
       for (int i = 0; i < p; ++i)
-        EXPECT_NEAR(top.values[i], values[i], this->kTight) << n << " " << p << " " << i;
+        EXPECT_NEAR(top.values[i], values[i], this->kLoose) << n << " " << p << " " << i;
       if (n == 420) {
         EXPECT_EQ(top.iterations > 0, p == 1 || p == 4) << p;
       }
