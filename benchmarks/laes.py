@@ -259,7 +259,8 @@ def main() -> None:
     arguments_of(parser, rounds=3)
     parser.add_argument("--only", nargs="*", default=PARTS, choices=PARTS)
     parser.add_argument("--dense-rounds", type=int, default=1, help="of the peers in `dense` and `blocks`")
-    parser.add_argument("--dense-sentences", type=int, default=1000, help="0: all")
+    parser.add_argument("--dense-sentences", type=int, default=2000, help="of SICK in `dense`; 0: all")
+    parser.add_argument("--stsb-sentences", type=int, default=1000, help="of STSB in `dense`; 0: all")
     parser.add_argument("--sentences", type=int, default=0, help="of all other parts; 0: all")
     parser.add_argument("--hidden", type=int, default=150, help="of all parts but `large`")
     parser.add_argument("--large", type=int, default=2400, help="hidden units of the part `large`")
@@ -276,8 +277,8 @@ def main() -> None:
     some, hidden = given.sentences, given.hidden
     once = given.dense_rounds < given.rounds
     if "dense" in given.only:
-        for name in ("sick", "stsb"):
-            case = (name, given.dense_sentences, hidden, 64)
+        for name, count in (("sick", given.dense_sentences), ("stsb", given.stsb_sentences)):
+            case = (name, count, hidden, 64)
             runs = measure(given.rounds, ("ours", *case), ("dense", *case), once=("dense",) if once else ())
             tell(f"dense  {name}", *runs, 100)
     if "blocks" in given.only:
