@@ -39,8 +39,8 @@ test: test-cpp test-asan test-python lint docs  ## Everything that must pass
 docs: $(stamps)/docs  ## The site, in docs/_build/html
 
 .PHONY: bench
-bench: $(stamps)/full  ## The benchmarks, each as a ratio to its peers (long)
-	for script in benchmarks/*.py; do echo "== $$script"; $(bin)/python $$script; done
+bench: $(stamps)/full  ## The benchmarks, each as a ratio to its peers (long; SENTENCODE_DATA, an idle machine)
+	$(bin)/python benchmarks/run.py
 
 ##@ Parts of `make test`
 

@@ -14,7 +14,7 @@ import sys
 import tarfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,12 +98,17 @@ def run(command: Iterable[str | os.PathLike[str]], **options: Any) -> None:
         raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
 
 
-def take_turns(workers: dict[str, Sequence[str | os.PathLike[str]]], rounds: int) -> dict[str, list[Result]]:
+def take_turns(
+    workers: dict[str, Sequence[str | os.PathLike[str]]], rounds: int, once: Collection[str] = ()
+) -> dict[str, list[Result]]:
     """Runs every command `rounds` times, one after the other in each round, so that what else the machine
-    does hits all of them alike. A worker prints one line of JSON at its end."""
+    does hits all of them alike; those named in `once` in the first round alone. A worker prints one line of
+    JSON at its end."""
     results: dict[str, list[Result]] = {name: [] for name in workers}
     for i in range(rounds):
         for name, command in workers.items():
+            if i > 0 and name in once:
+                continue
             print(f"round {i + 1} of {rounds}: {name}", file=sys.stderr)
             done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, text=True)
             if done.returncode != 0:
@@ -113,7 +118,7 @@ def take_turns(workers: dict[str, Sequence[str | os.PathLike[str]]], rounds: int
 
 
 def median(results: list[Result], key: str) -> float:
-    return statistics.median(result[key] for result in results)
+    return float(statistics.median(result[key] for result in results))
 
 
 def spread(results: list[Result], key: str) -> str:
@@ -150,6 +155,24 @@ def machine() -> str:
     except (OSError, StopIteration):
         pass
     return f"{processors()} cores of {name}, Python {platform.python_version()}"
+
+
+def arguments_of(parser: argparse.ArgumentParser, rounds: int) -> None:
+    """What all benchmarks can be told."""
+    parser.add_argument("--rounds", type=int, default=rounds, help="of which medians are taken")
+    parser.add_argument("--json", type=Path, help="where all measurements are written")
+
+
+def write_json(path: Path | None, **facts: Any) -> None:
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"machine": machine(), **facts}, indent=1) + "\n", encoding="utf-8")
+
+
+def verdict(value: float, target: float, at_least: bool = True) -> str:
+    """A target and whether it is met."""
+    met = value >= target if at_least else value <= target
+    return f"(target {'>=' if at_least else '<='} {target:g}: {'met' if met else 'MISSED'})"
 
 
 def data_argument(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,6 @@
-"""How long `import sentencode` takes, beside NumPy alone: medians over fresh processes, in turn.
+"""How long `import sentencode` takes, beside NumPy alone: medians over fresh processes, in turns.
 
-usage: python benchmarks/import_time.py [--runs 15]
+Public names are imported when they are used; the last two lines say what that costs then.
 """
 
 from __future__ import annotations
@@ -11,30 +11,43 @@ import subprocess
 import sys
 import time
 
+from common import arguments_of, machine, verdict, write_json
+
+TARGET = 150  # milliseconds, the interpreter's own start included
 STATEMENTS = {
     "nothing": "pass",
     "import numpy": "import numpy",
     "import sentencode": "import sentencode",
     "... and its compiled core": "import sentencode._core",
+    "... and the linear encoders": "import sentencode as se; se.WordVectors, se.SIF, se.LAES",
 }
+HEAVY = ("torch", "sklearn", "matplotlib", "scipy", "gensim")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--runs", type=int, default=15)
-    runs = parser.parse_args().runs
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    arguments_of(parser, rounds=15)
+    given = parser.parse_args()
     seconds: dict[str, list[float]] = {name: [] for name in STATEMENTS}
-    for run in range(runs + 1):
+    for i in range(given.rounds + 1):
         for name, statement in STATEMENTS.items():
             start = time.perf_counter()
             subprocess.run([sys.executable, "-c", statement], check=True)
-            if run:  # the first one warms the file cache
+            if i:  # the first one warms the file cache
                 seconds[name].append(time.perf_counter() - start)
-    nothing = statistics.median(seconds["nothing"])
-    print("milliseconds, and without the interpreter's own start")
-    for name, times in seconds.items():
-        total = statistics.median(times)
-        print(f"{name:26} {1000 * total:6.0f} {1000 * (total - nothing):6.0f}")
+    statement = STATEMENTS["... and the linear encoders"]
+    check = f"{statement}; import sys; assert not {{*{HEAVY}}} & {{*sys.modules}}, 'a heavy import'"
+    subprocess.run([sys.executable, "-c", check], check=True)
+
+    print(machine())
+    print(f"median of {given.rounds} rounds in milliseconds, and without the interpreter's own start\n")
+    milliseconds = {name: 1000 * statistics.median(times) for name, times in seconds.items()}
+    for name, total in milliseconds.items():
+        aim = verdict(total, TARGET, at_least=False) if name == "import sentencode" else ""
+        print(f"{name:28} {total:6.0f} {total - milliseconds['nothing']:6.0f} {aim}".rstrip())
+    write_json(given.json, seconds=seconds)
 
 
 if __name__ == "__main__":

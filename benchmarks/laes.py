@@ -1,14 +1,13 @@
 """Fitting the linear autoencoder against the ways there were, as ratios from one run.
 
-usage: python benchmarks/laes.py --data DIR [--runs 3] [--only PART ...] [--dense-sentences 1000]
-
 Every measurement is a process of its own. Contestants take turns, and medians are compared. Only the work
-itself is timed: words are loaded and sentences read before the clock starts. Parts:
+itself is timed: words are loaded and sentences read before the clock starts; those we are compared with
+have their words looked up and their matrix built by then as well. Parts:
 
   dense    fit of 150 hidden units, ours / a dense SVD of the paper's matrix, on some of SICK and STSB
   blocks   the same on all of SICK, ours / Pasa and Sperduti's column blocks, which the paper used
   floor    fit on 100,000 sentences of books, max_length 40: ours / the bare matrix products of G in NumPy
-  sweep    STSB: every hidden size from 1 to 150 scored on dev, over one fit
+  sweep    every hidden size from 1 to 150 scored on dev, over one fit
   large    2,400 hidden units on SICK and STSB, seconds and memory
 """
 
@@ -20,17 +19,18 @@ import itertools
 import json
 import lzma
 import resource
-import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
+from common import arguments_of, data_argument, machine, median, spread, take_turns, verdict, write_json
 
 from sentencode import _core
 
+PARTS = ("dense", "blocks", "floor", "sweep", "large")
 DATA = Path()
+EVERYTHING: list[dict] = []  # that was measured
 TOKENIZER = _core.Tokenizer("words", lowercase=True, invalid="replace")
 
 
@@ -75,9 +75,9 @@ def ids_of(vectors: _core.WordVectors, sentences: list[str], max_length: int) ->
 
 
 def xi_of(words: np.ndarray, sentences: list[np.ndarray]) -> np.ndarray:
-    """The paper's matrix, float32."""
+    """The paper's matrix, float32, as Fortran lays it out: LAPACK then makes no copy."""
     n, longest = words.shape[1], max(map(len, sentences))
-    xi = np.zeros((sum(map(len, sentences)), longest * n), np.float32)
+    xi = np.zeros((sum(map(len, sentences)), longest * n), np.float32, order="F")
     row = 0
     for ids in sentences:
         for t in range(len(ids)):
@@ -94,26 +94,53 @@ def shifted(v: np.ndarray, sentences: list[np.ndarray]) -> np.ndarray:
     return out
 
 
+def svd(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """LAPACK's divide and conquer in float32, over `matrix`. (numpy.linalg.svd computes in float64 whatever
+    it is given, and takes twice the time and memory.)"""
+    from scipy.linalg import svd
+
+    return svd(matrix, full_matrices=False, overwrite_a=True, check_finite=False)
+
+
+def invariants(a: np.ndarray, b: np.ndarray, s: np.ndarray) -> dict:
+    """What does not depend on the signs of the units, nor on turns among units of equal weight."""
+    a, b, s = (np.asarray(x, float) for x in (a, b, s))
+    return {
+        "s": s.tolist(),
+        "energy": float(s @ s),
+        "a": float(np.linalg.norm(a)),
+        "b": float(np.linalg.norm(b)),
+    }
+
+
+def new_laes(vectors: _core.WordVectors, weights: np.ndarray, hidden: int, max_length: int) -> _core.LAES:
+    return _core.LAES(
+        vectors,
+        TOKENIZER,
+        weights,
+        hidden=hidden,
+        mode="residual",
+        direction="forward",
+        combine="sum",
+        center=False,
+        state="recursive",
+        max_length=max_length,
+    )
+
+
 # What is timed. Each returns what it wants to tell beside the seconds.
 
 
 def ours(name: str, count: int, hidden: int, max_length: int) -> dict:
     vectors, weights = read_words()
     sentences = corpus(name)[: count or None]
-    options = {
-        "mode": "residual",
-        "direction": "forward",
-        "combine": "sum",
-        "center": False,
-        "state": "recursive",
-    }
-    encoder = _core.LAES(vectors, TOKENIZER, weights, hidden=hidden, max_length=max_length, **options)
+    encoder = new_laes(vectors, weights, hidden, max_length)
     with Clock() as clock:
         encoder.partial_fit(sentences)
         encoder.solve()
-    s = encoder.parameters("forward")["singular_values"]
+    found = encoder.parameters("forward")
     return clock.facts(
-        energy=float((s.astype(float) ** 2).sum()), longest=encoder.parameters("forward")["longest"]
+        longest=found["longest"], **invariants(found["A"], found["B"], found["singular_values"])
     )
 
 
@@ -121,15 +148,14 @@ def dense(name: str, count: int, hidden: int, max_length: int) -> dict:
     vectors, weights = read_words()
     sentences = ids_of(vectors, corpus(name)[: count or None], max_length)
     words = vectors.matrix() * weights[:, None]
+    xi = xi_of(words, sentences)
+    shape = [*xi.shape]
     with Clock() as clock:
-        xi = xi_of(words, sentences)
-        v, s, ut = np.linalg.svd(xi, full_matrices=False)
+        v, s, ut = svd(xi)
         v, s = v[:, :hidden], s[:hidden]
         q = (s[:, None] * (shifted(v, sentences).T @ v)) / s[None, :]
-        _a, b = ut[:hidden, : words.shape[1]], q.T
-    return clock.facts(
-        energy=float((s.astype(float) ** 2).sum()), shape=[*xi.shape], norm=float(np.linalg.norm(b, 2))
-    )
+        a, b = ut[:hidden, : words.shape[1]], q.T
+    return clock.facts(shape=shape, **invariants(a, b, s))
 
 
 def blocks(name: str, count: int, hidden: int, max_length: int) -> dict:
@@ -144,13 +170,14 @@ def blocks(name: str, count: int, hidden: int, max_length: int) -> dict:
         v = np.zeros((len(flat), 0), np.float32)
         s = np.zeros(0, np.float32)
         for i in range(longest - 1, -1, -1):
-            block = np.zeros((len(flat), n), np.float32)
             rows = np.flatnonzero(place >= i)
-            block[rows] = flat[rows - i]
-            v, s, ut = np.linalg.svd(np.hstack([block, v * s]), full_matrices=False)
+            joined = np.zeros((len(flat), n + len(s)), np.float32, order="F")
+            joined[rows, :n] = flat[rows - i]
+            joined[:, n:] = v * s
+            v, s, ut = svd(joined)
             v, s, ut = v[:, :hidden], s[:hidden], ut[:hidden]
-        b = ((v / s).T @ shifted(v, sentences)) * s
-    return clock.facts(energy=float((s.astype(float) ** 2).sum()), norm=float(np.linalg.norm(b, 2)))
+        a, b = ut[:, :n], ((v / s).T @ shifted(v, sentences)) * s
+    return clock.facts(shape=[len(flat), longest * n], **invariants(a, b, s))
 
 
 def products(name: str, count: int, hidden: int, max_length: int) -> dict:
@@ -160,7 +187,8 @@ def products(name: str, count: int, hidden: int, max_length: int) -> dict:
         sorted(map(len, ids_of(vectors, corpus(name)[: count or None], max_length)), reverse=True)
     )
     n = vectors.dim
-    words = np.random.default_rng(1).standard_normal((2048, lengths[0] * n)).astype(np.float32)
+    words = np.random.default_rng(1).standard_normal((2048, lengths[0] * n), np.float32)
+    out = np.empty((lengths[0] * n, n), np.float32)  # made once: no time goes into new memory
     seconds, flops = 0.0, 0.0
     for first in range(0, len(lengths), 2048):
         batch = lengths[first : first + 2048]
@@ -168,117 +196,137 @@ def products(name: str, count: int, hidden: int, max_length: int) -> dict:
             rows = int((batch > j).sum())
             a, b = words[:rows, : (j + 1) * n].T, words[:rows, j * n : (j + 1) * n]
             begin = time.perf_counter()
-            np.dot(a, b)
+            np.dot(a, b, out=out[: (j + 1) * n])
             seconds += time.perf_counter() - begin
             flops += 2.0 * rows * (j + 1) * n * n
-    return {"seconds": seconds, "gflops": flops / seconds / 1e9, "mebibytes": 0}
+    return {"seconds": seconds, "gflops": flops / seconds / 1e9}
 
 
 def sweep(name: str, count: int, hidden: int, max_length: int) -> dict:
     vectors, weights = read_words()
     first, second, gold = sick("trial") if name == "sick" else stsb("dev")
-    options = {
-        "mode": "residual",
-        "direction": "forward",
-        "combine": "sum",
-        "center": False,
-        "state": "recursive",
-    }
-    encoder = _core.LAES(vectors, TOKENIZER, weights, hidden=hidden, max_length=max_length, **options)
+    sentences = corpus(name)[: count or None]
+    encoder = new_laes(vectors, weights, hidden, max_length)
     with Clock() as fit:
-        encoder.partial_fit(corpus(name))
+        encoder.partial_fit(sentences)
         encoder.solve()
     with Clock() as clock:
         curve = encoder.select(first, second, gold, list(range(1, hidden + 1)))[0]
     best = int(np.argmax(curve["pearson"]))
     return clock.facts(
-        fit=fit.seconds, best=int(curve["settings"][best]), pearson=float(curve["pearson"][best])
+        fit=fit.seconds,
+        ratio=clock.seconds / fit.seconds,
+        best=int(curve["settings"][best]),
+        pearson=float(curve["pearson"][best]),
     )
 
 
 class Clock:
     def __enter__(self) -> Clock:
-        self._begin = time.perf_counter()
+        self._begin, self._work = time.perf_counter(), time.process_time()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.seconds = time.perf_counter() - self._begin
+        self.cores = (time.process_time() - self._work) / self.seconds
 
     def facts(self, **more: object) -> dict:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        return dict(seconds=self.seconds, mebibytes=round(peak), **more)
+        return dict(seconds=self.seconds, cores=self.cores, mebibytes=round(peak), **more)
 
 
 CONTESTANTS = {f.__name__: f for f in (ours, dense, blocks, products, sweep)}
 
+# One measurement: the contestant, the sentences, how many of them (0: all), hidden units, max_length.
+Case = tuple[str, str, int, int, int]
 
-def measure(runs: int, *contests: tuple[str, str, int, int, int]) -> list[dict]:
-    """Lets contestants take turns; each one's facts with the median of its seconds."""
-    results: list[list[dict]] = [[] for _ in contests]
-    for _ in range(runs):
-        for contest, facts in zip(contests, results, strict=True):
-            command = [sys.executable, __file__, "--data", str(DATA), "--child", json.dumps(contest)]
-            facts.append(
-                json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-            )
-    medians = []
-    for facts in results:
-        middle = statistics.median(f["seconds"] for f in facts)
-        medians.append({**facts[-1], "seconds": middle, "all": [round(f["seconds"], 2) for f in facts]})
-    return medians
+
+def measure(rounds: int, *cases: Case, once: tuple[str, ...] = ()) -> list[list[dict]]:
+    """Lets contestants take turns."""
+    commands = {}
+    for case in cases:
+        commands[case[0]] = [sys.executable, __file__, "--data", DATA, "--child", json.dumps(case)]
+    results = take_turns(commands, rounds, once)
+    EVERYTHING.extend({"case": case, "runs": results[case[0]]} for case in cases)
+    return [results[case[0]] for case in cases]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--only", nargs="*", default=["dense", "blocks", "floor", "sweep", "large"])
-    parser.add_argument("--dense-sentences", type=int, default=1000)
+    data_argument(parser)
+    arguments_of(parser, rounds=3)
+    parser.add_argument("--only", nargs="*", default=PARTS, choices=PARTS)
+    parser.add_argument("--dense-rounds", type=int, default=1, help="of the peers in `dense` and `blocks`")
+    parser.add_argument("--dense-sentences", type=int, default=2000, help="of SICK in `dense`; 0: all")
+    parser.add_argument("--stsb-sentences", type=int, default=1000, help="of STSB in `dense`; 0: all")
+    parser.add_argument("--sentences", type=int, default=0, help="of all other parts; 0: all")
+    parser.add_argument("--hidden", type=int, default=150, help="of all parts but `large`")
+    parser.add_argument("--large", type=int, default=2400, help="hidden units of the part `large`")
     parser.add_argument("--child", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    given = parser.parse_args()
     global DATA
-    DATA = arguments.data
-    if arguments.child:
-        contestant, *details = json.loads(arguments.child)
+    DATA = given.data
+    if given.child:
+        contestant, *details = json.loads(given.child)
         print(json.dumps(CONTESTANTS[contestant](*details)))
         return
 
-    if "dense" in arguments.only:
+    say(machine())
+    some, hidden = given.sentences, given.hidden
+    once = given.dense_rounds < given.rounds
+    if "dense" in given.only:
+        for name, count in (("sick", given.dense_sentences), ("stsb", given.stsb_sentences)):
+            case = (name, count, hidden, 64)
+            runs = measure(given.rounds, ("ours", *case), ("dense", *case), once=("dense",) if once else ())
+            tell(f"dense  {name}", *runs, 100)
+    if "blocks" in given.only:
+        case = ("sick", some, hidden, 64)
+        runs = measure(given.rounds, ("ours", *case), ("blocks", *case), once=("blocks",) if once else ())
+        tell("blocks sick", *runs, 1)
+    if "floor" in given.only:
+        case = ("books", some, hidden, 40)
+        we, they = measure(given.rounds, ("ours", *case), ("products", *case))
+        ratio = median(we, "seconds") / median(they, "seconds")
+        say(f"floor  books: bare products {seconds(they)} at {median(they, 'gflops'):.0f} GFLOP/s,")
+        say(f"       whole fit {seconds(we)}: x{ratio:.2f} {verdict(ratio, 2, at_least=False)};")
+        say(f"       memory {we[0]['mebibytes']} MiB")
+    if "sweep" in given.only:
         for name in ("sick", "stsb"):
-            case = (name, arguments.dense_sentences, 150, 64)
-            we, they = measure(arguments.runs, ("ours", *case), ("dense", *case))
-            tell(f"dense  {name}, matrix {they['shape']}", we, they)
-    if "blocks" in arguments.only:
-        case = ("sick", 0, 150, 64)
-        we, they = measure(arguments.runs, ("ours", *case), ("blocks", *case))
-        tell(f"blocks sick, their |B| {they['norm']:.3f}", we, they)
-    if "floor" in arguments.only:
-        case = ("books", 100_000, 150, 40)
-        we, they = measure(arguments.runs, ("ours", *case), ("products", *case))
-        ratio = we["seconds"] / they["seconds"]
-        say(f"floor  books: bare products {they['seconds']:.1f} s at {they['gflops']:.0f} GFLOP/s,")
-        say(f"       whole fit {we['seconds']:.1f} s: x{ratio:.2f}; memory {we['mebibytes']} MiB")
-    if "sweep" in arguments.only:
-        (we,) = measure(arguments.runs, ("sweep", "stsb", 0, 150, 64))
-        say(f"sweep  stsb: fit {we['fit']:.1f} s, 150 sizes scored on dev in {we['seconds']:.1f} s:")
-        say(f"       x{we['seconds'] / we['fit']:.2f}; best {we['best']} ({100 * we['pearson']:.2f})")
-    if "large" in arguments.only:
+            (we,) = measure(given.rounds, ("sweep", name, some, hidden, 64))
+            ratio = median(we, "ratio")
+            say(f"sweep  {name}: fit {median(we, 'fit'):.2f} s,")
+            say(f"       {hidden} sizes scored on dev in {seconds(we)}:")
+            say(f"       x{ratio:.2f} {verdict(ratio, 3, at_least=False)};")
+            say(f"       best {we[0]['best']}: Pearson {100 * we[0]['pearson']:.2f}")
+    if "large" in given.only:
         for name in ("sick", "stsb"):
-            (we,) = measure(1, ("ours", name, 0, 2400, 64))
-            say(f"large  {name}: 2,400 units in {we['seconds']:.0f} s; memory {we['mebibytes']} MiB")
+            (we,) = measure(1, ("ours", name, some, given.large, 64))
+            aim = verdict(we[0]["seconds"], 180, at_least=False) if name == "sick" else ""
+            say(f"large  {name}: {given.large} units in {seconds(we)} {aim};")
+            say(f"       memory {we[0]['mebibytes']} MiB")
+    write_json(given.json, results=EVERYTHING)
 
 
 def say(line: str) -> None:
     print(line, flush=True)
 
 
-def tell(title: str, we: dict, they: dict) -> None:
-    say(f"{title}: theirs {they['seconds']:.1f} s, ours {we['seconds']:.2f} s:")
-    ratio, energy = they["seconds"] / we["seconds"], we["energy"] / they["energy"]
-    say(f"       x{ratio:.0f}; energy ours/theirs {energy:.5f};")
-    say(f"       memory {they['mebibytes']} and {we['mebibytes']} MiB")
+def seconds(runs: list[dict]) -> str:
+    return f"{median(runs, 'seconds'):.2f} s ({spread(runs, 'seconds')})"
+
+
+def tell(title: str, ours: list[dict], peers: list[dict], target: float) -> None:
+    we, they = ours[0], peers[0]
+    say(f"{title}, matrix {they['shape']}: theirs {seconds(peers)}, ours {seconds(ours)}:")
+    ratio = median(peers, "seconds") / median(ours, "seconds")
+    say(f"       x{ratio:.0f} {verdict(ratio, target)};")
+    apart = np.abs(np.subtract(we["s"], they["s"])).max() / they["s"][0]
+    say(f"       energy ours / theirs {we['energy'] / they['energy']:.6f},")
+    say(f"       singular values at most {apart:.1e} of the largest apart;")
+    say(f"       |A| {we['a']:.5f} ours, {they['a']:.5f} theirs, |B| {we['b']:.5f} and {they['b']:.5f};")
+    say(f"       memory ours {we['mebibytes']} MiB, theirs {they['mebibytes']} MiB")
 
 
 if __name__ == "__main__":
