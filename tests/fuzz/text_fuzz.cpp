@@ -1,5 +1,5 @@
-// Tokens are UTF-8 and never empty, every tokenizer takes every text, and lower-casing first or last cuts alike
-// at white space. Sentences are pieces of their text, in order, and lose nothing but white space.
+// Tokens are UTF-8 and never empty, every tokenizer takes every text, and lower-casing first or last cuts
+// alike at white space. Sentences are pieces of their text, in order, and lose nothing but white space.
 #include <string>
 #include <string_view>
 

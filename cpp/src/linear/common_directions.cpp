@@ -13,7 +13,18 @@ namespace sentencode {
 namespace {
 
 constexpr std::int64_t kBlock = 4096;  // sentences between two products
+constexpr std::int64_t kFew = 8;       // directions at most that are taken away without a product
+constexpr std::int64_t kPiece = 1024;  // sentences that a thread takes at once then
+constexpr std::int64_t kNear = 256;    // of them, those whose rows stay in a processor's own cache
 constexpr double kNothing = 1e-12;     // of a squared norm: what rounding leaves of a row that was taken away
+
+/// Zero where rounding is all that is left of a row; `projections` are e . c_m of the row before.
+template <typename Row, typename Projections>
+void drop_rounding(Row&& row, const Projections& projections, const Vector& taken) {
+  const double left = row.squaredNorm();
+  const double before = left + projections.cwiseAbs2().dot(taken.transpose());
+  if (left <= kNothing * before) row.setZero();
+}
 
 }  // namespace
 
@@ -29,21 +40,38 @@ void CommonDirections::encode(const Sentences& sentences, MatrixView out) const 
   const auto fitted = checked();
   const Matrix& c = fitted->directions;  // [m, d]
   const Vector taken = fitted->factors.array() * (2 - fitted->factors.array());
+  const auto rows_of = [&](std::int64_t begin, std::int64_t rows) {
+    return MatrixView(out.row(begin).data(), rows, dim(), Eigen::OuterStride<>(out.outerStride()));
+  };
+  if (components_ <= kFew) {
+    // Each row while it is in the cache, on the thread that made it. A product for so few directions is
+    // mostly waiting, and BLAS's threads spin for a while after it, on the processors that look words up.
+    parallel_for(0, sentences.size(), kPiece, [&](std::int64_t first, std::int64_t last) {
+      Eigen::RowVectorXf projections(c.rows()), scaled(c.rows());
+      for (std::int64_t begin = first; begin < last; begin += kNear) {
+        MatrixView e = rows_of(begin, std::min(kNear, last - begin));
+        means(slice(sentences, begin, begin + e.rows()), e);  // nested: on this thread alone
+        if (components_ == 0) continue;
+        for (std::int64_t i = 0; i < e.rows(); ++i) {
+          projections.noalias() = e.row(i) * c.transpose();  // e . c_m
+          scaled = projections.cwiseProduct(fitted->factors.transpose());
+          e.row(i).noalias() -= scaled * c;  // e -= sum_m f_m (e . c_m) c_m
+          drop_rounding(e.row(i), projections, taken);
+        }
+      }
+    });
+    return;
+  }
   for (std::int64_t begin = 0; begin < sentences.size(); begin += kBlock) {
     const std::int64_t rows = std::min(kBlock, sentences.size() - begin);
-    MatrixView e(out.row(begin).data(), rows, dim(), Eigen::OuterStride<>(out.outerStride()));
+    MatrixView e = rows_of(begin, rows);
     means(slice(sentences, begin, begin + rows), e);
-    if (components_ == 0) continue;
     Matrix projections(rows, c.rows());
     gemm(Op::none, Op::transpose, 1.0F, e, c, 0.0F, projections);  // e . c_m
     const Matrix scaled = projections * fitted->factors.asDiagonal();
     gemm(Op::none, Op::none, -1.0F, scaled, c, 1.0F, e);  // e -= sum_m f_m (e . c_m) c_m
     parallel_for(0, rows, kBlock / 4, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t i = first; i < last; ++i) {
-        const double left = e.row(i).squaredNorm();
-        const double before = left + projections.row(i).cwiseAbs2().dot(taken.transpose());
-        if (left <= kNothing * before) e.row(i).setZero();
-      }
+      for (std::int64_t i = first; i < last; ++i) drop_rounding(e.row(i), projections.row(i), taken);
     });
   }
 }
@@ -136,8 +164,11 @@ Curve CommonDirections::select(const Sentences& first, const Sentences& second, 
     fitted = leading(all->directions(), largest);
   }
 
-  const MatrixD c = fitted.directions.topRows(largest).cast<double>();  // [M, d]
-  std::vector<VectorD> factors;                                         // f (2 - f), by number of components
+  MatrixD c = fitted.directions.topRows(largest).cast<double>();  // [M, d]
+  // Kept in float, they are orthogonal up to 1e-7, which differences of squares below would make 1e-3 of a
+  // row. One step of Newton and Schulz squares that.
+  c = (1.5 * c - 0.5 * product(product(c, c, Op::none, Op::transpose), c)).eval();
+  std::vector<VectorD> factors;  // f (2 - f), by number of components
   for (std::int64_t m = 0; m <= largest; ++m) {
     const VectorD f = factors_of(fitted.singular_values.head(m)).template cast<double>();
     factors.push_back(f.array() * (2 - f.array()));

@@ -40,9 +40,28 @@ std::uint64_t load(const char* from) {
 std::uint64_t make_slot(std::uint64_t hash, std::int64_t id) {
   return (hash & 0xFFFFFFFF00000000) | static_cast<std::uint64_t>(id + 1);
 }
+/// Of a damaged slot, anything.
+std::int32_t id_in(std::uint64_t slot) { return static_cast<std::int32_t>((slot & 0xFFFFFFFF) - 1); }
 bool same_hash(std::uint64_t slot, std::uint64_t hash) { return (slot ^ hash) >> 32 == 0; }
-std::size_t home(std::uint64_t hash, std::size_t slots) {
-  return static_cast<std::size_t>((hash >> 32) * slots >> 32);
+
+/// Words are short: two overlapping loads on each side are cheaper than a call.
+bool equal(std::string_view a, std::string_view b) {
+  const std::size_t size = a.size();
+  if (size != b.size()) return false;
+  if (size > 16) return std::memcmp(a.data(), b.data(), size) == 0;
+  const char *x = a.data(), *y = b.data();
+  if (size >= 8) {
+    return load<std::uint64_t>(x) == load<std::uint64_t>(y) &&
+           load<std::uint64_t>(x + size - 8) == load<std::uint64_t>(y + size - 8);
+  }
+  if (size >= 4) {
+    return load<std::uint32_t>(x) == load<std::uint32_t>(y) &&
+           load<std::uint32_t>(x + size - 4) == load<std::uint32_t>(y + size - 4);
+  }
+  for (std::size_t i = 0; i < size; ++i) {
+    if (x[i] != y[i]) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -94,18 +113,6 @@ StringTable StringTable::view(std::span<const char> bytes, std::span<const std::
   return table;
 }
 
-std::int64_t StringTable::size() const { return static_cast<std::int64_t>(offsets().size()) - 1; }
-bool StringTable::frozen() const { return frozen_; }
-
-std::span<const char> StringTable::bytes() const { return frozen_ ? seen_bytes_ : own_bytes_; }
-std::span<const std::uint64_t> StringTable::offsets() const { return frozen_ ? seen_offsets_ : own_offsets_; }
-std::span<const std::uint64_t> StringTable::slots() const { return frozen_ ? seen_slots_ : own_slots_; }
-
-std::string_view StringTable::operator[](std::int64_t id) const {
-  const std::uint64_t* offset = offsets().data() + id;
-  return {bytes().data() + offset[0], static_cast<std::size_t>(offset[1] - offset[0])};
-}
-
 std::int32_t StringTable::find(std::string_view text, std::uint64_t hash) const {
   const std::span<const std::uint64_t> slots = this->slots();
   const std::size_t count = slots.size();
@@ -113,18 +120,45 @@ std::int32_t StringTable::find(std::string_view text, std::uint64_t hash) const 
   for (std::size_t probes = 0; probes < count; ++probes) {  // a damaged table may have no empty slot
     const std::uint64_t slot = slots[i];
     if (slot == 0) break;
-    if (same_hash(slot, hash)) {
-      const std::int64_t id = static_cast<std::int64_t>(slot & 0xFFFFFFFF) - 1;
-      if (id >= 0 && id < size() && (*this)[id] == text) return static_cast<std::int32_t>(id);
+    if (const std::int32_t id = id_in(slot); same_hash(slot, hash) && id >= 0 && id < size()) {
+      if (equal((*this)[id], text)) return id;
     }
     i = (i + 1) & (count - 1);
   }
   return kMissing;
 }
 
-void StringTable::prefetch(std::uint64_t hash) const {
+std::int32_t StringTable::candidate(std::uint64_t hash) const {
   const std::span<const std::uint64_t> slots = this->slots();
-  __builtin_prefetch(slots.data() + home(hash, slots.size()));
+  const std::size_t count = slots.size();
+  std::size_t i = home(hash, count);
+  for (std::size_t probes = 0; probes < count; ++probes) {
+    const std::uint64_t slot = slots[i];
+    if (slot == 0) break;
+    if (const std::int32_t id = id_in(slot); same_hash(slot, hash) && id >= 0 && id < size()) return id;
+    i = (i + 1) & (count - 1);
+  }
+  return kMissing;
+}
+
+void StringTable::find(std::span<const std::string_view> texts, std::span<std::uint64_t> hashes,
+                       std::span<std::int32_t> ids) const {
+  // Every pass asks for the memory that the next one reads.
+  const std::span<const std::uint64_t> offsets = this->offsets(), slots = this->slots();
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    hashes[i] = hash(texts[i]);
+    __builtin_prefetch(slots.data() + home(hashes[i], slots.size()));
+  }
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    ids[i] = candidate(hashes[i]);
+    if (ids[i] != kMissing) __builtin_prefetch(offsets.data() + ids[i]);
+  }
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (ids[i] != kMissing) __builtin_prefetch((*this)[ids[i]].data());
+  }
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (ids[i] != kMissing && !equal((*this)[ids[i]], texts[i])) ids[i] = find(texts[i], hashes[i]);
+  }
 }
 
 std::int32_t StringTable::insert(std::string_view text) {

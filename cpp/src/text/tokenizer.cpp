@@ -1,6 +1,9 @@
 #include "sentencode/text/tokenizer.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
@@ -77,18 +80,32 @@ std::string_view clean(std::string_view text, const Tokenizer& tokenizer, bool f
   return text;
 }
 
+/// The high bits of those of eight bytes that may begin white space: up to ' ', and all that is not ASCII. A
+/// byte behind such a one may be marked for nothing.
+std::uint64_t maybe_space(const char* at) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101;
+  std::uint64_t bytes;
+  std::memcpy(&bytes, at, sizeof bytes);
+  return ((bytes - kOnes * (' ' + 1)) | bytes) & (kOnes * 0x80);
+}
+
 void split_whitespace(std::string_view text, Tokens& out) {
+  static_assert(std::endian::native == std::endian::little, "the first byte is the lowest");
   std::size_t begin = 0;
-  for (std::size_t i = 0; i < text.size();) {
+  const auto look = [&](std::size_t i) {
+    if (i < begin) return;  // inside of white space of several bytes
     const std::size_t space = whitespace_length(text.substr(i));
-    if (space == 0) {
-      ++i;
-      continue;
-    }
+    if (space == 0) return;
     if (i > begin) out.push(text.substr(begin, i - begin));
-    i += space;
-    begin = i;
+    begin = i + space;
+  };
+  std::size_t i = 0;
+  for (; i + 8 <= text.size(); i += 8) {
+    for (std::uint64_t marks = maybe_space(text.data() + i); marks != 0; marks &= marks - 1) {
+      look(i + static_cast<std::size_t>(std::countr_zero(marks)) / 8);
+    }
   }
+  for (; i < text.size(); ++i) look(i);
   if (begin < text.size()) out.push(text.substr(begin));
 }
 

@@ -245,11 +245,6 @@ Storage storage_named(std::string_view name) {
   return static_cast<Storage>(place - std::begin(kStorageNames));
 }
 
-std::size_t element_bytes(Storage storage) {
-  constexpr std::size_t kBytes[] = {4, 2, 1};
-  return kBytes[static_cast<std::size_t>(storage)];
-}
-
 bool store_row(std::span<const float> values, Storage storage, std::byte* row, float* scale) {
   float largest = 0.0F;
   bool finite = true;

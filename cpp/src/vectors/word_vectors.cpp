@@ -266,8 +266,7 @@ std::string WordVectors::fingerprint() const {
   return lazy_->fingerprint;
 }
 
-std::int32_t WordVectors::id(std::string_view token, std::uint64_t hash) const {
-  const std::int32_t found = words().find(token, hash);
+std::int32_t WordVectors::row_for(std::int32_t found, std::uint64_t hash) const {
   if (found != StringTable::kMissing) [[likely]]
     return found;
   switch (oov()) {
@@ -284,20 +283,17 @@ std::int32_t WordVectors::id(std::string_view token, std::uint64_t hash) const {
 
 void WordVectors::append_ids(std::span<const std::string_view> tokens, std::int64_t max_tokens,
                              RaggedIds& out) const {
-  // All hashes before the first look: by then the slots, and what the words' offsets need, are on their way.
-  constexpr std::size_t kAhead = 64;
-  std::array<std::uint64_t, kAhead> hashes;
+  constexpr std::size_t kAtOnce = 64;
+  std::array<std::uint64_t, kAtOnce> hashes;
+  std::array<std::int32_t, kAtOnce> found;
   std::int64_t room = max_tokens > 0 ? max_tokens : std::numeric_limits<std::int64_t>::max();
   while (!tokens.empty() && room > 0) {
-    const auto piece = tokens.first(std::min(tokens.size(), kAhead));
-    for (std::size_t i = 0; i < piece.size(); ++i) {
-      hashes[i] = StringTable::hash(piece[i]);
-      words().prefetch(hashes[i]);
-    }
+    const auto piece = tokens.first(std::min(tokens.size(), kAtOnce));
+    words().find(piece, hashes, found);
     for (std::size_t i = 0; i < piece.size() && room > 0; ++i) {
-      const std::int32_t found = id(piece[i], hashes[i]);
-      if (found < 0) continue;
-      out.ids.push_back(found);
+      const std::int32_t row = row_for(found[i], hashes[i]);
+      if (row < 0) continue;
+      out.ids.push_back(row);
       --room;
     }
     tokens = tokens.subspan(piece.size());
@@ -345,7 +341,9 @@ void WordVectors::lookup(const Tokenizer& tokenizer, const Sentences& sentences,
 
 void WordVectors::prefetch(std::int32_t id) const {
   const std::byte* start = row_of(id);
-  for (std::size_t i = 0; i < row_bytes(); i += 64) __builtin_prefetch(start + i);
+  const std::size_t bytes = row_bytes();
+  for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(start + i);
+  __builtin_prefetch(start + bytes - 1);  // rows need not begin where a cache line does
 }
 
 void WordVectors::sum(std::span<const std::int32_t> ids, const float* weights, float* out) const {

@@ -42,7 +42,6 @@ TEST(StringTable, EmptyTableFindsNothing) {
   EXPECT_EQ(table.size(), 0);
   EXPECT_EQ(table.find(""), StringTable::kMissing);
   EXPECT_EQ(table.find("a"), StringTable::kMissing);
-  table.prefetch(StringTable::hash("a"));
 }
 
 TEST(StringTable, ReservingChangesNothingButTheRoom) {

@@ -22,25 +22,39 @@ class StringTable {
   static StringTable view(std::span<const char> bytes, std::span<const std::uint64_t> offsets,
                           std::span<const std::uint64_t> slots);
 
-  std::int64_t size() const;
-  std::string_view operator[](std::int64_t id) const;
+  std::int64_t size() const { return static_cast<std::int64_t>(offsets().size()) - 1; }
+  std::string_view operator[](std::int64_t id) const {
+    const std::uint64_t* offset = offsets().data() + id;
+    return {bytes().data() + offset[0], static_cast<std::size_t>(offset[1] - offset[0])};
+  }
 
   static std::uint64_t hash(std::string_view text);
   std::int32_t find(std::string_view text) const { return find(text, hash(text)); }
   std::int32_t find(std::string_view text, std::uint64_t hash) const;
-  void prefetch(std::uint64_t hash) const;  // the slot, ahead of find
+  /// Many at once, which waits for memory only once: their hashes and ids, kMissing where there is none.
+  void find(std::span<const std::string_view> texts, std::span<std::uint64_t> hashes,
+            std::span<std::int32_t> ids) const;
 
   std::int32_t insert(std::string_view text);  // its id, new or old
   void reserve(std::int64_t strings, std::int64_t bytes);
-  bool frozen() const;
+  bool frozen() const { return frozen_; }
 
   // What a file holds.
-  std::span<const char> bytes() const;             // all strings, one after the other
-  std::span<const std::uint64_t> offsets() const;  // [size + 1]
-  std::span<const std::uint64_t> slots()
-      const;  // power of two; 32 bits of hash, 32 bits of id + 1; 0 is empty
+  std::span<const char> bytes() const {  // all strings, one after the other
+    return frozen_ ? seen_bytes_ : own_bytes_;
+  }
+  std::span<const std::uint64_t> offsets() const {  // [size + 1]
+    return frozen_ ? seen_offsets_ : own_offsets_;
+  }
+  std::span<const std::uint64_t> slots() const {  // power of two; 32 bits of hash, 32 of id + 1; 0 is empty
+    return frozen_ ? seen_slots_ : own_slots_;
+  }
 
  private:
+  static std::size_t home(std::uint64_t hash, std::size_t slots) {
+    return static_cast<std::size_t>((hash >> 32) * slots >> 32);
+  }
+  std::int32_t candidate(std::uint64_t hash) const;  // the first string with such a hash
   void grow(std::size_t slots);
   void place(std::uint64_t slot);
 

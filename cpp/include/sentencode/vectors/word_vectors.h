@@ -92,7 +92,10 @@ class WordVectors {
   std::string fingerprint() const;
 
   /// The id of a token's row; -1 when the policy is to skip it.
-  std::int32_t id(std::string_view token) const { return id(token, StringTable::hash(token)); }
+  std::int32_t id(std::string_view token) const {
+    const std::uint64_t hash = StringTable::hash(token);
+    return row_for(words().find(token, hash), hash);
+  }
   /// All sentences, on all threads. skip drops unknown tokens; max_tokens 0: no bound, else only the first so
   /// many kept tokens.
   void lookup(const Tokenizer& tokenizer, const Sentences& sentences, RaggedIds& out,
@@ -137,7 +140,7 @@ class WordVectors {
                                                         OutOfVocabulary oov);
   struct Lazy;  // what is computed when first asked for; shared by tables with the same rows
 
-  std::int32_t id(std::string_view token, std::uint64_t hash) const;
+  std::int32_t row_for(std::int32_t found, std::uint64_t hash) const;  // by oov, where there is no such word
   void append_ids(std::span<const std::string_view> tokens, std::int64_t max_tokens, RaggedIds& out) const;
   std::size_t row_bytes() const { return static_cast<std::size_t>(dim()) * element_bytes(storage()); }
   const std::byte* row_of(std::int32_t id) const {
