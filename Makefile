@@ -116,7 +116,7 @@ $(stamps)/light: $(sources) $(stamps)/build-tools
 # Everything, and the C++ tests, in one build tree.
 $(stamps)/full: $(sources) $(wildcard tests/cpp/CMakeLists.txt) $(shell find tests/cpp tests/fuzz -type f 2>/dev/null) $(stamps)/tools
 	SENTENCODE_NN=ON SKBUILD_BUILD_DIR=build/full \
-	  SKBUILD_CMAKE_DEFINE='SENTENCODE_BUILD_TESTS=ON;SENTENCODE_WERROR=ON' $(install)
+	  SKBUILD_CMAKE_DEFINE='SENTENCODE_BUILD_TESTS=ON;SENTENCODE_WERROR=ON;CMAKE_EXPORT_COMPILE_COMMANDS=ON' $(install)
 	@touch $@
 
 $(stamps)/asan: $(native) $(shell find tests/cpp tests/fuzz -type f 2>/dev/null) $(stamps)/build-tools

@@ -40,7 +40,8 @@ BESIDE = {
     "sentencode, words": ["--tokenizer", "words"],
     PLAIN: ["--components", "0"],
 }
-TARGETS = {"fse": 12, "model2vec": 24}  # how many times their rate ours should be
+# How many times its rate ours should be, when it computes the same thing: model2vec takes no direction away.
+TARGETS = {"fse": (OURS, 12), "model2vec": (PLAIN, 24)}
 SKETCH = 560_000  # sentences a second of a plain C++ sketch on two cores
 
 
@@ -60,9 +61,9 @@ def main() -> None:
 
     vectors = unpacked_vectors(given.vectors or given.data / "vectors" / "glove.local.300d.f16.npz")
     sentences = sentences_of(given.corpus or given.data / "text" / "books.train.txt.xz", given.sentences)
-    ours = [sys.executable, WORKERS / "ours.py"]
-    workers = {OURS: ours, **{name: [*ours, *options] for name, options in BESIDE.items()}}
-    once = set(BESIDE)
+    worker = [sys.executable, WORKERS / "ours.py"]
+    workers = {OURS: worker, **{name: [*worker, *options] for name, options in BESIDE.items()}}
+    once = set(BESIDE) - {PLAIN}
     if not given.ours_only:
         static = [model2vec(), WORKERS / "model2vec_static.py"]
         workers |= {
@@ -86,12 +87,12 @@ def main() -> None:
         print(f"{name:33} {rates[name]:10,.0f} sentences/s ({spread(runs, 'rate')}) {ratio}")
     against_sketch = rates[OURS] / SKETCH
     print(f"\n{OURS} against the sketch: {against_sketch:.2f} {verdict(against_sketch, 1)}")
-    for name, target in TARGETS.items():
+    for name, (ours, target) in TARGETS.items():
         if name in rates:
             # The peer's best: threads do not help everybody everywhere.
             theirs = max(rate for other, rate in rates.items() if other.split(",")[0] == name)
-            ratio = rates[OURS] / theirs
-            print(f"{OURS} against {name}: {ratio:.1f} {verdict(ratio, target)}")
+            ratio = rates[ours] / theirs
+            print(f"{ours} against {name}: {ratio:.1f} {verdict(ratio, target)}")
     floor = report_floor(results[OURS][0], rates[OURS], given.sentences, vectors)
     agreement = report_agreement({name: np.load(path) for name, path in rows.items()})
     write_json(given.json, results=results, floor=floor, agreement=agreement)

@@ -35,6 +35,7 @@ def main():
         model.encode,
         texts,
         given.rows,
+        calls=5,
         tokens=known_words(table, tokenizer, texts),
     )
 
