@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
 #include <random>
 #include <string>
@@ -42,6 +43,24 @@ TEST(StringTable, EmptyTableFindsNothing) {
   EXPECT_EQ(table.size(), 0);
   EXPECT_EQ(table.find(""), StringTable::kMissing);
   EXPECT_EQ(table.find("a"), StringTable::kMissing);
+}
+
+TEST(StringTable, ManyAreFoundAsOneIs) {
+  const StringTable table = numbers(1000);
+  const StringTable empty;
+  std::vector<std::string> owned;
+  for (int i = 0; i < 200; ++i) owned.push_back(std::to_string(i * 7));  // some of them are there
+  owned.insert(owned.end(), {"", "a longer string than those of the table", "999", "999"});
+  const std::vector<std::string_view> texts(owned.begin(), owned.end());
+  std::vector<std::uint64_t> hashes(texts.size());
+  std::vector<std::int32_t> ids(texts.size());
+  for (const StringTable* one : {&table, &empty}) {
+    one->find(texts, hashes, ids);
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      EXPECT_EQ(ids[i], one->find(texts[i])) << texts[i];
+      EXPECT_EQ(hashes[i], StringTable::hash(texts[i]));
+    }
+  }
 }
 
 TEST(StringTable, ReservingChangesNothingButTheRoom) {
@@ -151,6 +170,11 @@ TEST(StringTable, DamagedSlotsLoseWordsOnly) {
   for (int i = 0; i < 200; ++i) {
     const std::int32_t id = view.find(std::to_string(i));
     EXPECT_TRUE(id == StringTable::kMissing || id == i);
+    const std::string text = std::to_string(i);
+    std::uint64_t hash = 0;
+    std::int32_t many = 0;
+    view.find(std::array{std::string_view(text)}, {&hash, 1}, {&many, 1});
+    EXPECT_EQ(many, id);
   }
 }
 
