@@ -39,7 +39,12 @@ void similarities(const ConstRef<float>& a, const ConstRef<float>& b, Similarity
                   MutableRef<float> out) {
   ST_CHECK(a.cols() == b.cols(), InvalidInput, "similarity: rows of ", a.cols(), " and of ", b.cols(),
            " numbers");
-  gemm(Op::none, Op::transpose, 1.0F, a, b, 0.0F, out);
+  constexpr std::int64_t kPiece = 4096;  // rows between two looks at Ctrl-C
+  for (std::int64_t first = 0; first < a.rows(); first += kPiece) {
+    poll_interrupt();
+    const std::int64_t count = std::min(kPiece, a.rows() - first);
+    gemm(Op::none, Op::transpose, 1.0F, a.middleRows(first, count), b, 0.0F, out.middleRows(first, count));
+  }
   if (similarity == Similarity::dot) return;
   Vector by_row(a.rows()), by_column(b.rows());
   inverse_lengths(a, 0, a.rows(), by_row.data());

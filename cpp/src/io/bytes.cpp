@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "io/raw_input.h"
@@ -66,11 +67,22 @@ MappedFile::~MappedFile() {
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   static std::atomic<unsigned> counter{0};
+  // The file that a link names is replaced, not the link; and only a file: /dev/null stays what it is.
+  struct stat old {};
+  const bool exists = ::stat(path_.c_str(), &old) == 0;
+  ST_CHECK(!exists || S_ISREG(old.st_mode), IoError, "cannot write ", path_, ": it is not a regular file");
+  if (exists) {
+    if (char* real = ::realpath(path_.c_str(), nullptr); real != nullptr) {
+      path_ = real;
+      std::free(real);  // NOLINT(cppcoreguidelines-no-malloc): POSIX asks for it
+    }
+  }
   do {  // a name that another process, or one that died, has left behind is passed over
     temporary_ = concat(path_, ".part-", ::getpid(), "-", counter++);
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) fail("write", path_);
+  if (exists) ::fchmod(descriptor_, old.st_mode & 07777);
 }
 
 AtomicFile::~AtomicFile() {

@@ -1,6 +1,9 @@
 #include "sentencode/linear/prefix_gram.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <type_traits>
 #include <utility>
@@ -16,6 +19,10 @@ namespace {
 constexpr std::int64_t kNarrow = 128;
 constexpr std::int64_t kRows = 2048;
 constexpr std::int64_t kBytes = 64 << 20;  // of their words at once
+
+std::int64_t physical_memory() {
+  return static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+}
 
 /// Where block column j of an upper triangle begins, when its columns lie one after the other.
 std::int64_t triangle(std::int64_t j) { return j * (j + 1) / 2; }
@@ -83,6 +90,13 @@ void PrefixGram::absorb(const WeightedWords& words) {
 void PrefixGram::grow(std::int64_t length) {
   const std::int64_t old = absorbed_length();
   if (length <= old) return;
+  // G here and C, which is made of it, are as large. Asked for lightly, memory would be promised and the
+  // process killed when it is used.
+  const double gigabytes = 8 * std::pow(static_cast<double>(length * dim_), 2) / 1e9;
+  const double there = static_cast<double>(physical_memory()) / 1e9;
+  ST_CHECK(gigabytes <= there, InvalidInput, "a sentence of ", length, " known words of ", dim_,
+           " numbers needs ", std::llround(gigabytes), " GB, of ", std::llround(there),
+           " GB that this machine has: give a smaller max_length");
   gram_.conservativeResize(triangle(length) * dim_, dim_);
   gram_.bottomRows((triangle(length) - triangle(old)) * dim_).setZero();
   sums_.conservativeResize(triangle(length), dim_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "sentencode/error.h"
 #include "sentencode/evaluation/metrics.h"
@@ -18,8 +19,14 @@ double cosine(double xy, double xx, double yy) {
 }
 
 void correlate(Curve& curve, const MatrixD& cosines, std::span<const double> gold) {
+  // Cosines this near to each other differ by rounding alone, which correlates with nothing.
+  constexpr double kAlike = 1e-6;
   curve.pearson.clear();
-  for (const auto& row : cosines.rowwise()) curve.pearson.push_back(pearson({row.data(), gold.size()}, gold));
+  for (const auto& row : cosines.rowwise()) {
+    const bool alike = row.size() == 0 || row.maxCoeff() - row.minCoeff() <= kAlike;
+    curve.pearson.push_back(alike ? std::numeric_limits<double>::quiet_NaN()
+                                  : pearson({row.data(), gold.size()}, gold));
+  }
 }
 
 void check_pairs(const Sentences& first, const Sentences& second, std::span<const double> gold) {

@@ -430,7 +430,8 @@ class BinaryReader final : public Reader {
     if (options.dim > 0 && options.dim != dim_) {
       fail("the header says ", dim_, " numbers a word, expected ", options.dim);
     }
-    if (options.limit > 0) header_->rows = std::min(header_->rows, options.limit);
+    whole_ = options.limit <= 0 || options.limit >= header_->rows;
+    if (!whole_) header_->rows = options.limit;
   }
 
  protected:
@@ -438,6 +439,12 @@ class BinaryReader final : public Reader {
     block.parts.clear();
     std::string& bytes = block.bytes;
     bytes = std::exchange(carry_, {});
+    if (planned_ == header_->rows && whole_) {
+      append(bytes, kLongestEnd, input_);
+      if (bytes.find_first_not_of('\n') != std::string::npos) {
+        fail("the header says ", header_->rows, " words of ", dim_, " numbers, but more follows them");
+      }
+    }
     while (planned_ < header_->rows) {
       const std::size_t got = append(bytes, options_.block_bytes, input_);
       const std::size_t part_bytes = bytes.size() / kPartsPerBlock + 1;
@@ -493,7 +500,9 @@ class BinaryReader final : public Reader {
                : space + 1 + number_bytes();
   }
 
+  static constexpr std::size_t kLongestEnd = 16;  // a line feed or two
   std::string carry_;
+  bool whole_ = true;  // the file is read to its end
 };
 
 // --- which of them

@@ -455,7 +455,11 @@ std::shared_ptr<const WordVectors> WordVectors::from_tensors(std::shared_ptr<con
   parts.dim = table.shape[1];
   parts.rows = table.bytes;
   ST_CHECK(parts.dim >= 1, FormatError, file->source(), ": tensor '", prefix, "rows' has no columns");
-  if (parts.storage == Storage::int8) parts.scales = file->values<float>(prefix + "scales", {n});
+  if (parts.storage == Storage::int8) {
+    parts.scales = file->values<float>(prefix + "scales", {n});
+    ST_CHECK(std::ranges::all_of(parts.scales, [](float scale) { return std::isfinite(scale); }), FormatError,
+             file->source(), ": tensor '", prefix, "scales' holds NaN or infinity");
+  }
   if (file->has(prefix + "counts")) parts.counts = file->values<std::int64_t>(prefix + "counts", {n});
   parts.oov = oov;
   parts.path = file->path();

@@ -187,6 +187,20 @@ TEST(AtomicFile, ObeysTheUmaskAndNamesTheFileThatFails) {
   EXPECT_THROW_WITH(AtomicFile(folder.path("absent/file")), IoError, "absent/file: No such file");
 }
 
+TEST(AtomicFile, ReplacesWhatALinkNamesAndKeepsItsMode) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("file", "old");
+  std::filesystem::permissions(path, std::filesystem::perms{0600});
+  std::filesystem::create_symlink("file", folder.path("link"));
+  AtomicFile file(folder.path("link"));
+  file.write("new");
+  file.commit();
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path("link")));
+  EXPECT_EQ(folder.read("file"), "new");
+  EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms{0600});
+  EXPECT_THROW_WITH(AtomicFile("/dev/null"), IoError, "/dev/null: it is not a regular file");
+}
+
 TEST(Sha256, MatchesThePublishedExamples) {
   const auto of = [](std::string_view text) { return sha256(std::as_bytes(std::span(text))); };
   EXPECT_EQ(of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");

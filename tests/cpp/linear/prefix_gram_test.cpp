@@ -54,6 +54,17 @@ TEST(PrefixGram, IsTheGramMatrixOfThePapersDataMatrix) {
   }
 }
 
+TEST(PrefixGram, RefusesWhatNoMemoryHolds) {
+  Example example(130);
+  const RaggedIds few = example.ids(40, 1, 7);
+  RaggedIds one;
+  one.ids.assign(10'000, few.ids[0]);
+  one.offsets.push_back(10'000);
+  PrefixGram gram = gram_of(one, example.words(), Reading::forward, 10'000);
+  EXPECT_THROW_WITH(gram.absorb(example.words()), InvalidInput,
+                    "a sentence of 10000 known words of 130 numbers needs 13520 GB");
+}
+
 TEST(PrefixGram, MeanDoesNotDependOnWhatIsWaiting) {
   Example example(5);
   const RaggedIds sentences = example.ids(40, 0, 7);

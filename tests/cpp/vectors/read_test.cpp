@@ -137,7 +137,12 @@ TEST_F(ReadVectors, ReadsWord2vecBinaryWithAndWithoutLineFeeds) {
     EXPECT_EQ(row_of(*vectors, "c\xc3\xa9"), (Row{1e-3F, 2.0F}));
     EXPECT_EQ(row_of(*vectors, "x\xEF\xBF\xBD"), (Row{3, 4}));
   }
-  EXPECT_EQ(read("1 2\na " + raw({1, 2}) + "trailing bytes")->size(), 1);
+  // A header that does not fit what follows: too few words, or numbers of another width.
+  const std::string two = "a " + raw({1, 2}) + "b " + raw({3, 4});
+  EXPECT_THROW_WITH(read("1 2\n" + two), FormatError,
+                    "the header says 1 words of 2 numbers, but more follows");
+  EXPECT_EQ(read("2 2\n" + two, {.limit = 1})->size(), 1);
+  EXPECT_EQ(read("2 2\n" + two + "\n\n")->size(), 2);
 }
 
 TEST_F(ReadVectors, TakesOnlyWhatIsAskedFor) {

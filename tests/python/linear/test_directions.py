@@ -133,6 +133,15 @@ class TestSelect:
         assert found.encoder.components == best
         assert sif.components == 1  # the one that was asked stays
 
+    def test_rounding_correlates_with_nothing(self):
+        vectors = se.WordVectors.from_dict({"a": [3, 1], "b": [1, 2], "c": [2, 5]})
+        laes = se.LAES(vectors, hidden=2, mode="hidden", a=None).fit(["a b", "b c a", "c"])
+        pairs = [("a", "b"), ("a b c", "c c"), ("b c", "c a"), ("a a b", "b")]
+        # With one unit, and words of one half-plane, all states point the same way.
+        one, two = laes.select(pairs, [1, 3, 2, 4], [1, 2]).curves["forward"]
+        assert np.isnan(one)
+        assert not np.isnan(two)
+
     def test_some_values(self, vectors, sentences):
         found = se.SIF(vectors).fit(sentences).select(self.PAIRS, self.SCORES, components=[4, 2, 2, 99])
         assert found.settings.tolist() == [2, 4]
