@@ -90,17 +90,22 @@ class _Plug:
         self.cache_bytes = cache_bytes
         self.empty: Sentence = () if empty is None else (empty,)
         self.rows: OrderedDict[Sentence, Rows] = OrderedDict()  # least recently used first
+        self.model: Any = None  # what they were made by: an encoder that is fitted again has another
 
     def prepare(self, params: Any, samples: Iterable[Any], *args: Any, **kwargs: Any) -> None:
+        self.rows.clear()
         if not self.fit_on_task:
             return
         options = self.original.get_params(deep=False)
         if options.get("statistics") == "evaluated":  # what is evaluated is all here
             options["statistics"] = "fit"
         self.encoder = type(self.original)(**options).fit([_encodable(self.sentence(s)) for s in samples])
-        self.rows.clear()
 
     def batcher(self, params: Any, batch: Sequence[Any], *args: Any, **kwargs: Any) -> Rows:
+        model = getattr(self.encoder, "_model", None)
+        if model is not self.model:
+            self.rows.clear()
+            self.model = model
         sentences = [self.sentence(s) for s in batch]
         found = {s: self.rows[s] for s in sentences if s in self.rows}
         new = list(dict.fromkeys(s for s in sentences if s not in found))

@@ -161,3 +161,16 @@ def test_an_encoder_that_learns_from_what_it_encodes_is_refused():
 def test_negative_cache():
     with pytest.raises(ValueError, match="cache_mb must be at least 0, got -1"):
         se.senteval.plugin(Counts(), cache_mb=-1)
+
+
+def test_an_encoder_that_is_fitted_again_forgets_its_rows():
+    vectors = se.WordVectors.from_array(list(WORDS), np.eye(len(WORDS), dtype=np.float32))
+    sif = se.SIF(vectors, a=None).fit(["a cat", "the dog", "the cat sat"])
+    prepare, batcher = se.senteval.plugin(sif)
+    batch = [["the", "cat"], ["a", "dog"]]
+    before = batcher({}, batch)
+    sif.fit(["the the the a", "the a"])
+    np.testing.assert_array_equal(batcher({}, batch), sif.encode(batch))
+    assert np.abs(before - batcher({}, batch)).max() > 0.01
+    prepare({}, batch)
+    np.testing.assert_array_equal(batcher({}, batch), sif.encode(batch))
