@@ -129,15 +129,16 @@ class Reader {
   Reader& operator=(const Reader&) = delete;
 
   std::shared_ptr<const WordVectors> run() {
-    Block now, next;
-    next_block(now);
-    while (!now.parts.empty()) {
-      std::vector<Piece> pieces(now.parts.size());
+    // Pointers, so that the blocks themselves stay where they are: their parts look at their bytes.
+    auto now = std::make_unique<Block>(), next = std::make_unique<Block>();
+    next_block(*now);
+    while (!now->parts.empty()) {
+      std::vector<Piece> pieces(now->parts.size());
       parallel_for(0, static_cast<std::int64_t>(pieces.size()) + 1, 1, [&](std::int64_t i, std::int64_t) {
         if (i == 0) {
-          next_block(next);
+          next_block(*next);
         } else {
-          parse(now.parts[static_cast<std::size_t>(i - 1)], pieces[static_cast<std::size_t>(i - 1)]);
+          parse(now->parts[static_cast<std::size_t>(i - 1)], pieces[static_cast<std::size_t>(i - 1)]);
         }
       });
       take(pieces);

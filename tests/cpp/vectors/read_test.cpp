@@ -145,6 +145,23 @@ TEST_F(ReadVectors, ReadsWord2vecBinaryWithAndWithoutLineFeeds) {
   EXPECT_EQ(read("2 2\n" + two + "\n\n")->size(), 2);
 }
 
+TEST_F(ReadVectors, ReadsBlocksOfAFewBytes) {
+  std::string text, binary = "200 1\n";
+  for (int i = 0; i < 200; ++i) {
+    text += concat("w", i, " ", i, "\n");
+    binary += concat("w", i, " ") + raw({static_cast<float>(i)});
+  }
+  for (const std::string& content : {text, binary}) {
+    for (std::size_t block = 1; block < 20; ++block) {
+      const auto vectors = read(content, {.block_bytes = block});
+      ASSERT_EQ(vectors->size(), 200) << block;
+      for (int i = 0; i < 200; ++i) {
+        ASSERT_EQ(row_of(*vectors, concat("w", i)), (Row{static_cast<float>(i)})) << block;
+      }
+    }
+  }
+}
+
 TEST_F(ReadVectors, TakesOnlyWhatIsAskedFor) {
   std::string text, binary = "100 2\n";
   for (int i = 0; i < 100; ++i) {
