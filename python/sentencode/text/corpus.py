@@ -8,6 +8,7 @@ from typing import Any
 
 from sentencode import _core
 
+from ..checks import checked_int
 from .inputs import Batch, Progress, batches
 
 __all__ = ["Corpus"]
@@ -39,7 +40,7 @@ class Corpus:
     """
 
     def __init__(self, source: Any, *, keep_empty: bool = False) -> None:
-        self.keep_empty = keep_empty
+        self.keep_empty = bool(keep_empty)
         self._source: Any = None
         self._files: list[str] | None = None
         self._spent = False
@@ -106,8 +107,7 @@ class Corpus:
 
     def _read(self, size: int, on_progress: Progress | None) -> Iterator[tuple[Batch, list[bool]]]:
         """Batches, and for each sentence whether it begins a document."""
-        if size < 1:
-            raise ValueError(f"size must be at least 1, got {size}")
+        size = checked_int("size", size, 1)
         if self._files is not None:
             reader = _core.CorpusReader(self._files, keep_empty=self.keep_empty)
             while (batch := reader.next(size)) is not None:

@@ -13,6 +13,8 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Any
 
+from ..checks import checked_int
+
 __all__ = ["Batch", "Progress", "batches", "is_single", "to_batch"]
 
 # list[str], list[bytes], list[list[str]], ..., or a batch of the core.
@@ -75,8 +77,7 @@ def batches(
         >>> list(batches((f"sentence {i}" for i in range(3)), 2))
         [['sentence 0', 'sentence 1'], ['sentence 2']]
     """
-    if size < 1:
-        raise ValueError(f"size must be at least 1, got {size}")
+    size = checked_int("size", size, 1)
     if isinstance(sentences, (str, os.PathLike)):
         from .corpus import Corpus
 

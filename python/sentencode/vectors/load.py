@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import _core
 from ..cache import cache_dir
+from ..checks import checked_int, checked_str, checked_words
 from ..errors import FormatError
 
 if TYPE_CHECKING:
@@ -43,11 +44,11 @@ def load(
     from .word_vectors import WordVectors
 
     path = os.path.expanduser(os.fspath(path))
-    if limit is not None and limit < 1:
-        raise ValueError(f"limit must be at least 1, got {limit}")
-    if dim is not None and dim < 1:
-        raise ValueError(f"dim must be at least 1, got {dim}")
-    keep = None if words is None else sorted(set(words))
+    limit = None if limit is None else checked_int("limit", limit, 1)
+    dim = None if dim is None else checked_int("dim", dim, 1)
+    format, oov = checked_str("format", format), checked_str("oov", oov)  # type: ignore[assignment]
+    storage = None if storage is None else checked_str("storage", storage)  # type: ignore[assignment]
+    keep = None if words is None else sorted(set(checked_words("words", words)))
     with open(path, "rb") as file:  # so that a file which is not there is the usual FileNotFoundError
         head = file.read(9)
     if format == "npz" or (format == "auto" and head[:4] == b"PK\x03\x04"):
