@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from ..encoder import Encoder
 from ..text.corpus import Corpus
-from . import sources
+from . import UsageError, sources
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "encode_file", "run"]
 
@@ -51,15 +51,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--batch-size", type=int, default=1 << 14, metavar="N", help="lines at a time (default: 16384)"
     )
     parser.add_argument(
-        "--overwrite", action="store_true", help="replace OUTPUT, and do not continue earlier work"
+        "--overwrite", action="store_true", help="replace what is there, and do not continue earlier work"
     )
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
 
 
 def run(options: argparse.Namespace) -> None:
     """Runs the command."""
-    if options.output.exists() and not options.overwrite:
-        raise FileExistsError(17, "is there already; --overwrite replaces it", str(options.output))
+    inputs = [options.input, options.encoder, options.vectors, *sources.files_of(options.fit)]
+    for output in filter(None, (options.output, options.save)):
+        sources.check_output(output, inputs, options.overwrite)
+    if options.save is not None and options.save.absolute() == options.output.absolute():
+        raise UsageError("--save and OUTPUT are the same file")
+    for work in (f"{options.output}.part", f"{options.output}.part.json"):
+        sources.check_output(Path(work), inputs, overwrite=True)
     encoder = sources.encoder(options)
     rows = encode_file(
         encoder,
@@ -71,6 +76,8 @@ def run(options: argparse.Namespace) -> None:
         restart=options.overwrite,
         progress=not options.quiet,
     )
+    if options.save is not None:  # last, so that the same command goes on with what was interrupted
+        encoder.save(options.save)
     print(f"{options.output}: {rows} rows of {encoder.dim}")
 
 

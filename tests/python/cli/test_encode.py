@@ -177,6 +177,35 @@ def test_what_is_there_is_not_replaced(files, capsys):
     assert (folder / "rows.npy").read_text() == "precious"
 
 
+@pytest.mark.parametrize("name", ["lines.txt", "sif.sentencode", "same.txt", "./lines.txt"])
+def test_what_is_read_is_not_written(files, name, capsys):
+    folder, _ = files
+    (folder / "same.txt").symlink_to(folder / "lines.txt")
+    content = (folder / name).read_bytes()
+    place = [str(folder / "lines.txt"), f"{folder}/{name}"]
+    command = ["encode", "--encoder", str(folder / "sif.sentencode"), *place, "--quiet", "--overwrite"]
+    assert main(command) == 2
+    assert f"{folder / name} is read as well: give another file to write" in capsys.readouterr().err
+    assert (folder / name).read_bytes() == content
+
+
+def test_a_saved_encoder_is_not_replaced(files, capsys):
+    folder, _ = files
+    precious, lines = folder / "sif.sentencode", str(folder / "lines.txt")
+    content = precious.read_bytes()
+    make = ["encode", lines, str(folder / "rows.npy"), "--kind", "average", "--quiet"]
+    assert main([*make, "--save", str(precious)]) == 1
+    assert f"{precious}: is there already; --overwrite replaces it" in capsys.readouterr().err
+    assert main([*make, "--save", lines, "--overwrite"]) == 2
+    assert main([*make, "--save", str(folder / "rows.npy"), "--overwrite"]) == 2
+    assert main([*make, "--save", str(folder / "none" / "x.sentencode")]) == 1
+    assert f"{folder / 'none'}: there is no such folder" in capsys.readouterr().err
+    assert not (folder / "rows.npy").exists()
+    assert precious.read_bytes() == content
+    assert main([*make, "--save", str(precious), "--overwrite"]) == 0
+    assert isinstance(se.load(precious), se.Average)
+
+
 SLOW = """
 import sys, time
 from pathlib import Path
@@ -294,7 +323,8 @@ def test_encoders_made_on_the_way(files):
             2,
             "expected NAME=VALUE, got 'components'",
         ),
-        (["--kind", "sif", "--vectors", "VECTORS", "--set", "component=1"], 1, "component"),
+        (["--kind", "sif", "--vectors", "VECTORS", "--set", "component=1"], 2, "it has a, components, "),
+        (["--encoder", "x", "--save", "y"], 2, "--save goes with --kind, not with --encoder"),
         (["--encoder", "nowhere"], 1, "nowhere"),
         (["--encoder", "TEXT"], 1, "lines.txt"),
         (
