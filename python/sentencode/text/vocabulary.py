@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sentencode import _core
 
 from ..checks import checked_int
-from .inputs import Progress, batches
+from .inputs import Progress, batches, counted_from
 from .tokenizer import Tokenizer
 
 __all__ = ["Vocabulary"]
@@ -75,8 +75,11 @@ class Vocabulary(Mapping[str, int]):
         if not isinstance(tokenizer, Tokenizer):
             tokenizer = Tokenizer(tokenizer)
         counter = _core.VocabularyCounter(tokenizer.core())
+        done = 0
         for batch in batches(sentences, _BATCH, on_progress=on_progress):
-            counter.add(tokenizer.prepare(batch))
+            with counted_from(done):
+                counter.add(tokenizer.prepare(batch))
+            done += len(batch)
         return cls._of(counter.finish(min_count=least, max_size=most))
 
     @classmethod
