@@ -145,29 +145,31 @@ def _load_npz(
     path: str, limit: int | None, storage: Storage | None, oov: OutOfVocabulary, dim: int | None
 ) -> WordVectors:
     """Arrays `words` (bytes of UTF-8, one word a line), `vectors` [n, dim] and, if there, `counts` [n]."""
-    import zipfile
-
     from .word_vectors import WordVectors
 
-    try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            missing = {"words", "vectors"} - set(archive.files)
-            if missing:
-                raise FormatError(f"{path}: has no array {' and '.join(map(repr, sorted(missing)))}")
-            matrix, raw = archive["vectors"], archive["words"]
-            counts = archive["counts"] if "counts" in archive.files else None
-    except FormatError:
-        raise
-    except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        raise FormatError(f"{path}: a damaged NumPy archive, or one that needs pickle: {error}") from error
+    with open(path, "rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in ("words", "vectors", "counts") if name in archive}
+        except Exception as error:  # of zipfile, of zlib, of NumPy: what damage leads to is endless
+            why = f"{type(error).__name__}: {error}"
+            raise FormatError(f"{path}: a damaged NumPy archive, or one that needs pickle: {why}") from error
+    missing = {"words", "vectors"} - set(arrays)
+    if missing:
+        raise FormatError(f"{path}: has no array {' and '.join(map(repr, sorted(missing)))}")
+    matrix, raw, counts = arrays["vectors"], arrays["words"], arrays.get("counts")
+    if counts is not None and counts.shape != matrix.shape[:1]:
+        raise FormatError(f"{path}: 'counts' has the shape {list(counts.shape)}, not that of the words")
     if raw.dtype == np.uint8:
         words = raw.tobytes().decode("utf-8", "replace").split("\n")
         if words and not words[-1]:
             words.pop()  # the last line may end too
-    elif raw.dtype.kind == "U":
+    elif raw.dtype.kind == "U" and raw.ndim == 1:
         words = raw.tolist()
     else:
-        raise FormatError(f"{path}: 'words' must be bytes (uint8) or strings, is {raw.dtype}")
+        raise FormatError(
+            f"{path}: 'words' must be bytes (uint8) or strings [n], is {raw.dtype} of shape {list(raw.shape)}"
+        )
     if matrix.ndim != 2 or len(matrix) != len(words):
         raise FormatError(f"{path}: {len(words)} words, but 'vectors' has the shape {list(matrix.shape)}")
     if dim is not None and matrix.shape[1] != dim:
