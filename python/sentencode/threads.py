@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _core
+from .checks import checked_int
 
 __all__ = ["num_threads", "set_num_threads"]
 
@@ -32,7 +33,8 @@ def set_num_threads(threads: int) -> None:
         threads: At least 1.
 
     Raises:
-        ValueError: If `threads` is less than 1.
+        TypeError: If `threads` is no whole number.
+        ValueError: If it is less than 1.
 
     Example:
         >>> import sentencode as se
@@ -42,4 +44,4 @@ def set_num_threads(threads: int) -> None:
         1
         >>> se.set_num_threads(before)
     """
-    _core.set_num_threads(threads)
+    _core.set_num_threads(checked_int("threads", threads, 1, 2**31 - 1))

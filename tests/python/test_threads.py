@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import sentencode as se
@@ -25,6 +26,24 @@ def test_set_num_threads():
 def test_threads_must_be_positive():
     with pytest.raises(ValueError, match="threads must be at least 1, got 0"):
         se.set_num_threads(0)
+
+
+@pytest.mark.parametrize(
+    ("threads", "error", "message"),
+    [
+        (1.5, TypeError, r"threads must be a whole number, got 1.5 \(float\)"),
+        ("2", TypeError, r"threads must be a whole number, got '2' \(str\)"),
+        (2**40, ValueError, "threads must be at most 2147483647"),
+    ],
+)
+def test_threads_must_be_a_number(threads, error, message):
+    with pytest.raises(error, match=message):
+        se.set_num_threads(threads)
+
+
+def test_numpy_counts_threads_too():
+    se.set_num_threads(np.int8(2))
+    assert se.num_threads() == 2
 
 
 def test_starts_with_the_processors_of_the_process():

@@ -8,19 +8,22 @@ when the same command is given again.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..encoder import Encoder
 from ..text.corpus import Corpus
-from . import sources
+from . import UsageError, sources
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "encode_file", "run"]
 
@@ -34,6 +37,7 @@ sentencode encode --kind laes --fit train.txt --set mode=residual --set hidden=8
 
 _HEADER = 128  # bytes before the rows: as long for any number of rows, which is only known at the end
 _SAVE_EVERY = 2.0  # seconds
+_NOTE_ROOM = 1 << 13  # bytes; what the file with the state may take of a disk
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,15 +51,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--batch-size", type=int, default=1 << 14, metavar="N", help="lines at a time (default: 16384)"
     )
     parser.add_argument(
-        "--overwrite", action="store_true", help="replace OUTPUT, and do not continue earlier work"
+        "--overwrite", action="store_true", help="replace what is there, and do not continue earlier work"
     )
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
 
 
 def run(options: argparse.Namespace) -> None:
     """Runs the command."""
-    if options.output.exists() and not options.overwrite:
-        raise FileExistsError(17, "is there already; --overwrite replaces it", str(options.output))
+    inputs = [options.input, options.encoder, options.vectors, *sources.files_of(options.fit)]
+    for output in filter(None, (options.output, options.save)):
+        sources.check_output(output, inputs, options.overwrite)
+    if options.save is not None and options.save.absolute() == options.output.absolute():
+        raise UsageError("--save and OUTPUT are the same file")
+    for work in (f"{options.output}.part", f"{options.output}.part.json"):
+        sources.check_output(Path(work), inputs, overwrite=True)
     encoder = sources.encoder(options)
     rows = encode_file(
         encoder,
@@ -67,6 +76,8 @@ def run(options: argparse.Namespace) -> None:
         restart=options.overwrite,
         progress=not options.quiet,
     )
+    if options.save is not None:  # last, so that the same command goes on with what was interrupted
+        encoder.save(options.save)
     print(f"{options.output}: {rows} rows of {encoder.dim}")
 
 
@@ -112,29 +123,59 @@ def encode_file(
         "precision": precision,
         "normalize": normalize,
     }
-    done = 0 if restart else _rows_done(state_file, part, made_from)
     row_bytes = encoder.dim * np.dtype(precision).itemsize
-    with open(part, "r+b" if done else "w+b") as file:
-        file.truncate(_HEADER + done * row_bytes)
-        file.seek(0, os.SEEK_END)
+    with _locked(part) as file:
+        done = 0 if restart else _rows_done(state_file, part, made_from)
+        _truncate(file, _HEADER + done * row_bytes)
         blocks = _encoded(encoder, source, precision, normalize, batch_size, progress, skip=done)
         saved = time.monotonic()
         try:
             for rows in blocks:
-                file.write(rows.tobytes())
+                _write(file, rows.tobytes())
                 done += len(rows)
                 if time.monotonic() - saved > _SAVE_EVERY:
                     _save_state(state_file, file, made_from, done)
                     saved = time.monotonic()
-        except BaseException:
-            _save_state(state_file, file, made_from, done)
+        except BaseException as error:
+            with suppress(OSError):  # what was saved before still holds
+                if isinstance(error, OSError):  # the disk may be full: the last rows make room for the state
+                    done = max(0, done - 1 - _NOTE_ROOM // row_bytes)
+                    _truncate(file, _HEADER + done * row_bytes)
+                _save_state(state_file, file, made_from, done)
             raise
         file.seek(0)
-        file.write(_header(precision, done, encoder.dim))
+        _write(file, _header(precision, done, encoder.dim))
         _flush(file)
-    os.replace(part, target)
-    state_file.unlink(missing_ok=True)
+        os.replace(part, target)  # before the lock is given back
+        state_file.unlink(missing_ok=True)
     return done
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[FileIO]:
+    """Opens a file to be read and written, as it is, for this process alone.
+
+    It is not buffered: a full disk is told by the write that it stops, not by a later one.
+    """
+
+    def create(name: str, flags: int) -> int:
+        return os.open(name, flags | os.O_CREAT, 0o666)
+
+    with open(path, "r+b", buffering=0, opener=create) as file:
+        busy = f"another process is writing {path}"
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BlockingIOError(busy) from None
+        except OSError:
+            pass  # a file system without locks
+        try:
+            ours = os.path.samestat(os.fstat(file.fileno()), path.stat())
+        except FileNotFoundError:
+            ours = False
+        if not ours:  # the other process has ended since it was opened, and this is its finished file
+            raise BlockingIOError(busy)
+        yield file
 
 
 def _encoded(
@@ -185,14 +226,41 @@ def _rows_done(state_file: Path, part: Path, made_from: dict[str, Any]) -> int:
     return int(max(0, min(rows, (size - _HEADER) // row_bytes)))
 
 
-def _save_state(state_file: Path, file: BinaryIO, made_from: dict[str, Any], rows: int) -> None:
+def _save_state(state_file: Path, file: FileIO, made_from: dict[str, Any], rows: int) -> None:
     """Only rows that lie on the disk are counted."""
     _flush(file)
     new = Path(f"{state_file}.new")
-    new.write_text(json.dumps({**made_from, "rows": rows}, indent=1), encoding="utf-8")
-    os.replace(new, state_file)
+    try:
+        new.write_text(json.dumps({**made_from, "rows": rows}, indent=1), encoding="utf-8")
+        os.replace(new, state_file)
+    finally:
+        new.unlink(missing_ok=True)
 
 
-def _flush(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
+def _write(file: FileIO, data: bytes) -> None:
+    """Writes all of it; the system may take less at a time."""
+    left = memoryview(data)
+    with _named(file):
+        while left:
+            left = left[file.write(left) :]
+
+
+def _truncate(file: FileIO, size: int) -> None:
+    with _named(file):
+        file.truncate(size)
+        file.seek(size)
+
+
+def _flush(file: FileIO) -> None:
+    with _named(file):
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def _named(file: FileIO) -> Iterator[None]:
+    """Gives errors the file's name, which the system leaves out once a file is open."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = str(file.name)
+        raise

@@ -1,6 +1,7 @@
 """Computes the tables and figures of a paper again, with the published figures beside ours.
 
-Every row is kept in the folder of results as soon as it is there: --resume goes on where a run was stopped.
+Every row is kept in the folder of results (--out) as soon as it is there: --resume goes on where a run was
+stopped.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Laes:
     """Paper 004: averages, SIF, uSIF and the linear autoencoder on SICK and STSBenchmark.
 
     Every encoder is fitted to the training sentences; hidden sizes and numbers of components are chosen on
-    the development set. Prints tables I and II; --out also gets figure 2, and one JSON file a row.
+    the development set. Prints tables I and II; --out gets them too, figure 2, and one JSON file a row.
     """
 
     NAME = "laes"
@@ -54,7 +55,13 @@ sentencode reproduce laes --data SentEval/data --vectors glove.6B.50d.txt --tabl
         )
         parser.add_argument("--table", nargs="+", metavar="NAME", help="I, II, figure-2 (default: all)")
         parser.add_argument("--rows", nargs="+", metavar="NAME", help="as in laes-bres (default: all)")
-        parser.add_argument("--out", type=Path, metavar="FOLDER", help="where results go (default: nowhere)")
+        parser.add_argument(
+            "--out",
+            type=Path,
+            default=Path("laes-results"),
+            metavar="FOLDER",
+            help="where results go (default: laes-results)",
+        )
         parser.add_argument("--resume", action="store_true", help="keep the rows that --out already holds")
         parser.add_argument(
             "--tokenizer", choices=("words", "whitespace"), default="words", help="(default: words)"
@@ -87,6 +94,8 @@ sentencode reproduce laes --data SentEval/data --vectors glove.6B.50d.txt --tabl
             partial=options.partial,
             show_progress_bar=not options.quiet,
         )
-        print(report.text(), end="")
-        if options.out is not None:
-            print(f"\nkept in {options.out}: {', '.join(sorted(p.name for p in options.out.iterdir()))}")
+        if text := report.text():
+            print(text)
+        if report.drawn:
+            print(f"figure 2: {options.out / 'figure-2.png'}")
+        print(f"kept in {options.out}: {', '.join(sorted(p.name for p in options.out.iterdir()))}")

@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import ast
 import hashlib
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from . import UsageError
 
-__all__ = ["add_encoder_arguments", "byte_bar", "encoder", "identity"]
+__all__ = ["add_encoder_arguments", "byte_bar", "check_output", "encoder", "files_of", "identity"]
 
 _KINDS = {"average": "Average", "laes": "LAES", "sif": "SIF", "usif": "USIF"}
 _BLOCK = 1 << 20
@@ -32,14 +33,19 @@ def add_encoder_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="one of its parameters, as in components=15; may be given again",
     )
-    group.add_argument("--save", type=Path, metavar="FILE", help="save it here")
+    group.add_argument("--save", type=Path, metavar="FILE", help="save it here at the end")
 
 
 def encoder(options: argparse.Namespace) -> Any:
     """The encoder that the arguments ask for."""
     import sentencode
 
-    made_here = {"--vectors": options.vectors, "--fit": options.fit, "--set": options.set}
+    made_here = {
+        "--vectors": options.vectors,
+        "--fit": options.fit,
+        "--set": options.set,
+        "--save": options.save,
+    }
     if (options.encoder is None) == (options.kind is None):
         raise UsageError("give either --encoder FILE or --kind")
     if options.encoder is not None:
@@ -47,16 +53,49 @@ def encoder(options: argparse.Namespace) -> Any:
             if value:
                 raise UsageError(f"{name} goes with --kind, not with --encoder")
         return sentencode.load(options.encoder)
+    kind, parameters = getattr(sentencode, _KINDS[options.kind]), dict(map(_parameter, options.set))
+    known = sorted(set(kind._defaults()) - {"vectors"})
+    for name in parameters:
+        if name not in known:
+            raise UsageError(f"--set: {options.kind} has no parameter {name!r}; it has {', '.join(known)}")
     vectors: Any = sentencode.WordVectors
     table = vectors.default() if options.vectors is None else vectors.load(options.vectors)
-    made = getattr(sentencode, _KINDS[options.kind])(table, **dict(map(_parameter, options.set)))
+    made = kind(table, **parameters)
     if options.fit is not None:
         made.fit(options.fit)
     elif not made.fitted:
         raise UsageError(f"--kind {options.kind} learns from sentences: give them with --fit FILE")
-    if options.save is not None:
-        made.save(options.save)
     return made
+
+
+def check_output(output: Path, inputs: Iterable[str | Path | None], overwrite: bool) -> None:
+    """Refuses an output that cannot be written, before any work.
+
+    Args:
+        output: The file to write.
+        inputs: The files that are read. What is None or not there is passed over.
+        overwrite: Whether a file that is there may be replaced, if it is none of those.
+
+    Raises:
+        UsageError: If it is one of the inputs.
+        OSError: If it is there already, or its folder is not.
+    """
+    if not output.exists():
+        if not output.parent.is_dir():
+            raise FileNotFoundError(2, "there is no such folder", str(output.parent))
+        return
+    for path in inputs:
+        if path is not None and os.path.exists(path) and os.path.samefile(path, output):
+            raise UsageError(f"{output} is read as well: give another file to write")
+    if not overwrite:
+        raise FileExistsError(17, "is there already; --overwrite replaces it", str(output))
+
+
+def files_of(corpus: str | Path | None) -> list[str]:
+    """The files of a corpus: itself, or those of a folder or a glob."""
+    from ..text.corpus import Corpus
+
+    return [] if corpus is None else Corpus(corpus).files
 
 
 def _parameter(text: str) -> tuple[str, Any]:

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from . import sources
+
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments"]
 
 NAME = "vectors"
@@ -56,6 +58,7 @@ sentencode vectors convert crawl-300d-2M.vec.gz small.sentencode --limit 200000
         parser.add_argument(
             "--dim", type=int, metavar="N", help="numbers in a vector, if that cannot be told"
         )
+        parser.add_argument("--overwrite", action="store_true", help="replace OUTPUT")
         parser.add_argument("--quiet", action="store_true", help="no progress bar")
 
     @staticmethod
@@ -63,9 +66,8 @@ sentencode vectors convert crawl-300d-2M.vec.gz small.sentencode --limit 200000
         """Runs the command."""
         from ..vectors import WordVectors
 
-        words = None
-        if options.words is not None:
-            words = options.words.read_text(encoding="utf-8").split("\n")
+        sources.check_output(options.output, [options.input, options.words], options.overwrite)
+        words = None if options.words is None else _words(options.words)
         vectors = WordVectors.load(
             options.input,
             limit=options.limit,
@@ -77,6 +79,20 @@ sentencode vectors convert crawl-300d-2M.vec.gz small.sentencode --limit 200000
         )
         vectors.save(options.output)
         print(f"{options.output}: {len(vectors):,} words of {vectors.dim} numbers, {vectors.storage}")
+
+
+def _words(path: Path) -> list[str]:
+    """The words in a file, one a line, however it was written."""
+    from ..errors import FormatError
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")  # passes a byte-order mark over
+    except UnicodeDecodeError as error:
+        raise FormatError(
+            f"{path}: byte {error.start} is not UTF-8: {error.object[error.start]:#x}"
+        ) from None
+    lines = (line.strip(" \t\r") for line in text.split("\n"))  # words may hold other white space
+    return [line for line in lines if line]
 
 
 class Info:
@@ -150,6 +166,7 @@ sentencode vectors train books.txt.xz books.sentencode --dim 200 --min-count 10
         parser.add_argument("--keep-case", action="store_true", help="do not lower-case")
         parser.add_argument("--storage", choices=STORAGES, help="of numbers")
         parser.add_argument("--seed", type=int, metavar="N")
+        parser.add_argument("--overwrite", action="store_true", help="replace OUTPUT")
         parser.add_argument("--quiet", action="store_true", help="no progress bar")
 
     @staticmethod
@@ -157,6 +174,7 @@ sentencode vectors train books.txt.xz books.sentencode --dim 200 --min-count 10
         """Runs the command."""
         from ..vectors import WordVectors
 
+        sources.check_output(options.output, sources.files_of(options.input), options.overwrite)
         names = ("window", "min_count", "max_words", "tokenizer", "storage", "seed")
         chosen = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
         if options.keep_case:

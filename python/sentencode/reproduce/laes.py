@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import checked_int
 from ..encoder import Encoder
 from ..evaluation import Task, bootstrap_difference, bootstrap_interval, cosine_of_pairs, load_task, pearson
 from ..linear import LAES, SIF, USIF
@@ -255,9 +256,15 @@ def reproduce(
         ImportError: The figure is wanted, but matplotlib is not installed.
     """
     grids = grids or Grids()
+    max_length = checked_int("max_length", max_length, 1)
+    resamples = checked_int("resamples", resamples, 1)
+    seed = checked_int("seed", seed, 0, 2**64 - 1)
     wanted_tables = chosen(tables, list(TABLES), "table")
     wanted_rows = chosen(rows, [row for row in ROWS if any(row in TABLES[t] for t in wanted_tables)], "row")
-    draws = out is not None and {*TABLES["figure-2"]} <= {*wanted_rows} and "figure-2" in wanted_tables
+    can_draw = {*TABLES["figure-2"]} <= {*wanted_rows}
+    if tables is not None and "figure-2" in wanted_tables and not can_draw:
+        raise ValueError(f"figure 2 needs the rows {' and '.join(TABLES['figure-2'])}")
+    draws = out is not None and can_draw and "figure-2" in wanted_tables
     if draws and importlib.util.find_spec("matplotlib") is None:
         raise ImportError(
             "figure 2 needs matplotlib: pip install 'sentencode[plot]', or leave it out of the tables"
@@ -291,8 +298,9 @@ def reproduce(
                 compute = functools.partial(_cell, benchmark, row, resamples, seed)
                 cells.append(results.get(f"{row} {name}", compute))
                 bar.update()
-    report = Report(cells, results.settings)
-    results.write("tables.md", report.markdown())
+    report = Report(cells, results.settings, wanted_tables, drawn=draws)
+    if tables_there := report.markdown():  # none where only the figure was asked for
+        results.write("tables.md", tables_there)
     results.write("results.json", report.json())
     if draws:
         for kind in ("png", "svg"):
@@ -355,10 +363,14 @@ class Report:
     Attributes:
         cells: One for each row and task, as they are kept in the folder of results.
         settings: All that decided what came out.
+        tables: Which tables are shown.
+        drawn: Whether the figure lies in the folder of results.
     """
 
     cells: Sequence[Result]
     settings: Mapping[str, Any]
+    tables: Sequence[str] = tuple(TABLES)
+    drawn: bool = False
 
     def cell(self, row: str, task: str) -> Result | None:
         """The results of a row on a task, if they were computed."""
@@ -421,12 +433,12 @@ class Report:
     def _tables(self, table: Callable[..., str], title: str) -> str:
         parts = []
         for task, name in TASKS.items():
-            if rows := list(self._table_1(task)):
+            if "I" in self.tables and (rows := list(self._table_1(task))):
                 header = ["model", "n_h paper", "n_h"]
                 header += [column for split in SPLITS for column in (f"{split} paper", split)]
                 header += ["95 % interval", f"less {BASELINE}"]
                 parts.append(title.format(f"Table I, {name}: Pearson x 100") + table(header, rows))
-        if rows := list(self._table_2()):
+        if "II" in self.tables and (rows := list(self._table_2())):
             header = [
                 "model",
                 *(column for name in TASKS.values() for column in (name, "n_h", "95 % interval")),

@@ -8,19 +8,23 @@ from typing import Any
 
 from sentencode import _core
 
+from ..checks import checked_int
+from ..errors import FormatError
 from .inputs import Batch, Progress, batches
 
 __all__ = ["Corpus"]
 
 _READ_AHEAD = 4096
+_NOT_READ = {".bz2": "bzip2", ".zip": "zip"}
+_BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")  # behind "BZh9": of a block, and of the end
 
 
 class Corpus:
     """Sentences that can be read again and again, and are never in memory together.
 
     Files hold one sentence a line; a line without text ends a document. They may be packed (gzip, xz or zstd,
-    known by their content). They are read in the order given, those of a folder or a glob in the order of
-    their names. In an iterable, a sentence without text ends a document likewise.
+    known by their content; bzip2 and zip are refused). They are read in the order given, those of a folder or
+    a glob in the order of their names. In an iterable, a sentence without text ends a document likewise.
 
     Args:
         source: The path of a file or folder, a glob, or a list of `pathlib.Path`; a list, array, column or
@@ -28,6 +32,7 @@ class Corpus:
         keep_empty: Whether a sentence without text is a sentence like any other, and no end of a document.
 
     Raises:
+        FormatError: A file is packed in a way that is not read.
         OSError: There is no such file.
 
     Example:
@@ -39,12 +44,12 @@ class Corpus:
     """
 
     def __init__(self, source: Any, *, keep_empty: bool = False) -> None:
-        self.keep_empty = keep_empty
+        self.keep_empty = bool(keep_empty)
         self._source: Any = None
         self._files: list[str] | None = None
         self._spent = False
         if isinstance(source, (str, os.PathLike)):
-            self._files = _core.expand_paths(os.fspath(source))
+            self._files = _expanded([source])
         elif _is_list_of(source, lambda item: isinstance(item, os.PathLike)):
             self._files = _expanded(source)
         else:
@@ -106,8 +111,7 @@ class Corpus:
 
     def _read(self, size: int, on_progress: Progress | None) -> Iterator[tuple[Batch, list[bool]]]:
         """Batches, and for each sentence whether it begins a document."""
-        if size < 1:
-            raise ValueError(f"size must be at least 1, got {size}")
+        size = checked_int("size", size, 1)
         if self._files is not None:
             reader = _core.CorpusReader(self._files, keep_empty=self.keep_empty)
             while (batch := reader.next(size)) is not None:
@@ -151,7 +155,27 @@ class Corpus:
 
 
 def _expanded(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
-    return [file for path in paths for file in _core.expand_paths(os.fspath(path))]
+    files = [file for path in paths for file in _core.expand_paths(os.fspath(path))]
+    for file in files:
+        _check_packing(file)
+    return files
+
+
+def _check_packing(file: str) -> None:
+    """Refuses archives that would be read as lines of garbage."""
+    packing = _NOT_READ.get(os.path.splitext(file)[1].lower())
+    if packing is None and os.path.isfile(file):  # of a pipe nothing may be read
+        with open(file, "rb") as opened:
+            begin = opened.read(10)
+        if begin.startswith(b"PK\x03\x04"):
+            packing = "zip"
+        elif begin.startswith(b"BZh") and begin[4:] in _BZIP2:
+            packing = "bzip2"
+    if packing is not None:
+        raise FormatError(
+            f"{file}: is packed by {packing}, which is not read; "
+            "plain text is, and what gzip, xz and zstd have packed"
+        )
 
 
 def _is_list_of(source: Any, fits: Callable[[Any], bool]) -> bool:

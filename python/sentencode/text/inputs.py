@@ -8,12 +8,16 @@ imported for it.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-__all__ = ["Batch", "Progress", "batches", "is_single", "to_batch"]
+from ..checks import checked_int
+
+__all__ = ["Batch", "Progress", "batches", "counted_from", "is_single", "to_batch"]
 
 # list[str], list[bytes], list[list[str]], ..., or a batch of the core.
 Batch = Any
@@ -75,8 +79,7 @@ def batches(
         >>> list(batches((f"sentence {i}" for i in range(3)), 2))
         [['sentence 0', 'sentence 1'], ['sentence 2']]
     """
-    if size < 1:
-        raise ValueError(f"size must be at least 1, got {size}")
+    size = checked_int("size", size, 1)
     if isinstance(sentences, (str, os.PathLike)):
         from .corpus import Corpus
 
@@ -99,6 +102,32 @@ def batches(
         done += len(batch)
         if on_progress is not None:
             on_progress(done, whole)
+
+
+@contextmanager
+def counted_from(first: int, name: str = "sentences") -> Iterator[None]:
+    """Around the work on one of several batches: an error about `sentences[i]` of it tells the place in all.
+
+    The core, and external tokenizers, see a batch alone. These may stand within each other.
+
+    Args:
+        first: How many sentences were handed out before this batch.
+        name: What the argument is called in errors.
+
+    Example:
+        >>> with counted_from(70000):
+        ...     raise TypeError("sentences[3] is float (nan); expected str")
+        Traceback (most recent call last):
+        TypeError: sentences[70003] is float (nan); expected str
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        text = error.args[0] if error.args else None
+        if isinstance(text, str) and (found := re.match(rf"{re.escape(name)}\[(\d+)\]", text)):
+            place = f"{name}[{first + int(found[1])}]"
+            error.args = (place + text[found.end() :], *error.args[1:])
+        raise
 
 
 def _is_core_batch(value: object) -> bool:

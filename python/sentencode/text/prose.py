@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sentencode import _core
 
+from ..checks import checked_str
+
 __all__ = ["split_sentences"]
 
 
@@ -20,8 +22,11 @@ def split_sentences(text: str) -> list[str]:
     Returns:
         The sentences in order, without the white space around them.
 
+    Raises:
+        TypeError: If `text` is no `str`.
+
     Example:
         >>> split_sentences('Mr. Smith left. "Why?" she asked. (Nobody knew.)')
         ['Mr. Smith left.', '"Why?" she asked.', '(Nobody knew.)']
     """
-    return _core.split_sentences(text)
+    return _core.split_sentences(checked_str("text", text))

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from sentencode import _core
 
-from .inputs import Progress, batches
+from ..checks import checked_int
+from .inputs import Progress, batches, counted_from
 from .tokenizer import Tokenizer
 
 __all__ = ["Vocabulary"]
@@ -45,7 +46,7 @@ class Vocabulary(Mapping[str, int]):
 
     def __init__(self, counts: Mapping[str, int], *, min_count: int = 1, max_size: int | None = None) -> None:
         values = np.fromiter(counts.values(), dtype=np.int64, count=len(counts))
-        self._set(_core.Vocabulary(list(counts), values).pruned(min_count, max_size or 0))
+        self._set(_core.Vocabulary(list(counts), values).pruned(*_bounds(min_count, max_size)))
 
     @classmethod
     def from_corpus(
@@ -70,12 +71,16 @@ class Vocabulary(Mapping[str, int]):
             >>> dict(Vocabulary.from_corpus(["A man , a plan ."], Tokenizer("whitespace", lowercase=True)))
             {'a': 2, ',': 1, '.': 1, 'man': 1, 'plan': 1}
         """
+        least, most = _bounds(min_count, max_size)  # before the corpus is read
         if not isinstance(tokenizer, Tokenizer):
             tokenizer = Tokenizer(tokenizer)
         counter = _core.VocabularyCounter(tokenizer.core())
+        done = 0
         for batch in batches(sentences, _BATCH, on_progress=on_progress):
-            counter.add(tokenizer.prepare(batch))
-        return cls._of(counter.finish(min_count=min_count, max_size=max_size or 0))
+            with counted_from(done):
+                counter.add(tokenizer.prepare(batch))
+            done += len(batch)
+        return cls._of(counter.finish(min_count=least, max_size=most))
 
     @classmethod
     def read(
@@ -91,7 +96,7 @@ class Vocabulary(Mapping[str, int]):
         Raises:
             FormatError: A line is no word and count; the message names it.
         """
-        return cls._of(_core.Vocabulary.read(os.fspath(path)).pruned(min_count, max_size or 0))
+        return cls._of(_core.Vocabulary.read(os.fspath(path)).pruned(*_bounds(min_count, max_size)))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes `word count` a line, atomically."""
@@ -106,7 +111,7 @@ class Vocabulary(Mapping[str, int]):
             min_count: Words seen less often are left out.
             max_size: At most so many words are kept, the most frequent ones.
         """
-        return self._of(self.core.pruned(min_count, max_size or 0))
+        return self._of(self.core.pruned(*_bounds(min_count, max_size)))
 
     @property
     def words(self) -> list[str]:
@@ -129,7 +134,7 @@ class Vocabulary(Mapping[str, int]):
         Raises:
             KeyError: The word is not there.
         """
-        place = self.core.find(word)
+        place = self.core.find(word) if isinstance(word, str) else -1
         if place < 0:
             raise KeyError(word)
         return place
@@ -180,6 +185,12 @@ class Vocabulary(Mapping[str, int]):
     def _set(self, core: _core.Vocabulary) -> None:
         object.__setattr__(self, "core", core)
         object.__setattr__(self, "_words", core.words)
+
+
+def _bounds(min_count: int, max_size: int | None) -> tuple[int, int]:
+    """What the core takes; 0 stands for no bound there."""
+    least = checked_int("min_count", min_count, 0)
+    return least, 0 if max_size is None else checked_int("max_size", max_size, 1)
 
 
 def _restore(words: list[str], counts: npt.NDArray[np.int64], total: int) -> Vocabulary:

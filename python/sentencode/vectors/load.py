@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import _core
 from ..cache import cache_dir
+from ..checks import checked_int, checked_str, checked_words
 from ..errors import FormatError
 
 if TYPE_CHECKING:
@@ -43,11 +44,11 @@ def load(
     from .word_vectors import WordVectors
 
     path = os.path.expanduser(os.fspath(path))
-    if limit is not None and limit < 1:
-        raise ValueError(f"limit must be at least 1, got {limit}")
-    if dim is not None and dim < 1:
-        raise ValueError(f"dim must be at least 1, got {dim}")
-    keep = None if words is None else sorted(set(words))
+    limit = None if limit is None else checked_int("limit", limit, 1)
+    dim = None if dim is None else checked_int("dim", dim, 1)
+    format, oov = checked_str("format", format), checked_str("oov", oov)  # type: ignore[assignment]
+    storage = None if storage is None else checked_str("storage", storage)  # type: ignore[assignment]
+    keep = None if words is None else sorted(set(checked_words("words", words)))
     with open(path, "rb") as file:  # so that a file which is not there is the usual FileNotFoundError
         head = file.read(9)
     if format == "npz" or (format == "auto" and head[:4] == b"PK\x03\x04"):
@@ -144,29 +145,31 @@ def _load_npz(
     path: str, limit: int | None, storage: Storage | None, oov: OutOfVocabulary, dim: int | None
 ) -> WordVectors:
     """Arrays `words` (bytes of UTF-8, one word a line), `vectors` [n, dim] and, if there, `counts` [n]."""
-    import zipfile
-
     from .word_vectors import WordVectors
 
-    try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            missing = {"words", "vectors"} - set(archive.files)
-            if missing:
-                raise FormatError(f"{path}: has no array {' and '.join(map(repr, sorted(missing)))}")
-            matrix, raw = archive["vectors"], archive["words"]
-            counts = archive["counts"] if "counts" in archive.files else None
-    except FormatError:
-        raise
-    except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        raise FormatError(f"{path}: a damaged NumPy archive, or one that needs pickle: {error}") from error
+    with open(path, "rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in ("words", "vectors", "counts") if name in archive}
+        except Exception as error:  # of zipfile, of zlib, of NumPy: what damage leads to is endless
+            why = f"{type(error).__name__}: {error}"
+            raise FormatError(f"{path}: a damaged NumPy archive, or one that needs pickle: {why}") from error
+    missing = {"words", "vectors"} - set(arrays)
+    if missing:
+        raise FormatError(f"{path}: has no array {' and '.join(map(repr, sorted(missing)))}")
+    matrix, raw, counts = arrays["vectors"], arrays["words"], arrays.get("counts")
+    if counts is not None and counts.shape != matrix.shape[:1]:
+        raise FormatError(f"{path}: 'counts' has the shape {list(counts.shape)}, not that of the words")
     if raw.dtype == np.uint8:
         words = raw.tobytes().decode("utf-8", "replace").split("\n")
         if words and not words[-1]:
             words.pop()  # the last line may end too
-    elif raw.dtype.kind == "U":
+    elif raw.dtype.kind == "U" and raw.ndim == 1:
         words = raw.tolist()
     else:
-        raise FormatError(f"{path}: 'words' must be bytes (uint8) or strings, is {raw.dtype}")
+        raise FormatError(
+            f"{path}: 'words' must be bytes (uint8) or strings [n], is {raw.dtype} of shape {list(raw.shape)}"
+        )
     if matrix.ndim != 2 or len(matrix) != len(words):
         raise FormatError(f"{path}: {len(words)} words, but 'vectors' has the shape {list(matrix.shape)}")
     if dim is not None and matrix.shape[1] != dim:

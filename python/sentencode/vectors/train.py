@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from .. import _core
 from .._extras import require
+from ..checks import checked_int
 from ..text.corpus import Corpus
 from ..text.inputs import Progress
 from ..text.tokenizer import Tokenizer
@@ -45,16 +47,14 @@ def train(
     """What `WordVectors.train` does, where the arguments are described."""
     if method not in ("ppmi", "word2vec"):
         raise ValueError(f"method must be 'ppmi' or 'word2vec', got {method!r}")
-    least_one = {
-        "dim": dim,
-        "window": window,
-        "min_count": min_count,
-        "max_words": max_words,
-        "epochs": epochs,
-    }
-    for name, value in least_one.items():
-        if value is not None and value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
+    dim = checked_int("dim", dim, 1)
+    window = checked_int("window", window, 1, 2**31 - 1)
+    min_count = checked_int("min_count", min_count, 1)
+    max_words = None if max_words is None else checked_int("max_words", max_words, 1)
+    epochs = checked_int("epochs", epochs, 1)
+    seed = checked_int("seed", seed, 0, 2**64 - 1)
+    if not isinstance(smoothing, Real):
+        raise TypeError(f"smoothing must be a number, got {smoothing!r:.40} ({type(smoothing).__name__})")
     if method == "word2vec":
         require("gensim", "train")  # said before the corpus is read
     if not isinstance(corpus, Corpus):

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..checks import checked_int, checked_str, checked_words
 from .words import UnknownWordError, Words
 
 if TYPE_CHECKING:
@@ -113,7 +114,11 @@ class WordVectors:
                 raise ValueError(f"counts must be whole numbers [words], got {counted.dtype}")
             counted = counted.astype(np.int64)
         words = words if isinstance(words, (list, tuple)) else list(words)
-        return cls(_core.WordVectors.from_array(words, rows, counted, storage, oov))
+        return cls(
+            _core.WordVectors.from_array(
+                words, rows, counted, checked_str("storage", storage), checked_str("oov", oov)
+            )
+        )
 
     @classmethod
     def from_dict(
@@ -330,7 +335,7 @@ class WordVectors:
             >>> "whale" in vectors, vectors.counts is not None
             (True, True)
         """
-        return cls(_core.WordVectors.open(_DEFAULT, oov))
+        return cls(_core.WordVectors.open(_DEFAULT, checked_str("oov", oov)))
 
     # --- looking
 
@@ -417,7 +422,8 @@ class WordVectors:
         if words is None:
             everything: Floats = self._core.matrix()
             return everything
-        rows: Floats = self._core.rows(np.array([self._find(word) for word in words], dtype=np.int64))
+        wanted = checked_words("words", words)
+        rows: Floats = self._core.rows(np.array([self._find(word) for word in wanted], dtype=np.int64))
         return rows
 
     def most_similar(
@@ -436,6 +442,7 @@ class WordVectors:
         Raises:
             KeyError: If a word is not there.
         """
+        topn = checked_int("topn", topn, 0)
         if isinstance(word, str):
             return self._nearest({word: 1.0}, topn)
         query = word if isinstance(word, np.ndarray) else list(word)  # type: ignore[arg-type]
@@ -461,7 +468,7 @@ class WordVectors:
         Raises:
             KeyError: If a word is not there.
         """
-        return self._nearest({a: -1.0, b: 1.0, c: 1.0}, topn)
+        return self._nearest({a: -1.0, b: 1.0, c: 1.0}, checked_int("topn", topn, 0))
 
     def similarity(self, a: str, b: str) -> float:
         """The cosine of two words' vectors; 0 where one is zero.
@@ -504,7 +511,7 @@ class WordVectors:
         Returns:
             The vectors.
         """
-        return WordVectors(self._core.with_oov(oov))
+        return WordVectors(self._core.with_oov(checked_str("oov", oov)))
 
     def with_storage(self, storage: Storage) -> WordVectors:
         """The same vectors, stored another way; itself where they are stored so already.
@@ -518,7 +525,9 @@ class WordVectors:
         Raises:
             ValueError: If a number is too large for float16.
         """
-        return self if storage == self.storage else WordVectors(self._core.with_storage(storage))
+        if checked_str("storage", storage) == self.storage:
+            return self
+        return WordVectors(self._core.with_storage(storage))
 
     def only(self, words: Iterable[str]) -> WordVectors:
         """The vectors of these words, in this table's order. Words that it does not hold are passed over.
@@ -528,8 +537,11 @@ class WordVectors:
 
         Returns:
             A smaller table.
+
+        Raises:
+            TypeError: If it is one word, not several.
         """
-        return WordVectors(self._core.only(words if isinstance(words, (list, tuple)) else list(words)))
+        return WordVectors(self._core.only(checked_words("words", words)))
 
     # --- keeping
 
@@ -560,7 +572,7 @@ class WordVectors:
             ValueError: If a word cannot be written so, because it holds white space.
             OSError: If the file cannot be written.
         """
-        self._core.write(os.fspath(path), format)
+        self._core.write(os.fspath(path), checked_str("format", format))
 
     def to_keyed_vectors(self) -> Any:
         """These vectors as gensim's `KeyedVectors`, with their counts where they are known.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from typing import overload
 
@@ -34,7 +35,8 @@ class Words(Sequence[str]):
                 return [self[i] for i in range(begin, end, step)]
             some: list[str] = self._core.words(begin, end)
             return some
-        i = index + len(self) if index < 0 else index
+        i = operator.index(index)
+        i = i + len(self) if i < 0 else i
         if not 0 <= i < len(self):
             raise IndexError(f"no word {index} in a table of {len(self)}")
         word: str = self._core.words(i, i + 1)[0]
@@ -61,8 +63,8 @@ class Words(Sequence[str]):
         Raises:
             ValueError: If it is not there.
         """
-        i = self._core.find(word)
-        if i < start or (stop is not None and i >= stop):
+        i = self._core.find(word) if isinstance(word, str) else -1
+        if i < max(start, 0) or (stop is not None and i >= stop):
             raise ValueError(f"{word!r} is not among these words")
         return i
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import sentencode as se
-from sentencode.cli import main
+from sentencode.cli import encode, main
 from sentencode.cli.encode import encode_file
 from sentencode.cli.sources import identity
 
@@ -177,6 +177,35 @@ def test_what_is_there_is_not_replaced(files, capsys):
     assert (folder / "rows.npy").read_text() == "precious"
 
 
+@pytest.mark.parametrize("name", ["lines.txt", "sif.sentencode", "same.txt", "./lines.txt"])
+def test_what_is_read_is_not_written(files, name, capsys):
+    folder, _ = files
+    (folder / "same.txt").symlink_to(folder / "lines.txt")
+    content = (folder / name).read_bytes()
+    place = [str(folder / "lines.txt"), f"{folder}/{name}"]
+    command = ["encode", "--encoder", str(folder / "sif.sentencode"), *place, "--quiet", "--overwrite"]
+    assert main(command) == 2
+    assert f"{folder / name} is read as well: give another file to write" in capsys.readouterr().err
+    assert (folder / name).read_bytes() == content
+
+
+def test_a_saved_encoder_is_not_replaced(files, capsys):
+    folder, _ = files
+    precious, lines = folder / "sif.sentencode", str(folder / "lines.txt")
+    content = precious.read_bytes()
+    make = ["encode", lines, str(folder / "rows.npy"), "--kind", "average", "--quiet"]
+    assert main([*make, "--save", str(precious)]) == 1
+    assert f"{precious}: is there already; --overwrite replaces it" in capsys.readouterr().err
+    assert main([*make, "--save", lines, "--overwrite"]) == 2
+    assert main([*make, "--save", str(folder / "rows.npy"), "--overwrite"]) == 2
+    assert main([*make, "--save", str(folder / "none" / "x.sentencode")]) == 1
+    assert f"{folder / 'none'}: there is no such folder" in capsys.readouterr().err
+    assert not (folder / "rows.npy").exists()
+    assert precious.read_bytes() == content
+    assert main([*make, "--save", str(precious), "--overwrite"]) == 0
+    assert isinstance(se.load(precious), se.Average)
+
+
 SLOW = """
 import sys, time
 from pathlib import Path
@@ -204,6 +233,61 @@ def test_a_process_that_is_stopped(files, signum, status):
     assert "Traceback" not in error
     assert 0 < rows_left(folder) < 1000
     assert main(arguments(folder)) == 0
+    np.testing.assert_array_equal(np.load(folder / "rows.npy"), encoder.encode(LINES))
+
+
+def test_two_processes_do_not_write_one_file(files, capsys):
+    folder, encoder = files
+
+    class Meanwhile(Interrupting):
+        """Before the second batch, somebody else gives the same command."""
+
+        def encode(self, batch, **options):
+            if self.left == -2:
+                assert main(arguments(folder)) == 1
+                assert main(arguments(folder, "--overwrite")) == 1
+            return super().encode(batch, **options)
+
+    assert encode_file(Meanwhile(encoder, -1), folder / "lines.txt", folder / "rows.npy", batch_size=100)
+    error = f"sentencode: error: another process is writing {folder / 'rows.npy.part'}\n"
+    assert capsys.readouterr().err == 2 * error
+    np.testing.assert_array_equal(np.load(folder / "rows.npy"), encoder.encode(LINES))
+
+
+def test_a_file_that_was_finished_while_it_was_opened_is_left_alone(files, monkeypatch):
+    folder, _ = files
+    flock = encode.fcntl.flock
+
+    def finish_first(file, operation):
+        os.replace(folder / "rows.npy.part", folder / "rows.npy")
+        (folder / "rows.npy").write_text("finished")
+        flock(file, operation)
+
+    monkeypatch.setattr(encode.fcntl, "flock", finish_first)
+    assert main(arguments(folder)) == 1
+    assert (folder / "rows.npy").read_text() == "finished"
+
+
+FULL = """
+import resource, signal, sys
+from sentencode.cli import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (12_345, 12_345))
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_full_disk_is_named_and_the_work_goes_on(files):
+    folder, encoder = files
+    command = [sys.executable, "-c", FULL, *arguments(folder, "--batch-size", "10")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == f"sentencode: error: {folder / 'rows.npy.part'}: File too large\n"
+    assert 100 < rows_left(folder) < 600
+    assert sorted(p.name for p in folder.glob("rows*")) == ["rows.npy.part", "rows.npy.part.json"]
+    second = Interrupting(encoder, -1)
+    assert encode_file(second, folder / "lines.txt", folder / "rows.npy", batch_size=10) == 1000
+    assert second.encoded < 900
     np.testing.assert_array_equal(np.load(folder / "rows.npy"), encoder.encode(LINES))
 
 
@@ -239,7 +323,8 @@ def test_encoders_made_on_the_way(files):
             2,
             "expected NAME=VALUE, got 'components'",
         ),
-        (["--kind", "sif", "--vectors", "VECTORS", "--set", "component=1"], 1, "component"),
+        (["--kind", "sif", "--vectors", "VECTORS", "--set", "component=1"], 2, "it has a, components, "),
+        (["--encoder", "x", "--save", "y"], 2, "--save goes with --kind, not with --encoder"),
         (["--encoder", "nowhere"], 1, "nowhere"),
         (["--encoder", "TEXT"], 1, "lines.txt"),
         (

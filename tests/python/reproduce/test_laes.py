@@ -200,7 +200,14 @@ def test_wrong_names(data, vectors):
         laes.reproduce(data, vectors, tables=["III"], partial=True)
 
 
-def test_command(data, vectors, tmp_path, capsys):
+@pytest.mark.parametrize("name", ["max_length", "resamples"])
+def test_wrong_numbers_are_told_before_any_work(name):
+    with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
+        laes.reproduce("nowhere", "nowhere", **{name: 0})
+
+
+def test_command(data, vectors, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     vectors.save(tmp_path / "vectors.sentencode")
     command = ["reproduce", "laes", "--data", str(data), "--vectors", str(tmp_path / "vectors.sentencode")]
     command += ["--table", "I", "--rows", "weighted-average", "usif", "--quiet", "--resamples", "20"]
@@ -211,3 +218,26 @@ def test_command(data, vectors, tmp_path, capsys):
     assert "Table I, STSBenchmark" in shown
     assert "Weighted average" in shown
     assert "tables.md" in shown
+    assert main([*command, "--partial"]) == 0
+    assert (tmp_path / "laes-results" / "tables.md").exists()
+    assert main([*command, "--partial"]) == 1
+    assert "laes-results holds results: resume to keep them" in capsys.readouterr().err
+    monkeypatch.setattr(laes, "_cell", lambda *_: pytest.fail("computed again"))
+    assert main([*command, "--partial", "--resume"]) == 0
+    assert "kept in laes-results: results.json" in capsys.readouterr().out
+
+
+def test_figure_alone(data, vectors, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(laes, "Grids", lambda: GRIDS)
+    vectors.save(tmp_path / "vectors.sentencode")
+    command = ["reproduce", "laes", "--data", str(data), "--vectors", str(tmp_path / "vectors.sentencode")]
+    command += ["--table", "figure-2", "--quiet", "--resamples", "20", "--partial"]
+    command += ["--out", str(tmp_path / "out")]
+    assert main([*command, "--rows", "sif"]) == 1
+    assert "figure 2 needs the rows SIF and LAES-RES" in capsys.readouterr().err
+    assert main(command) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == f"figure 2: {tmp_path / 'out' / 'figure-2.png'}"
+    assert len(shown) == 2
+    assert (tmp_path / "out" / "figure-2.png").read_bytes().startswith(b"\x89PNG")
+    assert not (tmp_path / "out" / "tables.md").exists()

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import lzma
 import pickle
+import zipfile
 
 import pytest
 
@@ -75,10 +76,30 @@ def test_damaged_files_are_named(tmp_path):
         list(se.Corpus(path))
 
 
-def test_unknown_packing_is_read_as_bytes(tmp_path):
-    path = tmp_path / "a.bz2"
-    path.write_bytes(bz2.compress(b"x"))
-    assert all(isinstance(line, str) for line in se.Corpus(path))
+def test_other_packing_is_refused(tmp_path):
+    packed = bz2.compress(b"One.\nTwo.\n")
+    (tmp_path / "a.bz2").write_bytes(packed)
+    (tmp_path / "b.txt").write_bytes(packed)
+    (tmp_path / "c").write_bytes(bz2.compress(b""))
+    (tmp_path / "d.ZIP").write_bytes(b"")
+    with zipfile.ZipFile(tmp_path / "e.txt", "w") as archive:
+        archive.writestr("one.txt", "One.")
+    for name, packing in {
+        "a.bz2": "bzip2",
+        "b.txt": "bzip2",
+        "c": "bzip2",
+        "d.ZIP": "zip",
+        "e.txt": "zip",
+    }.items():
+        for source in (tmp_path / name, [tmp_path / name]):
+            with pytest.raises(
+                se.FormatError, match=f"{name}: is packed by {packing}, which is not read; plain"
+            ):
+                se.Corpus(source)
+    with pytest.raises(se.FormatError, match=r"a\.bz2"):
+        se.Corpus(tmp_path)
+    (tmp_path / "text").write_text("BZh stands for nothing.\nPK neither.\n")
+    assert len(list(se.Corpus(tmp_path / "text"))) == 2
 
 
 def test_iterables_end_documents_as_files_do():

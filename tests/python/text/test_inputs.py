@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sentencode as se
-from sentencode.text.inputs import batches, is_single, to_batch
+from sentencode.text.inputs import batches, counted_from, is_single, to_batch
 
 TEXTS = ["A man plays .", "", "Zwölf Boxkämpfer", "日本 語 \U0001f600"]
 TOKENS = [text.split() for text in TEXTS]
@@ -234,3 +234,29 @@ def test_batches_tell_progress():
     told.clear()
     list(batches(iter(["a"] * 3), 2, on_progress=lambda done, whole: told.append((done, whole))))
     assert told == [(2, 0), (3, 0)]
+
+
+def test_errors_name_the_place_among_all_sentences(tokenizer):
+    texts = ["the cat"] * 40000
+    for wrong, message in (
+        ([*texts, None], r"sentences\[40000\] is NoneType"),
+        (([text] for text in [*texts, 3]), r"sentences\[40000\]\[0\] is int"),
+        ((text for text in [*texts, b"x"]), r"sentences\[40000\] is bytes \(b'x'\); expected str"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            se.Vocabulary.from_corpus(wrong, tokenizer)
+    for split in ("whitespace", str.split):
+        strict = se.Tokenizer(split, invalid="refuse")
+        wrong = [b"the cat"] * 40000 + [b"\xff"] if split == "whitespace" else [*texts, None]
+        with pytest.raises((TypeError, ValueError), match=r"^sentences\[40000\]"):
+            se.Vocabulary.from_corpus(wrong, strict)
+
+
+def test_counting_on_leaves_other_errors_as_they_are():
+    for error in (TypeError(), ValueError(3), TypeError("texts[1] is none"), KeyError("sentences[1]")):
+        with pytest.raises(type(error)) as raised, counted_from(10):
+            raise error
+        assert raised.value is error
+        assert "11" not in str(error)
+    with pytest.raises(ValueError, match=r"^sentences\[13\]\[2\]: bad$"), counted_from(10), counted_from(2):
+        raise ValueError("sentences[1][2]: bad")

@@ -45,3 +45,8 @@ def test_joined_sentences_are_found_again():
     precision, recall = hits / found, hits / len(sentences)
     assert precision > 0.85, (precision, recall)
     assert recall > 0.85, (precision, recall)
+
+
+def test_bytes_are_refused():
+    with pytest.raises(TypeError, match=r"text must be a str, got b'One\. Two\.' \(bytes\)"):
+        se.split_sentences(b"One. Two.")

@@ -65,7 +65,7 @@ def test_pruning_keeps_the_total():
     assert dict(vocabulary.pruned(max_size=1)) == {"a": 5}
     assert pickle.loads(pickle.dumps(vocabulary)) == vocabulary
     assert pickle.loads(pickle.dumps(vocabulary)).total == 12
-    with pytest.raises(ValueError, match="max_size must not be negative, got -1"):
+    with pytest.raises(ValueError, match="max_size must be at least 1, got -1"):
         vocabulary.pruned(max_size=-1)
 
 
@@ -124,3 +124,14 @@ def test_numbers_of_threads_do_not_matter():
         se.set_num_threads(before)
     assert results[0] == results[1]
     assert results[0].most_common() == order(Counter(" ".join(sentences).split()))
+
+
+def test_bounds_are_whole_numbers():
+    for name in ("min_count", "max_size"):
+        with pytest.raises(TypeError, match=rf"{name} must be a whole number, got 1.5 \(float\)"):
+            se.Vocabulary({"a": 1}, **{name: 1.5})
+        with pytest.raises(TypeError, match=name):
+            se.Vocabulary.from_corpus(["a"], **{name: "1"})
+    assert len(se.Vocabulary({"a": 2, "b": 1}, min_count=np.int32(1), max_size=np.int64(1))) == 1
+    with pytest.raises(KeyError):
+        se.Vocabulary({"a": 1}).id(3)

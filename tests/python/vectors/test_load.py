@@ -159,6 +159,8 @@ def test_npz(tmp_path):
         ({"words": np.array(["a"], dtype=object), "vectors": np.eye(1)}, "needs pickle"),
         ({"words": np.array(["a", "a"]), "vectors": np.eye(2)}, "must differ"),
         ({"words": np.array(["a"]), "vectors": np.array([[np.inf]])}, "not a finite number"),
+        ({"words": np.array([["a"]]), "vectors": np.eye(1)}, "'words' must be bytes"),
+        ({"words": np.array(["a"]), "vectors": np.eye(1), "counts": 3}, r"'counts' has the shape \[\]"),
     ],
 )
 def test_npz_that_is_none(tmp_path, arrays, message):
@@ -177,6 +179,26 @@ def test_npz_damaged(tmp_path):
         path.write_bytes(whole[:length])
         with pytest.raises(se.FormatError):
             se.WordVectors.load(path)
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_npz_with_flipped_bits(tmp_path, save):
+    buffer = io.BytesIO()
+    counts = np.array([3, 2])
+    save(buffer, words=np.array(["a", "b"]), vectors=np.eye(2), counts=counts)
+    whole = buffer.getvalue()
+    path = tmp_path / "vectors.npz"
+    told = []
+    for place in range(4, len(whole)):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        try:
+            se.WordVectors.load(path)  # what nobody looks at, such as a date, may differ
+        except se.FormatError as error:
+            told.append(str(error))
+    assert len(told) > len(whole) // 3
+    assert all(text.startswith(f"{path}: ") for text in told)
 
 
 def test_native(tmp_path):

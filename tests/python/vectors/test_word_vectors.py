@@ -304,3 +304,37 @@ def test_says_what_to_install_without_gensim(vectors, monkeypatch):
     monkeypatch.setitem(sys.modules, "gensim.models", None)
     with pytest.raises(ImportError, match="pip install gensim"):
         vectors.to_keyed_vectors()
+
+
+def test_wrong_arguments_are_told_by_their_names(tmp_path):
+    vectors = se.WordVectors.from_array(["at", "a", "t"], np.eye(3))
+    vectors.export(tmp_path / "at.txt")
+    for some in (
+        lambda words: se.WordVectors.load(tmp_path / "at.txt", words=words),
+        vectors.only,
+        vectors.matrix,
+    ):
+        assert len(some(["at"])) == 1
+        with pytest.raises(TypeError, match=r"words is one str; expected several, as in \['at'\]"):
+            some("at")
+        with pytest.raises(TypeError, match=r"words\[1\] is int \(3\); expected str"):
+            some(["at", 3])
+    wrong = {
+        "limit must be a whole number, got 1.5": lambda: se.WordVectors.load(tmp_path / "at.txt", limit=1.5),
+        "dim must be at least 1, got 0": lambda: se.WordVectors.load(tmp_path / "at.txt", dim=0),
+        "format must be a str, got None": lambda: se.WordVectors.load(tmp_path / "at.txt", format=None),
+        "storage must be a str, got 3": lambda: se.WordVectors.load(tmp_path / "at.txt", storage=3),
+        "oov must be a str, got None": lambda: vectors.with_oov(None),
+        "topn must be a whole number, got 1.5": lambda: vectors.most_similar("at", topn=1.5),
+        "topn must be at least 0, got -1": lambda: vectors.analogy("at", "a", "t", topn=-1),
+        "dim must be a whole number, got 2.5": lambda: se.WordVectors.train(["a"], dim=2.5),
+        "seed must be at least 0, got -5": lambda: se.WordVectors.train(["a"], dim=2, seed=-5),
+        "window must be at most": lambda: se.WordVectors.train(["a"], dim=2, window=2**40),
+        "smoothing must be a number, got 'x'": lambda: se.WordVectors.train(["a"], dim=2, smoothing="x"),
+    }
+    for message, call in wrong.items():
+        with pytest.raises((TypeError, ValueError), match=message):
+            call()
+    assert len(se.WordVectors.load(tmp_path / "at.txt", limit=np.int64(2))) == 2
+    with pytest.raises(ValueError, match="3 is not among these words"):
+        vectors.words.index(3)
