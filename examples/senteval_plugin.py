@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("senteval", help="where SentEval was cloned")
     parser.add_argument("--data", help="the folder with downstream/ in it (default: data of the clone)")
     parser.add_argument("--vectors", help="word vectors (default: the built-in ones)")
-    parser.add_argument("--encoder", choices=["average", "sif"], default="average")
+    parser.add_argument("--encoder", choices=["bow", "average", "sif"], default="average")
     parser.add_argument(
         "--fit", help="a text, one sentence a line, that SIF learns from (default: each task's own sentences)"
     )
@@ -34,7 +34,11 @@ def main() -> None:
     options = parser.parse_args()
 
     vectors = se.WordVectors.load(options.vectors) if options.vectors else se.WordVectors.default()
-    encoder = se.Average(vectors, a=1e-3) if options.encoder == "average" else se.SIF(vectors, a=1e-3)
+    encoder = {
+        "bow": se.Average(vectors),
+        "average": se.Average(vectors, a=1e-3),
+        "sif": se.SIF(vectors, a=1e-3),
+    }[options.encoder]
     if options.fit:
         encoder.fit(options.fit)
 
