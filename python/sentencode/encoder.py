@@ -22,15 +22,15 @@ Rows = npt.NDArray[Any]
 _CHUNK = 1 << 16  # sentences between two looks at the progress bar
 _LOG = logging.getLogger("sentencode")
 
-# Keywords of sentence-transformers that mean nothing here, and the value with which they ask for nothing.
-_NEUTRAL = {
-    "prompt": None,
-    "prompt_name": None,
-    "task": None,
-    "output_value": "sentence_embedding",
-    "truncate_dim": None,
-    "pool": None,
-    "chunk_size": None,
+# Keywords of sentence-transformers that mean nothing here, and the values with which they ask for nothing.
+_NEUTRAL: dict[str, tuple[Any, ...]] = {
+    "prompt": (None, ""),
+    "prompt_name": (None,),
+    "task": (None,),
+    "output_value": ("sentence_embedding",),
+    "truncate_dim": (None,),
+    "pool": (None,),
+    "chunk_size": (None,),
 }
 
 
@@ -130,7 +130,7 @@ class Encoder(Estimator):
         normalize_embeddings: bool = False,
         convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
-        precision: Literal["float32", "float16"] = "float32",
+        precision: Literal["float32", "float16"] | None = "float32",
         device: Any = None,
         out: Rows | None = None,
         **others: Any,
@@ -148,7 +148,7 @@ class Encoder(Estimator):
             normalize_embeddings: Whether to divide each row by its length; rows of zeros stay.
             convert_to_numpy: If neither this nor `convert_to_tensor` is set, the result is a list of tensors.
             convert_to_tensor: Whether to return a tensor of PyTorch.
-            precision: Of the result: "float32" or "float16".
+            precision: Of the result: "float32" (None, too) or "float16".
             device: Where a tensor goes. The work itself is done where the encoder lives.
             out: An array or memory map [n, dim] of float32 or float16 that is filled and returned.
             **others: Further keywords of sentence-transformers, with the value that asks for nothing.
@@ -220,6 +220,8 @@ class Encoder(Estimator):
         out: Rows | None,
     ) -> Rows:
         size = _CHUNK if batch_size is None else batch_size
+        if not isinstance(size, int | np.integer):
+            raise TypeError(f"encode: batch_size must be an integer, got {batch_size!r}")
         if size < 1:
             raise ValueError(f"encode: batch_size must be at least 1, got {batch_size}")
         count = len(sentences) if hasattr(sentences, "__len__") else None
@@ -352,9 +354,39 @@ class Encoder(Estimator):
 
     # The names that others use.
 
-    def get_sentence_embedding_dimension(self) -> int:
+    def get_embedding_dimension(self) -> int:
         """The length of a row, as sentence-transformers calls it."""
         return self.dim
+
+    def get_sentence_embedding_dimension(self) -> int:
+        """The length of a row, as sentence-transformers used to call it."""
+        return self.dim
+
+    def encode_query(self, sentences: Any, *args: Any, **options: Any) -> Any:
+        """`encode`, by the name that sentence-transformers has for queries.
+
+        Args:
+            sentences: One sentence, or many.
+            *args: Of `encode`.
+            **options: Of `encode`.
+
+        Returns:
+            What `encode` returns.
+        """
+        return self.encode(sentences, *args, **options)
+
+    def encode_document(self, sentences: Any, *args: Any, **options: Any) -> Any:
+        """`encode`, by the name that sentence-transformers has for documents.
+
+        Args:
+            sentences: One sentence, or many.
+            *args: Of `encode`.
+            **options: Of `encode`.
+
+        Returns:
+            What `encode` returns.
+        """
+        return self.encode(sentences, *args, **options)
 
     def transform(self, sentences: Any) -> Any:
         """Encodes, as a step of scikit-learn's pipelines.
@@ -435,17 +467,17 @@ def _refuse(others: dict[str, Any]) -> None:
                 f"encode() has no keyword {name!r}; it knows batch_size, show_progress_bar, "
                 "normalize_embeddings, convert_to_numpy, convert_to_tensor, precision, device and out"
             )
-        if value != _NEUTRAL[name]:
+        if not any(type(value) is type(neutral) and value == neutral for neutral in _NEUTRAL[name]):
             raise ValueError(
                 f"encode: {name}={value!r} is sentence-transformers' and cannot be had here; "
-                f"leave it out or pass {_NEUTRAL[name]!r}"
+                f"leave it out or pass {_NEUTRAL[name][0]!r}"
             )
 
 
-def _checked_dtype(precision: str, out: Rows | None) -> npt.DTypeLike:
-    if precision not in ("float32", "float16"):
+def _checked_dtype(precision: str | None, out: Rows | None) -> npt.DTypeLike:
+    if precision not in ("float32", "float16", None):
         raise ValueError(f"encode: precision must be 'float32' or 'float16', got {precision!r}")
-    return out.dtype if isinstance(out, np.ndarray) else precision
+    return out.dtype if isinstance(out, np.ndarray) else precision or "float32"
 
 
 def _check_out(out: Any, count: int | None, dim: int) -> None:

@@ -50,24 +50,25 @@ class Model:
             encoder.fingerprint()[:12] if hasattr(encoder, "fingerprint") else "unknown"
         )
 
-    def encode(self, inputs: Any, **options: Any) -> npt.NDArray[np.float32]:
+    def encode(self, inputs: Any, **options: Any) -> npt.NDArray[Any]:
         """Encodes what mteb hands over.
 
         Args:
             inputs: Version 2: an iterable of batches, each a dictionary with a list of texts under "text".
                 Version 1: the texts themselves.
-            **options: `batch_size`, `show_progress_bar`, `normalize_embeddings` are the encoder's. All else
-                says nothing to it: the task, its prompts.
+            **options: `batch_size`, `show_progress_bar`, `normalize_embeddings` and `precision` are the
+                encoder's. All else says nothing to it: the task, its prompts.
 
         Returns:
-            float32 [n, dim].
+            float32 [n, dim], or float16 with precision="float16".
 
         Raises:
-            ValueError: If a batch has no texts: the task is one of images or sound.
+            ValueError: If a batch has no texts: the task is one of images or sound; or if the precision is
+                none of the encoder's, for mteb writes it beside the result.
         """
-        known = ("batch_size", "show_progress_bar", "normalize_embeddings")
+        known = ("batch_size", "show_progress_bar", "normalize_embeddings", "precision")
         passed = {name: options[name] for name in known if options.get(name) is not None}
-        rows: npt.NDArray[np.float32] = self.encoder.encode(_texts(inputs), **passed)
+        rows: npt.NDArray[Any] = self.encoder.encode(_texts(inputs), **passed)
         return rows
 
     def similarity(self, a: Any, b: Any) -> npt.NDArray[np.float32]:

@@ -208,6 +208,39 @@ def test_keywords_of_sentence_transformers(encoder):
         encoder.encode(TEXTS, batchsize=3)
 
 
+# sentence_transformers.SentenceTransformer.encode, version 6.2: what else it takes, and its defaults.
+DEFAULTS = {
+    "prompt_name": None,
+    "prompt": None,
+    "batch_size": 32,
+    "show_progress_bar": None,
+    "output_value": "sentence_embedding",
+    "precision": "float32",
+    "convert_to_numpy": True,
+    "convert_to_tensor": False,
+    "device": None,
+    "normalize_embeddings": False,
+    "truncate_dim": None,
+    "pool": None,
+    "chunk_size": None,
+}
+
+
+def test_defaults_of_sentence_transformers(encoder):
+    np.testing.assert_array_equal(encoder.encode(TEXTS, **DEFAULTS), ROWS)
+    # Its evaluators pass no precision, and models without a prompt an empty one.
+    nothing = {"precision": None, "prompt": "", "normalize_embeddings": None}
+    rows = encoder.encode(TEXTS, **{**DEFAULTS, **nothing})
+    assert rows.dtype == np.float32
+    np.testing.assert_array_equal(rows, ROWS)
+
+
+def test_a_prompt_in_the_second_place_is_no_batch_size(encoder):
+    # There the second argument is prompt_name.
+    with pytest.raises(TypeError, match="batch_size must be an integer, got 'query'"):
+        encoder.encode(TEXTS, "query")
+
+
 @pytest.mark.parametrize(
     ("sentences", "message"),
     [(["a", 3], r"\[1\] is int"), (5, "int"), ({"a", "b"}, "set"), (pd.DataFrame({"t": TEXTS}), "DataFrame")],
@@ -284,7 +317,9 @@ def test_semantic_search_takes_sentences_and_rows(encoder):
 
 
 def test_names_that_others_use(encoder):
-    assert encoder.get_sentence_embedding_dimension() == 4
+    assert encoder.get_embedding_dimension() == encoder.get_sentence_embedding_dimension() == 4
+    np.testing.assert_array_equal(encoder.encode_query(TEXTS, 2), ROWS)
+    np.testing.assert_array_equal(encoder.encode_document(TEXTS, normalize_embeddings=False), ROWS)
     assert encoder.get_feature_names_out().tolist() == ["counts0", "counts1", "counts2", "counts3"]
     np.testing.assert_array_equal(encoder.fit_transform(iter(TEXTS), y=[0, 1, 0, 1]), ROWS)
     with pytest.raises(ValueError, match="expected several sentences, got one str"):

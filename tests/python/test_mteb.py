@@ -79,6 +79,15 @@ def test_version_1(model):
     np.testing.assert_array_equal(rows, se.Average(VECTORS).encode(TEXTS))
 
 
+def test_precision(model):
+    # mteb files results under the precision that was asked for: it must be what they were made with.
+    rows = model.encode([{"text": TEXTS}], precision="float16")
+    assert rows.dtype == np.float16
+    np.testing.assert_allclose(model.similarity_pairwise(rows, rows), [1, 1, 0, 1], atol=1e-3)
+    with pytest.raises(ValueError, match="precision must be 'float32' or 'float16', got 'int8'"):
+        model.encode([{"text": TEXTS}], precision="int8")
+
+
 def test_results_of_different_encoders_are_kept_apart():
     def revision(encoder):
         return se.mteb.model(encoder).revision

@@ -205,7 +205,8 @@ void cosine_of_pairs(const ConstRef<float>& a, const ConstRef<float>& b, std::sp
   parallel_for(0, a.rows(), 256, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const auto u = a.row(i).cast<double>(), v = b.row(i).cast<double>();
-      const double lengths = u.norm() * v.norm();
+      // Like this, and not as a product of two roots, equal rows have cosine 1 exactly, and so equal ranks.
+      const double lengths = std::sqrt(u.dot(u) * v.dot(v));
       out[static_cast<std::size_t>(i)] = lengths > 0 ? u.dot(v) / lengths : 0;
     }
   });

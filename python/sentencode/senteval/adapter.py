@@ -52,6 +52,7 @@ def plugin(
 
     Raises:
         NotFittedError: If the encoder has yet to be fitted and `fit_on_task` is not set.
+        TypeError: If it is not an encoder.
         ValueError: If `cache_mb` is negative, or the encoder learns from what it encodes and `fit_on_task` is
             not set.
 
@@ -68,6 +69,9 @@ def plugin(
     if not cache_mb >= 0:
         raise ValueError(f"plugin: cache_mb must be at least 0, got {cache_mb!r}")
     name = type(encoder).__name__
+    missing = [what for what in ("encode", "fit" if fit_on_task else "dim") if not hasattr(encoder, what)]
+    if missing and getattr(encoder, "fitted", True):
+        raise TypeError(f"plugin: expected an encoder, but this {name} has no {' and no '.join(missing)}")
     if not (fit_on_task or getattr(encoder, "fitted", True)):
         raise NotFittedError(
             f"plugin: this {name} has not been fitted. Call fit with training sentences first; or, knowing "

@@ -80,6 +80,13 @@ TEST(CosineOfPairs, IsZeroWithAZeroRow) {
   EXPECT_THROW(cosine_of_pairs(a, Matrix(3, 1), out), InvalidInput);
 }
 
+TEST(CosineOfPairs, OfEqualRowsIsExactlyOne) {
+  const Matrix rows = Matrix::Random(200, 33);
+  std::vector<double> out(200);
+  cosine_of_pairs(rows, rows, out);
+  EXPECT_EQ(std::ranges::count(out, 1.0), 200);
+}
+
 TEST(Bootstrap, OfASampleIsAsInvariantAsTheCorrelation) {
   const auto [x, y] = correlated_pairs(60, 1);
   const BootstrapOptions options{.resamples = 50, .seed = 3};

@@ -151,6 +151,13 @@ def test_an_unfitted_encoder_is_refused():
     se.senteval.plugin(encoder, fit_on_task=True)
 
 
+def test_what_is_no_encoder_is_refused():
+    with pytest.raises(TypeError, match="expected an encoder, but this int has no encode and no dim"):
+        se.senteval.plugin(3)
+    with pytest.raises(TypeError, match="this object has no encode and no fit"):
+        se.senteval.plugin(object(), fit_on_task=True)
+
+
 def test_an_encoder_that_learns_from_what_it_encodes_is_refused():
     encoder = Counts()
     encoder.statistics = "evaluated"
