@@ -14,7 +14,7 @@ from . import _core
 from .errors import NotFittedError
 from .estimator import Estimator
 from .search import Hits, Measure, semantic_search, similarity, similarity_pairwise
-from .text.inputs import batches, is_single
+from .text.inputs import batches, counted_from, is_single
 
 __all__ = ["Encoder"]
 
@@ -101,8 +101,11 @@ class Encoder(Estimator):
             The encoder itself.
         """
         with _progress(show_progress_bar, "fit") as bar:
+            done = 0
             for batch in batches(sentences, _CHUNK, on_progress=bar):
-                self._partial_fit(batch)
+                with counted_from(done):
+                    self._partial_fit(batch)
+                done += len(batch)
         return self
 
     def merge(self, other: Any) -> Any:
@@ -207,8 +210,12 @@ class Encoder(Estimator):
         self._check_fitted()
         if is_single(sentences):
             raise TypeError(f"encode_iter: sentences is one {type(sentences).__name__}; expected several")
+        done = 0
         for batch in batches(sentences, chunk_size):
-            yield self.encode(batch, **options)
+            with counted_from(done):
+                rows = self.encode(batch, **options)
+            yield rows
+            done += len(batch)
 
     def _encode_all(
         self,
@@ -241,7 +248,8 @@ class Encoder(Estimator):
                     raise ValueError(f"encode: out has {len(out)} rows, and there are more sentences")
                 else:
                     block = out[done:end]
-                self._encode_block(batch, block, normalize)
+                with counted_from(done):
+                    self._encode_block(batch, block, normalize)
                 done = end
         if out is None:
             return np.concatenate(blocks) if blocks else np.empty((0, self.dim), dtype=dtype)
