@@ -67,10 +67,17 @@ class Encoder(Estimator):
     def _finish(self) -> None:
         """Ends `fit`: what can be known only when all sentences were seen."""
 
+    def _take(self, fresh: Any) -> None:
+        """Takes what another of this kind, with the same parameters, has just learnt."""
+        parameters = self._defaults()
+        vars(self).update({name: value for name, value in vars(fresh).items() if name not in parameters})
+
     # Learning.
 
     def fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
-        """Learns from sentences, after forgetting all that was learnt before.
+        """Learns from sentences, and forgets all that was learnt before.
+
+        If that fails or is interrupted, the encoder stays as it was: unfitted, or with what it had learnt.
 
         Args:
             sentences: Many sentences, or the name of a text file, a folder or a glob. They are read once, in
@@ -84,13 +91,19 @@ class Encoder(Estimator):
         Raises:
             ValueError: If a parameter cannot be used.
         """
-        self._forget()
-        self.partial_fit(sentences, show_progress_bar=show_progress_bar)
-        self._finish()
+        fresh = type(self)(**self.get_params(deep=False))
+        fresh._forget()
+        fresh.partial_fit(sentences, show_progress_bar=show_progress_bar)
+        fresh._finish()
+        self._take(fresh)
         return self
 
     def partial_fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
         """Learns from further sentences.
+
+        If that fails or is interrupted, what was learnt from the sentences before stays learnt, and of the
+        block in hand (65,536 sentences) perhaps a part: to be sure of what it has learnt, go on with a copy
+        from before (`copy.deepcopy`), or fit anew.
 
         Args:
             sentences: As for `fit`.
@@ -222,7 +235,7 @@ class Encoder(Estimator):
         size = _CHUNK if batch_size is None else batch_size
         if size < 1:
             raise ValueError(f"encode: batch_size must be at least 1, got {batch_size}")
-        count = len(sentences) if hasattr(sentences, "__len__") else None
+        count = _count(sentences)
         if out is not None:
             _check_out(out, count, self.dim)
         elif count is not None:
@@ -426,6 +439,12 @@ def _feed(digest: Any, value: Any) -> None:
             _feed(digest, item)
     else:
         digest.update(repr(value).encode())
+
+
+def _count(sentences: Any) -> int | None:
+    if getattr(sentences, "shape", None) == ():  # it has the method, but no length
+        raise TypeError("sentences is an array without dimensions; expected one sentence or several")
+    return len(sentences) if hasattr(sentences, "__len__") else None
 
 
 def _refuse(others: dict[str, Any]) -> None:

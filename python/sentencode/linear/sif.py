@@ -8,7 +8,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
 from ..text.inputs import is_single
 from ..vectors import WordVectors
 from .directions import CommonDirections
@@ -55,6 +54,8 @@ class SIF(CommonDirections):
         >>> sif.encode("the cat").round(2)
         array([-0.25,  0.76], dtype=float32)
     """
+
+    _kind = "SIF"
 
     def __init__(
         self,
@@ -120,7 +121,7 @@ class SIF(CommonDirections):
     def _with_components(self, _: str, components: int) -> SIF:
         model = self._fitted_model().with_components(components)
         encoder = SIF(**{**self.get_params(deep=False), "components": components})
-        encoder._model = model
+        encoder._adopt(model, self._cut)
         return encoder
 
     # The paper's own mode.
@@ -151,10 +152,10 @@ class SIF(CommonDirections):
             )
         return super().encode_iter(sentences, chunk_size, **options)
 
-    def _make_model(self, vectors: Any, tokenizer: Any, weights: npt.NDArray[np.float32] | None) -> Any:
+    def _options(self) -> dict[str, Any]:
         if self.statistics not in ("fit", "evaluated"):
             raise ValueError(f"SIF: statistics must be 'fit' or 'evaluated', got {self.statistics!r}")
-        return _core.SIF(vectors, tokenizer, weights, components=self._checked_components())
+        return {"components": self._checked_components()}
 
     def _weights(self) -> npt.NDArray[np.float32] | None:
         return smooth_weights("SIF", self.vectors, self.frequencies, self.a)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import json
 import pickle
 import threading
 
@@ -10,6 +12,9 @@ import numpy as np
 import pytest
 
 import sentencode as se
+from sentencode import _core
+
+from .conftest import FAMILIES
 
 TEXTS = ["the man plays a guitar .", "a small dog sleeps", "", "cat cat cat", "nobody knows"]
 
@@ -202,9 +207,10 @@ def test_notebook_table(encoder, unfitted):
         (lambda v: se.LAES(v, max_length=None), r"max_length must be a whole number .*, got None"),
         (lambda v: se.LAES(v, a=-1), r"LAES: a must be a number greater than 0"),
         (
-            lambda v: se.SIF(v, tokenizer=se.Tokenizer("words"), lowercase=True),
-            r"lowercase=True goes with a tokenizer that is given by name",
+            lambda v: se.SIF(v, tokenizer=se.Tokenizer("words", lowercase=False), lowercase=True),
+            r"lowercase=True contradicts its Tokenizer\('words', lowercase=False\)",
         ),
+        (lambda v: se.LAES(v, center="no"), r"center must be True or False, got 'no'"),
     ],
 )
 def test_parameters_are_checked_in_fit(vectors, make, message):
@@ -217,13 +223,154 @@ def test_external_tokenizers(vectors, sentences, tmp_path):
     encoder = se.SIF(vectors, tokenizer=str.split).fit(sentences)
     white = se.SIF(vectors, tokenizer="whitespace").fit(sentences)
     same(encoder, white)
-    encoder.save(tmp_path / "sif")
-    same(se.load(tmp_path / "sif"), white)
-    cut = se.SIF(vectors, tokenizer=lambda text: text.split()).fit(sentences)
-    cut.save(tmp_path / "sif")
-    with pytest.raises(ValueError, match="tokenizer=my_tokenizer"):
-        se.load(tmp_path / "sif")
-    same(se.load(tmp_path / "sif", tokenizer=str.split), white)
+    path = tmp_path / "sif"
+    encoder.save(path)
+    both_ways = (
+        r"sif: saved with the tokenizer 'builtins:str.split', which is not built in; "
+        r".*tokenizer=my_tokenizer.*trust_tokenizer=True"
+    )
+    with pytest.raises(ValueError, match=both_ways):
+        se.load(path)
+    for again in (
+        se.load(path, trust_tokenizer=True),
+        se.load(path, tokenizer=str.split),
+        se.load(path, tokenizer="whitespace"),
+        se.load(path, tokenizer=se.Tokenizer(str.split)),
+    ):
+        same(again, white)
+        assert again.fingerprint() == encoder.fingerprint()
+    white.save(path)
+    with pytest.raises(ValueError, match=r"sif: saved with the tokenizer 'whitespace', so that no other"):
+        se.load(path, tokenizer=str.split)
+
+
+class Cutter:
+    def cut(self, text):
+        return text.split()
+
+
+@pytest.mark.parametrize("cut", [lambda text: text.split(), Cutter().cut], ids=["function", "method"])
+def test_a_tokenizer_without_a_name_is_warned_of(vectors, sentences, tmp_path, cut):
+    encoder = se.SIF(vectors, tokenizer=cut).fit(sentences)
+    with pytest.warns(UserWarning, match=r"SIF.save: the tokenizer has no name.*tokenizer=my_tok") as warned:
+        encoder.save(tmp_path / "sif")
+    assert len(warned) == 1
+    assert warned[0].filename == __file__
+    for trust in (False, True):
+        with pytest.raises(ValueError, match=r"sif: saved with a tokenizer that has no name.*my_tokenizer"):
+            se.load(tmp_path / "sif", trust_tokenizer=trust)
+    loaded = se.load(tmp_path / "sif", tokenizer=cut)
+    same(loaded, encoder)
+    assert loaded.fingerprint() == encoder.fingerprint()
+
+
+def test_a_name_that_leads_elsewhere_is_warned_of(vectors, tmp_path):
+    average = se.Average(vectors, tokenizer=se.Tokenizer(str.split, name="json:dumps"))
+    with pytest.warns(UserWarning, match=r"Average.save: the tokenizer is not what its name 'json:dumps'"):
+        average.save(tmp_path / "average")
+
+
+def test_a_file_runs_nothing(vectors, tmp_path, monkeypatch):
+    (tmp_path / "harmful_module.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / "average"
+    se.Average(vectors, tokenizer=str.split).save(path)
+    for tokenizer in (
+        {"split": "external", "lowercase": "auto", "invalid": "replace", "name": "harmful_module:f"},
+        {"split": "harmful_module:f", "lowercase": "auto", "invalid": "replace"},
+        {"split": "hf:harmful", "lowercase": "auto", "invalid": "replace"},
+    ):
+        with_params(path, tokenizer=tokenizer)
+        with pytest.raises(ValueError, match=r"average: "):
+            se.load(path)
+    with_params(path, tokenizer={"split": "external", "name": "harmful_module:f"})
+    again = se.load(path, tokenizer=str.split)
+    with pytest.warns(UserWarning, match="harmful_module:f"):  # nor when it is saved again
+        again.save(path)
+
+
+def with_params(path, **changes):
+    """Writes a file anew, with other parameters."""
+    model = _core.load_encoder(str(path))
+    params = {**json.loads(model.params), **changes}
+    model.params = json.dumps({name: value for name, value in params.items() if value != "left out"})
+    model.save(str(path))
+
+
+@pytest.mark.parametrize(
+    ("family", "changes", "message"),
+    [
+        ("laes hidden", {"hidden": 99}, "params: hidden=99, but config has 10"),
+        ("laes hidden", {"hidden": "x"}, "hidden must be a whole number of at least 1, got 'x'"),
+        ("laes hidden", {"mode": "zzz"}, "mode must be .*, got 'zzz'"),
+        ("laes hidden", {"mode": ["hidden"]}, "mode must be"),
+        ("laes hidden", {"mode": "residual"}, "params: mode='residual', but config has 'hidden'"),
+        ("laes hidden", {"center": 1}, "center must be True or False, got 1"),
+        ("laes hidden", {"a": "x"}, "a must be a number greater than 0, or None .*, got 'x'"),
+        ("laes hidden", {"a": None}, "a=None contradicts the weights"),
+        ("average", {"a": 0.5}, "a=0.5 contradicts"),
+        ("sif", {"a": float("nan")}, "a must be a number"),
+        ("sif", {"components": 1}, "params: components=1, but config has 2"),
+        ("sif", {"statistics": 3}, "statistics must be"),
+        ("sif", {"colour": 1, "size": 2}, "params: unknown 'colour', 'size' of SIF"),
+        ("sif", {"components": "left out"}, "params: missing 'components' of SIF"),
+        ("sif", {"lowercase": False}, "params: another lowercase of the tokenizer than config has"),
+        ("sif", {"lowercase": "x"}, "lowercase must be"),
+        ("sif", {"tokenizer": {"split": "whitespace"}}, "another split of the tokenizer"),
+        ("sif", {"tokenizer": {"split": "words", "colour": 1}}, "unknown key 'colour'"),
+        ("sif", {"tokenizer": "words"}, "tokenizer must be a JSON object, got 'words'"),
+        ("usif", {"normalize": "none"}, "params: normalize='none', but config has 'dimension'"),
+        ("usif", {"sentence_length": -1}, "sentence_length must be a number greater than 0, got -1"),
+    ],
+    ids=str,
+)
+def test_parameters_in_a_file_are_checked(vectors, sentences, tmp_path, family, changes, message):
+    path = tmp_path / "model.sentencode"
+    FAMILIES[family](vectors).fit(sentences).save(path)
+    with_params(path, **changes)
+    with pytest.raises(se.FormatError, match=message) as caught:
+        se.load(path)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize("params", ["", "[]", "{", '"x"'])
+def test_params_must_be_json(vectors, tmp_path, params):
+    path = tmp_path / "average"
+    model = se.Average(vectors)._fitted_model()
+    model.params = params
+    model.save(str(path))
+    with pytest.raises(se.FormatError, match="average: params"):
+        se.load(path)
+
+
+def test_every_flipped_byte_is_noticed_or_harmless(vectors, sentences, tmp_path):
+    path = tmp_path / "model.sentencode"
+    for encoder in (
+        se.SIF(vectors).fit(sentences),
+        se.LAES(vectors, hidden=3, tokenizer=str.split).fit(sentences),
+    ):
+        encoder.save(path)
+        whole = path.read_bytes()
+        header = 8 + int.from_bytes(whole[:8], "little")
+        for place in range(0, header, 2):  # of every second byte one bit
+            damaged = bytearray(whole)
+            damaged[place] ^= 0x01 if place % 4 else 0x80
+            path.write_bytes(damaged)
+            with contextlib.suppress(se.FormatError):
+                se.load(path, tokenizer=None if isinstance(encoder, se.SIF) else str.split)
+
+
+def test_loaded_weights_of_usif_stay(vectors, sentences, tmp_path):
+    se.USIF(vectors, sentence_length=3).fit(sentences).save(tmp_path / "usif")
+    loaded = se.load(tmp_path / "usif")
+    with pytest.raises(ValueError, match=r"sentence_length=5, but this encoder was loaded with weights made"):
+        loaded.set_params(sentence_length=5).fit(sentences)
+
+
+def test_numbers_without_shape_are_no_sentences(encoder):
+    for wrong in (np.array("the dog"), np.array(3.0)):
+        with pytest.raises(TypeError, match="array without dimensions"):
+            encoder.encode(wrong)
 
 
 def test_case(vectors):
@@ -234,3 +381,198 @@ def test_case(vectors):
     assert not lower.encode("The DOG").any()
     cased = se.WordVectors.from_dict({"the": [1, 0], "The": [0, 1]})
     np.testing.assert_array_equal(se.Average(cased).encode(["the", "The"]), [[1, 0], [0, 1]])
+
+
+def interrupted(texts, error):
+    yield from texts
+    raise error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_a_fit_that_fails_changes_nothing(unfitted, sentences, monkeypatch, error):
+    if isinstance(unfitted, se.Average):
+        return
+    monkeypatch.setattr("sentencode.encoder._CHUNK", 10)  # so that something was learnt before
+    for wrong in ([None], [], ["unknown"], interrupted(sentences[:50], error())):
+        with pytest.raises((ValueError, TypeError, error)):
+            unfitted.fit(wrong)
+        assert not unfitted.fitted
+        with pytest.raises(se.NotFittedError, match="has not been fitted"):
+            unfitted.encode(TEXTS)
+    good = copy.deepcopy(unfitted.fit(sentences[:100]))
+    for wrong in ([None], [], ["unknown"], interrupted(sentences[:50], error())):
+        with pytest.raises((ValueError, TypeError, error)):
+            unfitted.fit(wrong)
+        same(unfitted, good)
+    with pytest.raises(ValueError, match="must be"):
+        unfitted.set_params(lowercase="yes").fit(sentences)
+    unfitted.set_params(lowercase="auto")
+    same(unfitted, good)
+    assert unfitted.fingerprint() == good.fingerprint()
+
+
+def test_a_failed_solve_loses_nothing(vectors, sentences, monkeypatch):
+    sif = se.SIF(vectors).fit(sentences)
+    rows = sif.encode(TEXTS)
+    monkeypatch.setattr(se.SIF, "_finish", lambda self: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        sif.fit(sentences[:9])
+    np.testing.assert_array_equal(sif.encode(TEXTS), rows)
+
+
+def test_a_partial_fit_that_fails_before_it_learnt(unfitted, sentences):
+    if isinstance(unfitted, se.Average):
+        return
+    with pytest.raises(TypeError):
+        unfitted.partial_fit([None])
+    assert not unfitted.fitted
+    assert not unfitted.partial_fit([]).fitted
+    good = copy.deepcopy(unfitted.partial_fit(sentences))
+    with pytest.raises(OSError, match="disk"):
+        unfitted.partial_fit(interrupted(sentences, OSError("disk")))  # fails within the first block
+    same(unfitted, good)
+
+
+def test_what_there_is_nothing_to_fit_to_is_said_once(vectors):
+    for encoder in (se.SIF(vectors), se.USIF(vectors, sentence_length=3), se.LAES(vectors, hidden=3)):
+        for texts, reason in (([], "there was no sentence"), (["xyz"], "no sentence had a known word")):
+            with pytest.raises(ValueError, match=reason) as caught:
+                encoder.fit(texts)
+            assert str(caught.value).count("nothing to fit to") == 1
+
+
+CHANGES = [
+    ("sif", {"a": 0.5}),
+    ("sif", {"components": 1}),
+    ("sif", {"tokenizer": "whitespace"}),
+    ("sif", {"tokenizer": str.split}),
+    ("sif", {"lowercase": False}),
+    ("sif", {"frequencies": "zipf"}),
+    ("usif", {"normalize": "none"}),
+    ("laes hidden", {"hidden": 3}),
+    ("laes hidden", {"mode": "residual"}),
+    ("laes both", {"direction": "forward"}),
+]
+
+
+@pytest.mark.parametrize(("family", "change"), CHANGES, ids=str)
+def test_changed_parameters_ask_for_fit(vectors, sentences, tmp_path, family, change):
+    encoder = FAMILIES[family](vectors).fit(sentences)
+    before, rows = encoder.get_params(deep=False), encoder.encode(TEXTS)
+    encoder.set_params(**change)
+    assert not encoder.fitted
+    message = rf"have changed since it was fitted \({next(iter(change))}\): call fit again"
+    for use in (
+        lambda: encoder.encode(TEXTS),
+        lambda: encoder.save(tmp_path / "x"),
+        lambda: encoder.partial_fit(sentences),
+        lambda: encoder.merge(FAMILIES[family](vectors).fit(sentences)),
+        lambda: FAMILIES[family](vectors).fit(sentences).merge(encoder),
+        lambda: pickle.loads(pickle.dumps(encoder)).encode(TEXTS),
+        encoder.fingerprint,
+    ):
+        with pytest.raises(se.NotFittedError, match=message):
+            use()
+    assert not (tmp_path / "x").exists()
+    encoder.set_params(**before)  # back again: nothing was lost
+    np.testing.assert_array_equal(encoder.encode(TEXTS), rows)
+    encoder.set_params(**change).fit(sentences)
+    same(encoder, type(encoder)(**encoder.get_params(deep=False)).fit(sentences))
+
+
+def test_equal_parameters_are_no_change(vectors, sentences):
+    sif = se.SIF(vectors, a=1e-3, lowercase=True).fit(sentences)
+    assert sif.set_params(a=float("1e-3"), components=np.int64(1), lowercase=np.bool_(True)).fitted
+    assert not sif.set_params(a=np.float32(1e-3)).fitted  # another number
+
+
+def test_average_follows_its_parameters(vectors, tmp_path):
+    average = se.Average(vectors)
+    average.encode("The dog")
+    average.set_params(tokenizer=str.split, lowercase=False, a=1e-2)
+    expected = se.Average(vectors, tokenizer="whitespace", lowercase=False, a=1e-2)
+    same(average, expected)
+    average.save(tmp_path / "average")
+    same(se.load(tmp_path / "average", tokenizer=str.split), expected)
+
+
+NUMPY = {
+    "average": lambda v: se.Average(v, a=np.float32(0.01), lowercase=np.bool_(True)),
+    "sif": lambda v: se.SIF(v, a=np.float64(0.01), components=np.int64(2), lowercase=np.bool_(False)),
+    "usif": lambda v: se.USIF(v, components=np.uint8(2), sentence_length=np.float32(3)),
+    "laes": lambda v: se.LAES(
+        v, hidden=np.int32(4), a=np.float16(0.5), center=np.bool_(True), max_length=np.int64(9)
+    ),
+}
+
+
+@pytest.mark.parametrize("family", NUMPY)
+def test_parameters_may_be_numbers_of_numpy(vectors, sentences, tmp_path, family):
+    encoder = NUMPY[family](vectors).fit(sentences)
+    params = encoder.get_params(deep=False)
+    plain = {name: v.item() if isinstance(v, np.generic) else v for name, v in params.items()}
+    same(encoder, type(encoder)(**plain).fit(sentences))
+    assert encoder.fingerprint() == type(encoder)(**plain).fit(sentences).fingerprint()
+    encoder.save(tmp_path / "x")
+    loaded = se.load(tmp_path / "x")
+    same(loaded, encoder)
+    assert loaded.fingerprint() == encoder.fingerprint()
+
+
+# Every option of every class, each value in one encoder at least.
+OPTIONS = {
+    "Average": {"a": [None, 1e-2]},
+    "SIF": {"a": [1e-2, None], "components": [0, 2]},
+    "USIF": {"components": [1, 2], "sentence_length": [3, 4.5], "normalize": ["dimension", "none"]},
+    "LAES": {
+        "hidden": [3, 8],
+        "mode": ["hidden", "reconstruction", "residual"],
+        "direction": ["forward", "backward", "both"],
+        "combine": ["sum", "concat"],
+        "a": [1e-2, None],
+        "center": [False, True],
+        "state": ["recursive", "projection"],
+        "max_length": [4, 64],
+    },
+}
+SHARED = {
+    "tokenizer": [
+        "words",
+        "whitespace",
+        se.Tokenizer("words"),
+        se.Tokenizer("words", lowercase=True, invalid="refuse"),
+        se.Tokenizer("whitespace", invalid="refuse"),
+    ],
+    "lowercase": ["auto", True, False],
+    "frequencies": [None, "zipf", {"the": 3, "dog": 1}],
+}
+
+
+def one_by_one():
+    for kind, own in OPTIONS.items():
+        options = {**own, **SHARED}
+        assert set(options) == set(getattr(se, kind)._defaults()) - {"vectors", "statistics"}
+        needed = {"LAES": {"hidden": 3}, "USIF": {"sentence_length": 3}}.get(kind, {})
+        for name, values in options.items():
+            yield from ((kind, {**needed, name: value}) for value in values)
+        for cut in SHARED["tokenizer"]:
+            own_case = getattr(cut, "lowercase", "auto")
+            cases = ("auto", own_case) if own_case != "auto" else (True, False)
+            yield from ((kind, {**needed, "tokenizer": cut, "lowercase": case}) for case in cases)
+
+
+@pytest.mark.parametrize(("kind", "options"), list(one_by_one()), ids=str)
+def test_every_option_is_saved_and_loaded(vectors, sentences, tmp_path, kind, options):
+    encoder = getattr(se, kind)(vectors, **options).fit(sentences)
+    encoder.save(tmp_path / "x")
+    loaded = se.load(tmp_path / "x")
+    texts = [*TEXTS, "The CAT plays", "THE dog."]
+    np.testing.assert_array_equal(loaded.encode(texts), encoder.encode(texts))
+    assert loaded.fingerprint() == encoder.fingerprint()
+    mine, theirs = encoder.get_params(deep=False), loaded.get_params(deep=False)
+    for name in set(mine) - {"vectors", "frequencies", "tokenizer"}:
+        assert theirs[name] == mine[name], name
+    again = copy.deepcopy(loaded).fit(sentences)
+    np.testing.assert_allclose(again.encode(texts), encoder.encode(texts), atol=2e-5)
+    loaded.save(tmp_path / "again")
+    assert se.load(tmp_path / "again").fingerprint() == encoder.fingerprint()
