@@ -16,7 +16,7 @@ from .estimator import Estimator
 from .search import Hits, Measure, semantic_search, similarity, similarity_pairwise
 from .text.inputs import batches, is_single
 
-__all__ = ["Encoder"]
+__all__ = ["Encoder", "is_numeric"]
 
 Rows = npt.NDArray[Any]
 _CHUNK = 1 << 16  # sentences between two looks at the progress bar
@@ -294,7 +294,7 @@ class Encoder(Estimator):
             >>> encoder.similarity("cat", ["cat cat", "dog", "cat dog"]).round(3)
             array([[1.   , 0.   , 0.707]], dtype=float32)
         """
-        return similarity(self._embedded(a), self._embedded(b), measure)
+        return similarity(*self._embedded_sides(a, b), measure)
 
     def similarity_pairwise(self, a: Any, b: Any, measure: Measure = "cosine") -> npt.NDArray[np.float32]:
         """The similarity of each of `a` with the same of `b`.
@@ -307,7 +307,7 @@ class Encoder(Estimator):
         Returns:
             float32 [n].
         """
-        return similarity_pairwise(self._embedded(a), self._embedded(b), measure)
+        return similarity_pairwise(*self._embedded_sides(a, b), measure)
 
     def semantic_search(
         self,
@@ -342,12 +342,15 @@ class Encoder(Estimator):
             >>> indices
             array([1, 2])
         """
-        if not _is_numeric(corpus):
+        if not is_numeric(corpus):
             corpus = self.encode_iter(corpus, _CHUNK // 4 if batch_size is None else batch_size)
         return semantic_search(self._embedded(queries), corpus, top_k, measure=measure)
 
+    def _embedded_sides(self, a: Any, b: Any) -> tuple[Any, Any]:
+        return self._embedded(a), self._embedded(b)
+
     def _embedded(self, values: Any) -> Any:
-        return values if _is_numeric(values) else self.encode(values)
+        return values if is_numeric(values) else self.encode(values)
 
     def fingerprint(self) -> str:
         """A hash of all that rows depend on: parameters, vectors, what was learnt.
@@ -488,7 +491,7 @@ def _tensor(rows: Rows, device: Any) -> Any:
     return tensor if device in (None, "auto") else tensor.to(device)
 
 
-def _is_numeric(values: Any) -> bool:
+def is_numeric(values: Any) -> bool:
     """Whether these are rows, or one, and not sentences."""
     while isinstance(values, (list, tuple)) and values:
         values = values[0]

@@ -74,7 +74,7 @@ class LinearEncoder(Encoder):
         """
         if type(other) is not type(self):
             raise ValueError(f"merge: expected another {type(self).__name__}, got a {type(other).__name__}")
-        other._check_fitted()
+        other._check_learnt()
         model, cut = self._current_model()
         model.merge(other._model)
         self._adopt(model, cut)
@@ -232,6 +232,10 @@ class LinearEncoder(Encoder):
             )
         super()._check_fitted()
 
+    def _check_learnt(self) -> None:
+        """Whether there is a model, which encoding alone may not need."""
+        self._check_fitted()
+
     def _tokenizer(self) -> Tokenizer:
         """The tokenizer of the model; loads and copies nothing again."""
         self._fitted_model()
@@ -249,12 +253,12 @@ class LinearEncoder(Encoder):
         """What was learnt so far, or an empty model."""
         if "_model" not in self.__dict__:
             return self._new_model()
-        self._check_fitted()
+        self._check_learnt()
         return self._model, self._cut
 
     def _fitted_model(self) -> Any:
         """What was learnt, with its parameters solved for."""
-        self._check_fitted()
+        self._check_learnt()
         self._model.solve()
         return self._model
 
