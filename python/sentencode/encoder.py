@@ -16,7 +16,7 @@ from .estimator import Estimator
 from .search import Hits, Measure, semantic_search, similarity, similarity_pairwise
 from .text.inputs import batches, counted_from, is_single
 
-__all__ = ["Encoder"]
+__all__ = ["Encoder", "is_numeric"]
 
 Rows = npt.NDArray[Any]
 _CHUNK = 1 << 16  # sentences between two looks at the progress bar
@@ -67,10 +67,17 @@ class Encoder(Estimator):
     def _finish(self) -> None:
         """Ends `fit`: what can be known only when all sentences were seen."""
 
+    def _take(self, fresh: Any) -> None:
+        """Takes what another of this kind, with the same parameters, has just learnt."""
+        parameters = self._defaults()
+        vars(self).update({name: value for name, value in vars(fresh).items() if name not in parameters})
+
     # Learning.
 
     def fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
-        """Learns from sentences, after forgetting all that was learnt before.
+        """Learns from sentences, and forgets all that was learnt before.
+
+        If that fails or is interrupted, the encoder stays as it was: unfitted, or with what it had learnt.
 
         Args:
             sentences: Many sentences, or the name of a text file, a folder or a glob. They are read once, in
@@ -84,13 +91,19 @@ class Encoder(Estimator):
         Raises:
             ValueError: If a parameter cannot be used.
         """
-        self._forget()
-        self.partial_fit(sentences, show_progress_bar=show_progress_bar)
-        self._finish()
+        fresh = type(self)(**self.get_params(deep=False))
+        fresh._forget()
+        fresh.partial_fit(sentences, show_progress_bar=show_progress_bar)
+        fresh._finish()
+        self._take(fresh)
         return self
 
     def partial_fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
         """Learns from further sentences.
+
+        If that fails or is interrupted, what was learnt from the sentences before stays learnt, and of the
+        block in hand (65,536 sentences) perhaps a part: to be sure of what it has learnt, go on with a copy
+        from before (`copy.deepcopy`), or fit anew.
 
         Args:
             sentences: As for `fit`.
@@ -231,7 +244,7 @@ class Encoder(Estimator):
             raise TypeError(f"encode: batch_size must be an integer, got {batch_size!r}")
         if size < 1:
             raise ValueError(f"encode: batch_size must be at least 1, got {batch_size}")
-        count = len(sentences) if hasattr(sentences, "__len__") else None
+        count = _count(sentences)
         if out is not None:
             _check_out(out, count, self.dim)
         elif count is not None:
@@ -291,7 +304,7 @@ class Encoder(Estimator):
             >>> encoder.similarity("cat", ["cat cat", "dog", "cat dog"]).round(3)
             array([[1.   , 0.   , 0.707]], dtype=float32)
         """
-        return similarity(self._embedded(a), self._embedded(b), measure)
+        return similarity(*self._embedded_sides(a, b), measure)
 
     def similarity_pairwise(self, a: Any, b: Any, measure: Measure = "cosine") -> npt.NDArray[np.float32]:
         """The similarity of each of `a` with the same of `b`.
@@ -304,7 +317,7 @@ class Encoder(Estimator):
         Returns:
             float32 [n].
         """
-        return similarity_pairwise(self._embedded(a), self._embedded(b), measure)
+        return similarity_pairwise(*self._embedded_sides(a, b), measure)
 
     def semantic_search(
         self,
@@ -339,12 +352,15 @@ class Encoder(Estimator):
             >>> indices
             array([1, 2])
         """
-        if not _is_numeric(corpus):
+        if not is_numeric(corpus):
             corpus = self.encode_iter(corpus, _CHUNK // 4 if batch_size is None else batch_size)
         return semantic_search(self._embedded(queries), corpus, top_k, measure=measure)
 
+    def _embedded_sides(self, a: Any, b: Any) -> tuple[Any, Any]:
+        return self._embedded(a), self._embedded(b)
+
     def _embedded(self, values: Any) -> Any:
-        return values if _is_numeric(values) else self.encode(values)
+        return values if is_numeric(values) else self.encode(values)
 
     def fingerprint(self) -> str:
         """A hash of all that rows depend on: parameters, vectors, what was learnt.
@@ -468,6 +484,12 @@ def _feed(digest: Any, value: Any) -> None:
         digest.update(repr(value).encode())
 
 
+def _count(sentences: Any) -> int | None:
+    if getattr(sentences, "shape", None) == ():  # it has the method, but no length
+        raise TypeError("sentences is an array without dimensions; expected one sentence or several")
+    return len(sentences) if hasattr(sentences, "__len__") else None
+
+
 def _refuse(others: dict[str, Any]) -> None:
     for name, value in others.items():
         if name not in _NEUTRAL:
@@ -509,7 +531,7 @@ def _tensor(rows: Rows, device: Any) -> Any:
     return tensor if device in (None, "auto") else tensor.to(device)
 
 
-def _is_numeric(values: Any) -> bool:
+def is_numeric(values: Any) -> bool:
     """Whether these are rows, or one, and not sentences."""
     while isinstance(values, (list, tuple)) and values:
         values = values[0]

@@ -43,7 +43,10 @@ class Estimator:
         return found
 
     def set_params(self, **params: Any) -> Any:
-        """Changes parameters. What was learnt stays until the next `fit`.
+        """Changes parameters, which asks for `fit` again.
+
+        What was learnt with other parameters is kept, but not used: until the parameters are those again, or
+        `fit` was called, the encoder counts as not fitted. `Average`, which learns nothing, follows at once.
 
         Args:
             **params: New values; `name__parameter` changes a parameter of a parameter.

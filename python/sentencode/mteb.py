@@ -27,6 +27,10 @@ def model(encoder: Any, name: str | None = None, revision: str | None = None) ->
     Returns:
         A model for `mteb.evaluate(model, tasks)`, or `MTEB(tasks).run(model)` in version 1.
 
+    Raises:
+        NotFittedError: If the encoder has to be fitted first.
+        ValueError: If its rows depend on the sentences that are encoded together.
+
     Example:
         >>> import numpy as np, sentencode as se
         >>> vectors = se.WordVectors.from_array(["cat", "dog"], np.eye(2, dtype=np.float32))
@@ -37,6 +41,11 @@ def model(encoder: Any, name: str | None = None, revision: str | None = None) ->
     """
     if getattr(encoder, "fitted", True) is False:
         encoder._check_fitted()
+    if getattr(encoder, "statistics", None) == "evaluated":
+        raise ValueError(
+            f"mteb.model: {type(encoder).__name__} with statistics='evaluated' learns from what is encoded "
+            "together, and mteb hands over parts of a task; use 'fit'"
+        )
     return Model(encoder, name or f"sentencode/{type(encoder).__name__}", revision)
 
 

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from . import _core
+from .errors import FormatError
+from .text.tokenizer import Tokenizer
 
 __all__ = ["load"]
 
 
-def load(path: str | os.PathLike[str], *, tokenizer: Any = None) -> Any:
+def load(path: str | os.PathLike[str], *, tokenizer: Any = None, trust_tokenizer: bool = False) -> Any:
     """Reads an encoder from the file that its `save` wrote.
 
-    Everything is checked before anything is believed. Word vectors in the file are mapped, not read: this
-    takes milliseconds.
+    Everything is checked before anything is believed, and nothing in the file is executed. Word vectors in
+    the file are mapped, not read: this takes milliseconds.
 
     Args:
         path: The file.
-        tokenizer: For an encoder whose tokenizer was a callable that its name does not lead to: the callable.
+        tokenizer: For an encoder whose tokenizer is not a built-in one: that tokenizer, of which the file has
+            only the name.
+        trust_tokenizer: Whether to import the tokenizer by that name, or to get it from the hub, instead. The
+            name can be that of any function: only for files of those you trust.
 
     Returns:
         An object of the class that was saved, fitted.
 
     Raises:
         OSError: If the file cannot be read.
-        FormatError: If it is no encoder, is damaged, or comes from a later version.
+        FormatError: If it is no encoder, is damaged, contradicts itself, or comes from a later version.
+        ValueError: If the tokenizer is neither built in, nor given, nor trusted.
 
     Example:
         >>> import tempfile, pathlib
@@ -40,5 +48,28 @@ def load(path: str | os.PathLike[str], *, tokenizer: Any = None) -> Any:
     """
     from . import linear
 
-    model = _core.load_encoder(os.fspath(path))
-    return getattr(linear, model.kind)._from_model(model, tokenizer)
+    name = os.fsdecode(path)
+    with _reading(name):
+        model = _core.load_encoder(name)
+        kind = getattr(linear, model.kind)
+        params = kind._read_params(model)
+        config = params["tokenizer"]
+        external = config.get("split") == "external"
+        Tokenizer.from_config(config, str.split if external else None)  # checks all but where it leads
+    try:
+        cut = Tokenizer.from_config(config, tokenizer, trust=trust_tokenizer)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+    with _reading(name):
+        return kind._from_model(model, params, cut)
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """Whatever is wrong with the file is a FormatError that names it."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+        if isinstance(error, FormatError) and name in str(error):
+            raise
+        raise FormatError(f"{name}: {error}") from error

@@ -295,6 +295,26 @@ def test_fit_forgets_and_partial_fit_goes_on(tmp_path):
         encoder.set_params(weight=-1).fit(TEXTS)
 
 
+def test_a_fit_that_fails_changes_nothing(encoder):
+    def interrupted():
+        yield "a"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        encoder.fit(interrupted())
+    assert encoder.seen_ == 1
+    new = Counts()
+    with pytest.raises(TypeError, match="sentences is int"):
+        new.fit(3)
+    assert not new.fitted
+
+
+def test_an_array_without_dimensions_is_refused(encoder):
+    for wrong in (np.array("a b"), np.array(1.0), np.array(None)):
+        with pytest.raises(TypeError, match="sentences is an array without dimensions"):
+            encoder.encode(wrong)
+
+
 def test_similarity_takes_sentences_and_rows(encoder):
     both = encoder.similarity(["a b", "c"], ["a", "x"])
     np.testing.assert_allclose(both, [[0.5**0.5, 0], [0, 0]], atol=1e-6)

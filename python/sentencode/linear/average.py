@@ -7,7 +7,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
 from ..vectors import WordVectors
 from .base import LinearEncoder
 from .weights import smooth_weights
@@ -38,6 +37,8 @@ class Average(LinearEncoder):
                [0.  , 0.  ]], dtype=float32)
     """
 
+    _kind = "Average"
+
     def __init__(
         self,
         vectors: WordVectors,
@@ -58,22 +59,19 @@ class Average(LinearEncoder):
         """Always: there is nothing to fit."""
         return True
 
+    def fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
+        """Checks the parameters; there is nothing to fit, so that sentences are not even read."""
+        return self.partial_fit(sentences)
+
     def partial_fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
         """Checks the parameters; there is nothing to fit, so that sentences are not even read."""
         self._fitted_model()
         return self
 
-    def _fitted_model(self) -> Any:
+    def _check_fitted(self) -> None:
         # Parameters may change at any time, and nobody calls fit in between.
-        parameters = list(self.get_params(deep=False).values())
-        made_of = self.__dict__.get("_made_of")
-        if made_of is None or any(a is not b for a, b in zip(made_of, parameters, strict=True)):
-            self._model = self._new_model()
-            self._made_of = parameters
-        return self._model
-
-    def _current_model(self) -> Any:
-        return self._fitted_model()
+        if "_model" not in self.__dict__ or self._changes():
+            self._forget()
 
     def merge(self, other: Any) -> Any:
         """Does nothing, as there is nothing to fit."""
@@ -82,8 +80,8 @@ class Average(LinearEncoder):
     def __getstate__(self) -> dict[str, Any]:
         return self.get_params(deep=False)
 
-    def _make_model(self, vectors: Any, tokenizer: Any, weights: npt.NDArray[np.float32] | None) -> Any:
-        return _core.Average(vectors, tokenizer, weights)
+    def _options(self) -> dict[str, Any]:
+        return {}
 
     def _weights(self) -> npt.NDArray[np.float32] | None:
         return smooth_weights("Average", self.vectors, self.frequencies, self.a)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import numbers
 import os
+import warnings
 from typing import Any
 
 import numpy as np
@@ -28,12 +30,18 @@ class LinearEncoder(Encoder):
     tokenizer: Any
     lowercase: Any
     frequencies: Any
-    _model: Any  # of the core; there once something was fitted
+    # There once something was learnt: an encoder of the core, the tokenizer that goes with it, and the
+    # parameters that both were made of.
+    _model: Any
+    _cut: Tokenizer
+    _made_of: dict[str, Any]
 
     # What a class fills in.
 
-    def _make_model(self, vectors: Any, tokenizer: Any, weights: Floats | None) -> Any:
-        """An encoder of the core; checks the parameters that are its own."""
+    _kind: str  # the core's class
+
+    def _options(self) -> dict[str, Any]:
+        """The options of the core's class; checks the parameters that are the class's own."""
         raise NotImplementedError
 
     def _weights(self) -> Floats | None:
@@ -49,8 +57,8 @@ class LinearEncoder(Encoder):
 
     @property
     def fitted(self) -> bool:
-        """Whether there is all that encoding needs."""
-        return "_model" in self.__dict__
+        """Whether there is all that encoding needs: something was learnt, with the parameters as they are."""
+        return "_model" in self.__dict__ and not self._changes()
 
     def merge(self, other: Any) -> Any:
         """Takes over what another encoder with the same parameters has learnt, as if from its sentences.
@@ -66,8 +74,10 @@ class LinearEncoder(Encoder):
         """
         if type(other) is not type(self):
             raise ValueError(f"merge: expected another {type(self).__name__}, got a {type(other).__name__}")
-        other._check_fitted()
-        self._current_model().merge(other._model)
+        other._check_learnt()
+        model, cut = self._current_model()
+        model.merge(other._model)
+        self._adopt(model, cut)
         return self
 
     def save(self, path: str | os.PathLike[str], *, vectors: bool = True, statistics: bool = False) -> None:
@@ -84,10 +94,24 @@ class LinearEncoder(Encoder):
                 may be large; those of SIF and uSIF are small and always there.
 
         Raises:
-            NotFittedError: If the encoder was not fitted.
+            NotFittedError: If the encoder was not fitted, or its parameters have changed since.
             OSError: If the file cannot be written.
+
+        Warns:
+            UserWarning: If the tokenizer is neither built in nor found again by its name: it has to be given
+                to `load`.
         """
-        self._described_model().save(os.fspath(path), vectors=vectors, statistics=statistics)
+        model = self._described_model()
+        if not self._cut.found_by_name:
+            name = self._cut.name
+            warnings.warn(
+                f"{type(self).__name__}.save: the tokenizer "
+                + (f"is not what its name {name!r} leads to" if name else "has no name that leads to it")
+                + "; give it again when loading, as in se.load(path, tokenizer=my_tokenizer)",
+                UserWarning,
+                stacklevel=2,
+            )
+        model.save(os.fspath(path), vectors=vectors, statistics=statistics)
 
     def _described_model(self) -> Any:
         """The model, with the parameters that it will be saved with."""
@@ -97,7 +121,7 @@ class LinearEncoder(Encoder):
 
     def _config(self) -> dict[str, Any]:
         """The parameters as JSON has them. Vectors and weights are elsewhere in the file."""
-        config = self.get_params(deep=False)
+        config = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
         del config["vectors"], config["frequencies"]
         config["tokenizer"] = self._tokenizer().to_config()
         return config
@@ -106,66 +130,135 @@ class LinearEncoder(Encoder):
         return self.vectors.fingerprint, self._described_model().to_bytes(statistics=False)
 
     @classmethod
-    def _from_model(cls, model: Any, tokenizer: Any) -> Any:
+    def _read_params(cls, model: Any) -> dict[str, Any]:
+        """The parameters that stand in a file; whether their values fit is checked by `_from_model`."""
+        try:
+            params = json.loads(model.params)
+        except ValueError as error:  # or UnicodeDecodeError
+            raise ValueError(f"params are no JSON: {error}") from None
+        if not isinstance(params, dict):
+            raise ValueError(f"params: expected a JSON object, got {model.params:.60}")
+        known = set(cls._defaults()) - {"vectors", "frequencies"}
+        for problem, names in (("unknown", set(params) - known), ("missing", known - set(params))):
+            if names:
+                raise ValueError(f"params: {problem} {', '.join(map(repr, sorted(names)))} of {cls.__name__}")
+        if not isinstance(params["tokenizer"], dict):
+            raise ValueError(f"params: tokenizer must be a JSON object, got {params['tokenizer']!r:.60}")
+        return params
+
+    @classmethod
+    def _from_model(cls, model: Any, params: dict[str, Any], cut: Tokenizer) -> Any:
         """The Python face of an encoder of the core that was read from a file."""
-        config = json.loads(model.params)
-        if set(config) != set(cls._defaults()) - {"vectors", "frequencies"}:
-            raise ValueError(f"unknown or missing parameters of {cls.__name__} in {sorted(config)}")
-        cut = Tokenizer.from_config(config.pop("tokenizer"), tokenizer)
-        frequencies = None if model.weights is None else SavedWeights(model.weights, config.get("a"))
-        vectors = WordVectors(model.vectors)
-        encoder = cls(vectors, tokenizer=cut, frequencies=frequencies, **config)  # type: ignore[call-arg]
-        encoder._model = model
+        lowercase = params["lowercase"]
+        if lowercase != "auto":
+            if cut.lowercase not in ("auto", lowercase):
+                raise ValueError(f"params: lowercase={lowercase!r} contradicts {cut!r}")
+            cut = Tokenizer(cut, invalid=cut.invalid)  # type: ignore[arg-type]  # the encoder says it
+        weights = model.weights
+        if "a" in params and (params["a"] is None) != (weights is None):
+            raise ValueError(f"params: a={params['a']!r} contradicts the weights, or that there are none")
+        made_with = params.get("a", params.get("sentence_length"))
+        encoder = cls(
+            WordVectors(model.vectors),  # type: ignore[call-arg]
+            frequencies=None if weights is None else SavedWeights(weights, made_with),
+            **{**params, "tokenizer": cut},
+        )
+        encoder._weights()
+        own = {name: getattr(model, name) for name in ("components", "normalize") if hasattr(model, name)}
+        own = getattr(model, "options", own)
+        for name, value in encoder._options().items():
+            if own[name] != value:
+                raise ValueError(f"params: {name}={value!r}, but config has {own[name]!r}")
+        core = encoder._new_tokenizer().core(lowercase=not encoder.vectors.cased)
+        for name in ("split", "lowercase", "invalid"):
+            if getattr(core, name) != getattr(model.tokenizer, name):
+                raise ValueError(f"params: another {name} of the tokenizer than config has")
+        encoder._adopt(model)
         return encoder
 
     def _forget(self) -> None:
-        self.__dict__.pop("_model", None)
-        self._model = self._new_model()
+        self._adopt(*self._new_model())
 
     def _finish(self) -> None:
         try:
             self._model.solve()
-        except ValueError as error:  # NotFittedError is one too: not even a sentence without known words
-            del self._model
-            reason = "there was no sentence" if isinstance(error, NotFittedError) else str(error)
-            raise ValueError(f"{type(self).__name__}: nothing to fit to: {reason}") from None
+        except NotFittedError:
+            raise ValueError(
+                f"{type(self).__name__}: there is nothing to fit to: there was no sentence"
+            ) from None
 
-    def _new_model(self) -> Any:
+    # Parameters, and what was made of them.
+
+    def _new_model(self) -> tuple[Any, Tokenizer]:
+        """An empty encoder of the core, and the tokenizer; checks the parameters."""
         if not isinstance(self.vectors, WordVectors):
             raise ValueError(
                 f"{type(self).__name__}: vectors must be WordVectors, got a {type(self.vectors).__name__}; "
                 "see WordVectors.load, from_array and from_dict"
             )
-        cased = self.vectors.cased
-        return self._make_model(
-            self.vectors._core, self._tokenizer().core(lowercase=not cased), self._weights()
-        )
+        cut = self._new_tokenizer()
+        core = cut.core(lowercase=not self.vectors.cased)
+        model = getattr(_core, self._kind)(self.vectors._core, core, self._weights(), **self._options())
+        return model, cut
 
-    def _tokenizer(self) -> Tokenizer:
+    def _new_tokenizer(self) -> Tokenizer:
         if not isinstance(self.tokenizer, Tokenizer):
             return Tokenizer(self.tokenizer, lowercase=self.lowercase)
-        if self.lowercase != "auto":
+        own = self.tokenizer.lowercase
+        if own == "auto":  # it leaves that to us
+            return Tokenizer(self.tokenizer, lowercase=self.lowercase, invalid=self.tokenizer.invalid)  # type: ignore[arg-type]
+        if self.lowercase not in ("auto", own):
             raise ValueError(
-                f"{type(self).__name__}: lowercase={self.lowercase!r} goes with a tokenizer that is given by "
-                "name; this one has its own: Tokenizer(..., lowercase=...)"
+                f"{type(self).__name__}: lowercase={self.lowercase!r} contradicts its {self.tokenizer!r}"
             )
         return self.tokenizer
 
+    def _adopt(self, model: Any, cut: Tokenizer | None = None) -> None:
+        """Takes an encoder of the core as what was learnt with the parameters as they are now."""
+        self._cut = self._new_tokenizer() if cut is None else cut
+        self._model = model
+        self._made_of = self.get_params(deep=False)  # last: other threads may be looking
+
+    def _changes(self) -> list[str]:
+        """The parameters that are no longer those of the model."""
+        made_of = self.__dict__.get("_made_of", {})
+        return [name for name, value in made_of.items() if not _is_still(getattr(self, name), value)]
+
+    def _check_fitted(self) -> None:
+        if "_model" in self.__dict__ and (changes := self._changes()):
+            raise NotFittedError(
+                f"parameters of this {type(self).__name__} have changed since it was fitted "
+                f"({', '.join(changes)}): call fit again, or change them back"
+            )
+        super()._check_fitted()
+
+    def _check_learnt(self) -> None:
+        """Whether there is a model, which encoding alone may not need."""
+        self._check_fitted()
+
+    def _tokenizer(self) -> Tokenizer:
+        """The tokenizer of the model; loads and copies nothing again."""
+        self._fitted_model()
+        return self._cut
+
     def _partial_fit(self, batch: Any) -> None:
-        self._current_model().partial_fit(self._tokenizer().prepare(batch))
+        model, cut = self._current_model()
+        model.partial_fit(cut.prepare(batch))
+        self._adopt(model, cut)
 
     def _encode_into(self, batch: Any, out: Floats) -> None:
         self._fitted_model().encode_into(self._tokenizer().prepare(batch), out)
 
-    def _current_model(self) -> Any:
+    def _current_model(self) -> tuple[Any, Tokenizer]:
         """What was learnt so far, or an empty model."""
         if "_model" not in self.__dict__:
-            self._forget()
-        return self._model
+            return self._new_model()
+        self._check_learnt()
+        return self._model, self._cut
 
     def _fitted_model(self) -> Any:
         """What was learnt, with its parameters solved for."""
-        self._check_fitted()
+        self._check_learnt()
         self._model.solve()
         return self._model
 
@@ -179,10 +272,27 @@ class LinearEncoder(Encoder):
         learnt = state.pop("_model", None)
         self.__dict__.update(state)
         if learnt is not None:
-            self._model = _core.encoder_from_bytes(learnt, self.vectors._core)
+            self._model = _core.encoder_from_bytes(learnt, self._made_of["vectors"]._core)
 
     def _facts(self) -> dict[str, str]:
         facts = super()._facts()
         if self.fitted:
             facts["dim"] = str(self.dim)
         return facts
+
+
+def _plain(value: Any) -> Any:
+    """A number as Python and JSON have it, also when it is NumPy's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, numbers.Integral):
+        return value if isinstance(value, bool) else int(value)
+    return float(value) if isinstance(value, numbers.Real) else value
+
+
+def _is_still(now: Any, before: Any) -> bool:
+    """Whether a parameter is the same as before. Objects are the same only as themselves."""
+    if now is before:
+        return True
+    now, before = _plain(now), _plain(before)
+    return type(now) is type(before) and isinstance(now, str | int | float | Tokenizer) and now == before

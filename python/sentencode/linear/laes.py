@@ -9,7 +9,6 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
 from ..text.inputs import is_single
 from ..vectors import WordVectors
 from .base import LinearEncoder
@@ -86,6 +85,8 @@ class LAES(LinearEncoder):
                [1., 2.],
                [0., 1.]], dtype=float32)
     """
+
+    _kind = "LAES"
 
     def __init__(
         self,
@@ -286,9 +287,8 @@ class LAES(LinearEncoder):
         given = {"hidden": hidden, "mode": mode, "direction": direction, "combine": combine}
         changes = {name: value for name, value in given.items() if value is not None}
         encoder = LAES(**{**self.get_params(deep=False), **changes})
-        encoder._model = self._fitted_model().variant(
-            encoder.hidden, encoder.mode, encoder.direction, encoder.combine
-        )
+        model = self._fitted_model().variant(encoder.hidden, encoder.mode, encoder.direction, encoder.combine)
+        encoder._adopt(model, self._cut)
         return encoder
 
     def _resized(self, variant: str, hidden: int) -> LAES:
@@ -315,7 +315,7 @@ class LAES(LinearEncoder):
         found: dict[str, Any] = self._fitted_model().parameters(self._reading(direction))
         return found
 
-    def _make_model(self, vectors: Any, tokenizer: Any, weights: Floats | None) -> Any:
+    def _options(self) -> dict[str, Any]:
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
                 choices = " or ".join(map(repr, allowed))
@@ -328,18 +328,17 @@ class LAES(LinearEncoder):
                 whole = 0
             if whole < 1:
                 raise ValueError(f"LAES: {name} must be a whole number of at least 1, got {value!r}")
-        return _core.LAES(
-            vectors,
-            tokenizer,
-            weights,
-            hidden=self.hidden,
-            mode=self.mode,
-            direction=self.direction,
-            combine=self.combine,
-            center=bool(self.center),
-            state=self.state,
-            max_length=self.max_length,
-        )
+        if not isinstance(self.center, bool | np.bool_):
+            raise ValueError(f"LAES: center must be True or False, got {self.center!r}")
+        return {
+            "hidden": operator.index(self.hidden),
+            "mode": self.mode,
+            "direction": self.direction,
+            "combine": self.combine,
+            "center": bool(self.center),
+            "state": self.state,
+            "max_length": operator.index(self.max_length),
+        }
 
     def _weights(self) -> Floats | None:
         return smooth_weights("LAES", self.vectors, self.frequencies, self.a)

@@ -49,10 +49,19 @@ class Selection:
         make: Callable[[str, int], Any],
         candidates: Sequence[str] | None = None,
     ) -> Selection:
-        """The best of some curves, or of those among them that are candidates."""
+        """The best of some curves, or of those among them that are candidates.
+
+        Raises:
+            ValueError: If no value has a correlation.
+        """
         best = {name: int(_comparable(curves[name]).argmax()) for name in candidates or curves}
         variant = max(best, key=lambda name: float(_comparable(curves[name])[best[name]]))
         place = best[variant]
+        if np.isnan(curves[variant][place]):
+            raise ValueError(
+                f"select: for no number of {parameter} there is a correlation: the cosines of all pairs are "
+                "equal, as where no word is known"
+            )
         setting = int(settings[place])
         score = float(curves[variant][place])
         return cls(parameter, settings, dict(curves), variant, setting, score, make(variant, setting))
@@ -148,7 +157,7 @@ def split_pairs(pairs: Any) -> tuple[list[Any], list[Any]]:
 
 
 def checked_scores(scores: Any, count: int) -> Floats:
-    """One finite number for each pair."""
+    """One finite number for each pair, and not the same for all: with that nothing correlates."""
     gold = np.ascontiguousarray(scores, dtype=np.float64)
     if gold.shape != (count,):
         raise ValueError(
@@ -156,4 +165,8 @@ def checked_scores(scores: Any, count: int) -> Floats:
         )
     if not np.isfinite(gold).all():
         raise ValueError(f"scores[{int(np.argmin(np.isfinite(gold)))}] is not a finite number")
+    if count < 2:
+        raise ValueError(f"select: a correlation needs two pairs at least, got {count}")
+    if (gold == gold[0]).all():
+        raise ValueError(f"select: all scores are {gold[0]:g}, with which nothing correlates")
     return gold

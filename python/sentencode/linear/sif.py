@@ -8,9 +8,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
+from ..encoder import is_numeric
+from ..errors import NotFittedError
 from ..text.inputs import is_single
 from ..vectors import WordVectors
+from .average import Average
+from .base import LinearEncoder
 from .directions import CommonDirections
 from .selection import Selection, checked_scores, split_pairs
 from .weights import smooth_weights
@@ -38,8 +41,9 @@ class SIF(CommonDirections):
             the path of a file of words and counts, or "zipf" (the order of the vectors). None: the counts
             that the vectors carry, or "zipf" where they carry none.
         statistics: "fit": directions are learnt in `fit`. "evaluated": as the paper did it, directions are
-            those of the very sentences that are encoded together, and nothing is fitted; rows then depend on
-            the other sentences.
+            those of the very sentences that are encoded together (or compared: both sides), and nothing is
+            fitted; rows then depend on the other sentences. Where no word is known they are zero. There is
+            nothing to save, to merge or to look at: that is a `NotFittedError`.
 
     Attributes:
         components_: The directions [components, dim], rows of length 1.
@@ -55,6 +59,8 @@ class SIF(CommonDirections):
         >>> sif.encode("the cat").round(2)
         array([-0.25,  0.76], dtype=float32)
     """
+
+    _kind = "SIF"
 
     def __init__(
         self,
@@ -103,7 +109,7 @@ class SIF(CommonDirections):
             >>> best.encoder
             SIF(vectors=WordVectors(3 words, dim=2, storage='float32', oov='skip'), a=None)
         """
-        if self.statistics == "evaluated":
+        if self._evaluated:
             raise ValueError(
                 "SIF.select: with statistics='evaluated' there is nothing to select from; use 'fit'"
             )
@@ -120,41 +126,103 @@ class SIF(CommonDirections):
     def _with_components(self, _: str, components: int) -> SIF:
         model = self._fitted_model().with_components(components)
         encoder = SIF(**{**self.get_params(deep=False), "components": components})
-        encoder._model = model
+        encoder._adopt(model, self._cut)
         return encoder
 
     # The paper's own mode.
 
     @property
+    def _evaluated(self) -> bool:
+        return isinstance(self.statistics, str) and self.statistics == "evaluated"
+
+    @property
     def fitted(self) -> bool:
         """Whether there is all that encoding needs."""
-        return self.statistics == "evaluated" or super().fitted
+        return self._evaluated or super().fitted
 
     @property
     def dim(self) -> int:
         """The length of a row."""
         return self.vectors.dim
 
+    def _check_fitted(self) -> None:
+        if not self._evaluated:
+            super()._check_fitted()
+
+    def _check_learnt(self) -> None:
+        if self._evaluated:
+            raise NotFittedError(
+                "SIF with statistics='evaluated' learns nothing that could be saved, merged, identified or "
+                "looked at: its directions are those of the sentences encoded together; use 'fit'"
+            )
+        super()._check_learnt()
+
+    def fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> SIF:
+        """As `Encoder.fit`. With statistics="evaluated" parameters are checked, and nothing is read."""
+        if self._evaluated:
+            return self.partial_fit(sentences)
+        super().fit(sentences, y, show_progress_bar=show_progress_bar)
+        return self
+
+    def partial_fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> SIF:
+        """As `Encoder.partial_fit`. With statistics="evaluated" parameters are checked, nothing is read."""
+        if self._evaluated:
+            self._new_model()
+        else:
+            super().partial_fit(sentences, y, show_progress_bar=show_progress_bar)
+        return self
+
+    def merge(self, other: Any) -> SIF:
+        """As `LAES.merge`; not with statistics="evaluated", which learns nothing."""
+        if self._evaluated:
+            self._check_learnt()
+        super().merge(other)
+        return self
+
     def _encode_all(self, sentences: Any, *options: Any) -> Any:
-        if self.statistics != "evaluated":
+        if not self._evaluated:
             return super()._encode_all(sentences, *options)
-        if isinstance(sentences, Iterator):  # read twice
-            sentences = list(sentences)
-        fitted = SIF(**{**self.get_params(deep=False), "statistics": "fit"}).fit(sentences)
-        return fitted._encode_all(sentences, *options)
+        (sentences,) = sides = [_read_twice(sentences)]
+        return self._fitted_to(sides)._encode_all(sentences, *options)
+
+    def _embedded_sides(self, a: Any, b: Any) -> tuple[Any, Any]:
+        if not self._evaluated or is_numeric(a) or is_numeric(b):
+            return super()._embedded_sides(a, b)
+        sides = [_read_twice(side) for side in (a, b)]
+        fitted = self._fitted_to(sides)
+        return fitted.encode(sides[0]), fitted.encode(sides[1])
+
+    def _fitted_to(self, sides: list[Any]) -> LinearEncoder:
+        """An encoder with the directions of some sentences together; without any where no word is known."""
+        params = self.get_params(deep=False)
+        fitted = SIF(**{**params, "statistics": "fit"})
+        fitted._forget()
+        for side in sides:
+            fitted.partial_fit(side)
+        if fitted._model.statistics()["count"] > 0:
+            return fitted
+        del params["components"], params["statistics"]
+        return Average(**params)
 
     def encode_iter(self, sentences: Any, chunk_size: int = 4096, **options: Any) -> Iterator[Any]:
         """As `Encoder.encode_iter`; not with statistics="evaluated", which needs all sentences together."""
-        if self.statistics == "evaluated" and not is_single(sentences):
+        if self._evaluated and not is_single(sentences):
             raise ValueError(
                 "SIF.encode_iter: statistics='evaluated' needs all sentences together; use encode"
             )
         return super().encode_iter(sentences, chunk_size, **options)
 
-    def _make_model(self, vectors: Any, tokenizer: Any, weights: npt.NDArray[np.float32] | None) -> Any:
+    def _options(self) -> dict[str, Any]:
         if self.statistics not in ("fit", "evaluated"):
             raise ValueError(f"SIF: statistics must be 'fit' or 'evaluated', got {self.statistics!r}")
-        return _core.SIF(vectors, tokenizer, weights, components=self._checked_components())
+        return {"components": self._checked_components()}
 
     def _weights(self) -> npt.NDArray[np.float32] | None:
         return smooth_weights("SIF", self.vectors, self.frequencies, self.a)
+
+
+def _read_twice(sentences: Any) -> Any:
+    """Sentences that can be read more than once."""
+    if is_single(sentences):
+        return [sentences]
+    return list(sentences) if isinstance(sentences, Iterator) else sentences

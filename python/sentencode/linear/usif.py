@@ -7,10 +7,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
 from ..vectors import WordVectors
 from .directions import CommonDirections
-from .weights import SavedWeights
+from .weights import SavedWeights, is_positive
 
 __all__ = ["USIF"]
 
@@ -52,6 +51,8 @@ class USIF(CommonDirections):
         array([1.], dtype=float32)
     """
 
+    _kind = "USIF"
+
     def __init__(
         self,
         vectors: WordVectors,
@@ -77,18 +78,17 @@ class USIF(CommonDirections):
         found: npt.NDArray[np.float32] = self._fitted_model().factors
         return found
 
-    def _make_model(self, vectors: Any, tokenizer: Any, weights: npt.NDArray[np.float32] | None) -> Any:
+    def _options(self) -> dict[str, Any]:
         if self.normalize not in ("dimension", "none"):
             raise ValueError(f"USIF: normalize must be 'dimension' or 'none', got {self.normalize!r}")
-        components = self._checked_components()
-        return _core.USIF(vectors, tokenizer, weights, components=components, normalize=self.normalize)
+        return {"components": self._checked_components(), "normalize": self.normalize}
 
     def _weights(self) -> npt.NDArray[np.float32] | None:
-        if isinstance(self.frequencies, SavedWeights):
-            return self.frequencies.weights
         length = self.sentence_length
-        if not (isinstance(length, float | int) and 0 < length < float("inf")):
+        if not is_positive(length):
             raise ValueError(f"USIF: sentence_length must be a number greater than 0, got {length!r}")
+        if isinstance(self.frequencies, SavedWeights):
+            return self.frequencies.made_with("USIF", "sentence_length", length)
         from ..vectors import resolve_frequencies
 
-        return resolve_frequencies(self.frequencies, self.vectors).usif_weights(length)
+        return resolve_frequencies(self.frequencies, self.vectors).usif_weights(float(length))

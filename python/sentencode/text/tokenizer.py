@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
+import sys
+import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, overload
+
+import numpy as np
 
 from sentencode import _core
 
@@ -26,11 +31,13 @@ class Tokenizer:
     Args:
         split: `"words"`, `"whitespace"`; a callable; an object with `encode_batch(texts)` or
             `tokenize(text)`, as `tokenizers` and `transformers` have; `"package.module:function"`, imported;
-            or `"hf:name"`, which `tokenizers` loads from its hub or from a file.
+            or `"hf:name"`, which `tokenizers` loads from its hub or from a file. Of a tokenizer of Hugging
+            Face a copy is used, without padding and without truncation.
         lowercase: Whether tokens are lower-cased (Unicode's simple lower case). `"auto"` leaves it to the
             encoder, which lower-cases if its vectors hold no upper-case letter; used alone it keeps the case.
         invalid: What is done with bytes that are not UTF-8: `"replace"` (each becomes U+FFFD) or `"refuse"`.
-        name: Under which a callable is saved, where its own name does not lead to it.
+        name: Under which a callable is saved, where its own name does not lead to it. A name in a saved model
+            is never imported unasked: see `sentencode.load`.
 
     Example:
         >>> Tokenizer("whitespace", lowercase=True)("A man plays .")
@@ -39,13 +46,14 @@ class Tokenizer:
         True
     """
 
-    __slots__ = ("_external", "_invalid", "_lowercase", "_name", "_split")
+    __slots__ = ("_cut", "_external", "_invalid", "_lowercase", "_name", "_split")
 
     _split: str
     _lowercase: bool | Literal["auto"]
     _invalid: str
     _name: str
     _external: Any
+    _cut: Callable[[list[str]], list[list[str]]] | None  # what an external one does
 
     def __init__(
         self,
@@ -55,19 +63,23 @@ class Tokenizer:
         invalid: Literal["replace", "refuse"] = "replace",
         name: str = "",
     ) -> None:
-        if lowercase not in (True, False, "auto"):
+        if isinstance(lowercase, np.bool_):
+            lowercase = bool(lowercase)
+        if not (isinstance(lowercase, bool) or (isinstance(lowercase, str) and lowercase == "auto")):
             raise ValueError(f"lowercase must be True, False or 'auto', got {lowercase!r}")
-        external = None
-        if isinstance(split, str):
-            if split not in _BUILT_IN:
-                split, external, name = "external", _load(split), split
-        elif isinstance(split, Tokenizer):
-            split, external, name = split._split, split._external, name or split._name
-        else:
+        external = cut = None
+        if isinstance(split, Tokenizer):
+            split, external, cut, name = split._split, split._external, split._cut, name or split._name
+        elif not isinstance(split, str):
             split, external, name = "external", split, name or _name_of(split)
-            _splitter(external)
+        elif split not in _BUILT_IN:
+            split, external, name = "external", _load(split), split
+        if external is None:
+            name = ""
+        elif cut is None:
+            cut = _splitter(external)
         _core.Tokenizer(split, lowercase=False, invalid=invalid)  # says what is wrong with the rest
-        for slot, value in zip(self.__slots__, (external, invalid, lowercase, name, split), strict=True):
+        for slot, value in zip(self.__slots__, (cut, external, invalid, lowercase, name, split), strict=True):
             object.__setattr__(self, slot, value)
 
     @property
@@ -89,6 +101,18 @@ class Tokenizer:
     def name(self) -> str:
         """Under which an external tokenizer is saved; else empty."""
         return self._name
+
+    @property
+    def found_by_name(self) -> bool:
+        """Whether the name leads to the tokenizer. Nothing is imported to find out, and no hub is asked."""
+        if self._external is None or self._name.startswith(_HUGGING_FACE):
+            return True
+        module, _, qualname = self._name.partition(":")
+        found: Any = sys.modules.get(module)
+        for part in qualname.split("."):
+            found = getattr(found, part, None)
+        # A class's own methods are made anew whenever they are asked for.
+        return found is self._external or (isinstance(found, types.MethodType) and found == self._external)
 
     @overload
     def __call__(self, sentences: str | bytes) -> list[str]: ...
@@ -132,7 +156,7 @@ class Tokenizer:
             A batch for the core.
         """
         batch = to_batch(sentences, name)
-        if self._external is None:
+        if self._cut is None:
             return batch
         texts = batch.to_list() if isinstance(batch, _core.SentenceBatch) else batch
         if texts and not is_single(texts[0]):
@@ -142,7 +166,7 @@ class Tokenizer:
         for i, text in enumerate(texts):
             if not isinstance(text, str):
                 raise TypeError(f"{name}[{i}] is {type(text).__name__} ({text!r:.40}); expected str")
-        return _splitter(self._external)(texts)
+        return self._cut(texts)
 
     def to_config(self) -> dict[str, Any]:
         """A dictionary for JSON. An external tokenizer is in it by its name only."""
@@ -150,32 +174,50 @@ class Tokenizer:
         return {**config, "name": self._name} if self._name else config
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any], external: Any = None) -> Tokenizer:
+    def from_config(
+        cls, config: Mapping[str, Any], external: Any = None, *, trust: bool = False
+    ) -> Tokenizer:
         """The tokenizer that `to_config` described.
 
         Args:
             config: What `to_config` returned.
-            external: The callable or object, where its name alone does not lead to it.
+            external: The tokenizer itself, where it is not one of the built-in ones.
+            trust: Whether a name that stands in the config may be imported, or asked for on the hub, when
+                `external` is not given. It can name any function, also one that does harm.
 
         Raises:
-            ValueError: The config has unknown keys or values, or its name leads to no tokenizer.
+            ValueError: The config has unknown keys or values, or names a tokenizer that is neither given nor
+                trusted, or that cannot be found.
         """
         known = {"split", "lowercase", "invalid", "name"}
         if unknown := set(config) - known:
             raise ValueError(f"tokenizer: unknown key {min(unknown)!r}; expected {sorted(known)}")
         options = {key: config[key] for key in ("lowercase", "invalid") if key in config}
         split, name = config.get("split", "words"), config.get("name", "")
+        if split not in (*_BUILT_IN, "external") or not isinstance(name, str):
+            raise ValueError(f"tokenizer: cannot use split={split!r} with name={name!r}")
         if split != "external":
+            if external is not None:
+                raise ValueError(f"saved with the tokenizer {split!r}, so that no other can be given")
             return cls(split, **options)
         if external is None:
+            again = "pass it again, as in se.load(path, tokenizer=my_tokenizer)"
+            if not name:
+                raise ValueError(f"saved with a tokenizer that has no name; {again}")
+            if not trust:
+                raise ValueError(
+                    f"saved with the tokenizer {name!r}, which is not built in; {again}, or let that name be "
+                    "imported, if you trust the file: se.load(path, trust_tokenizer=True)"
+                )
             try:
                 external = _load(name)
             except (ImportError, AttributeError, ValueError, OSError) as error:
                 raise ValueError(
-                    f"this model was saved with the tokenizer {name!r}, which cannot be found ({error}); "
-                    "pass it again, as in se.load(path, tokenizer=my_tokenizer)"
+                    f"saved with the tokenizer {name!r}, which cannot be found ({error}); {again}"
                 ) from error
-        return cls(external, name=name, **options)
+        given = cls(external)
+        # Who reads the config expects tokens: a built-in one that stands in must cut here as well.
+        return cls(given.__call__ if given._external is None else given, name=name, **options)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a Tokenizer never changes; make a new one with another {name.lstrip('_')}")
@@ -217,9 +259,12 @@ def _name_of(external: Any) -> str:
     """The name that leads to a tokenizer again, on its hub or in a module. Empty when there is none."""
     if hub_name := getattr(external, "name_or_path", None):
         return f"{_HUGGING_FACE}{hub_name}"
-    if qualname := getattr(external, "__qualname__", None):
-        return f"{getattr(external, '__module__', 'builtins')}:{qualname}"
-    return ""
+    owner = getattr(external, "__self__", None)
+    if owner is not None and not isinstance(owner, (type, types.ModuleType)):
+        return ""  # a method of some object, which no name leads to
+    qualname = getattr(external, "__qualname__", "")
+    module = getattr(external, "__module__", None) or "builtins"
+    return f"{module}:{qualname}" if qualname and "<" not in qualname else ""  # <lambda>, <locals>
 
 
 def _load(name: str) -> Any:
@@ -250,6 +295,11 @@ def _load_hugging_face(name: str) -> Any:
 def _splitter(external: Any) -> Callable[[list[str]], list[list[str]]]:
     """A function from texts to their tokens, without marks that a model would add such as [CLS]."""
     if hasattr(external, "encode_batch"):  # tokenizers
+        if hasattr(external, "no_padding"):
+            # Padding would make a sentence's tokens depend on the others, truncation lose some of them.
+            external = copy.deepcopy(external)
+            external.no_padding()
+            external.no_truncation()
         return lambda texts: [e.tokens for e in external.encode_batch(texts, add_special_tokens=False)]
     if hasattr(external, "tokenize"):  # transformers, nltk
         return lambda texts: [list(external.tokenize(text)) for text in texts]

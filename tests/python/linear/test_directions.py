@@ -50,6 +50,70 @@ def test_sif_on_what_is_evaluated(vectors, sentences):
         paper.select([("a", "b")], [1])
 
 
+class TestEvaluated:
+    @pytest.fixture
+    def paper(self, vectors):
+        return se.SIF(vectors, statistics="evaluated")
+
+    @pytest.mark.parametrize("texts", [[], iter(()), [""], ["xyzzy", ""], (t for t in ["xyzzy"])])
+    def test_without_known_words_rows_are_zero(self, paper, texts):
+        rows = paper.encode(texts)
+        assert rows.shape[1] == paper.dim
+        assert not rows.any()
+
+    def test_without_known_words_options_hold(self, paper):
+        out = np.ones((1, 6), np.float16)
+        assert paper.encode(["xyzzy"], out=out) is out
+        assert not out.any()
+        assert paper.encode("xyzzy").shape == (6,)
+        assert paper.encode([], precision="float16").dtype == np.float16
+
+    def test_sides_are_compared_with_statistics_of_both(self, paper, vectors, sentences):
+        a, b = sentences[:4], sentences[4:8]
+        both = se.SIF(vectors).fit(a + b)
+        np.testing.assert_array_equal(paper.similarity(a, b), both.similarity(a, b))
+        np.testing.assert_array_equal(paper.similarity_pairwise(a, iter(b)), both.similarity_pairwise(a, b))
+        one = se.SIF(vectors).fit([a[0], b[0]])
+        expected = one.similarity(a[0], b[0], "dot")
+        np.testing.assert_array_equal(paper.similarity(a[0], b[0], "dot"), expected)
+        assert expected.any()
+        tokens = [text.split() for text in b]
+        np.testing.assert_array_equal(paper.similarity(a, tokens), both.similarity(a, b))
+        assert not paper.similarity("xyzzy", ["", "?"]).any()
+        rows = paper.encode(a)  # rows that were made before are taken as they are
+        np.testing.assert_array_equal(paper.similarity(rows, a), se.similarity(rows, rows))
+
+    def test_there_is_nothing_learnt(self, paper, vectors, sentences, tmp_path):
+        assert paper.fit(sentences) is paper
+        assert paper.partial_fit(sentences).fitted
+        fitted = se.SIF(vectors).fit(sentences)
+        for use in (
+            lambda: paper.save(tmp_path / "x"),
+            paper.fingerprint,
+            lambda: paper.components_,
+            lambda: paper.singular_values_,
+            lambda: paper.n_sentences_,
+            lambda: paper.merge(fitted),
+            lambda: fitted.merge(paper),
+        ):
+            with pytest.raises(se.NotFittedError, match="statistics='evaluated' learns nothing"):
+                use()
+        assert not hasattr(paper, "components_")
+        assert "evaluated" in paper._repr_html_()
+        with pytest.raises(ValueError, match="mteb hands over parts of a task"):
+            se.mteb.model(paper, revision="1")
+        with pytest.raises(ValueError, match="components must be from 0"):
+            paper.set_params(components=99).fit(sentences)
+
+    def test_it_can_be_switched(self, vectors, sentences):
+        sif = se.SIF(vectors).fit(sentences[:50])
+        rows = sif.encode(sentences)
+        sif.set_params(statistics="evaluated")
+        np.testing.assert_array_equal(sif.encode(sentences), se.SIF(vectors).fit(sentences).encode(sentences))
+        sif.set_params(statistics="fit")
+        np.testing.assert_array_equal(sif.encode(sentences), rows)
+
+
 @pytest.mark.parametrize("normalize", ["dimension", "none"])
 def test_usif(vectors, sentences, normalize):
     weights = ref.usif_weights(vectors, 3)  # with 14 words, no word is as frequent as longer sentences ask
@@ -168,9 +232,21 @@ class TestSelect:
             (["ab"], [1], r"pairs\[0\] must be a pair"),
             (PAIRS, [1, 2], r"a number for each of the 3 pairs, got shape \[2\]"),
             (PAIRS, [1, np.nan, 2], r"scores\[1\] is not a finite number"),
+            (PAIRS, [2, 2, 2], r"select: all scores are 2, with which nothing correlates"),
+            (PAIRS[:1], [2], r"select: a correlation needs two pairs at least, got 1"),
+            ([], [], r"select: a correlation needs two pairs at least, got 0"),
+            ([("xyzzy", "?")] * 2, [1, 2], r"select: for no number of (hidden|components) there is a corr"),
         ],
     )
     def test_what_does_not_go_together(self, vectors, sentences, pairs, scores, message):
         for encoder in (se.SIF(vectors), se.LAES(vectors, hidden=3)):
             with pytest.raises(ValueError, match=message):
                 encoder.fit(sentences).select(pairs, scores)
+
+    def test_no_curve_no_choice(self):
+        curves = {"sum": np.array([np.nan, np.nan]), "forward": np.array([0.5, 0.1])}
+        settings = np.array([1, 2])
+        with pytest.raises(ValueError, match="for no number of hidden there is a correlation"):
+            se.linear.Selection.of("hidden", settings, curves, lambda *_: None, candidates=["sum"])
+        found = se.linear.Selection.of("hidden", settings, curves, lambda *_: None)
+        assert (found.variant, found.hidden, found.score) == ("forward", 1, 0.5)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import json
 import pickle
 import threading
 
@@ -10,6 +12,9 @@ import numpy as np
 import pytest
 
 import sentencode as se
+from sentencode import _core
+
+from .conftest import FAMILIES
 
 TEXTS = ["the man plays a guitar .", "a small dog sleeps", "", "cat cat cat", "nobody knows"]
 
@@ -202,9 +207,10 @@ def test_notebook_table(encoder, unfitted):
         (lambda v: se.LAES(v, max_length=None), r"max_length must be a whole number .*, got None"),
         (lambda v: se.LAES(v, a=-1), r"LAES: a must be a number greater than 0"),
         (
-            lambda v: se.SIF(v, tokenizer=se.Tokenizer("words"), lowercase=True),
-            r"lowercase=True goes with a tokenizer that is given by name",
+            lambda v: se.SIF(v, tokenizer=se.Tokenizer("words", lowercase=False), lowercase=True),
+            r"lowercase=True contradicts its Tokenizer\('words', lowercase=False\)",
         ),
+        (lambda v: se.LAES(v, center="no"), r"center must be True or False, got 'no'"),
     ],
 )
 def test_parameters_are_checked_in_fit(vectors, make, message):
@@ -217,20 +223,145 @@ def test_external_tokenizers(vectors, sentences, tmp_path):
     encoder = se.SIF(vectors, tokenizer=str.split).fit(sentences)
     white = se.SIF(vectors, tokenizer="whitespace").fit(sentences)
     same(encoder, white)
-    encoder.save(tmp_path / "sif")
-    same(se.load(tmp_path / "sif"), white)
-    cut = se.SIF(vectors, tokenizer=lambda text: text.split()).fit(sentences)
-    cut.save(tmp_path / "sif")
-    with pytest.raises(ValueError, match="tokenizer=my_tokenizer"):
-        se.load(tmp_path / "sif")
-    same(se.load(tmp_path / "sif", tokenizer=str.split), white)
+    path = tmp_path / "sif"
+    encoder.save(path)
+    both_ways = (
+        r"sif: saved with the tokenizer 'builtins:str.split', which is not built in; "
+        r".*tokenizer=my_tokenizer.*trust_tokenizer=True"
+    )
+    with pytest.raises(ValueError, match=both_ways):
+        se.load(path)
+    for again in (
+        se.load(path, trust_tokenizer=True),
+        se.load(path, tokenizer=str.split),
+        se.load(path, tokenizer="whitespace"),
+        se.load(path, tokenizer=se.Tokenizer(str.split)),
+    ):
+        same(again, white)
+        assert again.fingerprint() == encoder.fingerprint()
+    white.save(path)
+    with pytest.raises(ValueError, match=r"sif: saved with the tokenizer 'whitespace', so that no other"):
+        se.load(path, tokenizer=str.split)
 
 
-def test_case(vectors):
-    lower = se.Average(vectors)  # no word with an upper-case letter: "auto" lower-cases
-    np.testing.assert_array_equal(lower.encode("The DOG"), lower.encode("the dog"))
-    assert not se.Average(vectors, lowercase=False).encode("The DOG").any()
-    lower.lowercase = False  # Average has nothing to fit, so that this holds at once
-    assert not lower.encode("The DOG").any()
-    cased = se.WordVectors.from_dict({"the": [1, 0], "The": [0, 1]})
-    np.testing.assert_array_equal(se.Average(cased).encode(["the", "The"]), [[1, 0], [0, 1]])
+class Cutter:
+    def cut(self, text):
+        return text.split()
+
+
+@pytest.mark.parametrize("cut", [lambda text: text.split(), Cutter().cut], ids=["function", "method"])
+def test_a_tokenizer_without_a_name_is_warned_of(vectors, sentences, tmp_path, cut):
+    encoder = se.SIF(vectors, tokenizer=cut).fit(sentences)
+    with pytest.warns(UserWarning, match=r"SIF.save: the tokenizer has no name.*tokenizer=my_tok") as warned:
+        encoder.save(tmp_path / "sif")
+    assert len(warned) == 1
+    assert warned[0].filename == __file__
+    for trust in (False, True):
+        with pytest.raises(ValueError, match=r"sif: saved with a tokenizer that has no name.*my_tokenizer"):
+            se.load(tmp_path / "sif", trust_tokenizer=trust)
+    loaded = se.load(tmp_path / "sif", tokenizer=cut)
+    same(loaded, encoder)
+    assert loaded.fingerprint() == encoder.fingerprint()
+
+
+def test_a_name_that_leads_elsewhere_is_warned_of(vectors, tmp_path):
+    average = se.Average(vectors, tokenizer=se.Tokenizer(str.split, name="json:dumps"))
+    with pytest.warns(UserWarning, match=r"Average.save: the tokenizer is not what its name 'json:dumps'"):
+        average.save(tmp_path / "average")
+
+
+def test_a_file_runs_nothing(vectors, tmp_path, monkeypatch):
+    (tmp_path / "harmful_module.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / "average"
+    se.Average(vectors, tokenizer=str.split).save(path)
+    for tokenizer in (
+        {"split": "external", "lowercase": "auto", "invalid": "replace", "name": "harmful_module:f"},
+        {"split": "harmful_module:f", "lowercase": "auto", "invalid": "replace"},
+        {"split": "hf:harmful", "lowercase": "auto", "invalid": "replace"},
+    ):
+        with_params(path, tokenizer=tokenizer)
+        with pytest.raises(ValueError, match=r"average: "):
+            se.load(path)
+    with_params(path, tokenizer={"split": "external", "name": "harmful_module:f"})
+    again = se.load(path, tokenizer=str.split)
+    with pytest.warns(UserWarning, match="harmful_module:f"):  # nor when it is saved again
+        again.save(path)
+
+
+def with_params(path, **changes):
+    """Writes a file anew, with other parameters."""
+    model = _core.load_encoder(str(path))
+    params = {**json.loads(model.params), **changes}
+    model.params = json.dumps({name: value for name, value in params.items() if value != "left out"})
+    model.save(str(path))
+
+
+@pytest.mark.parametrize(
+    ("family", "changes", "message"),
+    [
+        ("laes hidden", {"hidden": 99}, "params: hidden=99, but config has 10"),
+        ("laes hidden", {"hidden": "x"}, "hidden must be a whole number of at least 1, got 'x'"),
+        ("laes hidden", {"mode": "zzz"}, "mode must be .*, got 'zzz'"),
+        ("laes hidden", {"mode": ["hidden"]}, "mode must be"),
+        ("laes hidden", {"mode": "residual"}, "params: mode='residual', but config has 'hidden'"),
+        ("laes hidden", {"center": 1}, "center must be True or False, got 1"),
+        ("laes hidden", {"a": "x"}, "a must be a number greater than 0, or None .*, got 'x'"),
+        ("laes hidden", {"a": None}, "a=None contradicts the weights"),
+        ("average", {"a": 0.5}, "a=0.5 contradicts"),
+        ("sif", {"a": float("nan")}, "a must be a number"),
+        ("sif", {"components": 1}, "params: components=1, but config has 2"),
+        ("sif", {"statistics": 3}, "statistics must be"),
+        ("sif", {"colour": 1, "size": 2}, "params: unknown 'colour', 'size' of SIF"),
+        ("sif", {"components": "left out"}, "params: missing 'components' of SIF"),
+        ("sif", {"lowercase": False}, "params: another lowercase of the tokenizer than config has"),
+        ("sif", {"lowercase": "x"}, "lowercase must be"),
+        ("sif", {"tokenizer": {"split": "whitespace"}}, "another split of the tokenizer"),
+        ("sif", {"tokenizer": {"split": "words", "colour": 1}}, "unknown key 'colour'"),
+        ("sif", {"tokenizer": "words"}, "tokenizer must be a JSON object, got 'words'"),
+        ("usif", {"normalize": "none"}, "params: normalize='none', but config has 'dimension'"),
+        ("usif", {"sentence_length": -1}, "sentence_length must be a number greater than 0, got -1"),
+    ],
+    ids=str,
+)
+def test_parameters_in_a_file_are_checked(vectors, sentences, tmp_path, family, changes, message):
+    path = tmp_path / "model.sentencode"
+    FAMILIES[family](vectors).fit(sentences).save(path)
+    with_params(path, **changes)
+    with pytest.raises(se.FormatError, match=message) as caught:
+        se.load(path)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize("params", ["", "[]", "{", '"x"'])
+def test_params_must_be_json(vectors, tmp_path, params):
+    path = tmp_path / "average"
+    model = se.Average(vectors)._fitted_model()
+    model.params = params
+    model.save(str(path))
+    with pytest.raises(se.FormatError, match="average: params"):
+        se.load(path)
+
+
+def test_every_flipped_byte_is_noticed_or_harmless(vectors, sentences, tmp_path):
+    path = tmp_path / "model.sentencode"
+    for encoder in (
+        se.SIF(vectors).fit(sentences),
+        se.LAES(vectors, hidden=3, tokenizer=str.split).fit(sentences),
+    ):
+        encoder.save(path)
+        whole = path.read_bytes()
+        header = 8 + int.from_bytes(whole[:8], "little")
+        for place in range(0, header, 2):  # of every second byte one bit
+            damaged = bytearray(whole)
+            damaged[place] ^= 0x01 if place % 4 else 0x80
+            path.write_bytes(damaged)
+            with contextlib.suppress(se.FormatError):
+                se.load(path, tokenizer=None if isinstance(encoder, se.SIF) else str.split)
+
+
+def test_loaded_weights_of_usif_stay(vectors, sentences, tmp_path):
+    se.USIF(vectors, sentence_length=3).fit(sentences).save(tmp_path / "usif")
+    loaded = se.load(tmp_path / "usif")
+    with pytest.raises(ValueError, match=r"sentence_length=5, but this encoder was loaded with weights made"):
+        loaded.set_params(sentence_length=5).fit(sentences)

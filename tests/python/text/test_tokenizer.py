@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import re
 
 import pytest
 
@@ -16,6 +17,10 @@ def letters(text):
 class Splitter:
     def tokenize(self, text):
         return text.split("-")
+
+    @classmethod
+    def whole(cls, text):
+        return [text]
 
 
 def test_is_an_immutable_value():
@@ -45,7 +50,8 @@ def test_is_an_immutable_value():
 )
 def test_survives_pickle_config_and_repr(tokenizer):
     assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer
-    assert se.Tokenizer.from_config(json.loads(json.dumps(tokenizer.to_config()))) == tokenizer
+    config = json.loads(json.dumps(tokenizer.to_config()))
+    assert se.Tokenizer.from_config(config, trust=True) == tokenizer
     assert eval(repr(tokenizer), {"Tokenizer": se.Tokenizer}) == tokenizer
 
 
@@ -105,10 +111,44 @@ def test_names_lead_back_or_say_what_to_do():
     assert nameless.name == "mine"
     message = r"saved with the tokenizer 'mine', which cannot be found .*se.load\(path, tokenizer="
     with pytest.raises(ValueError, match=message):
-        se.Tokenizer.from_config(nameless.to_config())
+        se.Tokenizer.from_config(nameless.to_config(), trust=True)
     assert se.Tokenizer.from_config(nameless.to_config(), external=letters)("ab") == ["a", "b"]
     with pytest.raises(ValueError, match="unknown key 'colour'"):
         se.Tokenizer.from_config({"colour": "red"})
+
+
+def test_a_name_in_a_config_is_not_imported_unasked(tmp_path, monkeypatch):
+    (tmp_path / "harmful_module.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    for config in (
+        {"split": "external", "name": "harmful_module:cut"},
+        {"split": "external", "name": "hf:somebody/model"},
+        {"split": "external"},
+        {"split": "harmful_module:cut"},
+        {"split": ["words"]},
+    ):
+        with pytest.raises(ValueError, match=r"tokenizer=my_tokenizer|cannot use split="):
+            se.Tokenizer.from_config(config)
+    with pytest.raises(SystemExit, match="imported"):
+        se.Tokenizer.from_config({"split": "external", "name": "harmful_module:cut"}, trust=True)
+    with pytest.raises(ValueError, match="saved with the tokenizer 'words', so that no other can be given"):
+        se.Tokenizer.from_config({"split": "words"}, external=letters)
+    assert se.Tokenizer.from_config({"split": "external", "name": "x"}, "whitespace")("a b") == ["a", "b"]
+
+
+def test_names_that_lead_nowhere_are_none():
+    def inner(text):
+        return [text]
+
+    for external in (lambda text: [text], inner, Splitter().tokenize, re.compile("a").findall, Splitter()):
+        assert se.Tokenizer(external).name == ""
+        assert not se.Tokenizer(external).found_by_name
+    for external in (letters, str.split, Splitter.whole, re.findall):
+        assert se.Tokenizer(external).name.endswith(f":{external.__qualname__}")
+        assert se.Tokenizer(external).found_by_name
+    assert se.Tokenizer("words").found_by_name
+    assert not se.Tokenizer(letters, name="json:dumps").found_by_name
+    assert not se.Tokenizer(letters, name="not_imported:dumps").found_by_name
 
 
 def test_nameless_objects_are_equal_only_to_themselves():
@@ -130,5 +170,14 @@ def test_tokenizers_of_hugging_face(tmp_path):
     inner.save(str(path))
     loaded = se.Tokenizer(f"hf:{path}")
     assert loaded("a man") == ["a", "man"]
-    assert se.Tokenizer.from_config(loaded.to_config())("a man") == ["a", "man"]
+    assert se.Tokenizer.from_config(loaded.to_config(), trust=True)("a man") == ["a", "man"]
     assert pickle.loads(pickle.dumps(loaded)) == loaded
+    # Padding would make tokens depend on the other sentences, truncation lose some: both are off.
+    inner.enable_padding(pad_id=2, pad_token="[UNK]")
+    inner.enable_truncation(2)
+    padded = se.Tokenizer(inner)
+    assert padded(["a man a man", "a"]) == [["a", "man", "a", "man"], ["a"]]
+    assert padded == se.Tokenizer(inner)
+    assert pickle.loads(pickle.dumps(padded))(["a man a man", "a"])[1] == ["a"]
+    assert inner.padding is not None  # the user's own stays as it is
+    assert inner.truncation is not None
