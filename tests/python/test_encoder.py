@@ -398,3 +398,17 @@ def test_pickle(encoder):
 def test_a_path_in_a_list_is_no_sentence(encoder):
     with pytest.raises((TypeError, AttributeError)):
         encoder.encode([Path("x")])
+
+
+def test_errors_count_from_the_first_sentence_given():
+    average = se.Average(se.WordVectors.from_array(["cat"], np.ones((1, 2), dtype=np.float32)))
+    wrong = ["cat"] * 5 + [None]
+    for call in (
+        lambda: average.encode(wrong, batch_size=2),
+        lambda: average.encode(iter(wrong), batch_size=2),
+        lambda: list(average.encode_iter(iter(wrong), chunk_size=2)),
+    ):
+        with pytest.raises(TypeError, match=r"sentences\[5\] is NoneType"):
+            call()
+    with pytest.raises(TypeError, match=r"sentences\[70000\] is NoneType"):
+        se.SIF(average.vectors).fit(["cat"] * 70_000 + [None])
