@@ -441,10 +441,12 @@ class BinaryReader final : public Reader {
     std::string& bytes = block.bytes;
     bytes = std::exchange(carry_, {});
     if (planned_ == header_->rows && whole_) {
-      append(bytes, kLongestEnd, input_);
-      if (bytes.find_first_not_of('\n') != std::string::npos) {
-        fail("the header says ", header_->rows, " words of ", dim_, " numbers, but more follows them");
-      }
+      do {
+        if (bytes.find_first_not_of('\n') != std::string::npos) {
+          fail("the header says ", header_->rows, " words of ", dim_, " numbers, but more follows them");
+        }
+        bytes.clear();
+      } while (append(bytes, options_.block_bytes, input_) > 0);
     }
     while (planned_ < header_->rows) {
       const std::size_t got = append(bytes, options_.block_bytes, input_);
@@ -501,7 +503,6 @@ class BinaryReader final : public Reader {
                : space + 1 + number_bytes();
   }
 
-  static constexpr std::size_t kLongestEnd = 16;  // a line feed or two
   std::string carry_;
   bool whole_ = true;  // the file is read to its end
 };
