@@ -44,6 +44,20 @@ std::uint64_t make_slot(std::uint64_t hash, std::int64_t id) {
 std::int32_t id_in(std::uint64_t slot) { return static_cast<std::int32_t>((slot & 0xFFFFFFFF) - 1); }
 bool same_hash(std::uint64_t slot, std::uint64_t hash) { return (slot ^ hash) >> 32 == 0; }
 
+/// The first id from a slot on whose hash is this one and which fits; kMissing where an empty slot comes
+/// first.
+template <typename Fits>
+std::int32_t probe(std::span<const std::uint64_t> slots, std::size_t home, std::int64_t size,
+                   std::uint64_t hash, const Fits& fits) {
+  for (std::size_t probes = 0; probes < slots.size(); ++probes) {  // a damaged table may have no empty slot
+    const std::uint64_t slot = slots[(home + probes) & (slots.size() - 1)];
+    if (slot == 0) break;
+    const std::int32_t id = id_in(slot);
+    if (same_hash(slot, hash) && id >= 0 && id < size && fits(id)) return id;
+  }
+  return StringTable::kMissing;
+}
+
 /// Words are short: two overlapping loads on each side are cheaper than a call.
 bool equal(std::string_view a, std::string_view b) {
   const std::size_t size = a.size();
@@ -114,31 +128,12 @@ StringTable StringTable::view(std::span<const char> bytes, std::span<const std::
 }
 
 std::int32_t StringTable::find(std::string_view text, std::uint64_t hash) const {
-  const std::span<const std::uint64_t> slots = this->slots();
-  const std::size_t count = slots.size();
-  std::size_t i = home(hash, count);
-  for (std::size_t probes = 0; probes < count; ++probes) {  // a damaged table may have no empty slot
-    const std::uint64_t slot = slots[i];
-    if (slot == 0) break;
-    if (const std::int32_t id = id_in(slot); same_hash(slot, hash) && id >= 0 && id < size()) {
-      if (equal((*this)[id], text)) return id;
-    }
-    i = (i + 1) & (count - 1);
-  }
-  return kMissing;
+  return probe(slots(), home(hash, slots().size()), size(), hash,
+               [&](std::int32_t id) { return equal((*this)[id], text); });
 }
 
 std::int32_t StringTable::candidate(std::uint64_t hash) const {
-  const std::span<const std::uint64_t> slots = this->slots();
-  const std::size_t count = slots.size();
-  std::size_t i = home(hash, count);
-  for (std::size_t probes = 0; probes < count; ++probes) {
-    const std::uint64_t slot = slots[i];
-    if (slot == 0) break;
-    if (const std::int32_t id = id_in(slot); same_hash(slot, hash) && id >= 0 && id < size()) return id;
-    i = (i + 1) & (count - 1);
-  }
-  return kMissing;
+  return probe(slots(), home(hash, slots().size()), size(), hash, [](std::int32_t) { return true; });
 }
 
 void StringTable::find(std::span<const std::string_view> texts, std::span<std::uint64_t> hashes,
