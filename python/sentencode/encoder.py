@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from .checks import checked_int
 from .errors import NotFittedError
 from .estimator import Estimator
 from .search import Hits, Measure, semantic_search, similarity, similarity_pairwise
@@ -239,11 +240,7 @@ class Encoder(Estimator):
         dtype: npt.DTypeLike,
         out: Rows | None,
     ) -> Rows:
-        size = _CHUNK if batch_size is None else batch_size
-        if not isinstance(size, int | np.integer):
-            raise TypeError(f"encode: batch_size must be an integer, got {batch_size!r}")
-        if size < 1:
-            raise ValueError(f"encode: batch_size must be at least 1, got {batch_size}")
+        size = _CHUNK if batch_size is None else checked_int("encode: batch_size", batch_size, 1)
         count = _count(sentences)
         if out is not None:
             _check_out(out, count, self.dim)

@@ -237,7 +237,7 @@ def test_defaults_of_sentence_transformers(encoder):
 
 def test_a_prompt_in_the_second_place_is_no_batch_size(encoder):
     # There the second argument is prompt_name.
-    with pytest.raises(TypeError, match="batch_size must be an integer, got 'query'"):
+    with pytest.raises(TypeError, match="batch_size must be a whole number, got 'query'"):
         encoder.encode(TEXTS, "query")
 
 

@@ -47,8 +47,8 @@ bool same_hash(std::uint64_t slot, std::uint64_t hash) { return (slot ^ hash) >>
 /// The first id from a slot on whose hash is this one and which fits; kMissing where an empty slot comes
 /// first.
 template <typename Fits>
-std::int32_t probe(std::span<const std::uint64_t> slots, std::size_t home, std::int64_t size,
-                   std::uint64_t hash, const Fits& fits) {
+inline std::int32_t probe(std::span<const std::uint64_t> slots, std::size_t home, std::int64_t size,
+                          std::uint64_t hash, const Fits& fits) {
   for (std::size_t probes = 0; probes < slots.size(); ++probes) {  // a damaged table may have no empty slot
     const std::uint64_t slot = slots[(home + probes) & (slots.size() - 1)];
     if (slot == 0) break;
@@ -132,26 +132,23 @@ std::int32_t StringTable::find(std::string_view text, std::uint64_t hash) const 
                [&](std::int32_t id) { return equal((*this)[id], text); });
 }
 
-std::int32_t StringTable::candidate(std::uint64_t hash) const {
-  return probe(slots(), home(hash, slots().size()), size(), hash, [](std::int32_t) { return true; });
-}
-
-void StringTable::find(std::span<const std::string_view> texts, std::span<std::uint64_t> hashes,
-                       std::span<std::int32_t> ids) const {
+void StringTable::find(std::span<const std::string_view> texts, std::span<const std::uint8_t> which,
+                       std::span<std::uint64_t> hashes, std::span<std::int32_t> ids) const {
   // Every pass asks for the memory that the next one reads.
   const std::span<const std::uint64_t> offsets = this->offsets(), slots = this->slots();
-  for (std::size_t i = 0; i < texts.size(); ++i) {
+  for (const std::uint8_t i : which) {
     hashes[i] = hash(texts[i]);
     __builtin_prefetch(slots.data() + home(hashes[i], slots.size()));
   }
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    ids[i] = candidate(hashes[i]);
+  for (const std::uint8_t i : which) {
+    ids[i] = probe(slots, home(hashes[i], slots.size()), this->size(), hashes[i],
+                   [](std::int32_t) { return true; });
     if (ids[i] != kMissing) __builtin_prefetch(offsets.data() + ids[i]);
   }
-  for (std::size_t i = 0; i < texts.size(); ++i) {
+  for (const std::uint8_t i : which) {
     if (ids[i] != kMissing) __builtin_prefetch((*this)[ids[i]].data());
   }
-  for (std::size_t i = 0; i < texts.size(); ++i) {
+  for (const std::uint8_t i : which) {
     if (ids[i] != kMissing && !equal((*this)[ids[i]], texts[i])) ids[i] = find(texts[i], hashes[i]);
   }
 }

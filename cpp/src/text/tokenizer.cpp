@@ -94,7 +94,7 @@ void split_whitespace(std::string_view text, Tokens& out) {
   std::size_t begin = 0;
   const auto look = [&](std::size_t i) {
     if (i < begin) return;  // inside of white space of several bytes
-    const std::size_t space = whitespace_length(text.substr(i));
+    const std::size_t space = text[i] == ' ' ? 1 : whitespace_length(text.substr(i));
     if (space == 0) return;
     if (i > begin) out.push(text.substr(begin, i - begin));
     begin = i + space;

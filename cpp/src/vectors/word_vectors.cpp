@@ -11,6 +11,7 @@
 #include "sentencode/error.h"
 #include "sentencode/parallel.h"
 #include "sentencode/text/utf8.h"
+#include "text/short_words.h"
 
 namespace sentencode {
 namespace {
@@ -117,6 +118,7 @@ WordVectors::WordVectors(Parts parts) : parts_(std::move(parts)), lazy_(std::mak
            " counts for ", n, " words");
   ST_INVARIANT(parts_.rows.size() == n * row_bytes());
   ST_INVARIANT(parts_.scales.size() == (storage() == Storage::int8 ? n : 0));
+  short_words_ = std::make_shared<const ShortWords>(words());
   make_extra_rows();
 }
 
@@ -284,16 +286,23 @@ std::int32_t WordVectors::row_for(std::int32_t found, std::uint64_t hash) const 
 void WordVectors::append_ids(std::span<const std::string_view> tokens, std::int64_t max_tokens,
                              RaggedIds& out) const {
   constexpr std::size_t kAtOnce = 64;
+  std::array<std::int32_t, kAtOnce> rows;
   std::array<std::uint64_t, kAtOnce> hashes;
-  std::array<std::int32_t, kAtOnce> found;
+  std::array<std::uint8_t, kAtOnce> rare;  // the places of what is not among the short words
   std::int64_t room = max_tokens > 0 ? max_tokens : std::numeric_limits<std::int64_t>::max();
   while (!tokens.empty() && room > 0) {
     const auto piece = tokens.first(std::min(tokens.size(), kAtOnce));
-    words().find(piece, hashes, found);
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < piece.size(); ++i) {
+      rows[i] = short_words_->find(piece[i]);
+      rare[left] = static_cast<std::uint8_t>(i);
+      left += rows[i] == StringTable::kMissing;
+    }
+    words().find(piece, std::span(rare).first(left), hashes, rows);
+    for (const std::uint8_t i : std::span(rare).first(left)) rows[i] = row_for(rows[i], hashes[i]);
     for (std::size_t i = 0; i < piece.size() && room > 0; ++i) {
-      const std::int32_t row = row_for(found[i], hashes[i]);
-      if (row < 0) continue;
-      out.ids.push_back(row);
+      if (rows[i] < 0) continue;
+      out.ids.push_back(rows[i]);
       --room;
     }
     tokens = tokens.subspan(piece.size());

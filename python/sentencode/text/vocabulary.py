@@ -45,7 +45,8 @@ class Vocabulary(Mapping[str, int]):
     _words: list[str]
 
     def __init__(self, counts: Mapping[str, int], *, min_count: int = 1, max_size: int | None = None) -> None:
-        values = np.fromiter(counts.values(), dtype=np.int64, count=len(counts))
+        whole = (checked_int(f"counts[{word!r:.40}]", count, 0) for word, count in counts.items())
+        values = np.fromiter(whole, dtype=np.int64, count=len(counts))
         self._set(_core.Vocabulary(list(counts), values).pruned(*_bounds(min_count, max_size)))
 
     @classmethod

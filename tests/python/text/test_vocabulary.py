@@ -70,8 +70,10 @@ def test_pruning_keeps_the_total():
 
 
 def test_wrong_counts_are_named():
-    with pytest.raises(ValueError, match="count of 'a' is -1"):
+    with pytest.raises(ValueError, match=r"counts\['a'\] must be at least 0, got -1"):
         se.Vocabulary({"a": -1})
+    with pytest.raises(TypeError, match=r"counts\['a'\] must be a whole number, got 1.5"):
+        se.Vocabulary({"a": 1.5})
     with pytest.raises(TypeError, match=r"words\[1\] is int \(3\); expected str"):
         se.Vocabulary({"a": 1, 3: 1})
 

@@ -31,9 +31,10 @@ class StringTable {
   static std::uint64_t hash(std::string_view text);
   std::int32_t find(std::string_view text) const { return find(text, hash(text)); }
   std::int32_t find(std::string_view text, std::uint64_t hash) const;
-  /// Many at once, which waits for memory only once: their hashes and ids, kMissing where there is none.
-  void find(std::span<const std::string_view> texts, std::span<std::uint64_t> hashes,
-            std::span<std::int32_t> ids) const;
+  /// Many at once, which waits for memory only once: the hashes and ids, kMissing where there is none, of
+  /// texts[which[0]], texts[which[1]], ..., put at the same places.
+  void find(std::span<const std::string_view> texts, std::span<const std::uint8_t> which,
+            std::span<std::uint64_t> hashes, std::span<std::int32_t> ids) const;
 
   std::int32_t insert(std::string_view text);  // its id, new or old
   void reserve(std::int64_t strings, std::int64_t bytes);
@@ -54,7 +55,6 @@ class StringTable {
   static std::size_t home(std::uint64_t hash, std::size_t slots) {
     return static_cast<std::size_t>((hash >> 32) * slots >> 32);
   }
-  std::int32_t candidate(std::uint64_t hash) const;  // the first string with such a hash
   void grow(std::size_t slots);
   void place(std::uint64_t slot);
 

@@ -30,6 +30,8 @@ enum class OutOfVocabulary {
 std::string_view name_of(OutOfVocabulary oov);
 OutOfVocabulary oov_named(std::string_view name);
 
+class ShortWords;
+
 /// Sentences as rows of a table: ids of sentence i are ids[offsets[i]] .. ids[offsets[i + 1] - 1].
 struct RaggedIds {
   std::vector<std::int32_t> ids;
@@ -157,6 +159,7 @@ class WordVectors {
 
   Parts parts_;
   std::shared_ptr<Lazy> lazy_;
+  std::shared_ptr<const ShortWords> short_words_;
   std::int64_t extra_rows_ = 0;  // of unknown words, stored like the others
   std::vector<std::byte> extra_;
   std::vector<float> extra_scales_;

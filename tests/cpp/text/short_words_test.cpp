@@ -1,0 +1,55 @@
+#include "text/short_words.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+namespace sentencode {
+namespace {
+
+TEST(ShortWords, AgreeWithTheTableOrSayNothing) {
+  std::mt19937 random(1);
+  const auto word = [&] {
+    std::string text(random() % 11, ' ');
+    for (char& c : text) c = static_cast<char>(random() % 4);  // NUL among them: "a" is not "a\0"
+    return text;
+  };
+  StringTable table;
+  for (int i = 0; i < 20000; ++i) table.insert(word());
+  const ShortWords words(table);
+  int found = 0;
+  for (int i = 0; i < 100000; ++i) {
+    const std::string text = word();
+    const std::int32_t id = words.find(text);
+    if (id == StringTable::kMissing) continue;
+    EXPECT_EQ(id, table.find(text));
+    ++found;
+  }
+  EXPECT_GT(found, 30000);
+}
+
+TEST(ShortWords, HoldTheFirstOfATable) {
+  StringTable table;
+  for (int i = 0; i < 50000; ++i) table.insert(std::to_string(i));
+  const ShortWords words(table);
+  int found = 0;
+  for (int i = 0; i < 1000; ++i) found += words.find(std::to_string(i)) == i;
+  EXPECT_GT(found, 980);
+}
+
+TEST(ShortWords, TellLengthsApart) {
+  StringTable table;
+  for (const char* text : {"a", "ab", "abb", "abcd", "abcdefg"}) table.insert(text);
+  const ShortWords words(table);
+  for (std::int64_t id = 0; id < table.size(); ++id) EXPECT_EQ(words.find(table[id]), id);
+  using namespace std::string_view_literals;
+  for (const auto text : {"a\0"sv, "abc"sv, "abcd\0"sv, "abcdefgh"sv, "aa"sv, "\0"sv, ""sv}) {
+    EXPECT_EQ(words.find(text), StringTable::kMissing);
+  }
+}
+
+TEST(ShortWords, OfNoWords) { EXPECT_EQ(ShortWords(StringTable()).find("a"), StringTable::kMissing); }
+
+}  // namespace
+}  // namespace sentencode
