@@ -1,17 +1,38 @@
-"""Correlations between scores, with the interval in which they lie."""
+"""How well scores and classes agree with what is right, and the interval in which each figure lies."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
+from ..checks import checked_int
 
-__all__ = ["Interval", "bootstrap_difference", "bootstrap_interval", "cosine_of_pairs", "pearson", "spearman"]
+__all__ = [
+    "Interval",
+    "accuracy",
+    "bootstrap_difference",
+    "bootstrap_f1",
+    "bootstrap_interval",
+    "bootstrap_mean",
+    "cosine_of_pairs",
+    "f1",
+    "mean_squared_error",
+    "pearson",
+    "percentile_interval",
+    "resampled_means",
+    "same_length",
+    "spearman",
+    "values_of",
+]
 
 Correlation = Literal["pearson", "spearman"]
+
+_FEW_KINDS = 64  # examples of so many kinds are resampled by counting kinds
+_DRAWS_AT_ONCE = 1 << 21  # 16 MiB of places, and as much of values
 
 
 class Interval(NamedTuple):
@@ -87,6 +108,141 @@ def cosine_of_pairs(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
     return result
 
 
+def accuracy(predicted: ArrayLike, gold: ArrayLike) -> float:
+    """The share of examples whose class was found.
+
+    Args:
+        predicted: A class for each example: numbers or names.
+        gold: The classes that are right.
+
+    Returns:
+        Between 0 and 1.
+
+    Raises:
+        ValueError: There is no example, lengths differ, or one holds names and the other numbers.
+
+    Example:
+        >>> from sentencode.evaluation import accuracy
+        >>> accuracy([1, 0, 2, 1], [1, 0, 1, 1])
+        0.75
+    """
+    found, right = _classes(predicted, gold)
+    return float(np.mean(found == right))
+
+
+def f1(predicted: ArrayLike, gold: ArrayLike, positive: Any = 1) -> float:
+    """The F1 score of one class: the harmonic mean of precision and recall.
+
+    Args:
+        predicted: A class for each example: numbers or names.
+        gold: The classes that are right.
+        positive: The class that is looked for.
+
+    Returns:
+        Between 0 and 1; 0 where the class is neither predicted nor right for any example.
+
+    Raises:
+        ValueError: There is no example, lengths differ, or one holds names and the other numbers.
+
+    Example:
+        >>> from sentencode.evaluation import f1
+        >>> round(f1([1, 1, 0, 1], [1, 0, 1, 1]), 4)
+        0.6667
+    """
+    return float(
+        _f1_of_means(np.array([np.mean(column) for column in _f1_columns(predicted, gold, positive)]))
+    )
+
+
+def mean_squared_error(predicted: ArrayLike, gold: ArrayLike) -> float:
+    """The mean of the squared differences of two rows of scores.
+
+    Args:
+        predicted: Scores.
+        gold: The scores that are right.
+
+    Returns:
+        At least 0.
+
+    Raises:
+        ValueError: There is no score, the two are not equally long, or hold a value that is not finite.
+
+    Example:
+        >>> from sentencode.evaluation import mean_squared_error
+        >>> mean_squared_error([1, 2, 3], [1, 2, 5])
+        1.3333333333333333
+    """
+    scores = {"predicted": values_of("predicted", predicted), "gold": values_of("gold", gold)}
+    same_length(scores)
+    return float(np.mean((scores["predicted"] - scores["gold"]) ** 2))
+
+
+def bootstrap_mean(
+    values: ArrayLike, *, confidence: float = 0.95, resamples: int = 2000, seed: int = 1111
+) -> Interval:
+    """The percentile bootstrap interval of a mean over examples.
+
+    Of an accuracy it is the interval of the mean of what was found, `predicted == gold`; of a mean squared
+    error, that of the squared errors.
+
+    Args:
+        values: A value for each example.
+        confidence: How much of the resampled means the interval holds.
+        resamples: How often the examples are drawn anew, with replacement.
+        seed: Decides which examples are drawn.
+
+    Returns:
+        The interval; of a single example, that example twice.
+
+    Raises:
+        ValueError: There is no value, one is not finite, or an option is out of range.
+
+    Example:
+        >>> from sentencode.evaluation import bootstrap_mean
+        >>> low, high = bootstrap_mean([True] * 80 + [False] * 20)
+        >>> 0.7 < low < 0.75 < 0.85 < high < 0.9
+        True
+    """
+    means = resampled_means([values_of("values", values)], resamples, seed)
+    return percentile_interval(means[:, 0], confidence)
+
+
+def bootstrap_f1(
+    predicted: ArrayLike,
+    gold: ArrayLike,
+    positive: Any = 1,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 1111,
+) -> Interval:
+    """The percentile bootstrap interval of an F1 score.
+
+    Args:
+        predicted: A class for each example: numbers or names.
+        gold: The classes that are right.
+        positive: The class that is looked for.
+        confidence: How much of the resampled scores the interval holds.
+        resamples: How often the examples are drawn anew, with replacement.
+        seed: Decides which examples are drawn.
+
+    Returns:
+        The interval.
+
+    Raises:
+        ValueError: As in `f1`, or an option is out of range.
+
+    Example:
+        >>> from sentencode.evaluation import bootstrap_f1, f1
+        >>> predicted, gold = [1, 1, 0, 1, 0] * 40, [1, 0, 0, 1, 1] * 40
+        >>> low, high = bootstrap_f1(predicted, gold)
+        >>> low < f1(predicted, gold) < high
+        True
+    """
+    means = resampled_means(_f1_columns(predicted, gold, positive), resamples, seed)
+    return percentile_interval(_f1_of_means(means), confidence)
+
+
 def bootstrap_interval(
     x: ArrayLike,
     y: ArrayLike,
@@ -119,7 +275,7 @@ def bootstrap_interval(
         True
     """
     values = _core.bootstrap(_scores(x), _scores(y), correlation, resamples, seed)
-    return Interval(*_core.percentile_interval(values, confidence))
+    return percentile_interval(values, confidence)
 
 
 def bootstrap_difference(
@@ -161,7 +317,107 @@ def bootstrap_difference(
     """
     right = _scores(y)
     of_a, of_b = (_core.bootstrap(_scores(x), right, correlation, resamples, seed) for x in (a, b))
-    return Interval(*_core.percentile_interval(of_a - of_b, confidence))
+    return percentile_interval(of_a - of_b, confidence)
+
+
+def percentile_interval(values: NDArray[np.float64], confidence: float) -> Interval:
+    """What the middle of the values spans."""
+    return Interval(*_core.percentile_interval(np.ascontiguousarray(values), confidence))
+
+
+def resampled_means(columns: Sequence[NDArray[Any]], resamples: int, seed: int) -> NDArray[np.float64]:
+    """Means of columns over examples that are drawn with replacement, the same ones for all columns.
+
+    Where the examples are of few kinds, as right and wrong, it does not matter which are drawn but how many
+    of each kind: a multinomial draw, whose cost does not grow with the examples. Otherwise they are drawn one
+    by one, in blocks of bounded memory. Columns of the opposite sign have the opposite means.
+
+    Args:
+        columns: Equally long values of the examples.
+        resamples: How often.
+        seed: Decides which are drawn.
+
+    Returns:
+        `(resamples, columns)`.
+    """
+    resamples = checked_int("resamples", resamples, 1)
+    random = np.random.default_rng(checked_int("seed", seed, 0, 2**64 - 1))
+    table = np.stack(columns).astype(np.float64)
+    n = table.shape[1]
+    first, counts = _kinds(table)
+    if len(first) <= _FEW_KINDS:
+        drawn = random.multinomial(n, counts / n, size=resamples)
+        few: NDArray[np.float64] = drawn @ table[:, first].T / n
+        return few
+    means = np.empty((resamples, len(table)))
+    block = max(1, _DRAWS_AT_ONCE // n)
+    for begin in range(0, resamples, block):
+        places = random.integers(0, n, size=(min(block, resamples - begin), n))
+        for column, values in enumerate(table):
+            means[begin : begin + block, column] = values[places].mean(axis=1)
+    return means
+
+
+def _kinds(table: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each kind of example stands first, in this order, and how many there are of it."""
+    kind = np.zeros(table.shape[1], dtype=np.int64)
+    for row in table:
+        _, value = np.unique(row, return_inverse=True)
+        _, kind = np.unique(kind * (value.max() + 1) + value, return_inverse=True)
+    _, first, counts = np.unique(kind, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    return first[order], counts[order]
+
+
+def _f1_columns(predicted: ArrayLike, gold: ArrayLike, positive: Any) -> list[NDArray[np.bool_]]:
+    """For each example: is it a true positive, is it a false one or a false negative."""
+    found, right = (classes == positive for classes in _classes(predicted, gold))
+    return [found & right, found ^ right]
+
+
+def _f1_of_means(means: NDArray[np.float64]) -> NDArray[np.float64]:
+    hits, misses = 2 * means[..., 0], means[..., 1]
+    share: NDArray[np.float64] = hits / np.where(hits + misses > 0, hits + misses, 1)
+    return share
+
+
+def _classes(predicted: ArrayLike, gold: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    classes = {"predicted": np.asarray(predicted), "gold": np.asarray(gold)}
+    for name, values in classes.items():
+        _check_row(name, values)
+    same_length(classes)
+    found, right = classes.values()
+    if (found.dtype.kind in "biuf") != (right.dtype.kind in "biuf"):  # equal for no example
+        raise ValueError(f"predicted and gold must be of one kind, got {found.dtype} and {right.dtype}")
+    return found, right
+
+
+def values_of(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    """Finite numbers, at least one.
+
+    Raises:
+        ValueError: They are not; the message calls them by the name.
+    """
+    row = np.asarray(values, dtype=np.float64)
+    _check_row(name, row)
+    if not np.isfinite(row).all():
+        place = int(np.argmin(np.isfinite(row)))
+        raise ValueError(f"{name} must be finite, but {name}[{place}] is {row[place]}")
+    return row
+
+
+def same_length(rows: dict[str, Any]) -> None:
+    """Refuses rows that are not equally long, by their names."""
+    lengths = [len(row) for row in rows.values()]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"{' and '.join(rows)} must be equally long, got {' and '.join(map(str, lengths))}")
+
+
+def _check_row(name: str, row: NDArray[Any]) -> None:
+    if row.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, got {row.ndim}")
+    if not len(row):
+        raise ValueError(f"{name} is empty; expected at least one example")
 
 
 def _scores(values: Any) -> NDArray[np.float64]:

@@ -7,14 +7,20 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sentencode.evaluation import (
+    accuracy,
     bootstrap_difference,
+    bootstrap_f1,
     bootstrap_interval,
+    bootstrap_mean,
     cosine_of_pairs,
+    f1,
+    mean_squared_error,
     pearson,
     spearman,
 )
 
 stats = pytest.importorskip("scipy.stats")
+oracle = pytest.importorskip("sklearn.metrics")
 
 BOTH = pytest.mark.parametrize(
     ("ours", "theirs"), [(pearson, stats.pearsonr), (spearman, stats.spearmanr)], ids=["pearson", "spearman"]
@@ -128,3 +134,70 @@ def test_bootstrap_refuses():
         bootstrap_interval([1, 2], [1, 2], resamples=0)
     with pytest.raises(ValueError, match="confidence must lie between 0 and 1, got 95"):
         bootstrap_interval([1, 2], [1, 2], confidence=95)
+
+
+CLASSES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=40)
+
+
+@given(CLASSES)
+def test_classes_agree_with_sklearn(pairs):
+    predicted, gold = np.array(pairs).T
+    assert accuracy(predicted, gold) == pytest.approx(oracle.accuracy_score(gold, predicted))
+    for positive in (1, 2):
+        expected = oracle.f1_score(gold == positive, predicted == positive, zero_division=0)
+        assert f1(predicted, gold, positive) == pytest.approx(expected)
+    assert mean_squared_error(predicted, gold) == pytest.approx(oracle.mean_squared_error(gold, predicted))
+    names = np.array(["no", "yes", "maybe"])
+    assert accuracy(names[predicted], names[gold]) == accuracy(predicted, gold)
+    assert f1(names[predicted], names[gold], "yes") == f1(predicted, gold)
+
+
+def slow_bootstrap(figure, columns, resamples=4000):
+    """Example by example, resample by resample."""
+    random = np.random.default_rng(9)
+    n = len(columns[0])
+    drawn = (random.integers(0, n, n) for _ in range(resamples))
+    return np.quantile([figure(*(column[rows] for column in columns)) for rows in drawn], [0.025, 0.975])
+
+
+@pytest.mark.parametrize("kinds", [2, 5, 1000])
+def test_bootstrap_of_means_is_a_bootstrap(kinds):
+    """Few kinds are drawn by counts, many one by one."""
+    values = np.random.default_rng(0).integers(0, kinds, 300) ** 2
+    low, high = slow_bootstrap(np.mean, [values])
+    assert bootstrap_mean(values, resamples=20000) == pytest.approx((low, high), abs=0.06 * (high - low))
+    assert bootstrap_mean(values) == bootstrap_mean(values)
+    assert bootstrap_mean(values) != bootstrap_mean(values, seed=2)
+
+
+def test_bootstrap_of_f1_is_a_bootstrap():
+    random = np.random.default_rng(0)
+    gold = random.random(300) < 0.3
+    predicted = gold ^ (random.random(300) < 0.2)
+    low, high = slow_bootstrap(lambda p, g: oracle.f1_score(g, p), [predicted, gold], 1000)
+    assert bootstrap_f1(predicted, gold, resamples=20000) == pytest.approx(
+        (low, high), abs=0.1 * (high - low)
+    )
+
+
+def test_bootstrap_of_little():
+    assert bootstrap_mean([0.25]) == (0.25, 0.25)
+    assert bootstrap_mean([1, 1, 1]) == (1, 1)
+    assert bootstrap_f1([0, 0], [0, 0]) == (0, 0)
+
+
+def test_classes_refuse():
+    with pytest.raises(ValueError, match="predicted and gold must be equally long, got 2 and 1"):
+        accuracy([1, 0], [1])
+    with pytest.raises(ValueError, match="predicted is empty; expected at least one example"):
+        f1([], [])
+    with pytest.raises(ValueError, match="predicted and gold must be of one kind, got <U1 and int64"):
+        accuracy(["1"], [1])
+    with pytest.raises(ValueError, match=r"gold must be finite, but gold\[0\] is nan"):
+        mean_squared_error([1], [np.nan])
+    with pytest.raises(ValueError, match="gold must have one dimension, got 2"):
+        accuracy([1], [[1]])
+    with pytest.raises(ValueError, match="resamples must be at least 1, got 0"):
+        bootstrap_mean([1, 2], resamples=0)
+    with pytest.raises(ValueError, match="confidence must lie between 0 and 1, got 95"):
+        bootstrap_f1([1, 0], [1, 0], confidence=95)
