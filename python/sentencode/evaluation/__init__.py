@@ -1,4 +1,4 @@
-"""Tasks, how well scores agree with them, and whether one system is better than another."""
+"""Tasks, how well scores agree with them, which system is better, and what was published of them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from .metrics import (
     pearson,
     spearman,
 )
+from .published import Paper, PublishedFigure, published, published_for
 from .significance import (
     Comparison,
     mcnemar_test,
@@ -28,6 +29,8 @@ from .significance import (
 __all__ = [
     "Comparison",
     "Interval",
+    "Paper",
+    "PublishedFigure",
     "Split",
     "Task",
     "accuracy",
@@ -43,6 +46,8 @@ __all__ = [
     "paired_bootstrap",
     "paired_t_test",
     "pearson",
+    "published",
+    "published_for",
     "spearman",
     "steiger_test",
     "task_names",

@@ -7,13 +7,16 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
+
+from ..evaluation import published as published_figures
 
 __all__ = ["Results", "as_json", "chosen", "markdown_table", "published", "text_table"]
 
 Result = dict[str, Any]
+
+_PAPERS = {"laes": "004"}  # family -> where its figures were published
 
 
 class Results:
@@ -83,20 +86,30 @@ class Results:
 def published(family: str) -> dict[str, Any]:
     """The figures that a paper printed, with where they come from.
 
+    They are those of `sentencode.evaluation.published`, as tables.
+
     Args:
         family: As in `sentencode reproduce <family>`.
 
     Returns:
-        `citation`, `measure`, `setting`, `notes`, and `tables`: table -> row -> task -> figures.
+        `citation`, `notes`, and `tables`: table -> row -> task -> figures.
 
     Example:
         >>> from sentencode.reproduce import published
         >>> published("laes")["tables"]["I"]["LAES-BRES"]["STSBenchmark"]
         {'n_h': 84, 'train': 76.5, 'dev': 81.4, 'test': 72.3}
     """
-    text = resources.files(__package__).joinpath(f"{family}.json").read_text(encoding="utf-8")
-    figures: dict[str, Any] = json.loads(text)
-    return figures
+    figures = published_figures(_PAPERS[family])
+    tables: dict[str, Any] = {}
+    for figure in figures:
+        row = tables.setdefault(figure.table, {}).setdefault(figure.system, {})
+        of_task = row.setdefault(figure.task, {})
+        if figure.metric == "n_h":
+            of_task["n_h"] = int(figure.value)
+        else:
+            of_task[figure.split] = figure.value
+    paper = figures[0].paper
+    return {"citation": paper.citation, "notes": list(paper.notes), "tables": tables}
 
 
 def chosen(wanted: Sequence[str] | None, known: Sequence[str], what: str) -> list[str]:
