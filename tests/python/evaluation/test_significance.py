@@ -103,7 +103,17 @@ def test_mcnemar_of_a_textbook():
     assert result.interval == pytest.approx((0.021, 0.059), abs=0.0005)
 
 
-@pytest.mark.parametrize("compare", [paired_t_test, mcnemar_test, paired_bootstrap])
+def test_interval_of_mcnemar_is_walds_with_half_an_example_more_a_cell():
+    shares = (np.array([3, 1, 6, 2]) + 0.5) / 14
+    values = np.array([1, -1, 0, 0])  # a less b
+    mean = shares @ values
+    reach = stats.norm.ppf(0.975) * np.sqrt((shares @ values**2 - mean**2) / 14)
+    result = mcnemar_test(*rows_with(3, 1, 6, 2))
+    assert result.interval == pytest.approx((mean - reach, mean + reach))
+    assert mcnemar_test([1], [0], confidence=0.999).interval == (-1, 1)
+
+
+@MEANS
 def test_intervals_hold_the_truth(compare):
     """Of 400 draws with a known difference, about 95 % of the intervals hold it."""
     options = {"resamples": 1000} if compare is paired_bootstrap else {}
