@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from .data import Split, Task, load_task, task_names
+from .data import (
+    Kind,
+    Split,
+    Task,
+    convert_coco_pickles,
+    load_groups,
+    load_task,
+    load_tsv_task,
+    task_kind,
+    task_names,
+)
 from .metrics import (
     Interval,
     bootstrap_difference,
@@ -14,13 +24,18 @@ from .metrics import (
 
 __all__ = [
     "Interval",
+    "Kind",
     "Split",
     "Task",
     "bootstrap_difference",
     "bootstrap_interval",
+    "convert_coco_pickles",
     "cosine_of_pairs",
+    "load_groups",
     "load_task",
+    "load_tsv_task",
     "pearson",
     "spearman",
+    "task_kind",
     "task_names",
 ]
