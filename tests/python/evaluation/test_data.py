@@ -507,6 +507,16 @@ def test_a_sentence_that_was_cut_does_not_pass_for_the_benchmark(data):
     assert not load_task("MR", data).partial
 
 
+def test_probing_tasks_may_have_a_few_examples_more_or_less(data):
+    lines = ["tr\tPAST\tHe ran .\ntr\tPRES\tHe runs .\n" * 49_998]
+    lines += [f"{part}\tPAST\tHe ran .\n" * 10_002 for part in ("va", "te")]
+    write(data, "probing/past_present.txt", "".join(lines))
+    assert [len(split) for split in load_task("Tense", data).splits.values()] == [99_996, 10_002, 10_002]
+    write(data, "probing/past_present.txt", "".join(lines)[: -len(lines[0]) // 20])
+    with pytest.raises(FormatError, match=r"past_present.txt"):
+        load_task("Tense", data)
+
+
 def test_missing_file(data):
     sts_dev(data).unlink()
     with pytest.raises(FileNotFoundError, match=r"sts-dev.csv is missing: give SentEval's data folder"):

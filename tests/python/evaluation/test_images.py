@@ -42,8 +42,8 @@ def test_reads_archives(tmp_path, captions):
     task = load_task(NAME, tmp_path, partial=True)
     assert (task.kind.question, list(task.splits)) == ("retrieval", ["train", "dev", "test"])
     for split in task.splits.values():
-        assert split.sentences == ([f"a caption {i} ." for i in range(10)],)
-        assert split.labels.tolist() == IMAGES.tolist()
+        assert split.sentences == ([f"a caption {i} ." for i in (5, 6, 7, 8, 9, 0, 1, 2, 3, 4)],)
+        assert split.labels.tolist() == [0] * 5 + [1] * 5
         assert split.images.dtype == np.float32
         np.testing.assert_array_equal(split.images, FEATURES)
 
@@ -200,6 +200,11 @@ ODD = {
     "no images": (content([]), "test.pkl holds no images"),
     "image without captions": (content([[1.0]] * 3), "KeyError: 2"),
     "ragged": (content([[1.0], [1.0, 2.0]]), r"features\[1\] has the shape \[2\], not that of a row"),
+    "too large": (content([[1e99], [1.0]]), r"features\[0\] has a value that is not a finite float32"),
+    "surrogate": (
+        content(FEATURES) | {"captions": {i: {"cleaned_caption": "\ud800"} for i in range(17)}},
+        "UnicodeEncodeError",
+    ),
     "words": (content([["a"], ["b"]]), "ValueError"),
     "few captions": (content(FEATURES) | {"image_to_caption_ids": [[0], [1]]}, "image 0 has 1 captions"),
 }

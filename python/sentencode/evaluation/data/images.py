@@ -21,7 +21,7 @@ _CAPTIONS = 5  # of an image: recalls count them
 
 
 def read_images(path: Path, published: int | None) -> Split:
-    """Reads `features` [images, d], `captions` and the `images` that they belong to from a NumPy archive."""
+    """Reads an archive as `convert_coco_pickles` writes it; captions are sorted by their images."""
     arrays = _arrays(path)
     features, images = arrays["features"], arrays["images"]
     if features.ndim != 2 or features.dtype.kind != "f":
@@ -38,11 +38,17 @@ def read_images(path: Path, published: int | None) -> Split:
     counts = np.bincount(images.astype(np.int64), minlength=len(features))
     for i in np.flatnonzero(counts != _CAPTIONS)[:1]:
         raise FormatError(f"{path}: image {i} has {counts[i]} captions, expected {_CAPTIONS}")
-    with np.errstate(over="ignore"):
-        features = np.ascontiguousarray(features, dtype=np.float32)
-    for i in np.flatnonzero(~np.isfinite(features).all(axis=1))[:1]:
+    order = np.argsort(images, kind="stable")
+    sentences = [tokens(captions[i]) for i in order]
+    return Split((sentences,), images[order].astype(np.int64), _float32(path, features))
+
+
+def _float32(path: Path, features: Any) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is told of below
+        rows = np.ascontiguousarray(features, dtype=np.float32)
+    for i in np.flatnonzero(~np.isfinite(rows).all(axis=1))[:1]:
         raise FormatError(f"{path}: features[{i}] has a value that is not a finite float32")
-    return Split(([tokens(caption) for caption in captions],), images.astype(np.int64), features)
+    return rows
 
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -127,25 +133,29 @@ def convert_coco_pickles(
 def _convert(path: Path, target: Path) -> Path:
     with open(path, "rb") as file:
         content = _unpickled(path, file)
-    features, captions, images = _content(path, content)
+    features, captions = _content(path, content)
+    images = np.repeat(np.arange(len(features)), _CAPTIONS)
     part = target.with_suffix(".npz.part")
     try:
         with open(part, "wb") as file:
-            text = np.frombuffer("\n".join(captions).encode(), dtype=np.uint8)
-            np.savez(file, features=features, captions=text, images=images)
+            np.savez(file, features=features, captions=captions, images=images)
         os.replace(part, target)
     finally:
         part.unlink(missing_ok=True)
     return target
 
 
-def _content(path: Path, content: Any) -> tuple[NDArray[np.float32], list[str], NDArray[np.int64]]:
+def _content(path: Path, content: Any) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+    """The features, and the captions as bytes: one a line, five an image."""
     try:
-        rows = [_row(row) for row in content["features"]]
+        rows = [
+            row.array() if isinstance(row, _Array) else np.array(row, float) for row in content["features"]
+        ]
         first_five = [list(content["image_to_caption_ids"][i])[:_CAPTIONS] for i in range(len(rows))]
         captions = [
             tokens(content["captions"][key]["cleaned_caption"] + " .") for keys in first_five for key in keys
         ]
+        text = np.frombuffer("\n".join(captions).encode(), dtype=np.uint8)
     except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
         raise FormatError(
             f"{path}: expected 'features', 'image_to_caption_ids' and 'captions' with their "
@@ -158,11 +168,7 @@ def _content(path: Path, content: Any) -> tuple[NDArray[np.float32], list[str], 
             raise FormatError(f"{path}: features[{i}] has the shape {list(rows[i].shape)}, not that of a row")
     if not rows:
         raise FormatError(f"{path} holds no images")
-    return np.stack(rows), captions, np.repeat(np.arange(len(rows)), _CAPTIONS)
-
-
-def _row(row: Any) -> NDArray[np.float32]:
-    return np.asarray(row.array() if isinstance(row, _Array) else row, dtype=np.float32)
+    return _float32(path, rows), text
 
 
 def _unpickled(path: Path, file: BinaryIO) -> Any:

@@ -36,16 +36,12 @@ def load_tsv_task(
     *,
     name: str | None = None,
 ) -> Task:
-    r"""Reads a task of your own from UTF-8 files, one example a line, without a header.
-
-    | question | a line |
-    | --- | --- |
-    | `"classification"` | `label<TAB>sentence` |
-    | `"pair_classification"` | `label<TAB>sentence<TAB>sentence` |
-    | `"similarity"` | `score<TAB>sentence<TAB>sentence`, where a score is any number |
+    r"""Reads a task of your own from UTF-8 files of tab-separated columns, one example a line, no header.
 
     Args:
-        question: What is asked.
+        question: `"classification"`, of lines with a label and a sentence; `"pair_classification"`, of lines
+            with a label and two sentences; `"similarity"`, of lines with a score, which is any number, and
+            two sentences.
         files: One file; or several by name. To classify, one file is cut into folds (nested
             cross-validation), `"train"` and `"test"` choose penalties on folds of `"train"`, and `"train"`,
             `"dev"` and `"test"` choose them on `"dev"`. Classes are those of `"train"`, sorted. Similarity
@@ -117,15 +113,11 @@ def load_groups(
 ) -> Task:
     r"""Reads groups of sentences that mean the same, as captions of one image do.
 
-    | layout | a line |
-    | --- | --- |
-    | `"tsv"` | `group<TAB>sentence` |
-    | `"lines"` | a sentence; every `size` lines in a row are a group (COCO captions) |
-    | `"flickr"` | `image#k<TAB>caption` (`Flickr8k.token.txt`) |
-
     Args:
         path: A UTF-8 file.
-        layout: How it names the groups.
+        layout: `"tsv"`: a line is the name of a group, a tab and a sentence. `"lines"`: a line is a sentence,
+            and every `size` lines in a row are a group, as in files of COCO captions. `"flickr"`: a line is
+            `image#number`, a tab and a caption, as in `Flickr8k.token.txt`.
         size: The sentences of a group, for `"lines"`.
         name: What to call the task in reports; default: the name of the file.
 

@@ -23,9 +23,10 @@ class Kind:
             each pair, learnt. `"similarity"`: a score of each pair, by the cosine of its two vectors.
             `"retrieval"`: which image belongs to a caption, and the reverse. `"groups"`: whether the
             sentences of a group lie near each other.
-        validation: How a classifier's penalty is chosen and what it is judged on. `"nested"`: the split
+        validation: How the settings of what is learnt are chosen, and what judges it. `"nested"`: the split
             `"all"` is cut into folds, and what is not held out into folds again. `"folds"`: `"train"` is
-            cut into folds, `"test"` judges. `"dev"`: `"dev"` chooses, `"test"` judges. None: no classifier.
+            cut into folds, `"test"` judges. `"dev"`: `"dev"` chooses, `"test"` judges. None: nothing is
+            learnt.
         pairs: Whether an example is a pair of sentences.
         features: What a classifier sees of an example with the vectors u and v, side by side.
         f1: Whether the F1 score of class 1 is reported with the accuracy.
