@@ -100,7 +100,7 @@ def load_task(
     source = _source(name)
     folder = _room(Path(data), source.room)
     wanted = _wanted(name, source, splits)
-    _check_files(source, folder, wanted, wanted_all=splits is None)
+    _check_files(source, folder, wanted)
     found, classes = source.read(folder, wanted, whole=not partial)
     return Task(name, {split: found[split] for split in wanted}, source.kind, classes, partial)
 
@@ -127,7 +127,7 @@ def _wanted(name: str, source: _Source, splits: Iterable[str] | None) -> list[st
     return [split for split in source.files if split in asked]
 
 
-def _check_files(source: _Source, folder: Path, wanted: list[str], wanted_all: bool) -> None:
+def _check_files(source: _Source, folder: Path, wanted: list[str]) -> None:
     there = {split: all((folder / p).is_file() for p in source.files[split]) for split in wanted}
     if all(there.values()):
         return
@@ -135,7 +135,7 @@ def _check_files(source: _Source, folder: Path, wanted: list[str], wanted_all: b
     missing = [str(path) for path in paths if not path.is_file()]
     message = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing: {source.advice}"
     rest = [split for split in wanted if there[split]]
-    if rest and wanted_all:
+    if rest:
         message += f"; splits={rest} reads what is there"
     raise FileNotFoundError(message)
 
