@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from .data import Split, Task, load_task, task_names
+from .data import (
+    Kind,
+    Split,
+    Task,
+    convert_coco_pickles,
+    load_groups,
+    load_task,
+    load_tsv_task,
+    task_kind,
+    task_names,
+)
 from .metrics import (
     Interval,
     accuracy,
@@ -29,6 +39,7 @@ from .significance import (
 __all__ = [
     "Comparison",
     "Interval",
+    "Kind",
     "Paper",
     "PublishedFigure",
     "Split",
@@ -38,9 +49,12 @@ __all__ = [
     "bootstrap_f1",
     "bootstrap_interval",
     "bootstrap_mean",
+    "convert_coco_pickles",
     "cosine_of_pairs",
     "f1",
+    "load_groups",
     "load_task",
+    "load_tsv_task",
     "mcnemar_test",
     "mean_squared_error",
     "paired_bootstrap",
@@ -50,6 +64,7 @@ __all__ = [
     "published_for",
     "spearman",
     "steiger_test",
+    "task_kind",
     "task_names",
     "williams_test",
 ]

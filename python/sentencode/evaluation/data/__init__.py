@@ -1,0 +1,20 @@
+"""Tasks: the examples that an encoder is judged by, and what kind of task they make."""
+
+from __future__ import annotations
+
+from .images import convert_coco_pickles
+from .own import load_groups, load_tsv_task
+from .senteval import load_task, task_kind, task_names
+from .task import Kind, Split, Task
+
+__all__ = [
+    "Kind",
+    "Split",
+    "Task",
+    "convert_coco_pickles",
+    "load_groups",
+    "load_task",
+    "load_tsv_task",
+    "task_kind",
+    "task_names",
+]

@@ -1,0 +1,222 @@
+"""From lines of text files to the splits of a task; what is wrong is said by file and line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import FormatError
+from .task import Split
+
+__all__ = ["Classes", "Example", "Scores", "Table", "check_size", "read_lines", "splits_of", "tokens"]
+
+
+class Example(NamedTuple):
+    """An example as it stands in a file, and where it stands."""
+
+    path: Path
+    line: int
+    label: str
+    sentences: tuple[str, ...]
+
+
+def tokens(text: str) -> str:
+    """The tokens of a text with one space between them."""
+    return " ".join(text.split())
+
+
+def read_lines(path: Path, encoding: str = "utf-8", *, whole: bool = False) -> list[str]:
+    """The lines of a text file, at least one.
+
+    A byte-order mark and CRs before LFs are dropped. With `whole`, the last line must have an end: nothing
+    else tells that a file of plain sentences was cut within its last line.
+    """
+    data = path.read_bytes()
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise FormatError(f"{path}:1: the file is UTF-16, expected {encoding}")
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    zero = data.find(b"\0")
+    if zero >= 0:
+        raise FormatError(
+            f"{path}:{_line_of(data, zero)}: a zero byte: no text file, or a damaged copy of one"
+        )
+    if not data:
+        raise FormatError(f"{path} is empty")
+    # Not str.splitlines, which also cuts at characters that occur inside of sentences.
+    lines = [line.removesuffix("\r") for line in _decoded(path, data, encoding).split("\n")]
+    if lines[-1] == "":
+        lines.pop()
+    elif whole:
+        raise FormatError(
+            f"{path}:{len(lines)}: the last line has no end: was the file cut short? "
+            "(partial=True reads it anyway)"
+        )
+    return lines
+
+
+def _decoded(path: Path, data: bytes, encoding: str) -> str:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        bad = data[error.start]
+        line, column = _line_of(data, error.start), error.start - data.rfind(b"\n", 0, error.start)
+        raise FormatError(
+            f"{path}:{line}: byte {column} of the line (0x{bad:02x}) is not {encoding}; "
+            f"as latin-1 it would be {chr(bad)!r}"
+        ) from None
+
+
+def _line_of(data: bytes, position: int) -> int:
+    return data.count(b"\n", 0, position) + 1
+
+
+@dataclass(frozen=True)
+class Table:
+    """How the lines of a file are cut into columns.
+
+    Attributes:
+        columns: Their names.
+        label: The column of what is right.
+        sentences: The columns of the sentences.
+        cut: The strings to cut at, each once and in this order; None: at every tab. None at all (`()`)
+            leaves a line in one piece.
+        header: Whether the first line holds the names of the columns.
+        more: Before which column further ones may stand that do not matter.
+        encoding: Of the file.
+    """
+
+    columns: tuple[str, ...] = ("sentence",)
+    label: str = "label"
+    sentences: tuple[str, ...] = ("sentence",)
+    cut: tuple[str, ...] | None = None
+    header: bool = False
+    more: int | None = None
+    encoding: str = "utf-8"
+
+    def examples(self, path: Path, *, whole: bool) -> list[Example]:
+        """What the file holds, one example a line."""
+        label = self.columns.index(self.label)
+        first, *second = (self.columns.index(column) for column in self.sentences)
+        return [
+            Example(path, line, row[label], (row[first], *(row[i] for i in second)))
+            for line, row in self.rows(path, whole=whole)
+        ]
+
+    def rows(self, path: Path, *, whole: bool) -> list[tuple[int, list[str]]]:
+        """The numbers of the lines, and their columns."""
+        lines = list(enumerate(read_lines(path, self.encoding, whole=whole), 1))
+        last = len(lines)
+        if self.header:
+            _, names = lines.pop(0)
+            if tuple(names.split("\t")) != self.columns:
+                expected = ", ".join(self.columns)
+                raise FormatError(f"{path}:1: expected the columns {expected}, got {names!r}")
+        rows = [(number, self._columns(line)) for number, line in lines]
+        for number, row in rows:
+            if len(row) != len(self.columns):
+                raise FormatError(
+                    f"{path}:{number}: expected {len(self.columns)} columns ({', '.join(self.columns)}), "
+                    f"got {len(row)}"
+                    + (" (the last line: was the file cut short?)" if number == last else "")
+                )
+        return rows
+
+    def _columns(self, line: str) -> list[str]:
+        if self.cut is None:
+            row = line.split("\t")
+            if self.more is not None and len(row) > len(self.columns):
+                del row[self.more : self.more + len(row) - len(self.columns)]
+            return row
+        row = [line]
+        for separator in self.cut:
+            row += row.pop().split(separator, 1)
+        return row
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Labels that are numbers of a range."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    def names(self, examples: Sequence[Example]) -> tuple[str, ...]:
+        """None: scores are not named."""
+        return ()
+
+    def values(self, examples: Sequence[Example], names: tuple[str, ...]) -> NDArray[np.float64]:
+        """The scores of some examples."""
+        return np.array([self._score(example) for example in examples], dtype=np.float64)
+
+    def _score(self, example: Example) -> float:
+        try:
+            score = float(example.label)
+        except ValueError:
+            score = math.nan
+        if not (math.isfinite(score) and self.low <= score <= self.high):
+            expected = (
+                f"a score from {self.low:g} to {self.high:g}" if math.isfinite(self.high) else "a number"
+            )
+            raise FormatError(f"{example.path}:{example.line}: expected {expected}, got {example.label!r}")
+        return score
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Labels that are names: of the classes that are known, else of those that training examples have."""
+
+    known: tuple[str, ...] = ()
+
+    def names(self, examples: Sequence[Example]) -> tuple[str, ...]:
+        """The classes in the order of their numbers."""
+        for example in examples:
+            if not example.label.strip():
+                raise FormatError(f"{example.path}:{example.line}: expected a class, got {example.label!r}")
+        return self.known or tuple(sorted({example.label.strip() for example in examples}))
+
+    def values(self, examples: Sequence[Example], names: tuple[str, ...]) -> NDArray[np.int64]:
+        """The numbers of the classes of some examples."""
+        numbers = {name: number for number, name in enumerate(names)}
+        for example in examples:
+            if example.label.strip() not in numbers:
+                some = ", ".join(names[:20]) + (f", ... ({len(names)} classes)" if len(names) > 20 else "")
+                raise FormatError(
+                    f"{example.path}:{example.line}: expected one of {some}, got {example.label!r}"
+                )
+        return np.array([numbers[example.label.strip()] for example in examples], dtype=np.int64)
+
+
+def splits_of(
+    examples: Mapping[str, Sequence[Example]], labels: Scores | Classes
+) -> tuple[dict[str, Split], tuple[str, ...]]:
+    """Splits with their labels, and the names of classes; the first split is the one to train on."""
+    names = labels.names(next(iter(examples.values())))
+    splits = {
+        split: Split(
+            tuple([tokens(text) for text in side] for side in zip(*(e.sentences for e in some), strict=True)),
+            labels.values(some, names),
+        )
+        for split, some in examples.items()
+    }
+    return splits, names
+
+
+def check_size(paths: Sequence[Path], number: int, published: int | range | None) -> None:
+    """Refuses files that have not the published number of examples; None: any number but 0."""
+    files = f"{paths[0]} holds" if len(paths) == 1 else f"{' and '.join(map(str, paths))} hold"
+    if number == 0:
+        raise FormatError(f"{files} no examples")
+    if isinstance(published, range):
+        expected, fits = f"about {published.start} to {published.stop - 1}", number in published
+    else:
+        expected, fits = f"{published}", published in (None, number)
+    if not fits:
+        raise FormatError(
+            f"{files} {number} examples, but {expected} were published (partial=True reads it anyway)"
+        )

@@ -1,0 +1,239 @@
+"""Captions with features of their images: NumPy archives, and the way to them from SentEval's pickles."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import FormatError
+from .files import check_size, tokens
+from .task import Split
+
+__all__ = ["convert_coco_pickles", "read_images"]
+
+_CAPTIONS = 5  # of an image: recalls count them
+
+
+def read_images(path: Path, published: int | None) -> Split:
+    """Reads an archive as `convert_coco_pickles` writes it; captions are sorted by their images."""
+    arrays = _arrays(path)
+    features, images = arrays["features"], arrays["images"]
+    if features.ndim != 2 or features.dtype.kind != "f":
+        raise FormatError(f"{path}: 'features' must be floats [images, d], is {_what(features)}")
+    captions = _captions(path, arrays["captions"])
+    if images.dtype.kind not in "iu" or images.shape != (len(captions),):
+        raise FormatError(
+            f"{path}: 'images' must be whole numbers, one for each of {len(captions)} captions, "
+            f"is {_what(images)}"
+        )
+    for i in np.flatnonzero((images < 0) | (images >= len(features)))[:1]:
+        raise FormatError(f"{path}: images[{i}] is {images[i]}, but 'features' has {len(features)} rows")
+    check_size([path], len(features), published)
+    counts = np.bincount(images.astype(np.int64), minlength=len(features))
+    for i in np.flatnonzero(counts != _CAPTIONS)[:1]:
+        raise FormatError(f"{path}: image {i} has {counts[i]} captions, expected {_CAPTIONS}")
+    order = np.argsort(images, kind="stable")
+    sentences = [tokens(captions[i]) for i in order]
+    return Split((sentences,), images[order].astype(np.int64), _float32(path, features))
+
+
+def _float32(path: Path, features: Any) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is told of below
+        rows = np.ascontiguousarray(features, dtype=np.float32)
+    for i in np.flatnonzero(~np.isfinite(rows).all(axis=1))[:1]:
+        raise FormatError(f"{path}: features[{i}] has a value that is not a finite float32")
+    return rows
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+    names = ("features", "captions", "images")
+    with open(path, "rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in names if name in archive}
+        except Exception as error:  # of zipfile, of zlib, of NumPy: what damage leads to is endless
+            why = f"{type(error).__name__}: {error}"
+            raise FormatError(f"{path}: a damaged NumPy archive, or one that needs pickle: {why}") from error
+    missing = [repr(name) for name in names if name not in arrays]
+    if missing:
+        raise FormatError(f"{path}: has no array {' and '.join(missing)}")
+    return arrays
+
+
+def _captions(path: Path, array: NDArray[Any]) -> list[str]:
+    if array.dtype.kind == "U" and array.ndim == 1:
+        listed: list[str] = array.tolist()
+        return listed
+    if array.dtype != np.uint8 or array.ndim != 1:
+        raise FormatError(f"{path}: 'captions' must be strings [n] or bytes (uint8), is {_what(array)}")
+    try:
+        return array.tobytes().decode("utf-8").removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path}: byte {error.start + 1} of 'captions' is not utf-8") from None
+
+
+def _what(array: NDArray[Any]) -> str:
+    return f"{array.dtype} of shape {list(array.shape)}"
+
+
+def convert_coco_pickles(
+    folder: str | os.PathLike[str], target: str | os.PathLike[str] | None = None
+) -> list[Path]:
+    """Makes archives that `load_task("ImageCaptionRetrieval", ...)` reads of SentEval's pickled files.
+
+    Unpickling runs whatever the file says, so that it is never done unasked. This unpickler knows nothing but
+    dictionaries, lists, strings, numbers and float arrays, which it puts together itself; whatever else a
+    file asks for is an error, and is not run.
+
+    An archive holds `features` (float32 [images, d]), `captions` (UTF-8 bytes, one caption a line; strings
+    `[n]` are read too) and `images` (int64 [n]: the row of `features` that a caption describes). As in
+    SentEval, an image has its first five captions, each with a full stop at its end.
+
+    Args:
+        folder: Holds `train.pkl`, `valid.pkl` and `test.pkl`, or some of them.
+        target: Where `train.npz`, `valid.npz` and `test.npz` are written; default: beside the pickles.
+
+    Returns:
+        The archives.
+
+    Raises:
+        FileNotFoundError: There is none of the three.
+        FormatError: A file is damaged, is laid out otherwise, or asks for something else than data.
+
+    Example:
+        >>> import pathlib, pickle, tempfile
+        >>> import numpy as np
+        >>> from sentencode.evaluation import convert_coco_pickles, load_task
+        >>> captions = {i: {"cleaned_caption": f"view {i}"} for i in range(5)}
+        >>> ids = [[0, 1, 2, 3, 4]]
+        >>> content = {"features": [np.ones(3)], "image_to_caption_ids": ids, "captions": captions}
+        >>> with tempfile.TemporaryDirectory() as data:
+        ...     folder = pathlib.Path(data, "COCO")
+        ...     folder.mkdir()
+        ...     _ = (folder / "test.pkl").write_bytes(pickle.dumps(content, protocol=2))
+        ...     _ = convert_coco_pickles(folder)
+        ...     test = load_task("ImageCaptionRetrieval", data, splits=["test"], partial=True)["test"]
+        >>> test.sentences[0][:2], test.images.shape
+        (['view 0 .', 'view 1 .'], (1, 3))
+    """
+    folder = Path(folder)
+    target = folder if target is None else Path(target)
+    pickles = [path for name in ("train", "valid", "test") if (path := folder / f"{name}.pkl").is_file()]
+    if not pickles:
+        raise FileNotFoundError(f"{folder} has none of train.pkl, valid.pkl, test.pkl")
+    return [_convert(path, target / f"{path.stem}.npz") for path in pickles]
+
+
+def _convert(path: Path, target: Path) -> Path:
+    with open(path, "rb") as file:
+        content = _unpickled(path, file)
+    features, captions = _content(path, content)
+    images = np.repeat(np.arange(len(features)), _CAPTIONS)
+    part = target.with_suffix(".npz.part")
+    try:
+        with open(part, "wb") as file:
+            np.savez(file, features=features, captions=captions, images=images)
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+    return target
+
+
+def _content(path: Path, content: Any) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+    """The features, and the captions as bytes: one a line, five an image."""
+    try:
+        rows = [
+            row.array() if isinstance(row, _Array) else np.array(row, float) for row in content["features"]
+        ]
+        first_five = [list(content["image_to_caption_ids"][i])[:_CAPTIONS] for i in range(len(rows))]
+        captions = [
+            tokens(content["captions"][key]["cleaned_caption"] + " .") for keys in first_five for key in keys
+        ]
+        text = np.frombuffer("\n".join(captions).encode(), dtype=np.uint8)
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+        raise FormatError(
+            f"{path}: expected 'features', 'image_to_caption_ids' and 'captions' with their "
+            f"'cleaned_caption', as SentEval has them: {type(error).__name__}: {error}"
+        ) from None
+    for i, keys in enumerate(first_five):
+        if len(keys) != _CAPTIONS:
+            raise FormatError(f"{path}: image {i} has {len(keys)} captions, expected {_CAPTIONS} or more")
+        if rows[i].shape != rows[0].shape or rows[i].ndim != 1:
+            raise FormatError(f"{path}: features[{i}] has the shape {list(rows[i].shape)}, not that of a row")
+    if not rows:
+        raise FormatError(f"{path} holds no images")
+    return _float32(path, rows), text
+
+
+def _unpickled(path: Path, file: BinaryIO) -> Any:
+    try:
+        content = _Unpickler(file, encoding="latin1").load()
+        if isinstance(content, dict) and isinstance(content.get("features"), _Array):
+            content["features"] = list(content["features"].array())
+    except Exception as error:  # a damaged pickle may be any error at all
+        raise FormatError(f"{path}: {type(error).__name__}: {error}") from error
+    return content
+
+
+class _Array:
+    """Stands for an array in a pickle: NumPy's own unpickling trusts what it is given."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self._state: Sequence[Any] = ()
+
+    def __setstate__(self, state: Any) -> None:
+        self._state = state
+
+    def array(self) -> NDArray[Any]:
+        _, shape, dtype, fortran, data = self._state
+        if isinstance(data, str):  # Python 2's bytes, read as latin-1
+            data = data.encode("latin1")
+        numbers: NDArray[Any] = np.frombuffer(data, dtype.dtype())
+        rows: NDArray[Any] = numbers.reshape(shape, order="F" if fortran else "C")
+        return rows
+
+
+class _Dtype:
+    """Stands for the type of an array's numbers."""
+
+    def __init__(self, code: str, *flags: Any) -> None:
+        if code not in ("f2", "f4", "f8"):
+            raise pickle.UnpicklingError(f"an array of {code!r}, expected floats")
+        self._code = code
+        self._order = "<"
+
+    def __setstate__(self, state: Any) -> None:
+        self._order = {">": ">"}.get(state[1], "<")
+
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(self._order + self._code)
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    """How pickles of protocol 2 hold bytes."""
+    if encoding != "latin1":
+        raise pickle.UnpicklingError(f"bytes as {encoding!r}, expected 'latin1'")
+    return text.encode("latin1")
+
+
+_KNOWN = {
+    "numpy.core.multiarray._reconstruct": _Array,
+    "numpy._core.multiarray._reconstruct": _Array,
+    "numpy.ndarray": _Array,
+    "numpy.dtype": _Dtype,
+    "_codecs.encode": _encode,
+}
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return _KNOWN[f"{module}.{name}"]
+        except KeyError:
+            raise pickle.UnpicklingError(f"asks for {module}.{name}, which is not data") from None

@@ -1,0 +1,184 @@
+"""Tasks of a user's own files: tab-separated examples, and groups of sentences that mean the same."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from ...checks import checked_int
+from ...errors import FormatError
+from .files import Classes, Example, Scores, Table, read_lines, splits_of, tokens
+from .task import Kind, Split, Task
+
+__all__ = ["load_groups", "load_tsv_task"]
+
+_PAIRS = Table(
+    columns=("label", "first sentence", "second sentence"), sentences=("first sentence", "second sentence")
+)
+_SENTENCES = Table(columns=("label", "sentence"))
+
+# The splits that a classification task may have, and the validation that they make.
+_VALIDATION: dict[tuple[str, ...], Literal["nested", "folds", "dev"]] = {
+    ("all",): "nested",
+    ("train", "test"): "folds",
+    ("train", "dev", "test"): "dev",
+}
+
+
+def load_tsv_task(
+    question: Literal["classification", "pair_classification", "similarity"],
+    files: str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]],
+    *,
+    name: str | None = None,
+) -> Task:
+    r"""Reads a task of your own from UTF-8 files of tab-separated columns, one example a line, no header.
+
+    Args:
+        question: `"classification"`, of lines with a label and a sentence; `"pair_classification"`, of lines
+            with a label and two sentences; `"similarity"`, of lines with a score, which is any number, and
+            two sentences.
+        files: One file; or several by name. To classify, one file is cut into folds (nested
+            cross-validation), `"train"` and `"test"` choose penalties on folds of `"train"`, and `"train"`,
+            `"dev"` and `"test"` choose them on `"dev"`. Classes are those of `"train"`, sorted. Similarity
+            takes any names: `"train"`, `"dev"` and `"test"` are scored each for itself, others are subsets of
+            one test.
+        name: What to call the task in reports; default: the name of the only file, or of the folder of the
+            first.
+
+    Returns:
+        The task.
+
+    Raises:
+        ValueError: The question or the names of the files are none of these.
+        FormatError: A file is not what it should be; the message names file and line.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from sentencode.evaluation import load_tsv_task
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "weather.tsv")
+        ...     _ = file.write_text("sun\ta bright day\nrain\tit pours\nsun\tclear skies\n")
+        ...     task = load_tsv_task("classification", file)
+        >>> task, task.classes, task["all"].labels
+        (Task('weather', all 3), ('rain', 'sun'), array([1, 0, 1]))
+    """
+    paths = (
+        {"all": Path(files)}
+        if isinstance(files, (str, os.PathLike))
+        else {k: Path(v) for k, v in files.items()}
+    )
+    if not paths:
+        raise ValueError("files must name at least one file")
+    kind = _own_kind(question, paths)
+    table = _PAIRS if kind.pairs else _SENTENCES
+    labels = Scores() if kind.question == "similarity" else Classes()
+    order = [s for s in ("train", "dev", "test") if s in paths] + [
+        s for s in paths if s not in ("train", "dev", "test")
+    ]
+    examples = {split: table.examples(paths[split], whole=False) for split in order}
+    splits, classes = splits_of(examples, labels)
+    if kind.question == "classification" and len(classes) < 2:
+        raise FormatError(f"{paths[order[0]]} has one class, {classes[0]!r}: expected at least two")
+    first = next(iter(paths.values()))
+    return Task(
+        name or (first.stem if len(paths) == 1 else first.absolute().parent.name), splits, kind, classes
+    )
+
+
+def _own_kind(question: str, paths: Mapping[str, Path]) -> Kind:
+    if question == "similarity":
+        return Kind("similarity", pairs=True, subsets=not {"all", "train", "dev", "test"} >= set(paths))
+    if question not in ("classification", "pair_classification"):
+        raise ValueError(
+            f"question must be 'classification', 'pair_classification' or 'similarity', got {question!r}"
+        )
+    for names, validation in _VALIDATION.items():
+        if set(names) == set(paths):
+            pairs = question == "pair_classification"
+            return Kind("classification", validation, pairs, features=("|u-v|", "u*v") if pairs else ("u",))
+    raise ValueError(f"files must be one, or train and test, or train, dev and test, got {', '.join(paths)}")
+
+
+def load_groups(
+    path: str | os.PathLike[str],
+    layout: Literal["tsv", "lines", "flickr"] = "tsv",
+    *,
+    size: int = 5,
+    name: str | None = None,
+) -> Task:
+    r"""Reads groups of sentences that mean the same, as captions of one image do.
+
+    Args:
+        path: A UTF-8 file.
+        layout: `"tsv"`: a line is the name of a group, a tab and a sentence. `"lines"`: a line is a sentence,
+            and every `size` lines in a row are a group, as in files of COCO captions. `"flickr"`: a line is
+            `image#number`, a tab and a caption, as in `Flickr8k.token.txt`.
+        size: The sentences of a group, for `"lines"`.
+        name: What to call the task in reports; default: the name of the file.
+
+    Returns:
+        A task with the one split `"all"`, whose labels are numbers of groups. `classes` are the names of the
+        groups, in order of appearance; of `"lines"`, the numbers of their first lines.
+
+    Raises:
+        ValueError: There is no such layout.
+        FormatError: The file is not what it should be, has one group only, or a group of one sentence; the
+            message names file and line.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from sentencode.evaluation import load_groups
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "captions.txt")
+        ...     _ = file.write_text("a dog runs\na running dog\ntwo cats\nsome cats\n")
+        ...     task = load_groups(file, "lines", size=2)
+        >>> task, task["all"].labels, task.classes
+        (Task('captions', all 4), array([0, 0, 1, 1]), ('1', '3'))
+    """
+    path = Path(path)
+    if layout == "lines":
+        examples = _consecutive(path, checked_int("size", size, 2))
+    elif layout == "flickr":
+        examples = [_captioned(path, number, line) for number, line in enumerate(read_lines(path), 1)]
+    elif layout == "tsv":
+        examples = Table(columns=("group", "sentence"), label="group").examples(path, whole=False)
+    else:
+        raise ValueError(f"layout must be 'tsv', 'lines' or 'flickr', got {layout!r}")
+    sizes: dict[str, int] = {}
+    for example in examples:
+        sizes[example.label] = sizes.get(example.label, 0) + 1
+    for example in examples:
+        if not example.label.strip():
+            raise FormatError(f"{path}:{example.line}: expected a group, got {example.label!r}")
+        if sizes[example.label] == 1:
+            raise FormatError(f"{path}:{example.line}: the group {example.label!r} has only this sentence")
+    if len(sizes) == 1:
+        raise FormatError(f"{path} has one group, {examples[0].label!r}: expected at least two")
+    numbers = {group: number for number, group in enumerate(sizes)}
+    split = Split(
+        ([tokens(example.sentences[0]) for example in examples],),
+        np.array([numbers[example.label] for example in examples], dtype=np.int64),
+    )
+    return Task(name or path.stem, {"all": split}, Kind("groups"), tuple(sizes))
+
+
+def _consecutive(path: Path, size: int) -> list[Example]:
+    lines = read_lines(path)
+    if len(lines) % size:
+        raise FormatError(
+            f"{path} has {len(lines)} lines, expected a multiple of {size}: was the file cut short?"
+        )
+    return [Example(path, i + 1, str(i - i % size + 1), (line,)) for i, line in enumerate(lines)]
+
+
+def _captioned(path: Path, number: int, line: str) -> Example:
+    # White space, not a tab: line 37574 of the published file has two spaces in its place.
+    match = re.fullmatch(r"(\S+)#\d+\s+(.*)", line)
+    if match is None:
+        raise FormatError(f"{path}:{number}: expected image#number, a tab and a caption, got {line!r:.80}")
+    return Example(path, number, match[1], (match[2],))

@@ -1,0 +1,116 @@
+"""What a task is once it is read: its kind and its examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Feature", "Kind", "Split", "Task"]
+
+Feature = Literal["u", "v", "|u-v|", "u*v"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a task asks, and how it is answered: all that whoever runs it has to distinguish.
+
+    Attributes:
+        question: `"classification"`: which class a sentence or a pair is of. `"relatedness"`: a score of
+            each pair, learnt. `"similarity"`: a score of each pair, by the cosine of its two vectors.
+            `"retrieval"`: which image belongs to a caption, and the reverse. `"groups"`: whether the
+            sentences of a group lie near each other.
+        validation: How the settings of what is learnt are chosen, and what judges it. `"nested"`: the split
+            `"all"` is cut into folds, and what is not held out into folds again. `"folds"`: `"train"` is
+            cut into folds, `"test"` judges. `"dev"`: `"dev"` chooses, `"test"` judges. None: nothing is
+            learnt.
+        pairs: Whether an example is a pair of sentences.
+        features: What a classifier sees of an example with the vectors u and v, side by side.
+        f1: Whether the F1 score of class 1 is reported with the accuracy.
+        subsets: Whether the splits are subsets of one test, whose scores are averaged.
+    """
+
+    question: Literal["classification", "relatedness", "similarity", "retrieval", "groups"]
+    validation: Literal["nested", "folds", "dev"] | None = None
+    pairs: bool = False
+    features: tuple[Feature, ...] = ()
+    f1: bool = False
+    subsets: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Some examples of a task.
+
+    Attributes:
+        sentences: One list of sentences; or two lists, where the examples are pairs. A sentence is its
+            tokens with one space between them, as `" ".join(line.split())` makes it; it may be empty.
+        labels: What is right for each example: scores (float64), or numbers (int64) of classes, of groups,
+            or of rows of `images`.
+        images: One row of features (float32) an image, where the sentences are captions.
+    """
+
+    sentences: tuple[list[str], ...]
+    labels: NDArray[np.float64] | NDArray[np.int64]
+    images: NDArray[np.float32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The examples as pairs of sentences."""
+        if len(self.sentences) != 2:
+            raise ValueError("the examples of this task are single sentences, not pairs")
+        return list(zip(*self.sentences, strict=True))
+
+    def by_length(self) -> Split:
+        """The same examples in the order in which SentEval cuts them into folds.
+
+        That is by the number of tokens, of the first sentence and then of the second, and then by label;
+        examples that are alike in these keep their order. Other orders make other folds.
+
+        Returns:
+            The sorted split.
+
+        Example:
+            >>> import numpy as np
+            >>> from sentencode.evaluation import Split
+            >>> Split((["so it is", "no", "yes"],), np.array([0, 1, 0])).by_length().sentences
+            (['yes', 'no', 'so it is'],)
+        """
+        lengths = [np.array([len(sentence.split()) for sentence in side]) for side in self.sentences]
+        keys: list[NDArray[Any]] = [*lengths, self.labels]
+        order = np.lexsort(keys[::-1])  # its last key is the first to count
+        sentences = tuple([side[i] for i in order] for side in self.sentences)
+        return replace(self, sentences=sentences, labels=self.labels[order])
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A task with its examples.
+
+    Attributes:
+        name: As SentEval calls it.
+        splits: By name: `"train"`, `"dev"` and `"test"`, or `"all"`, or the names of subsets.
+        kind: What is asked.
+        classes: The names of the classes or groups, in the order of their numbers; empty where labels are
+            none of these.
+        partial: Whether the files were accepted without a look at their published sizes.
+    """
+
+    name: str
+    splits: Mapping[str, Split]
+    kind: Kind
+    classes: tuple[str, ...] = ()
+    partial: bool = False
+
+    def __getitem__(self, split: str) -> Split:
+        return self.splits[split]
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name} {len(split)}" for name, split in self.splits.items())
+        return f"Task({self.name!r}, {sizes})"

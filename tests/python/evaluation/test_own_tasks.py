@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import collections
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sentencode.errors import FormatError
+from sentencode.evaluation import load_groups, load_tsv_task
+
+
+def written(folder, name, text, encoding="utf-8"):
+    path = folder / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def test_one_file_is_cut_into_folds(tmp_path):
+    path = written(tmp_path, "mood.tsv", "glad\tWhat a  day !\nsad\tIt rains .\n sad \tAgain .\n")
+    task = load_tsv_task("classification", path)
+    assert (task.name, list(task.splits), task.classes) == ("mood", ["all"], ("glad", "sad"))
+    assert (task.kind.question, task.kind.validation, task.kind.pairs) == ("classification", "nested", False)
+    assert task.kind.features == ("u",)
+    assert task["all"].sentences == (["What a day !", "It rains .", "Again ."],)
+    assert task["all"].labels.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("splits", "validation"), [(["test", "train"], "folds"), (["test", "dev", "train"], "dev")]
+)
+def test_files_say_how_to_validate(tmp_path, splits, validation):
+    text = {"train": "b\tx\ty\na\tu\tv\n", "dev": "a\tz\tz\n", "test": "b\tq\tr\n"}
+    files = {split: str(written(tmp_path, f"{split}.tsv", text[split])) for split in splits}
+    task = load_tsv_task("pair_classification", files, name="mine")
+    assert (task.name, task.kind.validation, task.kind.pairs) == ("mine", validation, True)
+    assert task.kind.features == ("|u-v|", "u*v")
+    assert list(task.splits) == [split for split in ("train", "dev", "test") if split in splits]
+    assert task.classes == ("a", "b")
+    assert task["train"].pairs == [("x", "y"), ("u", "v")]
+    assert task["test"].labels.tolist() == [1]
+    assert load_tsv_task("pair_classification", files).name == tmp_path.name
+
+
+def test_similarity(tmp_path):
+    text = "-3.5\ta b\tc\n1e2\td\te\n"
+    path = written(tmp_path, "scores.tsv", text)
+    task = load_tsv_task("similarity", path)
+    assert (task.kind.question, task.kind.pairs, task.kind.subsets) == ("similarity", True, False)
+    assert task["all"].labels.tolist() == [-3.5, 100.0]
+    assert task["all"].pairs == [("a b", "c"), ("d", "e")]
+    assert not load_tsv_task("similarity", {"train": path, "test": path}).kind.subsets
+    assert load_tsv_task("similarity", {"news": path, "forum": path}).kind.subsets
+
+
+BROKEN = {
+    "empty": ("classification", "", "own.tsv is empty"),
+    "commas": ("classification", "glad,a day\n", r"own.tsv:1: expected 2 columns \(label, sentence\), got 1"),
+    "columns": ("classification", "a\tb\nc\td\te\n", "own.tsv:2: expected 2 columns .*got 3"),
+    "truncated": ("pair_classification", "a\tb\tc\nb\tq", "own.tsv:2: expected 3 columns .*cut short"),
+    "no label": ("classification", "a\tb\n\tc\n", "own.tsv:2: expected a class, got ''"),
+    "one class": ("classification", "a\tb\na\tc\n", "own.tsv has one class, 'a': expected at least two"),
+    "header": ("similarity", "score\tfirst\tsecond\n", "own.tsv:1: expected a number, got 'score'"),
+    "infinite": ("similarity", "1\ta\tb\ninf\ta\tb\n", "own.tsv:2: expected a number, got 'inf'"),
+    "zero byte": ("similarity", "1\ta\tb\n\0\0", "own.tsv:2: a zero byte"),
+}
+
+
+@pytest.mark.parametrize(("question", "text", "message"), BROKEN.values(), ids=BROKEN.keys())
+def test_says_where_a_file_is_wrong(tmp_path, question, text, message):
+    with pytest.raises(FormatError, match=message):
+        load_tsv_task(question, written(tmp_path, "own.tsv", text))
+
+
+def test_says_where_a_file_is_latin_1(tmp_path):
+    path = written(tmp_path, "own.tsv", "a\tb\nb\tcaf\xe9\n", "latin-1")
+    with pytest.raises(FormatError, match=r"own.tsv:2: byte 6 of the line \(0xe9\) is not utf-8"):
+        load_tsv_task("classification", path)
+
+
+def test_marks_and_carriage_returns_change_nothing(tmp_path):
+    task = load_tsv_task("classification", written(tmp_path, "own.tsv", "\ufeffa\tb\r\nb\tc\r\n"))
+    assert (task.classes, task["all"].sentences) == (("a", "b"), (["b", "c"],))
+
+
+def test_unknown_class(tmp_path):
+    files = {
+        "train": written(tmp_path, "train.tsv", "a\tx\nb\ty\n"),
+        "test": written(tmp_path, "test.tsv", "a\tx\nc\ty\n"),
+    }
+    with pytest.raises(FormatError, match=r"test.tsv:2: expected one of a, b, got 'c'"):
+        load_tsv_task("classification", files)
+
+
+def test_arguments(tmp_path):
+    path = written(tmp_path, "own.tsv", "a\tb\n")
+    with pytest.raises(ValueError, match=r"question must be 'classification', .*got 'regression'"):
+        load_tsv_task("regression", path)
+    with pytest.raises(ValueError, match=r"files must be one, or train and test, .*got train, valid"):
+        load_tsv_task("classification", {"train": path, "valid": path})
+    with pytest.raises(ValueError, match="files must name at least one"):
+        load_tsv_task("similarity", {})
+    with pytest.raises(ValueError, match="layout must be 'tsv', 'lines' or 'flickr', got 'csv'"):
+        load_groups(path, "csv")
+    with pytest.raises(ValueError, match="size must be at least 2, got 1"):
+        load_groups(path, "lines", size=1)
+
+
+def test_groups_by_name(tmp_path):
+    task = load_groups(written(tmp_path, "same.tsv", "y\ta  b\nx\tc\ny\td\nx\te\n"))
+    assert (task.name, task.kind.question, task.classes) == ("same", "groups", ("y", "x"))
+    assert task["all"].sentences == (["a b", "c", "d", "e"],)
+    assert task["all"].labels.tolist() == [0, 1, 0, 1]
+
+
+def test_groups_of_consecutive_lines(tmp_path):
+    task = load_groups(written(tmp_path, "coco.txt", "".join(f"{i}\n" for i in range(6))), "lines", size=3)
+    assert task["all"].labels.tolist() == [0, 0, 0, 1, 1, 1]
+    assert task.classes == ("1", "4")
+
+
+def test_groups_of_flickr(tmp_path):
+    text = "1.jpg#0\ta\n1.jpg#1\tb\n1.jpg.1#0\tc\n1.jpg.1#4  d e\n"
+    task = load_groups(written(tmp_path, "Flickr.txt", text), "flickr", name="flickr")
+    assert (task.name, task.classes) == ("flickr", ("1.jpg", "1.jpg.1"))
+    assert task["all"].labels.tolist() == [0, 0, 1, 1]
+    assert task["all"].sentences == (["a", "b", "c", "d e"],)
+
+
+BROKEN_GROUPS = {
+    "empty": ("tsv", "", "groups.txt is empty"),
+    "columns": ("tsv", "a\tb\nno group\n", r"groups.txt:2: expected 2 columns \(group, sentence\), got 1"),
+    "no group": ("tsv", "a\tb\na\tc\n\td\n", "groups.txt:3: expected a group, got ''"),
+    "alone": ("tsv", "a\tb\nc\td\na\tb\n", "groups.txt:2: the group 'c' has only this sentence"),
+    "one group": ("tsv", "a\tb\na\tc\n", "groups.txt has one group, 'a': expected at least two"),
+    "cut": ("lines", "a\nb\nc\nd\ne\nf\n", "groups.txt has 6 lines, expected a multiple of 5"),
+    "no number": (
+        "flickr",
+        "1.jpg#0\ta\n1.jpg\tb\n",
+        "groups.txt:2: expected image#number, a tab.*got '1.jpg.*b'",
+    ),
+    "no caption": ("flickr", "1.jpg#0\ta\n1.jpg#1\n", "groups.txt:2: expected image#number, a tab"),
+}
+
+
+@pytest.mark.parametrize(("layout", "text", "message"), BROKEN_GROUPS.values(), ids=BROKEN_GROUPS.keys())
+def test_says_where_groups_are_wrong(tmp_path, layout, text, message):
+    with pytest.raises(FormatError, match=message):
+        load_groups(written(tmp_path, "groups.txt", text), layout)
+
+
+@pytest.mark.skipif("SENTENCODE_DATA" not in os.environ, reason="needs SENTENCODE_DATA")
+@pytest.mark.parametrize(
+    ("file", "layout", "groups", "third"),
+    [
+        ("coco_5x5000.txt", "lines", 5000, "A man riding on the back of a motorcycle ."),
+        ("Flickr8k.token.txt", "flickr", 8092, "A little girl climbing into a wooden playhouse ."),
+    ],
+)
+def test_real_captions(file, layout, groups, third):
+    task = load_groups(Path(os.environ["SENTENCODE_DATA"], "captions", file), layout)
+    labels = task["all"].labels
+    assert (len(task.classes), len(labels)) == (groups, 5 * groups)
+    assert collections.Counter(np.bincount(labels).tolist()) == {5: groups}
+    assert task["all"].sentences[0][2] == third
+    assert all(task["all"].sentences[0])
