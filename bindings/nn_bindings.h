@@ -9,6 +9,7 @@ namespace py = pybind11;
 
 void bind_communicator(py::module_& m);
 void bind_errors(py::module_& m);
+void bind_logistic(py::module_& m);
 void bind_masked_pooling(py::module_& m);
 void bind_module_node(py::module_& m);
 void bind_projected_pooling(py::module_& m);

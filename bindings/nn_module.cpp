@@ -6,6 +6,7 @@ PYBIND11_MODULE(_nn, m) {
   m.doc() = "The compiled half of sentencode that needs torch.";
   m.attr("torch_version") = TORCH_VERSION;
   sentencode::bind_errors(m);
+  sentencode::bind_logistic(m);
   sentencode::bind_module_node(m);
   sentencode::bind_communicator(m);
   sentencode::bind_masked_pooling(m);

@@ -11,13 +11,46 @@ import typing
 
 __all__: list[str] = [
     "Communicator",
+    "Features",
     "MaskedPooling",
     "ModuleNode",
     "ProjectedPooling",
+    "fit_logistic",
     "group_communicator",
     "local_communicator",
     "torch_version",
 ]
+
+class Features:
+    """
+    The rows that classifiers are fitted to.
+    """
+    @typing.overload
+    def __init__(self, embeddings: torch.Tensor) -> None:
+        """
+        The embeddings [n, d] themselves.
+        """
+    @typing.overload
+    def __init__(
+        self,
+        embeddings: torch.Tensor,
+        first: torch.Tensor,
+        second: torch.Tensor,
+        parts: collections.abc.Sequence[str],
+    ) -> None:
+        """
+        Of pairs of embeddings u, v: 'u', 'v', '|u-v|' and 'u*v', those that are wanted side by side.
+        """
+    def block(
+        self, begin: typing.SupportsInt | typing.SupportsIndex, end: typing.SupportsInt | typing.SupportsIndex
+    ) -> torch.Tensor:
+        """
+        [end - begin, dim], float32.
+        """
+    @property
+    def dim(self) -> int: ...
+    @property
+    def rows(self) -> int: ...
 
 class ModuleNode:
     """
@@ -107,6 +140,26 @@ class ProjectedPooling:
         """
         The root of the module's tree.
         """
+
+def fit_logistic(
+    features: Features,
+    targets: torch.Tensor,
+    classes: typing.SupportsInt | typing.SupportsIndex,
+    folds: torch.Tensor,
+    fold: torch.Tensor,
+    penalties: torch.Tensor,
+    tolerance: typing.SupportsFloat | typing.SupportsIndex,
+    gap: typing.SupportsFloat | typing.SupportsIndex,
+    max_iterations: typing.SupportsInt | typing.SupportsIndex,
+    max_bytes: typing.SupportsInt | typing.SupportsIndex,
+    on_progress: collections.abc.Callable[
+        [typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex], None
+    ]
+    | None,
+) -> dict:
+    """
+    Many logistic regressions on the same rows, solved together.
+    """
 
 def group_communicator(group: torch.distributed.distributed_c10d.ProcessGroup) -> Communicator: ...
 def local_communicator() -> Communicator: ...

@@ -13,6 +13,8 @@ from .data import (
     task_kind,
     task_names,
 )
+from .embeddings import DegenerateEncoderError
+from .evaluate import evaluate
 from .metrics import (
     Interval,
     accuracy,
@@ -26,7 +28,9 @@ from .metrics import (
     pearson,
     spearman,
 )
+from .protocols import PROTOCOLS, Protocol
 from .published import Paper, PublishedFigure, published, published_for
+from .report import Report, TaskResult
 from .significance import (
     Comparison,
     mcnemar_test,
@@ -37,13 +41,18 @@ from .significance import (
 )
 
 __all__ = [
+    "PROTOCOLS",
     "Comparison",
+    "DegenerateEncoderError",
     "Interval",
     "Kind",
     "Paper",
+    "Protocol",
     "PublishedFigure",
+    "Report",
     "Split",
     "Task",
+    "TaskResult",
     "accuracy",
     "bootstrap_difference",
     "bootstrap_f1",
@@ -51,6 +60,7 @@ __all__ = [
     "bootstrap_mean",
     "convert_coco_pickles",
     "cosine_of_pairs",
+    "evaluate",
     "f1",
     "load_groups",
     "load_task",

@@ -1,0 +1,59 @@
+#include "sentencode/evaluation/logistic.h"
+
+#include <pybind11/functional.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <optional>
+
+#include "nn_bindings.h"
+
+namespace sentencode {
+
+void bind_logistic(py::module_& m) {
+  py::class_<Features>(m, "Features", "The rows that classifiers are fitted to.")
+      .def(py::init<at::Tensor>(), py::arg("embeddings"), "The embeddings [n, d] themselves.")
+      .def(py::init<at::Tensor, at::Tensor, at::Tensor, const std::vector<std::string>&>(),
+           py::arg("embeddings"), py::arg("first"), py::arg("second"), py::arg("parts"),
+           "Of pairs of embeddings u, v: 'u', 'v', '|u-v|' and 'u*v', those that are wanted side by side.")
+      .def_property_readonly("rows", &Features::rows)
+      .def_property_readonly("dim", &Features::dim)
+      .def("block", &Features::block, py::arg("begin"), py::arg("end"),
+           py::call_guard<py::gil_scoped_release>(), "[end - begin, dim], float32.");
+
+  using Progress = std::function<void(std::int64_t, std::int64_t)>;
+  m.def(
+      "fit_logistic",
+      [](const Features& features, at::Tensor targets, std::int64_t classes, at::Tensor folds,
+         at::Tensor fold, at::Tensor penalties, double tolerance, double gap, std::int64_t max_iterations,
+         std::int64_t max_bytes, const std::optional<Progress>& on_progress) {
+        LogisticOptions options{tolerance, gap, max_iterations, max_bytes, {}};
+        options.on_progress = [&](std::int64_t done, std::int64_t all) {
+          const py::gil_scoped_acquire held;
+          if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+          if (on_progress) (*on_progress)(done, all);
+        };
+        const LogisticProblems problems{std::move(targets), classes, std::move(folds), std::move(fold),
+                                        std::move(penalties)};
+        LogisticSolutions found;
+        {
+          const py::gil_scoped_release released;
+          found = fit_logistic(features, problems, options);
+        }
+        py::dict result;
+        result["weights"] = found.weights;
+        result["intercepts"] = found.intercepts;
+        result["predictions"] = found.predictions;
+        result["objectives"] = found.objectives;
+        result["gradients"] = found.gradients;
+        result["gaps"] = found.gaps;
+        result["iterations"] = found.iterations;
+        return result;
+      },
+      py::arg("features"), py::arg("targets"), py::arg("classes"), py::arg("folds"), py::arg("fold"),
+      py::arg("penalties"), py::arg("tolerance"), py::arg("gap"), py::arg("max_iterations"),
+      py::arg("max_bytes"), py::arg("on_progress"),
+      "Many logistic regressions on the same rows, solved together.");
+}
+
+}  // namespace sentencode

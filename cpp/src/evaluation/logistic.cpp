@@ -1,0 +1,562 @@
+#include "sentencode/evaluation/logistic.h"
+
+#include <ATen/Functions.h>
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "sentencode/error.h"
+
+namespace sentencode {
+namespace {
+
+using at::Tensor;
+
+constexpr std::int64_t kRowsOfBlock = 16384;  // of features that are made anew
+constexpr std::int64_t kNumbersOfPiece = 1
+                                         << 16;  // scores that a thread looks at while they are in its cache
+constexpr std::size_t kMemory = 8;               // steps that L-BFGS remembers
+constexpr std::int64_t kCoupled = 4096;          // of K D at most: the Hessian of all classes together
+constexpr std::int64_t kRound = 60;              // iterations until Hessians are made anew
+
+/// The rows X [n, D], D = d + 1: centred, which changes intercepts alone and keeps float32's digits, and with
+/// a column of ones, whose weight is the intercept.
+class Design {
+ public:
+  Design(const Features& features, std::int64_t max_bytes) : features_(features) {
+    Tensor sum = at::zeros({features.dim()}, at::device(features.device()).dtype(at::kDouble));
+    for_blocks([&](std::int64_t, const Tensor& block) { sum += block.sum(0, false, at::kDouble); });
+    TORCH_CHECK_VALUE(sum.isfinite().all().item<bool>(),
+                      "features must be finite, and there are rows with NaN, infinity or very large numbers");
+    mean_ = (sum / static_cast<double>(std::max<std::int64_t>(1, rows()))).to(at::kFloat);
+    if (rows() * columns() * 4 > max_bytes) return;
+    whole_ = at::empty({rows(), columns()}, mean_.options());
+    for_blocks([&](std::int64_t begin, const Tensor& block) {
+      whole_.slice(0, begin, begin + block.size(0)).copy_(augmented(block));
+    });
+  }
+
+  std::int64_t rows() const { return features_.rows(); }
+  std::int64_t columns() const { return features_.dim() + 1; }
+  const Tensor& mean() const { return mean_; }
+
+  /// X W^T: w [c, D] -> [n, c]
+  Tensor scores(const Tensor& w) const {
+    if (whole_.defined()) return whole_.mm(w.t());
+    Tensor out = at::empty({rows(), w.size(0)}, w.options());
+    for_blocks([&](std::int64_t begin, const Tensor& block) {
+      out.slice(0, begin, begin + block.size(0)).copy_(augmented(block).mm(w.t()));
+    });
+    return out;
+  }
+
+  /// R^T X: r [n, c] -> [c, D]
+  Tensor sums(const Tensor& r) const {
+    if (whole_.defined()) return r.t().mm(whole_);
+    Tensor out = at::zeros({r.size(1), columns()}, r.options());
+    for_blocks([&](std::int64_t begin, const Tensor& block) {
+      out.addmm_(r.slice(0, begin, begin + block.size(0)).t(), augmented(block));
+    });
+    return out;
+  }
+
+  /// About `wanted` rows that stand for all, evenly spread.
+  Tensor sample(std::int64_t wanted) const {
+    const std::int64_t step = std::max<std::int64_t>(1, rows() / std::max<std::int64_t>(1, wanted));
+    return at::arange(0, rows(), step, at::device(mean_.device()).dtype(at::kLong));
+  }
+  Tensor rows_at(const Tensor& index) const {  // [m, D]
+    if (whole_.defined()) return index.numel() == rows() ? whole_ : whole_.index_select(0, index);
+    std::vector<Tensor> found;
+    for_blocks([&](std::int64_t begin, const Tensor& block) {
+      const Tensor here = index.masked_select((index >= begin) & (index < begin + block.size(0))) - begin;
+      if (here.numel() > 0) found.push_back(augmented(block.index_select(0, here)));
+    });
+    return at::cat(found);
+  }
+
+ private:
+  Tensor augmented(const Tensor& block) const {
+    return at::cat({block - mean_, at::ones({block.size(0), 1}, block.options())}, 1);
+  }
+  template <typename Body>
+  void for_blocks(const Body& body) const {
+    for (std::int64_t begin = 0; begin < rows(); begin += kRowsOfBlock) {
+      body(begin, features_.block(begin, std::min(rows(), begin + kRowsOfBlock)));
+    }
+  }
+
+  const Features& features_;
+  Tensor mean_;   // [d]
+  Tensor whole_;  // [n, D], where it is small enough
+};
+
+/// What is right, and how wrong scores are. Scores are [n, p, K] of p problems; K is 1 for two classes.
+class Targets {
+ public:
+  Targets(const LogisticProblems& problems, std::int64_t rows) : classes_(problems.classes) {
+    const Tensor& t = problems.targets;
+    TORCH_CHECK_VALUE(classes_ >= 2 && classes_ <= std::numeric_limits<std::int16_t>::max(),
+                      "classes must be at least 2, got ", classes_);
+    if (t.scalar_type() == at::kLong) {
+      TORCH_CHECK_VALUE(t.dim() == 1 && t.size(0) == rows, "targets must be int64 [", rows, "], got ",
+                        t.sizes());
+      TORCH_CHECK_VALUE(
+          rows == 0 || (t.min().item<std::int64_t>() >= 0 && t.max().item<std::int64_t>() < classes_),
+          "targets must be classes, 0 to ", classes_ - 1);
+      labels_ = t;
+      if (classes_ == 2) right_ = t.to(at::kFloat).unsqueeze(1);  // [n, 1]
+    } else {
+      TORCH_CHECK_VALUE(
+          t.is_floating_point() && t.dim() == 2 && t.size(0) == rows && t.size(1) == classes_ && classes_ > 2,
+          "targets must be int64 [n], or floating point [n, classes] with at least 3 classes, got ",
+          t.dtype(), " ", t.sizes());
+      right_ = t.to(at::kFloat);
+      TORCH_CHECK_VALUE(right_.isfinite().all().item<bool>(), "targets must be finite");
+    }
+  }
+
+  std::int64_t outputs() const { return classes_ == 2 ? 1 : classes_; }  // K
+  const Tensor& labels() const { return labels_; }                       // undefined for soft targets
+
+  /// Losses [rows, p]; z becomes what their sum's gradient has for it: residuals [rows, p, K].
+  Tensor losses(Tensor& z, std::int64_t begin, std::int64_t end) const {
+    if (classes_ == 2) {
+      const Tensor y = right_.slice(0, begin, end);  // [rows, 1]
+      Tensor s = z.squeeze(2);
+      Tensor loss = at::softplus(s * (1 - 2 * y));
+      s.sigmoid_().sub_(y);
+      return loss;
+    }
+    const Tensor log_p = at::log_softmax(z, 2);
+    if (labels_.defined()) {
+      const Tensor place = labels_.slice(0, begin, end).view({-1, 1, 1}).expand({-1, z.size(1), 1});
+      Tensor loss = log_p.gather(2, place).squeeze(2).neg_();
+      at::exp_out(z, log_p);
+      z.scatter_add_(2, place, z.new_full({1}, -1).expand(place.sizes()));
+      return loss;
+    }
+    // What a row's targets sum to need not be 1: a score below the first class counts in part.
+    const Tensor t = right_.slice(0, begin, end).unsqueeze(1);  // [rows, 1, K]
+    Tensor loss = (log_p * t).sum(2).neg_();
+    at::exp_out(z, log_p);
+    z.mul_(t.sum(2, true)).sub_(t);
+    return loss;
+  }
+
+  /// Scores [n, p, K] -> int16 [p, n]
+  Tensor predictions(const Tensor& z) const {
+    return (classes_ == 2 ? z.squeeze(2) > 0 : z.argmax(2)).to(at::kShort).t().contiguous();
+  }
+
+ private:
+  std::int64_t classes_;
+  Tensor labels_;  // [n]
+  Tensor right_;   // [n, 1] or [n, K]
+};
+
+/// Some of the problems, each at a point of its own. Objectives are divided by C here, so that C is the
+/// penalty's affair alone and may be as large as anybody wants.
+struct Batch {
+  Tensor index;    // [p], among all problems
+  Tensor group;    // [p], which C; rising
+  Tensor penalty;  // [p, 1, D], 1 / C, and 0 for the intercept
+  Tensor mask;     // [n, p] float
+  Tensor count;    // [p], rows trained on
+  Tensor w;        // [p, K, D]
+  Tensor z;        // [n, p, K], scores
+  Tensor f;        // [p] double, objective
+  Tensor r;        // [n, p, K], residuals of the rows trained on
+  Tensor g;        // [p, K, D], gradient
+
+  void keep(const Tensor& which) {
+    for (Tensor* t : {&index, &group, &penalty, &count, &w, &f, &g}) *t = t->index_select(0, which);
+    for (Tensor* t : {&mask, &z}) *t = t->index_select(1, which);
+  }
+};
+
+Tensor inner_products(const Tensor& a, const Tensor& b) {  // [p, K, D], [p, K, D] -> [p, 1, 1]
+  const std::int64_t p = a.size(0);
+  return at::bmm(a.reshape({p, 1, -1}), b.reshape({p, -1, 1}));
+}
+
+/// L-BFGS's memory of steps s and of the gradient's changes y, for every problem of a batch.
+class Memory {
+ public:
+  void add(Tensor s, Tensor y) {
+    const Tensor sy = inner_products(s, y);
+    const Tensor small =
+        sy <=
+        1e-10 * (inner_products(s, s) * inner_products(y, y)).sqrt();  // rounding is all that is left of it
+    steps_.push_back({std::move(s), std::move(y), sy.reciprocal().masked_fill(small, 0)});
+    if (steps_.size() > kMemory) steps_.pop_front();
+  }
+  void keep(const Tensor& which) {
+    for (Step& step : steps_) {
+      step = {step.s.index_select(0, which), step.y.index_select(0, which), step.rho.index_select(0, which)};
+    }
+  }
+  /// -H g, H the approximate inverse of the Hessian; `inverse` is what it begins with.
+  template <typename Inverse>
+  Tensor direction(const Tensor& g, const Inverse& inverse) const {
+    Tensor q = g.clone();
+    std::vector<Tensor> alphas(steps_.size());
+    for (std::size_t i = steps_.size(); i-- > 0;) {
+      alphas[i] = steps_[i].rho * inner_products(steps_[i].s, q);
+      q.addcmul_(alphas[i], steps_[i].y, -1);
+    }
+    q = inverse(q);
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      q.addcmul_(alphas[i] - steps_[i].rho * inner_products(steps_[i].y, q), steps_[i].s);
+    }
+    return q.neg_();
+  }
+
+ private:
+  struct Step {
+    Tensor s, y, rho;
+  };
+  std::deque<Step> steps_;
+};
+
+class Solver {
+ public:
+  Solver(const Features& features, const LogisticProblems& problems, const LogisticOptions& options)
+      : options_(options),
+        x_(features, options.max_bytes),
+        targets_(problems, features.rows()),
+        problems_(problems) {
+    check();
+    // Each different C is a group; problems are put in the order of their groups.
+    const auto unique = at::_unique2(problems_.penalties, /*sorted=*/true, /*return_inverse=*/true);
+    cs_ = std::get<0>(unique);
+    group_ = std::get<1>(unique);
+  }
+
+  LogisticSolutions solve() {
+    const std::int64_t p = problems_.fold.size(0), n = x_.rows(), groups = cs_.size(0);
+    const auto floats = x_.mean().options();
+    found_.weights = at::zeros({p, outputs(), x_.columns()}, floats);
+    found_.predictions = at::zeros({p, n}, floats.dtype(at::kShort));
+    found_.objectives = at::zeros({p}, floats.dtype(at::kDouble));
+    found_.gradients = at::zeros({p}, floats);
+    found_.gaps = at::zeros({p}, floats);
+    found_.iterations = at::zeros({p}, floats.dtype(at::kLong));
+
+    if (p > 0) {
+      const auto [w, factors] = begin(at::arange(groups, problems_.fold.options()));
+      // As many at once as scores, in a few copies, have room for.
+      const std::int64_t bytes = n * outputs() * 4 * 6;
+      const std::int64_t at_once =
+          std::max<std::int64_t>(1, options_.max_bytes / std::max<std::int64_t>(1, bytes));
+      const Tensor order = group_.argsort(/*stable=*/true, 0, false);
+      for (std::int64_t first = 0; first < p; first += at_once) {
+        const Tensor index = order.slice(0, first, first + at_once);
+        const Tensor group = group_.index_select(0, index);
+        Batch batch = batch_of(index, group, problems_.fold.index_select(0, index), problems_.folds,
+                               w.index_select(0, group));
+        finish(std::move(batch), factors);
+      }
+    }
+    // w (x - mean) + b = w x + (b - w mean)
+    const Tensor whole = found_.weights;
+    found_.weights = whole.slice(2, 0, -1).contiguous();
+    found_.intercepts = whole.select(2, -1) - at::matmul(found_.weights, x_.mean());
+    return std::move(found_);
+  }
+
+ private:
+  using Factors = std::vector<Tensor>;  // of each group's Hessian, [D, D] or [K D, K D], lower triangles
+
+  std::int64_t outputs() const { return targets_.outputs(); }
+  bool coupled() const { return outputs() > 1 && outputs() * x_.columns() <= kCoupled; }
+
+  void check() const {
+    const auto& [t, classes, folds, fold, penalties] = problems_;
+    const std::int64_t n = x_.rows();
+    TORCH_CHECK_VALUE(n > 0, "there are no rows to fit to");
+    TORCH_CHECK_VALUE(folds.dim() == 2 && folds.scalar_type() == at::kBool && folds.size(1) == n,
+                      "folds must be bool [F, ", n, "], got ", folds.dtype(), " ", folds.sizes());
+    TORCH_CHECK_VALUE(fold.dim() == 1 && fold.scalar_type() == at::kLong, "fold must be int64 [P], got ",
+                      fold.dtype(), " ", fold.sizes());
+    TORCH_CHECK_VALUE(penalties.scalar_type() == at::kDouble && penalties.sizes() == fold.sizes(),
+                      "penalties must be float64 ", fold.sizes(), ", got ", penalties.dtype(), " ",
+                      penalties.sizes());
+    if (fold.numel() > 0) {
+      TORCH_CHECK_VALUE(
+          fold.min().item<std::int64_t>() >= 0 && fold.max().item<std::int64_t>() < folds.size(0),
+          "fold must hold numbers of folds, 0 to ", folds.size(0) - 1);
+      TORCH_CHECK_VALUE(((penalties > 0) & penalties.isfinite()).all().item<bool>(),
+                        "penalties must be positive and finite");
+    }
+    for (std::int64_t f = 0; f < folds.size(0); ++f) {
+      const Tensor rows = folds[f].nonzero().squeeze(1);
+      TORCH_CHECK_VALUE(rows.numel() > 0, "fold ", f, " has no rows to train on");
+      if (!targets_.labels().defined()) continue;
+      const Tensor seen = targets_.labels().index_select(0, rows);
+      TORCH_CHECK_VALUE(seen.min().item<std::int64_t>() < seen.max().item<std::int64_t>(), "fold ", f,
+                        " trains on one class alone: there is nothing to tell apart");
+    }
+  }
+
+  Batch batch_of(const Tensor& index, const Tensor& group, const Tensor& fold, const Tensor& folds,
+                 Tensor w) const {
+    Batch batch;
+    batch.index = index;
+    batch.group = group;
+    const Tensor c = cs_.index_select(0, group).to(at::kFloat);
+    batch.penalty = c.reciprocal().view({-1, 1, 1}).repeat({1, 1, x_.columns()});
+    batch.penalty.select(2, -1).zero_();
+    batch.mask = folds.index_select(0, fold).t().to(at::kFloat).contiguous();
+    batch.count = batch.mask.sum(0);
+    batch.w = std::move(w);
+    batch.z = scores(batch.w);
+    return batch;
+  }
+
+  Tensor scores(const Tensor& w) const {  // [p, K, D] -> [n, p, K]
+    return x_.scores(w.reshape({-1, x_.columns()})).view({x_.rows(), w.size(0), w.size(1)});
+  }
+
+  /// Every C on the rows of all folds: where the folds begin, and the factors that they share.
+  std::pair<Tensor, Factors> begin(const Tensor& groups) {
+    const std::int64_t count = groups.size(0);
+    const Tensor all = problems_.folds.any(0, /*keepdim=*/true);  // [1, n]
+    Batch batch = batch_of(groups, groups, at::zeros_like(groups), all,
+                           at::zeros({count, outputs(), x_.columns()}, x_.mean().options()));
+    // Boehning's bound of the Hessian: nothing else is known yet.
+    const Tensor sample = x_.sample(16 * x_.columns());
+    const Tensor rows = x_.rows_at(sample);
+    const Tensor weights =
+        all[0].index_select(0, sample).to(at::kFloat) * (spread(sample) * (outputs() == 1 ? 0.25 : 0.5));
+    const Tensor gram = rows.t().mm(rows * weights.unsqueeze(1));
+    Factors bound;
+    for (std::int64_t g = 0; g < count; ++g) bound.push_back(factor(gram, g, 1));
+    Batch solved = iterate(std::move(batch), bound, /*blocks=*/1, 10 * options_.tolerance, 10 * options_.gap,
+                           kRound, nullptr);
+    const double trained =
+        problems_.folds.sum(1).to(at::kFloat).mean().item<double>() / all.sum().to(at::kFloat).item<double>();
+    Factors factors;
+    for (std::int64_t g = 0; g < count; ++g) {
+      factors.push_back(hessian(solved.z.select(1, g), all[0].to(at::kFloat) * trained, g));
+    }
+    return {solved.w, factors};
+  }
+
+  void finish(Batch batch, Factors factors) {
+    for (std::int64_t spent = 0; batch.index.size(0) > 0;) {
+      const std::int64_t round = std::min(kRound, options_.max_iterations - spent);
+      batch = iterate(std::move(batch), factors, coupled() ? outputs() : 1, options_.tolerance, options_.gap,
+                      round, &spent);
+      if (batch.index.size(0) == 0) return;
+      // The Hessians that they share serve the rest badly: new ones, where they are now.
+      for (std::int64_t g = 0; g < cs_.size(0); ++g) {
+        const Tensor here = (batch.group == g).nonzero().squeeze(1);
+        if (here.numel() == 0) continue;
+        const auto at = static_cast<std::size_t>(g);
+        factors[at] =
+            hessian(batch.z.index_select(1, here).mean(1), batch.mask.index_select(1, here).mean(1), g);
+      }
+    }
+  }
+
+  /// Until all are solved or the iterations are spent; returns those that are left. Without `spent`, none is
+  /// put away: the batch as it is at the end.
+  Batch iterate(Batch batch, const Factors& factors, std::int64_t blocks, double tolerance, double gap,
+                std::int64_t iterations, std::int64_t* spent) {
+    Memory memory;
+    evaluate(batch, batch.z, batch.w);
+    gradient(batch);
+    for (std::int64_t i = 0;; ++i) {
+      const auto inverse = [&](const Tensor& q) { return precondition(q, batch.group, factors, blocks); };
+      Tensor d = memory.direction(batch.g, inverse);                                      // [p, K, D]
+      Tensor slope = inner_products(batch.g, d).flatten().to(at::kDouble);                // [p], negative
+      const Tensor steepest = at::amax(batch.g.abs(), {1, 2}) / batch.count;              // [p]
+      const Tensor above = (slope / batch.f.clamp_min(1e-30)).mul_(-0.5).to(at::kFloat);  // [p]
+      Tensor done = (steepest <= tolerance).logical_and_(above <= gap);
+      const bool last = i == iterations;
+      const auto count = done.sum().item<std::int64_t>();
+      if (spent == nullptr && (last || count == done.size(0))) return batch;
+      if (spent != nullptr) {
+        const bool exhausted = last && *spent >= options_.max_iterations;
+        if (exhausted) done.fill_(true);
+        // Those that are solved go on with the others until it is worth moving what is left together.
+        if (last || 4 * count >= done.size(0)) {
+          const Tensor gone = done.nonzero().squeeze(1), left = done.logical_not().nonzero().squeeze(1);
+          put_away(batch, gone, steepest, above, *spent);
+          batch.keep(left);
+          memory.keep(left);
+          d = d.index_select(0, left);
+          slope = slope.index_select(0, left);
+        }
+        if (last || batch.index.size(0) == 0) return batch;
+        ++*spent;
+      }
+      step(batch, memory, d, slope);
+    }
+  }
+
+  /// To the point along d that lowers the objective enough. Scores are linear in the step: no further
+  /// product.
+  void step(Batch& batch, Memory& memory, const Tensor& d, const Tensor& slope) const {
+    const Tensor dz = scores(d), from = batch.z, start = batch.w, before = batch.f, old = batch.g;
+    Tensor length = at::ones_like(slope);  // [p]
+    for (int tries = 0;; ++tries) {
+      const Tensor t = length.to(at::kFloat);
+      batch.z = at::addcmul(from, dz, t.view({1, -1, 1}));
+      evaluate(batch, batch.z, at::addcmul(start, d, t.view({-1, 1, 1})));
+      // What float32's sums leave undecided is no rise.
+      const Tensor high = batch.f > before + 1e-4 * length * slope + 1e-7 * before;
+      if (tries == 20 || !high.any().item<bool>()) break;
+      length = at::where(high, length * 0.5, length);
+    }
+    gradient(batch);
+    memory.add(batch.w - start, batch.g - old);
+  }
+
+  /// Objective and residuals at scores z and weights w.
+  void evaluate(Batch& batch, const Tensor& z, Tensor w) const {
+    const std::int64_t n = z.size(0), p = z.size(1), k = z.size(2);
+    batch.r = at::empty_like(z);
+    const std::int64_t piece =
+        z.is_cpu() ? std::clamp<std::int64_t>(kNumbersOfPiece / std::max<std::int64_t>(1, p * k), 1, n) : n;
+    const std::int64_t pieces = (n + piece - 1) / piece;
+    Tensor sums = at::zeros({pieces, p}, z.options().dtype(at::kDouble));
+    at::parallel_for(0, pieces, 1, [&](std::int64_t first, std::int64_t last) {
+      const c10::InferenceMode guard;
+      for (std::int64_t i = first; i < last; ++i) {
+        const std::int64_t begin = i * piece, end = std::min(n, begin + piece);
+        const Tensor mask = batch.mask.slice(0, begin, end);
+        Tensor r = batch.r.slice(0, begin, end);
+        r.copy_(z.slice(0, begin, end));
+        Tensor loss = targets_.losses(r, begin, end).mul_(mask);
+        Tensor sum = sums[i];
+        at::sum_out(sum, loss, {0}, false, at::kDouble);
+        r.mul_(mask.unsqueeze(2));
+      }
+    });
+    batch.w = std::move(w);
+    batch.f = sums.sum(0) + 0.5 * (batch.w.square() * batch.penalty).sum({1, 2}, false, at::kDouble);
+  }
+
+  void gradient(Batch& batch) const {
+    batch.g = x_.sums(batch.r.view({x_.rows(), -1})).view(batch.w.sizes()).addcmul_(batch.w, batch.penalty);
+  }
+
+  /// Each problem's gradient through its group's factor.
+  Tensor precondition(const Tensor& q, const Tensor& group, const Factors& factors,
+                      std::int64_t blocks) const {
+    Tensor out = at::empty_like(q);
+    const Tensor counts = at::bincount(group, {}, cs_.size(0)).cpu();
+    std::int64_t begin = 0;
+    for (std::int64_t g = 0; g < cs_.size(0); ++g) {
+      const std::int64_t end = begin + counts[g].item<std::int64_t>();
+      if (end == begin) continue;
+      const Tensor rhs = q.slice(0, begin, end).reshape({-1, blocks * x_.columns()}).t();
+      out.slice(0, begin, end) = at::cholesky_solve(rhs, factors[static_cast<std::size_t>(g)])
+                                     .t()
+                                     .reshape({end - begin, -1, x_.columns()});
+      begin = end;
+    }
+    return out;
+  }
+
+  /// The Hessian at scores z [n, K], of rows that count mask [n], factorised.
+  Tensor hessian(const Tensor& z, const Tensor& mask, std::int64_t group) const {
+    const std::int64_t k = outputs(), columns = x_.columns();
+    const Tensor sample = x_.sample(16 * columns);
+    const Tensor x = x_.rows_at(sample), scale = mask.index_select(0, sample) * spread(sample);
+    const auto gram = [&](const Tensor& weights) { return x.t().mm(x * (weights * scale).unsqueeze(1)); };
+    const Tensor scores = z.index_select(0, sample);
+    if (k == 1) {
+      const Tensor p = at::sigmoid(scores.squeeze(1));
+      return factor(gram(p * (1 - p)), group, 1);
+    }
+    const Tensor p = at::softmax(scores, 1);  // [m, K]
+    // Too many numbers for all classes together: what they have in common.
+    if (!coupled()) return factor(gram((p * (1 - p)).sum(1) / static_cast<double>(k - 1)), group, 1);
+    Tensor h = at::empty({k, columns, k, columns}, x.options());
+    for (std::int64_t a = 0; a < k; ++a) {
+      for (std::int64_t b = 0; b <= a; ++b) {
+        const Tensor block =
+            gram(a == b ? p.select(1, a) * (1 - p.select(1, a)) : -p.select(1, a) * p.select(1, b));
+        h.select(0, a).select(1, b) = block;
+        h.select(0, b).select(1, a) = block;
+      }
+    }
+    return factor(h.view({k * columns, k * columns}), group, k);
+  }
+
+  double spread(const Tensor& sample) const {
+    return static_cast<double>(x_.rows()) / static_cast<double>(sample.numel());
+  }
+
+  /// Cholesky's factor of gram + penalty. A softmax's scores can all be raised alike: along that, and where
+  /// rounding made it indefinite, a little is added.
+  Tensor factor(const Tensor& gram, std::int64_t group, std::int64_t blocks) const {
+    Tensor penalty = at::full({x_.columns()}, 1 / cs_[group].item<double>(), gram.options());
+    penalty[-1] = 0;
+    Tensor h = gram.clone();
+    h.diagonal().add_(penalty.repeat({blocks}));
+    const Tensor mean = h.diagonal().mean().clamp_min(1e-30);
+    for (double extra = 1e-6; extra < 1; extra *= 30) {
+      Tensor trial = h.clone();
+      trial.diagonal().add_(mean * extra);
+      const auto [l, info] = at::linalg_cholesky_ex(trial);
+      if (info.item<int>() == 0) return l;
+    }
+    return at::diag(h.diagonal().clamp_min(1e-30).sqrt());
+  }
+
+  void put_away(const Batch& batch, const Tensor& gone, const Tensor& steepest, const Tensor& above,
+                std::int64_t spent) {
+    if (gone.numel() == 0) return;
+    const Tensor index = batch.index.index_select(0, gone);
+    found_.weights.index_copy_(0, index, batch.w.index_select(0, gone));
+    found_.predictions.index_copy_(0, index, targets_.predictions(batch.z.index_select(1, gone)));
+    const Tensor c = cs_.index_select(0, batch.group.index_select(0, gone));
+    found_.objectives.index_copy_(0, index, batch.f.index_select(0, gone) * c);
+    found_.gradients.index_copy_(0, index, steepest.index_select(0, gone));
+    found_.gaps.index_copy_(0, index, above.index_select(0, gone));
+    found_.iterations.index_fill_(0, index, spent);
+    solved_ += gone.numel();
+    if (options_.on_progress) options_.on_progress(solved_, problems_.fold.size(0));
+  }
+
+  const LogisticOptions& options_;
+  Design x_;
+  Targets targets_;
+  const LogisticProblems& problems_;
+  Tensor cs_;     // [G], each different C
+  Tensor group_;  // [P], its place among them
+  LogisticSolutions found_;
+  std::int64_t solved_ = 0;
+};
+
+}  // namespace
+
+LogisticSolutions fit_logistic(const Features& features, const LogisticProblems& problems,
+                               const LogisticOptions& options) {
+  TORCH_CHECK_VALUE(options.tolerance > 0 && options.gap > 0, "tolerance and gap must be positive, got ",
+                    options.tolerance, " and ", options.gap);
+  TORCH_CHECK_VALUE(options.max_iterations >= 1, "max_iterations must be at least 1, got ",
+                    options.max_iterations);
+  LogisticSolutions found = [&] {
+    const c10::InferenceMode guard;
+    return Solver(features, problems, options).solve();
+  }();
+  // Tensors of inference mode would not go into a user's autograd.
+  for (Tensor* t : {&found.weights, &found.intercepts, &found.predictions, &found.objectives,
+                    &found.gradients, &found.gaps, &found.iterations}) {
+    *t = t->clone();
+  }
+  return found;
+}
+
+}  // namespace sentencode

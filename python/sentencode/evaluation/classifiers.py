@@ -1,0 +1,366 @@
+"""Classifiers of embeddings, and the ways in which SentEval validates them.
+
+The splits, the penalties and the rounding are SentEval's, so that figures can stand beside published ones.
+What a classifier is and where it stops is the protocol's affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._extras import require
+from .solver import fit_logistic
+
+__all__ = ["Classified", "Examples", "Fit", "classify"]
+
+Labels = NDArray[np.int64]
+Places = NDArray[np.int64]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Embeddings, and which of them, or which pairs of them, the examples are.
+
+    Attributes:
+        embeddings: `(m, d)`, one row for each distinct sentence.
+        sides: For each sentence of an example, which row it is: one array, or two for pairs.
+        parts: What a classifier sees of a pair.
+        labels: The class of each example.
+        classes: How many there are.
+    """
+
+    embeddings: NDArray[np.float32]
+    sides: tuple[Places, ...]
+    parts: tuple[str, ...]
+    labels: Labels
+    classes: int
+
+    def features(self, rows: Places | slice = slice(None)) -> NDArray[np.float32]:
+        """The rows that a classifier sees, `(n, dim)`."""
+        u, *v = (self.embeddings[side[rows]] for side in self.sides)
+        if not v:
+            return np.ascontiguousarray(u)
+        made = {"u": u, "v": v[0], "|u-v|": np.abs(u - v[0]), "u*v": u * v[0]}
+        return np.concatenate([made[part] for part in self.parts], axis=1)
+
+
+class Fit(NamedTuple):
+    """One classifier to be trained: on these examples, with this penalty.
+
+    `valid` are those on which a classifier that stops early looks; None: it takes some of its own.
+    """
+
+    train: Places
+    penalty: float
+    valid: Places | None = None
+
+
+class Classifier(Protocol):
+    """How classifiers are trained."""
+
+    def penalties(self, validation: str) -> Sequence[float]:
+        """Those that are tried, in SentEval's order: the first of equally good ones is taken."""
+
+    def predict(self, examples: Examples, fits: Sequence[Fit], on_progress: Progress | None) -> Predictions:
+        """The classes that each of the trained classifiers gives to all examples."""
+
+
+class Predictions(NamedTuple):
+    """Classes `(fits, n)`, and the gradient's largest element at each end, where it is known."""
+
+    classes: NDArray[np.integer[Any]]
+    gradients: NDArray[np.floating[Any]]
+
+
+# In SentEval's order of its scikit-learn classifiers. C, the weight of the losses.
+_C = {
+    "nested": tuple(2.0**t for t in range(-2, 4)),
+    "folds": tuple(2.0**t for t in range(-1, 6)),
+    "dev": tuple(2.0**t for t in range(-2, 4)),
+    "none": (1e9,),
+}
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """Logistic regression at its optimum, all of them solved together."""
+
+    tolerance: float = 1e-5
+    device: str = "cpu"
+
+    def penalties(self, validation: str) -> Sequence[float]:
+        """C."""
+        return _C[validation]
+
+    def predict(self, examples: Examples, fits: Sequence[Fit], on_progress: Progress | None) -> Predictions:
+        """Solves all in one go: problems that train on the same rows share a fold."""
+        number: dict[bytes, int] = {}
+        folds: list[NDArray[np.bool_]] = []
+        problems = []
+        for fit in fits:
+            key = fit.train.tobytes()
+            if key not in number:
+                number[key] = len(folds)
+                chosen = np.zeros(len(examples.labels), dtype=np.bool_)
+                chosen[fit.train] = True
+                folds.append(chosen)
+            problems.append((number[key], fit.penalty))
+        pairs = examples.sides if len(examples.sides) == 2 else None
+        alone = examples.embeddings if pairs else examples.features()
+        found = fit_logistic(
+            alone,
+            examples.labels,
+            np.stack(folds),
+            problems,
+            classes=examples.classes,
+            pairs=pairs,
+            parts=examples.parts,
+            tolerance=self.tolerance,
+            device=self.device,
+            on_progress=on_progress,
+        )
+        return Predictions(found.predictions, found.gradients)
+
+
+@dataclass(frozen=True)
+class ScikitLearn:
+    """scikit-learn's `LogisticRegression`, stopping where it stops.
+
+    Attributes:
+        solver: `"lbfgs"`, its default: at most 100 iterations. Or `"liblinear"`: one classifier against the
+            rest for each class, intercepts penalised; its default before 2019, what published figures have.
+        jobs: Processes.
+    """
+
+    solver: str = "lbfgs"
+    jobs: int = -1
+
+    def penalties(self, validation: str) -> Sequence[float]:
+        """C."""
+        return _C[validation]
+
+    def predict(self, examples: Examples, fits: Sequence[Fit], on_progress: Progress | None) -> Predictions:
+        """Trains one after the other, on all processors."""
+        joblib = require("joblib", "eval")
+        require("sklearn", "eval")
+        x = examples.features()
+        work = (joblib.delayed(self._one)(x, examples.labels, fit) for fit in fits)
+        classes = []
+        for done, found in enumerate(joblib.Parallel(self.jobs, return_as="generator")(work), 1):
+            classes.append(found)
+            if on_progress:
+                on_progress(done, len(fits))
+        return Predictions(np.stack(classes), np.full(len(fits), np.nan))
+
+    def _one(self, x: NDArray[np.float32], y: Labels, fit: Fit) -> Labels:
+        import warnings
+
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.multiclass import OneVsRestClassifier
+
+        model = LogisticRegression(C=fit.penalty, solver=self.solver, random_state=1111)
+        if self.solver == "liblinear" and len(np.unique(y[fit.train])) > 2:
+            model = OneVsRestClassifier(model)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that it did not converge is what this protocol is about
+            model.fit(x[fit.train], y[fit.train])
+        found: Labels = model.predict(x)
+        return found
+
+
+@dataclass(frozen=True)
+class Adam:
+    """SentEval's own classifier, trained by Adam until it no longer does better on the validation examples.
+
+    It runs on the CPU.
+
+    Attributes:
+        nhid: Hidden units; 0: none.
+        optim: `"adam"`, `"rmsprop"` or `"sgd"`.
+        batch_size: Examples a step.
+        tenacity: How many times the validation score may fail to rise.
+        epoch_size: Epochs between two looks at it.
+        max_epoch: Epochs at most.
+        dropout: Of the hidden units.
+        seed: Of everything random.
+        reduction: `"mean"` of a batch's losses, as with today's torch; or `"sum"`, as with that of 2017, when
+            published figures were made: the penalty weighs less then.
+    """
+
+    nhid: int = 0
+    optim: str = "adam"
+    batch_size: int = 64
+    tenacity: int = 5
+    epoch_size: int = 4
+    max_epoch: int = 200
+    dropout: float = 0.0
+    seed: int = 1111
+    reduction: str = "mean"
+
+    def penalties(self, validation: str) -> Sequence[float]:
+        """The weight of the squared weights."""
+        return (1e-9,) if validation == "none" else tuple(10.0**t for t in range(-5, -1))
+
+    def predict(self, examples: Examples, fits: Sequence[Fit], on_progress: Progress | None) -> Predictions:
+        """Trains one after the other."""
+        torch = require("torch", "eval")
+        x = torch.from_numpy(examples.features())
+        y = torch.from_numpy(examples.labels)
+        classes = []
+        for done, fit in enumerate(fits, 1):
+            model = self._trained(torch, x, y, examples.classes, fit)
+            with torch.no_grad():
+                classes.append(model(x).argmax(1).numpy())
+            if on_progress:
+                on_progress(done, len(fits))
+        return Predictions(np.stack(classes), np.full(len(fits), np.nan))
+
+    def _trained(self, torch: Any, x: Any, y: Any, classes: int, fit: Fit) -> Any:
+        from copy import deepcopy
+
+        nn = torch.nn
+        random = np.random.RandomState(self.seed)
+        torch.manual_seed(self.seed)
+        train, valid = fit.train, fit.valid
+        if valid is None:  # a twentieth of the training examples
+            order = random.permutation(len(train))
+            cut = int(0.05 * len(train))
+            train, valid = train[order[cut:]], train[order[:cut]]
+        train_x, train_y, valid_x, valid_y = x[train], y[train], x[valid], y[valid]
+        layers = [nn.Linear(x.shape[1], self.nhid or classes)]
+        if self.nhid:
+            layers += [nn.Dropout(self.dropout), nn.Sigmoid(), nn.Linear(self.nhid, classes)]
+        model = nn.Sequential(*layers)
+        optimiser = {"adam": torch.optim.Adam, "rmsprop": torch.optim.RMSprop, "sgd": torch.optim.SGD}[
+            self.optim
+        ](model.parameters(), weight_decay=fit.penalty)
+        loss_of = nn.CrossEntropyLoss(reduction=self.reduction)
+        best, best_score, failures, epoch = deepcopy(model), -1.0, 0, 0
+        while epoch <= self.max_epoch:
+            model.train()
+            for _ in range(self.epoch_size):
+                order = torch.from_numpy(random.permutation(len(train_x)))
+                for batch in order.split(self.batch_size):
+                    optimiser.zero_grad()
+                    loss_of(model(train_x[batch]), train_y[batch]).backward()
+                    optimiser.step()
+            epoch += self.epoch_size
+            model.eval()
+            with torch.no_grad():
+                score = float((model(valid_x).argmax(1) == valid_y).double().mean())
+            if score > best_score:
+                best, best_score = deepcopy(model), score
+            elif failures >= self.tenacity:
+                break
+            else:
+                failures += 1
+        return best.eval()
+
+
+@dataclass(frozen=True, eq=False)
+class Classified:
+    """What validation found.
+
+    Attributes:
+        dev: SentEval's `devacc`, percent.
+        test: Its `acc`, percent.
+        places: The examples that were tested.
+        predictions: Their classes.
+        chosen: The penalty of each classifier that was tested.
+        gradient: The largest gradient at any classifier's end; not a number where it is not known.
+    """
+
+    dev: float
+    test: float
+    places: Places
+    predictions: Labels
+    chosen: tuple[float, ...]
+    gradient: float
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+def classify(
+    classifier: Classifier,
+    examples: Examples,
+    splits: dict[str, Places],
+    validation: str,
+    folds: int,
+    *,
+    penalised: bool = True,
+    on_progress: Progress | None = None,
+) -> Classified:
+    """Chooses penalties and judges, as SentEval does for a task of this kind.
+
+    Args:
+        classifier: What is trained.
+        examples: All examples of the task.
+        splits: Which of them are `"all"`, or `"train"`, `"dev"` and `"test"`.
+        validation: `"nested"`, `"folds"` or `"dev"`: see `Kind`.
+        folds: How many.
+        penalised: Whether there is a penalty to choose. SNLI has none.
+        on_progress: Called with the number of classifiers that are trained, and of all.
+
+    Returns:
+        What was found.
+    """
+    grid = classifier.penalties(validation if penalised else "none")
+    if validation == "nested":
+        outer = [
+            (splits["all"][a], splits["all"][b])
+            for a, b in _stratified(examples.labels[splits["all"]], folds)
+        ]
+    else:
+        outer = [(splits["train"], splits["test"])]
+    inner: list[list[tuple[Places, Places]]] = []
+    for train, _ in outer:
+        if validation == "dev":
+            inner.append([(train, splits["dev"])])
+        else:
+            inner.append([(train[a], train[b]) for a, b in _stratified(examples.labels[train], folds)])
+
+    fits = [Fit(train, c, valid) for cut in inner for train, valid in cut for c in grid]
+    total = len(fits) + len(outer)
+    found = classifier.predict(examples, fits, _counted(on_progress, 0, total))
+    right = found.classes == examples.labels
+    scores = np.array([right[i, fit.valid].mean() for i, fit in enumerate(fits)])
+    # Rounded before the best is chosen, as the original does: near ties go to the smaller penalty's C.
+    means = [np.round(100 * s.reshape(-1, len(grid)).mean(0), 2) for s in np.split(scores, len(outer))]
+    chosen = [int(np.argmax(mean)) for mean in means]
+
+    valid = splits.get("dev") if validation == "dev" else None
+    finals = [Fit(train, grid[c], valid) for (train, _), c in zip(outer, chosen, strict=True)]
+    if validation == "dev":  # was trained already
+        last = Predictions(found.classes[chosen], found.gradients[chosen])
+    else:
+        last = classifier.predict(examples, finals, _counted(on_progress, len(fits), total))
+    tests = [test for _, test in outer]
+    predicted = [last.classes[i, test] for i, test in enumerate(tests)]
+    accuracies = [
+        round(100 * float(np.mean(classes == examples.labels[test])), 2)
+        for classes, test in zip(predicted, tests, strict=True)
+    ]
+    return Classified(
+        dev=round(float(np.mean([mean.max() for mean in means])), 2),
+        test=round(float(np.mean(accuracies)), 2),
+        places=np.concatenate(tests),
+        predictions=np.concatenate(predicted).astype(np.int64),
+        chosen=tuple(grid[c] for c in chosen),
+        gradient=float(max(found.gradients.max(), last.gradients.max())),
+        details={"accuracies": accuracies} if validation == "nested" else {},
+    )
+
+
+def _stratified(labels: Labels, folds: int) -> list[tuple[Places, Places]]:
+    selection = require("sklearn.model_selection", "eval")
+    cut = selection.StratifiedKFold(n_splits=folds, shuffle=True, random_state=1111)
+    return list(cut.split(np.zeros((len(labels), 1)), labels))
+
+
+def _counted(on_progress: Progress | None, before: int, total: int) -> Progress | None:
+    return None if on_progress is None else lambda done, _: on_progress(before + done, total)

@@ -1,0 +1,166 @@
+"""Sentences of tasks as rows: every distinct one encoded once, whatever the encoder, and kept on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..encoder import Encoder
+
+__all__ = ["DegenerateEncoderError", "Embedder"]
+
+Rows = NDArray[np.float32]
+
+
+class DegenerateEncoderError(ValueError):
+    """An encoder gave what cannot be judged: rows that are not numbers, or too few, or all the same."""
+
+
+@dataclass
+class Embedder:
+    """Gives the rows of sentences, by an encoder of any kind.
+
+    Args:
+        encoder: One of ours; anything with `encode` (sentence-transformers, model2vec), or with `transform`
+            (scikit-learn); or a function from a list of sentences to their rows.
+        name: What it is called in reports. None: its class.
+        cache: A folder in which rows are kept, by the encoder's fingerprint and the sentences: of encoders
+            that have a fingerprint, and of others when `key` stands for one.
+        key: What tells this encoder from all others.
+        tokens: Give lists of tokens, as SentEval does, and not strings. None: to our own encoders.
+
+    Attributes:
+        seconds: How long encoding took, what came from the cache left out.
+        sentences: How many sentences that were.
+    """
+
+    encoder: Any
+    name: str | None = None
+    cache: Path | None = None
+    key: str | None = None
+    tokens: bool | None = None
+    seconds: float = field(default=0.0, init=False)
+    sentences: int = field(default=0, init=False)
+    dim: int | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._encode = _encode_of(self.encoder)
+        if self.name is None:
+            self.name = type(self.encoder).__name__
+        if self.tokens is None:
+            self.tokens = isinstance(self.encoder, Encoder)
+        if self.key is None and hasattr(self.encoder, "fingerprint"):
+            self.key = str(self.encoder.fingerprint())
+
+    def __call__(self, sentences: list[str]) -> Rows:
+        """The rows of distinct sentences, `(n, d)`, float32.
+
+        Args:
+            sentences: Tokens with a space between them.
+
+        Returns:
+            Their rows, maybe a memory map.
+
+        Raises:
+            DegenerateEncoderError: What the encoder gave are not that many rows of finite numbers, or all are
+                the same.
+        """
+        path = self._path(sentences)
+        if path is not None and path.exists():
+            rows: Rows = np.load(path, mmap_mode="r")
+            if rows.shape[0] == len(sentences):
+                self.dim = rows.shape[1]
+                return rows
+        begin = time.perf_counter()
+        given = [sentence.split() for sentence in sentences] if self.tokens else sentences
+        rows = self._checked(self._encode(given), len(sentences))
+        self.seconds += time.perf_counter() - begin
+        self.sentences += len(sentences)
+        self.dim = rows.shape[1]
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part = path.with_suffix(f".{os.getpid()}.part")
+            with open(part, "wb") as file:
+                np.save(file, rows)
+            part.replace(path)
+        return rows
+
+    def _path(self, sentences: list[str]) -> Path | None:
+        if self.cache is None or self.key is None:
+            return None
+        digest = hashlib.sha256(f"{self.key} {self.tokens}\n".encode())
+        digest.update("\n".join(sentences).encode("utf-8", "surrogatepass"))
+        return Path(self.cache) / f"{digest.hexdigest()}.npy"
+
+    def _checked(self, rows: Any, count: int) -> Rows:
+        if hasattr(rows, "detach"):  # a tensor
+            rows = rows.detach().cpu().numpy()
+        if hasattr(rows, "toarray"):  # a sparse matrix
+            rows = rows.toarray()
+        try:
+            found = np.ascontiguousarray(rows, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise DegenerateEncoderError(f"{self.name} gave no array of numbers: {error}") from None
+        if found.ndim != 2 or found.shape[0] != count or found.shape[1] == 0:
+            raise DegenerateEncoderError(
+                f"{self.name} gave an array of the shape {list(found.shape)} for {count} sentences; "
+                f"expected [{count}, d]"
+            )
+        if self.dim is not None and found.shape[1] != self.dim:
+            raise DegenerateEncoderError(
+                f"{self.name} gave rows of {found.shape[1]} numbers, and of {self.dim} before"
+            )
+        finite = np.isfinite(found).all(axis=1)
+        if not finite.all():
+            raise DegenerateEncoderError(
+                f"{self.name} gave NaN or infinity for {np.count_nonzero(~finite)} of {count} sentences, the "
+                f"first of them number {int(np.argmin(finite))}"
+            )
+        if count > 1 and (found == found[0]).all():
+            raise DegenerateEncoderError(f"{self.name} gave the same row for all {count} sentences")
+        return found
+
+
+def _encode_of(encoder: Any) -> Callable[[Any], Any]:
+    if not getattr(encoder, "fitted", True):
+        encoder._check_fitted()
+    for method in ("encode", "transform"):
+        if callable(getattr(encoder, method, None)):
+            return _quiet(getattr(encoder, method))
+    if callable(encoder):
+        return _quiet(encoder)
+    raise TypeError(
+        "an encoder has encode or transform, or is a function from sentences to rows; got "
+        f"{type(encoder).__name__}"
+    )
+
+
+def _quiet(encode: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Without a progress bar of its own for every task, where it knows that keyword."""
+    import inspect
+
+    try:
+        known = "show_progress_bar" in inspect.signature(encode).parameters
+    except (TypeError, ValueError):
+        known = False
+    return (lambda sentences: encode(sentences, show_progress_bar=False)) if known else encode
+
+
+def distinct(sides: Iterable[list[str]]) -> tuple[list[str], list[NDArray[np.int64]]]:
+    """The distinct sentences of several lists, by first appearance, and each list as numbers of them.
+
+    Example:
+        >>> distinct([["a", "b", "a"], ["b", "c"]])
+        (['a', 'b', 'c'], [array([0, 1, 0]), array([1, 2])])
+    """
+    number: dict[str, int] = {}
+    places = [np.array([number.setdefault(s, len(number)) for s in side], dtype=np.int64) for side in sides]
+    return list(number), places

@@ -1,0 +1,69 @@
+"""What a classifier is, how many folds there are, and where training stops, by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..checks import checked_str
+from .classifiers import Adam, Classifier, Optimum, ScikitLearn
+
+__all__ = ["PROTOCOLS", "Protocol", "protocol_named"]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How tasks with classifiers are judged.
+
+    Attributes:
+        name: What results are called by.
+        classifier: What is trained.
+        folds: Of cross-validation; SentEval's literature has 10.
+    """
+
+    name: str
+    classifier: Classifier
+    folds: int = 10
+
+
+PROTOCOLS = {
+    protocol.name: protocol
+    for protocol in (
+        Protocol("optimum", Optimum()),
+        Protocol("fast", Optimum(), folds=5),
+        Protocol("senteval-sklearn", ScikitLearn("lbfgs")),
+        Protocol("liblinear", ScikitLearn("liblinear")),
+        Protocol("senteval-torch", Adam()),
+    )
+}
+
+
+def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
+    """A protocol, with options of its classifier changed.
+
+    Args:
+        protocol: One of `PROTOCOLS`, or a `Protocol`.
+        **options: `folds`, or attributes of its classifier.
+
+    Returns:
+        The protocol; one whose options were changed says so in its name.
+
+    Raises:
+        ValueError: There is no such protocol.
+        TypeError: Its classifier has no such option.
+
+    Example:
+        >>> from sentencode.evaluation.protocols import protocol_named
+        >>> protocol_named("senteval-torch", nhid=50).name
+        'senteval-torch, nhid=50'
+    """
+    if not isinstance(protocol, Protocol):
+        if checked_str("protocol", protocol) not in PROTOCOLS:
+            raise ValueError(f"no protocol is named {protocol!r}; there are {', '.join(PROTOCOLS)}")
+        protocol = PROTOCOLS[protocol]
+    if not options:
+        return protocol
+    name = ", ".join([protocol.name, *(f"{option}={value}" for option, value in options.items())])
+    folds = options.pop("folds", protocol.folds)
+    classifier: Any = protocol.classifier
+    return Protocol(name, replace(classifier, **options), folds)

@@ -1,0 +1,358 @@
+"""Figures of one encoder on many tasks: to look at, to keep, to compare."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FormatError
+from .averages import Average, averages_of
+from .data import Split
+from .metrics import Interval
+
+__all__ = ["Judged", "Report", "TaskResult", "Wrong"]
+
+_FORMAT = "sentencode.report"
+_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What an encoder said of each example, beside what is right.
+
+    Attributes:
+        split: Which examples they are from.
+        places: Their numbers in it.
+        predicted: Classes, or scores.
+        gold: The same, as it should be.
+    """
+
+    split: str
+    places: NDArray[np.int64]
+    predicted: NDArray[Any]
+    gold: NDArray[Any]
+
+
+class Wrong(NamedTuple):
+    """An example that was judged wrongly."""
+
+    sentences: tuple[str, ...]
+    gold: Any
+    predicted: Any
+
+
+@dataclass(eq=False)
+class TaskResult(Mapping[str, Any]):
+    """The figures of one task: a mapping with SentEval's keys.
+
+    Attributes:
+        task: Its name.
+        figures: SentEval's keys and values: accuracies in percent, correlations from -1 to 1.
+        intervals: Where figures lie for other examples of the same kind; keys of nested figures are joined
+            by dots.
+        judged: Each example, by split.
+        details: The protocol, the penalties that were chosen, the largest gradient, seconds.
+        error: Why there are no figures, where there are none.
+        splits: The task's examples, as long as the report is not one that was read from a file.
+    """
+
+    task: str
+    figures: dict[str, Any] = field(default_factory=dict)
+    intervals: dict[str, Interval] = field(default_factory=dict)
+    judged: dict[str, Judged] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
+    error: str | None = None
+    splits: dict[str, Split] | None = field(default=None, repr=False)
+
+    def __getitem__(self, key: str) -> Any:
+        if self.error is not None:
+            raise KeyError(f"{self.task} has no {key!r}: {self.error}")
+        return self.figures[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.figures)
+
+    def __len__(self) -> int:
+        return len(self.figures)
+
+    def figure(self, key: str) -> float:
+        """A figure by a key with dots for what is nested: `"all.pearson.wmean"`."""
+        value: Any = self.figures
+        rest = key
+        while rest:
+            # Names of subsets have dots of their own.
+            found = max((k for k in value if rest == k or rest.startswith(f"{k}.")), key=len)
+            value, rest = value[found], rest[len(found) + 1 :]
+        return float(value[0] if isinstance(value, tuple) else value)
+
+    @property
+    def headline(self) -> str:
+        """The key of the figure that tables show."""
+        for key in ("acc", "pearson", "all.pearson.wmean", "test.pearson"):
+            if key.partition(".")[0] in self.figures:
+                return key
+        return f"{next(iter(self.figures))}.pearson"
+
+    def wrong(self, limit: int | None = None) -> list[Wrong]:
+        """The examples that were classified wrongly, or whose rank among all scores is farthest from right.
+
+        Args:
+            limit: How many at most.
+
+        Returns:
+            The examples, the worst first where there are degrees.
+
+        Raises:
+            ValueError: The report was read from a file, which has no sentences.
+        """
+        if self.splits is None:
+            raise ValueError(f"{self.task}: the sentences are not part of a saved report; evaluate again")
+        found = []
+        for judged in self.judged.values():
+            examples = self.splits[judged.split]
+            if np.issubdtype(judged.gold.dtype, np.integer):
+                order = np.flatnonzero(judged.predicted != judged.gold)
+            else:
+                ranks = (np.argsort(np.argsort(x, kind="stable")) for x in (judged.predicted, judged.gold))
+                order = np.argsort(-np.abs(np.subtract(*ranks)), kind="stable")
+            for i in order[:limit]:
+                place = judged.places[i]
+                sentences = tuple(side[place] for side in examples.sentences)
+                found.append(Wrong(sentences, judged.gold[i].item(), judged.predicted[i].item()))
+        return found[:limit]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the sentences, as JSON has it."""
+        return {
+            "figures": _plain(self.figures),
+            "intervals": _plain(self.intervals),
+            "judged": {
+                name: {
+                    "places": judged.places.tolist(),
+                    "predicted": judged.predicted.tolist(),
+                    "gold": judged.gold.tolist(),
+                }
+                for name, judged in self.judged.items()
+            },
+            "details": _plain(self.details),
+            "error": self.error,
+        }
+
+    @classmethod
+    def from_dict(cls, task: str, values: Mapping[str, Any]) -> TaskResult:
+        """What `to_dict` made."""
+        judged = {
+            name: Judged(name, *(np.asarray(one[key]) for key in ("places", "predicted", "gold")))
+            for name, one in values["judged"].items()
+        }
+        intervals = {key: Interval(*map(_number, ends)) for key, ends in values["intervals"].items()}
+        figures = _figures(values["figures"])
+        return cls(task, figures, intervals, judged, values["details"], values["error"])
+
+
+@dataclass(eq=False)
+class Report(Mapping[str, TaskResult]):
+    """What `sentencode.evaluate` found: `report["MR"]["acc"]`.
+
+    Attributes:
+        encoder: What it is called.
+        results: By task.
+        skipped: Tasks that were asked for and not run, and why.
+        facts: The encoder's width and fingerprint, the protocol, sentences a second, versions.
+    """
+
+    encoder: str
+    results: dict[str, TaskResult] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, task: str) -> TaskResult:
+        if task not in self.results and task in self.skipped:
+            raise KeyError(f"{task} was not run: {self.skipped[task]}")
+        return self.results[task]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @property
+    def averages(self) -> list[Average]:
+        """Of the papers' averages, those whose tasks are all there, and plain means of what is there."""
+        return averages_of(self.results)
+
+    def rows(self) -> list[tuple[str, str, float, Interval | None]]:
+        """Task, figure's key, value and interval: what tables show.
+
+        Accuracies are in percent, correlations times 100.
+        """
+        rows = []
+        for name, result in self.results.items():
+            if result.error is None:
+                key = result.headline
+                scale = 1 if key == "acc" else 100
+                interval = result.intervals.get(key)
+                if interval is not None:
+                    interval = Interval(scale * interval.low, scale * interval.high)
+                rows.append((name, key, scale * result.figure(key), interval))
+        return rows
+
+    def to_markdown(self) -> str:
+        """A table of the headline figures, with what was left out and how it was judged below it."""
+        return "\n".join([*_markdown_table(self), "", *self._notes()]) + "\n"
+
+    def to_latex(self) -> str:
+        """The same as a LaTeX table (booktabs)."""
+        lines = [
+            r"\begin{tabular}{llrr}",
+            r"\toprule",
+            r"task & figure & value & 95\% interval \\",
+            r"\midrule",
+        ]
+        for task, key, value, interval in self.rows():
+            shown = "" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
+            lines.append(rf"{task} & {key.replace('_', ' ')} & {value:.2f} & {shown} \\")
+        for average in self.averages:
+            lines.append(rf"{average.name} & {average.unit} & {average.value:.2f} & \\")
+        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Everything but the sentences, as JSON; also written to a file, whole or not at all.
+
+        Args:
+            path: The file.
+
+        Returns:
+            The text.
+        """
+        text = json.dumps(
+            {
+                "format": _FORMAT,
+                "version": _VERSION,
+                "encoder": self.encoder,
+                "facts": _plain(self.facts),
+                "skipped": self.skipped,
+                "averages": [_plain(average._asdict()) for average in self.averages],
+                "results": {name: result.to_dict() for name, result in self.results.items()},
+            },
+            allow_nan=False,
+        )
+        if path is not None:
+            part = Path(f"{os.fspath(path)}.part")
+            part.write_text(text, encoding="utf-8")
+            part.replace(path)
+        return text
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Report:
+        """Reads what `to_json` wrote.
+
+        Args:
+            path: The file.
+
+        Returns:
+            The report, without the sentences of its tasks.
+
+        Raises:
+            FormatError: It is not such a file.
+        """
+        try:
+            values = json.loads(Path(path).read_text(encoding="utf-8"))
+            if values["format"] != _FORMAT:
+                raise KeyError("format")
+        except (ValueError, KeyError, TypeError):
+            raise FormatError(f"{os.fspath(path)} is not a report of Sentencode") from None
+        if values["version"] > _VERSION:
+            raise FormatError(
+                f"{os.fspath(path)} is of version {values['version']}; this Sentencode reads up to {_VERSION}"
+            )
+        results = {name: TaskResult.from_dict(name, result) for name, result in values["results"].items()}
+        return cls(values["encoder"], results, values["skipped"], values["facts"])
+
+    def show(self) -> Any:
+        """Shows the table: in a notebook as one, elsewhere printed."""
+        try:
+            from IPython import get_ipython
+            from IPython.display import Markdown, display
+        except ImportError:
+            get_ipython = None
+        if get_ipython is not None and get_ipython() is not None:
+            display(Markdown(self.to_markdown()))  # type: ignore[no-untyped-call]
+        else:
+            sys.stdout.write(self.to_markdown())
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{task} {value:.2f}" for task, _, value, _ in self.rows())
+        return f"Report({self.encoder!r}: {shown or 'no figures'})"
+
+    def _notes(self) -> list[str]:
+        facts = self.facts
+        notes = []
+        if "protocol" in facts:
+            notes.append(
+                f"Protocol {facts['protocol']}, {facts['folds']} folds; accuracies in percent, correlations "
+                "times 100; intervals by bootstrap. STS years: mean of the subsets' correlations, weighted "
+                "by their sizes (`all.pearson.wmean`)."
+            )
+        for name, result in self.results.items():
+            if result.error is not None:
+                notes.append(f"{name}: no figure, {result.error}.")
+            elif result.details.get("partial"):
+                notes.append(f"{name}: files of another size than published were accepted.")
+        if self.skipped:
+            notes.append(
+                "Not run: " + "; ".join(f"{task} ({why})" for task, why in self.skipped.items()) + "."
+            )
+        return notes
+
+
+def _markdown_table(report: Report) -> list[str]:
+    lines = [f"| {report.encoder} | figure | value | 95 % interval |", "| --- | --- | --- | --- |"]
+    for task, key, value, interval in report.rows():
+        shown = "" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
+        lines.append(f"| {task} | {key} | {value:.2f} | {shown} |")
+    for average in report.averages:
+        lines.append(f"| {average.name} | {average.unit} | {average.value:.2f} | |")
+    return lines
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it; what is not a number, or infinite, is a string."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def _number(value: Any) -> float:
+    return float(value)
+
+
+def _figures(value: Any) -> Any:
+    """Back from JSON: SentEval's pairs (correlation, p-value) are tuples, scores an array."""
+    if isinstance(value, dict):
+        return {
+            key: np.asarray(one) if key == "yhat" else tuple(one) if isinstance(one, list) else _figures(one)
+            for key, one in value.items()
+        }
+    return float(value) if isinstance(value, str) else value

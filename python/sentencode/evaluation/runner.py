@@ -1,0 +1,234 @@
+"""Runs one task with one encoder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._extras import require
+from .classifiers import Examples, Places, classify
+from .data import Split, Task
+from .embeddings import Embedder, distinct
+from .metrics import (
+    Correlation,
+    Interval,
+    bootstrap_f1,
+    bootstrap_interval,
+    bootstrap_mean,
+    cosine_of_pairs,
+    f1,
+    mean_squared_error,
+    pearson,
+    spearman,
+)
+from .protocols import Protocol
+from .relatedness import relate
+from .report import Judged, TaskResult
+
+__all__ = ["run_task"]
+
+Progress = Callable[[int, int], None]
+Scores = NDArray[np.float64]
+
+_CORRELATIONS: tuple[tuple[Correlation, Callable[[Any, Any], float]], ...] = (
+    ("pearson", pearson),
+    ("spearman", spearman),
+)
+
+
+def run_task(
+    task: Task,
+    embedder: Embedder,
+    protocol: Protocol,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    on_progress: Progress | None = None,
+) -> TaskResult:
+    """Encodes the sentences of a task and judges their rows.
+
+    Args:
+        task: The task.
+        embedder: Gives the rows.
+        protocol: How classifiers are trained.
+        confidence: Of the intervals.
+        resamples: Of the bootstrap.
+        on_progress: Called with the number of classifiers that are trained, and of all.
+
+    Returns:
+        The figures, under SentEval's keys, with their intervals.
+
+    Raises:
+        DegenerateEncoderError: The encoder's rows cannot be judged.
+        NotImplementedError: It is a task of a kind that is not run here.
+    """
+    begin = time.perf_counter()
+    splits = {name: _ordered(task, split) for name, split in task.splits.items()}
+    sentences, places = distinct(side for split in splits.values() for side in split.sentences)
+    rows = embedder(sentences)
+    encoded = time.perf_counter()
+    side_count = len(next(iter(splits.values())).sentences)
+    by_split = {name: places[i * side_count : (i + 1) * side_count] for i, name in enumerate(splits)}
+    question = task.kind.question
+    options: dict[str, Any] = {"confidence": confidence, "resamples": resamples}
+    if question == "similarity":
+        result = _similarity(task, splits, by_split, rows, options)
+    elif question in ("classification", "relatedness"):
+        sides = tuple(np.concatenate(side) for side in zip(*by_split.values(), strict=True))
+        bounds = np.cumsum([0, *(len(split) for split in splits.values())])
+        numbers = {name: np.arange(bounds[i], bounds[i + 1]) for i, name in enumerate(splits)}
+        labels = np.concatenate([split.labels for split in splits.values()])
+        of = _classification if question == "classification" else _relatedness
+        result = of(task, rows, sides, labels, numbers, protocol, options, on_progress)
+    else:
+        raise NotImplementedError(f"{task.name}: tasks of {question} are not run by evaluate")
+    result.details |= {
+        "distinct_sentences": len(sentences),
+        "seconds_encode": round(encoded - begin, 4),
+        "seconds_judge": round(time.perf_counter() - encoded, 4),
+        "partial": task.partial,
+    }
+    result.splits = splits
+    return result
+
+
+def _ordered(task: Task, split: Split) -> Split:
+    """Where examples are cut into folds, in the order in which SentEval cuts them."""
+    return split.by_length() if task.kind.validation in ("nested", "folds") else split
+
+
+def _classification(
+    task: Task,
+    rows: NDArray[np.float32],
+    sides: tuple[Places, ...],
+    labels: NDArray[np.int64],
+    numbers: dict[str, Places],
+    protocol: Protocol,
+    options: dict[str, Any],
+    on_progress: Progress | None,
+) -> TaskResult:
+    validation = task.kind.validation
+    assert validation is not None, task.name
+    classes = max(len(task.classes), int(labels.max()) + 1)
+    examples = Examples(rows, sides, task.kind.features, labels, classes)
+    found = classify(
+        protocol.classifier,
+        examples,
+        numbers,
+        validation,
+        protocol.folds,
+        penalised=task.name != "SNLI",
+        on_progress=on_progress,
+    )
+    gold = labels[found.places]
+    low, high = bootstrap_mean(found.predictions == gold, **options)
+    # What is tested are all examples of a task without splits: SentEval calls them dev and test alike.
+    tested = len(found.places)
+    dev = {"nested": tested, "folds": len(numbers.get("train", ())), "dev": len(numbers.get("dev", ()))}
+    figures: dict[str, Any] = {
+        "devacc": found.dev,
+        "acc": found.test,
+        "ndev": dev[validation],
+        "ntest": tested,
+    }
+    intervals = {"acc": Interval(100 * low, 100 * high)}
+    if task.kind.f1:
+        figures["f1"] = round(100 * f1(found.predictions, gold), 2)
+        intervals["f1"] = Interval(*(100 * x for x in bootstrap_f1(found.predictions, gold, **options)))
+    details = {
+        "protocol": protocol.name,
+        "penalties": found.chosen,
+        "gradient": found.gradient,
+        **found.details,
+    }
+    first = min(numbers.get("test", numbers.get("all", found.places)))
+    judged = Judged("test" if "test" in numbers else "all", found.places - first, found.predictions, gold)
+    return TaskResult(task.name, figures, intervals, {judged.split: judged}, details)
+
+
+def _relatedness(
+    task: Task,
+    rows: NDArray[np.float32],
+    sides: tuple[Places, ...],
+    labels: Scores,
+    numbers: dict[str, Places],
+    protocol: Protocol,
+    options: dict[str, Any],
+    _: Progress | None,
+) -> TaskResult:
+    examples = Examples(rows, sides, task.kind.features, np.zeros(len(labels), dtype=np.int64), 5)
+    found = relate(protocol.classifier, examples, labels, numbers)
+    gold = labels[numbers["test"]]
+    figures = {
+        "devpearson": found.dev,
+        "pearson": float(np.nan_to_num(pearson(found.scores, gold))),
+        "spearman": float(np.nan_to_num(spearman(found.scores, gold))),
+        "mse": mean_squared_error(found.scores, gold),
+        "yhat": found.scores,
+        "ndev": len(numbers["dev"]),
+        "ntest": len(gold),
+    }
+    intervals = {
+        "pearson": bootstrap_interval(found.scores, gold, "pearson", **options),
+        "spearman": bootstrap_interval(found.scores, gold, "spearman", **options),
+        "mse": bootstrap_mean((found.scores - gold) ** 2, **options),
+    }
+    details = {"protocol": protocol.name, "penalties": (found.chosen,), "gradient": found.gradient}
+    judged = Judged("test", np.arange(len(gold)), found.scores, gold)
+    return TaskResult(task.name, figures, intervals, {"test": judged}, details)
+
+
+def _similarity(
+    task: Task,
+    splits: dict[str, Split],
+    places: dict[str, list[Places]],
+    rows: NDArray[np.float32],
+    options: dict[str, Any],
+) -> TaskResult:
+    figures: dict[str, Any] = {}
+    intervals: dict[str, Interval] = {}
+    judged: dict[str, Judged] = {}
+    for name, split in splits.items():
+        first, second = (np.ascontiguousarray(rows[side]) for side in places[name])
+        cosines, gold = cosine_of_pairs(first, second), np.asarray(split.labels, dtype=np.float64)
+        judged[name] = Judged(name, np.arange(len(gold)), cosines, gold)
+        figures[name], found = _agreement(cosines, gold, options)
+        intervals |= {f"{name}.{key}": value for key, value in found.items()}
+    if task.kind.subsets:
+        sizes = [figures[name]["nsamples"] for name in splits]
+        predicted = np.concatenate([one.predicted for one in judged.values()])
+        gold = np.concatenate([one.gold for one in judged.values()])
+        figures["all"] = {}
+        for key, of in _CORRELATIONS:
+            values = [figures[name][key][0] for name in splits]
+            figures["all"][key] = {
+                "mean": float(np.mean(values)),
+                "wmean": float(np.average(values, weights=sizes)),
+                "pooled": float(np.nan_to_num(of(predicted, gold))),
+            }
+            intervals[f"all.{key}.pooled"] = bootstrap_interval(predicted, gold, key, **options)
+    return TaskResult(task.name, figures, intervals, judged, {})
+
+
+def _agreement(
+    cosines: Scores, gold: Scores, options: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Interval]]:
+    """Correlations with their p-values, as SciPy gives them; 0 where they are undefined."""
+    law = require("scipy.stats", "eval").t
+    figures: dict[str, Any] = {}
+    intervals: dict[str, Interval] = {}
+    for key, of in _CORRELATIONS:
+        r = of(cosines, gold)
+        degrees = len(gold) - 2
+        if np.isnan(r) or degrees < 1:
+            figures[key] = (0.0, 1.0)
+            continue
+        t = abs(r) * np.sqrt(degrees / max((1 - r) * (1 + r), 1e-300))
+        figures[key] = (r, 2 * float(law.sf(t, degrees)))
+        intervals[key] = bootstrap_interval(cosines, gold, key, **options)
+    figures["nsamples"] = len(gold)
+    return figures, intervals
