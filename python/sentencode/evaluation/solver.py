@@ -88,7 +88,7 @@ def fit_logistic(
         >>> found.predictions.tolist()
         [[0, 0, 1, 1], [0, 0, 1, 1]]
         >>> found.weights.round(3).ravel()
-        array([1.036, 2.176], dtype=float32)
+        array([1.007, 2.277], dtype=float32)
     """
     torch = require("torch", "eval")
     require_nn()
