@@ -6,6 +6,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <limits>
 #include <utility>
@@ -66,11 +67,6 @@ class Design {
     return out;
   }
 
-  /// About `wanted` rows that stand for all, evenly spread.
-  Tensor sample(std::int64_t wanted) const {
-    const std::int64_t step = std::max<std::int64_t>(1, rows() / std::max<std::int64_t>(1, wanted));
-    return at::arange(0, rows(), step, at::device(mean_.device()).dtype(at::kLong));
-  }
   Tensor rows_at(const Tensor& index) const {  // [m, D]
     if (whole_.defined()) return index.numel() == rows() ? whole_ : whole_.index_select(0, index);
     std::vector<Tensor> found;
@@ -237,6 +233,11 @@ class Solver {
     const auto unique = at::_unique2(problems_.penalties, /*sorted=*/true, /*return_inverse=*/true);
     cs_ = std::get<0>(unique);
     group_ = std::get<1>(unique);
+    // Hessians need no more rows than these, evenly spread among those that are trained on.
+    trained_ = problems.folds.any(0).nonzero().squeeze(1);
+    const std::int64_t step = std::max<std::int64_t>(1, trained_.size(0) / (16 * x_.columns()));
+    sample_ = trained_.slice(0, 0, trained_.size(0), step).contiguous();
+    coupled_ = worth_coupling();
   }
 
   LogisticSolutions solve() {
@@ -275,7 +276,17 @@ class Solver {
   using Factors = std::vector<Tensor>;  // of each group's Hessian, [D, D] or [K D, K D], lower triangles
 
   std::int64_t outputs() const { return targets_.outputs(); }
-  bool coupled() const { return outputs() > 1 && outputs() * x_.columns() <= kCoupled; }
+
+  /// Whether to make Hessians of all classes together. Without what classes have to do with each other, some
+  /// thirty iterations more are needed; with it, the Hessian costs more, once for each C.
+  bool worth_coupling() const {
+    const auto k = static_cast<double>(outputs()), d = static_cast<double>(x_.columns());
+    const auto n = static_cast<double>(x_.rows()), m = static_cast<double>(sample_.size(0));
+    const double each = static_cast<double>(problems_.fold.size(0)) / static_cast<double>(cs_.size(0));
+    const double iterations = 30 * 4 * n * d * k * each;  // two products each
+    const double hessian = k * (k + 1) * m * d * d + k * k * k * d * d * d / 3;
+    return k > 1 && k * d <= kCoupled && hessian < 2 * iterations;  // products are half of an iteration
+  }
 
   void check() const {
     const auto& [t, classes, folds, fold, penalties] = problems_;
@@ -331,11 +342,8 @@ class Solver {
     Batch batch = batch_of(groups, groups, at::zeros_like(groups), all,
                            at::zeros({count, outputs(), x_.columns()}, x_.mean().options()));
     // Boehning's bound of the Hessian: nothing else is known yet.
-    const Tensor sample = x_.sample(16 * x_.columns());
-    const Tensor rows = x_.rows_at(sample);
-    const Tensor weights =
-        all[0].index_select(0, sample).to(at::kFloat) * (spread(sample) * (outputs() == 1 ? 0.25 : 0.5));
-    const Tensor gram = rows.t().mm(rows * weights.unsqueeze(1));
+    const Tensor rows = x_.rows_at(sample_) * std::sqrt(spread() * (outputs() == 1 ? 0.25 : 0.5));
+    const Tensor gram = rows.t().mm(rows);
     Factors bound;
     for (std::int64_t g = 0; g < count; ++g) bound.push_back(factor(gram, g, 1));
     Batch solved = iterate(std::move(batch), bound, /*blocks=*/1, 10 * options_.tolerance, 10 * options_.gap,
@@ -352,7 +360,7 @@ class Solver {
   void finish(Batch batch, Factors factors) {
     for (std::int64_t spent = 0; batch.index.size(0) > 0;) {
       const std::int64_t round = std::min(kRound, options_.max_iterations - spent);
-      batch = iterate(std::move(batch), factors, coupled() ? outputs() : 1, options_.tolerance, options_.gap,
+      batch = iterate(std::move(batch), factors, coupled_ ? outputs() : 1, options_.tolerance, options_.gap,
                       round, &spent);
       if (batch.index.size(0) == 0) return;
       // The Hessians that they share serve the rest badly: new ones, where they are now.
@@ -470,17 +478,16 @@ class Solver {
   /// The Hessian at scores z [n, K], of rows that count mask [n], factorised.
   Tensor hessian(const Tensor& z, const Tensor& mask, std::int64_t group) const {
     const std::int64_t k = outputs(), columns = x_.columns();
-    const Tensor sample = x_.sample(16 * columns);
-    const Tensor x = x_.rows_at(sample), scale = mask.index_select(0, sample) * spread(sample);
+    const Tensor x = x_.rows_at(sample_), scale = mask.index_select(0, sample_) * spread();
     const auto gram = [&](const Tensor& weights) { return x.t().mm(x * (weights * scale).unsqueeze(1)); };
-    const Tensor scores = z.index_select(0, sample);
+    const Tensor scores = z.index_select(0, sample_);
     if (k == 1) {
       const Tensor p = at::sigmoid(scores.squeeze(1));
       return factor(gram(p * (1 - p)), group, 1);
     }
     const Tensor p = at::softmax(scores, 1);  // [m, K]
     // Too many numbers for all classes together: what they have in common.
-    if (!coupled()) return factor(gram((p * (1 - p)).sum(1) / static_cast<double>(k - 1)), group, 1);
+    if (!coupled_) return factor(gram((p * (1 - p)).sum(1) / static_cast<double>(k - 1)), group, 1);
     Tensor h = at::empty({k, columns, k, columns}, x.options());
     for (std::int64_t a = 0; a < k; ++a) {
       for (std::int64_t b = 0; b <= a; ++b) {
@@ -493,8 +500,8 @@ class Solver {
     return factor(h.view({k * columns, k * columns}), group, k);
   }
 
-  double spread(const Tensor& sample) const {
-    return static_cast<double>(x_.rows()) / static_cast<double>(sample.numel());
+  double spread() const {
+    return static_cast<double>(trained_.size(0)) / static_cast<double>(sample_.size(0));
   }
 
   /// Cholesky's factor of gram + penalty. A softmax's scores can all be raised alike: along that, and where
@@ -533,8 +540,11 @@ class Solver {
   Design x_;
   Targets targets_;
   const LogisticProblems& problems_;
-  Tensor cs_;     // [G], each different C
-  Tensor group_;  // [P], its place among them
+  Tensor cs_;       // [G], each different C
+  Tensor group_;    // [P], its place among them
+  Tensor trained_;  // the rows that any fold trains on
+  Tensor sample_;   // of them, those that Hessians are made of
+  bool coupled_ = false;
   LogisticSolutions found_;
   std::int64_t solved_ = 0;
 };

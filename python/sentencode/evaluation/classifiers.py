@@ -325,7 +325,7 @@ def classify(
             inner.append([(train[a], train[b]) for a, b in _stratified(examples.labels[train], folds)])
 
     fits = [Fit(train, c, valid) for cut in inner for train, valid in cut for c in grid]
-    total = len(fits) + len(outer)
+    total = len(fits) + (0 if validation == "dev" else len(outer))
     found = classifier.predict(examples, fits, _counted(on_progress, 0, total))
     right = found.classes == examples.labels
     scores = np.array([right[i, fit.valid].mean() for i, fit in enumerate(fits)])
