@@ -3,12 +3,15 @@
 usage: python tools/tidy.py [--jobs N] BUILD [PATTERN...]
 
 BUILD holds compile_commands.json; a PATTERN is part of a path: by default all of cpp and bindings.
+clang-tidy is the system's (Debian: apt install clang-tidy-19): the one on the package index lacks the
+compiler's own headers.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -27,8 +30,15 @@ def sources(build: Path, patterns: list[str]) -> list[str]:
     return sorted(f for f in wanted if not any(part in f for part in HEAVY))
 
 
-def check(build: Path, source: str) -> str:
-    command = ["clang-tidy", "--quiet", "-p", str(build), source]
+def clang_tidy() -> str:
+    for version in range(25, 15, -1):
+        if found := shutil.which(f"clang-tidy-{version}"):
+            return found
+    sys.exit("tidy: there is no clang-tidy-16 or newer; on Debian: apt install clang-tidy-19")
+
+
+def check(program: str, build: Path, source: str) -> str:
+    command = [program, "--quiet", "-p", str(build), source]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout if done.returncode else ""
 
@@ -39,9 +49,10 @@ def main() -> int:
     parser.add_argument("build", type=Path)
     parser.add_argument("patterns", nargs="*")
     arguments = parser.parse_args()
+    program = clang_tidy()
     files = sources(arguments.build, arguments.patterns)
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        findings = [text for text in pool.map(lambda f: check(arguments.build, f), files) if text]
+        findings = [text for text in pool.map(lambda f: check(program, arguments.build, f), files) if text]
     # A header's finding comes once for each file that includes it.
     print(*dict.fromkeys(findings), sep="\n", end="")
     print(f"{len(files)} files, {len(findings)} with findings", file=sys.stderr)

@@ -97,10 +97,16 @@ class TaskResult(Mapping[str, Any]):
     @property
     def headline(self) -> str:
         """The key of the figure that tables show."""
-        for key in ("acc", "pearson", "all.pearson.wmean", "test.pearson"):
-            if key.partition(".")[0] in self.figures:
+        for key in ("acc", "pearson"):
+            if key in self.figures:
                 return key
-        return f"{next(iter(self.figures))}.pearson"
+        split = next((name for name in ("all", "test") if name in self.figures), next(iter(self.figures)))
+        # Of subsets there is an average, in three ways.
+        return (
+            f"{split}.pearson.wmean"
+            if isinstance(self.figures[split]["pearson"], dict)
+            else f"{split}.pearson"
+        )
 
     def wrong(self, limit: int | None = None) -> list[Wrong]:
         """The examples that were classified wrongly, or whose rank among all scores is farthest from right.
