@@ -28,6 +28,13 @@ from .metrics import (
     pearson,
     spearman,
 )
+from .paraphrase import (
+    LinearDiscriminant,
+    Paraphrases,
+    cluster_classification,
+    inverse_davies_bouldin,
+    nearest_neighbours,
+)
 from .protocols import PROTOCOLS, Protocol
 from .published import Paper, PublishedFigure, published, published_for
 from .report import Report, TaskResult
@@ -46,7 +53,9 @@ __all__ = [
     "DegenerateEncoderError",
     "Interval",
     "Kind",
+    "LinearDiscriminant",
     "Paper",
+    "Paraphrases",
     "Protocol",
     "PublishedFigure",
     "Report",
@@ -58,15 +67,18 @@ __all__ = [
     "bootstrap_f1",
     "bootstrap_interval",
     "bootstrap_mean",
+    "cluster_classification",
     "convert_coco_pickles",
     "cosine_of_pairs",
     "evaluate",
     "f1",
+    "inverse_davies_bouldin",
     "load_groups",
     "load_task",
     "load_tsv_task",
     "mcnemar_test",
     "mean_squared_error",
+    "nearest_neighbours",
     "paired_bootstrap",
     "paired_t_test",
     "pearson",

@@ -97,7 +97,7 @@ class TaskResult(Mapping[str, Any]):
     @property
     def headline(self) -> str:
         """The key of the figure that tables show."""
-        for key in ("acc", "pearson"):
+        for key in ("acc", "pearson", "nn_cosine"):
             if key in self.figures:
                 return key
         split = next((name for name in ("all", "test") if name in self.figures), next(iter(self.figures)))
@@ -206,7 +206,7 @@ class Report(Mapping[str, TaskResult]):
         for name, result in self.results.items():
             if result.error is None:
                 key = result.headline
-                scale = 1 if key == "acc" else 100
+                scale = 1 if key in ("acc", "nn_cosine") else 100
                 interval = result.intervals.get(key)
                 if interval is not None:
                     interval = Interval(scale * interval.low, scale * interval.high)

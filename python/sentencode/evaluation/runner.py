@@ -25,6 +25,7 @@ from .metrics import (
     pearson,
     spearman,
 )
+from .paraphrase import cluster_classification, inverse_davies_bouldin, nearest_neighbours
 from .protocols import Protocol
 from .relatedness import relate
 from .report import Judged, TaskResult
@@ -77,6 +78,8 @@ def run_task(
     options: dict[str, Any] = {"confidence": confidence, "resamples": resamples}
     if question == "similarity":
         result = _similarity(task, splits, by_split, rows, options)
+    elif question == "groups":
+        result = _groups(task, splits, by_split, rows, options)
     elif question in ("classification", "relatedness"):
         sides = tuple(np.concatenate(side) for side in zip(*by_split.values(), strict=True))
         bounds = np.cumsum([0, *(len(split) for split in splits.values())])
@@ -212,6 +215,34 @@ def _similarity(
             }
             intervals[f"all.{key}.pooled"] = bootstrap_interval(predicted, gold, key, **options)
     return TaskResult(task.name, figures, intervals, judged, {})
+
+
+def _groups(
+    task: Task,
+    splits: dict[str, Split],
+    places: dict[str, list[Places]],
+    rows: NDArray[np.float32],
+    options: dict[str, Any],
+) -> TaskResult:
+    """The paraphrase metrics: shares in percent, and the index."""
+    ((name, split),) = splits.items()
+    each, groups = np.ascontiguousarray(rows[places[name][0]]), np.asarray(split.labels, dtype=np.int64)
+    found = {
+        "cl_one": cluster_classification(each, groups, "one", **options),
+        "cl_half": cluster_classification(each, groups, "half", **options),
+        "nn_cosine": nearest_neighbours(each, groups, "cosine", **options),
+        "nn_l2": nearest_neighbours(each, groups, "l2", **options),
+    }
+    index = inverse_davies_bouldin(each, groups, **options)
+    figures: dict[str, Any] = {key: 100 * one.value for key, one in found.items()} | {"idb": index.value}
+    figures |= {"ngroups": len(task.classes), "nsamples": len(groups)}
+    intervals = {key: Interval(100 * one.interval.low, 100 * one.interval.high) for key, one in found.items()}
+    intervals["idb"] = index.interval
+    deviations = {key: 100 * found[key].deviation for key in ("cl_one", "cl_half")}
+    nearest = found["nn_cosine"].predicted
+    assert nearest is not None
+    judged = Judged(name, np.arange(len(groups)), nearest, groups)
+    return TaskResult(task.name, figures, intervals, {name: judged}, {"deviations": deviations})
 
 
 def _agreement(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -97,7 +98,9 @@ def fit_logistic(
     progress: Any = on_progress  # the stub of a callback is stricter than what it is called with
 
     def tensor(values: Any, dtype: Any) -> Any:
-        return torch.as_tensor(np.ascontiguousarray(values, dtype=dtype), device=device)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # nobody writes
+            return torch.as_tensor(np.ascontiguousarray(values, dtype=dtype), device=device)
 
     right = np.asarray(targets)
     soft = right.ndim == 2

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sentencode as se
+from sentencode.evaluation import (
+    Kind,
+    LinearDiscriminant,
+    Split,
+    Task,
+    cluster_classification,
+    inverse_davies_bouldin,
+    nearest_neighbours,
+)
+
+discriminant_analysis = pytest.importorskip("sklearn.discriminant_analysis")
+metrics = pytest.importorskip("sklearn.metrics")
+
+
+def clouds(groups=40, size=7, dim=12, spread=1.0, seed=0):
+    random = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(groups), size)
+    rows = random.standard_normal((groups, dim))[labels] + spread * random.standard_normal((len(labels), dim))
+    order = random.permutation(len(labels))  # groups need not stand together
+    return rows[order].astype(np.float32), labels[order]
+
+
+def unequal(rows, groups):
+    """Some groups lose a few of their rows."""
+    kept = ~((groups % 3 == 0) & (np.random.default_rng(1).random(len(groups)) < 0.4))
+    return rows[kept], groups[kept]
+
+
+@pytest.mark.parametrize("prepare", [lambda x, g: (x, g), unequal], ids=["equal", "unequal"])
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 300.0])
+def test_discriminant_is_scikit_learns(prepare, scale):
+    rows, groups = prepare(*clouds())
+    rows = rows * np.linspace(1, scale, rows.shape[1], dtype=np.float32)
+    theirs = discriminant_analysis.LinearDiscriminantAnalysis().fit(rows.astype(np.float64), groups)
+    assert (LinearDiscriminant(rows, groups).predict(rows) == theirs.predict(rows)).mean() > 0.995
+
+
+def test_discriminant_drops_directions_without_width():
+    rows, groups = clouds()
+    wide = np.concatenate([rows, rows[:, :3] + rows[:, 3:6], np.zeros((len(rows), 2), np.float32)], axis=1)
+    assert (
+        LinearDiscriminant(wide, groups).predict(wide) == LinearDiscriminant(rows, groups).predict(rows)
+    ).all()
+
+
+@pytest.mark.parametrize(("held_out", "away"), [("one", 40), ("half", 120)])
+def test_classification_holds_out_what_it_says(held_out, away):
+    rows, groups = clouds(spread=0.8)
+    found = cluster_classification(rows, groups, held_out, repeats=1)
+    asked = found.predicted >= 0
+    assert asked.sum() == away
+    assert (np.bincount(groups[asked]) == away // 40).all()
+    assert found.value == (found.predicted == groups)[asked].mean()
+    assert found.interval.low < found.value < found.interval.high
+
+
+def test_classification_is_by_seed_and_repeats():
+    rows, groups = clouds()
+    first, again, other = (cluster_classification(rows, groups, repeats=3, seed=s) for s in (1, 1, 2))
+    assert first.value == again.value
+    assert (first.predicted != other.predicted).any()
+    assert first.deviation > 0
+
+
+def test_classification_knows_clouds_far_apart_and_guesses_noise():
+    rows, groups = clouds(spread=0.01)
+    assert cluster_classification(rows, groups).value == 1
+    noise = np.random.default_rng(5).standard_normal(rows.shape).astype(np.float32)
+    assert cluster_classification(noise, groups).value < 0.15
+
+
+@pytest.mark.parametrize("measure", ["cosine", "l2"])
+@pytest.mark.parametrize("offset", [0.0, 50.0])
+def test_nearest_neighbours_against_all_distances(measure, offset):
+    rows, groups = clouds(spread=0.7)
+    rows = rows + np.float32(offset)
+    exact = rows.astype(np.float64)
+    if measure == "l2":
+        distances = np.linalg.norm(exact[:, None] - exact[None], axis=2)
+    else:
+        unit = exact / np.linalg.norm(exact, axis=1, keepdims=True)
+        distances = -unit @ unit.T
+    np.fill_diagonal(distances, np.inf)
+    expected = groups[distances.argmin(1)]
+    found = nearest_neighbours(rows, groups, measure)
+    # In float32 a cosine of rows far from the origin has few digits left.
+    assert (found.predicted == expected).mean() > (0.999 if offset == 0 or measure == "l2" else 0.9)
+    assert found.value == (found.predicted == groups).mean()
+
+
+def test_of_equal_sentences_the_first_other_one_is_nearest():
+    rows = np.array([[1, 0], [1, 0], [1, 0], [0, 1]], dtype=np.float32)
+    found = nearest_neighbours(rows, np.array([0, 1, 1, 0]))
+    assert found.predicted.tolist()[:3] == [1, 0, 0]
+
+
+@pytest.mark.parametrize("prepare", [lambda x, g: (x, g), unequal], ids=["equal", "unequal"])
+def test_davies_bouldin_is_scikit_learns(prepare):
+    rows, groups = prepare(*clouds())
+    found = inverse_davies_bouldin(rows, groups)
+    assert found.value == pytest.approx(1 / metrics.davies_bouldin_score(rows, groups), rel=1e-5)
+    assert found.interval.low < found.value < found.interval.high
+
+
+def test_groups_too_small_are_refused():
+    rows, _ = clouds(groups=2, size=2)
+    with pytest.raises(ValueError, match="group 1 has fewer than two sentences"):
+        cluster_classification(rows, np.array([0, 0, 0, 1]))
+
+
+def test_evaluate_runs_groups():
+    sentences = ["cat dog", "dog cat", "cat", "sun moon", "moon sun", "moon"]
+    task = Task(
+        "mine", {"all": Split((sentences,), np.array([0, 0, 0, 1, 1, 1]))}, Kind("groups"), ("a", "b")
+    )
+    vectors = se.WordVectors.from_array(["cat", "dog", "sun", "moon"], np.eye(4, dtype=np.float32))
+    report = se.evaluate(se.Average(vectors), task, cache=False)
+    assert report["mine"]["nn_cosine"] == report["mine"]["nn_l2"] == 100
+    assert set(report["mine"].intervals) == {"cl_one", "cl_half", "nn_cosine", "nn_l2", "idb"}
+    assert report.rows()[0][:3] == ("mine", "nn_cosine", 100)
