@@ -274,6 +274,7 @@ class Classified:
         predictions: Their classes.
         chosen: The penalty of each classifier that was tested.
         gradient: The largest gradient at any classifier's end; not a number where it is not known.
+        majority: The accuracy of always saying the class that most training examples have, percent.
     """
 
     dev: float
@@ -282,6 +283,7 @@ class Classified:
     predictions: Labels
     chosen: tuple[float, ...]
     gradient: float
+    majority: float
     details: dict[str, Any] = field(default_factory=dict)
 
 
@@ -345,6 +347,8 @@ def classify(
         round(100 * float(np.mean(classes == examples.labels[test])), 2)
         for classes, test in zip(predicted, tests, strict=True)
     ]
+    commonest = [np.bincount(examples.labels[train]).argmax() for train, _ in outer]
+    majority = [examples.labels[test] == one for test, one in zip(tests, commonest, strict=True)]
     return Classified(
         dev=round(float(np.mean([mean.max() for mean in means])), 2),
         test=round(float(np.mean(accuracies)), 2),
@@ -352,6 +356,7 @@ def classify(
         predictions=np.concatenate(predicted).astype(np.int64),
         chosen=tuple(grid[c] for c in chosen),
         gradient=float(max(found.gradients.max(), last.gradients.max())),
+        majority=round(100 * float(np.mean(np.concatenate(majority))), 2),
         details={"accuracies": accuracies} if validation == "nested" else {},
     )
 

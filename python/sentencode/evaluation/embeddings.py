@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..encoder import Encoder
+from ..vectors import WordVectors
 
 __all__ = ["DegenerateEncoderError", "Embedder"]
 
@@ -92,6 +94,24 @@ class Embedder:
                 np.save(file, rows)
             part.replace(path)
         return rows
+
+    def unknown(self, sentences: list[str]) -> float | None:
+        """The share of tokens that the encoder's word vectors do not hold; None where it has none.
+
+        Args:
+            sentences: Tokens with a space between them.
+
+        Returns:
+            From 0 to 1.
+        """
+        vectors = getattr(self.encoder, "vectors", None)
+        if not self.tokens or not isinstance(vectors, WordVectors):
+            return None
+        lowercase = getattr(self.encoder, "lowercase", "auto")
+        lower = not vectors.cased if lowercase == "auto" else bool(lowercase)
+        counts = Counter(token for sentence in sentences for token in sentence.split())
+        missing = sum(n for token, n in counts.items() if (token.lower() if lower else token) not in vectors)
+        return missing / max(1, counts.total())
 
     def _path(self, sentences: list[str]) -> Path | None:
         if self.cache is None or self.key is None:

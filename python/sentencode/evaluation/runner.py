@@ -93,6 +93,7 @@ def run_task(
         "distinct_sentences": len(sentences),
         "seconds_encode": round(encoded - begin, 4),
         "seconds_judge": round(time.perf_counter() - encoded, 4),
+        "unknown_tokens": embedder.unknown(sentences),
         "partial": task.partial,
     }
     result.splits = splits
@@ -146,6 +147,7 @@ def _classification(
         "protocol": protocol.name,
         "penalties": found.chosen,
         "gradient": found.gradient,
+        "majority": found.majority,
         **found.details,
     }
     first = min(numbers.get("test", numbers.get("all", found.places)))
