@@ -24,6 +24,8 @@ constexpr std::int64_t kNumbersOfPiece = 1
                                          << 16;  // scores that a thread looks at while they are in its cache
 constexpr std::size_t kMemory = 8;               // steps that L-BFGS remembers
 constexpr std::int64_t kCoupled = 4096;          // of K D at most: the Hessian of all classes together
+constexpr double kReach = 30;                    // how much a step may change a score
+constexpr int kTries = 12;                       // shorter steps, before there is none
 constexpr std::int64_t kRound = 60;              // iterations until Hessians are made anew
 
 /// The rows X [n, D], D = d + 1: centred, which changes intercepts alone and keeps float32's digits, and with
@@ -165,6 +167,7 @@ struct Batch {
   Tensor penalty;  // [p, 1, D], 1 / C, and 0 for the intercept
   Tensor mask;     // [n, p] float
   Tensor count;    // [p], rows trained on
+  Tensor least;    // [p] double: objectives below this are as good as 0, as they become of separable classes
   Tensor w;        // [p, K, D]
   Tensor z;        // [n, p, K], scores
   Tensor f;        // [p] double, objective
@@ -172,7 +175,7 @@ struct Batch {
   Tensor g;        // [p, K, D], gradient
 
   void keep(const Tensor& which) {
-    for (Tensor* t : {&index, &group, &penalty, &count, &w, &f, &g}) *t = t->index_select(0, which);
+    for (Tensor* t : {&index, &group, &penalty, &count, &least, &w, &f, &g}) *t = t->index_select(0, which);
     for (Tensor* t : {&mask, &z}) *t = t->index_select(1, which);
   }
 };
@@ -326,6 +329,7 @@ class Solver {
     batch.penalty.select(2, -1).zero_();
     batch.mask = folds.index_select(0, fold).t().to(at::kFloat).contiguous();
     batch.count = batch.mask.sum(0);
+    batch.least = 1e-4 * std::log(static_cast<double>(problems_.classes)) * batch.count.to(at::kDouble);
     batch.w = std::move(w);
     batch.z = scores(batch.w);
     return batch;
@@ -383,11 +387,12 @@ class Solver {
     gradient(batch);
     for (std::int64_t i = 0;; ++i) {
       const auto inverse = [&](const Tensor& q) { return precondition(q, batch.group, factors, blocks); };
-      Tensor d = memory.direction(batch.g, inverse);                                      // [p, K, D]
-      Tensor slope = inner_products(batch.g, d).flatten().to(at::kDouble);                // [p], negative
-      const Tensor steepest = at::amax(batch.g.abs(), {1, 2}) / batch.count;              // [p]
-      const Tensor above = (slope / batch.f.clamp_min(1e-30)).mul_(-0.5).to(at::kFloat);  // [p]
+      Tensor d = memory.direction(batch.g, inverse);                          // [p, K, D]
+      Tensor slope = inner_products(batch.g, d).flatten().to(at::kDouble);    // [p], negative
+      const Tensor steepest = at::amax(batch.g.abs(), {1, 2}) / batch.count;  // [p]
+      const Tensor above = (slope / at::maximum(batch.f, batch.least)).mul_(-0.5).to(at::kFloat);  // [p]
       Tensor done = (steepest <= tolerance).logical_and_(above <= gap);
+      done.logical_or_(steepest <= 1e-3 * tolerance);  // float32 cannot say more of the objective
       const bool last = i == iterations;
       const auto count = done.sum().item<std::int64_t>();
       if (spent == nullptr && (last || count == done.size(0))) return batch;
@@ -406,26 +411,34 @@ class Solver {
         if (last || batch.index.size(0) == 0) return batch;
         ++*spent;
       }
-      step(batch, memory, d, slope);
+      if (!step(batch, memory, d, slope)) {
+        // Rounding is all that is left: what there is, is what can be had.
+        iterations = i + 1;
+        if (spent != nullptr) *spent = std::max(*spent, options_.max_iterations);
+      }
     }
   }
 
-  /// To the point along d that lowers the objective enough. Scores are linear in the step: no further
-  /// product.
-  void step(Batch& batch, Memory& memory, const Tensor& d, const Tensor& slope) const {
+  /// To the point along d that lowers the objective enough; false if there is none for any problem. Scores
+  /// are linear in the step: no further product.
+  bool step(Batch& batch, Memory& memory, const Tensor& d, const Tensor& slope) const {
     const Tensor dz = scores(d), from = batch.z, start = batch.w, before = batch.f, old = batch.g;
-    Tensor length = at::ones_like(slope);  // [p]
+    // Where a class is sure of its rows, the loss is flat and a quadratic model leads anywhere.
+    const Tensor reach = at::linalg_vector_norm(dz, std::numeric_limits<double>::infinity(), {0, 2});  // [p]
+    Tensor length = (kReach / reach.to(at::kDouble)).clamp_max(1);                                     // [p]
     for (int tries = 0;; ++tries) {
       const Tensor t = length.to(at::kFloat);
       batch.z = at::addcmul(from, dz, t.view({1, -1, 1}));
       evaluate(batch, batch.z, at::addcmul(start, d, t.view({-1, 1, 1})));
-      // What float32's sums leave undecided is no rise.
-      const Tensor high = batch.f > before + 1e-4 * length * slope + 1e-7 * before;
-      if (tries == 20 || !high.any().item<bool>()) break;
-      length = at::where(high, length * 0.5, length);
+      // What float32's sums leave undecided is no rise; what overflowed is one.
+      const Tensor high = (batch.f <= before + 1e-4 * length * slope + 1e-7 * before).logical_not();
+      if (tries > kTries || !high.any().item<bool>()) break;
+      // No step at all, in the end: where rounding is as large as what could be won.
+      length = at::where(high, tries < kTries ? length * 0.3 : at::zeros_like(length), length);
     }
     gradient(batch);
     memory.add(batch.w - start, batch.g - old);
+    return length.max().item<double>() > 0;
   }
 
   /// Objective and residuals at scores z and weights w.

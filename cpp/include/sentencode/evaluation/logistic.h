@@ -28,7 +28,8 @@ struct LogisticProblems {
 struct LogisticOptions {
   /// Of the gradient's largest element, divided by C and the number of rows: scikit-learn's `tol`.
   double tolerance = 1e-5;
-  /// Of how far the objective can be above its least value, relative to it, as Newton's step estimates it.
+  /// Of how far the objective can be above its least value, relative to it, as Newton's step estimates it; or
+  /// relative to a ten-thousandth of what it is at zero weights, where that is more.
   double gap = 1e-7;
   std::int64_t max_iterations = 500;
   /// Features larger than this are made anew, block by block, whenever they are used.
