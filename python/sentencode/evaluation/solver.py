@@ -97,7 +97,9 @@ def fit_logistic(
     progress: Any = on_progress  # the stub of a callback is stricter than what it is called with
 
     def tensor(values: Any, dtype: Any) -> Any:
-        return torch.as_tensor(np.ascontiguousarray(values, dtype=dtype), device=device)
+        # Writable, or torch warns: what is not gets copied. Too large a number becomes infinity: refused.
+        with np.errstate(over="ignore"):
+            return torch.as_tensor(np.require(values, dtype, ["C", "W"]), device=device)
 
     right = np.asarray(targets)
     soft = right.ndim == 2
