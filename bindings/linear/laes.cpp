@@ -145,7 +145,7 @@ void set_statistics(Laes& self, const py::dict& from) {
 }  // namespace
 
 void bind_laes(py::module_& m) {
-  using release = py::call_guard<py::gil_scoped_release>;
+  using Release = py::call_guard<py::gil_scoped_release>;
   py::class_<Laes, LinearEncoder, std::shared_ptr<Laes>>(m, "LAES", "The linear autoencoder for sequences.")
       .def(py::init(&make), py::arg("vectors"), py::arg("tokenizer"), py::arg("weights"), py::kw_only(),
            py::arg("hidden"), py::arg("mode"), py::arg("direction"), py::arg("combine"), py::arg("center"),
@@ -153,7 +153,7 @@ void bind_laes(py::module_& m) {
       .def_property_readonly("options", &options)
       .def_property_readonly("sentences_seen", &Laes::sentences_seen)
       .def_property_readonly("tokens_seen", &Laes::tokens_seen)
-      .def("merge", &Laes::merge, py::arg("other"), release())
+      .def("merge", &Laes::merge, py::arg("other"), Release())
       .def("parameters", &parameters, py::arg("direction"),
            "A, B, U (of state 'projection'), singular_values, center, longest and rank of one direction.")
       .def("states", &states, py::arg("sentence"), py::arg("direction"),
@@ -170,7 +170,7 @@ void bind_laes(py::module_& m) {
             return std::shared_ptr<Laes>(
                 self.resized(hidden, direction_named(direction), combine_named(combine)));
           },
-          py::arg("hidden"), py::arg("direction"), py::arg("combine"), release())
+          py::arg("hidden"), py::arg("direction"), py::arg("combine"), Release())
       .def(
           "variant",
           [](Laes& self, std::int64_t hidden, std::string_view mode, std::string_view direction,
@@ -178,7 +178,7 @@ void bind_laes(py::module_& m) {
             return std::shared_ptr<Laes>(
                 self.variant(hidden, mode_named(mode), direction_named(direction), combine_named(combine)));
           },
-          py::arg("hidden"), py::arg("mode"), py::arg("direction"), py::arg("combine"), release())
+          py::arg("hidden"), py::arg("mode"), py::arg("direction"), py::arg("combine"), Release())
       .def("statistics", &statistics, "The sums behind each direction; None: loaded without.")
       .def("set_statistics", &set_statistics, py::arg("statistics"));
 }

@@ -8,7 +8,7 @@
 namespace sentencode {
 
 void bind_linear_encoder(py::module_& m) {
-  using release = py::call_guard<py::gil_scoped_release>;
+  using Release = py::call_guard<py::gil_scoped_release>;
   py::class_<LinearEncoder, Encoder, std::shared_ptr<LinearEncoder>>(m, "LinearEncoder",
                                                                      "An encoder over weighted words.")
       .def_property_readonly("fitted", &LinearEncoder::fitted)
@@ -32,7 +32,7 @@ void bind_linear_encoder(py::module_& m) {
             self.partial_fit(argument.get());
           },
           py::arg("sentences"), "Adds sentences to the statistics.")
-      .def("solve", &LinearEncoder::solve, release(),
+      .def("solve", &LinearEncoder::solve, Release(),
            "Makes parameters of the statistics, if any were added since the last time.")
       .def(
           "encode_into",
@@ -52,7 +52,7 @@ void bind_linear_encoder(py::module_& m) {
             using Vectors = SaveOptions::Vectors;
             self.save(path, {vectors ? Vectors::embedded : Vectors::referred_to, statistics});
           },
-          py::arg("path"), py::kw_only(), py::arg("vectors") = true, py::arg("statistics") = false, release())
+          py::arg("path"), py::kw_only(), py::arg("vectors") = true, py::arg("statistics") = false, Release())
       .def(
           "to_bytes",
           [](const LinearEncoder& self, bool statistics) {
@@ -68,7 +68,7 @@ void bind_linear_encoder(py::module_& m) {
       [](std::string bytes, const VectorsArgument& vectors) {
         return std::shared_ptr<LinearEncoder>(LinearEncoder::from_bytes(std::move(bytes), vectors));
       },
-      py::arg("bytes"), py::arg("vectors"), release(), "The encoder that to_bytes was called on.");
+      py::arg("bytes"), py::arg("vectors"), Release(), "The encoder that to_bytes was called on.");
 }
 
 }  // namespace sentencode

@@ -15,13 +15,13 @@ py::array_t<T> array_of_values(const std::vector<T>& values) {
 }  // namespace
 
 void bind_frequencies(py::module_& m) {
-  using release = py::call_guard<py::gil_scoped_release>;
+  using Release = py::call_guard<py::gil_scoped_release>;
   py::class_<Frequencies>(m, "Frequencies",
                           "How probable the words of one table are, and all that were counted.")
       .def_static("from_vocabulary", &Frequencies::from_vocabulary, py::arg("vectors"), py::arg("vocabulary"),
-                  release())
-      .def_static("from_counts", &Frequencies::from_counts, py::arg("vectors"), release())
-      .def_static("zipf", &Frequencies::zipf, py::arg("vectors"), release())
+                  Release())
+      .def_static("from_counts", &Frequencies::from_counts, py::arg("vectors"), Release())
+      .def_static("zipf", &Frequencies::zipf, py::arg("vectors"), Release())
       .def_property_readonly("probability",
                              [](const Frequencies& self) { return array_of_values(self.probability); })
       .def_property_readonly("counted", [](const Frequencies& self) { return array_of_values(self.counted); })

@@ -113,7 +113,7 @@ void write(const WordVectors& vectors, const std::string& path, std::string_view
 }  // namespace
 
 void bind_word_vectors(py::module_& m) {
-  using release = py::call_guard<py::gil_scoped_release>;
+  using Release = py::call_guard<py::gil_scoped_release>;
   py::class_<WordVectors, Table>(m, "WordVectors", "A frozen table of words and their rows.")
       .def_static("from_array", &from_array, py::arg("words"), py::arg("matrix"), py::arg("counts"),
                   py::arg("storage"), py::arg("oov"))
@@ -122,7 +122,7 @@ void bind_word_vectors(py::module_& m) {
           [](const std::string& path, std::string_view oov) {
             return hold(WordVectors::open(path, oov_named(oov)));
           },
-          py::arg("path"), py::arg("oov"), release())
+          py::arg("path"), py::arg("oov"), Release())
       .def_static(
           "from_bytes",
           [](const py::bytes& content, std::string_view oov) {
@@ -140,18 +140,18 @@ void bind_word_vectors(py::module_& m) {
              }
              return py::bytes(bytes);
            })
-      .def("save", &WordVectors::save, py::arg("path"), release())
-      .def("write", &write, py::arg("path"), py::arg("format"), release())
+      .def("save", &WordVectors::save, py::arg("path"), Release())
+      .def("write", &write, py::arg("path"), py::arg("format"), Release())
       .def(
           "with_oov",
           [](const WordVectors& self, std::string_view oov) { return hold(self.with_oov(oov_named(oov))); },
-          py::arg("oov"), release())
+          py::arg("oov"), Release())
       .def(
           "with_storage",
           [](const WordVectors& self, std::string_view storage) {
             return hold(self.with_storage(storage_named(storage)));
           },
-          py::arg("storage"), release())
+          py::arg("storage"), Release())
       .def(
           "only",
           [](const WordVectors& self, const py::object& words) {
@@ -162,7 +162,7 @@ void bind_word_vectors(py::module_& m) {
           py::arg("words"))
       .def(
           "first", [](const WordVectors& self, std::int64_t count) { return hold(self.first(count)); },
-          py::arg("count"), release())
+          py::arg("count"), Release())
       .def("__len__", &WordVectors::size)
       .def_property_readonly("dim", &WordVectors::dim)
       .def_property_readonly("storage", [](const WordVectors& self) { return name_of(self.storage()); })
@@ -171,7 +171,7 @@ void bind_word_vectors(py::module_& m) {
       .def_property_readonly("prefix", &WordVectors::prefix)
       .def_property_readonly("cased", &WordVectors::cased)
       .def_property_readonly("counts", &counts)
-      .def("fingerprint", &WordVectors::fingerprint, release())
+      .def("fingerprint", &WordVectors::fingerprint, Release())
       .def("words", &words, py::arg("begin"), py::arg("end"))
       .def(
           "find", [](const WordVectors& self, std::string_view word) { return self.words().find(word); },

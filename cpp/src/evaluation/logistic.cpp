@@ -28,8 +28,8 @@ constexpr double kReach = 30;                    // how much a step may change a
 constexpr int kTries = 12;                       // shorter steps, before there is none
 constexpr std::int64_t kRound = 60;              // iterations until Hessians are made anew
 
-/// The rows X [n, D], D = d + 1: centred, which changes intercepts alone and keeps float32's digits, and with
-/// a column of ones, whose weight is the intercept.
+/// The rows X [n, D], D = d + 1: centred, which changes intercepts alone, and divided by their columns'
+/// deviations, which keeps float32's digits; and with a column of ones, whose weight is the intercept.
 class Design {
  public:
   Design(const Features& features, std::int64_t max_bytes) : features_(features) {
@@ -37,7 +37,14 @@ class Design {
     for_blocks([&](std::int64_t, const Tensor& block) { sum += block.sum(0, false, at::kDouble); });
     TORCH_CHECK_VALUE(sum.isfinite().all().item<bool>(),
                       "features must be finite, and there are rows with NaN, infinity or very large numbers");
-    mean_ = (sum / static_cast<double>(std::max<std::int64_t>(1, rows()))).to(at::kFloat);
+    const auto n = static_cast<double>(std::max<std::int64_t>(1, rows()));
+    mean_ = (sum / n).to(at::kFloat);
+    Tensor squares = at::zeros_like(sum);
+    for_blocks([&](std::int64_t, const Tensor& block) {
+      squares += (block - mean_).to(at::kDouble).square_().sum(0);
+    });
+    deviation_ = (squares / n).sqrt().to(at::kFloat);
+    deviation_.masked_fill_(deviation_ <= 1e-6 * mean_.abs(), 1);  // a constant, but for rounding
     if (rows() * columns() * 4 > max_bytes) return;
     whole_ = at::empty({rows(), columns()}, mean_.options());
     for_blocks([&](std::int64_t begin, const Tensor& block) {
@@ -47,7 +54,8 @@ class Design {
 
   std::int64_t rows() const { return features_.rows(); }
   std::int64_t columns() const { return features_.dim() + 1; }
-  const Tensor& mean() const { return mean_; }
+  const Tensor& mean() const { return mean_; }            // [d]
+  const Tensor& deviation() const { return deviation_; }  // [d]
 
   /// X W^T: w [c, D] -> [n, c]
   Tensor scores(const Tensor& w) const {
@@ -81,7 +89,7 @@ class Design {
 
  private:
   Tensor augmented(const Tensor& block) const {
-    return at::cat({block - mean_, at::ones({block.size(0), 1}, block.options())}, 1);
+    return at::cat({(block - mean_) / deviation_, at::ones({block.size(0), 1}, block.options())}, 1);
   }
   template <typename Body>
   void for_blocks(const Body& body) const {
@@ -91,7 +99,7 @@ class Design {
   }
 
   const Features& features_;
-  Tensor mean_;   // [d]
+  Tensor mean_, deviation_;
   Tensor whole_;  // [n, D], where it is small enough
 };
 
@@ -126,20 +134,23 @@ class Targets {
   /// Losses [rows, p]; z becomes what their sum's gradient has for it: residuals [rows, p, K].
   Tensor losses(Tensor& z, std::int64_t begin, std::int64_t end) const {
     if (classes_ == 2) {
-      const Tensor y = right_.slice(0, begin, end);  // [rows, 1]
-      Tensor s = z.squeeze(2);
-      Tensor loss = at::softplus(s * (1 - 2 * y));
-      s.sigmoid_().sub_(y);
+      const Tensor sign = 1 - 2 * right_.slice(0, begin, end);  // [rows, 1], 1 for the first class
+      Tensor wrong = z.squeeze(2).mul_(sign);                   // how far on the other's side
+      Tensor loss = at::softplus(wrong);
+      wrong.sigmoid_().mul_(sign);
       return loss;
+    }
+    if (labels_.defined()) {
+      // By how much the others together are above the right class: where it is sure, its share is nearly 1,
+      // and has no digits left of what it lacks.
+      const Tensor place = labels_.slice(0, begin, end).view({-1, 1, 1}).expand({-1, z.size(1), 1});
+      z.sub_(z.gather(2, place)).scatter_(2, place, -std::numeric_limits<double>::infinity());
+      const Tensor others = z.logsumexp(2, /*keepdim=*/true);  // [rows, p, 1]
+      const Tensor wrong = others.sigmoid();
+      z.sub_(others).exp_().mul_(wrong).scatter_(2, place, -wrong);
+      return at::softplus(others.squeeze(2));
     }
     const Tensor log_p = at::log_softmax(z, 2);
-    if (labels_.defined()) {
-      const Tensor place = labels_.slice(0, begin, end).view({-1, 1, 1}).expand({-1, z.size(1), 1});
-      Tensor loss = log_p.gather(2, place).squeeze(2).neg_();
-      at::exp_out(z, log_p);
-      z.scatter_add_(2, place, z.new_full({1}, -1).expand(place.sizes()));
-      return loss;
-    }
     // What a row's targets sum to need not be 1: a score below the first class counts in part.
     const Tensor t = right_.slice(0, begin, end).unsqueeze(1);  // [rows, 1, K]
     Tensor loss = (log_p * t).sum(2).neg_();
@@ -232,6 +243,10 @@ class Solver {
         targets_(problems, features.rows()),
         problems_(problems) {
     check();
+    // 1/2 |w|^2 of the weights of columns as they are given.
+    penalty_ = at::cat(
+        {x_.deviation().to(at::kDouble).square().reciprocal(), x_.mean().new_zeros(1).to(at::kDouble)});
+    slope_ = at::cat({x_.deviation(), x_.mean().new_ones(1)});
     // Each different C is a group; problems are put in the order of their groups.
     const auto unique = at::_unique2(problems_.penalties, /*sorted=*/true, /*return_inverse=*/true);
     cs_ = std::get<0>(unique);
@@ -268,9 +283,9 @@ class Solver {
         finish(std::move(batch), factors);
       }
     }
-    // w (x - mean) + b = w x + (b - w mean)
+    // w (x - mean) / deviation + b = (w / deviation) x + (b - (w / deviation) mean)
     const Tensor whole = found_.weights;
-    found_.weights = whole.slice(2, 0, -1).contiguous();
+    found_.weights = whole.slice(2, 0, -1) / x_.deviation();
     found_.intercepts = whole.select(2, -1) - at::matmul(found_.weights, x_.mean());
     return std::move(found_);
   }
@@ -324,14 +339,11 @@ class Solver {
     Batch batch;
     batch.index = index;
     batch.group = group;
-    const Tensor c = cs_.index_select(0, group).to(at::kFloat);
-    batch.penalty = c.reciprocal().view({-1, 1, 1}).repeat({1, 1, x_.columns()});
-    batch.penalty.select(2, -1).zero_();
+    batch.penalty = (penalty_ / cs_.index_select(0, group).unsqueeze(1)).to(at::kFloat).unsqueeze(1);
     batch.mask = folds.index_select(0, fold).t().to(at::kFloat).contiguous();
     batch.count = batch.mask.sum(0);
     batch.least = 1e-4 * std::log(static_cast<double>(problems_.classes)) * batch.count.to(at::kDouble);
     batch.w = std::move(w);
-    batch.z = scores(batch.w);
     return batch;
   }
 
@@ -383,13 +395,15 @@ class Solver {
   Batch iterate(Batch batch, const Factors& factors, std::int64_t blocks, double tolerance, double gap,
                 std::int64_t iterations, std::int64_t* spent) {
     Memory memory;
+    batch.z = scores(batch.w);  // steps are added to them: here rounding ends
     evaluate(batch, batch.z, batch.w);
     gradient(batch);
     for (std::int64_t i = 0;; ++i) {
+      if (options_.on_progress) options_.on_progress(solved_, problems_.fold.size(0));
       const auto inverse = [&](const Tensor& q) { return precondition(q, batch.group, factors, blocks); };
-      Tensor d = memory.direction(batch.g, inverse);                          // [p, K, D]
-      Tensor slope = inner_products(batch.g, d).flatten().to(at::kDouble);    // [p], negative
-      const Tensor steepest = at::amax(batch.g.abs(), {1, 2}) / batch.count;  // [p]
+      Tensor d = balanced(memory.direction(batch.g, inverse));                           // [p, K, D]
+      Tensor slope = inner_products(batch.g, d).flatten().to(at::kDouble);               // [p], negative
+      const Tensor steepest = at::amax((batch.g * slope_).abs(), {1, 2}) / batch.count;  // [p]
       const Tensor above = (slope / at::maximum(batch.f, batch.least)).mul_(-0.5).to(at::kFloat);  // [p]
       Tensor done = (steepest <= tolerance).logical_and_(above <= gap);
       done.logical_or_(steepest <= 1e-3 * tolerance);  // float32 cannot say more of the objective
@@ -417,6 +431,15 @@ class Solver {
         if (spent != nullptr) *spent = std::max(*spent, options_.max_iterations);
       }
     }
+  }
+
+  /// Raising all classes' intercepts alike changes nothing: no step shall, or rounding drifts away that way.
+  static Tensor balanced(Tensor d) {  // [p, K, D]
+    if (d.size(1) > 1) {
+      Tensor intercepts = d.select(2, -1);
+      intercepts.sub_(intercepts.mean(1, /*keepdim=*/true));
+    }
+    return d;
   }
 
   /// To the point along d that lowers the objective enough; false if there is none for any problem. Scores
@@ -520,14 +543,12 @@ class Solver {
   /// Cholesky's factor of gram + penalty. A softmax's scores can all be raised alike: along that, and where
   /// rounding made it indefinite, a little is added.
   Tensor factor(const Tensor& gram, std::int64_t group, std::int64_t blocks) const {
-    Tensor penalty = at::full({x_.columns()}, 1 / cs_[group].item<double>(), gram.options());
-    penalty[-1] = 0;
     Tensor h = gram.clone();
-    h.diagonal().add_(penalty.repeat({blocks}));
-    const Tensor mean = h.diagonal().mean().clamp_min(1e-30);
+    h.diagonal().add_((penalty_ / cs_[group]).to(at::kFloat).repeat({blocks}));
+    const Tensor least = h.diagonal().mean() * 1e-12 + 1e-30;
     for (double extra = 1e-6; extra < 1; extra *= 30) {
       Tensor trial = h.clone();
-      trial.diagonal().add_(mean * extra);
+      trial.diagonal().mul_(1 + extra).add_(least);
       const auto [l, info] = at::linalg_cholesky_ex(trial);
       if (info.item<int>() == 0) return l;
     }
@@ -553,6 +574,8 @@ class Solver {
   Design x_;
   Targets targets_;
   const LogisticProblems& problems_;
+  Tensor penalty_;  // [D] double, of squared weights, for C = 1; the intercept has none
+  Tensor slope_;    // [D], what the gradient is multiplied by to be that of the columns as they are given
   Tensor cs_;       // [G], each different C
   Tensor group_;    // [P], its place among them
   Tensor trained_;  // the rows that any fold trains on
