@@ -406,7 +406,7 @@ class Solver {
       const Tensor steepest = at::amax((batch.g * slope_).abs(), {1, 2}) / batch.count;  // [p]
       const Tensor above = (slope / at::maximum(batch.f, batch.least)).mul_(-0.5).to(at::kFloat);  // [p]
       Tensor done = (steepest <= tolerance).logical_and_(above <= gap);
-      done.logical_or_(steepest <= 1e-3 * tolerance);  // float32 cannot say more of the objective
+      done.logical_or_(steepest <= 1e-5 * tolerance);  // float32 cannot say more of the objective
       const bool last = i == iterations;
       const auto count = done.sum().item<std::int64_t>();
       if (spent == nullptr && (last || count == done.size(0))) return batch;

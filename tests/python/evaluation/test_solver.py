@@ -88,23 +88,6 @@ CHANGES = {
     "equal columns": lambda x: np.concatenate([x, x[:, :3]], axis=1),
 }
 
-# --- what is known to be wrong ---
-
-DRIFT = (
-    "softmax: raising all intercepts alike changes nothing, so that rounding moves them along that line, "
-    "here to -400,000, where float32 has no digits left: the mean over classes is to be taken from each step"
-)
-SCALE = (
-    "scores follow the steps by addition and are never made anew, so that after hundreds of them they are "
-    "not those of the weights; it takes hundreds where a column's deviation is far from 1: divide by it"
-)
-CANCELLATION = (
-    "softmax: the loss -log p and the residual p - 1 of a row's own class have no digits left where p is "
-    "nearly 1: sum the other classes' shares, and take log1p"
-)
-SIGNALS = "on_progress is called, and Ctrl-C seen, when problems are put away, and not after each iteration"
-FAULTS = {("tiny", 4): DRIFT, ("huge", 2): SCALE, ("huge", 4): SCALE}
-
 
 def assert_solved(x, labels, classes, folds, problems, found, *, solver="lbfgs", close=1e-6):
     """Whether every problem is where scikit-learn ends, and what is claimed of it is so."""
@@ -117,7 +100,7 @@ def assert_solved(x, labels, classes, folds, problems, found, *, solver="lbfgs",
         least, _ = objective_and_gradient(x_of, y_of, c, model.coef_, model.intercept_)
         w, b = found.weights[p].astype(float), found.intercepts[p].astype(float)
         value, gradient = objective_and_gradient(x_of, y_of, c, w, b + w @ mean)
-        assert value == pytest.approx(least, rel=close), where
+        assert value <= least * (1 + close), where  # below it where the oracle ends early
         assert found.objectives[p] == pytest.approx(value, rel=close), where
         far = max(1, np.abs(x_of).max())
         # Intercepts are rounded to float32, which shows where features are far from 0.
@@ -146,9 +129,7 @@ def cases():
     """Features that are not as one wishes. Newton's method is the oracle: lbfgs ends early on them."""
     for name in CHANGES:
         for classes in (2, 4):
-            fault = FAULTS.get((name, classes))
-            marks = [pytest.mark.xfail(strict=True, reason=fault)] if fault else []
-            yield pytest.param(classes, CHANGES[name], marks=marks, id=f"{name}-{classes}")
+            yield pytest.param(classes, CHANGES[name], id=f"{name}-{classes}")
 
 
 @pytest.mark.parametrize(("classes", "change"), list(cases()))
@@ -173,7 +154,7 @@ def test_more_columns_than_rows(classes):
         (2, 1e2),
         (2, 1e4),
         (3, 1.0),
-        pytest.param(3, 1e4, marks=pytest.mark.xfail(strict=True, reason=CANCELLATION)),
+        (3, 1e4),
     ],
 )
 def test_separable_classes(classes, c):
@@ -480,7 +461,6 @@ def test_progress_reaches_its_end():
     assert {total for _, total in seen} == {18}
 
 
-@pytest.mark.xfail(strict=True, reason=SIGNALS)
 def test_progress_is_told_after_each_iteration():
     x, labels, folds = problem(3, change=CHANGES["tiny"])
     seen = []
