@@ -555,17 +555,18 @@ class Solver {
     return at::diag(h.diagonal().clamp_min(1e-30).sqrt());
   }
 
-  void put_away(const Batch& batch, const Tensor& gone, const Tensor& steepest, const Tensor& above,
+  void put_away(Batch batch, const Tensor& gone, const Tensor& steepest, const Tensor& above,
                 std::int64_t spent) {
     if (gone.numel() == 0) return;
-    const Tensor index = batch.index.index_select(0, gone);
-    found_.weights.index_copy_(0, index, batch.w.index_select(0, gone));
-    found_.predictions.index_copy_(0, index, targets_.predictions(batch.z.index_select(1, gone)));
-    const Tensor c = cs_.index_select(0, batch.group.index_select(0, gone));
-    found_.objectives.index_copy_(0, index, batch.f.index_select(0, gone) * c);
-    found_.gradients.index_copy_(0, index, steepest.index_select(0, gone));
-    found_.gaps.index_copy_(0, index, above.index_select(0, gone));
-    found_.iterations.index_fill_(0, index, spent);
+    batch.keep(gone);
+    batch.z = scores(batch.w);  // of the weights as they are, without what rounding added to the steps'
+    evaluate(batch, batch.z, batch.w);
+    found_.weights.index_copy_(0, batch.index, batch.w);
+    found_.predictions.index_copy_(0, batch.index, targets_.predictions(batch.z));
+    found_.objectives.index_copy_(0, batch.index, batch.f * cs_.index_select(0, batch.group));
+    found_.gradients.index_copy_(0, batch.index, steepest.index_select(0, gone));
+    found_.gaps.index_copy_(0, batch.index, above.index_select(0, gone));
+    found_.iterations.index_fill_(0, batch.index, spent);
     solved_ += gone.numel();
     if (options_.on_progress) options_.on_progress(solved_, problems_.fold.size(0));
   }
