@@ -98,7 +98,8 @@ def fit_logistic(
     progress: Any = on_progress  # the stub of a callback is stricter than what it is called with
 
     def tensor(values: Any, dtype: Any) -> Any:
-        with warnings.catch_warnings():
+        # Too large a number becomes infinity, which is refused.
+        with warnings.catch_warnings(), np.errstate(over="ignore"):
             warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # nobody writes
             return torch.as_tensor(np.ascontiguousarray(values, dtype=dtype), device=device)
 

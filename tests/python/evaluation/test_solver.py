@@ -1,0 +1,543 @@
+"""The solver of many logistic regressions against scikit-learn and SciPy, which solve one at a time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+linear_model = pytest.importorskip("sklearn.linear_model")
+optimize = pytest.importorskip("scipy.optimize")
+
+from sentencode.evaluation.solver import fit_logistic
+
+CS = (1e-4, 1e-2, 1.0, 1e2, 1e4, 1e9)
+PARTS = ("u", "v", "|u-v|", "u*v")
+
+
+# --- what is right, in float64 ---
+
+
+def one_hot(labels, classes):
+    return np.eye(classes)[labels]
+
+
+def objective_and_gradient(x, targets, c, weights, intercepts):
+    """The objective, and the gradient divided by C: of the weights and, last, of the intercepts."""
+    w, b = weights.astype(float), intercepts.astype(float)
+    scores = x @ w.T + b
+    if len(w) == 1:  # two classes: the first one's score is 0
+        scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
+    scores -= scores.max(axis=1, keepdims=True)
+    log_sum = np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    share = targets.sum(axis=1, keepdims=True)
+    losses = share * log_sum - (targets * scores).sum(axis=1, keepdims=True)
+    residuals = (share * np.exp(scores - log_sum) - targets)[:, -len(w) :]
+    gradient = np.concatenate([residuals.T @ x + w / c, residuals.sum(axis=0)[:, None]], axis=1)
+    return c * losses.sum() + 0.5 * (w**2).sum(), gradient
+
+
+def fitted(x, labels, c, solver="lbfgs"):
+    """scikit-learn's, as tight as it goes. Give it centred features, or it ends early."""
+    model = linear_model.LogisticRegression(C=c, tol=1e-10, max_iter=100_000, solver=solver)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it cannot get any tighter
+        return model.fit(x, labels)
+
+
+def margins(model, x):
+    """How far the best class of each row is above the second."""
+    scores = model.decision_function(x)
+    if scores.ndim == 1:
+        return np.abs(scores)
+    best = np.sort(scores, axis=1)
+    return best[:, -1] - best[:, -2]
+
+
+def problem(classes=2, n=240, d=8, folds=3, seed=0, change=lambda x: x):
+    """Features, classes that they tell in part, and folds. Features are exact in float32."""
+    random = np.random.default_rng(seed)
+    z = random.normal(size=(n, d))
+    scores = z @ random.normal(size=(d, classes)) * 1.5 / np.sqrt(d)
+    labels = (scores + random.gumbel(size=(n, classes))).argmax(axis=1)
+    x = change(z).astype(np.float32).astype(float)
+    return x, labels, random.random((folds, n)) < 0.8
+
+
+def constant_columns(x):
+    x = x.copy()
+    x[:, 1], x[:, 3] = 0, 5
+    return x
+
+
+CHANGES = {
+    "shifted": lambda x: x + 30 * np.arange(x.shape[1]),
+    "far away": lambda x: x + 1000,
+    "scaled": lambda x: x * np.logspace(-1.5, 1.5, x.shape[1]),
+    "tiny": lambda x: x * 1e-4,
+    "huge": lambda x: x * 1e4,
+    "constant columns": constant_columns,
+    "equal columns": lambda x: np.concatenate([x, x[:, :3]], axis=1),
+}
+
+# --- what is known to be wrong ---
+
+DRIFT = (
+    "softmax: raising all intercepts alike changes nothing, so that rounding moves them along that line, "
+    "here to -400,000, where float32 has no digits left: the mean over classes is to be taken from each step"
+)
+SCALE = (
+    "scores follow the steps by addition and are never made anew, so that after hundreds of them they are "
+    "not those of the weights; it takes hundreds where a column's deviation is far from 1: divide by it"
+)
+CANCELLATION = (
+    "softmax: the loss -log p and the residual p - 1 of a row's own class have no digits left where p is "
+    "nearly 1: sum the other classes' shares, and take log1p"
+)
+SIGNALS = "on_progress is called, and Ctrl-C seen, when problems are put away, and not after each iteration"
+FAULTS = {("tiny", 4): DRIFT, ("huge", 2): SCALE, ("huge", 4): SCALE}
+
+
+def assert_solved(x, labels, classes, folds, problems, found, *, solver="lbfgs", close=1e-6):
+    """Whether every problem is where scikit-learn ends, and what is claimed of it is so."""
+    targets, mean = one_hot(labels, classes), x.mean(axis=0)
+    centred = x - mean  # has the same solutions, but for intercepts
+    for p, (fold, c) in enumerate(problems):
+        rows, where = folds[fold], f"problem {p}: fold {fold}, C {c:g}"
+        x_of, y_of = centred[rows], targets[rows]
+        model = fitted(x_of, labels[rows], c, solver)
+        least, _ = objective_and_gradient(x_of, y_of, c, model.coef_, model.intercept_)
+        w, b = found.weights[p].astype(float), found.intercepts[p].astype(float)
+        value, gradient = objective_and_gradient(x_of, y_of, c, w, b + w @ mean)
+        assert value == pytest.approx(least, rel=close), where
+        assert found.objectives[p] == pytest.approx(value, rel=close), where
+        far = max(1, np.abs(x_of).max())
+        # Intercepts are rounded to float32, which shows where features are far from 0.
+        rounding = 1e-7 * far * (1 + np.abs(b).max() + (np.abs(w) @ np.abs(mean)).max())
+        assert found.gradients[p] <= 1e-5 * far, where
+        assert np.abs(gradient).max() / rows.sum() <= found.gradients[p] + rounding, where
+        sure = margins(model, centred) > 1e-3
+        assert (found.predictions[p] == model.predict(centred))[sure].all(), where
+
+
+# --- against scikit-learn ---
+
+
+@pytest.mark.parametrize("classes", [2, 3, 6])
+def test_ends_where_scikit_learn_does(classes):
+    x, labels, folds = problem(classes)
+    problems = [(fold, c) for fold in range(len(folds)) for c in CS]
+    found = fit_logistic(x, labels, folds, problems, classes=classes)
+    assert found.weights.shape == (len(problems), classes if classes > 2 else 1, x.shape[1])
+    assert found.intercepts.shape == found.weights.shape[:2]
+    assert found.predictions.shape == (len(problems), len(x))
+    assert_solved(x, labels, classes, folds, problems, found)
+
+
+def cases():
+    """Features that are not as one wishes. Newton's method is the oracle: lbfgs ends early on them."""
+    for name in CHANGES:
+        for classes in (2, 4):
+            fault = FAULTS.get((name, classes))
+            marks = [pytest.mark.xfail(strict=True, reason=fault)] if fault else []
+            yield pytest.param(classes, CHANGES[name], marks=marks, id=f"{name}-{classes}")
+
+
+@pytest.mark.parametrize(("classes", "change"), list(cases()))
+def test_ends_there_with_features_of_any_kind(classes, change):
+    x, labels, folds = problem(classes, change=change)
+    problems = [(fold, c) for fold in range(len(folds)) for c in CS]
+    found = fit_logistic(x, labels, folds, problems, classes=classes)
+    assert_solved(x, labels, classes, folds, problems, found, solver="newton-cholesky")
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_more_columns_than_rows(classes):
+    x, labels, folds = problem(classes, n=60, d=150, folds=2)
+    problems = [(fold, c) for fold in range(2) for c in (1e-4, 1e-2, 1.0, 10.0)]
+    found = fit_logistic(x, labels, folds, problems, classes=classes)
+    assert_solved(x, labels, classes, folds, problems, found)
+
+
+@pytest.mark.parametrize(
+    ("classes", "c"),
+    [
+        (2, 1e2),
+        (2, 1e4),
+        (3, 1.0),
+        pytest.param(3, 1e4, marks=pytest.mark.xfail(strict=True, reason=CANCELLATION)),
+    ],
+)
+def test_separable_classes(classes, c):
+    x, labels, folds = problem(classes, n=60, d=150, folds=2, seed=4)
+    found = fit_logistic(x, labels, folds, [(0, c), (1, c)], classes=classes)
+    assert all((found.predictions[p] == labels)[folds[p]].all() for p in range(2))
+    assert_solved(x, labels, classes, folds, [(0, c), (1, c)], found)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_separable_classes_without_a_penalty_end(classes):
+    """There is no optimum but at infinity: what there is to ask for is an end, and right classes."""
+    x, labels, folds = problem(classes, n=60, d=150, folds=2, seed=4)
+    found = fit_logistic(x, labels, folds, [(0, 1e9), (1, 1e9)], classes=classes, max_iterations=100)
+    assert (found.iterations <= 100).all()
+    assert np.isfinite(found.weights).all()
+    assert (found.gradients < 1e-5).all()
+    assert all((found.predictions[p] == labels)[folds[p]].all() for p in range(2))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(2, 5), st.integers(20, 120), st.integers(1, 12), st.floats(-4, 3), st.integers(0, 2**32 - 1)
+)
+def test_any_small_problem(classes, n, d, exponent, seed):
+    x, labels, _ = problem(classes, n=n, d=d, seed=seed)
+    labels[:classes] = range(classes)  # none is missing
+    folds, problems = np.ones((1, n), bool), [(0, 10.0**exponent)]
+    found = fit_logistic(x, labels, folds, problems, classes=classes)
+    model = fitted(x, labels, 10.0**exponent, "newton-cholesky")
+    values = [
+        objective_and_gradient(x, one_hot(labels, classes), 10.0**exponent, w, b)[0]
+        for w, b in ((found.weights[0], found.intercepts[0]), (model.coef_, model.intercept_))
+    ]
+    assert values[0] <= values[1] * (1 + 1e-6)
+
+
+def test_a_problem_twice_is_solved_twice():
+    x, labels, folds = problem()
+    found = fit_logistic(x, labels, folds, [(1, 1.0), (0, 3.0), (1, 1.0)])
+    assert np.array_equal(found.weights[0], found.weights[2])
+    assert np.array_equal(found.predictions[0], found.predictions[2])
+    assert found.objectives[0] == found.objectives[2]
+
+
+def test_no_problem_has_no_solution():
+    x, labels, folds = problem()
+    found = fit_logistic(x, labels, folds, [])
+    assert found.weights.shape == (0, 1, x.shape[1])
+    assert found.predictions.shape == (0, len(x))
+
+
+def test_a_class_that_a_fold_lacks_is_never_predicted():
+    x, labels, folds = problem(3)
+    folds[0] &= labels != 2
+    found = fit_logistic(x, labels, folds, [(0, 1.0), (1, 1.0)])
+    assert 2 not in found.predictions[0]
+    assert 2 in found.predictions[1]
+
+
+# --- soft targets ---
+
+
+def test_soft_targets():
+    """Shares of classes, which need not sum to 1, against a slow solver of the same objective."""
+    x, _, folds = problem(n=150, d=5)
+    random = np.random.default_rng(0)
+    targets = random.dirichlet([0.5] * 4, size=len(x)).astype(np.float32).astype(float)
+    targets[:10] *= 0.5
+    targets[10:15] = 0
+    problems = [(fold, c) for fold in range(2) for c in (1e-2, 1.0, 1e3)]
+    found = fit_logistic(x, targets, folds, problems)
+    assert found.weights.shape == (len(problems), 4, 5)
+    for p, (fold, c) in enumerate(problems):
+        rows = folds[fold]
+
+        def divided(flat, rows=rows, c=c):
+            w = flat.reshape(4, 6)
+            value, gradient = objective_and_gradient(x[rows], targets[rows], c, w[:, :5], w[:, 5])
+            return value / c, gradient.ravel()
+
+        best = optimize.minimize(
+            divided,
+            np.zeros(24),
+            jac=True,
+            method="L-BFGS-B",
+            options={"ftol": 1e-15, "gtol": 1e-9, "maxiter": 10_000},
+        )
+        value, _ = objective_and_gradient(x[rows], targets[rows], c, found.weights[p], found.intercepts[p])
+        assert value == pytest.approx(c * best.fun, rel=1e-6)
+        assert found.objectives[p] == pytest.approx(value, rel=1e-6)
+        w = best.x.reshape(4, 6)
+        scores = np.sort(x @ w[:, :5].T + w[:, 5], axis=1)
+        sure = scores[:, -1] - scores[:, -2] > 1e-2
+        assert (found.predictions[p] == (x @ w[:, :5].T + w[:, 5]).argmax(1))[sure].all()
+
+
+def test_hard_targets_as_shares_are_the_same_problem():
+    x, labels, folds = problem(3)
+    hard = fit_logistic(x, labels, folds, [(0, 1.0)])
+    soft = fit_logistic(x, one_hot(labels, 3), folds, [(0, 1.0)])
+    assert soft.objectives == pytest.approx(hard.objectives, rel=1e-6)
+    assert np.allclose(soft.weights, hard.weights, atol=1e-3)
+
+
+# --- pairs and blocks ---
+
+
+def made(embeddings, first, second, parts):
+    u, v = embeddings[first], embeddings[second]
+    columns = {"u": u, "v": v, "|u-v|": np.abs(u - v), "u*v": u * v}
+    return np.concatenate([columns[part] for part in parts], axis=1)
+
+
+def pairs_of(n, m=50, d=4, seed=0):
+    random = np.random.default_rng(seed)
+    embeddings = random.normal(size=(m, d)).astype(np.float32)
+    first, second = random.integers(0, m, size=(2, n))
+    close = np.abs(embeddings[first] - embeddings[second]).sum(axis=1)
+    labels = (close + random.normal(size=n) < np.median(close)).astype(int)
+    return embeddings, first, second, labels
+
+
+SUBSETS = [tuple(part for i, part in enumerate(PARTS) if mask >> i & 1) for mask in range(1, 16)] + [
+    ("u*v", "u"),
+    ("v", "u"),
+    ("u", "u"),
+]
+
+
+@pytest.mark.parametrize("parts", SUBSETS, ids=",".join)
+def test_parts_of_pairs(parts):
+    embeddings, first, second, labels = pairs_of(200)
+    folds = np.random.default_rng(1).random((2, 200)) < 0.8
+    problems = [(0, 1.0), (1, 0.1)]
+    x = made(embeddings, first, second, parts)
+    of_pairs = fit_logistic(embeddings, labels, folds, problems, pairs=(first, second), parts=parts)
+    of_rows = fit_logistic(x, labels, folds, problems)
+    assert of_pairs.weights.shape == (2, 1, 4 * len(parts))
+    assert np.allclose(of_pairs.weights, of_rows.weights, atol=1e-6)
+    assert np.array_equal(of_pairs.predictions, of_rows.predictions)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("kind", ["rows", "pairs"])
+def test_blocks_are_equal_to_rows_in_memory(classes, kind):
+    n = 17_000  # two blocks
+    embeddings, first, second, labels = pairs_of(n, m=5000, d=3)
+    labels = (labels + (embeddings[first, 0] > 1)).clip(0, classes - 1)
+    folds = np.random.default_rng(1).random((2, n)) < 0.8
+    rows = {"pairs": (first, second), "parts": ("|u-v|", "u*v")} if kind == "pairs" else {}
+    x = embeddings if kind == "pairs" else made(embeddings, first, second, PARTS)
+    whole, blocks = (
+        fit_logistic(x, labels, folds, [(0, 1.0), (1, 10.0)], classes=classes, max_bytes=size, **rows)
+        for size in (1 << 30, 400_000)
+    )
+    assert blocks.objectives == pytest.approx(whole.objectives, rel=1e-6)
+    assert np.allclose(blocks.weights, whole.weights, atol=1e-3 * np.abs(whole.weights).max())
+    assert (blocks.predictions == whole.predictions).mean() > 0.999
+    assert (blocks.gradients < 1e-5).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int64])
+def test_embeddings_of_other_types(dtype):
+    x, labels, folds = problem()
+    x = (8 * x).astype(dtype)
+    found = fit_logistic(x, labels, folds, [(0, 0.1)])
+    expected = fit_logistic(x.astype(np.float32), labels, folds, [(0, 0.1)])
+    assert np.array_equal(found.weights, expected.weights)
+    assert found.weights.dtype == np.float32
+
+
+def test_arrays_that_cannot_be_written_to(tmp_path):
+    """As a memory map's: without a copy where it is none, and without a warning."""
+    x, labels, folds = problem()
+    np.save(tmp_path / "x.npy", x.astype(np.float32))
+    for mode in "rc":
+        mapped = np.load(tmp_path / "x.npy", mmap_mode=mode)
+        found = fit_logistic(mapped, labels, folds, [(0, 1.0)])
+        assert np.array_equal(found.weights, fit_logistic(x, labels, folds, [(0, 1.0)]).weights)
+
+
+def test_arguments_are_not_changed():
+    x, labels, folds = problem(change=lambda x: x.astype(np.float32))
+    x = x.astype(np.float32)
+    before = x.copy(), labels.copy(), folds.copy()
+    fit_logistic(x, labels, folds, [(0, 1.0)])
+    assert all(np.array_equal(a, b) for a, b in zip(before, (x, labels, folds), strict=True))
+
+
+def test_lists_will_do():
+    x, labels, folds = problem(n=40, d=2)
+    found = fit_logistic(x.tolist(), labels.tolist(), folds.tolist(), [(np.int64(0), np.float32(1))])
+    assert np.array_equal(found.weights, fit_logistic(x, labels, folds, [(0, 1.0)]).weights)
+
+
+# --- what it must not depend on ---
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_other_problems_make_no_difference(classes):
+    x, labels, folds = problem(classes, folds=6)
+    problems = [(fold, c) for fold in range(6) for c in (1e-3, 0.25, 1.0, 8.0, 1e3)]
+    together = fit_logistic(x, labels, folds, problems, classes=classes)
+    for p in range(0, len(problems), 7):
+        alone = fit_logistic(x, labels, folds[[problems[p][0]]], [(0, problems[p][1])], classes=classes)
+        assert together.objectives[p] == pytest.approx(alone.objectives[0], rel=1e-6)
+        size = np.abs(alone.weights[0]).max()
+        assert np.allclose(together.weights[p], alone.weights[0], atol=2e-3 * size)
+        assert (together.predictions[p] == alone.predictions[0]).mean() > 0.99
+    order = np.random.default_rng(0).permutation(len(problems))
+    shuffled = fit_logistic(x, labels, folds, [problems[p] for p in order], classes=classes)
+    assert shuffled.objectives == pytest.approx(together.objectives[order], rel=1e-6)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_threads_make_no_difference(classes):
+    x, labels, folds = problem(classes, n=3000, d=20)
+    threads = torch.get_num_threads()
+    found = []
+    try:
+        for count in (1, 2, 3):
+            torch.set_num_threads(count)
+            found.append(fit_logistic(x, labels, folds, [(0, 1.0), (2, 100.0)], classes=classes))
+    finally:
+        torch.set_num_threads(threads)
+    for one in found[1:]:
+        assert one.objectives == pytest.approx(found[0].objectives, rel=1e-7)
+        assert np.allclose(one.weights, found[0].weights, atol=2e-3)
+        assert (one.predictions == found[0].predictions).mean() > 0.999
+
+
+def test_devices():
+    x, labels, folds = problem()
+    expected = fit_logistic(x, labels, folds, [(0, 1.0)])
+    for device in ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]:
+        found = fit_logistic(x, labels, folds, [(0, 1.0)], device=device)
+        assert found.objectives == pytest.approx(expected.objectives, rel=1e-6)
+    with pytest.raises(RuntimeError, match="abacus"):
+        fit_logistic(x, labels, folds, [(0, 1.0)], device="abacus")
+
+
+def test_iterations_end():
+    x, labels, folds = problem(4)
+    found = fit_logistic(x, labels, folds, [(0, 1e-2), (1, 1e4)], max_iterations=1, tolerance=1e-12)
+    assert (found.iterations == 1).all()
+    assert (found.gradients > 1e-12).all()
+
+
+# --- errors ---
+
+ERRORS = {
+    "NaN": ({"x": [[0.0], [np.nan], [1.0], [2.0]]}, "features must be finite"),
+    "infinity": ({"x": [[0.0], [np.inf], [1.0], [2.0]]}, "features must be finite"),
+    "more than float32 holds": ({"x": [[0.0], [1e39], [1.0], [2.0]]}, "features must be finite"),
+    "one dimension": ({"x": [0.0, 1.0, 2.0, 3.0]}, r"embeddings must be floating point \[n, d\]"),
+    "targets too short": ({"targets": [0, 1, 1]}, r"targets must be int64 \[4\]"),
+    "class too large": ({"targets": [0, 1, 2, 1], "classes": 2}, "targets must be classes, 0 to 1"),
+    "class negative": ({"targets": [0, 1, -1, 1]}, "targets must be classes, 0 to 1"),
+    "one class": ({"targets": [0, 0, 0, 0]}, "fold 0 trains on one class"),
+    "one class in a fold": ({"folds": [[1, 1, 1, 1], [1, 1, 0, 0]]}, "fold 1 trains on one class"),
+    "no rows in a fold": ({"folds": [[1, 1, 1, 1], [0, 0, 0, 0]]}, "fold 1 has no rows"),
+    "folds too short": ({"folds": [[1, 1, 1]]}, r"folds must be bool \[F, 4\]"),
+    "folds of one dimension": ({"folds": [1, 1, 1, 1]}, r"folds must be bool \[F, 4\]"),
+    "fold out of range": ({"problems": [(1, 1.0)]}, "fold must hold numbers of folds, 0 to 0"),
+    "C of 0": ({"problems": [(0, 0.0)]}, "penalties must be positive"),
+    "C negative": ({"problems": [(0, -1.0)]}, "penalties must be positive"),
+    "C infinite": ({"problems": [(0, np.inf)]}, "penalties must be positive and finite"),
+    "C not a number": ({"problems": [(0, np.nan)]}, "penalties must be positive"),
+    "two soft classes": ({"targets": np.full((4, 2), 0.5)}, "at least 3 classes"),
+    "soft NaN": ({"targets": np.full((4, 3), np.nan)}, "targets must be finite"),
+    "unknown part": ({"pairs": ([0, 1, 2, 3], [1, 2, 3, 0]), "parts": ("u+v",)}, r"got 'u\+v'"),
+    "no part": ({"pairs": ([0, 1, 2, 3], [1, 2, 3, 0])}, "at least one part"),
+    "pairs out of range": ({"pairs": ([0, 1, 2, 4], [1, 2, 3, 0]), "parts": ("u",)}, "0 to 3, got 0 to 4"),
+    "pairs unequal": ({"pairs": ([0, 1, 2], [1, 2, 3, 0]), "parts": ("u",)}, "equally long, got 3 and 4"),
+    "tolerance": ({"tolerance": 0.0}, "tolerance and gap must be positive"),
+    "iterations": ({"max_iterations": 0}, "max_iterations must be at least 1"),
+}
+
+
+@pytest.mark.parametrize(("wrong", "message"), ERRORS.values(), ids=ERRORS.keys())
+def test_says_what_is_wrong(wrong, message):
+    right = {
+        "x": [[-2.0], [-1.0], [1.0], [2.0]],
+        "targets": [0, 0, 1, 1],
+        "folds": [[1, 1, 1, 1]],
+        "problems": [(0, 1.0)],
+    }
+    with pytest.raises(ValueError, match=message):
+        fit_logistic(**(right | wrong))
+
+
+# --- progress and interruption ---
+
+
+def test_progress_reaches_its_end():
+    x, labels, folds = problem(3)
+    seen = []
+    fit_logistic(
+        x, labels, folds, [(f, c) for f in range(3) for c in CS], on_progress=lambda *of: seen.append(of)
+    )
+    assert seen[-1] == (18, 18)
+    assert seen == sorted(seen)
+    assert {total for _, total in seen} == {18}
+
+
+@pytest.mark.xfail(strict=True, reason=SIGNALS)
+def test_progress_is_told_after_each_iteration():
+    x, labels, folds = problem(3, change=CHANGES["tiny"])
+    seen = []
+    found = fit_logistic(x, labels, folds, [(0, 1e9)], on_progress=lambda *of: seen.append(of))
+    assert len(seen) >= found.iterations[0] > 1
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, SystemExit])
+def test_an_error_of_on_progress_ends_it(error):
+    x, labels, folds = problem()
+
+    def stop(done, total):
+        raise error("enough")
+
+    for _ in range(3):
+        with pytest.raises(error, match="enough"):
+            fit_logistic(x, labels, folds, [(0, 1.0)], on_progress=stop)
+    assert fit_logistic(x, labels, folds, [(0, 1.0)]).gradients[0] < 1e-5
+    assert torch.ones(2, requires_grad=True).sum().requires_grad  # autograd is on again
+
+
+def test_a_signal_ends_it():
+    """In a process of its own: what pytest does with Ctrl-C is not the matter."""
+    script = """
+        import os, signal, threading
+        import numpy as np
+        from sentencode.evaluation.solver import fit_logistic
+        random = np.random.default_rng(0)
+        x, labels = random.normal(size=(4000, 60)), random.integers(0, 2, 4000)
+        folds = random.random((40, 4000)) < 0.9
+        problems = [(f, 10.0**c) for f in range(40) for c in range(-3, 3)]
+        fit_logistic(x[:100], labels[:100], folds[:, :100], problems[:2])  # everything is loaded
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            for _ in range(1000):
+                fit_logistic(x, labels, folds, problems)
+        except KeyboardInterrupt:
+            found = fit_logistic(x[:100], labels[:100], folds[:, :100], problems[:2])
+            print("stopped", (found.gradients < 1e-5).all())
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout == "stopped True\n", done.stderr
+
+
+def test_threads_may_solve_at_once():
+    x, labels, folds = problem(n=1000)
+    expected = fit_logistic(x, labels, folds, [(0, 1.0)])
+    found = [None] * 4
+
+    def work(i):
+        found[i] = fit_logistic(x, labels, folds, [(0, 1.0)])
+
+    team = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in team:
+        thread.start()
+    for thread in team:
+        thread.join()
+    assert all(one.objectives == pytest.approx(expected.objectives, rel=1e-7) for one in found)
