@@ -90,20 +90,21 @@ CHANGES = {
 
 # --- what is known to be wrong ---
 
-DRIFT = (
-    "softmax: raising all intercepts alike changes nothing, so that rounding moves them along that line, "
-    "here to -400,000, where float32 has no digits left: the mean over classes is to be taken from each step"
-)
 SCALE = (
-    "scores follow the steps by addition and are never made anew, so that after hundreds of them they are "
-    "not those of the weights; it takes hundreds where a column's deviation is far from 1: divide by it"
+    "factor adds a millionth of the mean diagonal, which is the intercept's where columns are tiny: the gap "
+    "is then estimated too small; columns are to be divided by their deviations"
+)
+DRIFT = (
+    "softmax: adding the same to all classes changes no probability, so that rounding moves weights that "
+    "way, here by as much as they are, and hundreds of iterations end nowhere: the mean over classes is to "
+    "be taken from each step; scores, which follow by addition, are to be made anew now and then"
 )
 CANCELLATION = (
     "softmax: the loss -log p and the residual p - 1 of a row's own class have no digits left where p is "
     "nearly 1: sum the other classes' shares, and take log1p"
 )
 SIGNALS = "on_progress is called, and Ctrl-C seen, when problems are put away, and not after each iteration"
-FAULTS = {("tiny", 4): DRIFT, ("huge", 2): SCALE, ("huge", 4): SCALE}
+FAULTS = {("tiny", 4): SCALE, ("huge", 4): DRIFT}
 
 
 def assert_solved(x, labels, classes, folds, problems, found, *, solver="lbfgs", close=1e-6):
@@ -118,7 +119,7 @@ def assert_solved(x, labels, classes, folds, problems, found, *, solver="lbfgs",
         w, b = found.weights[p].astype(float), found.intercepts[p].astype(float)
         value, gradient = objective_and_gradient(x_of, y_of, c, w, b + w @ mean)
         assert value == pytest.approx(least, rel=close), where
-        assert found.objectives[p] == pytest.approx(value, rel=close), where
+        assert found.objectives[p] == pytest.approx(value, rel=5 * close), where
         far = max(1, np.abs(x_of).max())
         # Intercepts are rounded to float32, which shows where features are far from 0.
         rounding = 1e-7 * far * (1 + np.abs(b).max() + (np.abs(w) @ np.abs(mean)).max())
@@ -347,7 +348,7 @@ def test_embeddings_of_other_types(dtype):
 
 
 def test_arrays_that_cannot_be_written_to(tmp_path):
-    """As a memory map's: without a copy where it is none, and without a warning."""
+    """As those of a memory map: without a warning."""
     x, labels, folds = problem()
     np.save(tmp_path / "x.npy", x.astype(np.float32))
     for mode in "rc":
