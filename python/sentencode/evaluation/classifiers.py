@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._extras import require
+from ..checks import checked_str
 from .solver import fit_logistic
 
 __all__ = ["Classified", "Examples", "Fit", "classify"]
@@ -85,6 +86,10 @@ _C = {
     "dev": tuple(2.0**t for t in range(-2, 4)),
     "none": (1e9,),
 }
+
+
+# What each way of validation needs.
+_SPLITS = {"nested": ("all",), "folds": ("train", "test"), "dev": ("train", "dev", "test")}
 
 
 @dataclass(frozen=True)
@@ -174,6 +179,19 @@ class ScikitLearn:
         return found
 
 
+# As SentEval's options call them: as torch does.
+_OPTIMISERS = {
+    "adadelta": "Adadelta",
+    "adagrad": "Adagrad",
+    "adam": "Adam",
+    "adamax": "Adamax",
+    "asgd": "ASGD",
+    "rmsprop": "RMSprop",
+    "rprop": "Rprop",
+    "sgd": "SGD",
+}
+
+
 @dataclass(frozen=True)
 class Adam:
     """SentEval's own classifier, trained by Adam until it no longer does better on the validation examples.
@@ -182,7 +200,7 @@ class Adam:
 
     Attributes:
         nhid: Hidden units; 0: none.
-        optim: `"adam"`, `"rmsprop"` or `"sgd"`.
+        optim: How it is trained, with settings of torch's as in `"sgd,lr=0.1"`.
         batch_size: Examples a step.
         tenacity: How many times the validation score may fail to rise.
         epoch_size: Epochs between two looks at it.
@@ -202,6 +220,30 @@ class Adam:
     dropout: float = 0.0
     seed: int = 1111
     reduction: str = "mean"
+
+    def __post_init__(self) -> None:
+        self._optimiser()
+        if self.reduction not in ("mean", "sum"):
+            raise ValueError(f"reduction must be 'mean' or 'sum', got {self.reduction!r}")
+
+    def _optimiser(self) -> tuple[str, dict[str, float]]:
+        """Torch's class, and its settings."""
+        name, *given = checked_str("optim", self.optim).split(",")
+        if name not in _OPTIMISERS:
+            raise ValueError(
+                f"optim must be one of {', '.join(_OPTIMISERS)}, perhaps with settings, as in 'sgd,lr=0.1'; "
+                f"got {self.optim!r}"
+            )
+        settings = {}
+        for setting in given:
+            key, _, value = setting.partition("=")
+            try:
+                settings[key.strip()] = float(value)
+            except ValueError:
+                raise ValueError(f"optim: expected settings as in 'sgd,lr=0.1', got {self.optim!r}") from None
+        if name == "sgd" and "lr" not in settings:
+            raise ValueError("optim: sgd needs a learning rate, as in 'sgd,lr=0.1'")
+        return _OPTIMISERS[name], settings
 
     def penalties(self, validation: str) -> Sequence[float]:
         """The weight of the squared weights."""
@@ -230,16 +272,15 @@ class Adam:
         train, valid = fit.train, fit.valid
         if valid is None:  # a twentieth of the training examples
             order = random.permutation(len(train))
-            cut = int(0.05 * len(train))
+            cut = max(1, int(0.05 * len(train)))
             train, valid = train[order[cut:]], train[order[:cut]]
         train_x, train_y, valid_x, valid_y = x[train], y[train], x[valid], y[valid]
         layers = [nn.Linear(x.shape[1], self.nhid or classes)]
         if self.nhid:
             layers += [nn.Dropout(self.dropout), nn.Sigmoid(), nn.Linear(self.nhid, classes)]
         model = nn.Sequential(*layers)
-        optimiser = {"adam": torch.optim.Adam, "rmsprop": torch.optim.RMSprop, "sgd": torch.optim.SGD}[
-            self.optim
-        ](model.parameters(), weight_decay=fit.penalty)
+        name, settings = self._optimiser()
+        optimiser = getattr(torch.optim, name)(model.parameters(), weight_decay=fit.penalty, **settings)
         loss_of = nn.CrossEntropyLoss(reduction=self.reduction)
         best, best_score, failures, epoch = deepcopy(model), -1.0, 0, 0
         while epoch <= self.max_epoch:
@@ -310,7 +351,13 @@ def classify(
 
     Returns:
         What was found.
+
+    Raises:
+        ValueError: A split is missing, or no class has as many examples as there are folds.
     """
+    needed = _SPLITS[validation]
+    if not set(needed) <= set(splits):
+        raise ValueError(f"needs the splits {', '.join(needed)}; there are {', '.join(splits) or 'none'}")
     grid = classifier.penalties(validation if penalised else "none")
     if validation == "nested":
         outer = [
@@ -362,6 +409,9 @@ def classify(
 
 
 def _stratified(labels: Labels, folds: int) -> list[tuple[Places, Places]]:
+    most = int(np.bincount(labels).max())
+    if most < folds:
+        raise ValueError(f"{folds} folds need a class of as many examples; the largest of these has {most}")
     selection = require("sklearn.model_selection", "eval")
     cut = selection.StratifiedKFold(n_splits=folds, shuffle=True, random_state=1111)
     return list(cut.split(np.zeros((len(labels), 1)), labels))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import time
 from collections import Counter
@@ -21,9 +22,11 @@ __all__ = ["DegenerateEncoderError", "Embedder"]
 
 Rows = NDArray[np.float32]
 
+_LOG = logging.getLogger("sentencode")
+
 
 class DegenerateEncoderError(ValueError):
-    """An encoder gave what cannot be judged: rows that are not numbers, or too few, or all the same."""
+    """An encoder failed, or gave what cannot be judged: no numbers, too few rows, or the same row always."""
 
 
 @dataclass
@@ -56,7 +59,7 @@ class Embedder:
     def __post_init__(self) -> None:
         self._encode = _encode_of(self.encoder)
         if self.name is None:
-            self.name = type(self.encoder).__name__
+            self.name = getattr(self.encoder, "__name__", type(self.encoder).__name__)
         if self.tokens is None:
             self.tokens = isinstance(self.encoder, Encoder)
         if self.key is None and hasattr(self.encoder, "fingerprint"):
@@ -72,18 +75,21 @@ class Embedder:
             Their rows, maybe a memory map.
 
         Raises:
-            DegenerateEncoderError: What the encoder gave are not that many rows of finite numbers, or all are
-                the same.
+            DegenerateEncoderError: The encoder failed, or what it gave are not that many rows of finite
+                numbers, or all are the same.
         """
         path = self._path(sentences)
-        if path is not None and path.exists():
-            rows: Rows = np.load(path, mmap_mode="r")
-            if rows.shape[0] == len(sentences):
-                self.dim = rows.shape[1]
-                return rows
+        kept = None if path is None else self._kept(path, len(sentences))
+        if kept is not None:
+            self.dim = kept.shape[1]
+            return kept
         begin = time.perf_counter()
         given = [sentence.split() for sentence in sentences] if self.tokens else sentences
-        rows = self._checked(self._encode(given), len(sentences))
+        try:
+            encoded = self._encode(given)
+        except Exception as error:
+            raise DegenerateEncoderError(f"{self.name} raised {type(error).__name__}: {error}") from error
+        rows = self._checked(encoded, len(sentences))
         self.seconds += time.perf_counter() - begin
         self.sentences += len(sentences)
         self.dim = rows.shape[1]
@@ -120,13 +126,27 @@ class Embedder:
         digest.update("\n".join(sentences).encode("utf-8", "surrogatepass"))
         return Path(self.cache) / f"{digest.hexdigest()}.npy"
 
+    def _kept(self, path: Path, count: int) -> Rows | None:
+        """The rows of a file; None if there is none, or if it is not what was written."""
+        try:
+            return self._checked(np.load(path, mmap_mode="r"), count)
+        except FileNotFoundError:
+            return None
+        except (OSError, EOFError, ValueError) as error:
+            _LOG.warning("%s is damaged, its sentences are encoded anew: %s", path, error)
+            return None
+
     def _checked(self, rows: Any, count: int) -> Rows:
-        if hasattr(rows, "detach"):  # a tensor
-            rows = rows.detach().cpu().numpy()
+        if hasattr(rows, "detach"):  # a tensor, perhaps of a type that NumPy lacks
+            rows = rows.detach().cpu().float().numpy()
         if hasattr(rows, "toarray"):  # a sparse matrix
             rows = rows.toarray()
         try:
-            found = np.ascontiguousarray(rows, dtype=np.float32)
+            given = np.asarray(rows)
+            if given.dtype.kind in "cSU":  # NumPy would take the real part, or read numbers
+                raise TypeError(f"its type is {given.dtype}")
+            with np.errstate(over="ignore"):  # becomes infinity, and is found below
+                found = np.ascontiguousarray(given, dtype=np.float32)
         except (TypeError, ValueError) as error:
             raise DegenerateEncoderError(f"{self.name} gave no array of numbers: {error}") from None
         if found.ndim != 2 or found.shape[0] != count or found.shape[1] == 0:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ..cache import cache_dir
 from ..checks import checked_int
@@ -54,8 +57,8 @@ def evaluate(
         tokens: Give the encoder lists of tokens, as SentEval does, and not strings. None: if it is ours.
         cache: Keep rows on disk: in this folder, or (True) in Sentencode's cache. Without a fingerprint or a
             `key`, nothing is kept.
-        out: A JSON file of the report, written after each task; what it holds already, for the same encoder
-            and protocol, is not computed again.
+        out: A JSON file of the report, written after each task; what it holds already, for the same encoder,
+            protocol and examples, is not computed again.
         partial: Accept files with fewer or more examples than were published.
         confidence: Of the intervals.
         resamples: Of the bootstrap.
@@ -91,6 +94,7 @@ def evaluate(
         "protocol": chosen.name,
         "folds": chosen.folds,
         "fingerprint": embedder.key,
+        "tokens": embedder.tokens,
         "confidence": confidence,
         "resamples": resamples,
     }
@@ -99,11 +103,12 @@ def evaluate(
         for given in wanted:
             label = given if isinstance(given, str) else given.name
             bars.begin(label)
-            if label in done:
-                report.results[label] = done[label]
-                continue
             task = given if isinstance(given, Task) else _loaded(given, data, partial, tasks, report)
             if task is None:
+                continue
+            digest = _digest(task)
+            if label in done and done[label].details.get("data") == digest:
+                report.results[label] = done[label]
                 continue
             try:
                 result = run_task(
@@ -115,8 +120,9 @@ def evaluate(
                     on_progress=bars.update,
                 )
             except DegenerateEncoderError as error:
-                _LOG.warning("%s: %s", label, error)
+                _LOG.warning("%s: %s", label, error, exc_info=error.__cause__)
                 result = TaskResult(label, error=str(error))
+            result.details["data"] = digest
             report.results[label] = result
             report.facts["dim"] = embedder.dim
             if embedder.seconds > 0:
@@ -159,6 +165,17 @@ def _loaded(name: str, data: Any, partial: bool, tasks: Any, report: Report) -> 
             raise
         report.skipped[name] = f"files are missing: {error}"
         return None
+
+
+def _digest(task: Task) -> str:
+    """Tells a task's examples from all others."""
+    digest = hashlib.sha256(repr((task.kind, task.classes)).encode())
+    for name, split in task.splits.items():
+        digest.update(f"\n{name} {split.labels.dtype} {len(split)}\n".encode())
+        digest.update(np.ascontiguousarray(split.labels).tobytes())
+        for side in split.sentences:
+            digest.update("\n".join(side).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def _resumed(out: str | os.PathLike[str] | None, report: Report) -> dict[str, TaskResult]:

@@ -10,6 +10,13 @@ from .classifiers import Adam, Classifier, Optimum, ScikitLearn
 
 __all__ = ["PROTOCOLS", "Protocol", "protocol_named"]
 
+# What SentEval changes in its own classifier for one task, whatever it was told.
+_SPECIAL: dict[str, dict[str, Any]] = {
+    "SNLI": {"max_epoch": 15, "epoch_size": 1},  # there is much of it
+    "WordContent": {"nhid": 0},  # a thousand classes
+}
+_UNPENALISED = ("SNLI",)
+
 
 @dataclass(frozen=True)
 class Protocol:
@@ -24,6 +31,35 @@ class Protocol:
     name: str
     classifier: Classifier
     folds: int = 10
+
+    def classifier_for(self, task: str) -> Classifier:
+        """The classifier for a task: SentEval's own differs for SNLI and WordContent.
+
+        Args:
+            task: Its name.
+
+        Returns:
+            The classifier.
+
+        Example:
+            >>> from sentencode.evaluation import PROTOCOLS
+            >>> PROTOCOLS["senteval-torch"].classifier_for("SNLI").max_epoch
+            15
+        """
+        if isinstance(self.classifier, Adam):
+            return replace(self.classifier, **_SPECIAL.get(task, {}))
+        return self.classifier
+
+    @staticmethod
+    def penalised(task: str) -> bool:
+        """Whether a penalty is chosen for a task: SNLI has next to none.
+
+        Example:
+            >>> from sentencode.evaluation import Protocol
+            >>> Protocol.penalised("SNLI"), Protocol.penalised("TREC")
+            (False, True)
+        """
+        return task not in _UNPENALISED
 
 
 PROTOCOLS = {

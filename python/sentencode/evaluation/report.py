@@ -276,14 +276,17 @@ class Report(Mapping[str, TaskResult]):
             values = json.loads(Path(path).read_text(encoding="utf-8"))
             if values["format"] != _FORMAT:
                 raise KeyError("format")
-        except (ValueError, KeyError, TypeError):
+            if values["version"] > _VERSION:
+                raise FormatError(
+                    f"{os.fspath(path)} is of version {values['version']}; this Sentencode reads up to "
+                    f"{_VERSION}"
+                )
+            results = {name: TaskResult.from_dict(name, result) for name, result in values["results"].items()}
+            return cls(values["encoder"], results, values["skipped"], values["facts"])
+        except FormatError:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError):
             raise FormatError(f"{os.fspath(path)} is not a report of Sentencode") from None
-        if values["version"] > _VERSION:
-            raise FormatError(
-                f"{os.fspath(path)} is of version {values['version']}; this Sentencode reads up to {_VERSION}"
-            )
-        results = {name: TaskResult.from_dict(name, result) for name, result in values["results"].items()}
-        return cls(values["encoder"], results, values["skipped"], values["facts"])
 
     def show(self) -> Any:
         """Shows the table: in a notebook as one, elsewhere printed."""

@@ -119,15 +119,18 @@ def _classification(
     assert validation is not None, task.name
     classes = max(len(task.classes), int(labels.max()) + 1)
     examples = Examples(rows, sides, task.kind.features, labels, classes)
-    found = classify(
-        protocol.classifier,
-        examples,
-        numbers,
-        validation,
-        protocol.folds,
-        penalised=task.name != "SNLI",
-        on_progress=on_progress,
-    )
+    try:
+        found = classify(
+            protocol.classifier_for(task.name),
+            examples,
+            numbers,
+            validation,
+            protocol.folds,
+            penalised=protocol.penalised(task.name),
+            on_progress=on_progress,
+        )
+    except ValueError as error:
+        raise ValueError(f"{task.name}: {error}") from None
     gold = labels[found.places]
     low, high = bootstrap_mean(found.predictions == gold, **options)
     # What is tested are all examples of a task without splits: SentEval calls them dev and test alike.

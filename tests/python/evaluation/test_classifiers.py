@@ -1,0 +1,424 @@
+"""SentEval's three ways of validation against the same, slowly, by scikit-learn; and other classifiers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+linear_model = pytest.importorskip("sklearn.linear_model")
+selection = pytest.importorskip("sklearn.model_selection")
+
+from sentencode.evaluation import PROTOCOLS, Kind, Split, Task
+from sentencode.evaluation.classifiers import Adam, Examples, Fit, Optimum, Predictions, ScikitLearn, classify
+from sentencode.evaluation.embeddings import Embedder
+from sentencode.evaluation.protocols import Protocol, protocol_named
+from sentencode.evaluation.runner import run_task
+
+PAIR = ("|u-v|", "u*v")
+
+
+def examples(n=300, d=6, classes=2, pairs=False, noise=1.0, seed=0):
+    """Embeddings whose classes can be told in part."""
+    random = np.random.default_rng(seed)
+    embeddings = random.normal(size=(n, d)).astype(np.float32)
+    sides = tuple(random.permutation(n) for _ in range(1 + pairs))
+    blank = np.zeros(n, dtype=np.int64)
+    x = Examples(embeddings, sides, PAIR if pairs else (), blank, classes).features()
+    scores = x @ random.normal(size=(x.shape[1], classes)) + noise * random.gumbel(size=(n, classes))
+    return Examples(embeddings, sides, PAIR if pairs else (), scores.argmax(axis=1), classes)
+
+
+def splits_of(validation, n=300):
+    if validation == "nested":
+        return {"all": np.arange(n)}
+    order = np.random.default_rng(1).permutation(n)
+    parts = {"train": np.sort(order[: n // 2]), "test": np.sort(order[2 * n // 3 :])}
+    return parts | ({"dev": np.sort(order[n // 2 : 2 * n // 3])} if validation == "dev" else {})
+
+
+# --- SentEval's validations, slowly ---
+
+
+def model(c):
+    return linear_model.LogisticRegression(C=c, tol=1e-8, max_iter=10_000)
+
+
+def folds_of(x, y, folds):
+    return list(selection.StratifiedKFold(folds, shuffle=True, random_state=1111).split(x, y))
+
+
+def rounded(scores):
+    return round(100 * float(np.mean(scores)), 2)
+
+
+def score(x, y, train, test, c):
+    return model(c).fit(x[train], y[train]).score(x[test], y[test])
+
+
+def nested(x, y, splits, folds):
+    dev, test, chosen = [], [], []
+    for train, held_out in folds_of(x, y, folds):
+        inner = folds_of(x[train], y[train], folds)
+        grid = [2.0**t for t in range(-2, 4)]
+        scores = [rounded([score(x[train], y[train], a, b, c) for a, b in inner]) for c in grid]
+        best = grid[int(np.argmax(scores))]
+        dev.append(max(scores))
+        chosen.append((best, dict(zip(grid, scores, strict=True))))
+        test.append(rounded(score(x, y, train, held_out, best)))
+    return round(np.mean(dev), 2), round(np.mean(test), 2), chosen
+
+
+def folds(x, y, splits, folds):
+    train, test = splits["train"], splits["test"]
+    grid = [2.0**t for t in range(-1, 6)]
+    cut = folds_of(x[train], y[train], folds)
+    scores = [rounded([score(x[train], y[train], a, b, c) for a, b in cut]) for c in grid]
+    best = grid[int(np.argmax(scores))]
+    return (
+        max(scores),
+        rounded(score(x, y, train, test, best)),
+        [(best, dict(zip(grid, scores, strict=True)))],
+    )
+
+
+def dev(x, y, splits, _):
+    grid = [2.0**t for t in range(-2, 4)]
+    scores = [rounded(score(x, y, splits["train"], splits["dev"], c)) for c in grid]
+    best = grid[int(np.argmax(scores))]
+    test = rounded(score(x, y, splits["train"], splits["test"], best))
+    return max(scores), test, [(best, dict(zip(grid, scores, strict=True)))]
+
+
+SLOWLY = {"nested": nested, "folds": folds, "dev": dev}
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("validation", SLOWLY)
+def test_validates_as_senteval_does(validation, classes, pairs):
+    given, splits, k = examples(classes=classes, pairs=pairs), splits_of(validation), 4
+    found = classify(Optimum(), given, splits, validation, k)
+    x, y = given.features().astype(float), given.labels
+    expected_dev, expected_test, chosen = SLOWLY[validation](x, y, splits, k)
+    outer = k if validation == "nested" else 1
+    # One example on the other side of a boundary that is the same to seven digits.
+    of_dev = 100 / len(splits.get("dev", splits.get("train", y)))
+    assert found.dev == pytest.approx(expected_dev, abs=of_dev + 0.011)
+    assert found.test == pytest.approx(expected_test, abs=100 / len(found.places) + 0.011)
+    assert len(found.chosen) == outer
+    for c, (best, scores) in zip(found.chosen, chosen, strict=True):
+        assert c == best or abs(scores[c] - scores[best]) <= outer * of_dev
+    assert found.gradient <= 1e-5
+    tested = splits["test"] if validation != "nested" else np.arange(len(y))
+    assert np.array_equal(np.sort(found.places), tested)
+    right = 100 * np.mean(found.predictions == y[found.places])
+    assert found.test == pytest.approx(right, abs=0.5 if validation == "nested" else 0.006)
+
+
+class Recorder:
+    """A classifier that is right as often as it is told, and keeps what it was asked."""
+
+    def __init__(self, accuracies):
+        self.accuracies, self.asked = accuracies, []
+
+    def penalties(self, validation):
+        return tuple(self.accuracies)
+
+    def predict(self, examples, fits, on_progress):
+        self.asked.append(list(fits))
+        classes = np.tile(1 - examples.labels, (len(fits), 1))
+        for i, fit in enumerate(fits):
+            judged = fit.valid if fit.valid is not None else np.arange(len(examples.labels))
+            right = judged[: round(self.accuracies[fit.penalty] * len(judged))]
+            classes[i, right] = examples.labels[right]
+        return Predictions(classes, np.full(len(fits), np.nan))
+
+
+def test_folds_are_scikit_learns():
+    given = examples()
+    recorder = Recorder({1.0: 1.0})
+    classify(recorder, given, splits_of("nested"), "nested", 5)
+    inner, outer = recorder.asked
+    x, y = np.zeros((300, 1)), given.labels
+    expected = folds_of(x, y, 5)
+    assert [fit.train.tolist() for fit in outer] == [train.tolist() for train, _ in expected]
+    cuts = [(train[a], train[b]) for train, _ in expected for a, b in folds_of(x[train], y[train], 5)]
+    for fit, (train, valid) in zip(inner, cuts, strict=True):
+        assert np.array_equal(fit.train, train)
+        assert np.array_equal(fit.valid, valid)
+
+    splits = splits_of("folds")
+    classify(recorder, given, splits, "folds", 5)
+    inner, outer = recorder.asked[2:]
+    train = splits["train"]
+    cuts = folds_of(x[train], y[train], 5)
+    assert [fit.train.tolist() for fit in inner] == [train[a].tolist() for a, _ in cuts]
+    assert [fit.train.tolist() for fit in outer] == [train.tolist()]
+
+
+@pytest.mark.parametrize("validation", SLOWLY)
+@pytest.mark.parametrize(
+    ("accuracies", "best"),
+    [
+        ({0.25: 0.5, 0.5: 0.8, 1.0: 0.8}, 0.5),  # the first of equals
+        ({0.25: 0.8, 0.5: 0.8, 1.0: 0.8}, 0.25),
+        ({0.25: 0.5, 0.5: 0.6, 1.0: 0.8}, 1.0),
+    ],
+)
+def test_the_first_of_the_best_is_chosen(validation, accuracies, best):
+    found = classify(Recorder(accuracies), examples(), splits_of(validation), validation, 5)
+    assert set(found.chosen) == {best}
+    assert found.dev == pytest.approx(100 * accuracies[best], abs=2)
+
+
+def test_scores_are_rounded_before_they_are_compared():
+    """A difference of less than 0.005 points is none: the first is chosen."""
+    n = 60_000
+    given = Examples(np.zeros((1, 1), np.float32), (np.zeros(n, np.int64),), (), np.arange(n) % 2, 2)
+    splits = {"train": np.arange(10), "dev": np.arange(10, n), "test": np.arange(10)}
+    found = classify(Recorder({1.0: 0.5, 2.0: 0.50003}), given, splits, "dev", 5)
+    assert found.chosen == (1.0,)
+    assert found.dev == 50.0
+    found = classify(Recorder({1.0: 0.5, 2.0: 0.5002}), given, splits, "dev", 5)
+    assert found.chosen == (2.0,)
+    assert found.dev == 50.02
+
+
+def test_progress_is_counted_through():
+    for validation, total in (("nested", 4 * 4 * 6 + 4), ("folds", 4 * 7 + 1), ("dev", 6)):
+        seen = []
+        given, splits = examples(), splits_of(validation)
+        classify(Optimum(), given, splits, validation, 4, on_progress=lambda *of, seen=seen: seen.append(of))
+        assert seen[-1] == (total, total)
+        assert seen == sorted(seen)
+
+
+# --- what is missing ---
+
+
+def rare(count):
+    """Class 1 has so few examples."""
+    given = examples(n=60)
+    labels = np.zeros(60, dtype=np.int64)
+    labels[:count] = 1
+    return Examples(given.embeddings, given.sides, (), labels, 2)
+
+
+def test_a_class_with_fewer_members_than_folds():
+    with pytest.warns(UserWarning, match="least populated class"):
+        found = classify(Optimum(), rare(6), splits_of("nested", 60), "nested", 8)
+    assert np.array_equal(np.sort(found.places), np.arange(60))
+    with (
+        pytest.warns(UserWarning, match="least populated class"),
+        pytest.raises(ValueError, match="trains on one class"),
+    ):
+        classify(Optimum(), rare(1), splits_of("nested", 60), "nested", 8)
+    with pytest.raises(ValueError, match=r"62 folds need a class of as many examples; the largest .* has 59"):
+        classify(Optimum(), rare(1), splits_of("nested", 60), "nested", 62)
+
+
+@pytest.mark.parametrize(
+    ("validation", "missing"),
+    [("nested", "all"), ("folds", "test"), ("folds", "train"), ("dev", "dev"), ("dev", "test")],
+)
+def test_a_split_that_is_missing(validation, missing):
+    splits = splits_of(validation)
+    del splits[missing]
+    there = ", ".join(splits) or "none"
+    with pytest.raises(ValueError, match=rf"needs the splits .*{missing}.*; there are {there}$"):
+        classify(Optimum(), examples(), splits, validation, 5)
+
+
+def task(name, splits, kind=None, classes=("no", "yes"), seed=0):
+    """Sentences of one word, which says the class in three of four cases."""
+    random = np.random.default_rng(seed)
+    made = {}
+    for split, n in splits.items():
+        labels = np.arange(n) % len(classes)
+        words = np.where(random.random(n) < 0.75, labels, random.integers(0, len(classes), n))
+        sentences = [f"w{word} n{i % 13}" for i, word in enumerate(words)]
+        made[split] = Split((sentences,) * (1 + (kind is not None and kind.pairs)), labels)
+    return Task(name, made, kind or Kind("classification", "dev", features=("u",)), classes)
+
+
+def hashed(sentences):
+    rows = np.zeros((len(sentences), 20), np.float32)
+    for row, sentence in zip(rows, sentences, strict=True):
+        for word in sentence.split():
+            row[int(word[1:]) + (4 if word[0] == "n" else 0)] += 1
+    return rows
+
+
+def test_a_task_says_what_it_lacks():
+    with pytest.raises(ValueError, match=r"^mine: needs the splits train, dev, test; there are train, test$"):
+        run_task(task("mine", {"train": 40, "test": 20}), Embedder(hashed), PROTOCOLS["optimum"])
+
+
+# --- other classifiers ---
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("solver", ["lbfgs", "liblinear"])
+def test_scikit_learn_is_plain_scikit_learn(solver, classes):
+    given, splits = examples(classes=classes), splits_of("dev")
+    fits = [Fit(splits["train"], c, splits["dev"]) for c in (0.25, 8.0)]
+    seen = []
+    found = ScikitLearn(solver, jobs=1).predict(given, fits, lambda *of: seen.append(of))
+    assert seen == [(1, 2), (2, 2)]
+    assert np.isnan(found.gradients).all()
+    x, y = given.features(), given.labels
+    for fit, predicted in zip(fits, found.classes, strict=True):
+        if solver == "lbfgs":
+            expected = (
+                linear_model.LogisticRegression(C=fit.penalty).fit(x[fit.train], y[fit.train]).predict(x)
+            )
+        else:  # one against the rest
+            scores = []
+            for one in range(classes) if classes > 2 else [1]:
+                alone = linear_model.LogisticRegression(C=fit.penalty, solver="liblinear", random_state=1111)
+                alone.fit(x[fit.train], y[fit.train] == one)
+                scores.append(alone.predict_proba(x)[:, 1])
+            expected = np.argmax(scores, axis=0) if classes > 2 else (scores[0] > 0.5).astype(int)
+        assert np.array_equal(predicted, expected)
+
+
+def test_scikit_learn_in_several_processes():
+    given, splits = examples(), splits_of("nested")
+    one, two = (classify(ScikitLearn(jobs=jobs), given, splits, "nested", 3) for jobs in (1, 2))
+    assert np.array_equal(one.predictions, two.predictions)
+
+
+def test_where_scikit_learn_stops_is_its_own_affair():
+    """After 100 iterations, of which it is not asked to complain; elsewhere than the optimum."""
+    given = examples(d=30)
+    embeddings = given.embeddings * np.logspace(-1, 2, 30, dtype=np.float32)
+    scaled, fits = Examples(embeddings, given.sides, (), given.labels, 2), [Fit(np.arange(150), 8.0)]
+    x = scaled.features()
+    with pytest.warns(match="failed to converge"):
+        linear_model.LogisticRegression(C=8.0).fit(x[:150], given.labels[:150])
+    stopped = ScikitLearn("lbfgs", jobs=1).predict(scaled, fits, None)
+    assert not np.array_equal(stopped.classes, Optimum().predict(scaled, fits, None).classes)
+
+
+@pytest.mark.parametrize("nhid", [0, 8])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_adam_learns(classes, nhid):
+    given, splits = examples(n=600, classes=classes, noise=0.1), splits_of("dev", 600)
+    adam = Adam(nhid=nhid, max_epoch=16, tenacity=1, optim="adam,lr=0.05")
+    found = classify(adam, given, splits, "dev", 5)
+    assert found.test > found.majority + 25
+    again = classify(adam, given, splits, "dev", 5)
+    assert np.array_equal(found.predictions, again.predictions)
+    assert np.isnan(found.gradient)
+
+
+@pytest.mark.parametrize("validation", ["nested", "folds"])
+def test_adam_validates_on_a_part_of_its_own(validation):
+    given = examples(noise=0.1)
+    found = classify(
+        Adam(max_epoch=20, tenacity=1, optim="adam,lr=0.1"), given, splits_of(validation), validation, 2
+    )
+    assert found.test > found.majority + 15
+
+
+def test_adam_trains_with_few_examples():
+    given = examples(n=30, noise=0.1)
+    fits = [Fit(np.arange(12), 1e-5)]
+    trained = Adam(optim="adam,lr=0.1", max_epoch=40).predict(given, fits, None).classes[0]
+    assert np.mean(trained[:12] == given.labels[:12]) > 0.8
+
+
+def test_adams_options_matter():
+    given, splits = examples(n=200), splits_of("dev", 200)
+
+    def classes(**options):
+        options = {"max_epoch": 8, **options}
+        return Adam(**options).predict(given, [Fit(splits["train"], 1e-5, splits["dev"])], None).classes
+
+    plain = classes()
+    for options in (
+        {"nhid": 5},
+        {"seed": 1},
+        {"reduction": "sum"},
+        {"optim": "sgd,lr=0.5"},
+        {"optim": "adam,lr=1"},
+        {"nhid": 50, "dropout": 0.9},
+    ):
+        assert not np.array_equal(classes(**options), plain), options
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"optim": "lion"}, "optim must be one of adadelta, .*; got 'lion'"),
+        ({"optim": "sgd"}, "sgd needs a learning rate, as in 'sgd,lr=0.1'"),
+        ({"optim": "adam,lr"}, "settings as in 'sgd,lr=0.1', got 'adam,lr'"),
+        ({"optim": "adam,lr=fast"}, "settings as in 'sgd,lr=0.1', got 'adam,lr=fast'"),
+        ({"reduction": "max"}, "reduction must be 'mean' or 'sum', got 'max'"),
+    ],
+)
+def test_adam_refuses_what_it_does_not_know(options, message):
+    with pytest.raises(ValueError, match=message):
+        Adam(**options)
+    with pytest.raises(ValueError, match=message):
+        protocol_named("senteval-torch", **options)
+
+
+# --- what SentEval does for one task alone ---
+
+
+class Asked:
+    """In the place of Adam's own method: what settings it was asked to train with."""
+
+    def __init__(self, monkeypatch):
+        self.settings = []
+
+        def predict(adam, examples, fits, on_progress):
+            self.settings.append((adam.nhid, adam.max_epoch, adam.epoch_size, {fit.penalty for fit in fits}))
+            return Recorder(dict.fromkeys((*adam.penalties("dev"), 1e-9), 1.0)).predict(examples, fits, None)
+
+        monkeypatch.setattr(Adam, "predict", predict)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("SNLI", (50, 15, 1, {1e-9})),
+        ("WordContent", (0, 200, 4, {1e-5, 1e-4, 1e-3, 1e-2})),
+        ("Length", (50, 200, 4, {1e-5, 1e-4, 1e-3, 1e-2})),
+    ],
+)
+def test_special_tasks(monkeypatch, name, expected):
+    asked = Asked(monkeypatch)
+    small = task(name, {"train": 40, "dev": 20, "test": 20})
+    run_task(small, Embedder(hashed), protocol_named("senteval-torch", nhid=50), resamples=10)
+    (given,) = asked.settings
+    assert given[:3] == expected[:3]
+    assert sorted(given[3]) == pytest.approx(sorted(expected[3]))
+
+
+def test_snli_has_no_penalty_at_the_optimum():
+    kind = Kind("classification", "dev", pairs=True, features=("u", "v", "u*v", "|u-v|"))
+    small = task("SNLI", {"train": 90, "dev": 60, "test": 60}, kind, ("e", "n", "c"))
+    result = run_task(small, Embedder(hashed), PROTOCOLS["optimum"], resamples=10)
+    assert result.details["penalties"] == (1e9,)
+    assert list(result) == ["devacc", "acc", "ndev", "ntest"]
+    assert result["acc"] > 50
+
+
+# --- protocols by name ---
+
+
+def test_protocols():
+    assert protocol_named("optimum") is PROTOCOLS["optimum"]
+    assert protocol_named("fast").folds == 5
+    own = Protocol("mine", Optimum(), 3)
+    assert protocol_named(own) is own
+    changed = protocol_named("optimum", tolerance=1e-3, folds=7)
+    assert (changed.name, changed.folds) == ("optimum, tolerance=0.001, folds=7", 7)
+    assert changed.classifier == Optimum(tolerance=1e-3)
+    with pytest.raises(ValueError, match="no protocol is named 'best'; there are optimum, fast"):
+        protocol_named("best")
+    with pytest.raises(TypeError, match="nhid"):
+        protocol_named("optimum", nhid=5)
