@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from . import plots
+from .compare import Compared, Comparisons, Differing, compare
 from .data import (
     Kind,
     Split,
@@ -15,6 +17,7 @@ from .data import (
 )
 from .embeddings import DegenerateEncoderError
 from .evaluate import evaluate
+from .html import write_html
 from .metrics import (
     Interval,
     accuracy,
@@ -35,6 +38,7 @@ from .significance import (
     Comparison,
     mcnemar_test,
     paired_bootstrap,
+    paired_bootstrap_correlation,
     paired_t_test,
     steiger_test,
     williams_test,
@@ -42,8 +46,11 @@ from .significance import (
 
 __all__ = [
     "PROTOCOLS",
+    "Compared",
     "Comparison",
+    "Comparisons",
     "DegenerateEncoderError",
+    "Differing",
     "Interval",
     "Kind",
     "Paper",
@@ -58,6 +65,7 @@ __all__ = [
     "bootstrap_f1",
     "bootstrap_interval",
     "bootstrap_mean",
+    "compare",
     "convert_coco_pickles",
     "cosine_of_pairs",
     "evaluate",
@@ -68,8 +76,10 @@ __all__ = [
     "mcnemar_test",
     "mean_squared_error",
     "paired_bootstrap",
+    "paired_bootstrap_correlation",
     "paired_t_test",
     "pearson",
+    "plots",
     "published",
     "published_for",
     "spearman",
@@ -77,4 +87,5 @@ __all__ = [
     "task_kind",
     "task_names",
     "williams_test",
+    "write_html",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import uuid
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from .runner import run_task
 __all__ = ["evaluate"]
 
 _LOG = logging.getLogger("sentencode")
+_RUN = uuid.uuid4().hex  # of this process: speeds of one run compare with each other
 
 
 def evaluate(
@@ -94,7 +96,9 @@ def evaluate(
         "confidence": confidence,
         "resamples": resamples,
     }
-    done = _resumed(out, report)
+    before = _resumed(out, report)
+    done = {name: result for name, result in before.results.items() if result.error is None}
+    report.facts = before.facts | report.facts
     with _Bars(show_progress_bar, len(wanted)) as bars:
         for given in wanted:
             label = given if isinstance(given, str) else given.name
@@ -121,8 +125,11 @@ def evaluate(
             report.facts["dim"] = embedder.dim
             if embedder.seconds > 0:
                 report.facts["sentences_per_second"] = round(embedder.sentences / embedder.seconds, 1)
+                report.facts["run"] = _RUN
             if out is not None:
                 report.to_json(out)
+    if not report.results:
+        raise ValueError(f"evaluate: none of the tasks has its files in {os.fspath(data or '')}")
     if out is not None:
         report.to_json(out)
     return report
@@ -161,10 +168,10 @@ def _loaded(name: str, data: Any, partial: bool, tasks: Any, report: Report) -> 
         return None
 
 
-def _resumed(out: str | os.PathLike[str] | None, report: Report) -> dict[str, TaskResult]:
-    """What a report on disk holds that would be computed in the same way."""
+def _resumed(out: str | os.PathLike[str] | None, report: Report) -> Report:
+    """The report on disk, if what it holds would be computed in the same way; else an empty one."""
     if out is None or not Path(out).exists() or report.facts["fingerprint"] is None:
-        return {}
+        return Report(report.encoder)
     before = Report.load(out)
     same = all(before.facts.get(fact) == report.facts[fact] for fact in report.facts)
     if not same:
@@ -172,7 +179,7 @@ def _resumed(out: str | os.PathLike[str] | None, report: Report) -> dict[str, Ta
             f"evaluate: {os.fspath(out)} is the report of another encoder or protocol; "
             "remove it or choose another file"
         )
-    return {name: result for name, result in before.results.items() if result.error is None}
+    return before
 
 
 class _Bars:

@@ -23,6 +23,7 @@ __all__ = [
     "mean_squared_error",
     "pearson",
     "percentile_interval",
+    "resampled_correlations",
     "resampled_means",
     "same_length",
     "spearman",
@@ -274,8 +275,7 @@ def bootstrap_interval(
         >>> 0.99 < low < high < 1
         True
     """
-    values = _core.bootstrap(_scores(x), _scores(y), correlation, resamples, seed)
-    return percentile_interval(values, confidence)
+    return percentile_interval(resampled_correlations(x, y, correlation, resamples, seed), confidence)
 
 
 def bootstrap_difference(
@@ -315,14 +315,21 @@ def bootstrap_difference(
         >>> 0 < low < high
         True
     """
-    right = _scores(y)
-    of_a, of_b = (_core.bootstrap(_scores(x), right, correlation, resamples, seed) for x in (a, b))
+    of_a, of_b = (resampled_correlations(x, y, correlation, resamples, seed) for x in (a, b))
     return percentile_interval(of_a - of_b, confidence)
 
 
 def percentile_interval(values: NDArray[np.float64], confidence: float) -> Interval:
     """What the middle of the values spans."""
     return Interval(*_core.percentile_interval(np.ascontiguousarray(values), confidence))
+
+
+def resampled_correlations(
+    x: ArrayLike, y: ArrayLike, correlation: Correlation, resamples: int, seed: int
+) -> NDArray[np.float64]:
+    """Correlations over pairs that are drawn with replacement: the same ones for the same seed."""
+    values: NDArray[np.float64] = _core.bootstrap(_scores(x), _scores(y), correlation, resamples, seed)
+    return values
 
 
 def resampled_means(columns: Sequence[NDArray[Any]], resamples: int, seed: int) -> NDArray[np.float64]:
