@@ -117,7 +117,7 @@ def _report(
 ) -> Report:
     import sentencode
 
-    report = sentencode.evaluate(
+    report: Report = sentencode.evaluate(
         sentencode.load(path),
         "all" if options.tasks == ["all"] else options.tasks,
         options.data,
@@ -140,7 +140,7 @@ def _names(options: argparse.Namespace) -> list[str]:
         names = [path.stem for path in options.encoder]
     elif len(options.name) != len(options.encoder):
         raise UsageError(
-            f"--name: give one for each --encoder, or none; got {len(options.name)} for {len(options.encoder)}"
+            f"--name: give one for each --encoder or none, got {len(options.name)} for {len(options.encoder)}"
         )
     else:
         names = options.name

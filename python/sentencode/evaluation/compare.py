@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from .metrics import Correlation, Interval, pearson, resampled_correlations, spearman
+from .metrics import Correlation, Interval, pearson, resampled_in_parts, spearman
 from .report import Judged, Report, TaskResult, examples_of, is_class, plain, ranks_apart
 from .significance import (
     Comparison,
@@ -138,6 +138,7 @@ class Comparisons(Sequence[Compared]):
     def to_markdown(self) -> str:
         """A table of all rows, and below it what they are."""
         a, b = (self.a, self.b) if self.a != self.b else (f"{self.a} (a)", f"{self.b} (b)")
+        a, b = (name.replace("<", r"\<") for name in (a, b))
         header = ["task", "figure", a, b, "difference", "95 % interval", "test", "p", "p one-tailed", "n"]
         lines = [_line(header), _line(["---"] * 2 + ["---:"] * 4 + ["---"] + ["---:"] * 3)]
         for row in self.rows:
@@ -307,12 +308,9 @@ def _of_weighted_mean(
     for judged in sides:
         found = [_AGREE[figure](one.predicted, one.gold) for one in judged]
         values.append(float(np.average(np.nan_to_num(found), weights=sizes)))
-        # Subsets are drawn apart from each other, both encoders' alike.
-        drawn = [
-            resampled_correlations(one.predicted, one.gold, figure, resamples, seed + i)
-            for i, one in enumerate(judged)
-        ]
-        resampled.append(np.average(np.nan_to_num(drawn), axis=0, weights=sizes))
+        pairs = [(one.predicted, one.gold) for one in judged]
+        drawn = resampled_in_parts(pairs, figure, resamples, seed)  # the same examples for both encoders
+        resampled.append(np.average(drawn, axis=0, weights=sizes))
     difference = values[0] - values[1]
     outcome = bootstrapped(
         "paired bootstrap within subsets",

@@ -13,7 +13,7 @@ from . import summary, svg
 from .markup import Child, Markup, element
 from .published import PublishedFigure
 from .report import Report
-from .summary import CORRELATION, COUNT, PLAIN, Block, Cell, Extra, Measure
+from .summary import CORRELATION, COUNT, FEWEST_MODELS, PLAIN, Block, Cell, Extra, Measure
 
 __all__ = ["write_html"]
 
@@ -176,7 +176,8 @@ def _best(measure: Measure) -> float | None:
 
 def _explained(measure: Measure) -> str:
     if measure.tasks:
-        return f"{measure.unit}; over {', '.join(measure.tasks)}"
+        tasks = ", ".join(measure.tasks)
+        return measure.unit if tasks in measure.task else f"{measure.unit}; over {tasks}"
     return f"{' '.join(filter(None, (measure.part, measure.figure)))}, {measure.unit}"
 
 
@@ -198,7 +199,7 @@ def _published_rows(columns: list[Measure]) -> list[Markup]:
     rows = []
     for _, figures in sorted(systems.items(), key=lambda item: item[0]):
         one = next(iter(figures.values()))
-        settings = [f"{one.size} dimensions" if one.size else "", f"{one.heads} heads" if one.heads else ""]
+        settings = [f"{one.size} dimensions" if one.size else "", _heads(one.heads)]
         tables = ", ".join(dict.fromkeys(figure.table for figure in figures.values()))
         notes = dict.fromkeys(figure.notes for figure in figures.values() if figure.notes)
         source = f"{_authors(one)}, table {tables}"
@@ -219,6 +220,10 @@ def _published_rows(columns: list[Measure]) -> list[Markup]:
         own = "own" if any(figure.own for figure in figures.values()) else "other"
         rows.append(_row(label, cells, small="; ".join([source, *notes]), class_=f"published {own}"))
     return rows
+
+
+def _heads(count: int | None) -> str:
+    return "" if count is None else f"{count} head{'s' if count > 1 else ''}"
 
 
 def _authors(figure: PublishedFigure) -> str:
@@ -324,14 +329,14 @@ def _heading(text: str, small: str = "") -> Markup:
 
 
 def _row(name: str, cells: Sequence[Markup], *, small: str = "", class_: str | None = None) -> Markup:
-    below = element("small", " ", small, class_="soft") if small else None
+    below = element("small", f" {small}") if small else None
     return element("tr", element("th", name, below, scope="row", data_value=name), cells, class_=class_)
 
 
 def _table(key: str | None, caption: str, headings: list[Markup], rows: list[Markup]) -> Markup:
     table = element(
         "table",
-        element("caption", caption),
+        element("caption", element("span", caption)),
         element("thead", element("tr", headings)),
         element("tbody", rows),
         class_="sortable",
@@ -367,11 +372,15 @@ def _bars(found: list[Measure], names: list[str]) -> list[Markup]:
 
 
 def _correlations(reports: list[Report], extra: Extra | None) -> list[Markup]:
-    if len(reports) < 3:
-        summary.heat_map_columns(reports, extra)  # `extra` is checked, even where it is not used
-        text = f"Correlations between measures need at least 3 encoders; this report has {len(reports)}."
+    columns, groups = summary.heat_map_columns(reports, extra)
+    models = len(set().union(*columns.values()))
+    if models < FEWEST_MODELS:
+        text = (
+            f"Correlations between measures need at least {FEWEST_MODELS} encoders; figures of {models} are "
+            "here."
+        )
         return [element("p", text)]
-    heat = summary.heat_map(reports, extra)
+    heat = summary.correlations(columns, groups)
     if len(heat.names) < 2:
         return [element("p", "There is one measure: nothing to correlate it with.")]
     intro = (
@@ -389,7 +398,7 @@ def _block_table(caption: str, blocks: Sequence[Block]) -> Markup:
     headings = [_heading(text) for text in ("measures", "mean", "deviation", "pairs")]
     rows = []
     for block in blocks:
-        name = block.first if block.first == block.second else f"{block.first} and {block.second}"
+        name = f"within {block.first}" if block.first == block.second else f"{block.first} and {block.second}"
         values = [(block.mean, "+.2f"), (block.deviation, ".2f")]
         cells = [
             element("td", format(value, form), data_value=repr(value))
@@ -398,7 +407,7 @@ def _block_table(caption: str, blocks: Sequence[Block]) -> Markup:
             for value, form in values
         ]
         rows.append(_row(name, [*cells, element("td", str(block.pairs), data_value=str(block.pairs))]))
-    return element("div", element("h3", caption), _table(None, caption, headings, rows))
+    return _table(None, caption, headings, rows)
 
 
 def _speed(reports: list[Report], names: list[str]) -> list[Child]:
@@ -421,7 +430,7 @@ def _speed(reports: list[Report], names: list[str]) -> list[Child]:
     if not shown:
         text = "Quality against speed needs two encoders whose speed was measured in one run."
         notes.insert(0, element("p", text))
-    return [*shown, _definitions(facts), *notes]
+    return [element("div", shown, class_="panels"), _definitions(facts), *notes]
 
 
 # --- notes

@@ -24,6 +24,7 @@ __all__ = [
     "pearson",
     "percentile_interval",
     "resampled_correlations",
+    "resampled_in_parts",
     "resampled_means",
     "same_length",
     "spearman",
@@ -330,6 +331,17 @@ def resampled_correlations(
     """Correlations over pairs that are drawn with replacement: the same ones for the same seed."""
     values: NDArray[np.float64] = _core.bootstrap(_scores(x), _scores(y), correlation, resamples, seed)
     return values
+
+
+def resampled_in_parts(
+    parts: Sequence[tuple[ArrayLike, ArrayLike]], correlation: Correlation, resamples: int, seed: int
+) -> NDArray[np.float64]:
+    """Correlations of several parts, `(parts, resamples)`, each drawn apart from the others.
+
+    One that does not exist counts as 0, as SentEval has it.
+    """
+    drawn = [resampled_correlations(x, y, correlation, resamples, seed + i) for i, (x, y) in enumerate(parts)]
+    return np.nan_to_num(np.stack(drawn))
 
 
 def resampled_means(columns: Sequence[NDArray[Any]], resamples: int, seed: int) -> NDArray[np.float64]:

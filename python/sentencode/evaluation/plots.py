@@ -6,6 +6,7 @@ Every function returns a `matplotlib.figure.Figure`: `figure.savefig("bars.pdf")
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -108,20 +109,22 @@ def scatter(reports: Sequence[Report]) -> Any:
         ValueError: No encoder has a figure and a speed, or two are of one name.
         ImportError: matplotlib is not installed.
     """
-    trades = summary.trade_offs(_given(reports))
+    given = _given(reports)
+    trades = summary.trade_offs(given)
     if not trades:
         raise ValueError(
             "no encoder has a figure and a speed: rows that were kept from before have none; evaluate with "
             "cache=False"
         )
-    figure, parts = _figure(6 * len(trades), 4.2, len(trades))
+    colours = {report.encoder: f"C{i % 10}" for i, report in enumerate(given)}  # as in `bars`
+    figure, parts = _figure(6 * len(trades), 4.4, len(trades))
     for axes, trade in zip(parts, trades, strict=True):
         front = [(point.speed, point.cell.value) for point in trade.points if point.front]
         axes.plot(
             *zip(*front, strict=True), "--", color="gray", linewidth=1.2, label="Pareto front", zorder=1
         )
-        for i, point in enumerate(trade.points):
-            colour = f"C{i % 10}"
+        for point in trade.points:
+            colour = colours[point.encoder]
             if point.cell.interval is not None:
                 axes.plot((point.speed, point.speed), point.cell.interval, color="black", linewidth=1)
             face = colour if point.front else "none"
@@ -131,7 +134,7 @@ def scatter(reports: Sequence[Report]) -> Any:
         axes.set_xscale("log")
         axes.margins(x=0.2, y=0.15)
         axes.set_xlabel("sentences per second")
-        axes.set_ylabel(_literal(trade.label))
+        axes.set_title("\n".join(textwrap.wrap(_literal(trade.label), 60)), fontsize="medium")
         axes.grid(alpha=0.3)
         axes.legend(loc="best")
     return figure

@@ -38,7 +38,7 @@ PERCENT, CORRELATION, COUNT, PLAIN = "percent", "correlation x 100", "count", ""
 
 Extra = Mapping[str, Mapping[str, float]]
 
-_FEWEST_MODELS = 3
+FEWEST_MODELS = 3
 _COSINE = {"SICKCosine": "SICKRelatedness", "STSBenchmarkCosine": "STSBenchmark"}
 _PUBLISHED_AVERAGES = {
     **{f"{kind} of {n}": (f"average-{n}", kind) for kind in ("macro", "micro") for n in (6, 7, 8)},
@@ -295,17 +295,17 @@ def correlations(columns: Mapping[str, Mapping[str, float]], groups: Mapping[str
         ValueError: There are fewer than three models.
     """
     names = tuple(columns)
-    models = len({model for column in columns.values() for model in column})
-    if models < _FEWEST_MODELS:
+    models = len(set().union(*columns.values()))
+    if models < FEWEST_MODELS:
         raise ValueError(
-            f"correlations between measures need at least {_FEWEST_MODELS} encoders, got {models}"
+            f"correlations between measures need at least {FEWEST_MODELS} encoders, got {models}"
         )
     matrix = np.full((len(names), len(names)), math.nan)
     for i, j in combinations(range(len(names)), 2):
         first, second = columns[names[i]], columns[names[j]]
         pairs = [(first[model], second[model]) for model in first if model in second]
         pairs = [pair for pair in pairs if np.isfinite(pair).all()]
-        if len(pairs) >= _FEWEST_MODELS:
+        if len(pairs) >= FEWEST_MODELS:
             matrix[i, j] = matrix[j, i] = pearson(*zip(*pairs, strict=True))
     np.fill_diagonal(matrix, 1)
     of_tasks = [i for i, name in enumerate(names) if groups[name] in ("classification", "similarity")]

@@ -10,7 +10,7 @@ from .summary import PERCENT, HeatMap, Measure, TradeOff
 
 __all__ = ["bars", "heat_map", "scatter"]
 
-_LETTER = 6.7  # the width of a letter, about, in the 12 px of pictures
+_LETTER = 7.2  # the width of a letter, about, in the 12 px of pictures
 _NAME = 24  # letters of a name that are shown; the rest is in its title
 
 
@@ -124,9 +124,8 @@ def scatter(trade: TradeOff, colours: dict[str, int]) -> Markup:
     speeds = [math.log10(point.speed) for point in trade.points]
     first, last = math.floor(min(speeds)), math.ceil(max(speeds))
     last = max(last, first + 1)
-    ends: list[float] = [
-        e for point in trade.points for e in (point.cell.value, *(point.cell.interval or ()))
-    ]
+    cells = [point.cell for point in trade.points]
+    ends: list[float] = [end for cell in cells for end in (cell.value, *(cell.interval or ()))]
     space = max((max(ends) - min(ends)) * 0.12, 0.5)
     low, high = min(ends) - space, max(ends) + space
 
@@ -140,7 +139,11 @@ def scatter(trade: TradeOff, colours: dict[str, int]) -> Markup:
     for power in range(first, last + 1):
         at = x(10.0**power)
         parts.append(element("path", d=f"M{at:.1f} {top}v{height}", class_="grid"))
-        parts.append(_text(f"{10.0**power:,g}", at, top + height + 17, "middle"))
+        parts.append(
+            _text(
+                f"{10.0**power:,.0f}" if power >= 0 else f"{10.0**power:g}", at, top + height + 17, "middle"
+            )
+        )
     for value in _steps(low, high):
         parts.append(element("path", d=f"M{left} {y(value):.1f}h{width}", class_="grid"))
         parts.append(_text(f"{value:g}", left - 7, y(value) + 4, "end"))
