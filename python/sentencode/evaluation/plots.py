@@ -89,7 +89,7 @@ def heat_map(reports: Sequence[Report], extra: Extra | None = None) -> Any:
             r = heat.matrix[i, j]
             if i != j:
                 shown = f"{r:.2f}" if math.isfinite(r) else "n/a"
-                colour = "white" if abs(r) > 0.7 else "black"
+                colour = "white" if abs(r) > 0.55 else "black"
                 axes.text(j, i, shown, ha="center", va="center", color=colour, fontsize=8)
     axes.set_title(f"Pearson's correlation over {heat.models} encoders")
     figure.colorbar(picture, ax=axes, shrink=0.8)
