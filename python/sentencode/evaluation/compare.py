@@ -32,7 +32,7 @@ class Compared(NamedTuple):
     Attributes:
         task: Its name.
         part: `"test"` or `"all"`; of tasks with subsets the subset's name, `"pooled"` or `"weighted mean"`.
-        figure: `"acc"`, `"pearson"` or `"spearman"`.
+        figure: `"pearson"`, `"spearman"`, or the share of examples that were right, as `"acc"`.
         a: The one encoder's figure, over all examples together: percent, or correlation times 100.
         b: The other's.
         difference: Of a less b.
@@ -231,8 +231,10 @@ def compare(
             continue
         compared[task] = (a[task], b[task])
         parts = list(_aligned(*compared[task]))
-        of = _accuracies if is_class(parts[0][1].gold) else _correlations
-        rows += of(task, parts, "all" in a[task].figures, options)
+        if is_class(parts[0][1].gold):
+            rows += _accuracies(task, parts, a[task].headline, options)
+        else:
+            rows += _correlations(task, parts, "all" in a[task].figures, options)
     return Comparisons(a.encoder, b.encoder, tuple(rows), skipped, compared)
 
 
@@ -271,14 +273,14 @@ def _in_order(judged: Judged) -> Judged:
 _Parts = list[tuple[str, Judged, Judged]]
 
 
-def _accuracies(task: str, parts: _Parts, _: bool, options: dict[str, Any]) -> Iterator[Compared]:
+def _accuracies(task: str, parts: _Parts, figure: str, options: dict[str, Any]) -> Iterator[Compared]:
     for name, one, other in parts:
         right = [judged.predicted == judged.gold for judged in (one, other)]
         values = [100 * float(np.mean(row)) for row in right]
         confidence = options["confidence"]
-        yield _row(task, name, "acc", values, mcnemar_test(*right, confidence=confidence))
-        yield _row(task, name, "acc", values, paired_t_test(*right, confidence=confidence))
-        yield _row(task, name, "acc", values, paired_bootstrap(*right, **options))
+        yield _row(task, name, figure, values, mcnemar_test(*right, confidence=confidence))
+        yield _row(task, name, figure, values, paired_t_test(*right, confidence=confidence))
+        yield _row(task, name, figure, values, paired_bootstrap(*right, **options))
 
 
 def _correlations(task: str, parts: _Parts, subsets: bool, options: dict[str, Any]) -> Iterator[Compared]:

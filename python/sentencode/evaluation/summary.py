@@ -39,6 +39,8 @@ PERCENT, CORRELATION, COUNT, PLAIN = "percent", "correlation x 100", "count", ""
 Extra = Mapping[str, Mapping[str, float]]
 
 FEWEST_MODELS = 3
+_PARAPHRASES = ("cl_one", "cl_half", "nn_cosine", "nn_l2")
+_KINDS = ("classification", "similarity", "paraphrases")  # of measures of tasks
 _COSINE = {"SICKCosine": "SICKRelatedness", "STSBenchmarkCosine": "STSBenchmark"}
 _PUBLISHED_AVERAGES = {
     **{f"{kind} of {n}": (f"average-{n}", kind) for kind in ("macro", "micro") for n in (6, 7, 8)},
@@ -157,11 +159,11 @@ def _leaves(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float
 
 
 def _unit(figure: str) -> str:
-    if figure in ("acc", "devacc", "f1"):
+    if figure in ("acc", "devacc", "f1") or figure in _PARAPHRASES:
         return PERCENT
     if figure.partition(".")[0] in ("pearson", "spearman", "devpearson"):
         return CORRELATION
-    return COUNT if figure in ("ndev", "ntest", "nsamples") else PLAIN
+    return COUNT if figure in ("ndev", "ntest", "nsamples", "ngroups") else PLAIN
 
 
 def _published_metric(task: str, part: str, figure: str) -> tuple[str, str] | None:
@@ -264,7 +266,9 @@ def heat_map_columns(
     for measure in measures(reports):
         if measure.headline:
             columns[measure.task] = {name: cell.value for name, cell in measure.cells.items()}
-            groups[measure.task] = "classification" if measure.unit == PERCENT else "similarity"
+            paraphrases = measure.figure in _PARAPHRASES
+            kind = _KINDS[2] if paraphrases else _KINDS[0] if measure.unit == PERCENT else _KINDS[1]
+            groups[measure.task] = kind
     known = {report.encoder for report in reports}
     for encoder, figures in (extra or {}).items():
         if encoder not in known:
@@ -272,7 +276,7 @@ def heat_map_columns(
                 f"extra: there is no report of {encoder!r}; there are {', '.join(sorted(known))}"
             )
         for name, value in figures.items():
-            if groups.setdefault(name, name) in ("classification", "similarity"):
+            if groups.setdefault(name, name) in _KINDS:
                 raise ValueError(f"extra: {name!r} is the name of a task; call the column otherwise")
             try:
                 columns.setdefault(name, {})[encoder] = float(value)
@@ -286,7 +290,8 @@ def correlations(columns: Mapping[str, Mapping[str, float]], groups: Mapping[str
 
     Args:
         columns: By name, the value of each model.
-        groups: Of each column; what is `"classification"` or `"similarity"` measures a task.
+        groups: Of each column; what is `"classification"`, `"similarity"` or `"paraphrases"` measures
+            a task.
 
     Returns:
         The correlations.
@@ -308,7 +313,7 @@ def correlations(columns: Mapping[str, Mapping[str, float]], groups: Mapping[str
         if len(pairs) >= FEWEST_MODELS:
             matrix[i, j] = matrix[j, i] = pearson(*zip(*pairs, strict=True))
     np.fill_diagonal(matrix, 1)
-    of_tasks = [i for i, name in enumerate(names) if groups[name] in ("classification", "similarity")]
+    of_tasks = [i for i, name in enumerate(names) if groups[name] in _KINDS]
     kinds: dict[str, list[int]] = {}
     for i, name in enumerate(names):
         kinds.setdefault(groups[name], []).append(i)
@@ -317,7 +322,7 @@ def correlations(columns: Mapping[str, Mapping[str, float]], groups: Mapping[str
     blocks = []
     for i, (first_kind, rows) in enumerate(kinds.items()):
         for second_kind, others in list(kinds.items())[i:]:
-            if second_kind == _TASKS and first_kind in ("classification", "similarity"):
+            if second_kind == _TASKS and first_kind in _KINDS:
                 continue  # part of it
             blocks.append(_block(matrix, first_kind, second_kind, rows, others))
     alone = (_block(matrix, name, _TASKS, [i], of_tasks) for i, name in enumerate(names))
