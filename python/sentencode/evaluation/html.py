@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -470,17 +470,20 @@ def _details(report: Report) -> Markup | None:
     lines = [
         _row(
             name,
-            [
-                element("td", _fact(details[key]), data_value=_sort_key(details[key]))
-                if key in details
-                else element("td", class_="none")
-                for key in keys
-            ],
+            [_detail(details[key]) if key in details else element("td", class_="none") for key in keys],
         )
         for name, details in rows.items()
     ]
     headings = [_heading("task"), *(_heading(key.replace("_", " ")) for key in keys)]
     return _table(None, f"How {report.encoder} was judged", headings, lines)
+
+
+def _detail(value: Any) -> Markup:
+    """A cell; of what is long, as a hash, the beginning."""
+    shown = _fact(value)
+    if len(shown) <= 60:
+        return element("td", shown, data_value=_sort_key(value))
+    return element("td", f"{shown[:12]}…", title=shown, data_value=_sort_key(value))
 
 
 def _sort_key(value: Any) -> str | None:
@@ -503,4 +506,6 @@ _FORMATS: dict[type, Callable[[Any], str]] = {
 def _fact(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_fact, value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_fact(one)}" for key, one in value.items())
     return _FORMATS.get(type(value), str)(value)
