@@ -13,7 +13,15 @@ from typing import Any
 
 from . import UsageError
 
-__all__ = ["add_encoder_arguments", "byte_bar", "check_output", "encoder", "files_of", "identity"]
+__all__ = [
+    "add_encoder_arguments",
+    "byte_bar",
+    "check_output",
+    "encoder",
+    "files_of",
+    "identity",
+    "parameter",
+]
 
 _KINDS = {"average": "Average", "laes": "LAES", "sif": "SIF", "usif": "USIF"}
 _BLOCK = 1 << 20
@@ -53,7 +61,7 @@ def encoder(options: argparse.Namespace) -> Any:
             if value:
                 raise UsageError(f"{name} goes with --kind, not with --encoder")
         return sentencode.load(options.encoder)
-    kind, parameters = getattr(sentencode, _KINDS[options.kind]), dict(map(_parameter, options.set))
+    kind, parameters = getattr(sentencode, _KINDS[options.kind]), dict(map(parameter, options.set))
     known = sorted(set(kind._defaults()) - {"vectors"})
     for name in parameters:
         if name not in known:
@@ -98,7 +106,8 @@ def files_of(corpus: str | Path | None) -> list[str]:
     return [] if corpus is None else Corpus(corpus).files
 
 
-def _parameter(text: str) -> tuple[str, Any]:
+def parameter(text: str) -> tuple[str, Any]:
+    """NAME=VALUE; a value that is no Python literal is a word."""
     name, equals, value = text.partition("=")
     if not (name.isidentifier() and equals):
         raise UsageError(f"--set: expected NAME=VALUE, got {text!r}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from . import plots
+from .compare import Compared, Comparisons, Differing, compare
 from .data import (
     Kind,
     Split,
@@ -15,6 +17,7 @@ from .data import (
 )
 from .embeddings import DegenerateEncoderError
 from .evaluate import evaluate
+from .html import write_html
 from .metrics import (
     Interval,
     accuracy,
@@ -42,6 +45,7 @@ from .significance import (
     Comparison,
     mcnemar_test,
     paired_bootstrap,
+    paired_bootstrap_correlation,
     paired_t_test,
     steiger_test,
     williams_test,
@@ -49,8 +53,11 @@ from .significance import (
 
 __all__ = [
     "PROTOCOLS",
+    "Compared",
     "Comparison",
+    "Comparisons",
     "DegenerateEncoderError",
+    "Differing",
     "Interval",
     "Kind",
     "LinearDiscriminant",
@@ -68,6 +75,7 @@ __all__ = [
     "bootstrap_interval",
     "bootstrap_mean",
     "cluster_classification",
+    "compare",
     "convert_coco_pickles",
     "cosine_of_pairs",
     "evaluate",
@@ -80,8 +88,10 @@ __all__ = [
     "mean_squared_error",
     "nearest_neighbours",
     "paired_bootstrap",
+    "paired_bootstrap_correlation",
     "paired_t_test",
     "pearson",
+    "plots",
     "published",
     "published_for",
     "spearman",
@@ -89,4 +99,5 @@ __all__ = [
     "task_kind",
     "task_names",
     "williams_test",
+    "write_html",
 ]

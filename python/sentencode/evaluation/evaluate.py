@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import uuid
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from .runner import run_task
 __all__ = ["evaluate"]
 
 _LOG = logging.getLogger("sentencode")
+_RUN = uuid.uuid4().hex  # of this process: speeds of one run compare with each other
 
 
 def evaluate(
@@ -98,7 +100,9 @@ def evaluate(
         "confidence": confidence,
         "resamples": resamples,
     }
-    done = _resumed(out, report)
+    before = _resumed(out, report)
+    done = {name: result for name, result in before.results.items() if result.error is None}
+    report.facts = before.facts | report.facts
     with _Bars(show_progress_bar, len(wanted)) as bars:
         for given in wanted:
             label = given if isinstance(given, str) else given.name
@@ -127,8 +131,11 @@ def evaluate(
             report.facts["dim"] = embedder.dim
             if embedder.seconds > 0:
                 report.facts["sentences_per_second"] = round(embedder.sentences / embedder.seconds, 1)
+                report.facts["run"] = _RUN
             if out is not None:
                 report.to_json(out)
+    if not report.results:
+        raise ValueError(f"evaluate: none of the tasks has its files in {os.fspath(data or '')}")
     if out is not None:
         report.to_json(out)
     return report
@@ -178,10 +185,10 @@ def _digest(task: Task) -> str:
     return digest.hexdigest()
 
 
-def _resumed(out: str | os.PathLike[str] | None, report: Report) -> dict[str, TaskResult]:
-    """What a report on disk holds that would be computed in the same way."""
+def _resumed(out: str | os.PathLike[str] | None, report: Report) -> Report:
+    """The report on disk, if what it holds would be computed in the same way; else an empty one."""
     if out is None or not Path(out).exists() or report.facts["fingerprint"] is None:
-        return {}
+        return Report(report.encoder)
     before = Report.load(out)
     same = all(before.facts.get(fact) == report.facts[fact] for fact in report.facts)
     if not same:
@@ -189,7 +196,7 @@ def _resumed(out: str | os.PathLike[str] | None, report: Report) -> dict[str, Ta
             f"evaluate: {os.fspath(out)} is the report of another encoder or protocol; "
             "remove it or choose another file"
         )
-    return {name: result for name, result in before.results.items() if result.error is None}
+    return before
 
 
 class _Bars:

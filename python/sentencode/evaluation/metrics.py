@@ -23,6 +23,8 @@ __all__ = [
     "mean_squared_error",
     "pearson",
     "percentile_interval",
+    "resampled_correlations",
+    "resampled_in_parts",
     "resampled_means",
     "same_length",
     "spearman",
@@ -274,8 +276,7 @@ def bootstrap_interval(
         >>> 0.99 < low < high < 1
         True
     """
-    values = _core.bootstrap(_scores(x), _scores(y), correlation, resamples, seed)
-    return percentile_interval(values, confidence)
+    return percentile_interval(resampled_correlations(x, y, correlation, resamples, seed), confidence)
 
 
 def bootstrap_difference(
@@ -315,14 +316,32 @@ def bootstrap_difference(
         >>> 0 < low < high
         True
     """
-    right = _scores(y)
-    of_a, of_b = (_core.bootstrap(_scores(x), right, correlation, resamples, seed) for x in (a, b))
+    of_a, of_b = (resampled_correlations(x, y, correlation, resamples, seed) for x in (a, b))
     return percentile_interval(of_a - of_b, confidence)
 
 
 def percentile_interval(values: NDArray[np.float64], confidence: float) -> Interval:
     """What the middle of the values spans."""
     return Interval(*_core.percentile_interval(np.ascontiguousarray(values), confidence))
+
+
+def resampled_correlations(
+    x: ArrayLike, y: ArrayLike, correlation: Correlation, resamples: int, seed: int
+) -> NDArray[np.float64]:
+    """Correlations over pairs that are drawn with replacement: the same ones for the same seed."""
+    values: NDArray[np.float64] = _core.bootstrap(_scores(x), _scores(y), correlation, resamples, seed)
+    return values
+
+
+def resampled_in_parts(
+    parts: Sequence[tuple[ArrayLike, ArrayLike]], correlation: Correlation, resamples: int, seed: int
+) -> NDArray[np.float64]:
+    """Correlations of several parts, `(parts, resamples)`, each drawn apart from the others.
+
+    One that does not exist counts as 0, as SentEval has it.
+    """
+    drawn = [resampled_correlations(x, y, correlation, resamples, seed + i) for i, (x, y) in enumerate(parts)]
+    return np.nan_to_num(np.stack(drawn))
 
 
 def resampled_means(columns: Sequence[NDArray[Any]], resamples: int, seed: int) -> NDArray[np.float64]:

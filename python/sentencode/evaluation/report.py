@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from .averages import Average, averages_of
 from .data import Split
 from .metrics import Interval
 
-__all__ = ["Judged", "Report", "TaskResult", "Wrong"]
+__all__ = ["Judged", "Report", "TaskResult", "Wrong", "examples_of", "is_class", "plain", "ranks_apart"]
 
 _FORMAT = "sentencode.report"
 _VERSION = 1
@@ -120,27 +120,24 @@ class TaskResult(Mapping[str, Any]):
         Raises:
             ValueError: The report was read from a file, which has no sentences.
         """
-        if self.splits is None:
-            raise ValueError(f"{self.task}: the sentences are not part of a saved report; evaluate again")
+        splits = examples_of(self)
         found = []
         for judged in self.judged.values():
-            examples = self.splits[judged.split]
-            if np.issubdtype(judged.gold.dtype, np.integer):
+            if is_class(judged.gold):
                 order = np.flatnonzero(judged.predicted != judged.gold)
             else:
-                ranks = (np.argsort(np.argsort(x, kind="stable")) for x in (judged.predicted, judged.gold))
-                order = np.argsort(-np.abs(np.subtract(*ranks)), kind="stable")
+                order = np.argsort(-ranks_apart(judged.predicted, judged.gold), kind="stable")
             for i in order[:limit]:
                 place = judged.places[i]
-                sentences = tuple(side[place] for side in examples.sentences)
+                sentences = tuple(side[place] for side in splits[judged.split].sentences)
                 found.append(Wrong(sentences, judged.gold[i].item(), judged.predicted[i].item()))
         return found[:limit]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the sentences, as JSON has it."""
         return {
-            "figures": _plain(self.figures),
-            "intervals": _plain(self.intervals),
+            "figures": plain(self.figures),
+            "intervals": plain(self.intervals),
             "judged": {
                 name: {
                     "places": judged.places.tolist(),
@@ -149,7 +146,7 @@ class TaskResult(Mapping[str, Any]):
                 }
                 for name, judged in self.judged.items()
             },
-            "details": _plain(self.details),
+            "details": plain(self.details),
             "error": self.error,
         }
 
@@ -215,7 +212,7 @@ class Report(Mapping[str, TaskResult]):
 
     def to_markdown(self) -> str:
         """A table of the headline figures, with what was left out and how it was judged below it."""
-        return "\n".join([*_markdown_table(self), "", *self._notes()]) + "\n"
+        return "\n".join([*_markdown_table(self), "", *self.notes()]) + "\n"
 
     def to_latex(self) -> str:
         """The same as a LaTeX table (booktabs)."""
@@ -246,9 +243,9 @@ class Report(Mapping[str, TaskResult]):
                 "format": _FORMAT,
                 "version": _VERSION,
                 "encoder": self.encoder,
-                "facts": _plain(self.facts),
+                "facts": plain(self.facts),
                 "skipped": self.skipped,
-                "averages": [_plain(average._asdict()) for average in self.averages],
+                "averages": [plain(average._asdict()) for average in self.averages],
                 "results": {name: result.to_dict() for name, result in self.results.items()},
             },
             allow_nan=False,
@@ -288,6 +285,24 @@ class Report(Mapping[str, TaskResult]):
         except (ValueError, KeyError, TypeError, AttributeError):
             raise FormatError(f"{os.fspath(path)} is not a report of Sentencode") from None
 
+    def to_html(
+        self,
+        path: str | os.PathLike[str],
+        others: Sequence[Report] = (),
+        *,
+        extra: Mapping[str, Mapping[str, float]] | None = None,
+    ) -> None:
+        """Writes one HTML file that needs no other: see `write_html`.
+
+        Args:
+            path: The file.
+            others: Reports of other encoders, to stand beside this one.
+            extra: By encoder, what else is known of it, such as BLEU.
+        """
+        from .html import write_html
+
+        write_html([self, *others], path, extra=extra)
+
     def show(self) -> Any:
         """Shows the table: in a notebook as one, elsewhere printed."""
         try:
@@ -307,7 +322,8 @@ class Report(Mapping[str, TaskResult]):
         shown = ", ".join(f"{task} {value:.2f}" for task, _, value, _ in self.rows())
         return f"Report({self.encoder!r}: {shown or 'no figures'})"
 
-    def _notes(self) -> list[str]:
+    def notes(self) -> list[str]:
+        """How it was judged, and what has no figure."""
         facts = self.facts
         notes = []
         if "protocol" in facts:
@@ -338,14 +354,48 @@ def _markdown_table(report: Report) -> list[str]:
     return lines
 
 
-def _plain(value: Any) -> Any:
+def is_class(gold: NDArray[Any]) -> bool:
+    """Whether what is right are classes, and not scores."""
+    return bool(np.issubdtype(gold.dtype, np.integer))
+
+
+def ranks_apart(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
+    """How far each example's ranks by two kinds of scores are from each other; ties share a rank.
+
+    Example:
+        >>> ranks_apart(np.array([1, 2, 2]), np.array([30, 20, 10]))
+        array([2. , 0.5, 1.5])
+    """
+    a, b = _ranks(x), _ranks(y)
+    return np.abs(a - b)
+
+
+def _ranks(row: NDArray[Any]) -> NDArray[np.float64]:
+    _, place, counts = np.unique(row, return_inverse=True, return_counts=True)
+    ranks: NDArray[np.float64] = (np.cumsum(counts) - (counts - 1) / 2)[place]
+    return ranks
+
+
+def examples_of(*results: TaskResult) -> dict[str, Split]:
+    """The examples of a task, from the first of its results that has them.
+
+    Raises:
+        ValueError: None has them.
+    """
+    for result in results:
+        if result.splits is not None:
+            return result.splits
+    raise ValueError(f"{results[0].task}: the sentences are not part of a saved report; evaluate again")
+
+
+def plain(value: Any) -> Any:
     """As JSON has it; what is not a number, or infinite, is a string."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [plain(one) for one in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

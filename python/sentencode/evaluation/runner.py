@@ -23,6 +23,8 @@ from .metrics import (
     f1,
     mean_squared_error,
     pearson,
+    percentile_interval,
+    resampled_in_parts,
     spearman,
 )
 from .paraphrase import cluster_classification, inverse_davies_bouldin, nearest_neighbours
@@ -35,6 +37,7 @@ __all__ = ["run_task"]
 Progress = Callable[[int, int], None]
 Scores = NDArray[np.float64]
 
+_SEED = 1111  # of what is resampled here, as of all other intervals
 _CORRELATIONS: tuple[tuple[Correlation, Callable[[Any, Any], float]], ...] = (
     ("pearson", pearson),
     ("spearman", spearman),
@@ -219,6 +222,11 @@ def _similarity(
                 "pooled": float(np.nan_to_num(of(predicted, gold))),
             }
             intervals[f"all.{key}.pooled"] = bootstrap_interval(predicted, gold, key, **options)
+            pairs = [(one.predicted, one.gold) for one in judged.values()]
+            drawn = resampled_in_parts(pairs, key, options["resamples"], _SEED)
+            for kind, weights in (("mean", None), ("wmean", sizes)):
+                means = np.average(drawn, axis=0, weights=weights)
+                intervals[f"all.{key}.{kind}"] = percentile_interval(means, options["confidence"])
     return TaskResult(task.name, figures, intervals, judged, {})
 
 

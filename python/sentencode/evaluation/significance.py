@@ -20,13 +20,23 @@ from .metrics import (
     Interval,
     pearson,
     percentile_interval,
+    resampled_correlations,
     resampled_means,
     same_length,
     spearman,
     values_of,
 )
 
-__all__ = ["Comparison", "mcnemar_test", "paired_bootstrap", "paired_t_test", "steiger_test", "williams_test"]
+__all__ = [
+    "Comparison",
+    "bootstrapped",
+    "mcnemar_test",
+    "paired_bootstrap",
+    "paired_bootstrap_correlation",
+    "paired_t_test",
+    "steiger_test",
+    "williams_test",
+]
 
 _FEW_DISCORDANT = 25  # fewer than so many: McNemar's test is exact
 _ROUNDING = 1e-12  # correlations that differ by less are equal
@@ -173,15 +183,91 @@ def paired_bootstrap(
     differences = np.subtract(*_pair(a, b))
     n, mean = len(differences), float(np.mean(differences))
     resampled = resampled_means([differences], resamples, seed)[:, 0]
-    interval = percentile_interval(resampled, confidence)
     if not differences.any():
+        interval = percentile_interval(resampled, confidence)
         return _undecided(test, "the two are the same", 0.0, interval, n)
     if n == 1:
         return _undecided(test, "there is one example", mean, Interval(-math.inf, math.inf), n)
-    away = resampled - mean
-    slack = _ROUNDING * float(np.abs(differences).max())  # so that ties count as such, whatever was rounded
-    two = _share(np.abs(away) >= abs(mean) - slack)
-    return Comparison(test, mean, interval, mean, two, _share(away >= mean - slack), n)
+    slack = _ROUNDING * float(np.abs(differences).max())
+    return bootstrapped(test, mean, resampled, n, confidence=confidence, slack=slack)
+
+
+def paired_bootstrap_correlation(
+    a: ArrayLike,
+    b: ArrayLike,
+    gold: ArrayLike,
+    correlation: Correlation = "pearson",
+    *,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 1111,
+) -> Comparison:
+    """The bootstrap test of two correlations with the same gold scores, both over the same resamples.
+
+    It supposes nothing of how scores are distributed, as `williams_test` does; its p-values are those of
+    `paired_bootstrap`.
+
+    Args:
+        a: One system's scores.
+        b: The other system's, for the same examples.
+        gold: The scores that are right.
+        correlation: `"pearson"` or `"spearman"`.
+        confidence: How much of the resampled differences the interval holds.
+        resamples: How often the examples are drawn anew, with replacement.
+        seed: Decides which examples are drawn.
+
+    Returns:
+        The comparison of the correlations; the statistic is the difference. It is undecided where that of
+        `williams_test` is.
+
+    Raises:
+        ValueError: There is no example, lengths differ, a value is not finite, or an option is out of range.
+
+    Example:
+        >>> from sentencode.evaluation import paired_bootstrap_correlation
+        >>> gold = list(range(20))
+        >>> near, far = [i + i % 3 for i in gold], [i + 9 * (i % 3) for i in gold]
+        >>> result = paired_bootstrap_correlation(near, far, gold)
+        >>> round(result.difference, 3), result.interval.low > 0
+        (0.35, True)
+    """
+    test = "paired bootstrap"
+    _level(confidence)
+    agreement = _agreement(test, a, b, gold, correlation)
+    if isinstance(agreement, Comparison):
+        return agreement
+    r_a, r_b, _, n = agreement
+    of_a, of_b = (resampled_correlations(x, gold, correlation, resamples, seed) for x in (a, b))
+    return bootstrapped(test, r_a - r_b, of_a - of_b, n, confidence=confidence)
+
+
+def bootstrapped(
+    test: str,
+    difference: float,
+    resampled: NDArray[np.float64],
+    n: int,
+    *,
+    confidence: float,
+    slack: float = _ROUNDING,
+) -> Comparison:
+    """The comparison that resampled differences make.
+
+    Args:
+        test: What it is called.
+        difference: That of the examples themselves.
+        resampled: Those of the resamples; where one is not a number, it does not count.
+        n: The number of examples.
+        confidence: How much of the resampled differences the interval holds.
+        slack: Differences that are nearer than this are equal, so that ties count as such, whatever was
+            rounded.
+
+    Returns:
+        The comparison.
+    """
+    interval = percentile_interval(resampled, confidence)
+    away = resampled[np.isfinite(resampled)] - difference
+    two = _share(np.abs(away) >= abs(difference) - slack)
+    return Comparison(test, difference, interval, difference, two, _share(away >= difference - slack), n)
 
 
 def williams_test(
@@ -286,6 +372,19 @@ def _compare_correlations(
     law: Any,
 ) -> Comparison:
     level = _level(confidence)
+    agreement = _agreement(test, a, b, gold, correlation)
+    if isinstance(agreement, Comparison):
+        return agreement
+    r_a, r_b, r_ab, n = agreement
+    statistic = statistic_of(r_a, r_b, r_ab, n)
+    interval = _zou_interval(r_a, r_b, r_ab, n, level)
+    return Comparison(test, r_a - r_b, interval, statistic, *_tails(statistic, law), n)
+
+
+def _agreement(
+    test: str, a: ArrayLike, b: ArrayLike, gold: ArrayLike, correlation: Correlation
+) -> tuple[float, float, float, int] | Comparison:
+    """The correlations of both with gold, and with each other; or why nothing can be said of them."""
     if correlation not in ("pearson", "spearman"):
         raise ValueError(f"correlation must be 'pearson' or 'spearman', got {correlation!r}")
     agree = pearson if correlation == "pearson" else spearman
@@ -301,9 +400,7 @@ def _compare_correlations(
         return _undecided(test, "the two are the same", 0.0, Interval(0.0, 0.0), n)
     if n < 4:
         return _undecided(test, f"there are {n} examples", r_a - r_b, Interval(-2.0, 2.0), n)
-    statistic = statistic_of(r_a, r_b, r_ab, n)
-    interval = _zou_interval(r_a, r_b, r_ab, n, level)
-    return Comparison(test, r_a - r_b, interval, statistic, *_tails(statistic, law), n)
+    return r_a, r_b, r_ab, n
 
 
 def _williams(r_a: float, r_b: float, r_ab: float, n: int) -> float:

@@ -10,6 +10,7 @@ from sentencode.cli import main
 
 COMMANDS = [
     ["encode"],
+    ["evaluate"],
     ["vectors"],
     ["vectors", "convert"],
     ["vectors", "info"],

@@ -1,0 +1,176 @@
+"""Judges encoders on SentEval's tasks, and shows their figures beside each other.
+
+Figures, splits and protocols are SentEval's; every figure has its bootstrap interval. A report is written to
+--out after each task: the same command goes on where it was stopped. With --html, all encoders stand in one
+file beside the papers' published figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import UsageError, sources
+
+if TYPE_CHECKING:
+    from ..evaluation import Report
+
+__all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "run"]
+
+NAME = "evaluate"
+HELP = "judge encoders on SentEval's tasks"
+EXAMPLE = """
+sentencode evaluate --encoder sif.sentencode --tasks MR CR SST2 --data SentEval/data
+sentencode evaluate --encoder sif.sentencode --encoder laes.sentencode --tasks all \\
+    --data SentEval/data --out report.json --html report.html
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments."""
+    parser.add_argument(
+        "--encoder",
+        type=Path,
+        action="append",
+        required=True,
+        metavar="FILE",
+        help="a saved encoder; may be given again",
+    )
+    parser.add_argument(
+        "--name",
+        action="append",
+        metavar="NAME",
+        help="what it is called in reports; once for each --encoder (default: its file's name)",
+    )
+    parser.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="SentEval's data")
+    parser.add_argument(
+        "--tasks",
+        nargs="+",
+        default=["all"],
+        metavar="NAME",
+        help="as in MR STSBenchmark; all: those whose files are there (default: all)",
+    )
+    parser.add_argument(
+        "--protocol",
+        default="optimum",
+        metavar="NAME",
+        help="optimum, fast, senteval-sklearn, liblinear or senteval-torch (default: optimum)",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of the protocol, as in folds=5; may be given again",
+    )
+    parser.add_argument(
+        "--partial", action="store_true", help="accept files of another size than was published"
+    )
+    parser.add_argument("--no-cache", action="store_true", help="encode anew, so that the speed is measured")
+    parser.add_argument("--resamples", type=int, default=2000, metavar="N", help="of the bootstrap")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="the report as JSON, and what a stopped run goes on from; of several encoders one file each, "
+        "the encoder's name behind FILE's",
+    )
+    parser.add_argument("--html", type=Path, metavar="FILE", help="all reports as one HTML file")
+    parser.add_argument("--markdown", action="store_true", help="print Markdown")
+    parser.add_argument("--overwrite", action="store_true", help="replace --out and --html, and begin anew")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Runs the command."""
+    names = _names(options)
+    outs = _outs(options.out, names)
+    for written in outs:
+        if written is not None:  # what is there is gone on with
+            sources.check_output(written, options.encoder, overwrite=True)
+            if options.html is not None and written.absolute() == options.html.absolute():
+                raise UsageError("--out and --html are the same file")
+    if options.html is not None:
+        sources.check_output(options.html, options.encoder, options.overwrite)
+    if "all" in options.tasks and len(options.tasks) > 1:
+        raise UsageError("--tasks: all are all: give no other")
+    parameters = dict(map(sources.parameter, options.set))
+    reports = []
+    for path, name, out in zip(options.encoder, names, outs, strict=True):
+        if out is not None and options.overwrite:
+            out.unlink(missing_ok=True)
+        report = _report(options, path, name, out, parameters)
+        print(report.to_markdown() if options.markdown else _text(report))
+        reports.append(report)
+    if options.html is not None:
+        reports[0].to_html(options.html, reports[1:])
+    for written in (*outs, options.html):
+        if written is not None:
+            print(f"written: {written}")
+
+
+def _report(
+    options: argparse.Namespace, path: Path, name: str, out: Path | None, parameters: dict[str, Any]
+) -> Report:
+    import sentencode
+
+    report: Report = sentencode.evaluate(
+        sentencode.load(path),
+        "all" if options.tasks == ["all"] else options.tasks,
+        options.data,
+        protocol=options.protocol,
+        options=parameters,
+        name=name,
+        cache=not options.no_cache,
+        out=out,
+        partial=options.partial,
+        resamples=options.resamples,
+        show_progress_bar=not options.quiet,
+    )
+    if all(result.error is not None for result in report.values()):
+        raise ValueError(f"{path}: no task has a figure: {next(iter(report.values())).error}")
+    return report
+
+
+def _names(options: argparse.Namespace) -> list[str]:
+    if options.name is None:
+        names = [path.stem for path in options.encoder]
+    elif len(options.name) != len(options.encoder):
+        raise UsageError(
+            f"--name: give one for each --encoder or none, got {len(options.name)} for {len(options.encoder)}"
+        )
+    else:
+        names = options.name
+    for name, count in Counter(map(_slug, names)).items():
+        if count > 1:
+            raise UsageError(f"{count} encoders are called {name}: give each another --name")
+    return names
+
+
+def _outs(out: Path | None, names: list[str]) -> list[Path | None]:
+    if out is None:
+        return [None for _ in names]
+    if len(names) == 1:
+        return [out]
+    return [out.with_name(f"{out.stem}-{_slug(name)}{out.suffix}") for name in names]
+
+
+def _slug(name: str) -> str:
+    """A name as a part of a file's."""
+    return re.sub(r"[^\w.+-]+", "-", name).strip("-") or "encoder"
+
+
+def _text(report: Report) -> str:
+    from ..reproduce.frame import text_table
+
+    rows = [
+        (task, key, f"{value:.2f}", "" if ends is None else f"{ends.low:.2f} to {ends.high:.2f}")
+        for task, key, value, ends in report.rows()
+    ]
+    rows += [(average.name, average.unit, f"{average.value:.2f}", "") for average in report.averages]
+    percent = f"{100 * report.facts['confidence']:g} %"
+    table = text_table((report.encoder, "figure", "value", f"{percent} interval"), rows)
+    return "\n".join([table, *report.notes()])

@@ -1,0 +1,343 @@
+"""Whether one encoder is better than another, task by task, on the examples that both were judged by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+
+from .metrics import Correlation, Interval, pearson, resampled_in_parts, spearman
+from .report import Judged, Report, TaskResult, examples_of, is_class, plain, ranks_apart
+from .significance import (
+    Comparison,
+    bootstrapped,
+    mcnemar_test,
+    paired_bootstrap,
+    paired_bootstrap_correlation,
+    paired_t_test,
+    williams_test,
+)
+
+__all__ = ["Compared", "Comparisons", "Differing", "compare"]
+
+_AGREE: dict[Correlation, Callable[[Any, Any], float]] = {"pearson": pearson, "spearman": spearman}
+
+
+class Compared(NamedTuple):
+    """What one test says of two encoders on one task.
+
+    Attributes:
+        task: Its name.
+        part: `"test"` or `"all"`; of tasks with subsets the subset's name, `"pooled"` or `"weighted mean"`.
+        figure: `"pearson"`, `"spearman"`, or the share of examples that were right, as `"acc"`.
+        a: The one encoder's figure, over all examples together: percent, or correlation times 100.
+        b: The other's.
+        difference: Of a less b.
+        interval: Where the difference lies for other examples of the same kind.
+        test: Which test it was, and what was special.
+        statistic: The test's own.
+        p_two_tailed: How likely a difference as large as this, either way, would be if there were none.
+        p_one_tailed: How likely a difference as much in favour of greater figures for a would be.
+        n: The number of examples.
+    """
+
+    task: str
+    part: str
+    figure: str
+    a: float
+    b: float
+    difference: float
+    interval: Interval
+    test: str
+    statistic: float
+    p_two_tailed: float
+    p_one_tailed: float
+    n: int
+
+
+class Differing(NamedTuple):
+    """An example of which two encoders say different things."""
+
+    sentences: tuple[str, ...]
+    gold: Any
+    a: Any
+    b: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Comparisons(Sequence[Compared]):
+    """What `sentencode.compare` found: a row for each task and test.
+
+    Attributes:
+        a: What the one encoder is called.
+        b: What the other is called.
+        rows: In the order of the first report's tasks.
+        skipped: Tasks that could not be compared, and why.
+    """
+
+    a: str
+    b: str
+    rows: tuple[Compared, ...]
+    skipped: dict[str, str] = field(default_factory=dict)
+    _results: dict[str, tuple[TaskResult, TaskResult]] = field(default_factory=dict, repr=False)
+
+    @overload
+    def __getitem__(self, index: int) -> Compared: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Compared, ...]: ...
+    def __getitem__(self, index: int | slice) -> Compared | tuple[Compared, ...]:
+        return self.rows[index]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def of(self, task: str) -> tuple[Compared, ...]:
+        """The rows of one task."""
+        self._both(task)
+        return tuple(row for row in self.rows if row.task == task)
+
+    def differing(self, task: str, limit: int | None = None) -> list[Differing]:
+        """The examples that the encoders put into different classes, or to the most distant ranks.
+
+        Args:
+            task: The task.
+            limit: How many at most.
+
+        Returns:
+            The examples: of classes, those first that one of the encoders has right; of scores, those first
+            whose ranks are farthest apart.
+
+        Raises:
+            KeyError: The task was not compared.
+            ValueError: Both reports were read from files, which have no sentences.
+        """
+        found: list[tuple[float, Differing]] = []
+        both = self._both(task)
+        splits = examples_of(*both)
+        for name, one, other in _aligned(*both):
+            gold, said = one.gold, (one.predicted, other.predicted)
+            if is_class(gold):
+                apart = (said[0] != said[1]) * (1.0 + ((said[0] == gold) | (said[1] == gold)))
+            else:
+                apart = ranks_apart(*said) / len(gold)
+            for i in np.argsort(-apart, kind="stable")[:limit]:
+                if apart[i] > 0:
+                    sentences = tuple(side[one.places[i]] for side in splits[name].sentences)
+                    values = (row[i].item() for row in (gold, *said))
+                    found.append((-apart[i], Differing(sentences, *values)))
+        return [example for _, example in sorted(found, key=lambda pair: pair[0])[:limit]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON has it; what is not a finite number is a string."""
+        rows = [plain(row._asdict()) for row in self.rows]
+        return {"a": self.a, "b": self.b, "rows": rows, "skipped": self.skipped}
+
+    def to_markdown(self) -> str:
+        """A table of all rows, and below it what they are."""
+        a, b = (self.a, self.b) if self.a != self.b else (f"{self.a} (a)", f"{self.b} (b)")
+        a, b = (name.replace("<", r"\<") for name in (a, b))
+        header = ["task", "figure", a, b, "difference", "95 % interval", "test", "p", "p one-tailed", "n"]
+        lines = [_line(header), _line(["---"] * 2 + ["---:"] * 4 + ["---"] + ["---:"] * 3)]
+        for row in self.rows:
+            lines.append(
+                _line(
+                    (
+                        row.task if row.part in ("test", "all") else f"{row.task} {row.part}",
+                        row.figure,
+                        *(f"{value:.2f}" for value in (row.a, row.b)),
+                        f"{row.difference:+.2f}",
+                        f"{row.interval.low:+.2f} to {row.interval.high:+.2f}",
+                        row.test,
+                        *(_p(value) for value in (row.p_two_tailed, row.p_one_tailed)),
+                        str(row.n),
+                    )
+                )
+            )
+        notes = [
+            f"Differences are {a} less {b}, in percent or correlation times 100; one-tailed: {a} is better. "
+            "The p-values are of each test alone, not corrected for the number of tests."
+        ]
+        notes += [f"{task}: not compared, {why}." for task, why in self.skipped.items()]
+        return "\n".join([*lines, "", *notes]) + "\n"
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
+
+    def __repr__(self) -> str:
+        return f"Comparisons({self.a!r}, {self.b!r}: {len(self.rows)} tests on {', '.join(self._results)})"
+
+    def _both(self, task: str) -> tuple[TaskResult, TaskResult]:
+        if task not in self._results:
+            why = self.skipped.get(task, f"the tasks are {', '.join(self._results)}")
+            raise KeyError(f"{task} was not compared: {why}")
+        return self._results[task]
+
+
+def compare(
+    a: Report, b: Report, *, confidence: float = 0.95, resamples: int = 2000, seed: int = 1111
+) -> Comparisons:
+    """Compares two encoders on every task that both reports have, example by example.
+
+    Accuracies are compared by McNemar's test, Student's paired t-test and the paired bootstrap; correlations
+    by Williams' test and the paired bootstrap. Of STS years each subset is compared, and all pairs pooled;
+    the mean over the subsets, weighted by their sizes, by a bootstrap within subsets.
+
+    Args:
+        a: One encoder's report.
+        b: The other's, on the same examples.
+        confidence: Of the intervals.
+        resamples: Of the bootstrap.
+        seed: Of the bootstrap.
+
+    Returns:
+        A row for each task and test.
+
+    Raises:
+        ValueError: The reports have no task in common, or are of different examples of a task; or an option
+            is out of range.
+
+    Example:
+        >>> import numpy as np, sentencode as se
+        >>> from sentencode.evaluation import Kind, Split, Task
+        >>> words = ["one", "two", "three", "four", "five", "six"]
+        >>> pairs = Split((words, ["one"] * 6), np.array([5.0, 4.0, 3.0, 2.0, 1.0, 0.0]))
+        >>> task = Task("mine", {"test": pairs}, Kind("similarity"))
+        >>> def near(sentences):
+        ...     return [[6, words.index(s)] for s in sentences]
+        >>> def far(sentences):
+        ...     return [[3, len(s)] for s in sentences]
+        >>> found = se.compare(se.evaluate(near, task, name="near"), se.evaluate(far, task, name="far"))
+        >>> found[0].test, round(found[0].difference), round(found[0].p_one_tailed, 3)
+        ('Williams', 93, 0.026)
+        >>> found.differing("mine", limit=1)
+        [Differing(sentences=('six', 'one'), gold=0.0, a=0.76..., b=1.0)]
+    """
+    common = [task for task in a if task in b]
+    if not common:
+        raise ValueError(
+            f"compare: the reports have no task in common: a has {_listed(a)}, b has {_listed(b)}"
+        )
+    options = {"confidence": confidence, "resamples": resamples, "seed": seed}
+    rows: list[Compared] = []
+    skipped = {task: "only one report has it" for task in dict.fromkeys([*a, *b]) if task not in common}
+    compared = {}
+    for task in common:
+        wrong = [(name, report[task].error) for name, report in (("a", a), ("b", b)) if report[task].error]
+        if wrong:
+            skipped[task] = "; ".join(f"{name} has no figure ({why})" for name, why in wrong)
+            continue
+        compared[task] = (a[task], b[task])
+        parts = list(_aligned(*compared[task]))
+        if is_class(parts[0][1].gold):
+            rows += _accuracies(task, parts, a[task].headline, options)
+        else:
+            rows += _correlations(task, parts, "all" in a[task].figures, options)
+    return Comparisons(a.encoder, b.encoder, tuple(rows), skipped, compared)
+
+
+def _listed(report: Report) -> str:
+    return ", ".join(report) or "none"
+
+
+def _aligned(a: TaskResult, b: TaskResult) -> Iterator[tuple[str, Judged, Judged]]:
+    """The parts of a task, the examples of each in the order of the data; refuses other examples."""
+    if list(a.judged) != list(b.judged):
+        raise ValueError(
+            f"compare: {a.task}: a was judged on {', '.join(a.judged)}, b on {', '.join(b.judged)}"
+        )
+    for name in a.judged:
+        one, other = (_in_order(result.judged[name]) for result in (a, b))
+        where = f"compare: {a.task}, {name}: the reports are of different examples"
+        if len(one.gold) != len(other.gold):
+            raise ValueError(f"{where}: {len(one.gold)} in a, {len(other.gold)} in b")
+        for what, x, y in (("number", one.places, other.places), ("label", one.gold, other.gold)):
+            if (x != y).any():
+                i = int(np.argmax(x != y))
+                raise ValueError(f"{where}: the {what} of example {i} is {x[i]} in a, {y[i]} in b")
+        known = [result.splits[name].sentences for result in (a, b) if result.splits is not None]
+        if known and known[0] != known[-1]:
+            raise ValueError(f"{where}: their sentences are not the same")
+        yield name, one, other
+
+
+def _in_order(judged: Judged) -> Judged:
+    """Protocols of other folds test the same examples in another order."""
+    order = np.argsort(judged.places, kind="stable")
+    rows = (judged.places, judged.predicted, judged.gold)
+    return Judged(judged.split, *(row[order] for row in rows))
+
+
+_Parts = list[tuple[str, Judged, Judged]]
+
+
+def _accuracies(task: str, parts: _Parts, figure: str, options: dict[str, Any]) -> Iterator[Compared]:
+    for name, one, other in parts:
+        right = [judged.predicted == judged.gold for judged in (one, other)]
+        values = [100 * float(np.mean(row)) for row in right]
+        confidence = options["confidence"]
+        yield _row(task, name, figure, values, mcnemar_test(*right, confidence=confidence))
+        yield _row(task, name, figure, values, paired_t_test(*right, confidence=confidence))
+        yield _row(task, name, figure, values, paired_bootstrap(*right, **options))
+
+
+def _correlations(task: str, parts: _Parts, subsets: bool, options: dict[str, Any]) -> Iterator[Compared]:
+    scores = {name: (one.predicted, other.predicted, one.gold) for name, one, other in parts}
+    if subsets:
+        a, b, gold = (np.concatenate(rows) for rows in zip(*scores.values(), strict=True))
+        scores["pooled"] = (a, b, gold)
+    for figure in _AGREE:
+        for name, (a, b, gold) in scores.items():
+            values = [100 * _AGREE[figure](row, gold) for row in (a, b)]
+            williams = williams_test(a, b, gold, figure, confidence=options["confidence"])
+            yield _row(task, name, figure, values, williams)
+            yield _row(
+                task, name, figure, values, paired_bootstrap_correlation(a, b, gold, figure, **options)
+            )
+        if subsets:
+            yield _of_weighted_mean(task, parts, figure, **options)
+
+
+def _of_weighted_mean(
+    task: str, parts: _Parts, figure: Correlation, *, confidence: float, resamples: int, seed: int
+) -> Compared:
+    """The figure that tables show of STS years; a correlation that does not exist counts as 0 there."""
+    sizes = [len(one.gold) for _, one, _ in parts]
+    values, resampled = [], []
+    _, *sides = zip(*parts, strict=True)
+    for judged in sides:
+        found = [_AGREE[figure](one.predicted, one.gold) for one in judged]
+        values.append(float(np.average(np.nan_to_num(found), weights=sizes)))
+        pairs = [(one.predicted, one.gold) for one in judged]
+        drawn = resampled_in_parts(pairs, figure, resamples, seed)  # the same examples for both encoders
+        resampled.append(np.average(drawn, axis=0, weights=sizes))
+    difference = values[0] - values[1]
+    outcome = bootstrapped(
+        "paired bootstrap within subsets",
+        difference,
+        resampled[0] - resampled[1],
+        sum(sizes),
+        confidence=confidence,
+    )
+    return _row(task, "weighted mean", figure, [100 * value for value in values], outcome)
+
+
+def _row(task: str, part: str, figure: str, values: Sequence[float], found: Comparison) -> Compared:
+    """A test's result with differences counted as figures are; that of the bootstrap is its statistic too."""
+    a, b = values
+    statistic = 100 * found.difference if found.test.startswith("paired bootstrap") else found.statistic
+    interval = Interval(*(100 * end for end in found.interval))
+    tails = (found.p_two_tailed, found.p_one_tailed)
+    return Compared(
+        task, part, figure, a, b, 100 * found.difference, interval, found.test, statistic, *tails, found.n
+    )
+
+
+def _p(value: float) -> str:
+    return "< 0.0001" if value < 1e-4 and not math.isnan(value) else f"{value:.4f}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

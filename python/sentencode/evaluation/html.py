@@ -1,0 +1,511 @@
+"""A report of one or several encoders as one file that needs no other."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from . import summary, svg
+from .markup import Child, Markup, element
+from .published import PublishedFigure
+from .report import Report
+from .summary import CORRELATION, COUNT, FEWEST_MODELS, PLAIN, Block, Cell, Extra, Measure
+
+__all__ = ["write_html"]
+
+_COLOURS = 8
+_PARTS = {
+    "mean": "mean of subsets",
+    "wmean": "mean of subsets, weighted by size",
+    "pooled": "all pairs pooled",
+}
+
+
+def write_html(
+    reports: Sequence[Report], path: str | os.PathLike[str], *, extra: Extra | None = None
+) -> None:
+    """Writes one HTML file that shows reports beside each other, and beside what was published.
+
+    It has tables that sort by a click, bars with intervals, the correlations between measures over encoders
+    (of three or more), quality against speed with the Pareto front, and how all of it was measured. It loads
+    nothing: no network, no other file.
+
+    Args:
+        reports: One of each encoder; their names must differ.
+        path: The file; it is written whole or not at all.
+        extra: By encoder, what else is known of it, as `{"attn": {"BLEU": 31.2, "heads": 4}}`: columns of the
+            correlations.
+
+    Raises:
+        ValueError: There is no report, two are of one name, or `extra` names an encoder that has none.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from sentencode.evaluation import Report, TaskResult, write_html
+        >>> report = Report("mine", {"MR": TaskResult("MR", {"acc": 77.5, "ntest": 10662})})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_html([report], pathlib.Path(folder, "report.html"))
+        ...     text = pathlib.Path(folder, "report.html").read_text(encoding="utf-8")
+        >>> "77.50" in text
+        True
+    """
+    text = _page(summary.unique(reports), extra)
+    part = Path(f"{os.fspath(path)}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
+def _page(reports: list[Report], extra: Extra | None) -> str:
+    names = [report.encoder for report in reports]
+    title = f"Evaluation of {names[0] if len(names) == 1 else f'{len(names)} encoders'}"
+    found = summary.measures(reports)
+    sections: dict[str, tuple[str, Sequence[Child]]] = {
+        "figures": ("Figures", _headlines(reports, found)),
+        "bars": ("Bars", _bars(found, names)),
+        "subsets": ("Subsets and splits", _subsets(found, names)),
+        "all": ("All other figures", _others(found, names)),
+        "correlations": ("Correlations between measures", _correlations(reports, extra)),
+        "speed": ("Quality and speed", _speed(reports, names)),
+        "protocols": ("Protocols and notes", _protocols(reports, extra)),
+    }
+    # No other file may be loaded, whatever the names of encoders are.
+    policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("title", title),
+        element("style", _resource("report.css")),
+    )
+    body = element(
+        "body",
+        element(
+            "header",
+            element("button", "light / dark", type="button", class_="theme"),
+            element("h1", title),
+            element("p", ", ".join(names)) if len(names) > 1 else None,
+            _differences(reports),
+            element(
+                "nav",
+                (element("a", name, href=f"#{key}") for key, (name, shown) in sections.items() if shown),
+                aria_label="Sections",
+            ),
+        ),
+        element(
+            "main",
+            (
+                element("section", element("h2", name), shown, id=key)
+                for key, (name, shown) in sections.items()
+                if shown
+            ),
+        ),
+        element("script", _resource("report.js")),
+    )
+    return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
+
+
+def _resource(name: str) -> Markup:
+    return Markup(resources.files("sentencode").joinpath(f"data/{name}").read_text(encoding="utf-8"))
+
+
+def _differences(reports: list[Report]) -> Markup | None:
+    """A warning where reports were not made in the same way."""
+    protocols = {str(report.facts.get("protocol")) for report in reports}
+    if len(protocols) < 2:
+        return None
+    text = f"The encoders were judged by different protocols ({', '.join(sorted(protocols))}): their figures "
+    return element("p", f"{text}do not compare.", class_="warning")
+
+
+# --- tables
+
+
+def _headlines(reports: list[Report], found: list[Measure]) -> list[Markup]:
+    """Encoders as rows, tasks and averages as columns, and below them the papers' systems."""
+    columns = [measure for measure in found if measure.headline] + summary.averages(reports)
+    if not columns:
+        return [element("p", "No task has a figure.")]
+    best = [_best(column) if len(reports) > 1 else None for column in columns]
+    rows = []
+    for report in reports:
+        cells = [
+            _cell(column, column.cells.get(report.encoder), _why_not(report, column), best=top)
+            for column, top in zip(columns, best, strict=True)
+        ]
+        rows.append(_row(report.encoder, cells))
+    rows += _published_rows(columns)
+    headings = [_heading(column.task, _explained(column)) for column in columns]
+    caption = (
+        "Accuracies in percent, correlations times 100, below each its interval "
+        f"({_confidence(reports)}, bootstrap). STS years: the mean of the subsets' Pearson correlations, "
+        "weighted by their sizes; the papers do not tell how theirs is formed."
+    )
+    table = _table("headlines", caption, [_heading("encoder"), *headings], rows)
+    choices = {"none": "none", "own": "the five papers' own systems", "all": "all systems they print"}
+    controls = element(
+        "fieldset",
+        element("legend", "Published figures:"),
+        (
+            element(
+                "label",
+                element(
+                    "input",
+                    type="radio",
+                    name="published",
+                    value=value,
+                    checked="checked" if value == "own" else None,
+                ),
+                f" {label}",
+            )
+            for value, label in choices.items()
+        ),
+        class_="controls",
+    )
+    return [controls if any(column.published for column in columns) else Markup(), table]
+
+
+def _best(measure: Measure) -> float | None:
+    values = [cell.value for cell in measure.cells.values() if math.isfinite(cell.value)]
+    return max(values, default=None)
+
+
+def _explained(measure: Measure) -> str:
+    if measure.tasks:
+        tasks = ", ".join(measure.tasks)
+        return measure.unit if tasks in measure.task else f"{measure.unit}; over {tasks}"
+    return f"{' '.join(filter(None, (measure.part, measure.figure)))}, {measure.unit}"
+
+
+def _why_not(report: Report, measure: Measure) -> str:
+    if measure.tasks:
+        return "a task is missing"
+    if measure.task in report.results:
+        return report.results[measure.task].error or "no such figure"
+    return report.skipped.get(measure.task, "not asked for")
+
+
+def _published_rows(columns: list[Measure]) -> list[Markup]:
+    """A row for each system that a paper prints, whichever of its tables it is in."""
+    systems: dict[tuple[Any, ...], dict[int, PublishedFigure]] = {}
+    for i, column in enumerate(columns):
+        for figure in column.published:
+            key = (figure.paper.id, figure.system, figure.size or 0, figure.heads or 0)
+            systems.setdefault(key, {}).setdefault(i, figure)
+    rows = []
+    for _, figures in sorted(systems.items(), key=lambda item: item[0]):
+        one = next(iter(figures.values()))
+        settings = [f"{one.size} dimensions" if one.size else "", _heads(one.heads)]
+        tables = ", ".join(dict.fromkeys(figure.table for figure in figures.values()))
+        notes = dict.fromkeys(figure.notes for figure in figures.values() if figure.notes)
+        source = f"{_authors(one)}, table {tables}"
+        label = ", ".join(filter(None, (one.system, *settings)))
+        cells = []
+        for i in range(len(columns)):
+            if i in figures:
+                figure = figures[i]
+                value, shown = _as_shown(figure)
+                title = f"{figure.paper.citation} Table {figure.table}: {figure.printed}"
+                cells.append(
+                    element(
+                        "td", element("b", shown), data_value=value, title=f"{title} {figure.notes}".strip()
+                    )
+                )
+            else:
+                cells.append(element("td", class_="none"))
+        own = "own" if any(figure.own for figure in figures.values()) else "other"
+        rows.append(_row(label, cells, small="; ".join([source, *notes]), class_=f"published {own}"))
+    return rows
+
+
+def _heads(count: int | None) -> str:
+    return "" if count is None else f"{count} head{'s' if count > 1 else ''}"
+
+
+def _authors(figure: PublishedFigure) -> str:
+    first = figure.paper.authors.replace(" and ", ", ").split(", ")[0].split()[-1]
+    return f"{first} et al. ({figure.paper.year})"
+
+
+def _as_shown(figure: PublishedFigure) -> tuple[float, str]:
+    """A figure times 100 where it is a correlation, with the digits that were printed and no more."""
+    if figure.unit != "correlation":
+        return figure.value, figure.printed
+    digits = max(len(figure.printed.partition(".")[2]) - 2, 0)
+    return 100 * figure.value, f"{100 * figure.value:.{digits}f}"
+
+
+def _subsets(found: list[Measure], names: list[str]) -> list[Markup]:
+    """One table for each task of several parts: its parts as rows."""
+    tables = []
+    for task in dict.fromkeys(measure.task for measure in found if measure.part):
+        of_task = [measure for measure in found if measure.task == task and measure.part]
+        rows: dict[str, dict[str, Measure]] = {}
+        for measure in of_task:
+            figure, _, kind = measure.figure.partition(".")
+            name = _PARTS.get(kind, kind) if kind else measure.part
+            rows.setdefault(name, {})[figure] = measure
+        figures = [f for f in ("pearson", "spearman") if any(f in row for row in rows.values())]
+        headings = [_heading(name, f"{figure}, {CORRELATION}") for figure in figures for name in names]
+        lines = []
+        for part, row in rows.items():
+            cells = [
+                _cell(row[f], row[f].cells.get(name), "no figure")
+                if f in row
+                else element("td", class_="none")
+                for f in figures
+                for name in names
+            ]
+            sizes = (
+                {int(cell.value) for cell in row["nsamples"].cells.values()} if "nsamples" in row else set()
+            )
+            lines.append(_row(part, [_sizes_cell(sizes), *cells]))
+        caption = f"{task}: cosines against the scores that people gave"
+        tables += [
+            element("h3", task),
+            _table(None, caption, [_heading("part"), _heading("pairs"), *headings], lines),
+        ]
+    return tables
+
+
+def _sizes_cell(sizes: set[int]) -> Markup:
+    if not sizes:
+        return element("td", class_="none")
+    return element("td", " or ".join(f"{size:,}" for size in sorted(sizes)), data_value=float(max(sizes)))
+
+
+def _others(found: list[Measure], names: list[str]) -> list[Markup]:
+    """What the two kinds of tables above do not show."""
+    left = [measure for measure in found if not measure.part and not measure.headline]
+    if not left:
+        return []
+    rows = [
+        _row(
+            measure.label,
+            [_cell(measure, measure.cells.get(name), "no figure") for name in names],
+            small=measure.unit,
+        )
+        for measure in left
+    ]
+    caption = "dev: the figure by which settings were chosen; ndev and ntest: how many examples"
+    return [_table(None, caption, [_heading("figure"), *map(_heading, names)], rows)]
+
+
+def _cell(measure: Measure, cell: Cell | None, why_not: str, *, best: float | None = None) -> Markup:
+    if cell is None:
+        return element("td", "–", class_="none", title=why_not)
+    if not math.isfinite(cell.value):
+        return element("td", "not a number", class_="none")
+    inner = [element("b", _number(cell.value, measure.unit), " †" if cell.partial else None)]
+    if cell.interval is not None:
+        digits = 4 if measure.unit == PLAIN else 1
+        inner.append(element("small", f"{cell.interval.low:.{digits}f} to {cell.interval.high:.{digits}f}"))
+    return element(
+        "td",
+        inner,
+        data_value=repr(cell.value),
+        class_="best" if cell.value == best else None,
+        title=None if cell.p is None else f"p = {cell.p:.3g}",
+    )
+
+
+def _number(value: float, unit: str) -> str:
+    if unit == COUNT:
+        return f"{value:,.0f}"
+    return f"{value:.4f}" if unit == PLAIN else f"{value:.2f}"
+
+
+def _heading(text: str, small: str = "") -> Markup:
+    return element(
+        "th",
+        element("button", text, type="button"),
+        element("small", small) if small else None,
+        scope="col",
+    )
+
+
+def _row(name: str, cells: Sequence[Markup], *, small: str = "", class_: str | None = None) -> Markup:
+    below = element("small", f" {small}") if small else None
+    return element("tr", element("th", name, below, scope="row", data_value=name), cells, class_=class_)
+
+
+def _table(key: str | None, caption: str, headings: list[Markup], rows: list[Markup]) -> Markup:
+    table = element(
+        "table",
+        element("caption", element("span", caption)),
+        element("thead", element("tr", headings)),
+        element("tbody", rows),
+        class_="sortable",
+        id=key,
+    )
+    return element("div", table, class_="scroll", tabindex="0", role="region", aria_label=caption)
+
+
+def _confidence(reports: list[Report]) -> str:
+    levels = sorted({float(report.facts.get("confidence", 0.95)) for report in reports})
+    return " or ".join(f"{100 * level:g} %" for level in levels)
+
+
+# --- pictures
+
+
+def _colours(names: list[str]) -> dict[str, int]:
+    return {name: i % _COLOURS for i, name in enumerate(names)}
+
+
+def _figure(caption: str, picture: Markup) -> Markup:
+    return element("figure", element("figcaption", caption), picture)
+
+
+def _bars(found: list[Measure], names: list[str]) -> list[Markup]:
+    colours = _colours(names)
+    panels = [
+        _figure(f"{measure.label}, {measure.unit}", svg.bars(measure, colours))
+        for measure in found
+        if measure.headline
+    ]
+    return [element("div", panels, class_="panels")] if panels else []
+
+
+def _correlations(reports: list[Report], extra: Extra | None) -> list[Markup]:
+    columns, groups = summary.heat_map_columns(reports, extra)
+    models = len(set().union(*columns.values()))
+    if models < FEWEST_MODELS:
+        text = (
+            f"Correlations between measures need at least {FEWEST_MODELS} encoders; figures of {models} are "
+            "here."
+        )
+        return [element("p", text)]
+    heat = summary.correlations(columns, groups)
+    if len(heat.names) < 2:
+        return [element("p", "There is one measure: nothing to correlate it with.")]
+    intro = (
+        f"Pearson's correlation over {heat.models} encoders between what tables show of tasks"
+        f"{' and the columns that were added' if extra else ''}. With so few encoders a correlation is "
+        "uncertain, however large."
+    )
+    blocks = _block_table("Blocks: the mean and deviation of the correlations of all pairs", heat.blocks)
+    others = _block_table("Each measure with all tasks but itself", heat.others)
+    caption = "Positive correlations and negative ones in two hues, the stronger the larger"
+    return [element("p", intro), _figure(caption, svg.heat_map(heat)), blocks, others]
+
+
+def _block_table(caption: str, blocks: Sequence[Block]) -> Markup:
+    headings = [_heading(text) for text in ("measures", "mean", "deviation", "pairs")]
+    rows = []
+    for block in blocks:
+        name = f"within {block.first}" if block.first == block.second else f"{block.first} and {block.second}"
+        values = [(block.mean, "+.2f"), (block.deviation, ".2f")]
+        cells = [
+            element("td", format(value, form), data_value=repr(value))
+            if math.isfinite(value)
+            else element("td", "–", class_="none")
+            for value, form in values
+        ]
+        rows.append(_row(name, [*cells, element("td", str(block.pairs), data_value=str(block.pairs))]))
+    return _table(None, caption, headings, rows)
+
+
+def _speed(reports: list[Report], names: list[str]) -> list[Child]:
+    trades = summary.trade_offs(reports)
+    shown = []
+    for trade in trades:
+        if len(trade.points) > 1:
+            caption = (
+                f"{trade.label}, against speed. Filled: on the Pareto front, no encoder is both quicker and "
+                "better."
+            )
+            shown.append(_figure(caption, svg.scatter(trade, _colours(names))))
+    facts = [
+        (report.encoder, f"{report.facts['sentences_per_second']:,.0f} sentences per second")
+        for report in reports
+        if report.facts.get("sentences_per_second")
+    ]
+    left_out = trades[0].left_out if trades else {}
+    notes = [element("p", f"{name}: not shown, {why}.") for name, why in left_out.items()]
+    if not shown:
+        text = "Quality against speed needs two encoders whose speed was measured in one run."
+        notes.insert(0, element("p", text))
+    return [element("div", shown, class_="panels"), _definitions(facts), *notes]
+
+
+# --- notes
+
+
+def _protocols(reports: list[Report], extra: Extra | None) -> list[Child]:
+    shown: list[Child] = [
+        element(
+            "p",
+            "Averages bear a paper's name only where all of its tasks are there. † Files of another size "
+            "than published were accepted. – has a reason, which its title tells.",
+        )
+    ]
+    for report in reports:
+        facts = [(key.replace("_", " "), _fact(value)) for key, value in report.facts.items()]
+        facts += [(key, _fact(value)) for key, value in (extra or {}).get(report.encoder, {}).items()]
+        notes = [
+            element("p", f"{task}: no figure, {result.error}", class_="warning")
+            for task, result in report.results.items()
+            if result.error is not None
+        ]
+        partial = [name for name, result in report.results.items() if result.details.get("partial")]
+        if partial:
+            text = f"Files of another size than published were accepted: {', '.join(partial)}."
+            notes.append(element("p", text, class_="warning"))
+        notes += [element("p", f"{task}: not run, {why}") for task, why in report.skipped.items()]
+        shown += [element("h3", report.encoder), _definitions(facts), *notes, _details(report)]
+    return shown
+
+
+def _details(report: Report) -> Markup | None:
+    """How each task was judged: penalties, gradients, seconds."""
+    rows = {name: result.details for name, result in report.results.items() if result.details}
+    keys = list(dict.fromkeys(key for details in rows.values() for key in details))
+    if not keys:
+        return None
+    lines = [
+        _row(
+            name,
+            [_detail(details[key]) if key in details else element("td", class_="none") for key in keys],
+        )
+        for name, details in rows.items()
+    ]
+    headings = [_heading("task"), *(_heading(key.replace("_", " ")) for key in keys)]
+    return _table(None, f"How {report.encoder} was judged", headings, lines)
+
+
+def _detail(value: Any) -> Markup:
+    """A cell; of what is long, as a hash, the beginning."""
+    shown = _fact(value)
+    if len(shown) <= 60:
+        return element("td", shown, data_value=_sort_key(value))
+    return element("td", f"{shown[:12]}…", title=shown, data_value=_sort_key(value))
+
+
+def _sort_key(value: Any) -> str | None:
+    return repr(float(value)) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def _definitions(facts: list[tuple[str, str]]) -> Markup | None:
+    if not facts:
+        return None
+    return element("dl", ((element("dt", key), element("dd", value)) for key, value in facts))
+
+
+_FORMATS: dict[type, Callable[[Any], str]] = {
+    bool: lambda value: "yes" if value else "no",
+    int: lambda value: f"{value:,}",
+    float: lambda value: f"{value:.6g}",
+}
+
+
+def _fact(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_fact, value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_fact(one)}" for key, one in value.items())
+    return _FORMATS.get(type(value), str)(value)

@@ -1,0 +1,157 @@
+"""A report's pictures by matplotlib, from the same figures as its HTML.
+
+Every function returns a `matplotlib.figure.Figure`: `figure.savefig("bars.pdf")`.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from .._extras import require
+from . import summary
+from .report import Report
+from .summary import CORRELATION, Extra
+
+__all__ = ["bars", "heat_map", "scatter"]
+
+
+def bars(reports: Report | Sequence[Report], tasks: Sequence[str] | None = None) -> Any:
+    """A group of bars for each task, one bar an encoder, with their intervals.
+
+    Args:
+        reports: One, or one of each encoder.
+        tasks: Which tasks, in this order. None: all that have a figure.
+
+    Returns:
+        The figure.
+
+    Raises:
+        ValueError: No report has a figure of a task, or two are of one name.
+        ImportError: matplotlib is not installed.
+    """
+    given = _given(reports)
+    found = {measure.task: measure for measure in summary.measures(given) if measure.headline}
+    wanted = list(found) if tasks is None else list(tasks)
+    for task in wanted:
+        if task not in found:
+            raise ValueError(f"no report has a figure of {task!r}; there are {', '.join(found) or 'none'}")
+    if not wanted:
+        raise ValueError("no report has a figure to draw")
+    height = 0.8 / len(given)
+    figure, axes = _figure(7, 0.9 + len(wanted) * (0.16 + 0.18 * len(given)))
+    for i, report in enumerate(given):
+        cells = [(row, found[task].cells.get(report.encoder)) for row, task in enumerate(wanted)]
+        there = [(row - 0.4 + height * (i + 0.5), cell) for row, cell in cells if cell is not None]
+        values = [cell.value for _, cell in there]
+        axes.barh([place for place, _ in there], values, height * 0.9, label=report.encoder)
+        for place, cell in there:
+            if cell.interval is not None:
+                axes.plot(cell.interval, (place, place), color="black", linewidth=1.2)
+    axes.set_yticks(range(len(wanted)), wanted)
+    axes.invert_yaxis()
+    units = dict.fromkeys("Pearson x 100" if found[t].unit == CORRELATION else "accuracy, %" for t in wanted)
+    axes.set_xlabel("; ".join(units))
+    axes.grid(axis="x", alpha=0.3)
+    axes.set_axisbelow(True)
+    if len(given) > 1:
+        figure.legend(loc="outside upper center", ncols=min(len(given), 3))
+    else:
+        axes.set_title(_literal(given[0].encoder))
+    return figure
+
+
+def heat_map(reports: Sequence[Report], extra: Extra | None = None) -> Any:
+    """The correlations between measures over encoders, as figure 2 of Cifka and Bojar (2018) shows them.
+
+    Args:
+        reports: One of each encoder, three at least.
+        extra: By encoder, what else is known of it, as `{"attn": {"BLEU": 31.2, "heads": 4}}`.
+
+    Returns:
+        The figure.
+
+    Raises:
+        ValueError: There are fewer than three encoders, two are of one name, or `extra` names another one.
+        ImportError: matplotlib is not installed.
+    """
+    heat = summary.heat_map(_given(reports), extra)
+    side = 1.6 + 0.42 * len(heat.names)
+    figure, axes = _figure(side + 0.8, side)
+    picture = axes.imshow(heat.matrix, cmap="BrBG", vmin=-1, vmax=1)
+    names = [_literal(name) for name in heat.names]
+    axes.set_yticks(range(len(names)), names)
+    axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
+    for i in range(len(names)):
+        for j in range(len(names)):
+            r = heat.matrix[i, j]
+            if i != j:
+                shown = f"{r:.2f}" if math.isfinite(r) else "n/a"
+                colour = "white" if abs(r) > 0.55 else "black"
+                axes.text(j, i, shown, ha="center", va="center", color=colour, fontsize=8)
+    axes.set_title(f"Pearson's correlation over {heat.models} encoders")
+    figure.colorbar(picture, ax=axes, shrink=0.8)
+    return figure
+
+
+def scatter(reports: Sequence[Report]) -> Any:
+    """Quality against sentences per second, with the Pareto front; accuracies and similarities apart.
+
+    Args:
+        reports: One of each encoder; speeds must have been measured in one run.
+
+    Returns:
+        The figure.
+
+    Raises:
+        ValueError: No encoder has a figure and a speed, or two are of one name.
+        ImportError: matplotlib is not installed.
+    """
+    given = _given(reports)
+    trades = summary.trade_offs(given)
+    if not trades:
+        raise ValueError(
+            "no encoder has a figure and a speed: rows that were kept from before have none; evaluate with "
+            "cache=False"
+        )
+    colours = {report.encoder: f"C{i % 10}" for i, report in enumerate(given)}  # as in `bars`
+    figure, parts = _figure(6 * len(trades), 4.4, len(trades))
+    for axes, trade in zip(parts, trades, strict=True):
+        front = [(point.speed, point.cell.value) for point in trade.points if point.front]
+        axes.plot(
+            *zip(*front, strict=True), "--", color="gray", linewidth=1.2, label="Pareto front", zorder=1
+        )
+        for point in trade.points:
+            colour = colours[point.encoder]
+            if point.cell.interval is not None:
+                axes.plot((point.speed, point.speed), point.cell.interval, color="black", linewidth=1)
+            face = colour if point.front else "none"
+            axes.plot(point.speed, point.cell.value, "o", color=colour, markerfacecolor=face, markersize=7)
+            place = (point.speed, point.cell.value)
+            axes.annotate(_literal(point.encoder), place, xytext=(7, 3), textcoords="offset points")
+        axes.set_xscale("log")
+        axes.margins(x=0.2, y=0.15)
+        axes.set_xlabel("sentences per second")
+        axes.set_title("\n".join(textwrap.wrap(_literal(trade.label), 60)), fontsize="medium")
+        axes.grid(alpha=0.3)
+        axes.legend(loc="best")
+    return figure
+
+
+def _given(reports: Report | Sequence[Report]) -> list[Report]:
+    return summary.unique([reports] if isinstance(reports, Report) else reports)
+
+
+def _figure(width: float, height: float, parts: int | None = None) -> tuple[Any, Any]:
+    """A figure of its own, not one of pyplot's: no window, and nothing that has to be closed."""
+    figure = require("matplotlib.figure", "plot").Figure(figsize=(width, height), layout="constrained")
+    if parts is None:
+        return figure, figure.add_subplot()
+    return figure, [figure.add_subplot(1, parts, i + 1) for i in range(parts)]
+
+
+def _literal(name: str) -> str:
+    """A name as it is: dollars would be mathematics."""
+    return name.replace("$", r"\$")

@@ -1,0 +1,447 @@
+"""What tables and pictures of several reports show, computed once for whatever draws them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .averages import Average, averages_of
+from .metrics import Interval, pearson
+from .published import PublishedFigure, published_for
+from .report import Report, TaskResult
+
+__all__ = [
+    "Block",
+    "Cell",
+    "HeatMap",
+    "Measure",
+    "Point",
+    "TradeOff",
+    "averages",
+    "correlations",
+    "heat_map",
+    "heat_map_columns",
+    "measures",
+    "pareto_front",
+    "trade_offs",
+    "unique",
+]
+
+PERCENT, CORRELATION, COUNT, PLAIN = "percent", "correlation x 100", "count", ""
+
+Extra = Mapping[str, Mapping[str, float]]
+
+FEWEST_MODELS = 3
+_PARAPHRASES = ("cl_one", "cl_half", "nn_cosine", "nn_l2")
+_KINDS = ("classification", "similarity", "paraphrases")  # of measures of tasks
+_COSINE = {"SICKCosine": "SICKRelatedness", "STSBenchmarkCosine": "STSBenchmark"}
+_PUBLISHED_AVERAGES = {
+    **{f"{kind} of {n}": (f"average-{n}", kind) for kind in ("macro", "micro") for n in (6, 7, 8)},
+    "AvgAcc": ("AvgAcc", "accuracy"),
+    "AvgSim": ("AvgSim", "correlation"),
+}
+
+
+class Cell(NamedTuple):
+    """A figure of one encoder.
+
+    Attributes:
+        value: In the measure's unit.
+        interval: Where it lies for other examples of the same kind.
+        p: The p-value of a correlation, where the report has one.
+        partial: Whether files of another size than published were accepted.
+    """
+
+    value: float
+    interval: Interval | None = None
+    p: float | None = None
+    partial: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """What several encoders have a figure of: a column of a table, a group of bars, a line of a heat map.
+
+    Attributes:
+        task: The task, or the name of an average.
+        part: The subset or split, `"all"` where subsets are averaged; empty where a task has no parts.
+        figure: As `"acc"`, `"pearson"` or `"pearson.wmean"`.
+        unit: What figures are counted in.
+        cells: By encoder.
+        headline: Whether it is what tables show of the task.
+        published: The papers' figures of the same.
+        tasks: Of an average, what it is over.
+    """
+
+    task: str
+    part: str
+    figure: str
+    unit: str
+    cells: dict[str, Cell]
+    headline: bool = False
+    published: tuple[PublishedFigure, ...] = ()
+    tasks: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Its name in full."""
+        return " ".join(filter(None, (self.task, self.part, self.figure)))
+
+
+def unique(reports: Sequence[Report]) -> list[Report]:
+    """The reports, if their encoders can be told apart.
+
+    Raises:
+        ValueError: There is none, or two have one name.
+    """
+    if not reports:
+        raise ValueError("there is no report to show")
+    name, count = Counter(report.encoder for report in reports).most_common(1)[0]
+    if count > 1:
+        raise ValueError(
+            f"{count} reports are of an encoder called {name!r}: give evaluate a name for each, or set "
+            "report.encoder"
+        )
+    return list(reports)
+
+
+def measures(reports: Sequence[Report]) -> list[Measure]:
+    """All figures of all reports, in the order in which tasks and figures appear first.
+
+    Accuracies are in percent, correlations times 100.
+    """
+    found: dict[tuple[str, str, str], Measure] = {}
+    headlines: dict[str, str] = {}
+    for report in reports:
+        for task, result in report.results.items():
+            if result.error is not None:
+                continue
+            headlines.setdefault(task, result.headline)
+            for part, figure, value, p in _leaves(result.figures):
+                key = f"{part}.{figure}" if part else figure
+                unit = _unit(figure)
+                scale = 100 if unit == CORRELATION else 1
+                interval = result.intervals.get(key)
+                if interval is not None:
+                    interval = Interval(*(scale * end for end in interval))
+                if (task, part, figure) not in found:
+                    headline = key == headlines[task]
+                    metric = _published_metric(task, part, figure)
+                    published = () if metric is None else published_for(*metric)
+                    found[task, part, figure] = Measure(task, part, figure, unit, {}, headline, published)
+                partial = bool(result.details.get("partial"))
+                found[task, part, figure].cells[report.encoder] = Cell(scale * value, interval, p, partial)
+    order = {task: i for i, task in enumerate(headlines)}
+    return sorted(found.values(), key=lambda measure: order[measure.task])
+
+
+def _leaves(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float | None]]:
+    """Part, figure, value and p-value of every figure; scores of single examples are none."""
+    for key, value in figures.items():
+        if not isinstance(value, Mapping):
+            if np.ndim(value) == 0:
+                yield "", key, float(value), None
+            continue
+        for figure, inner in value.items():
+            if isinstance(inner, Mapping):
+                yield from ((key, f"{figure}.{kind}", float(one), None) for kind, one in inner.items())
+            elif isinstance(inner, tuple):
+                yield key, figure, float(inner[0]), float(inner[1])
+            else:
+                yield key, figure, float(inner), None
+
+
+def _unit(figure: str) -> str:
+    if figure in ("acc", "devacc", "f1") or figure in _PARAPHRASES:
+        return PERCENT
+    if figure.partition(".")[0] in ("pearson", "spearman", "devpearson"):
+        return CORRELATION
+    return COUNT if figure in ("ndev", "ntest", "nsamples", "ngroups") else PLAIN
+
+
+def _published_metric(task: str, part: str, figure: str) -> tuple[str, str] | None:
+    """By what names the papers' figures are found; they are of test sets."""
+    if not part:
+        names = {"acc": "accuracy", "f1": "f1", "pearson": "pearson", "spearman": "spearman"}
+        return (task, names[figure]) if figure in names else None
+    if part == "all" and figure.endswith(".wmean"):
+        return task, figure.partition(".")[0]
+    if part == "test" and figure == "pearson" and task in _COSINE:
+        return _COSINE[task], "cosine_pearson"
+    return None
+
+
+def averages(reports: Sequence[Report]) -> list[Measure]:
+    """The averages of all reports; one of which a task is missing bears no paper's name."""
+    found: dict[str, Measure] = {}
+    for report in reports:
+        for average in report.averages:
+            if average.name not in found:
+                names = _PUBLISHED_AVERAGES.get(average.name)
+                found[average.name] = Measure(
+                    average.name,
+                    "",
+                    "",
+                    PERCENT if average.unit == "acc" else CORRELATION,
+                    {},
+                    published=() if names is None else published_for(*names),
+                    tasks=average.tasks,
+                )
+            partial = any(report[task].details.get("partial") for task in average.tasks)
+            found[average.name].cells[report.encoder] = Cell(average.value, partial=partial)
+    return list(found.values())
+
+
+class Block(NamedTuple):
+    """The correlations of one group of measures with another, or within one.
+
+    Attributes:
+        first: One group.
+        second: The other, or the same.
+        mean: Of the correlations of all pairs of measures.
+        deviation: Theirs from the mean (of a sample); not a number for one pair.
+        pairs: How many there are.
+    """
+
+    first: str
+    second: str
+    mean: float
+    deviation: float
+    pairs: int
+
+
+class HeatMap(NamedTuple):
+    """How measures agree over models, as figure 2 of Cifka and Bojar (2018) shows it.
+
+    Attributes:
+        names: The measures.
+        groups: Which group each is of.
+        matrix: Pearson's correlations over the models that have both; not a number with fewer than three, or
+            where a measure does not vary.
+        models: Over how many at most.
+        blocks: Means of groups.
+        others: For each measure, its mean correlation with all measures of tasks but itself.
+    """
+
+    names: tuple[str, ...]
+    groups: tuple[str, ...]
+    matrix: NDArray[np.float64]
+    models: int
+    blocks: tuple[Block, ...]
+    others: tuple[Block, ...]
+
+
+_TASKS = "all tasks"
+
+
+def heat_map(reports: Sequence[Report], extra: Extra | None = None) -> HeatMap:
+    """Correlations over encoders between the tasks' figures, and with what else is known of encoders.
+
+    Args:
+        reports: One of each encoder.
+        extra: By encoder, other figures of it: BLEU, heads, hours.
+
+    Returns:
+        The correlations.
+
+    Raises:
+        ValueError: There are fewer than three encoders, or `extra` names another one.
+    """
+    return correlations(*heat_map_columns(reports, extra))
+
+
+def heat_map_columns(
+    reports: Sequence[Report], extra: Extra | None = None
+) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
+    """What a heat map correlates, by name and encoder, and the group of each."""
+    columns: dict[str, dict[str, float]] = {}
+    groups: dict[str, str] = {}
+    for measure in measures(reports):
+        if measure.headline:
+            columns[measure.task] = {name: cell.value for name, cell in measure.cells.items()}
+            paraphrases = measure.figure in _PARAPHRASES
+            kind = _KINDS[2] if paraphrases else _KINDS[0] if measure.unit == PERCENT else _KINDS[1]
+            groups[measure.task] = kind
+    known = {report.encoder for report in reports}
+    for encoder, figures in (extra or {}).items():
+        if encoder not in known:
+            raise ValueError(
+                f"extra: there is no report of {encoder!r}; there are {', '.join(sorted(known))}"
+            )
+        for name, value in figures.items():
+            if groups.setdefault(name, name) in _KINDS:
+                raise ValueError(f"extra: {name!r} is the name of a task; call the column otherwise")
+            try:
+                columns.setdefault(name, {})[encoder] = float(value)
+            except (TypeError, ValueError):
+                raise ValueError(f"extra: {name} of {encoder} must be a number, got {value!r}") from None
+    return columns, groups
+
+
+def correlations(columns: Mapping[str, Mapping[str, float]], groups: Mapping[str, str]) -> HeatMap:
+    """Pearson's correlations between all pairs of columns.
+
+    Args:
+        columns: By name, the value of each model.
+        groups: Of each column; what is `"classification"`, `"similarity"` or `"paraphrases"` measures
+            a task.
+
+    Returns:
+        The correlations.
+
+    Raises:
+        ValueError: There are fewer than three models.
+    """
+    names = tuple(columns)
+    models = len(set().union(*columns.values()))
+    if models < FEWEST_MODELS:
+        raise ValueError(
+            f"correlations between measures need at least {FEWEST_MODELS} encoders, got {models}"
+        )
+    matrix = np.full((len(names), len(names)), math.nan)
+    for i, j in combinations(range(len(names)), 2):
+        first, second = columns[names[i]], columns[names[j]]
+        pairs = [(first[model], second[model]) for model in first if model in second]
+        pairs = [pair for pair in pairs if np.isfinite(pair).all()]
+        if len(pairs) >= FEWEST_MODELS:
+            matrix[i, j] = matrix[j, i] = pearson(*zip(*pairs, strict=True))
+    np.fill_diagonal(matrix, 1)
+    of_tasks = [i for i, name in enumerate(names) if groups[name] in _KINDS]
+    kinds: dict[str, list[int]] = {}
+    for i, name in enumerate(names):
+        kinds.setdefault(groups[name], []).append(i)
+    if len({groups[names[i]] for i in of_tasks}) > 1:
+        kinds[_TASKS] = of_tasks
+    blocks = []
+    for i, (first_kind, rows) in enumerate(kinds.items()):
+        for second_kind, others in list(kinds.items())[i:]:
+            if second_kind == _TASKS and first_kind in _KINDS:
+                continue  # part of it
+            blocks.append(_block(matrix, first_kind, second_kind, rows, others))
+    alone = (_block(matrix, name, _TASKS, [i], of_tasks) for i, name in enumerate(names))
+    return HeatMap(
+        names,
+        tuple(groups[name] for name in names),
+        matrix,
+        models,
+        tuple(block for block in blocks if block.pairs),
+        tuple(alone),
+    )
+
+
+def _block(
+    matrix: NDArray[np.float64], first: str, second: str, rows: list[int], columns: list[int]
+) -> Block:
+    pairs = {(min(i, j), max(i, j)) for i in rows for j in columns if i != j}
+    values = np.array([matrix[pair] for pair in sorted(pairs) if np.isfinite(matrix[pair])])
+    mean = float(values.mean()) if len(values) else math.nan
+    deviation = float(values.std(ddof=1)) if len(values) > 1 else math.nan
+    return Block(first, second, mean, deviation, len(values))
+
+
+class Point(NamedTuple):
+    """An encoder's quality, its speed, and whether no other encoder is better in one and as good in both."""
+
+    encoder: str
+    speed: float
+    cell: Cell
+    front: bool
+
+
+class TradeOff(NamedTuple):
+    """Quality against speed.
+
+    Attributes:
+        label: What quality is.
+        points: The encoders, the quickest first.
+        left_out: Encoders without a point, and why.
+    """
+
+    label: str
+    points: tuple[Point, ...]
+    left_out: dict[str, str]
+
+
+def trade_offs(reports: Sequence[Report]) -> list[TradeOff]:
+    """Quality against sentences a second, both of one run: accuracies, and similarities.
+
+    Quality is over the tasks that all encoders have.
+
+    Args:
+        reports: One of each encoder.
+
+    Returns:
+        One where there is a task with an accuracy, and one where there is another.
+    """
+    runs = Counter(report.facts.get("run") for report in reports if "sentences_per_second" in report.facts)
+    run = runs.most_common(1)[0][0] if runs else None
+    left_out = {}
+    speeds: dict[str, float] = {}
+    for report in reports:
+        speed = report.facts.get("sentences_per_second")
+        if not speed:
+            left_out[report.encoder] = "its speed was not measured: its rows were kept from before"
+        elif report.facts.get("run") != run:
+            left_out[report.encoder] = "its speed was measured in another run"
+        else:
+            speeds[report.encoder] = float(speed)
+    found = []
+    for unit in (PERCENT, CORRELATION):
+        label, cells = _shared_quality(reports, unit)
+        places = {name: (speeds[name], cells[name].value) for name in speeds if name in cells}
+        if places:
+            front = pareto_front(places)
+            ordered = sorted(places, key=lambda name: -places[name][0])
+            points = tuple(Point(name, speeds[name], cells[name], name in front) for name in ordered)
+            found.append(TradeOff(label, points, left_out))
+    return found
+
+
+def _shared_quality(reports: Sequence[Report], unit: str) -> tuple[str, dict[str, Cell]]:
+    """The widest average over the tasks that all have; the task itself where it is one."""
+    shared = [
+        measure
+        for measure in measures(reports)
+        if measure.headline and measure.unit == unit and len(measure.cells) == len(reports)
+    ]
+    if len(shared) < 2:
+        return (f"{shared[0].label}, {unit}", shared[0].cells) if shared else ("", {})
+    cells = {}
+    label = ""
+    for report in reports:
+        results: dict[str, TaskResult] = {measure.task: report[measure.task] for measure in shared}
+        widest = _widest(averages_of(results), unit)
+        if widest is None:  # such tasks have no average of the papers' kind: the mean of what tables show
+            label = f"mean of {', '.join(results)}"
+            values = [measure.cells[report.encoder].value for measure in shared]
+            cells[report.encoder] = Cell(float(np.mean(values)))
+        else:
+            label = widest.name
+            cells[report.encoder] = Cell(widest.value)
+    return f"{label}, {unit}", cells
+
+
+def _widest(found: Sequence[Average], unit: str) -> Average | None:
+    kind = "acc" if unit == PERCENT else "correlation"
+    return max((a for a in found if a.unit == kind), key=lambda average: len(average.tasks), default=None)
+
+
+def pareto_front(places: Mapping[str, tuple[float, float]]) -> set[str]:
+    """The names of points to which no other is superior: as great in both, and greater in one.
+
+    Example:
+        >>> sorted(pareto_front({"quick": (9, 1), "good": (1, 9), "even": (5, 5), "worse": (4, 5)}))
+        ['even', 'good', 'quick']
+    """
+    return {
+        name
+        for name, (x, y) in places.items()
+        if not any(u >= x and v >= y and (u, v) != (x, y) for u, v in places.values())
+    }

@@ -1,0 +1,158 @@
+"""`sentencode evaluate`: one encoder and several, resumed, and refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import sentencode as se
+from sentencode.cli import main
+from sentencode.evaluation import Report
+
+GOOD, BAD = ["fine", "great", "nice"], ["awful", "poor", "bad"]
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(7, 5))
+    rows[:3, 0] += 3
+    return se.WordVectors.from_array([*GOOD, *BAD, "film"], rows, [9, 8, 7, 6, 5, 4, 3])
+
+
+@pytest.fixture
+def folder(tmp_path, vectors, monkeypatch):
+    rng = np.random.default_rng(2)
+    reviews = tmp_path / "data" / "downstream" / "CR"
+    reviews.mkdir(parents=True)
+    for name, words in (("pos", GOOD), ("neg", BAD)):
+        lines = [" ".join(rng.choice([*words, "film"], size=3)) for _ in range(30)]
+        (reviews / f"custrev.{name}").write_text("\n".join(lines) + "\n")
+    sts = tmp_path / "data" / "downstream" / "STS" / "STSBenchmark"
+    sts.mkdir(parents=True)
+    for split in ("train", "dev", "test"):
+        lines = []
+        for i in range(20):
+            a, b = rng.choice([*GOOD, *BAD], size=(2, 2))
+            lines.append(f"news\tx\t2014\t{i}\t{5 * np.mean(a == b):.1f}\t{' '.join(a)}\t{' '.join(b)}")
+        (sts / f"sts-{split}.csv").write_text("\n".join(lines) + "\n")
+    se.Average(vectors).save(tmp_path / "average.sentencode")
+    se.SIF(vectors, components=1).fit([*GOOD, *BAD]).save(tmp_path / "sif.sentencode")
+    before = se.cache_dir()
+    se.set_cache_dir(tmp_path / "cache")
+    yield tmp_path
+    se.set_cache_dir(before)
+
+
+def arguments(folder, *more, encoders=("average",), partial=True):
+    given = [part for name in encoders for part in ("--encoder", str(folder / f"{name}.sentencode"))]
+    small = ["--set", "folds=3", "--resamples", "50", *(["--partial"] if partial else [])]
+    return ["evaluate", *given, "--data", str(folder / "data"), *small, "--quiet", *map(str, more)]
+
+
+def test_one_encoder(folder, capsys):
+    out = folder / "report.json"
+    assert main(arguments(folder, "--tasks", "CR", "STSBenchmark", "--out", out)) == 0
+    shown = capsys.readouterr()
+    report = Report.load(out)
+    assert report.encoder == "average"
+    assert report["CR"]["acc"] > 75
+    assert report.facts["protocol"] == "optimum, folds=3"
+    assert shown.err == ""
+    lines = [line.split() for line in shown.out.splitlines()]
+    assert ["CR", "acc", f"{report['CR']['acc']:.2f}"] in [line[:3] for line in lines]
+    assert ["STSBenchmark", "pearson", f"{100 * report['STSBenchmark']['pearson']:.2f}"] in [
+        line[:3] for line in lines
+    ]
+    assert f"written: {out}" in shown.out
+
+
+def test_several_encoders_and_all_tasks(folder, capsys):
+    page = folder / "report.html"
+    names = ["--name", "mean <of> all", "--name", "SIF"]
+    given = arguments(folder, "--html", page, "--out", folder / "r.json", *names, encoders=("average", "sif"))
+    assert main(given) == 0
+    shown = capsys.readouterr().out
+    assert (folder / "r-mean-of-all.json").exists()
+    assert Report.load(folder / "r-SIF.json").encoder == "SIF"
+    assert "MR (files are missing" in shown
+    text = page.read_text(encoding="utf-8")
+    assert "mean &lt;of&gt; all" in text
+    assert main(given) == 1
+    assert "report.html: is there already; --overwrite replaces it" in capsys.readouterr().err
+
+
+def test_markdown(folder, capsys):
+    assert main(arguments(folder, "--tasks", "CR", "--markdown")) == 0
+    assert "| average | figure | value | 95 % interval |\n| --- |" in capsys.readouterr().out
+
+
+def test_it_goes_on_where_it_stopped(folder, capsys):
+    out = folder / "report.json"
+    assert main(arguments(folder, "--tasks", "CR", "--out", out)) == 0
+    kept = json.loads(out.read_text())
+    kept["results"]["CR"]["figures"]["acc"] = 12.34  # what is there is not computed again
+    out.write_text(json.dumps(kept))
+    assert main(arguments(folder, "--tasks", "CR", "STSBenchmark", "--out", out)) == 0
+    report = Report.load(out)
+    assert report["CR"]["acc"] == 12.34
+    assert "pearson" in report["STSBenchmark"]
+    assert main(arguments(folder, "--tasks", "CR", "STSBenchmark", "--out", out)) == 0
+    assert Report.load(out).facts == report.facts  # nothing was encoded, and the speed is still known
+    assert report.facts["sentences_per_second"] > 0
+    assert main(arguments(folder, "--tasks", "CR", "--out", out, encoders=("sif",))) == 1
+    assert "is the report of another encoder or protocol" in capsys.readouterr().err
+    assert main(arguments(folder, "--tasks", "CR", "--out", out, "--overwrite")) == 0
+    assert Report.load(out)["CR"]["acc"] != 12.34
+
+
+def test_speed_is_measured_without_what_was_kept(folder):
+    out = folder / "report.json"
+    for more, known in (([], True), (["--overwrite"], False), (["--overwrite", "--no-cache"], True)):
+        assert main(arguments(folder, "--tasks", "CR", "--out", out, *more)) == 0
+        assert ("sentences_per_second" in Report.load(out).facts) == known
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "message"),
+    [
+        (["--tasks", "MX"], 1, "no task is named 'MX'"),
+        (["--tasks", "all", "CR"], 2, "--tasks: all are all"),
+        (["--tasks", "MR"], 1, "rt-polarity"),
+        (["--tasks", "CR", "--protocol", "quick"], 1, "no protocol is named 'quick'; there are optimum"),
+        (["--tasks", "CR", "--set", "depth=3"], 1, "depth"),
+        (["--tasks", "CR", "--set", "depth"], 2, "--set: expected NAME=VALUE, got 'depth'"),
+        (["--tasks", "CR", "--name", "a", "--name", "b"], 2, "--name: give one for each --encoder"),
+        (["--tasks", "CR", "--out", "nowhere/report.json"], 1, "there is no such folder"),
+        (["--tasks", "CR", "--out", "x.json", "--html", "x.json"], 2, "--out and --html are the same file"),
+    ],
+)
+def test_errors_are_one_line(folder, more, status, message, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert main(arguments(folder, *more)) == status
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_other_errors(folder, capsys, vectors):
+    assert main(arguments(folder, "--tasks", "CR", partial=False)) == 1
+    assert "CR" in capsys.readouterr().err
+    assert main(arguments(folder, "--tasks", "CR", encoders=("nobody",))) == 1
+    assert "nobody.sentencode" in capsys.readouterr().err
+    assert main(arguments(folder, encoders=("sif", "sif"))) == 2
+    assert "2 encoders are called sif" in capsys.readouterr().err
+    out = folder / "sif.sentencode"
+    assert main(arguments(folder, "--out", out, encoders=("sif",))) == 2
+    assert "is read as well" in capsys.readouterr().err
+    (folder / "empty").mkdir()
+    given = arguments(folder)
+    given[given.index("--data") + 1] = str(folder / "empty")
+    assert main(given) == 1
+    assert "none of the tasks has its files in" in capsys.readouterr().err
+    flat = se.WordVectors.from_array(["unheard"], np.ones((1, 3)), [1])
+    se.Average(flat).save(folder / "flat.sentencode")
+    assert main(arguments(folder, "--tasks", "CR", encoders=("flat",))) == 1
+    assert "no task has a figure: flat gave the same row" in capsys.readouterr().err

@@ -1,0 +1,51 @@
+"""Small tasks and encoders of which reports are made in no time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import sentencode as se
+from sentencode.evaluation import Kind, Split, Task
+
+WORDS = [f"w{i}" for i in range(60)]
+
+
+def classes(name="kind", n=60, f1=False):
+    """Is the number of the word even?"""
+    rng = np.random.default_rng(5)
+    splits = {}
+    for split, size in (("train", n), ("test", n)):
+        words = rng.choice(WORDS, size=size).tolist()
+        labels = np.array([int(word[1:]) % 2 for word in words])
+        splits[split] = Split(([f"{word} x" for word in words],), labels)
+    return Task(name, splits, Kind("classification", "folds", features=("u",), f1=f1), ("odd", "even"))
+
+
+def scores(name="similar", subsets=("one", "two.three"), n=24, seed=2):
+    """How near two words' numbers are."""
+    rng = np.random.default_rng(seed)
+    splits = {}
+    for part in subsets:
+        a, b = rng.integers(0, 60, size=(2, n))
+        gold = 5 - np.abs(a - b) / 12
+        splits[part] = Split(([WORDS[i] for i in a], [WORDS[i] for i in b]), gold)
+    return Task(name, splits, Kind("similarity", pairs=True, subsets=len(subsets) > 1))
+
+
+class Noisy:
+    """Knows each word's number and whether it is even, with some noise."""
+
+    def __init__(self, noise, seed=0):
+        self.noise, self.seed = noise, seed
+
+    def encode(self, sentences):
+        numbers = np.array([int(sentence.split()[0][1:]) for sentence in sentences])
+        angle = numbers / 30
+        rows = np.stack([np.cos(angle), np.sin(angle), numbers % 2, np.ones(len(numbers))], axis=1)
+        noise = np.random.default_rng(self.seed).normal(size=(60, 4))[numbers]
+        return (rows + self.noise * noise).astype(np.float32)
+
+
+def report(name, noise, tasks=None, **options):
+    tasks = [classes(), scores()] if tasks is None else tasks
+    return se.evaluate(Noisy(noise, len(name)), tasks, name=name, protocol="fast", resamples=200, **options)

@@ -1,0 +1,213 @@
+"""`compare`: what the tests say of single predictions, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+sys.path.insert(0, str(Path(__file__).parent))
+import reports as made
+
+import sentencode as se
+from sentencode.evaluation import (
+    Kind,
+    Report,
+    Split,
+    Task,
+    mcnemar_test,
+    paired_bootstrap_correlation,
+    paired_t_test,
+    williams_test,
+)
+
+
+@pytest.fixture(scope="module")
+def two():
+    return made.report("near", 0.1), made.report("far away", 1.5)
+
+
+@pytest.fixture(scope="module")
+def found(two):
+    return se.compare(*two, resamples=300)
+
+
+def test_a_row_for_each_task_and_test(found):
+    rows = [(row.task, row.part, row.figure, row.test.partition(",")[0]) for row in found]
+    accuracies = [("kind", "test", "acc", test) for test in ("McNemar", "paired t-test", "paired bootstrap")]
+    correlations = [
+        ("similar", part, figure, test)
+        for figure in ("pearson", "spearman")
+        for part, tests in (
+            ("one", ("Williams", "paired bootstrap")),
+            ("two.three", ("Williams", "paired bootstrap")),
+            ("pooled", ("Williams", "paired bootstrap")),
+            ("weighted mean", ("paired bootstrap within subsets",)),
+        )
+        for test in tests
+    ]
+    assert rows == accuracies + correlations
+    assert found.of("kind") == found[:3]
+
+
+def test_accuracies_are_tested_example_by_example(two, found):
+    right = [report["kind"].judged["test"].predicted == report["kind"].judged["test"].gold for report in two]
+    for row, expected in zip(found[:3], (mcnemar_test(*right), paired_t_test(*right)), strict=False):
+        assert (row.a, row.b) == tuple(report["kind"]["acc"] for report in two) or row.a == pytest.approx(
+            two[0]["kind"]["acc"], abs=0.01
+        )
+        assert row.difference == pytest.approx(row.a - row.b)
+        assert row.difference == pytest.approx(100 * expected.difference)
+        assert row.interval == pytest.approx([100 * end for end in expected.interval])
+        assert row[7:] == expected[:1] + expected[3:]
+    assert found[0].difference > 0
+    assert found[0].p_two_tailed < 0.05
+
+
+def test_correlations_are_those_of_the_report(two, found):
+    for row in found.of("similar"):
+        names = {"pooled": "all.{}.pooled", "weighted mean": "all.{}.wmean"}
+        key = names.get(row.part, row.part + ".{}").format(row.figure)
+        for value, report in zip((row.a, row.b), two, strict=True):
+            assert value == pytest.approx(100 * report["similar"].figure(key))
+        assert row.difference == pytest.approx(row.a - row.b)
+        assert row.interval.low <= row.difference <= row.interval.high
+        assert row.n == (24 if row.part in ("one", "two.three") else 48)
+    one = [report["similar"].judged["one"] for report in two]
+    expected = williams_test(one[0].predicted, one[1].predicted, one[0].gold)
+    assert found.of("similar")[0].p_one_tailed == expected.p_one_tailed
+
+
+def test_the_bootstrap_of_correlations():
+    rng = np.random.default_rng(0)
+    gold = rng.normal(size=300)
+    a, b = gold + 0.5 * rng.normal(size=300), gold + 0.9 * rng.normal(size=300)
+    better = paired_bootstrap_correlation(a, b, gold)
+    assert better.difference == pytest.approx(stats.pearsonr(a, gold)[0] - stats.pearsonr(b, gold)[0])
+    assert 0 < better.interval.low < better.difference < better.interval.high
+    assert better.p_one_tailed <= better.p_two_tailed < 0.01
+    worse = paired_bootstrap_correlation(b, a, gold)
+    assert worse.p_one_tailed > 0.99
+    assert worse.p_two_tailed == better.p_two_tailed
+    assert paired_bootstrap_correlation(a, 2 * a, gold)[1:] == (0, (0, 0), 0, 1, 1, 300)
+    assert math.isnan(paired_bootstrap_correlation(a, np.ones(300), gold).difference)
+    # Of systems that are equally good, p-values below 0.1 are a tenth.
+    small = [
+        paired_bootstrap_correlation(g + x, g + y, g, resamples=200, seed=i).p_two_tailed < 0.1
+        for i, (g, x, y) in enumerate(rng.normal(size=(300, 3, 80)))
+    ]
+    assert 0.05 < np.mean(small) < 0.17
+
+
+def test_the_weighted_mean_has_an_interval_in_the_report(two):
+    result = two[0]["similar"]
+    for figure in ("pearson", "spearman"):
+        for kind in ("mean", "wmean", "pooled"):
+            low, high = result.intervals[f"all.{figure}.{kind}"]
+            assert low < result["all"][figure][kind] < high
+    assert two[0].rows()[1][3] is not None
+
+
+def test_examples_on_which_two_differ(two, found):
+    a, b = (report["kind"].judged["test"] for report in two)
+    differing = found.differing("kind")
+    assert (
+        len(differing) == np.sum(a.predicted[np.argsort(a.places)] != b.predicted[np.argsort(b.places)]) > 0
+    )
+    for example in differing:
+        (sentence,) = example.sentences
+        assert example.gold == int(sentence[1:-2]) % 2
+        assert example.a != example.b
+    assert found.differing("kind", limit=2) == differing[:2]
+    scored = found.differing("similar", 5)
+    assert len(scored) == 5
+    assert all(len(example.sentences) == 2 and example.a != example.b for example in scored)
+
+
+def test_the_same_encoder_differs_nowhere(two):
+    same = se.compare(two[0], two[0], resamples=50)
+    assert same.differing("kind") == same.differing("similar") == []
+    assert all(row.difference == 0 and row.p_two_tailed == 1 for row in same)
+    assert "near (a) | near (b)" in same.to_markdown()
+
+
+def test_other_folds_order_examples_otherwise(two):
+    task = made.classes("nested")
+    task = Task("nested", {"all": task["train"]}, Kind("classification", "nested", features=("u",)))
+    a, b = (
+        se.evaluate(made.Noisy(0.5), task, options={"folds": folds}, resamples=20, name=f"{folds}")
+        for folds in (3, 5)
+    )
+    assert (a["nested"].judged["all"].places != b["nested"].judged["all"].places).any()
+    right = [
+        np.sort(one.places[one.predicted == one.gold])
+        for one in (a["nested"].judged["all"], b["nested"].judged["all"])
+    ]
+    only = [len(np.setdiff1d(*pair)) for pair in (right, right[::-1])]
+    row = se.compare(a, b)[0]
+    assert row.difference == pytest.approx(100 * (only[0] - only[1]) / 60)
+
+
+def test_reports_from_files(two, found, tmp_path):
+    for name, report in zip("ab", two, strict=True):
+        report.to_json(tmp_path / name)
+    read = [Report.load(tmp_path / name) for name in "ab"]
+    assert list(se.compare(*read, resamples=300)) == list(found)
+    with pytest.raises(ValueError, match="kind: the sentences are not part of a saved report"):
+        se.compare(*read).differing("kind")
+    assert se.compare(read[0], two[1]).differing("kind", 3) == found.differing("kind", 3)
+
+
+def test_shown_and_kept(found):
+    text = found.to_markdown()
+    assert text == found._repr_markdown_()
+    table = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(table) == 2 + len(found)
+    assert {line.count("|") for line in table} == {11}
+    assert "not corrected for the number of tests" in text
+    kept = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert kept["rows"][0]["difference"] == found[0].difference
+    assert kept["rows"][0]["interval"] == [*found[0].interval]
+    assert repr(found) == "Comparisons('near', 'far away': 17 tests on kind, similar)"
+
+
+def test_what_cannot_be_compared(two):
+    other = made.report("other", 0.1, [made.scores("similar", seed=3), made.classes("another")])
+    with pytest.raises(
+        ValueError,
+        match="compare: similar, one: the reports are of different examples: the label of example 0",
+    ):
+        se.compare(two[0], other)
+    short = made.report("short", 0.1, [made.scores(n=20)])
+    with pytest.raises(ValueError, match="different examples: 24 in a, 20 in b"):
+        se.compare(two[0], short)
+    parts = made.report("parts", 0.1, [made.scores(subsets=("one", "two"))])
+    with pytest.raises(ValueError, match=r"similar: a was judged on one, two.three, b on one, two"):
+        se.compare(two[0], parts)
+    with pytest.raises(ValueError, match="no task in common: a has kind, similar, b has another"):
+        se.compare(two[0], made.report("x", 0.1, [made.classes("another")]))
+    renamed = made.scores()
+    split = renamed["one"]
+    moved = {**renamed.splits, "one": Split((split.sentences[1], split.sentences[0]), split.labels)}
+    swapped = made.report("swapped", 0.1, [Task("similar", moved, renamed.kind)])
+    with pytest.raises(ValueError, match="their sentences are not the same"):
+        se.compare(two[0], swapped)
+
+
+def test_tasks_without_a_figure_are_left_out(two):
+    def broken(sentences):
+        return np.full((len(sentences), 2), np.nan)
+
+    failed = se.evaluate(broken, [made.classes(), made.scores("mine")], name="broken")
+    found = se.compare(two[0], failed)
+    assert len(found) == 0
+    assert found.skipped.keys() == {"kind", "similar", "mine"}
+    assert "NaN or infinity" in found.skipped["kind"]
+    assert "kind: not compared, b has no figure" in found.to_markdown()
+    with pytest.raises(KeyError, match="similar was not compared: only one report has it"):
+        found.differing("similar")

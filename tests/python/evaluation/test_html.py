@@ -1,0 +1,237 @@
+"""The HTML report: whole, self-contained, escaped, and with every figure in it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+import reports as made
+
+import sentencode as se
+from sentencode.evaluation import Interval, Report, TaskResult, write_html
+from sentencode.evaluation.markup import Markup, element
+from sentencode.evaluation.summary import measures
+
+EVIL = """<script>alert("1")</script> & 'co' </style>"""
+
+
+class Page(HTMLParser):
+    """A parsed page; refuses tags that are not closed where they should be."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.text, self.code, self.rows = [], [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        names = [name for name, _ in attrs]
+        assert len(set(names)) == len(names), (tag, attrs)
+        self.tags.append((tag, dict(attrs)))
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append((dict(attrs), []))
+        if tag not in ("meta", "input"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("script", "style"):
+            self.code.append(data)
+            return
+        self.text.append(data)
+        if "td" in self.open or "th" in self.open:
+            self.rows[-1][-1][1].append(data)
+
+    def all(self, tag):
+        return [attrs for found, attrs in self.tags if found == tag]
+
+
+@pytest.fixture(scope="module")
+def three():
+    tasks = [made.classes(f1=True), made.scores(), made.scores("halves", ("dev", "test"))]
+    names = (("good", 0.1), (EVIL, 0.6), ("worst", 1.5))
+    return [made.report(name, noise, tasks) for name, noise in names]
+
+
+def page(tmp_path, reports, **options):
+    write_html(reports, tmp_path / "report.html", **options)
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    return Page((tmp_path / "report.html").read_text(encoding="utf-8"))
+
+
+def test_every_figure_is_in_it(tmp_path, three):
+    text = " ".join(page(tmp_path, three).text)
+    found = measures(three)
+    assert len(found) > 20
+    for measure in found:
+        form = ",.0f" if measure.unit == "count" else ".4f" if not measure.unit else ".2f"
+        for cell in measure.cells.values():
+            assert format(cell.value, form) in text, measure.label
+            if cell.interval is not None:
+                assert f"{cell.interval.low:.1f} to {cell.interval.high:.1f}" in text, measure.label
+
+
+def test_nothing_is_loaded(tmp_path, three):
+    found = page(tmp_path, three, extra={EVIL: {EVIL: 1.0}})
+    for tag, attrs in found.tags:
+        assert tag not in ("link", "img", "iframe", "object", "embed", "base", "image", "use"), tag
+        for name, value in attrs.items():
+            assert name not in ("src", "srcset", "action", "data", "style"), (tag, name)
+            assert not name.startswith("on"), (tag, name)
+            assert name != "href" or value.startswith("#")
+    code = " ".join(found.code)
+    assert not re.search(r"https?:|//\w+\.|@import|url\(|fetch\(|XMLHttp|import\(", code)
+    (policy,) = (meta for meta in found.all("meta") if "http-equiv" in meta)
+    assert "default-src 'none'" in policy["content"]
+
+
+def test_names_are_text(tmp_path, three):
+    found = page(tmp_path, three)
+    assert len(found.all("script")) == len(found.all("style")) == 1
+    assert "alert" not in " ".join(found.code)
+    assert EVIL in "".join(found.text)
+
+
+def test_it_can_be_read_without_seeing_it(tmp_path, three):
+    found = page(tmp_path, three)
+    assert found.all("html") == [{"lang": "en"}]
+    assert len(found.all("h1")) == 1
+    assert len(found.all("table")) == len(found.all("caption")) > 3
+    assert all(svg["role"] == "img" and svg["aria-label"] for svg in found.all("svg"))
+    assert all(head["scope"] in ("row", "col") for head in found.all("th"))
+    assert {link["href"][1:] for link in found.all("a")} == {
+        section["id"] for section in found.all("section")
+    }
+    alt = next(svg["aria-label"] for svg in found.all("svg") if svg["aria-label"].startswith("Bars of kind"))
+    assert f"good {three[0]['kind']['acc']:.1f} (" in alt
+
+
+def test_rows_are_as_long_as_headings(tmp_path, three):
+    found = page(tmp_path, three)
+    length = 0
+    for row in found.rows:
+        heading = row[0][0]["scope"] == "col"
+        length = len(row) if heading else length
+        assert len(row) == length
+
+
+def whole(name, value, tasks):
+    return Report(name, {task: TaskResult(task, {"acc": value, "ntest": 100}) for task in tasks})
+
+
+def test_published_figures_stand_beside(tmp_path):
+    eight = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC", "SICKEntailment")
+    similar = TaskResult("STSBenchmark", {"pearson": 0.71}, {"pearson": Interval(0.7, 0.72)})
+    report = whole("mine", 80.5, eight)
+    report.results["STSBenchmark"] = similar
+    found = page(tmp_path, [report])
+    heading = ["".join(text) for _, text in found.rows[0]]
+    assert [name.split(" ")[0] for name in heading[1:10]] == [
+        "MRacc,",
+        *(f"{t}acc," for t in eight[1:]),
+        "STSBenchmarkpearson,",
+    ]
+    assert "macro of 8" in " ".join(heading)
+    rows = {"".join(row[0][1]): row for row in found.rows if len(row) == len(heading)}
+    name = next(name for name in rows if name.startswith("mean-max AAE "))
+    cells = rows[name]
+    assert "Zhang et al. (2018)" in name
+    assert "".join(cells[1][1]) == "78.7"
+    assert cells[1][0]["title"].startswith("Minghua Zhang")
+    infersent = next(row for name, row in rows.items() if name.startswith("InferSent, 4096"))
+    assert "".join(infersent[9][1]) == "76"  # printed .76
+    kinds = {tuple(row["class"].split()) for row in found.all("tr") if "class" in row}
+    assert kinds == {("published", "own"), ("published", "other")}
+    assert [choice["value"] for choice in found.all("input")] == ["none", "own", "all"]
+
+
+def test_averages_with_a_task_missing_bear_no_papers_name(tmp_path):
+    seven = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC")
+    text = " ".join(page(tmp_path, [whole("mine", 80.5, seven)]).text)
+    assert "mean of MR, CR, SUBJ, MPQA, SST2, TREC" in text
+    assert "macro" not in text
+    assert "AvgAcc" not in text
+
+
+def test_correlations_need_three(tmp_path, three):
+    text = " ".join(page(tmp_path, three[:2]).text)
+    assert "need at least 3 encoders; figures of 2 are here" in text
+    found = page(tmp_path, three, extra={"good": {"BLEU": 3}, EVIL: {"BLEU": 2}, "worst": {"BLEU": 2.5}})
+    (alt,) = (svg["aria-label"] for svg in found.all("svg") if svg["aria-label"].startswith("Heat map"))
+    assert "BLEU and kind" in alt
+    assert "BLEU and all tasks" in " ".join(found.text)
+    with pytest.raises(ValueError, match="extra: there is no report of 'nobody'"):
+        write_html(three[:2], tmp_path / "report.html", extra={"nobody": {"BLEU": 1}})
+
+
+def test_speed(tmp_path, three):
+    found = page(tmp_path, three)
+    alts = [svg["aria-label"] for svg in found.all("svg") if svg["aria-label"].startswith("Scatter")]
+    assert len(alts) == 2
+    assert "(on the front)" in alts[0]
+    del three[0].facts["run"]
+    try:
+        assert "good: not shown, its speed was measured in another run" in " ".join(
+            page(tmp_path, three).text
+        )
+    finally:
+        three[0].facts["run"] = three[1].facts["run"]
+
+
+def test_notes(tmp_path, three):
+    def broken(sentences):
+        return np.full((len(sentences), 2), np.nan)
+
+    failed = se.evaluate(broken, made.classes(), name="broken")
+    failed.skipped["MR"] = "files are missing"
+    failed.facts["protocol"] = "liblinear"
+    partial = made.report("partial", 0.3)
+    partial["kind"].details["partial"] = True
+    text = "".join(page(tmp_path, [three[0], failed, partial]).text)
+    assert "judged by different protocols (fast, liblinear)" in text
+    assert "kind: no figure, broken gave NaN or infinity" in text
+    assert "MR: not run, files are missing" in text
+    assert "Files of another size than published were accepted: kind." in text
+    assert f"{partial['kind']['acc']:.2f} †" in text
+
+
+def test_figures_that_are_no_numbers(tmp_path):
+    strange = Report("odd", {"mine": TaskResult("mine", {"acc": float("nan"), "devacc": float("inf")})})
+    below = Report("low", {"mine": TaskResult("mine", {"acc": 3.0})})
+    assert "not a number" in " ".join(page(tmp_path, [strange, below]).text)
+    assert "No task has a figure" in " ".join(page(tmp_path, [Report("none")]).text)
+
+
+def test_names_must_differ(tmp_path, three):
+    with pytest.raises(ValueError, match="2 reports are of an encoder called 'good'"):
+        three[0].to_html(tmp_path / "report.html", [three[0]])
+    with pytest.raises(ValueError, match="there is no report to show"):
+        write_html([], tmp_path / "report.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_reports_from_files_look_alike(tmp_path, three):
+    for i, report in enumerate(three):
+        report.to_json(tmp_path / f"{i}.json")
+    read = [Report.load(tmp_path / f"{i}.json") for i in range(3)]
+    three[0].to_html(tmp_path / "a.html", three[1:])
+    read[0].to_html(tmp_path / "b.html", read[1:])
+    assert (tmp_path / "a.html").read_text() == (tmp_path / "b.html").read_text()
+
+
+def test_elements_escape():
+    assert element("p", "a<b", title='"') == '<p title="&quot;">a&lt;b</p>'
+    assert (
+        element("p", [Markup("<b></b>"), None, ["&"]], id=None, class_="x") == '<p class="x"><b></b>&amp;</p>'
+    )
