@@ -6,7 +6,7 @@ What a classifier is and where it stops is the protocol's affair.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -17,7 +17,7 @@ from .._extras import require
 from ..checks import checked_str
 from .solver import fit_logistic
 
-__all__ = ["Classified", "Examples", "Fit", "classify"]
+__all__ = ["Classified", "Examples", "Fit", "check_splits", "classify"]
 
 Labels = NDArray[np.int64]
 Places = NDArray[np.int64]
@@ -355,9 +355,7 @@ def classify(
     Raises:
         ValueError: A split is missing, or no class has as many examples as there are folds.
     """
-    needed = _SPLITS[validation]
-    if not set(needed) <= set(splits):
-        raise ValueError(f"needs the splits {', '.join(needed)}; there are {', '.join(splits) or 'none'}")
+    check_splits(splits, validation)
     grid = classifier.penalties(validation if penalised else "none")
     if validation == "nested":
         outer = [
@@ -406,6 +404,19 @@ def classify(
         majority=round(100 * float(np.mean(np.concatenate(majority))), 2),
         details={"accuracies": accuracies} if validation == "nested" else {},
     )
+
+
+def check_splits(splits: Iterable[str], validation: str) -> None:
+    """Whether all are there that a way of validation needs.
+
+    Example:
+        >>> check_splits(["train", "test"], "dev")
+        Traceback (most recent call last):
+        ValueError: needs the splits train, dev, test; there are train, test
+    """
+    needed, there = _SPLITS[validation], list(splits)
+    if not set(needed) <= set(there):
+        raise ValueError(f"needs the splits {', '.join(needed)}; there are {', '.join(there) or 'none'}")
 
 
 def _stratified(labels: Labels, folds: int) -> list[tuple[Places, Places]]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._extras import require
-from .classifiers import Adam, Examples, Optimum, Places
+from .classifiers import Adam, Examples, Optimum, Places, check_splits
 from .metrics import pearson
 from .solver import fit_logistic
 
@@ -60,7 +60,11 @@ def relate(
 
     Returns:
         What was found.
+
+    Raises:
+        ValueError: A split is missing.
     """
+    check_splits(splits, "dev")
     if isinstance(classifier, Optimum):
         return _at_optimum(classifier, examples, scores, splits)
     return _by_adam(classifier if isinstance(classifier, Adam) else Adam(), examples, scores, splits)

@@ -89,7 +89,10 @@ def run_task(
         numbers = {name: np.arange(bounds[i], bounds[i + 1]) for i, name in enumerate(splits)}
         labels = np.concatenate([split.labels for split in splits.values()])
         of = _classification if question == "classification" else _relatedness
-        result = of(task, rows, sides, labels, numbers, protocol, options, on_progress)
+        try:
+            result = of(task, rows, sides, labels, numbers, protocol, options, on_progress)
+        except ValueError as error:
+            raise ValueError(f"{task.name}: {error}") from None
     else:
         raise NotImplementedError(f"{task.name}: tasks of {question} are not run by evaluate")
     result.details |= {
@@ -122,18 +125,15 @@ def _classification(
     assert validation is not None, task.name
     classes = max(len(task.classes), int(labels.max()) + 1)
     examples = Examples(rows, sides, task.kind.features, labels, classes)
-    try:
-        found = classify(
-            protocol.classifier_for(task.name),
-            examples,
-            numbers,
-            validation,
-            protocol.folds,
-            penalised=protocol.penalised(task.name),
-            on_progress=on_progress,
-        )
-    except ValueError as error:
-        raise ValueError(f"{task.name}: {error}") from None
+    found = classify(
+        protocol.classifier_for(task.name),
+        examples,
+        numbers,
+        validation,
+        protocol.folds,
+        penalised=protocol.penalised(task.name),
+        on_progress=on_progress,
+    )
     gold = labels[found.places]
     low, high = bootstrap_mean(found.predictions == gold, **options)
     # What is tested are all examples of a task without splits: SentEval calls them dev and test alike.

@@ -1,0 +1,142 @@
+"""Scores of pairs, learnt: against SentEval's way of writing targets, SciPy's metrics, and a slow solver."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("torch")
+stats = pytest.importorskip("scipy.stats")
+optimize = pytest.importorskip("scipy.optimize")
+special = pytest.importorskip("scipy.special")
+
+from sentencode.evaluation import Kind, Split, Task, evaluate
+from sentencode.evaluation.classifiers import Adam, Examples, Optimum, ScikitLearn
+from sentencode.evaluation.relatedness import relate, targets_of
+
+PARTS = ("|u-v|", "u*v")
+DEGREES = np.arange(1, 6)
+
+
+def pairs(n=240, d=4, seed=0):
+    """Pairs that are the more related the nearer they are, from 1 to 5, and some of them below 1."""
+    random = np.random.default_rng(seed)
+    embeddings = random.normal(size=(n, d)).astype(np.float32)
+    sides = (np.arange(n), random.permutation(n))
+    apart = np.abs(embeddings[sides[0]] - embeddings[sides[1]]).mean(axis=1)
+    scores = np.clip(5.5 - 2 * apart + 0.3 * random.normal(size=n), 0, 5).round(1)
+    examples = Examples(embeddings, sides, PARTS, np.zeros(n, dtype=np.int64), 5)
+    order = random.permutation(n)
+    return examples, scores, {"train": order[:140], "dev": order[140:180], "test": order[180:]}
+
+
+@given(st.lists(st.floats(0, 5), min_size=1, max_size=20))
+def test_targets_are_tree_lstms(scores):
+    """Entry by entry, as Tai et al. (2015) define them."""
+    found = targets_of(np.array(scores))
+    for row, score in zip(found, scores, strict=True):
+        low = int(np.floor(score))
+        for degree, share in zip(DEGREES, row, strict=True):
+            expected = score - low if degree == low + 1 else low - score + 1 if degree == low else 0
+            assert share == pytest.approx(expected, abs=1e-6)
+
+
+@given(st.floats(1, 5))
+def test_the_expectation_of_targets_is_the_score(score):
+    (row,) = targets_of(np.array([score]))
+    assert row.sum() == pytest.approx(1, abs=1e-6)
+    assert row @ DEGREES == pytest.approx(score, abs=1e-5)
+
+
+def slowly(x, targets, c):
+    """Weights (5, d + 1) of the least cross-entropy and penalty, in float64."""
+    k, d = targets.shape[1], x.shape[1]
+
+    def objective(flat):
+        w = flat.reshape(k, d + 1)
+        scores = x @ w[:, :d].T + w[:, d]
+        log_p = special.log_softmax(scores, axis=1)
+        r = targets.sum(axis=1, keepdims=True) * np.exp(log_p) - targets
+        gradient = np.concatenate([r.T @ x + w[:, :d] / c, r.sum(axis=0)[:, None]], axis=1)
+        return -(targets * log_p).sum() + (w[:, :d] ** 2).sum() / (2 * c), gradient.ravel()
+
+    options = {"ftol": 1e-15, "gtol": 1e-8, "maxiter": 10_000}
+    found = optimize.minimize(objective, np.zeros(k * (d + 1)), jac=True, method="L-BFGS-B", options=options)
+    return found.x.reshape(k, d + 1)
+
+
+def test_optimum_is_that_of_a_slow_solver():
+    examples, scores, splits = pairs()
+    found = relate(Optimum(tolerance=1e-6), examples, scores, splits)
+    x, targets = examples.features().astype(float), targets_of(scores).astype(float)
+    expected = {}
+    for c in (2.0**t for t in range(-2, 4)):
+        w = slowly(x[splits["train"]], targets[splits["train"]], c)
+        y = special.softmax(x @ w[:, :-1].T + w[:, -1], axis=1) @ DEGREES
+        expected[c] = (stats.pearsonr(y[splits["dev"]], scores[splits["dev"]]).statistic, y[splits["test"]])
+    best = max(dev for dev, _ in expected.values())
+    assert found.dev == pytest.approx(best, abs=1e-4)
+    assert expected[found.chosen][0] == pytest.approx(best, abs=1e-4)
+    assert np.allclose(found.scores, expected[found.chosen][1], atol=2e-3)
+    assert found.gradient <= 1e-6
+
+
+@pytest.mark.parametrize("classifier", [Adam(), ScikitLearn("lbfgs")], ids=["adam", "scikit-learn"])
+def test_others_are_trained_as_sentevals(classifier):
+    examples, scores, splits = pairs()
+    found = relate(classifier, examples, scores, splits)
+    assert stats.pearsonr(found.scores, scores[splits["test"]]).statistic > 0.75
+    assert found.dev > 0.75
+    assert found.chosen is None
+    again = relate(classifier, examples, scores, splits)
+    assert np.array_equal(found.scores, again.scores)
+
+
+def test_adam_with_another_seed_ends_elsewhere():
+    examples, scores, splits = pairs()
+    one, two = (relate(Adam(seed=seed), examples, scores, splits).scores for seed in (1, 2))
+    assert not np.array_equal(one, two)
+
+
+def task_of(examples, scores, splits):
+    names = [f"s{i}" for i in range(len(examples.embeddings))]
+    made = {
+        split: Split(tuple([names[i] for i in side[places]] for side in examples.sides), scores[places])
+        for split, places in splits.items()
+    }
+    rows = dict(zip(names, examples.embeddings, strict=True))
+    task = Task("mine", made, Kind("relatedness", "dev", pairs=True, features=PARTS))
+    return task, lambda sentences: np.stack([rows[sentence] for sentence in sentences])
+
+
+def test_figures_are_scipys():
+    task, encode = task_of(*pairs())
+    result = evaluate(encode, task, resamples=200)["mine"]
+    assert list(result) == ["devpearson", "pearson", "spearman", "mse", "yhat", "ndev", "ntest"]
+    gold, found = task["test"].labels, result["yhat"]
+    assert result["pearson"] == pytest.approx(stats.pearsonr(found, gold).statistic)
+    assert result["spearman"] == pytest.approx(stats.spearmanr(found, gold).statistic)
+    assert result["mse"] == pytest.approx(np.mean((found - gold) ** 2))
+    assert (result["ndev"], result["ntest"]) == (40, 60)
+    for key in ("pearson", "spearman", "mse"):
+        assert result.intervals[key].low < result[key] < result.intervals[key].high
+    assert result.headline == "pearson"
+    assert np.array_equal(result.judged["test"].gold, gold)
+
+
+def test_a_split_that_is_missing():
+    task, encode = task_of(*pairs())
+    less = Task("mine", {name: task[name] for name in ("train", "test")}, task.kind)
+    with pytest.raises(ValueError, match=r"^mine: needs the splits train, dev, test; there are train, test$"):
+        evaluate(encode, less)
+
+
+def test_equal_scores_have_no_correlation():
+    """Of which SentEval says 0, and we too."""
+    examples, scores, splits = pairs()
+    task, encode = task_of(examples, np.full_like(scores, 3), splits)
+    result = evaluate(encode, task, resamples=10)["mine"]
+    assert (result["devpearson"], result["pearson"], result["spearman"]) == (0, 0, 0)
+    assert result["mse"] < 1e-3
