@@ -76,14 +76,14 @@ def averages_of(results: Mapping[str, TaskResult]) -> list[Average]:
         value = float(np.mean([_similarity(there[task]) for task in _SIMILARITY]))
         found.append(Average("AvgSim", value, "correlation", _SIMILARITY))
 
-    names = {average.tasks for average in found}
+    named = {frozenset(average.tasks) for average in found}
     own = tuple(accuracies)
-    if len(own) > 1 and own not in names:
+    if len(own) > 1 and frozenset(own) not in named:
         found.append(
             Average(f"mean of {', '.join(own)}", float(np.mean(list(accuracies.values()))), "acc", own)
         )
     similar = tuple(task for task in _SIMILARITY if task in there)
-    if len(similar) > 1 and similar not in names:
+    if len(similar) > 1 and frozenset(similar) not in named:
         value = float(np.mean([_similarity(there[task]) for task in similar]))
         found.append(Average(f"mean of {', '.join(similar)}", value, "correlation", similar))
     return found

@@ -129,7 +129,7 @@ class Embedder:
     def _kept(self, path: Path, count: int) -> Rows | None:
         """The rows of a file; None if there is none, or if it is not what was written."""
         try:
-            return self._checked(np.load(path, mmap_mode="r"), count)
+            return self._checked(np.lib.format.open_memmap(path, mode="r"), count)
         except FileNotFoundError:
             return None
         except (OSError, EOFError, ValueError) as error:
@@ -143,10 +143,12 @@ class Embedder:
             rows = rows.toarray()
         try:
             given = np.asarray(rows)
+            if given.dtype.kind == "O" and given.ndim == 0:
+                raise TypeError(f"it is {type(rows).__name__}")
             if given.dtype.kind in "cSU":  # NumPy would take the real part, or read numbers
-                raise TypeError(f"its type is {given.dtype}")
+                raise TypeError(f"its type is {given.dtype.type.__name__.rstrip('_')}")
             with np.errstate(over="ignore"):  # becomes infinity, and is found below
-                found = np.ascontiguousarray(given, dtype=np.float32)
+                found = np.asarray(given, dtype=np.float32, order="C")
         except (TypeError, ValueError) as error:
             raise DegenerateEncoderError(f"{self.name} gave no array of numbers: {error}") from None
         if found.ndim != 2 or found.shape[0] != count or found.shape[1] == 0:
@@ -173,7 +175,8 @@ def _encode_of(encoder: Any) -> Callable[[Any], Any]:
     if not getattr(encoder, "fitted", True):
         encoder._check_fitted()
     for method in ("encode", "transform"):
-        if callable(getattr(encoder, method, None)):
+        # A str has an encode too.
+        if callable(getattr(encoder, method, None)) and not isinstance(encoder, str):
             return _quiet(getattr(encoder, method))
     if callable(encoder):
         return _quiet(encoder)

@@ -69,6 +69,7 @@ def run_task(
     Raises:
         DegenerateEncoderError: The encoder's rows cannot be judged.
         NotImplementedError: It is a task of a kind that is not run here.
+        ValueError: Its examples cannot be validated in its way: a split or a class is missing.
     """
     begin = time.perf_counter()
     splits = {name: _ordered(task, split) for name, split in task.splits.items()}
@@ -92,7 +93,7 @@ def run_task(
         try:
             result = of(task, rows, sides, labels, numbers, protocol, options, on_progress)
         except ValueError as error:
-            raise ValueError(f"{task.name}: {error}") from None
+            raise ValueError(f"{task.name}: {error}") from error
     else:
         raise NotImplementedError(f"{task.name}: tasks of {question} are not run by evaluate")
     result.details |= {

@@ -1,0 +1,662 @@
+"""`evaluate` from end to end: encoders of every kind and such as cannot be judged, what is kept, reports."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+stats = pytest.importorskip("scipy.stats")
+text = pytest.importorskip("sklearn.feature_extraction.text")
+from sklearn.decomposition import TruncatedSVD
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+import sentencode as se
+from sentencode.errors import FormatError
+from sentencode.evaluation import Kind, Report, Split, Task, TaskResult, task_names
+from sentencode.evaluation.averages import averages_of
+from sentencode.evaluation.metrics import Interval
+
+WORDS = ["good", "bad", "film", "plot", "cat", "dog", "sun", "moon"]
+TABLE = dict(zip(WORDS, np.random.default_rng(5).normal(size=(8, 6)).astype(np.float32), strict=True))
+PAIR = ("|u-v|", "u*v")
+
+
+def rows_of(sentences):
+    return np.stack([sum((TABLE[word] for word in s.split()), np.zeros(6, np.float32)) for s in sentences])
+
+
+def some_sentences(n, seed):
+    random = np.random.default_rng(seed)
+    return [" ".join(random.choice(WORDS, random.integers(1, 5))) for _ in range(n)]
+
+
+def labels_of(sentences):
+    return np.array([int("good" in s or "sun" in s) for s in sentences])
+
+
+def classification(name="mine", n=60):
+    sentences = some_sentences(n, 0)
+    kind = Kind("classification", "nested", features=("u",))
+    return Task(name, {"all": Split((sentences,), labels_of(sentences))}, kind, ("no", "yes"))
+
+
+def similarity(name="alike", subsets=("one", "two"), seed=1):
+    splits = {}
+    for i, subset in enumerate(subsets):
+        first, second = (some_sentences(30 + 10 * i, seed + 2 * i + j) for j in range(2))
+        shared = [len(set(a.split()) & set(b.split())) for a, b in zip(first, second, strict=True)]
+        splits[subset] = Split((first, second), np.array(shared, dtype=float))
+    return Task(name, splits, Kind("similarity", pairs=True, subsets=len(subsets) > 1))
+
+
+def run(encoder, tasks=None, **options):
+    options = {"protocol": "fast", "resamples": 50, "cache": False, **options}
+    return se.evaluate(encoder, tasks or [classification(), similarity()], **options)
+
+
+def ours():
+    return se.Average(se.WordVectors.from_array(list(TABLE), np.stack(list(TABLE.values()))))
+
+
+class WithEncode:
+    def encode(self, sentences, batch_size=32, show_progress_bar=True):
+        assert not show_progress_bar, "it would draw a bar for every task"
+        return rows_of(sentences)
+
+
+class Counting:
+    """A function from sentences to rows that counts its sentences."""
+
+    def __init__(self, encode=rows_of):
+        self.encode_, self.calls = encode, []
+
+    def __call__(self, sentences):
+        self.calls.append(list(sentences))
+        return self.encode_(sentences)
+
+
+# --- encoders of every kind ---
+
+ENCODERS = {
+    "function": rows_of,
+    "encode": WithEncode(),
+    "lists": lambda sentences: rows_of(sentences).tolist(),
+    "float64": lambda sentences: rows_of(sentences).astype(float),
+    "float16": lambda sentences: rows_of(sentences).astype(np.float16),
+    "columns": lambda sentences: np.asfortranarray(rows_of(sentences)),
+    "torch": lambda sentences: torch.from_numpy(rows_of(sentences)),
+    "torch with a gradient": lambda sentences: torch.from_numpy(rows_of(sentences)).requires_grad_() * 1,
+    "torch bfloat16": lambda sentences: torch.from_numpy(rows_of(sentences)).bfloat16(),
+    "list of arrays": lambda sentences: list(rows_of(sentences)),
+}
+
+
+@pytest.mark.parametrize("encoder", ENCODERS.values(), ids=ENCODERS.keys())
+def test_encoders_of_every_kind(encoder):
+    report, expected = run(encoder), run(rows_of)
+    assert report["mine"].error is None
+    assert report["mine"]["acc"] == pytest.approx(expected["mine"]["acc"], abs=4)
+    assert report["alike"]["all"]["pearson"]["wmean"] == pytest.approx(
+        expected["alike"]["all"]["pearson"]["wmean"], abs=0.01
+    )
+
+
+def test_our_own_encoders_get_tokens():
+    """Sums and means have the same cosines."""
+    found, expected = run(ours(), similarity()), run(rows_of, similarity())
+    assert found.encoder == "Average"
+    assert found["alike"]["one"]["pearson"][0] == pytest.approx(expected["alike"]["one"]["pearson"][0])
+    seen = Counting(lambda given: rows_of([" ".join(tokens) for tokens in given]))
+    run(seen, similarity(), tokens=True)
+    assert all(isinstance(tokens, list) for call in seen.calls for tokens in call)
+
+
+def test_scikit_learn_transformers():
+    corpus = some_sentences(50, 9)
+    sparse = text.TfidfVectorizer().fit(corpus)
+    pipeline = make_pipeline(text.TfidfVectorizer(), TruncatedSVD(5)).fit(corpus)
+    for encoder, name, dim in ((sparse, "TfidfVectorizer", 8), (pipeline, "Pipeline", 5)):
+        report = run(encoder)
+        assert (report.encoder, report.facts["dim"]) == (name, dim)
+        assert report["mine"]["acc"] > 70
+
+
+def test_names():
+    assert run(rows_of, similarity()).encoder == "rows_of"
+    assert run(rows_of, similarity(), name="mine").encoder == "mine"
+
+
+@pytest.mark.parametrize("encoder", [None, 5, "Average", np.zeros(3)])
+def test_what_is_no_encoder(encoder):
+    with pytest.raises(TypeError, match="an encoder has encode or transform"):
+        run(encoder)
+
+
+def test_an_encoder_that_is_not_fitted():
+    vectors = se.WordVectors.from_array(["cat"], np.ones((1, 2), np.float32), [1])
+    with pytest.raises(se.NotFittedError):
+        run(se.SIF(vectors))
+
+
+# --- encoders that cannot be judged ---
+
+
+def with_nan(sentences):
+    rows = rows_of(sentences)
+    rows[3, 1] = np.nan
+    return rows
+
+
+def failing(sentences):
+    raise OSError("the model is gone")
+
+
+DEGENERATE = {
+    "constant": (lambda s: np.ones((len(s), 3)), "gave the same row for all"),
+    "zero": (lambda s: np.zeros((len(s), 3)), "gave the same row for all"),
+    "NaN": (with_nan, "gave NaN or infinity for 1 of .* sentences, the first of them number 3"),
+    "infinite": (lambda s: rows_of(s) / np.float32(0), "gave NaN or infinity"),
+    "too large": (lambda s: rows_of(s).astype(float) * 1e300, "gave NaN or infinity"),
+    "one number": (lambda s: 0.5, r"gave an array of the shape \[\]"),
+    "one row": (lambda s: rows_of(s)[0], r"gave an array of the shape \[6\]"),
+    "cubes": (lambda s: rows_of(s)[:, :, None], r"the shape \[\d+, 6, 1\] for \d+ sentences"),
+    "no column": (lambda s: rows_of(s)[:, :0], r"the shape \[\d+, 0\]"),
+    "fewer rows": (lambda s: rows_of(s)[:-1], r"the shape \[\d+, 6\] for \d+ sentences; expected \[\d+, d\]"),
+    "more rows": (lambda s: rows_of([*s, "cat"]), r"expected \[\d+, d\]"),
+    "nothing": (lambda s: None, "gave no array of numbers: it is NoneType"),
+    "words": (lambda s: list(s), "gave no array of numbers"),
+    "numbers in words": (lambda s: [["1", "2"]] * len(s), "gave no array of numbers: its type is str"),
+    "complex": (lambda s: rows_of(s) * 1j, "gave no array of numbers: its type is complex"),
+    "ragged": (lambda s: [[1.0] * (1 + i % 2) for i in range(len(s))], "gave no array of numbers"),
+    "dictionary": (lambda s: {"rows": 1}, "gave no array of numbers: it is dict"),
+    "failing": (failing, "raised OSError: the model is gone"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+@pytest.mark.parametrize(("encoder", "message"), DEGENERATE.values(), ids=DEGENERATE.keys())
+def test_degenerate_encoders_have_no_score(encoder, message, tmp_path, caplog):
+    report = run(encoder, cache=tmp_path, key="bad")
+    for name in ("mine", "alike"):
+        result = report.results[name]
+        assert result.figures == {}
+        assert re.search(message, result.error), result.error
+        with pytest.raises(KeyError, match=message):
+            report[name]["acc"]
+    assert report.rows() == []
+    assert report.averages == []
+    assert "mine: no figure" in report.to_markdown()
+    assert "no figures" in repr(report)
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 2
+    assert list(tmp_path.iterdir()) == []
+    assert Report.load(written(report, tmp_path)).results["mine"].error == report.results["mine"].error
+
+
+def written(report, folder):
+    report.to_json(folder / "report.json")
+    return folder / "report.json"
+
+
+def test_a_width_that_changes():
+    wide = Counting(lambda s: np.repeat(rows_of(s), len(wide.calls), axis=1))
+    report = run(wide)
+    assert report["mine"]["acc"] > 50
+    assert "gave rows of 12 numbers, and of 6 before" in report.results["alike"].error
+
+
+def test_an_encoder_that_fails_once_is_judged_by_the_rest():
+    flaky = Counting(lambda s: rows_of(s) if len(flaky.calls) > 1 else failing(s))
+    report = run(flaky)
+    assert "the model is gone" in report.results["mine"].error
+    assert report["alike"].error is None
+    assert report.results["mine"].details["data"]
+
+
+def test_the_traceback_of_what_failed_is_logged(caplog):
+    with caplog.at_level(logging.WARNING, "sentencode"):
+        run(failing, classification())
+    assert "in failing" in caplog.text
+
+
+def test_ctrl_c_is_not_an_encoders_fault():
+    def stopped(sentences):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(stopped)
+
+
+# --- what is encoded, and what is kept ---
+
+
+def test_every_distinct_sentence_is_encoded_once():
+    seen = Counting()
+    task = similarity()
+    run(seen, task)
+    (call,) = seen.calls
+    assert len(call) == len(set(call))
+    assert set(call) == {s for split in task.splits.values() for side in split.sentences for s in side}
+
+
+def test_rows_are_kept_on_disk(tmp_path):
+    first, second, other = Counting(), Counting(), Counting()
+    expected = run(first, cache=tmp_path, key="a")
+    found = run(second, cache=tmp_path, key="a")
+    assert (len(first.calls), len(second.calls)) == (2, 0)
+    assert found["mine"].figures == expected["mine"].figures
+    assert found["alike"]["all"] == expected["alike"]["all"]
+    assert found.facts["dim"] == 6
+    assert "sentences_per_second" not in found.facts
+    run(other, cache=tmp_path, key="b")
+    assert len(other.calls) == 2
+    assert {path.suffix for path in tmp_path.iterdir()} == {".npy"}
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_without_a_key_nothing_is_kept(tmp_path):
+    run(rows_of, cache=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_our_encoders_have_a_key_of_their_own(tmp_path):
+    run(ours(), cache=tmp_path)
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert len(kept) == 2
+    report = run(ours(), cache=tmp_path)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == kept
+    assert "sentences_per_second" not in report.facts
+
+
+def test_the_cache_is_in_its_place(tmp_path):
+    before = se.cache_dir()
+    se.set_cache_dir(tmp_path)
+    try:
+        run(rows_of, cache=True, key="a")
+    finally:
+        se.set_cache_dir(before)
+    assert len(list((tmp_path / "embeddings").glob("*.npy"))) == 2
+
+
+def truncated(path):
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def array(rows):
+    return lambda path: np.save(path, rows(np.load(path)))
+
+
+DAMAGES = {
+    "truncated": truncated,
+    "empty": lambda path: path.write_bytes(b""),
+    "header alone": lambda path: path.write_bytes(path.read_bytes()[:64]),
+    "something else": lambda path: path.write_bytes(b"PK\x03\x04 no array"),
+    "objects": lambda path: np.save(path, np.array([{}, None], dtype=object), allow_pickle=True),
+    "fewer rows": array(lambda rows: rows[:-1]),
+    "one dimension": array(lambda rows: rows[:, 0]),
+    "NaN": array(lambda rows: rows * np.nan),
+    "zeros": array(lambda rows: rows * 0),
+    "words": array(lambda rows: rows.astype(str)),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_a_damaged_file_is_not_trusted(damage, tmp_path, caplog):
+    expected = run(rows_of, cache=tmp_path, key="a")
+    for path in tmp_path.iterdir():
+        damage(path)
+    again, after = Counting(), Counting()
+    found = run(again, cache=tmp_path, key="a")
+    assert len(again.calls) == 2
+    assert caplog.text.count("is damaged, its sentences are encoded anew") == 2
+    assert found["mine"].figures == expected["mine"].figures
+    run(after, cache=tmp_path, key="a")
+    assert after.calls == []
+
+
+# --- resuming ---
+
+
+def test_resumes_what_was_done(tmp_path):
+    out = tmp_path / "report.json"
+    tasks = [classification(), similarity()]
+    first = run(Counting(), tasks[:1], out=out, key="a")
+    seen = Counting()
+    report = run(seen, tasks, out=out, key="a")
+    assert len(seen.calls) == 1  # of the second task
+    assert report["mine"].figures == first["mine"].figures
+    assert list(Report.load(out)) == ["mine", "alike"]
+    again = Counting()
+    run(again, tasks, out=out, key="a")
+    assert again.calls == []
+
+
+def test_a_task_that_had_an_error_is_run_again(tmp_path):
+    out = tmp_path / "report.json"
+    run(failing, classification(), out=out, key="a")
+    assert Report.load(out).results["mine"].error
+    assert run(rows_of, classification(), out=out, key="a")["mine"]["acc"] > 50
+
+
+def test_other_examples_are_run_again(tmp_path):
+    out = tmp_path / "report.json"
+    run(rows_of, classification(n=60), out=out, key="a")
+    seen = Counting()
+    assert run(seen, classification(n=61), out=out, key="a")["mine"]["ntest"] == 61
+    assert len(seen.calls) == 1
+
+
+@pytest.mark.parametrize(
+    "other", [{"protocol": "optimum"}, {"key": "b"}, {"resamples": 20}, {"confidence": 0.9}, {"tokens": True}]
+)
+def test_a_report_of_something_else_is_not_resumed(other, tmp_path):
+    out = tmp_path / "report.json"
+    run(rows_of, similarity(), out=out, key="a")
+    before = out.read_bytes()
+    with pytest.raises(ValueError, match=r"report.json is the report of another encoder or protocol"):
+        run(rows_of, similarity(), out=out, **{"key": "a", **other})
+    assert out.read_bytes() == before
+
+
+def test_out_is_written_after_each_task(tmp_path):
+    out = tmp_path / "report.json"
+
+    def stopped(sentences):
+        if out.exists():
+            raise KeyboardInterrupt
+        return rows_of(sentences)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(stopped, out=out, key="a")
+    assert list(Report.load(out)) == ["mine"]
+
+
+# --- reports ---
+
+
+def test_report_goes_to_json_and_back(tmp_path):
+    pairs = Split((some_sentences(40, 3), some_sentences(40, 4)), np.arange(40.0) % 5)
+    related = Task(
+        "related",
+        {"train": pairs, "dev": pairs, "test": pairs},
+        Kind("relatedness", "dev", pairs=True, features=PAIR),
+    )
+    report = run(rows_of, [classification(), similarity(), related])
+    report.results["broken"] = TaskResult("broken", error="why")
+    report.skipped["SNLI"] = "files are missing"
+    again = Report.load(written(report, tmp_path))
+    assert again.to_json() == report.to_json()
+    assert json.loads(report.to_json())["results"]["mine"]["figures"]["acc"] == report["mine"]["acc"]
+    assert again["mine"].figures == report["mine"].figures
+    assert again["alike"]["one"]["pearson"] == report["alike"]["one"]["pearson"]
+    assert isinstance(again["alike"]["one"]["pearson"], tuple)
+    assert np.array_equal(again["related"]["yhat"], report["related"]["yhat"])
+    assert again["mine"].intervals == report["mine"].intervals
+    assert isinstance(again["mine"].intervals["acc"], Interval)
+    assert np.array_equal(again["mine"].judged["all"].predicted, report["mine"].judged["all"].predicted)
+    assert again.averages == report.averages
+    assert again.to_markdown() == report.to_markdown()
+    with pytest.raises(ValueError, match="the sentences are not part of a saved report"):
+        again["mine"].wrong()
+    with pytest.raises(KeyError, match="SNLI was not run: files are missing"):
+        again["SNLI"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        "5",
+        '{"format": "other"}',
+        '{"format": "sentencode.report"}',
+        '{"format": "sentencode.report", "version": 1, "results": 5}',
+        '{"format": "sentencode.report", "version": 1, "results": {"MR": {}}}',
+        '{"format": "sentencode.report", "version": 2}',
+    ],
+)
+def test_what_is_no_report(content, tmp_path):
+    path = tmp_path / "report.json"
+    path.write_text(content)
+    with pytest.raises(FormatError, match=r"report.json is (not a report|of version 2)"):
+        Report.load(path)
+    with pytest.raises(FormatError):
+        run(rows_of, similarity(), out=path, key="a")
+
+
+def test_keys_are_the_originals():
+    single, pair = classification("MR"), similarity("STS12")
+    assert list(run(rows_of, single)["MR"]) == ["devacc", "acc", "ndev", "ntest"]
+    sentences = some_sentences(60, 0)
+    halves = {
+        "train": Split((sentences[:40], sentences[:40]), labels_of(sentences[:40])),
+        "test": Split((sentences[40:], sentences[40:]), labels_of(sentences[40:])),
+    }
+    kind = Kind("classification", "folds", pairs=True, features=PAIR, f1=True)
+    result = run(rows_of, Task("MRPC", halves, kind, ("0", "1")))["MRPC"]
+    assert sorted(result) == ["acc", "devacc", "f1", "ndev", "ntest"]
+    assert (result["ndev"], result["ntest"]) == (40, 20)
+    result = run(rows_of, pair)["STS12"]
+    assert list(result) == ["one", "two", "all"]
+    assert list(result["one"]) == ["pearson", "spearman", "nsamples"]
+    assert len(result["one"]["pearson"]) == len(result["one"]["spearman"]) == 2
+    assert {"mean", "wmean"} < set(result["all"]["pearson"])
+    assert {"mean", "wmean"} < set(result["all"]["spearman"])
+
+
+def test_accuracy_and_f1_are_those_of_the_predictions():
+    task = classification()
+    result = run(rows_of, task)["mine"]
+    judged = result.judged["all"]
+    sentences = task["all"].by_length().sentences[0]
+    assert np.array_equal(judged.gold, labels_of([sentences[i] for i in judged.places]))
+    assert result["acc"] == pytest.approx(100 * np.mean(judged.predicted == judged.gold), abs=0.5)
+    assert result.intervals["acc"].low < result["acc"] < result.intervals["acc"].high
+    wrong = result.wrong()
+    assert len(wrong) == np.sum(judged.predicted != judged.gold)
+    assert all(labels_of(one.sentences)[0] == one.gold != one.predicted for one in wrong)
+
+
+# --- similarity ---
+
+
+def test_similarity_is_scipys():
+    task = similarity()
+    result = run(rows_of, task)["alike"]
+    cosines, golds, found = [], [], {"pearson": [], "spearman": []}
+    for name, split in task.splits.items():
+        a, b = (rows_of(side).astype(float) for side in split.sentences)
+        cosine = (a * b).sum(axis=1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+        cosines.append(cosine)
+        golds.append(split.labels)
+        for key, of in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
+            expected = of(cosine, split.labels)
+            assert result[name][key] == pytest.approx((expected.statistic, expected.pvalue), rel=1e-5)
+            found[key].append(expected.statistic)
+        assert result[name]["nsamples"] == len(split)
+    for key, of in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
+        of_all = result["all"][key]
+        assert of_all["mean"] == pytest.approx(np.mean(found[key]), rel=1e-6)
+        assert of_all["wmean"] == pytest.approx((30 * found[key][0] + 40 * found[key][1]) / 70, rel=1e-6)
+        pooled = of(np.concatenate(cosines), np.concatenate(golds)).statistic
+        assert of_all["pooled"] == pytest.approx(pooled, rel=1e-5)
+        low, high = result.intervals[f"all.{key}.pooled"]
+        assert low < pooled < high
+    assert result.headline == "all.pearson.wmean"
+    assert result.figure("all.pearson.wmean") == result["all"]["pearson"]["wmean"]
+    assert result.figure("one.spearman") == result["one"]["spearman"][0]
+
+
+def test_one_set_of_pairs_has_no_average():
+    result = run(rows_of, similarity(subsets=("test",)))["alike"]
+    assert list(result) == ["test"]
+    assert result.headline == "test.pearson"
+
+
+def test_scores_that_are_all_equal_correlate_with_nothing():
+    pairs = Split((["cat", "dog", "sun"], ["dog", "sun", "cat"]), np.ones(3))
+    result = run(rows_of, Task("same", {"test": pairs}, Kind("similarity", pairs=True)))["same"]
+    assert result["test"]["pearson"] == (0.0, 1.0)
+    assert result.intervals == {}
+
+
+# --- averages ---
+
+
+def with_accuracy(**accuracies):
+    return {name: TaskResult(name, {"acc": value}) for name, value in accuracies.items()}
+
+
+def with_correlation(name, r, rho):
+    if name.startswith("STS1"):
+        figures = {"all": {"pearson": {"mean": 0.0, "wmean": r}, "spearman": {"mean": 0.0, "wmean": rho}}}
+        return TaskResult(name, {"sub": {"pearson": (0.1, 0.5)}} | figures)
+    return TaskResult(name, {"pearson": r, "spearman": rho})
+
+
+EIGHT = {"MR": 70, "CR": 80, "SUBJ": 90, "MPQA": 85, "SST2": 75, "TREC": 60, "MRPC": 72, "SICKEntailment": 78}
+SIZES = {
+    "MR": 10662,
+    "CR": 3775,
+    "SUBJ": 10000,
+    "MPQA": 10606,
+    "SST2": 1821,
+    "TREC": 500,
+    "MRPC": 1725,
+    "SICKEntailment": 4927,
+}
+
+
+def test_averages_of_the_papers():
+    found = {average.name: average for average in averages_of(with_accuracy(**EIGHT, SST5=40, SNLI=65))}
+    six = [name for name in EIGHT if name not in ("SST2", "SICKEntailment")]
+    seven = [name for name in EIGHT if name != "MRPC"]
+    for tasks in (six, seven, list(EIGHT)):
+        macro = sum(EIGHT[name] for name in tasks) / len(tasks)
+        micro = sum(SIZES[name] * EIGHT[name] for name in tasks) / sum(SIZES[name] for name in tasks)
+        assert found[f"macro of {len(tasks)}"].value == pytest.approx(macro)
+        assert found[f"micro of {len(tasks)}"].value == pytest.approx(micro)
+        assert sorted(found[f"macro of {len(tasks)}"].tasks) == sorted(tasks)
+    assert found["macro of 6"].value == pytest.approx((70 + 80 + 90 + 85 + 60 + 72) / 6)
+    assert found["AvgAcc"].value == pytest.approx((70 + 80 + 90 + 85 + 75 + 40 + 60 + 72 + 78 + 65) / 10)
+    assert set(found) == {f"{kind} of {n}" for kind in ("macro", "micro") for n in (6, 7, 8)} | {"AvgAcc"}
+
+
+def test_average_of_similarity():
+    names = ["SICKRelatedness", "STSBenchmark", "STS12", "STS13", "STS14", "STS15", "STS16"]
+    results = {name: with_correlation(name, 0.1 * i, 0.1 * i + 0.02) for i, name in enumerate(names)}
+    (average,) = averages_of(results)
+    assert average.name == "AvgSim"
+    assert average.value == pytest.approx(100 * (0.3 + 0.01))
+
+
+@pytest.mark.parametrize("missing", ["MR", "SICKEntailment", "MRPC"])
+def test_no_average_bears_the_papers_name_with_a_task_missing(missing):
+    results = with_accuracy(**{name: value for name, value in EIGHT.items() if name != missing})
+    names = [average.name for average in averages_of(results)]
+    complete = {"MR": [], "SICKEntailment": ["6"], "MRPC": ["7"]}[missing]
+    assert [name for name in names if name.startswith("m") and "of " in name and name[-1].isdigit()] == [
+        f"{kind} of {n}" for n in complete for kind in ("macro", "micro")
+    ]
+    if missing != "MRPC":  # whose seven are the paper's seven
+        assert names[-1] == "mean of " + ", ".join(results)
+    assert "AvgAcc" not in names
+
+
+def test_a_task_with_an_error_counts_as_missing():
+    results = with_accuracy(**EIGHT) | {"MR": TaskResult("MR", error="constant")}
+    assert [a.name for a in averages_of(results)] == ["mean of " + ", ".join(n for n in EIGHT if n != "MR")]
+
+
+def test_averages_stand_in_the_table():
+    report = Report("mine", with_accuracy(MR=70.0, CR=80.0))
+    assert "| mean of MR, CR | acc | 75.00 | |" in report.to_markdown()
+    assert r"mean of MR, CR & acc & 75.00 & \\" in report.to_latex()
+
+
+# --- errors ---
+
+
+def test_says_what_is_missing(tmp_path):
+    with pytest.raises(ValueError, match="data is missing: the folder that the files of MR are in"):
+        se.evaluate(rows_of, "MR")
+    with pytest.raises(ValueError, match="NoTask"):
+        se.evaluate(rows_of, ["NoTask"], tmp_path)
+    with pytest.raises(ValueError, match="no protocol is named 'best'"):
+        run(rows_of, protocol="best")
+    with pytest.raises(TypeError, match="nhid"):
+        run(rows_of, options={"nhid": 5})
+    with pytest.raises(ValueError, match="resamples must be at least 1"):
+        run(rows_of, resamples=0)
+
+
+def write_cr(folder):
+    """Two small files in SentEval's layout."""
+    sentences = some_sentences(40, 0)
+    (folder / "downstream" / "CR").mkdir(parents=True)
+    for kind, wanted in (("pos", 1), ("neg", 0)):
+        chosen = [s for s in sentences if labels_of([s])[0] == wanted]
+        (folder / "downstream" / "CR" / f"custrev.{kind}").write_text("\n".join(chosen) + "\n")
+
+
+def test_files_that_are_missing(tmp_path):
+    write_cr(tmp_path)
+    with pytest.raises(FileNotFoundError, match="rt-polarity"):
+        run(rows_of, ["CR", "MR"], data=tmp_path, partial=True)
+    report = run(rows_of, "all", data=tmp_path, partial=True)
+    assert list(report) == ["CR"]
+    assert set(report.skipped) == set(task_names()) - {"CR"}
+    assert "rt-polarity" in report.skipped["MR"]
+    with pytest.raises(KeyError, match="MR was not run: files are missing"):
+        report["MR"]
+    assert "CR: files of another size than published were accepted." in report.to_markdown()
+    with pytest.raises(FormatError, match="3775"):
+        run(rows_of, "all", data=tmp_path)
+
+
+def test_no_files_at_all(tmp_path):
+    with pytest.raises(ValueError, match=r"none of the tasks has its files in .*nowhere"):
+        run(rows_of, "all", data=tmp_path / "nowhere")
+
+
+def test_progress_bars(capsys):
+    run(rows_of, show_progress_bar=True)
+    assert "2/2" in capsys.readouterr().err
+    run(rows_of, show_progress_bar=False)
+    assert capsys.readouterr().err == ""
+
+
+# --- real data ---
+
+
+@pytest.mark.skipif("SENTENCODE_DATA" not in os.environ, reason="SENTENCODE_DATA is not set")
+def test_real_trec_is_that_of_scikit_learn():
+    """TREC by five folds, with random vectors of words."""
+    data = Path(os.environ["SENTENCODE_DATA"]) / "senteval"
+    table = {}
+    random = np.random.default_rng(0)
+
+    def encode(sentences):
+        rows = np.zeros((len(sentences), 30), np.float32)
+        for row, sentence in zip(rows, sentences, strict=True):
+            for word in sentence.split():
+                row += table.setdefault(word, random.normal(size=30).astype(np.float32)) / 5
+        return rows
+
+    result = se.evaluate(encode, "TREC", data, protocol="fast", cache=False)["TREC"]
+    assert (result["ndev"], result["ntest"]) == (5452, 500)
+    assert result.details["gradient"] <= 1e-5
+    task = se.evaluation.load_task("TREC", data)
+    train, test = task["train"].by_length(), task["test"].by_length()
+    model = LogisticRegression(C=result.details["penalties"][0], tol=1e-6, max_iter=2000)
+    model.fit(encode(train.sentences[0]), train.labels)
+    accuracy = 100 * model.score(encode(test.sentences[0]), test.labels)
+    assert result["acc"] == pytest.approx(accuracy, abs=0.21)
