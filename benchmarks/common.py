@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import platform
+import resource
 import shutil
 import statistics
 import subprocess
@@ -115,6 +116,22 @@ def take_turns(
                 raise SystemExit(f"{name} failed: {' '.join(map(str, command))}")
             results[name].append(json.loads(done.stdout.splitlines()[-1]))
     return results
+
+
+class Clock:
+    """Seconds, processors at work and memory of what a worker does in its `with` block."""
+
+    def __enter__(self) -> Clock:
+        self._begin, self._work = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds = time.perf_counter() - self._begin
+        self.cores = (time.process_time() - self._work) / self.seconds
+
+    def facts(self, **more: object) -> dict:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        return dict(seconds=self.seconds, cores=self.cores, mebibytes=round(peak), **more)
 
 
 def median(results: list[Result], key: str) -> float:

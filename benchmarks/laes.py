@@ -18,13 +18,22 @@ import gzip
 import itertools
 import json
 import lzma
-import resource
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
-from common import arguments_of, data_argument, machine, median, spread, take_turns, verdict, write_json
+from common import (
+    Clock,
+    arguments_of,
+    data_argument,
+    machine,
+    median,
+    spread,
+    take_turns,
+    verdict,
+    write_json,
+)
 
 from sentencode import _core
 
@@ -219,20 +228,6 @@ def sweep(name: str, count: int, hidden: int, max_length: int) -> dict:
         best=int(curve["settings"][best]),
         pearson=float(curve["pearson"][best]),
     )
-
-
-class Clock:
-    def __enter__(self) -> Clock:
-        self._begin, self._work = time.perf_counter(), time.process_time()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.seconds = time.perf_counter() - self._begin
-        self.cores = (time.process_time() - self._work) / self.seconds
-
-    def facts(self, **more: object) -> dict:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        return dict(seconds=self.seconds, cores=self.cores, mebibytes=round(peak), **more)
 
 
 CONTESTANTS = {f.__name__: f for f in (ours, dense, blocks, products, sweep)}

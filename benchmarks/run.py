@@ -22,6 +22,7 @@ ORDER = {
     "parse": "--rounds 1",
     "encode": "--rounds 1 --sentences 50000",
     "laes": "--rounds 1 --dense-sentences 100 --stsb-sentences 100 --sentences 300 --large 200",
+    "evaluate": "--rounds 1 --quick",
 }
 WITHOUT_DATA = {"import_time", "gemm"}
 

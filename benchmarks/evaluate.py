@@ -1,0 +1,373 @@
+"""SentEval's validations by our solver against scikit-learn's, as ratios from one run.
+
+Both choose C and judge as SentEval does, on the same rows and folds, by the same code; what differs is who
+fits the classifiers. Embeddings are there before the clock starts. Every measurement is a process of its own,
+and the two take turns. Parts:
+
+  300    averages of the local vectors
+  2048   2,048 random features of these, tanh(x W + b)
+  suite  evaluate(..., tasks="all") of a 300-dimensional encoder: seconds and memory
+
+scikit-learn has two processes, and for each case the solver and precision that fitted one classifier fastest
+with a gradient small enough. Where all its fits would take longer than --budget, those of one fold are timed
+and the whole is extrapolated, which is then said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from common import (
+    Clock,
+    arguments_of,
+    data_argument,
+    machine,
+    median,
+    spread,
+    take_turns,
+    verdict,
+    write_json,
+)
+
+import sentencode as se
+from sentencode.evaluation import classifiers, load_task
+from sentencode.evaluation.classifiers import Examples, Fit, Optimum, Predictions, classify
+from sentencode.evaluation.embeddings import distinct
+
+TASKS = ("MR", "CR", "SST2", "TREC", "MRPC", "SICKEntailment")
+PARTS = ("300", "2048", "suite")
+TARGETS = {300: 10.0, 2048: 8.0}
+TOLERANCE = 1e-5
+FOLDS = 10
+PROCESSES = 2
+DATA = Path()
+BUDGET = 0.0
+EVERYTHING: list[dict] = []  # that was measured
+
+
+def average() -> se.Average:
+    return se.Average(se.WordVectors.load(DATA / "vectors/glove.local.300d.f16.npz"))
+
+
+class Case(NamedTuple):
+    """A task with its embeddings."""
+
+    examples: Examples
+    splits: dict[str, np.ndarray]
+    validation: str
+
+
+def case_of(name: str, dim: int) -> Case:
+    task = load_task(name, DATA / "senteval")
+    splits = {key: split.by_length() for key, split in task.splits.items()}
+    sentences, places = distinct(side for split in splits.values() for side in split.sentences)
+    rows = average().encode([sentence.split() for sentence in sentences])
+    if dim != rows.shape[1]:
+        random = np.random.default_rng(0)
+        scale = 2 / np.linalg.norm(rows, axis=1).mean()  # so that tanh bends most of them
+        w = scale * random.standard_normal((rows.shape[1], dim), np.float32)
+        rows = np.tanh(rows @ w + random.standard_normal(dim, np.float32))
+    sides = len(places) // len(splits)
+    joined = tuple(np.concatenate(places[side::sides]) for side in range(sides))
+    bounds = np.cumsum([0, *map(len, splits.values())])
+    numbers = {key: np.arange(bounds[i], bounds[i + 1]) for i, key in enumerate(splits)}
+    labels = np.concatenate([split.labels for split in splits.values()])
+    examples = Examples(rows, joined, task.kind.features, labels, int(labels.max()) + 1)
+    return Case(examples, numbers, task.kind.validation or "")
+
+
+def steepest(x: np.ndarray, labels: np.ndarray, fit: Fit, w: np.ndarray, b: np.ndarray) -> float:
+    """The largest element of the gradient, divided by C and the number of rows, in float64."""
+    w, b = w.astype(float), b.astype(float)
+    total = np.concatenate([w / fit.penalty, np.zeros((len(w), 1))], axis=1)
+    for rows in np.array_split(fit.train, max(1, len(fit.train) // 4096)):
+        block = x[rows].astype(float)
+        scores = block @ w.T + b
+        if len(w) == 1:
+            r = 1 / (1 + np.exp(-scores)) - labels[rows, None]
+        else:
+            r = np.exp(scores - scores.max(axis=1, keepdims=True))
+            r /= r.sum(axis=1, keepdims=True)
+            r[np.arange(len(rows)), labels[rows]] -= 1
+        total[:, :-1] += r.T @ block
+        total[:, -1] += r.sum(axis=0)
+    return float(np.abs(total).max() / len(fit.train))
+
+
+def some(count: int, most: int = 40) -> np.ndarray:
+    """Evenly spread places."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int))
+
+
+# --- ours ---
+
+
+def ours(name: str, dim: int) -> dict:
+    case = case_of(name, dim)
+    kept: list[tuple[list[Fit], Any]] = []
+
+    class Kept(Optimum):
+        def predict(self, examples: Examples, fits: Any, on_progress: Any) -> Predictions:
+            plain = classifiers.fit_logistic
+
+            def fit_logistic(*given: Any, **options: Any) -> Any:
+                kept.append((list(fits), plain(*given, **options)))
+                return kept[-1][1]
+
+            classifiers.fit_logistic = fit_logistic
+            try:
+                return super().predict(examples, fits, on_progress)
+            finally:
+                classifiers.fit_logistic = plain
+
+    few = np.arange(0, len(case.examples.labels), 50)
+    classify(Optimum(), case.examples, {"train": few, "test": few}, "folds", 2)  # libraries are loaded
+    with Clock() as clock:
+        found = classify(Kept(tolerance=TOLERANCE), case.examples, case.splits, case.validation, FOLDS)
+    facts = clock.facts(fits=sum(len(fits) for fits, _ in kept))
+    x, labels = case.examples.features(), case.examples.labels
+    gradient = max(
+        steepest(x, labels, fits[i], solved.weights[i], solved.intercepts[i])
+        for fits, solved in kept
+        for i in some(len(fits))
+    )
+    products = [bare_products(x, solved) for _, solved in kept]
+    return facts | {
+        "claimed": found.gradient,
+        "gradient": gradient,
+        "iterations": int(max(solved.iterations.max() for _, solved in kept)),
+        "products": sum(seconds for seconds, _ in products),
+        "gflop": sum(gflop for _, gflop in products),
+        "acc": found.test,
+        "chosen": found.chosen,
+        "shape": list(x.shape),
+    }
+
+
+def bare_products(x: np.ndarray, solved: Any) -> tuple[float, float]:
+    """Seconds of the products that the solver cannot do without: for each iteration, the scores and the
+    gradients of those that are not solved yet."""
+    import torch
+
+    _, outputs, d = solved.weights.shape
+    rows = torch.from_numpy(np.concatenate([x, np.ones((len(x), 1), np.float32)], axis=1))
+    w = torch.randn(solved.weights.shape[0] * outputs, d + 1)
+    z = torch.empty(len(x), len(w))
+    g = torch.empty(len(w), d + 1)
+    torch.mm(rows, w.t(), out=z)  # a first time: memory is there
+    seconds, flop = 0.0, 0.0
+    for i in range(int(solved.iterations.max())):
+        active = int((solved.iterations > i).sum()) * outputs
+        scores = z.view(-1)[: len(x) * active].view(len(x), active)
+        begin = time.perf_counter()
+        torch.mm(rows, w[:active].t(), out=scores)
+        torch.mm(scores.t(), rows, out=g[:active])
+        seconds += time.perf_counter() - begin
+        flop += 4.0 * len(x) * active * (d + 1)
+    return seconds, flop / 1e9
+
+
+# --- scikit-learn ---
+
+# Solver, whether it works on the dual, precision. liblinear penalises the intercept and is of two classes.
+SOLVERS = (
+    ("lbfgs", False, np.float32),
+    ("lbfgs", False, np.float64),
+    ("newton-cholesky", False, np.float32),
+    ("newton-cholesky", False, np.float64),
+    ("liblinear", False, np.float64),
+    ("liblinear", True, np.float64),
+)
+
+
+def fitted(x: np.ndarray, labels: np.ndarray, fit: Fit, solver: str, dual: bool) -> tuple[Any, ...]:
+    """Classes of all rows, weights, intercepts."""
+    from sklearn.linear_model import LogisticRegression
+
+    # liblinear's measure is relative to the gradient at 0.
+    tolerance = TOLERANCE * (1 if solver != "liblinear" else 10)
+    model = LogisticRegression(C=fit.penalty, solver=solver, dual=dual, tol=tolerance, max_iter=10_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # gradients are looked at, and stated
+        model.fit(x[fit.train], labels[fit.train])
+    return model.predict(x), model.coef_, model.intercept_
+
+
+class Peer:
+    """scikit-learn in the place of our classifier."""
+
+    def __init__(self, x: np.ndarray, labels: np.ndarray, grid: str, fit: Fit) -> None:
+        from threadpoolctl import threadpool_limits
+
+        self.grid, self.labels, self.kept = grid, labels, []
+        self.tried: dict[str, tuple[float, float]] = {}
+        self.seconds = float("inf")
+        outputs = 1 if labels.max() == 1 else labels.max() + 1
+        for solver, dual, dtype in SOLVERS:
+            if solver == "liblinear" and (outputs > 1 or dual != (x.shape[1] > len(fit.train))):
+                continue
+            if solver == "newton-cholesky" and x.shape[1] * outputs > 8192:
+                continue  # its Hessian alone would take half a gigabyte
+            name, given = f"{solver}{' dual' if dual else ''} {dtype.__name__}", x.astype(dtype)
+            with threadpool_limits(1):
+                begin = time.perf_counter()
+                _, w, b = fitted(given, labels, fit, solver, dual)
+                seconds = time.perf_counter() - begin
+            gradient = steepest(x, labels, fit, w, b)
+            self.tried[name] = (seconds, gradient)
+            # liblinear's problem is another one, of whose gradient ours says nothing. Others stop at most
+            # where ours does, but for a rounding.
+            small = solver == "liblinear" or gradient <= 1.2 * TOLERANCE
+            if small and seconds < self.seconds:
+                self.seconds, self.name = seconds, name
+                self.solver, self.dual, self.x = solver, dual, given
+
+    def penalties(self, _: str) -> Any:
+        return Optimum().penalties(self.grid)
+
+    def predict(self, examples: Examples, fits: Any, on_progress: Any) -> Predictions:
+        import joblib
+
+        work = (joblib.delayed(fitted)(self.x, self.labels, fit, self.solver, self.dual) for fit in fits)
+        found = joblib.Parallel(PROCESSES)(work)
+        self.kept += [(fit, w, b) for fit, (_, w, b) in zip(fits, found, strict=True)]
+        return Predictions(np.stack([classes for classes, _, _ in found]), np.full(len(fits), np.nan))
+
+
+def scikit_learn(name: str, dim: int) -> dict:
+    from joblib.externals.loky import get_reusable_executor
+
+    case = case_of(name, dim)
+    x, labels = case.examples.features(), case.examples.labels
+    grid = Optimum().penalties(case.validation)
+    all_fits = {"nested": FOLDS * (FOLDS * len(grid) + 1), "folds": FOLDS * len(grid) + 1, "dev": len(grid)}
+    train = case.splits["all" if case.validation == "nested" else "train"]
+    peer = Peer(x, labels, case.validation, Fit(train, grid[len(grid) // 2]))
+    peer.predict(case.examples, [Fit(train, grid[0])] * PROCESSES, None)  # processes are there
+    peer.kept.clear()
+    expected = all_fits[case.validation] * peer.seconds / PROCESSES
+    splits, validation, how = case.splits, case.validation, "all fits"
+    if expected > BUDGET and validation != "dev":
+        outer = classifiers._stratified(labels[train], FOLDS)[0]
+        if validation == "nested":  # what is left of an outer fold is cut into folds again
+            splits = {"train": train[outer[0]], "test": train[outer[1]]}
+            validation, how = "folds", f"one of {FOLDS} outer folds, extrapolated"
+        else:
+            splits = {"train": train[outer[0]], "dev": train[outer[1]], "test": splits["test"]}
+            validation, how = "dev", f"one of {FOLDS} folds, extrapolated"
+    with Clock() as clock:
+        found = classify(peer, case.examples, splits, validation, FOLDS)
+    facts = clock.facts(fits=len(peer.kept))
+    times = all_fits[case.validation] / len(peer.kept)
+    facts |= {"timed": facts["seconds"], "seconds": facts["seconds"] * times, "how": how}
+    get_reusable_executor().shutdown(wait=True)  # only what has ended is accounted for
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    gradients = [steepest(x, labels, *peer.kept[i]) for i in some(len(peer.kept))]
+    return facts | {
+        "gradient": max(gradients),
+        "solver": peer.name,
+        "tried": peer.tried,
+        "acc": found.test if how == "all fits" else None,
+        "mebibytes_of_a_process": round(children),
+    }
+
+
+# --- the whole suite ---
+
+
+def suite() -> dict:
+    encoder = average()
+    with Clock() as clock:
+        report = se.evaluate(encoder, tasks="all", data=DATA / "senteval", cache=False)
+    return clock.facts(
+        tasks={name: result.details["seconds_judge"] for name, result in report.items()},
+        errors={name: result.error for name, result in report.results.items() if result.error},
+        gradient=max(result.details.get("gradient", 0.0) for result in report.results.values()),
+        averages={average.name: average.value for average in report.averages},
+    )
+
+
+CONTESTANTS = {f.__name__: f for f in (ours, scikit_learn, suite)}
+
+
+def measure(rounds: int, *cases: tuple, once: tuple[str, ...] = ()) -> list[list[dict]]:
+    """Lets contestants take turns."""
+    commands = {}
+    for case in cases:
+        options = ["--data", DATA, "--budget", str(BUDGET), "--child", json.dumps(case)]
+        commands[case[0]] = [sys.executable, __file__, *options]
+    results = take_turns(commands, rounds, once)
+    EVERYTHING.extend({"case": case, "runs": results[case[0]]} for case in cases)
+    return [results[case[0]] for case in cases]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    data_argument(parser)
+    arguments_of(parser, rounds=3)
+    parser.add_argument("--only", nargs="*", default=PARTS, choices=PARTS)
+    parser.add_argument("--tasks", nargs="*", default=TASKS, choices=TASKS)
+    parser.add_argument("--budget", type=float, default=300, help="seconds of scikit-learn's fits, about")
+    parser.add_argument("--quick", action="store_true", help="CR and TREC by 300 dimensions, a small budget")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    global DATA, BUDGET
+    DATA, BUDGET = given.data, given.budget
+    if given.child:
+        contestant, *details = json.loads(given.child)
+        print(json.dumps(CONTESTANTS[contestant](*details)))
+        return
+    if given.quick:
+        given.only, given.tasks, BUDGET = ("300",), ("CR", "TREC"), min(BUDGET, 20.0)
+
+    say(machine())
+    for dim in (int(part) for part in given.only if part != "suite"):
+        for name in given.tasks:
+            we, they = measure(
+                given.rounds, ("ours", name, dim), ("scikit_learn", name, dim), once=("scikit_learn",)
+            )
+            tell(name, dim, we, they[0])
+    if "suite" in given.only:
+        (runs,) = measure(given.rounds, ("suite",))
+        seconds = median(runs, "seconds")
+        slowest = sorted(runs[0]["tasks"].items(), key=lambda one: -one[1])[:4]
+        say(f"suite, {len(runs[0]['tasks'])} tasks: {seconds:.1f} s ({spread(runs, 'seconds')})")
+        say(f"       {verdict(seconds, 180, at_least=False)}; memory {runs[0]['mebibytes']} MiB,")
+        say(f"       gradient at most {runs[0]['gradient']:.1e};")
+        say("       most of it " + ", ".join(f"{name} {spent:.1f} s" for name, spent in slowest))
+        for name, error in runs[0]["errors"].items():
+            say(f"       {name} has no figure: {error}")
+    write_json(given.json, results=EVERYTHING)
+
+
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
+def tell(name: str, dim: int, ours: list[dict], they: dict) -> None:
+    we, seconds = ours[0], median(ours, "seconds")
+    say(f"{name}, {dim}-d, {we['shape'][0]} x {we['shape'][1]}, {we['fits']} fits:")
+    say(f"       theirs {they['seconds']:.1f} s ({they['solver']}; {they['how']}: {they['timed']:.1f} s),")
+    say(f"       ours {seconds:.2f} s ({spread(ours, 'seconds')}):")
+    say(f"       x{they['seconds'] / seconds:.1f} {verdict(they['seconds'] / seconds, TARGETS[dim])};")
+    say(f"       gradient theirs {they['gradient']:.1e}, ours {we['gradient']:.1e};")
+    say(f"       accuracy theirs {they['acc'] or '-'}, ours {we['acc']};")
+    share, rate = median(ours, "products") / seconds, we["gflop"] / median(ours, "products")
+    say(f"       bare products {100 * share:.0f} % of ours at {rate:.0f} GFLOP/s,")
+    say(f"       {we['iterations']} iterations at most;")
+    say(f"       memory ours {we['mebibytes']} MiB,")
+    say(f"       theirs {they['mebibytes']} MiB and {they['mebibytes_of_a_process']} MiB a process")
+
+
+if __name__ == "__main__":
+    main()
