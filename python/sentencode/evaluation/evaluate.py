@@ -206,7 +206,6 @@ class _Bars:
         self.show = _LOG.isEnabledFor(logging.INFO) if show is None else show
         self.total = tasks
         self.bar: Any = None
-        self.inner: Any = None
 
     def __enter__(self) -> _Bars:
         if self.show:

@@ -70,7 +70,8 @@ def fit_logistic(
         parts: What stands side by side in such a row: `"u"`, `"v"`, `"|u-v|"`, `"u*v"`.
         tolerance: For the largest element of the gradient, divided by C and the number of rows: what
             scikit-learn's `tol` is compared with.
-        gap: For the distance of the objective to its least value, relative to it, as estimated.
+        gap: For the distance of the objective to its least value, relative to it, as estimated; or relative
+            to a ten-thousandth of what it is at zero weights, where that is more, as with separable classes.
         max_iterations: After so many a problem is given up; its gradient tells.
         max_bytes: Features that take more are not held in memory.
         device: Where torch computes.
