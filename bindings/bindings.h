@@ -19,6 +19,7 @@ void bind_metrics(py::module_& m);
 void bind_parallel(py::module_& m);
 void bind_read_vectors(py::module_& m);
 void bind_search(py::module_& m);
+void bind_sentences(py::module_& m);
 void bind_sif(py::module_& m);
 void bind_split_sentences(py::module_& m);
 void bind_tokenizer(py::module_& m);

@@ -7,6 +7,7 @@ PYBIND11_MODULE(_core, m, pybind11::mod_gil_not_used()) {
   sentencode::bind_parallel(m);
   sentencode::bind_version(m);
 
+  sentencode::bind_sentences(m);
   sentencode::bind_split_sentences(m);
   sentencode::bind_tokenizer(m);
   sentencode::bind_corpus(m);

@@ -1,12 +1,16 @@
 #include "sentences.h"
 
+#include <algorithm>
 #include <string>
 
+#include "bindings.h"
 #include "sentencode/error.h"
 #include "sentencode/text/corpus.h"
 
 namespace sentencode {
 namespace {
+
+constexpr Py_ssize_t kAhead = 16;  // texts that are asked for: their objects lie anywhere in memory
 
 /// What something is, in few words: "float (nan)".
 std::string shown(PyObject* item) {
@@ -35,7 +39,6 @@ class Converter {
 
   /// Texts that are all str or all bytes: sentences, or the tokens of one.
   void add(PyObject* texts, Py_ssize_t sentence = kNone) {
-    constexpr Py_ssize_t kAhead = 16;  // their objects lie anywhere in memory
     const Py_ssize_t count = PyTuple_GET_SIZE(texts);
     for (Py_ssize_t i = 0; i < count; ++i) {
       if (i + kAhead < count) __builtin_prefetch(PyTuple_GET_ITEM(texts, i + kAhead));
@@ -85,6 +88,25 @@ class Converter {
   Kind kind_ = Kind::unknown;
 };
 
+/// list[begin:end] as a tuple, in one pass.
+py::tuple tuple_of(const py::list& list, Py_ssize_t begin, Py_ssize_t end) {
+#ifdef Py_GIL_DISABLED  // others may change the list meanwhile
+  PyObject* slice = PyList_GetSlice(list.ptr(), begin, end);
+  if (slice == nullptr) throw py::error_already_set();
+  return frozen(py::reinterpret_steal<py::list>(slice).ptr());
+#endif
+  end = std::clamp<Py_ssize_t>(end, 0, PyList_GET_SIZE(list.ptr()));
+  begin = std::clamp<Py_ssize_t>(begin, 0, end);
+  py::tuple items(end - begin);
+  for (Py_ssize_t i = begin; i < end; ++i) {
+    if (i + kAhead < end) __builtin_prefetch(PyList_GET_ITEM(list.ptr(), i + kAhead), /*for writing*/ 1);
+    PyObject* item = PyList_GET_ITEM(list.ptr(), i);
+    Py_INCREF(item);
+    PyTuple_SET_ITEM(items.ptr(), i - begin, item);
+  }
+  return items;
+}
+
 }  // namespace
 
 SentencesArgument::SentencesArgument(const py::object& argument, const char* name) {
@@ -118,6 +140,11 @@ SentencesArgument::SentencesArgument(const py::object& argument, const char* nam
     offsets_.push_back(static_cast<std::int64_t>(pieces_.size()));
   }
   sentences_ = {pieces_, offsets_};
+}
+
+void bind_sentences(py::module_& m) {
+  m.def("tuple_of", &tuple_of, py::arg("list"), py::arg("begin"), py::arg("end"),
+        "list[begin:end] as a tuple, without a list in between.");
 }
 
 }  // namespace sentencode

@@ -51,10 +51,7 @@ void WeightedWords::for_blocks(const Sentences& sentences, MatrixView out, const
 
 void WeightedWords::means(const Sentences& sentences, MatrixView out) const {
   for_blocks(sentences, out, [this](const RaggedIds& ids, MatrixView rows) {
-    vectors_->sums(ids, weights_or_null(), rows);
-    for (std::int64_t i = 0; i < ids.size(); ++i) {
-      rows.row(i) *= 1.0F / static_cast<float>(std::max<std::size_t>(1, ids[i].size()));
-    }
+    vectors_->means(ids, weights_or_null(), rows);
   });
 }
 

@@ -1,5 +1,7 @@
 #include "sentencode/vectors/word_vectors.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -42,18 +44,27 @@ StringTable own(const StringTable& words) {
   return result;
 }
 
+/// Memory for rows: where they are many, of large pages, so that words from anywhere find their addresses soon.
+std::byte* allocate(std::size_t bytes) {
+  constexpr std::size_t kCacheLine = 64, kLargePage = std::size_t{2} << 20;
+  const std::size_t unit = bytes < 2 * kLargePage ? kCacheLine : kLargePage;
+  const std::size_t size = (std::max<std::size_t>(1, bytes) + unit - 1) / unit * unit;
+  void* memory = std::aligned_alloc(unit, size);
+  if (memory == nullptr) throw std::bad_alloc();
+#ifdef MADV_HUGEPAGE
+  if (unit == kLargePage) ::madvise(memory, size, MADV_HUGEPAGE);  // a wish: nothing is lost without it
+#endif
+  return static_cast<std::byte*>(memory);
+}
+
 /// A table whose rows `fill(first, last, rows, scales)` writes, called for pieces of it on all threads.
 template <typename Fill>
 WordVectors::Parts make_parts(StringTable words, std::int64_t dim, Storage storage,
                               std::span<const std::int64_t> counts, OutOfVocabulary oov, const Fill& fill) {
-  constexpr std::size_t kCacheLine = 64;
   const auto n = static_cast<std::size_t>(words.size());
   const std::size_t row_bytes = static_cast<std::size_t>(dim) * element_bytes(storage);
   auto owned = std::make_shared<Owned>();
-  const std::size_t bytes = std::max<std::size_t>(1, n * row_bytes);
-  owned->rows.reset(static_cast<std::byte*>(
-      std::aligned_alloc(kCacheLine, (bytes + kCacheLine - 1) / kCacheLine * kCacheLine)));
-  if (owned->rows == nullptr) throw std::bad_alloc();
+  owned->rows.reset(allocate(n * row_bytes));
   if (storage == Storage::int8) owned->scales.resize(n);
   owned->counts.assign(counts.begin(), counts.end());
   parallel_for(0, words.size(), kRowsPerPiece, [&](std::int64_t begin, std::int64_t end) {
@@ -283,15 +294,26 @@ std::int32_t WordVectors::row_for(std::int32_t found, std::uint64_t hash) const 
   return -1;
 }
 
-void WordVectors::append_ids(std::span<const std::string_view> tokens, std::int64_t max_tokens,
+void WordVectors::append_ids(const Tokens& tokens, std::span<const std::size_t> ends, std::int64_t max_tokens,
                              RaggedIds& out) const {
-  constexpr std::size_t kAtOnce = 64;
+  constexpr std::size_t kAtOnce = 256;
   std::array<std::int32_t, kAtOnce> rows;
   std::array<std::uint64_t, kAtOnce> hashes;
   std::array<std::uint8_t, kAtOnce> rare;  // the places of what is not among the short words
-  std::int64_t room = max_tokens > 0 ? max_tokens : std::numeric_limits<std::int64_t>::max();
-  while (!tokens.empty() && room > 0) {
-    const auto piece = tokens.first(std::min(tokens.size(), kAtOnce));
+  const std::int64_t most = max_tokens > 0 ? max_tokens : std::numeric_limits<std::int64_t>::max();
+  std::span<const std::string_view> views(tokens.views());
+  std::size_t token = 0;
+  std::int64_t room = most;
+  auto end = ends.begin();
+  const auto close_sentences = [&] {
+    for (; end != ends.end() && *end == token; ++end) {
+      out.offsets.push_back(static_cast<std::int64_t>(out.ids.size()));
+      room = most;
+    }
+  };
+  close_sentences();
+  while (!views.empty()) {
+    const auto piece = views.first(std::min(views.size(), kAtOnce));
     std::size_t left = 0;
     for (std::size_t i = 0; i < piece.size(); ++i) {
       rows[i] = short_words_->find(piece[i]);
@@ -300,30 +322,39 @@ void WordVectors::append_ids(std::span<const std::string_view> tokens, std::int6
     }
     words().find(piece, std::span(rare).first(left), hashes, rows);
     for (const std::uint8_t i : std::span(rare).first(left)) rows[i] = row_for(rows[i], hashes[i]);
-    for (std::size_t i = 0; i < piece.size() && room > 0; ++i) {
-      if (rows[i] < 0) continue;
-      out.ids.push_back(rows[i]);
-      --room;
+    for (std::size_t i = 0; i < piece.size(); ++i) {
+      if (rows[i] >= 0 && room > 0) {
+        out.ids.push_back(rows[i]);
+        --room;
+      }
+      ++token;
+      close_sentences();
     }
-    tokens = tokens.subspan(piece.size());
+    views = views.subspan(piece.size());
   }
-  out.offsets.push_back(static_cast<std::int64_t>(out.ids.size()));
 }
 
 void WordVectors::lookup(const Tokenizer& tokenizer, const Sentences& sentences, std::int64_t begin,
                          std::int64_t end, Tokens& scratch, RaggedIds& out, std::int64_t max_tokens) const {
-  for (std::int64_t i = begin; i < end; ++i) {
-    const auto at = static_cast<std::size_t>(i);
+  // Words of some sentences are looked up together: while memory brings one, others are asked for.
+  constexpr std::int64_t kTogether = 16;
+  std::array<std::size_t, kTogether> ends;
+  for (std::int64_t i = begin; i < end;) {
+    const std::int64_t count = std::min(kTogether, end - i);
     scratch.clear();
-    if (sentences.tokenised()) {
-      const auto first = sentences.offsets[at], last = sentences.offsets[at + 1];
-      for (auto token = first; token < last; ++token) {
-        tokenizer.append_token(sentences.pieces[static_cast<std::size_t>(token)], scratch);
+    for (std::int64_t k = 0; k < count; ++k, ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (sentences.tokenised()) {
+        const auto first = sentences.offsets[at], last = sentences.offsets[at + 1];
+        for (auto token = first; token < last; ++token) {
+          tokenizer.append_token(sentences.pieces[static_cast<std::size_t>(token)], scratch);
+        }
+      } else {
+        tokenizer(sentences.pieces[at], scratch);
       }
-    } else {
-      tokenizer(sentences.pieces[at], scratch);
+      ends[static_cast<std::size_t>(k)] = scratch.size();
     }
-    append_ids(scratch.views(), max_tokens, out);
+    append_ids(scratch, std::span(ends).first(static_cast<std::size_t>(count)), max_tokens, out);
   }
 }
 
@@ -356,26 +387,34 @@ void WordVectors::prefetch(std::int32_t id) const {
 }
 
 void WordVectors::sum(std::span<const std::int32_t> ids, const float* weights, float* out) const {
+  sum(ids, weights, 1.0F, out);
+}
+
+void WordVectors::sum(std::span<const std::int32_t> ids, const float* weights, float scale,
+                      float* out) const {
   constexpr std::size_t kRows = 64;  // whose addresses are gathered before their sum
   std::array<const std::byte*, kRows> rows;
   std::array<float, kRows> factors;
   const SumRows kernel = row_kernels().sum[static_cast<std::size_t>(storage())];
   const bool scaled = storage() == Storage::int8;
+  const bool weighted = weights != nullptr || scaled || scale != 1.0F;
   bool add = false;
   do {
     const auto piece = ids.first(std::min(ids.size(), kRows));
     for (std::size_t i = 0; i < piece.size(); ++i) {
       rows[i] = row_of(piece[i]);
-      factors[i] = weights != nullptr ? weights[piece[i]] : 1.0F;
+      factors[i] = weights != nullptr ? scale * weights[piece[i]] : scale;
       if (scaled) factors[i] *= scale_of(piece[i]);
     }
-    kernel(rows.data(), weights != nullptr || scaled ? factors.data() : nullptr,
-           static_cast<std::int64_t>(piece.size()), dim(), std::exchange(add, true), out);
+    kernel(rows.data(), weighted ? factors.data() : nullptr, static_cast<std::int64_t>(piece.size()), dim(),
+           std::exchange(add, true), out);
     ids = ids.subspan(piece.size());
   } while (!ids.empty());
 }
 
-void WordVectors::sums(const RaggedIds& sentences, const float* weights, MatrixView out) const {
+template <typename Scale>
+void WordVectors::scaled_sums(const RaggedIds& sentences, const float* weights, const Scale& scale,
+                              MatrixView out) const {
   ST_CHECK(out.rows() == sentences.size() && out.cols() == dim(), InvalidInput, "sums: out must be [",
            sentences.size(), ", ", dim(), "], is [", out.rows(), ", ", out.cols(), "]");
   // Rows are asked for about a sentence before they are needed: late enough to stay in the nearest cache,
@@ -387,8 +426,18 @@ void WordVectors::sums(const RaggedIds& sentences, const float* weights, MatrixV
     const auto needed = static_cast<std::size_t>(sentences.offsets[static_cast<std::size_t>(i) + 1]);
     for (const std::size_t end = std::min(ids.size(), needed + kAhead); asked < end; ++asked)
       prefetch(ids[asked]);
-    sum(sentences[i], weights, out.row(i).data());
+    const auto words = sentences[i];
+    sum(words, weights, scale(words.size()), out.row(i).data());
   }
+}
+
+void WordVectors::sums(const RaggedIds& sentences, const float* weights, MatrixView out) const {
+  scaled_sums(sentences, weights, [](std::size_t) { return 1.0F; }, out);
+}
+
+void WordVectors::means(const RaggedIds& sentences, const float* weights, MatrixView out) const {
+  const auto share = [](std::size_t n) { return 1.0F / static_cast<float>(std::max<std::size_t>(1, n)); };
+  scaled_sums(sentences, weights, share, out);
 }
 
 void WordVectors::row(std::int32_t id, float* out) const { sum({&id, 1}, nullptr, out); }

@@ -92,7 +92,7 @@ def batches(
         stream, whole = iter([sentences]), len(sentences)
     elif isinstance(sentences, (list, tuple)) or _has_fast_list(sentences):
         listed = to_batch(sentences, name)
-        stream, whole = (listed[i : i + size] for i in range(0, len(listed), size)), len(listed)
+        stream, whole = (_part(listed, i, i + size) for i in range(0, len(listed), size)), len(listed)
     else:
         items = _iterator(sentences, name)
         stream = (to_batch(batch, name) for batch in iter(lambda: list(islice(items, size)), []))
@@ -128,6 +128,15 @@ def counted_from(first: int, name: str = "sentences") -> Iterator[None]:
             place = f"{name}[{first + int(found[1])}]"
             error.args = (place + text[found.end() :], *error.args[1:])
         raise
+
+
+def _part(sentences: Batch, begin: int, end: int) -> Batch:
+    """A slice; of a list as a tuple, of which the core needs no copy."""
+    if isinstance(sentences, list):
+        from sentencode._core import tuple_of
+
+        return tuple_of(sentences, begin, end)
+    return sentences[begin:end]
 
 
 def _is_core_batch(value: object) -> bool:

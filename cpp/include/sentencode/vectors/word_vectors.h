@@ -117,6 +117,8 @@ class WordVectors {
   /// out [sentences.size(), dim], row i the sum over sentences[i]: the same numbers, faster, because rows are
   /// asked for from memory ahead of their use.
   void sums(const RaggedIds& sentences, const float* weights, MatrixView out) const;
+  /// The like, divided by how many words a sentence has; zero where it has none.
+  void means(const RaggedIds& sentences, const float* weights, MatrixView out) const;
   /// Asks for a row from memory, ahead of its use.
   void prefetch(std::int32_t id) const;
 
@@ -143,7 +145,13 @@ class WordVectors {
   struct Lazy;  // what is computed when first asked for; shared by tables with the same rows
 
   std::int32_t row_for(std::int32_t found, std::uint64_t hash) const;  // by oov, where there is no such word
-  void append_ids(std::span<const std::string_view> tokens, std::int64_t max_tokens, RaggedIds& out) const;
+  /// Of the tokens of some sentences; `ends`: how many tokens there are when each ends.
+  void append_ids(const Tokens& tokens, std::span<const std::size_t> ends, std::int64_t max_tokens,
+                  RaggedIds& out) const;
+  void sum(std::span<const std::int32_t> ids, const float* weights, float scale, float* out) const;
+  template <typename Scale>
+  void scaled_sums(const RaggedIds& sentences, const float* weights, const Scale& scale,
+                   MatrixView out) const;
   std::size_t row_bytes() const { return static_cast<std::size_t>(dim()) * element_bytes(storage()); }
   const std::byte* row_of(std::int32_t id) const {
     return id < size() ? parts_.rows.data() + static_cast<std::size_t>(id) * row_bytes()
@@ -153,7 +161,6 @@ class WordVectors {
     return id < size() ? parts_.scales[static_cast<std::size_t>(id)]
                        : extra_scales_[static_cast<std::size_t>(id - size())];
   }
-  void add_rows(std::span<const std::int32_t> ids, const float* weights, bool add, float* out) const;
   void make_extra_rows();
   std::shared_ptr<const WordVectors> select(std::span<const std::int32_t> ids) const;
 
