@@ -61,8 +61,17 @@ std::int64_t Features::dim() const {
 
 at::Tensor Features::block(std::int64_t begin, std::int64_t end) const {
   if (!first_.defined()) return embeddings_.slice(0, begin, end).to(at::kFloat);
-  const auto u = embeddings_.index_select(0, first_.slice(0, begin, end)).to(at::kFloat);   // [b, d]
-  const auto v = embeddings_.index_select(0, second_.slice(0, begin, end)).to(at::kFloat);  // [b, d]
+  return joined(first_.slice(0, begin, end), second_.slice(0, begin, end));
+}
+
+at::Tensor Features::rows_at(const at::Tensor& index) const {
+  if (!first_.defined()) return embeddings_.index_select(0, index).to(at::kFloat);
+  return joined(first_.index_select(0, index), second_.index_select(0, index));
+}
+
+at::Tensor Features::joined(const at::Tensor& first, const at::Tensor& second) const {
+  const auto u = embeddings_.index_select(0, first).to(at::kFloat);   // [b, d]
+  const auto v = embeddings_.index_select(0, second).to(at::kFloat);  // [b, d]
   std::vector<at::Tensor> columns;
   for (const Part part : parts_) {
     columns.push_back(part == Part::first        ? u

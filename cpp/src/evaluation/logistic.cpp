@@ -9,6 +9,7 @@
 #include <cmath>
 #include <deque>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,8 @@ namespace {
 
 using at::Tensor;
 
-constexpr std::int64_t kRowsOfBlock = 16384;  // of features that are made anew
+constexpr std::int64_t kRowsOfBlock = 16384;       // of features that are made anew
+constexpr std::int64_t kNumbersOfBlock = 1 << 18;  // of features that are looked at: they fit in a cache
 constexpr std::int64_t kNumbersOfPiece = 1
                                          << 16;  // scores that a thread looks at while they are in its cache
 constexpr std::size_t kMemory = 8;               // steps that L-BFGS remembers
@@ -33,22 +35,29 @@ constexpr std::int64_t kRound = 60;              // iterations until Hessians ar
 class Design {
  public:
   Design(const Features& features, std::int64_t max_bytes) : features_(features) {
-    Tensor sum = at::zeros({features.dim()}, at::device(features.device()).dtype(at::kDouble));
-    for_blocks([&](std::int64_t, const Tensor& block) { sum += block.sum(0, false, at::kDouble); });
+    const std::int64_t few = std::clamp<std::int64_t>(kNumbersOfBlock / columns(), 1, kRowsOfBlock);
+    // One pass: squared distances from the mean of the first rows, less the square of what it is off.
+    const Tensor guess = features_.block(0, std::min(rows(), few)).mean(0);  // [d]
+    Tensor sum = at::zeros({features.dim()}, guess.options().dtype(at::kDouble)), squares = sum.clone();
+    for_blocks(few, [&](std::int64_t, const Tensor& block) {
+      const Tensor off = (block - guess).to(at::kDouble);
+      sum += off.sum(0);
+      squares += off.square().sum(0);
+    });
     TORCH_CHECK_VALUE(sum.isfinite().all().item<bool>(),
                       "features must be finite, and there are rows with NaN, infinity or very large numbers");
-    const auto n = static_cast<double>(std::max<std::int64_t>(1, rows()));
-    mean_ = (sum / n).to(at::kFloat);
-    Tensor squares = at::zeros_like(sum);
-    for_blocks([&](std::int64_t, const Tensor& block) {
-      squares += (block - mean_).to(at::kDouble).square_().sum(0);
-    });
-    deviation_ = (squares / n).sqrt().to(at::kFloat);
-    deviation_.masked_fill_(deviation_ <= 1e-6 * mean_.abs(), 1);  // a constant, but for rounding
+    sum /= static_cast<double>(rows());
+    mean_ = (guess + sum).to(at::kFloat);
+    deviation_ = (squares / static_cast<double>(rows()) - sum.square()).clamp_min_(0).sqrt_().to(at::kFloat);
+    // What is constant but for rounding, and what is nothing beside the other columns, is not made as large
+    // as they are.
+    const Tensor least = 1e-6 * at::maximum(mean_.abs(), deviation_.max());
+    deviation_ = at::where(deviation_ <= least, deviation_.max(), deviation_);
+    deviation_.masked_fill_(deviation_ == 0, 1);
     if (rows() * columns() * 4 > max_bytes) return;
     whole_ = at::empty({rows(), columns()}, mean_.options());
-    for_blocks([&](std::int64_t begin, const Tensor& block) {
-      whole_.slice(0, begin, begin + block.size(0)).copy_(augmented(block));
+    for_blocks(few, [&](std::int64_t begin, const Tensor& block) {
+      augment(block, whole_.slice(0, begin, begin + block.size(0)));
     });
   }
 
@@ -61,7 +70,7 @@ class Design {
   Tensor scores(const Tensor& w) const {
     if (whole_.defined()) return whole_.mm(w.t());
     Tensor out = at::empty({rows(), w.size(0)}, w.options());
-    for_blocks([&](std::int64_t begin, const Tensor& block) {
+    for_blocks(kRowsOfBlock, [&](std::int64_t begin, const Tensor& block) {
       out.slice(0, begin, begin + block.size(0)).copy_(augmented(block).mm(w.t()));
     });
     return out;
@@ -71,7 +80,7 @@ class Design {
   Tensor sums(const Tensor& r) const {
     if (whole_.defined()) return r.t().mm(whole_);
     Tensor out = at::zeros({r.size(1), columns()}, r.options());
-    for_blocks([&](std::int64_t begin, const Tensor& block) {
+    for_blocks(kRowsOfBlock, [&](std::int64_t begin, const Tensor& block) {
       out.addmm_(r.slice(0, begin, begin + block.size(0)).t(), augmented(block));
     });
     return out;
@@ -79,22 +88,24 @@ class Design {
 
   Tensor rows_at(const Tensor& index) const {  // [m, D]
     if (whole_.defined()) return index.numel() == rows() ? whole_ : whole_.index_select(0, index);
-    std::vector<Tensor> found;
-    for_blocks([&](std::int64_t begin, const Tensor& block) {
-      const Tensor here = index.masked_select((index >= begin) & (index < begin + block.size(0))) - begin;
-      if (here.numel() > 0) found.push_back(augmented(block.index_select(0, here)));
-    });
-    return at::cat(found);
+    return augmented(features_.rows_at(index));
   }
 
  private:
+  void augment(const Tensor& block, Tensor out) const {  // [b, d] -> [b, D]
+    Tensor columns = out.slice(1, 0, -1);
+    at::sub_out(columns, block, mean_).div_(deviation_);
+    out.select(1, -1).fill_(1);
+  }
   Tensor augmented(const Tensor& block) const {
-    return at::cat({(block - mean_) / deviation_, at::ones({block.size(0), 1}, block.options())}, 1);
+    Tensor out = at::empty({block.size(0), columns()}, block.options());
+    augment(block, out);
+    return out;
   }
   template <typename Body>
-  void for_blocks(const Body& body) const {
-    for (std::int64_t begin = 0; begin < rows(); begin += kRowsOfBlock) {
-      body(begin, features_.block(begin, std::min(rows(), begin + kRowsOfBlock)));
+  void for_blocks(std::int64_t size, const Body& body) const {
+    for (std::int64_t begin = 0; begin < rows(); begin += size) {
+      body(begin, features_.block(begin, std::min(rows(), begin + size)));
     }
   }
 
@@ -237,12 +248,9 @@ class Memory {
 
 class Solver {
  public:
-  Solver(const Features& features, const LogisticProblems& problems, const LogisticOptions& options)
-      : options_(options),
-        x_(features, options.max_bytes),
-        targets_(problems, features.rows()),
-        problems_(problems) {
-    check();
+  Solver(const Features& features, const Targets& targets, const LogisticProblems& problems,
+         const LogisticOptions& options)
+      : options_(options), x_(features, options.max_bytes), targets_(targets), problems_(problems) {
     // 1/2 |w|^2 of the weights of columns as they are given.
     penalty_ = at::cat(
         {x_.deviation().to(at::kDouble).square().reciprocal(), x_.mean().new_zeros(1).to(at::kDouble)});
@@ -258,42 +266,64 @@ class Solver {
     coupled_ = worth_coupling();
   }
 
-  LogisticSolutions solve() {
-    const std::int64_t p = problems_.fold.size(0), n = x_.rows(), groups = cs_.size(0);
-    const auto floats = x_.mean().options();
-    found_.weights = at::zeros({p, outputs(), x_.columns()}, floats);
-    found_.predictions = at::zeros({p, n}, floats.dtype(at::kShort));
-    found_.objectives = at::zeros({p}, floats.dtype(at::kDouble));
-    found_.gradients = at::zeros({p}, floats);
-    found_.gaps = at::zeros({p}, floats);
-    found_.iterations = at::zeros({p}, floats.dtype(at::kLong));
-
+  LogisticSolutions solve() const {
+    const std::int64_t p = problems_.fold.size(0);
+    LogisticSolutions found = nothing(p);
     if (p > 0) {
-      const auto [w, factors] = begin(at::arange(groups, problems_.fold.options()));
+      const bool shared = problems_.folds.size(0) > 1;  // by problems with other rows
+      std::int64_t solved = 0;
+      const auto progress = [&](std::int64_t more) {
+        solved += more;
+        if (options_.on_progress) options_.on_progress(solved, p);
+      };
+      const auto [w, factors] =
+          shared ? begin([&](std::int64_t) { progress(0); }) : std::pair{zeros(cs_.size(0)), bounds()};
+      const Effort effort{options_.tolerance, options_.gap, options_.max_iterations, progress};
       // As many at once as scores, in a few copies, have room for.
-      const std::int64_t bytes = n * outputs() * 4 * 6;
-      const std::int64_t at_once =
-          std::max<std::int64_t>(1, options_.max_bytes / std::max<std::int64_t>(1, bytes));
+      const std::int64_t bytes = x_.rows() * outputs() * 4 * 6;
+      const std::int64_t at_once = std::max<std::int64_t>(1, options_.max_bytes / bytes);
       const Tensor order = group_.argsort(/*stable=*/true, 0, false);
       for (std::int64_t first = 0; first < p; first += at_once) {
         const Tensor index = order.slice(0, first, first + at_once);
         const Tensor group = group_.index_select(0, index);
-        Batch batch = batch_of(index, group, problems_.fold.index_select(0, index), problems_.folds,
-                               w.index_select(0, group));
-        finish(std::move(batch), factors);
+        finish(batch_of(index, group, problems_.fold.index_select(0, index), problems_.folds,
+                        w.index_select(0, group)),
+               factors, shared && coupled_ ? outputs() : 1, effort, found);
       }
     }
     // w (x - mean) / deviation + b = (w / deviation) x + (b - (w / deviation) mean)
-    const Tensor whole = found_.weights;
-    found_.weights = whole.slice(2, 0, -1) / x_.deviation();
-    found_.intercepts = whole.select(2, -1) - at::matmul(found_.weights, x_.mean());
-    return std::move(found_);
+    const Tensor whole = found.weights;
+    found.weights = whole.slice(2, 0, -1) / x_.deviation();
+    found.intercepts = whole.select(2, -1) - at::matmul(found.weights, x_.mean());
+    return found;
   }
 
  private:
   using Factors = std::vector<Tensor>;  // of each group's Hessian, [D, D] or [K D, K D], lower triangles
 
+  struct Effort {
+    double tolerance, gap;
+    std::int64_t max_iterations;
+    std::function<void(std::int64_t)> on_iteration;  // told how many more are solved; may throw
+  };
+
   std::int64_t outputs() const { return targets_.outputs(); }
+
+  Tensor zeros(std::int64_t p) const {  // [p, K, D]
+    return at::zeros({p, outputs(), x_.columns()}, x_.mean().options());
+  }
+
+  LogisticSolutions nothing(std::int64_t p) const {
+    const auto floats = x_.mean().options();
+    LogisticSolutions found;
+    found.weights = zeros(p);
+    found.predictions = at::zeros({p, x_.rows()}, floats.dtype(at::kShort));
+    found.objectives = at::zeros({p}, floats.dtype(at::kDouble));
+    found.gradients = at::zeros({p}, floats);
+    found.gaps = at::zeros({p}, floats);
+    found.iterations = at::zeros({p}, floats.dtype(at::kLong));
+    return found;
+  }
 
   /// Whether to make Hessians of all classes together. Without what classes have to do with each other, some
   /// thirty iterations more are needed; with it, the Hessian costs more, once for each C.
@@ -306,40 +336,15 @@ class Solver {
     return k > 1 && k * d <= kCoupled && hessian < 2 * iterations;  // products are half of an iteration
   }
 
-  void check() const {
-    const auto& [t, classes, folds, fold, penalties] = problems_;
-    const std::int64_t n = x_.rows();
-    TORCH_CHECK_VALUE(n > 0, "there are no rows to fit to");
-    TORCH_CHECK_VALUE(folds.dim() == 2 && folds.scalar_type() == at::kBool && folds.size(1) == n,
-                      "folds must be bool [F, ", n, "], got ", folds.dtype(), " ", folds.sizes());
-    TORCH_CHECK_VALUE(fold.dim() == 1 && fold.scalar_type() == at::kLong, "fold must be int64 [P], got ",
-                      fold.dtype(), " ", fold.sizes());
-    TORCH_CHECK_VALUE(penalties.scalar_type() == at::kDouble && penalties.sizes() == fold.sizes(),
-                      "penalties must be float64 ", fold.sizes(), ", got ", penalties.dtype(), " ",
-                      penalties.sizes());
-    if (fold.numel() > 0) {
-      TORCH_CHECK_VALUE(
-          fold.min().item<std::int64_t>() >= 0 && fold.max().item<std::int64_t>() < folds.size(0),
-          "fold must hold numbers of folds, 0 to ", folds.size(0) - 1);
-      TORCH_CHECK_VALUE(((penalties > 0) & penalties.isfinite()).all().item<bool>(),
-                        "penalties must be positive and finite");
-    }
-    for (std::int64_t f = 0; f < folds.size(0); ++f) {
-      const Tensor rows = folds[f].nonzero().squeeze(1);
-      TORCH_CHECK_VALUE(rows.numel() > 0, "fold ", f, " has no rows to train on");
-      if (!targets_.labels().defined()) continue;
-      const Tensor seen = targets_.labels().index_select(0, rows);
-      TORCH_CHECK_VALUE(seen.min().item<std::int64_t>() < seen.max().item<std::int64_t>(), "fold ", f,
-                        " trains on one class alone: there is nothing to tell apart");
-    }
-  }
-
   Batch batch_of(const Tensor& index, const Tensor& group, const Tensor& fold, const Tensor& folds,
                  Tensor w) const {
     Batch batch;
     batch.index = index;
     batch.group = group;
-    batch.penalty = (penalty_ / cs_.index_select(0, group).unsqueeze(1)).to(at::kFloat).unsqueeze(1);
+    // A column so small that float32 cannot hold its penalty has a weight of nearly nothing with this one
+    // too.
+    batch.penalty =
+        (penalty_ / cs_.index_select(0, group).unsqueeze(1)).clamp_max_(1e30).to(at::kFloat).unsqueeze(1);
     batch.mask = folds.index_select(0, fold).t().to(at::kFloat).contiguous();
     batch.count = batch.mask.sum(0);
     batch.least = 1e-4 * std::log(static_cast<double>(problems_.classes)) * batch.count.to(at::kDouble);
@@ -351,85 +356,83 @@ class Solver {
     return x_.scores(w.reshape({-1, x_.columns()})).view({x_.rows(), w.size(0), w.size(1)});
   }
 
-  /// Every C on the rows of all folds: where the folds begin, and the factors that they share.
-  std::pair<Tensor, Factors> begin(const Tensor& groups) {
-    const std::int64_t count = groups.size(0);
-    const Tensor all = problems_.folds.any(0, /*keepdim=*/true);  // [1, n]
-    Batch batch = batch_of(groups, groups, at::zeros_like(groups), all,
-                           at::zeros({count, outputs(), x_.columns()}, x_.mean().options()));
-    // Boehning's bound of the Hessian: nothing else is known yet.
+  /// Factors that know of the loss only how steeply it can bend (Boehning), for every C.
+  Factors bounds() const {
     const Tensor rows = x_.rows_at(sample_) * std::sqrt(spread() * (outputs() == 1 ? 0.25 : 0.5));
     const Tensor gram = rows.t().mm(rows);
-    Factors bound;
-    for (std::int64_t g = 0; g < count; ++g) bound.push_back(factor(gram, g, 1));
-    Batch solved = iterate(std::move(batch), bound, /*blocks=*/1, 10 * options_.tolerance, 10 * options_.gap,
-                           kRound, nullptr);
-    const double trained =
-        problems_.folds.sum(1).to(at::kFloat).mean().item<double>() / all.sum().to(at::kFloat).item<double>();
-    Factors factors;
-    for (std::int64_t g = 0; g < count; ++g) {
-      factors.push_back(hessian(solved.z.select(1, g), all[0].to(at::kFloat) * trained, g));
-    }
-    return {solved.w, factors};
+    Factors found;
+    for (std::int64_t g = 0; g < cs_.size(0); ++g) found.push_back(factor(gram, g, 1));
+    return found;
   }
 
-  void finish(Batch batch, Factors factors) {
-    for (std::int64_t spent = 0; batch.index.size(0) > 0;) {
-      const std::int64_t round = std::min(kRound, options_.max_iterations - spent);
-      batch = iterate(std::move(batch), factors, coupled_ ? outputs() : 1, options_.tolerance, options_.gap,
-                      round, &spent);
+  /// Every C on the rows of all folds: weights [G, K, D] from which the folds begin, and the factors that
+  /// they share.
+  std::pair<Tensor, Factors> begin(const std::function<void(std::int64_t)>& on_iteration) const {
+    const Tensor groups = at::arange(cs_.size(0), problems_.fold.options());
+    const Tensor all = problems_.folds.any(0, /*keepdim=*/true);  // [1, n]
+    const Effort effort{10 * options_.tolerance, 10 * options_.gap, kRound, on_iteration};
+    LogisticSolutions found = nothing(groups.size(0));
+    finish(batch_of(groups, groups, at::zeros_like(groups), all, zeros(groups.size(0))), bounds(), 1, effort,
+           found);
+    const double trained =
+        problems_.folds.sum(1).to(at::kFloat).mean().item<double>() / all.sum().to(at::kFloat).item<double>();
+    const Tensor z = scores(found.weights);  // [n, G, K]
+    Factors factors;
+    for (std::int64_t g = 0; g < cs_.size(0); ++g) {
+      factors.push_back(hessian(z.select(1, g), all[0].to(at::kFloat) * trained, g));
+    }
+    return {found.weights, factors};
+  }
+
+  /// Until all are solved, or no more iterations may be made.
+  void finish(Batch batch, Factors factors, std::int64_t blocks, const Effort& effort,
+              LogisticSolutions& found) const {
+    for (std::int64_t spent = 0;;) {
+      batch = iterate(std::move(batch), factors, blocks, effort, spent, found);
       if (batch.index.size(0) == 0) return;
-      // The Hessians that they share serve the rest badly: new ones, where they are now.
+      // The factors that they share serve the rest badly: new ones, where they are now.
+      blocks = coupled_ ? outputs() : 1;
       for (std::int64_t g = 0; g < cs_.size(0); ++g) {
         const Tensor here = (batch.group == g).nonzero().squeeze(1);
         if (here.numel() == 0) continue;
-        const auto at = static_cast<std::size_t>(g);
-        factors[at] =
+        factors[static_cast<std::size_t>(g)] =
             hessian(batch.z.index_select(1, here).mean(1), batch.mask.index_select(1, here).mean(1), g);
       }
     }
   }
 
-  /// Until all are solved or the iterations are spent; returns those that are left. Without `spent`, none is
-  /// put away: the batch as it is at the end.
-  Batch iterate(Batch batch, const Factors& factors, std::int64_t blocks, double tolerance, double gap,
-                std::int64_t iterations, std::int64_t* spent) {
+  /// Until all are solved, or kRound iterations are made, or all that may be: then none is left.
+  Batch iterate(Batch batch, const Factors& factors, std::int64_t blocks, const Effort& effort,
+                std::int64_t& spent, LogisticSolutions& found) const {
     Memory memory;
     batch.z = scores(batch.w);  // steps are added to them: here rounding ends
     evaluate(batch, batch.z, batch.w);
     gradient(batch);
-    for (std::int64_t i = 0;; ++i) {
-      if (options_.on_progress) options_.on_progress(solved_, problems_.fold.size(0));
+    bool stuck = false;
+    for (const std::int64_t end = std::min(spent + kRound, effort.max_iterations);; ++spent) {
       const auto inverse = [&](const Tensor& q) { return precondition(q, batch.group, factors, blocks); };
       Tensor d = balanced(memory.direction(batch.g, inverse));                           // [p, K, D]
       Tensor slope = inner_products(batch.g, d).flatten().to(at::kDouble);               // [p], negative
       const Tensor steepest = at::amax((batch.g * slope_).abs(), {1, 2}) / batch.count;  // [p]
       const Tensor above = (slope / at::maximum(batch.f, batch.least)).mul_(-0.5).to(at::kFloat);  // [p]
-      Tensor done = (steepest <= tolerance).logical_and_(above <= gap);
-      done.logical_or_(steepest <= 1e-5 * tolerance);  // float32 cannot say more of the objective
-      const bool last = i == iterations;
-      const auto count = done.sum().item<std::int64_t>();
-      if (spent == nullptr && (last || count == done.size(0))) return batch;
-      if (spent != nullptr) {
-        const bool exhausted = last && *spent >= options_.max_iterations;
-        if (exhausted) done.fill_(true);
-        // Those that are solved go on with the others until it is worth moving what is left together.
-        if (last || 4 * count >= done.size(0)) {
-          const Tensor gone = done.nonzero().squeeze(1), left = done.logical_not().nonzero().squeeze(1);
-          put_away(batch, gone, steepest, above, *spent);
-          batch.keep(left);
-          memory.keep(left);
-          d = d.index_select(0, left);
-          slope = slope.index_select(0, left);
-        }
-        if (last || batch.index.size(0) == 0) return batch;
-        ++*spent;
+      Tensor done = (steepest <= effort.tolerance).logical_and_(above <= effort.gap);
+      done.logical_or_(steepest <= 1e-5 * effort.tolerance);  // float32 cannot say more of the objective
+      const bool last = stuck || spent == end;
+      if (stuck || spent == effort.max_iterations) done.fill_(true);
+      // Those that are solved go on with the others until it is worth moving what is left together.
+      if (last || 4 * done.sum().item<std::int64_t>() >= done.size(0)) {
+        const Tensor gone = done.nonzero().squeeze(1), left = done.logical_not().nonzero().squeeze(1);
+        put_away(batch, gone, steepest, above, spent, found);
+        batch.keep(left);
+        memory.keep(left);
+        d = d.index_select(0, left);
+        slope = slope.index_select(0, left);
+        effort.on_iteration(gone.numel());
       }
-      if (!step(batch, memory, d, slope)) {
-        // Rounding is all that is left: what there is, is what can be had.
-        iterations = i + 1;
-        if (spent != nullptr) *spent = std::max(*spent, options_.max_iterations);
-      }
+      if (last || batch.index.size(0) == 0) return batch;
+      effort.on_iteration(0);
+      // Where rounding is all that is left, what there is, is what can be had.
+      stuck = !step(batch, memory, d, slope);
     }
   }
 
@@ -556,24 +559,22 @@ class Solver {
   }
 
   void put_away(Batch batch, const Tensor& gone, const Tensor& steepest, const Tensor& above,
-                std::int64_t spent) {
+                std::int64_t spent, LogisticSolutions& found) const {
     if (gone.numel() == 0) return;
     batch.keep(gone);
     batch.z = scores(batch.w);  // of the weights as they are, without what rounding added to the steps'
     evaluate(batch, batch.z, batch.w);
-    found_.weights.index_copy_(0, batch.index, batch.w);
-    found_.predictions.index_copy_(0, batch.index, targets_.predictions(batch.z));
-    found_.objectives.index_copy_(0, batch.index, batch.f * cs_.index_select(0, batch.group));
-    found_.gradients.index_copy_(0, batch.index, steepest.index_select(0, gone));
-    found_.gaps.index_copy_(0, batch.index, above.index_select(0, gone));
-    found_.iterations.index_fill_(0, batch.index, spent);
-    solved_ += gone.numel();
-    if (options_.on_progress) options_.on_progress(solved_, problems_.fold.size(0));
+    found.weights.index_copy_(0, batch.index, batch.w);
+    found.predictions.index_copy_(0, batch.index, targets_.predictions(batch.z));
+    found.objectives.index_copy_(0, batch.index, batch.f * cs_.index_select(0, batch.group));
+    found.gradients.index_copy_(0, batch.index, steepest.index_select(0, gone));
+    found.gaps.index_copy_(0, batch.index, above.index_select(0, gone));
+    found.iterations.index_fill_(0, batch.index, spent);
   }
 
   const LogisticOptions& options_;
   Design x_;
-  Targets targets_;
+  const Targets& targets_;
   const LogisticProblems& problems_;
   Tensor penalty_;  // [D] double, of squared weights, for C = 1; the intercept has none
   Tensor slope_;    // [D], what the gradient is multiplied by to be that of the columns as they are given
@@ -582,8 +583,77 @@ class Solver {
   Tensor trained_;  // the rows that any fold trains on
   Tensor sample_;   // of them, those that Hessians are made of
   bool coupled_ = false;
-  LogisticSolutions found_;
-  std::int64_t solved_ = 0;
+};
+
+void check(const LogisticProblems& problems, const Tensor& labels, std::int64_t n) {
+  const auto& [t, classes, folds, fold, penalties] = problems;
+  TORCH_CHECK_VALUE(n > 0, "there are no rows to fit to");
+  TORCH_CHECK_VALUE(folds.dim() == 2 && folds.scalar_type() == at::kBool && folds.size(1) == n,
+                    "folds must be bool [F, ", n, "], got ", folds.dtype(), " ", folds.sizes());
+  TORCH_CHECK_VALUE(fold.dim() == 1 && fold.scalar_type() == at::kLong, "fold must be int64 [P], got ",
+                    fold.dtype(), " ", fold.sizes());
+  TORCH_CHECK_VALUE(penalties.scalar_type() == at::kDouble && penalties.sizes() == fold.sizes(),
+                    "penalties must be float64 ", fold.sizes(), ", got ", penalties.dtype(), " ",
+                    penalties.sizes());
+  if (fold.numel() > 0) {
+    TORCH_CHECK_VALUE(fold.min().item<std::int64_t>() >= 0 && fold.max().item<std::int64_t>() < folds.size(0),
+                      "fold must hold numbers of folds, 0 to ", folds.size(0) - 1);
+    TORCH_CHECK_VALUE(((penalties > 0) & penalties.isfinite()).all().item<bool>(),
+                      "penalties must be positive and finite");
+  }
+  for (std::int64_t f = 0; f < folds.size(0); ++f) {
+    const Tensor rows = folds[f].nonzero().squeeze(1);
+    TORCH_CHECK_VALUE(rows.numel() > 0, "fold ", f, " has no rows to train on");
+    if (!labels.defined()) continue;
+    const Tensor seen = labels.index_select(0, rows);
+    TORCH_CHECK_VALUE(seen.min().item<std::int64_t>() < seen.max().item<std::int64_t>(), "fold ", f,
+                      " trains on one class alone: there is nothing to tell apart");
+  }
+}
+
+/// Where fewer rows are trained on than there are columns: the optimum's weights are sums of these rows, less
+/// their mean. These are U S V^T; so V's coordinates X V, of which there are no more than rows, take the
+/// place of X. Weights are as long in them as in the columns.
+class RowSpace {
+ public:
+  /// Nothing where it would not be worth its products.
+  static std::optional<RowSpace> of(const Features& features, const LogisticProblems& problems) {
+    const Tensor trained = problems.folds.any(0).nonzero().squeeze(1);
+    const auto n = static_cast<double>(features.rows()), d = static_cast<double>(features.dim());
+    const auto m = static_cast<double>(trained.size(0)), p = static_cast<double>(problems.fold.size(0));
+    // A decomposition computes at a third of a product's speed.
+    const double cost = 3 * (6 * d * m * m + 20 * m * m * m) + 2 * n * d * m;
+    const double iterations = 60 * n * p, hessians = 6 * (2 * m * (d + m) + (d * d + d * m + m * m) / 3);
+    if (m >= d || cost > (d - m) * (iterations + hessians)) return std::nullopt;
+    return RowSpace(features, trained);
+  }
+
+  const Features& features() const { return coordinates_; }
+
+  void restore(LogisticSolutions& found) const {
+    found.weights = at::matmul(found.weights, basis_.t());
+    found.intercepts.sub_(at::matmul(found.weights, mean_));
+  }
+
+ private:
+  RowSpace(const Features& features, const Tensor& trained) : coordinates_(at::empty({0, 1})) {
+    const Tensor rows = features.rows_at(trained);  // [m, d]
+    TORCH_CHECK_VALUE(rows.isfinite().all().item<bool>(), "features must be finite");
+    mean_ = rows.mean(0);
+    const auto [u, s, vt] = at::linalg_svd(rows - mean_, /*full_matrices=*/false);
+    const auto rank = std::max<std::int64_t>(1, (s > 1e-6 * s.max()).sum().item<std::int64_t>());
+    basis_ = vt.slice(0, 0, rank).t();  // [d, rank]
+    Tensor coordinates = at::empty({features.rows(), rank}, rows.options());
+    for (std::int64_t begin = 0; begin < features.rows(); begin += kRowsOfBlock) {
+      const std::int64_t end = std::min(features.rows(), begin + kRowsOfBlock);
+      Tensor out = coordinates.slice(0, begin, end);
+      at::mm_out(out, features.block(begin, end) - mean_, basis_);
+    }
+    coordinates_ = Features(coordinates);
+  }
+
+  Tensor mean_, basis_;
+  Features coordinates_;
 };
 
 }  // namespace
@@ -596,7 +666,13 @@ LogisticSolutions fit_logistic(const Features& features, const LogisticProblems&
                     options.max_iterations);
   LogisticSolutions found = [&] {
     const c10::InferenceMode guard;
-    return Solver(features, problems, options).solve();
+    const Targets targets(problems, features.rows());
+    check(problems, targets.labels(), features.rows());
+    const auto space = RowSpace::of(features, problems);
+    if (!space) return Solver(features, targets, problems, options).solve();
+    LogisticSolutions solutions = Solver(space->features(), targets, problems, options).solve();
+    space->restore(solutions);
+    return solutions;
   }();
   // Tensors of inference mode would not go into a user's autograd.
   for (Tensor* t : {&found.weights, &found.intercepts, &found.predictions, &found.objectives,

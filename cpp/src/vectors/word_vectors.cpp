@@ -44,7 +44,8 @@ StringTable own(const StringTable& words) {
   return result;
 }
 
-/// Memory for rows: where they are many, of large pages, so that words from anywhere find their addresses soon.
+/// Memory for rows: where they are many, of large pages, so that words from anywhere find their addresses
+/// soon.
 std::byte* allocate(std::size_t bytes) {
   constexpr std::size_t kCacheLine = 64, kLargePage = std::size_t{2} << 20;
   const std::size_t unit = bytes < 2 * kLargePage ? kCacheLine : kLargePage;
@@ -432,7 +433,8 @@ void WordVectors::scaled_sums(const RaggedIds& sentences, const float* weights, 
 }
 
 void WordVectors::sums(const RaggedIds& sentences, const float* weights, MatrixView out) const {
-  scaled_sums(sentences, weights, [](std::size_t) { return 1.0F; }, out);
+  scaled_sums(
+      sentences, weights, [](std::size_t) { return 1.0F; }, out);
 }
 
 void WordVectors::means(const RaggedIds& sentences, const float* weights, MatrixView out) const {

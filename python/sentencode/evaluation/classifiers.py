@@ -130,6 +130,8 @@ class Optimum:
             device=self.device,
             on_progress=on_progress,
         )
+        if not np.isfinite(found.gradients).all():
+            raise ValueError("no optimum was found: the features are too large or too small for float32")
         return Predictions(found.predictions, found.gradients)
 
 

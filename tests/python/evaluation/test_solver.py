@@ -140,9 +140,20 @@ def test_ends_there_with_features_of_any_kind(classes, change):
     assert_solved(x, labels, classes, folds, problems, found, solver="newton-cholesky")
 
 
+def counts(x):
+    """Of a few words, whose columns lie among many of zeros; as many in each row."""
+    few = np.eye(7)[np.argsort(x[:, :7], axis=1)[:, :3]].sum(axis=1)
+    out = np.zeros_like(x)
+    out[:, 3 : 3 + 7 * 20 : 20] = few
+    return out
+
+
 @pytest.mark.parametrize("classes", [2, 3])
-def test_more_columns_than_rows(classes):
-    x, labels, folds = problem(classes, n=60, d=150, folds=2)
+@pytest.mark.parametrize(
+    "change", [lambda x: x, counts, CHANGES["shifted"]], ids=["full", "counts", "shifted"]
+)
+def test_more_columns_than_rows(classes, change):
+    x, labels, folds = problem(classes, n=60, d=150, folds=2, change=change)
     problems = [(fold, c) for fold in range(2) for c in (1e-4, 1e-2, 1.0, 10.0)]
     found = fit_logistic(x, labels, folds, problems, classes=classes)
     assert_solved(x, labels, classes, folds, problems, found)

@@ -23,9 +23,13 @@ class Features {
   at::Device device() const { return embeddings_.device(); }
   /// [end - begin, dim], float32.
   at::Tensor block(std::int64_t begin, std::int64_t end) const;
+  /// [index.size(0), dim], float32; index int64.
+  at::Tensor rows_at(const at::Tensor& index) const;
 
  private:
   enum class Part { first, second, difference, product };
+
+  at::Tensor joined(const at::Tensor& first, const at::Tensor& second) const;
 
   at::Tensor embeddings_;      // [m, d]
   at::Tensor first_, second_;  // [n], undefined where rows are the embeddings'
