@@ -101,6 +101,23 @@ class Embedder:
             part.replace(path)
         return rows
 
+    def file_of(self, sentences: list[str], rows: Rows, folder: Path) -> Path:
+        """A .npy file of the rows of these sentences, for other processes to map.
+
+        Args:
+            sentences: As they were encoded.
+            rows: Their rows.
+            folder: Where it is written, if the rows were not kept anyway.
+
+        Returns:
+            The file.
+        """
+        path = self._path(sentences)
+        if path is None:
+            path = folder / f"{len(list(folder.iterdir()))}.npy"
+            np.save(path, rows)
+        return path
+
     def unknown(self, sentences: list[str]) -> float | None:
         """The share of tokens that the encoder's word vectors do not hold; None where it has none.
 
