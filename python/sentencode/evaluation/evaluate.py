@@ -64,7 +64,8 @@ def evaluate(
         cache: Keep rows on disk: in this folder, or (True) in Sentencode's cache. Without a fingerprint or a
             `key`, nothing is kept.
         out: A JSON file of the report, written after each task; what it holds already, for the same encoder,
-            protocol and examples, is not computed again.
+            protocol and examples, is not computed again. Tasks in it that are not asked for stay in it; the
+            report that is returned has only those that are.
         partial: Accept files with fewer or more examples than were published.
         confidence: Of the intervals.
         resamples: Of the bootstrap.
@@ -141,14 +142,12 @@ def evaluate(
                 if embedder.seconds > 0:
                     report.facts["sentences_per_second"] = round(embedder.sentences / embedder.seconds, 1)
                     report.facts["run"] = _RUN
-                if out is not None:
-                    report.to_json(out)
+                _kept(before, report, out)
                 bars.finish()
     report.results = {name: judged[name] for name in digests}
     if not report.results:
         raise ValueError(f"evaluate: none of the tasks has its files in {os.fspath(data or '')}")
-    if out is not None:
-        report.to_json(out)
+    _kept(before, report, out)
     return report
 
 
@@ -252,6 +251,15 @@ def _in_processes(
 def _without_figure(label: str, error: DegenerateEncoderError) -> TaskResult:
     _LOG.warning("%s: %s", label, error, exc_info=error.__cause__)
     return TaskResult(label, error=str(error))
+
+
+def _kept(before: Report, report: Report, out: str | os.PathLike[str] | None) -> None:
+    """Writes what is new beside what the file held already."""
+    if out is None:
+        return
+    results = before.results | report.results
+    skipped = {name: why for name, why in (before.skipped | report.skipped).items() if name not in results}
+    Report(report.encoder, results, skipped, report.facts).to_json(out)
 
 
 class _Bars:

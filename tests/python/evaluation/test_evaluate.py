@@ -338,6 +338,34 @@ def test_resumes_what_was_done(tmp_path):
     assert again.calls == []
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_with_fewer_tasks_drops_nothing(tmp_path, jobs):
+    out = tmp_path / "report.json"
+    tasks = [classification(), similarity(), similarity("more", seed=7)]
+    run(rows_of, tasks[:2], out=out, key="a")
+    before = Report.load(out)
+    found = run(rows_of, tasks[2:], out=out, key="a", jobs=jobs)
+    assert list(found) == ["more"]
+    after = Report.load(out)
+    assert list(after) == ["mine", "alike", "more"]
+    for name in before:
+        assert after[name].to_dict() == before[name].to_dict()
+    assert list(run(rows_of, tasks[1], out=out, key="a")) == ["alike"]  # nothing is computed
+    assert out.read_text() == after.to_json()
+
+
+def test_what_was_skipped_stays_known(tmp_path):
+    write_cr(tmp_path)
+    out = tmp_path / "report.json"
+    first = run(rows_of, "all", data=tmp_path, partial=True, out=out, key="a")
+    assert "MR" in first.skipped
+    task = Task("MR", similarity("MR").splits, similarity("MR").kind)
+    assert run(rows_of, task, out=out, key="a").skipped == {}
+    after = Report.load(out)
+    assert list(after) == ["CR", "MR"]
+    assert set(after.skipped) == set(first.skipped) - {"MR"}
+
+
 def test_a_task_that_had_an_error_is_run_again(tmp_path):
     out = tmp_path / "report.json"
     run(failing, classification(), out=out, key="a")

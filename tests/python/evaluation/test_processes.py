@@ -104,7 +104,7 @@ def test_threads_are_shared(monkeypatch):
                 ours, torchs = divmod(int(result.details["gradient"]), 10000)
                 torchs, omp = divmod(torchs, 100)
                 assert (ours, omp) == (share, share)
-                assert torchs == min(share, torchs)  # torch takes no more than there are processors
+                assert torchs <= share  # torch takes no more than there are processors
     finally:
         se.set_num_threads(before)
 
