@@ -22,6 +22,7 @@ import sentencode as se
 from sentencode.errors import FormatError
 from sentencode.evaluation import Kind, Report, Split, Task, TaskResult, task_names
 from sentencode.evaluation.averages import averages_of
+from sentencode.evaluation.embeddings import Embedder
 from sentencode.evaluation.metrics import Interval
 
 WORDS = ["good", "bad", "film", "plot", "cat", "dog", "sun", "moon"]
@@ -293,8 +294,33 @@ def array(rows):
     return lambda path: np.save(path, rows(np.load(path)))
 
 
+def flipped(place):
+    def flip(path):
+        content = bytearray(path.read_bytes())
+        content[int(place * (len(content) - 1))] ^= 4
+        path.write_bytes(content)
+
+    return flip
+
+
+def pages_swapped(path):
+    content = path.read_bytes()
+    assert len(content) > 1024
+    path.write_bytes(content[:512] + content[768:1024] + content[512:768] + content[1024:])
+
+
+def rows_alone(path):
+    np.save(path, np.load(path))
+
+
 DAMAGES = {
     "truncated": truncated,
+    "without its checksum": rows_alone,
+    **{f"a bit at {place}": flipped(place) for place in (0, 0.05, 0.3, 0.6, 0.9, 1)},
+    "the last byte is gone": lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    "a byte too many": lambda path: path.write_bytes(path.read_bytes() + b"x"),
+    "zeroed": lambda path: path.write_bytes(path.read_bytes()[:300] + bytes(path.stat().st_size - 300)),
+    "swapped": pages_swapped,
     "empty": lambda path: path.write_bytes(b""),
     "header alone": lambda path: path.write_bytes(path.read_bytes()[:64]),
     "something else": lambda path: path.write_bytes(b"PK\x03\x04 no array"),
@@ -319,6 +345,33 @@ def test_a_damaged_file_is_not_trusted(damage, tmp_path, caplog):
     assert found["mine"].figures == expected["mine"].figures
     run(after, cache=tmp_path, key="a")
     assert after.calls == []
+
+
+def test_checksums_of_long_files(tmp_path):
+    """Every bit counts, and so do the places of pages; the rows are mapped and not read."""
+    rows = np.random.default_rng(3).normal(size=(3000, 50)).astype(np.float32)
+    sentences = [str(i) for i in range(len(rows))]
+    embedder = Embedder(lambda s: rows, "mine", tmp_path, "a")
+    embedder(sentences)
+    kept = Embedder(Counting(), "mine", tmp_path, "a")
+    again = kept(sentences)
+    assert kept.encoder.calls == []
+    assert np.array_equal(again, rows)
+    assert isinstance(again.base, np.memmap)
+    del again
+    (path,) = tmp_path.iterdir()
+    assert np.array_equal(np.load(path), rows)  # NumPy reads it too
+    good = path.read_bytes()
+    page = [good[i : i + 4096] for i in range(0, len(good), 4096)]
+    bad = [b"".join([*page[:5], page[9], *page[6:9], page[5], *page[10:]])]
+    for place in np.random.default_rng(4).integers(0, len(good), 40):
+        bad.append(good[:place] + bytes([good[place] ^ (1 << (place % 8))]) + good[place + 1 :])
+    for content in bad:
+        path.write_bytes(content)
+        anew = Embedder(Counting(lambda s: rows), "mine", tmp_path, "a")
+        assert np.array_equal(anew(sentences), rows)
+        assert len(anew.encoder.calls) == 1
+        assert path.read_bytes() == good
 
 
 # --- resuming ---
