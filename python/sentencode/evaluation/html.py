@@ -301,6 +301,8 @@ def _cell(measure: Measure, cell: Cell | None, why_not: str, *, best: float | No
     if not math.isfinite(cell.value):
         return element("td", "not a number", class_="none")
     inner = [element("b", _number(cell.value, measure.unit), " †" if cell.partial else None)]
+    if cell.deviation is not None:
+        inner.append(element("small", f"± {_number(cell.deviation, measure.unit)}"))
     if cell.interval is not None:
         digits = 4 if measure.unit == PLAIN else 1
         inner.append(element("small", f"{cell.interval.low:.{digits}f} to {cell.interval.high:.{digits}f}"))

@@ -94,6 +94,11 @@ class TaskResult(Mapping[str, Any]):
             value, rest = value[found], rest[len(found) + 1 :]
         return float(value[0] if isinstance(value, tuple) else value)
 
+    def deviation(self, key: str) -> float | None:
+        """The standard deviation of a figure over seeds or repetitions, where there were some."""
+        found = self.details.get("deviations", {}).get(key)
+        return None if found is None else float(found)
+
     @property
     def headline(self) -> str:
         """The key of the figure that tables show."""
@@ -224,7 +229,8 @@ class Report(Mapping[str, TaskResult]):
         ]
         for task, key, value, interval in self.rows():
             shown = "" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
-            lines.append(rf"{task} & {key.replace('_', ' ')} & {value:.2f} & {shown} \\")
+            spread = _spread(self, task, key, r"$\pm$ ")
+            lines.append(rf"{task} & {key.replace('_', ' ')} & {value:.2f}{spread} & {shown} \\")
         for average in self.averages:
             lines.append(rf"{average.name} & {average.unit} & {average.value:.2f} & \\")
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
@@ -332,6 +338,12 @@ class Report(Mapping[str, TaskResult]):
                 "times 100; intervals by bootstrap. STS years: mean of the subsets' correlations, weighted "
                 "by their sizes (`all.pearson.wmean`)."
             )
+        seeds = {name: r.details["seeds"] for name, r in self.results.items() if "seeds" in r.details}
+        if seeds:
+            notes.append(
+                f"Means of {max(seeds.values())} seeds ± their standard deviation: {', '.join(seeds)}. Their "
+                "intervals cover other seeds and other tested examples."
+            )
         for name, result in self.results.items():
             if result.error is not None:
                 notes.append(f"{name}: no figure, {result.error}.")
@@ -348,10 +360,18 @@ def _markdown_table(report: Report) -> list[str]:
     lines = [f"| {report.encoder} | figure | value | 95 % interval |", "| --- | --- | --- | --- |"]
     for task, key, value, interval in report.rows():
         shown = "" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
-        lines.append(f"| {task} | {key} | {value:.2f} | {shown} |")
+        lines.append(f"| {task} | {key} | {value:.2f}{_spread(report, task, key, '± ')} | {shown} |")
     for average in report.averages:
         lines.append(f"| {average.name} | {average.unit} | {average.value:.2f} | |")
     return lines
+
+
+def _spread(report: Report, task: str, key: str, sign: str) -> str:
+    """The deviation of a figure, in the table's unit."""
+    deviation = report[task].deviation(key)
+    if deviation is None:
+        return ""
+    return f" {sign}{deviation * (1 if key in ('acc', 'nn_cosine') else 100):.2f}"
 
 
 def is_class(gold: NDArray[Any]) -> bool:

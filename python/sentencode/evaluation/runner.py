@@ -31,9 +31,10 @@ from .metrics import (
 from .paraphrase import cluster_classification, inverse_davies_bouldin, nearest_neighbours
 from .protocols import Protocol
 from .relatedness import relate
+from .repeats import over_runs
 from .report import Judged, TaskResult
 
-__all__ = ["Encoded", "encode_task", "judge_task", "run_task"]
+__all__ = ["Encoded", "encode_task", "judge_task", "part_of", "run_task"]
 
 Progress = Callable[[int, int], None]
 Scores = NDArray[np.float64]
@@ -167,14 +168,26 @@ def judge_task(
         labels = np.concatenate([split.labels for split in splits.values()])
         of = _classification if question == "classification" else _relatedness
         try:
-            result = of(task, rows, sides, labels, numbers, protocol, options, on_progress)
+            runs = [
+                of(task, rows, sides, labels, numbers, one, options, part_of(on_progress, i, protocol.seeds))
+                for i, one in enumerate(protocol.seeded())
+            ]
         except ValueError as error:
             raise ValueError(f"{task.name}: {error}") from error
+        result = runs[0]
+        if len(runs) > 1:
+            result = over_runs(runs, **options)
+            result.details["seeds"] = protocol.seeds
     else:
         raise NotImplementedError(f"{task.name}: tasks of {question} are not run by evaluate")
     result.details |= encoded.details
     result.details["seconds_judge"] = round(time.perf_counter() - begin, 4)
     return result
+
+
+def part_of(on_progress: Progress | None, i: int, runs: int) -> Progress | None:
+    """The progress of the i-th of several runs that are equally long."""
+    return None if on_progress is None else lambda done, total: on_progress(i * total + done, runs * total)
 
 
 def _ordered(task: Task, split: Split) -> Split:

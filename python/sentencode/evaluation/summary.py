@@ -57,12 +57,14 @@ class Cell(NamedTuple):
         interval: Where it lies for other examples of the same kind.
         p: The p-value of a correlation, where the report has one.
         partial: Whether files of another size than published were accepted.
+        deviation: Over seeds or repetitions, where there were some.
     """
 
     value: float
     interval: Interval | None = None
     p: float | None = None
     partial: bool = False
+    deviation: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +139,10 @@ def measures(reports: Sequence[Report]) -> list[Measure]:
                     published = () if metric is None else published_for(*metric)
                     found[task, part, figure] = Measure(task, part, figure, unit, {}, headline, published)
                 partial = bool(result.details.get("partial"))
-                found[task, part, figure].cells[report.encoder] = Cell(scale * value, interval, p, partial)
+                spread = result.deviation(key)
+                found[task, part, figure].cells[report.encoder] = Cell(
+                    scale * value, interval, p, partial, None if spread is None else scale * spread
+                )
     order = {task: i for i, task in enumerate(headlines)}
     return sorted(found.values(), key=lambda measure: order[measure.task])
 
