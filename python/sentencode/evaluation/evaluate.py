@@ -111,6 +111,7 @@ def evaluate(
     before = _resumed(out, report)
     done = {name: result for name, result in before.results.items() if result.error is None}
     report.facts = before.facts | report.facts
+    report.curves = before.curves
     digests: dict[str, str] = {}
     judged: dict[str, TaskResult] = {}
     with _Bars(show_progress_bar, len(wanted)) as bars:
@@ -259,7 +260,7 @@ def _kept(before: Report, report: Report, out: str | os.PathLike[str] | None) ->
         return
     results = before.results | report.results
     skipped = {name: why for name, why in (before.skipped | report.skipped).items() if name not in results}
-    Report(report.encoder, results, skipped, report.facts).to_json(out)
+    Report(report.encoder, results, skipped, report.facts, report.curves).to_json(out)
 
 
 class _Bars:

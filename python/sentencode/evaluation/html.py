@@ -68,6 +68,7 @@ def _page(reports: list[Report], extra: Extra | None) -> str:
         "bars": ("Bars", _bars(found, names)),
         "subsets": ("Subsets and splits", _subsets(found, names)),
         "all": ("All other figures", _others(found, names)),
+        "curves": ("Curves", _curves(reports, names)),
         "correlations": ("Correlations between measures", _correlations(reports, extra)),
         "speed": ("Quality and speed", _speed(reports, names)),
         "protocols": ("Protocols and notes", _protocols(reports, extra)),
@@ -369,6 +370,14 @@ def _bars(found: list[Measure], names: list[str]) -> list[Markup]:
         _figure(f"{measure.label}, {measure.unit}", svg.bars(measure, colours))
         for measure in found
         if measure.headline
+    ]
+    return [element("div", panels, class_="panels")] if panels else []
+
+
+def _curves(reports: list[Report], names: list[str]) -> list[Markup]:
+    panels = [
+        _figure(f"{chart.name}: {chart.y_label}", svg.lines(chart, _colours(names)))
+        for chart in summary.charts(reports)
     ]
     return [element("div", panels, class_="panels")] if panels else []
 
