@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..cache import cache_dir
 from ..checks import checked_int
-from .classifiers import Places, check_splits, stratified
+from .classifiers import Classifier, Examples, Fit, Places, Predictions, check_splits, stratified
 from .data import Split, Task, load_task
 from .embeddings import Embedder
 from .protocols import Protocol, protocol_named
@@ -49,7 +49,7 @@ def learning_curve(
     Each repetition draws an order of the training examples, in which every beginning has about all classes'
     shares; a size is such a beginning, so that small sets are parts of larger ones. Penalties are chosen
     anew for each, as the protocol does. Where a task has no test split, repetition i is tested on the i-th of
-    SentEval's folds, and trained on the others, with the penalties of tasks that have one.
+    SentEval's folds, and trained on the others.
 
     Args:
         encoder: As `evaluate` takes it.
@@ -109,8 +109,9 @@ def learning_curve(
         with warnings.catch_warnings():  # of few examples, some classes have fewer than there are folds
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
             runs = [
-                judge_task(_part(encoded, train[:number], test), chosen, **judging)
+                _run(encoded, train[:number], test, one, judging)
                 for train, test in (cuts[:1] if same else cuts)
+                for one in chosen.seeded()
             ]
         result = over_runs(runs, **judging)
         points.append((result, result.headline))
@@ -160,6 +161,31 @@ def _order(labels: NDArray[Any], random: np.random.Generator) -> Places:
     rank = np.empty(len(labels))
     rank[by_class] = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)
     return shuffled[np.argsort((rank + random.random(len(labels))) / counts[of_class], kind="stable")]
+
+
+@dataclass(frozen=True)
+class _OfNested:
+    """A classifier that tries the penalties of tasks without a test split, although it is given one."""
+
+    classifier: Classifier
+
+    def penalties(self, validation: str) -> Sequence[float]:
+        return self.classifier.penalties("nested")
+
+    def predict(self, examples: Examples, fits: Sequence[Fit], on_progress: Any) -> Predictions:
+        return self.classifier.predict(examples, fits, on_progress)
+
+
+def _run(
+    encoded: Encoded, train: Places, test: Places | None, protocol: Protocol, judging: dict[str, Any]
+) -> TaskResult:
+    part = _part(encoded, train, test)
+    if test is None:
+        return judge_task(part, protocol, **judging)
+    result = judge_task(part, replace(protocol, classifier=_OfNested(protocol.classifier)), **judging)
+    (judged,) = result.judged.values()  # whose places count from the fold's first example
+    result.judged = {"all": replace(judged, split="all", places=test[judged.places])}
+    return result
 
 
 def _part(encoded: Encoded, train: Places, test: Places | None) -> Encoded:

@@ -89,9 +89,36 @@ def test_tasks_without_a_test_split():
         assert len(train) + len(test) == 200
     curve = learning_curve(made.Noisy(0.3), task, sizes=[20, 160], **OPTIONS)
     assert curve.x == (20, 160)
-    assert all(0 < low < high <= 100 for low, high in zip(curve.low, curve.high, strict=True))
+    assert all(0 < low < y < high <= 100 for low, y, high in zip(curve.low, curve.y, curve.high, strict=True))
     with pytest.raises(ValueError, match="nested has 5 folds to test on, got repeats=6"):
         learning_curve(made.Noisy(0.3), task, repeats=6, **OPTIONS)
+
+
+def test_without_a_test_split_the_end_is_evaluates_figure_too():
+    """The same folds, the same penalties; the vectors are so short that the penalties decide."""
+
+    def short(sentences):
+        return 0.05 * made.Noisy(0.6).encode(sentences)
+
+    task = nested(400)
+    whole = se.evaluate(short, task, **OPTIONS)["nested"]
+    curve = learning_curve(short, task, sizes=[1.0], **OPTIONS)
+    assert curve.x == (320,)
+    assert curve.y[0] == pytest.approx(whole["acc"], abs=0.011)
+    low, high = whole.intervals["acc"]
+    assert curve.low[0] < curve.y[0] < curve.high[0]
+    assert curve.high[0] - curve.low[0] > 0.8 * (high - low)
+    assert curve.low[0] == pytest.approx(low, abs=4)
+
+
+def test_seeds():
+    options = {**OPTIONS, "protocol": "senteval-torch"}
+    quick = {"max_epoch": 4, "epoch_size": 2, "folds": 3, "nhid": 3}
+    task = made.classes()
+    curve = learning_curve(made.Noisy(0.8), task, sizes=[1.0], options={**quick, "seeds": 2}, **options)
+    whole = se.evaluate(made.Noisy(0.8), task, options={**quick, "seeds": 2}, **options)["kind"]
+    assert curve.y == (whole["acc"],)
+    assert (curve.low[0], curve.high[0]) == pytest.approx(whole.intervals["acc"])
 
 
 def test_relatedness():
