@@ -72,6 +72,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-cache", action="store_true", help="encode anew, so that the speed is measured")
     parser.add_argument("--resamples", type=int, default=2000, metavar="N", help="of the bootstrap")
     parser.add_argument(
+        "--jobs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="judge N tasks at once; they share --threads (default: 1)",
+    )
+    parser.add_argument(
         "--out",
         type=Path,
         metavar="FILE",
@@ -128,6 +135,7 @@ def _report(
         out=out,
         partial=options.partial,
         resamples=options.resamples,
+        jobs=options.jobs,
         show_progress_bar=not options.quiet,
     )
     if all(result.error is not None for result in report.values()):

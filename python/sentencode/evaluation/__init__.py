@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import plots
 from .compare import Compared, Comparisons, Differing, compare
+from .curves import learning_curve
 from .data import (
     Kind,
     Split,
@@ -40,7 +41,7 @@ from .paraphrase import (
 )
 from .protocols import PROTOCOLS, Protocol
 from .published import Paper, PublishedFigure, published, published_for
-from .report import Report, TaskResult
+from .report import Curve, Report, TaskResult
 from .significance import (
     Comparison,
     mcnemar_test,
@@ -56,6 +57,7 @@ __all__ = [
     "Compared",
     "Comparison",
     "Comparisons",
+    "Curve",
     "DegenerateEncoderError",
     "Differing",
     "Interval",
@@ -81,6 +83,7 @@ __all__ = [
     "evaluate",
     "f1",
     "inverse_davies_bouldin",
+    "learning_curve",
     "load_groups",
     "load_task",
     "load_tsv_task",

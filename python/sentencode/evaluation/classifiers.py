@@ -17,7 +17,7 @@ from .._extras import require
 from ..checks import checked_str
 from .solver import fit_logistic
 
-__all__ = ["Classified", "Examples", "Fit", "check_splits", "classify"]
+__all__ = ["Classified", "Examples", "Fit", "check_splits", "classify", "stratified"]
 
 Labels = NDArray[np.int64]
 Places = NDArray[np.int64]
@@ -361,8 +361,7 @@ def classify(
     grid = classifier.penalties(validation if penalised else "none")
     if validation == "nested":
         outer = [
-            (splits["all"][a], splits["all"][b])
-            for a, b in _stratified(examples.labels[splits["all"]], folds)
+            (splits["all"][a], splits["all"][b]) for a, b in stratified(examples.labels[splits["all"]], folds)
         ]
     else:
         outer = [(splits["train"], splits["test"])]
@@ -371,7 +370,7 @@ def classify(
         if validation == "dev":
             inner.append([(train, splits["dev"])])
         else:
-            inner.append([(train[a], train[b]) for a, b in _stratified(examples.labels[train], folds)])
+            inner.append([(train[a], train[b]) for a, b in stratified(examples.labels[train], folds)])
 
     fits = [Fit(train, c, valid) for cut in inner for train, valid in cut for c in grid]
     total = len(fits) + (0 if validation == "dev" else len(outer))
@@ -421,7 +420,8 @@ def check_splits(splits: Iterable[str], validation: str) -> None:
         raise ValueError(f"needs the splits {', '.join(needed)}; there are {', '.join(there) or 'none'}")
 
 
-def _stratified(labels: Labels, folds: int) -> list[tuple[Places, Places]]:
+def stratified(labels: Labels, folds: int) -> list[tuple[Places, Places]]:
+    """SentEval's folds: what is trained on and what is held out of each."""
     most = int(np.bincount(labels).max())
     if most < folds:
         raise ValueError(f"{folds} folds need a class of as many examples; the largest of these has {most}")

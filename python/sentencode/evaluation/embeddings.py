@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import mmap
 import os
 import time
 from collections import Counter
@@ -23,6 +24,9 @@ __all__ = ["DegenerateEncoderError", "Embedder"]
 Rows = NDArray[np.float32]
 
 _LOG = logging.getLogger("sentencode")
+
+_PAGE = 4096  # bytes
+_CHECKSUM = hashlib.sha256().digest_size  # bytes behind the array, which NumPy does not look at
 
 
 class DegenerateEncoderError(ValueError):
@@ -96,10 +100,29 @@ class Embedder:
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_suffix(f".{os.getpid()}.part")
-            with open(part, "wb") as file:
+            with open(part, "w+b") as file:
                 np.save(file, rows)
+                file.flush()
+                file.write(_checksum(file.fileno()))
             part.replace(path)
         return rows
+
+    def file_of(self, sentences: list[str], rows: Rows, folder: Path) -> Path:
+        """A .npy file of the rows of these sentences, for other processes to map.
+
+        Args:
+            sentences: As they were encoded.
+            rows: Their rows.
+            folder: Where it is written, if the rows were not kept anyway.
+
+        Returns:
+            The file.
+        """
+        path = self._path(sentences)
+        if path is None:
+            path = folder / f"{len(list(folder.iterdir()))}.npy"
+            np.save(path, rows)
+        return path
 
     def unknown(self, sentences: list[str]) -> float | None:
         """The share of tokens that the encoder's word vectors do not hold; None where it has none.
@@ -129,7 +152,13 @@ class Embedder:
     def _kept(self, path: Path, count: int) -> Rows | None:
         """The rows of a file; None if there is none, or if it is not what was written."""
         try:
-            return self._checked(np.lib.format.open_memmap(path, mode="r"), count)
+            with open(path, "rb") as file:  # before the header is read, which NumPy takes for Python code
+                size = max(0, path.stat().st_size - _CHECKSUM)
+                file.seek(size)
+                if not size or file.read() != _checksum(file.fileno(), size):
+                    raise ValueError("its checksum is not that of its content")
+            rows = np.lib.format.open_memmap(path, mode="r")
+            return self._checked(rows, count)
         except FileNotFoundError:
             return None
         except (OSError, EOFError, ValueError) as error:
@@ -169,6 +198,22 @@ class Embedder:
         if count > 1 and (found == found[0]).all():
             raise DegenerateEncoderError(f"{self.name} gave the same row for all {count} sentences")
         return found
+
+
+def _checksum(file: int, size: int = 0) -> bytes:
+    """Of a file's first bytes (0: of all): SHA-256 of the sums of its pages, at the speed of memory.
+
+    Bits that flip change a page's sum, pages that are lost or misplaced their order. It is no signature: who
+    wants to forge a page can.
+    """
+    with mmap.mmap(file, size, access=mmap.ACCESS_READ) as mapped:
+        whole = len(mapped) // _PAGE * _PAGE
+        words = np.frombuffer(mapped, dtype="<u8", count=whole // 8)
+        sums = np.add.reduce(words.reshape(-1, _PAGE // 8), axis=1)
+        digest = hashlib.sha256(sums)
+        digest.update(mapped[whole:])
+        del words  # else the map could not be closed
+    return digest.digest()
 
 
 def _encode_of(encoder: Any) -> Callable[[Any], Any]:

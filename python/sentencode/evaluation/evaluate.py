@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import tempfile
 import uuid
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,10 @@ from ..cache import cache_dir
 from ..checks import checked_int
 from .data import Task, load_task, task_kind, task_names
 from .embeddings import DegenerateEncoderError, Embedder
+from .processes import HandedOver, judge_in_processes, longest_first
 from .protocols import Protocol, protocol_named
 from .report import Report, TaskResult
-from .runner import run_task
+from .runner import encode_task, run_task
 
 __all__ = ["evaluate"]
 
@@ -41,6 +44,7 @@ def evaluate(
     partial: bool = False,
     confidence: float = 0.95,
     resamples: int = 2000,
+    jobs: int = 1,
     show_progress_bar: bool | None = None,
 ) -> Report:
     """Judges an encoder on SentEval's tasks, and on one's own.
@@ -60,10 +64,13 @@ def evaluate(
         cache: Keep rows on disk: in this folder, or (True) in Sentencode's cache. Without a fingerprint or a
             `key`, nothing is kept.
         out: A JSON file of the report, written after each task; what it holds already, for the same encoder,
-            protocol and examples, is not computed again.
+            protocol and examples, is not computed again. Tasks in it that are not asked for stay in it; the
+            report that is returned has only those that are.
         partial: Accept files with fewer or more examples than were published.
         confidence: Of the intervals.
         resamples: Of the bootstrap.
+        jobs: How many tasks are judged at once, each in a process of its own, which share the threads that
+            `num_threads` tells of. Encoding stays in this process, comes first and has all threads.
         show_progress_bar: None: where the log shows information.
 
     Returns:
@@ -87,6 +94,7 @@ def evaluate(
     """
     chosen = protocol_named(protocol, **(options or {}))
     checked_int("resamples", resamples, 1)
+    checked_int("jobs", jobs, 1)
     wanted, skipped = _tasks(tasks, data)
     folder = None if cache is False else cache_dir() / "embeddings" if cache is True else Path(cache)
     embedder = Embedder(encoder, name, folder, key, tokens)
@@ -103,41 +111,44 @@ def evaluate(
     before = _resumed(out, report)
     done = {name: result for name, result in before.results.items() if result.error is None}
     report.facts = before.facts | report.facts
+    report.curves = before.curves
+    digests: dict[str, str] = {}
+    judged: dict[str, TaskResult] = {}
     with _Bars(show_progress_bar, len(wanted)) as bars:
+        todo: dict[str, Task] = {}
         for given in wanted:
             label = given if isinstance(given, str) else given.name
-            bars.begin(label)
             task = given if isinstance(given, Task) else _loaded(given, data, partial, tasks, report)
             if task is None:
+                bars.finish()
                 continue
-            digest = _digest(task)
-            if label in done and done[label].details.get("data") == digest:
-                report.results[label] = done[label]
-                continue
-            try:
-                result = run_task(
-                    task,
-                    embedder,
-                    chosen,
-                    confidence=confidence,
-                    resamples=resamples,
-                    on_progress=bars.update,
-                )
-            except DegenerateEncoderError as error:
-                _LOG.warning("%s: %s", label, error, exc_info=error.__cause__)
-                result = TaskResult(label, error=str(error))
-            result.details["data"] = digest
-            report.results[label] = result
-            report.facts["dim"] = embedder.dim
-            if embedder.seconds > 0:
-                report.facts["sentences_per_second"] = round(embedder.sentences / embedder.seconds, 1)
-                report.facts["run"] = _RUN
-            if out is not None:
-                report.to_json(out)
+            digests[label] = _digest(task)
+            if label in done and done[label].details.get("data") == digests[label]:
+                judged[label] = done[label]
+                bars.finish()
+            else:
+                todo[label] = task
+        judging = {"confidence": confidence, "resamples": resamples}
+        work = (
+            _one_by_one(todo, embedder, chosen, bars, **judging)
+            if jobs == 1
+            else _in_processes(todo, embedder, chosen, bars, jobs, **judging)
+        )
+        with closing(work):
+            for label, result in work:
+                result.details["data"] = digests[label]
+                judged[label] = result
+                report.results = {name: judged[name] for name in digests if name in judged}
+                report.facts["dim"] = embedder.dim
+                if embedder.seconds > 0:
+                    report.facts["sentences_per_second"] = round(embedder.sentences / embedder.seconds, 1)
+                    report.facts["run"] = _RUN
+                _kept(before, report, out)
+                bars.finish()
+    report.results = {name: judged[name] for name in digests}
     if not report.results:
         raise ValueError(f"evaluate: none of the tasks has its files in {os.fspath(data or '')}")
-    if out is not None:
-        report.to_json(out)
+    _kept(before, report, out)
     return report
 
 
@@ -199,34 +210,85 @@ def _resumed(out: str | os.PathLike[str] | None, report: Report) -> Report:
     return before
 
 
+def _one_by_one(
+    tasks: Mapping[str, Task], embedder: Embedder, protocol: Protocol, bars: _Bars, **judging: Any
+) -> Generator[tuple[str, TaskResult], None, None]:
+    for label, task in tasks.items():
+        bars.show({label: (0, 0)})
+
+        def on_progress(done: int, total: int, label: str = label) -> None:
+            bars.show({label: (done, total)})
+
+        try:
+            result = run_task(task, embedder, protocol, on_progress=on_progress, **judging)
+        except DegenerateEncoderError as error:
+            result = _without_figure(label, error)
+        yield label, result
+
+
+def _in_processes(
+    tasks: Mapping[str, Task], embedder: Embedder, protocol: Protocol, bars: _Bars, jobs: int, **judging: Any
+) -> Generator[tuple[str, TaskResult], None, None]:
+    """Encodes all tasks, which has all threads and a speed that compares, and then judges them."""
+    with tempfile.TemporaryDirectory(prefix="sentencode-") as name:
+        folder = Path(name)
+        handed, splits = {}, {}
+        for label in sorted(tasks, key=lambda label: longest_first(tasks[label], protocol)):
+            bars.show({f"{label} (encoding)": (0, 0)})
+            try:
+                encoded = encode_task(tasks[label], embedder)
+            except DegenerateEncoderError as error:
+                yield label, _without_figure(label, error)
+                continue
+            rows = embedder.file_of(encoded.sentences, encoded.rows, folder)
+            handed[label], splits[label] = HandedOver.of(encoded, rows), encoded.task.splits
+        found = judge_in_processes(handed, jobs, protocol, folder, on_progress=bars.show, **judging)
+        with closing(found):
+            for label, result in found:
+                result.splits = dict(splits[label])
+                yield label, result
+
+
+def _without_figure(label: str, error: DegenerateEncoderError) -> TaskResult:
+    _LOG.warning("%s: %s", label, error, exc_info=error.__cause__)
+    return TaskResult(label, error=str(error))
+
+
+def _kept(before: Report, report: Report, out: str | os.PathLike[str] | None) -> None:
+    """Writes what is new beside what the file held already."""
+    if out is None:
+        return
+    results = before.results | report.results
+    skipped = {name: why for name, why in (before.skipped | report.skipped).items() if name not in results}
+    Report(report.encoder, results, skipped, report.facts, report.curves).to_json(out)
+
+
 class _Bars:
-    """A bar of tasks, and one of the classifiers of a task."""
+    """A bar of tasks, which tells how many classifiers of those that are being judged are trained."""
 
     def __init__(self, show: bool | None, tasks: int) -> None:
-        self.show = _LOG.isEnabledFor(logging.INFO) if show is None else show
+        self.wanted = _LOG.isEnabledFor(logging.INFO) if show is None else show
         self.total = tasks
         self.bar: Any = None
 
     def __enter__(self) -> _Bars:
-        if self.show:
+        if self.wanted:
             from tqdm.auto import tqdm
 
             self.bar = tqdm(total=self.total, desc="evaluate", unit="task")
-            self.done = -1
         return self
 
-    def begin(self, task: str) -> None:
+    def finish(self) -> None:
+        """One more task is done."""
         if self.bar is not None:
-            self.done += 1
-            self.bar.update(self.done - self.bar.n)
-            self.bar.set_postfix_str(task)
+            self.bar.update()
 
-    def update(self, done: int, total: int) -> None:
+    def show(self, running: Mapping[str, tuple[int, int]]) -> None:
+        """Tasks that are being judged, how many of their classifiers are trained, and of how many."""
         if self.bar is not None:
-            self.bar.set_postfix_str(f"{self.bar.postfix.partition(' ')[0]} {done}/{total}")
+            shown = (f"{task} {done}/{total}" if total else task for task, (done, total) in running.items())
+            self.bar.set_postfix_str(", ".join(shown))
 
     def __exit__(self, *error: object) -> None:
         if self.bar is not None:
-            if error[0] is None:
-                self.bar.update(self.total - self.bar.n)
             self.bar.close()

@@ -68,6 +68,7 @@ def _page(reports: list[Report], extra: Extra | None) -> str:
         "bars": ("Bars", _bars(found, names)),
         "subsets": ("Subsets and splits", _subsets(found, names)),
         "all": ("All other figures", _others(found, names)),
+        "curves": ("Curves", _curves(reports, names)),
         "correlations": ("Correlations between measures", _correlations(reports, extra)),
         "speed": ("Quality and speed", _speed(reports, names)),
         "protocols": ("Protocols and notes", _protocols(reports, extra)),
@@ -301,6 +302,8 @@ def _cell(measure: Measure, cell: Cell | None, why_not: str, *, best: float | No
     if not math.isfinite(cell.value):
         return element("td", "not a number", class_="none")
     inner = [element("b", _number(cell.value, measure.unit), " †" if cell.partial else None)]
+    if cell.deviation is not None:
+        inner.append(element("small", f"± {_number(cell.deviation, measure.unit)}"))
     if cell.interval is not None:
         digits = 4 if measure.unit == PLAIN else 1
         inner.append(element("small", f"{cell.interval.low:.{digits}f} to {cell.interval.high:.{digits}f}"))
@@ -367,6 +370,14 @@ def _bars(found: list[Measure], names: list[str]) -> list[Markup]:
         _figure(f"{measure.label}, {measure.unit}", svg.bars(measure, colours))
         for measure in found
         if measure.headline
+    ]
+    return [element("div", panels, class_="panels")] if panels else []
+
+
+def _curves(reports: list[Report], names: list[str]) -> list[Markup]:
+    panels = [
+        _figure(f"{chart.name}: {chart.y_label}", svg.lines(chart, _colours(names)))
+        for chart in summary.charts(reports)
     ]
     return [element("div", panels, class_="panels")] if panels else []
 

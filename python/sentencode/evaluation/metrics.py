@@ -20,6 +20,7 @@ __all__ = [
     "bootstrap_mean",
     "cosine_of_pairs",
     "f1",
+    "f1_of_resamples",
     "mean_squared_error",
     "pearson",
     "percentile_interval",
@@ -375,6 +376,15 @@ def resampled_means(columns: Sequence[NDArray[Any]], resamples: int, seed: int) 
         for column, values in enumerate(table):
             means[begin : begin + block, column] = values[places].mean(axis=1)
     return means
+
+
+def f1_of_resamples(
+    predicted: Sequence[ArrayLike], gold: ArrayLike, resamples: int, seed: int
+) -> NDArray[np.float64]:
+    """F1 scores of class 1 of several systems, `(resamples, systems)`, on the same draws for all."""
+    columns = [column for one in predicted for column in _f1_columns(one, gold, 1)]
+    means = resampled_means(columns, resamples, seed)
+    return _f1_of_means(means.reshape(resamples, len(predicted), 2))
 
 
 def _kinds(table: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -15,7 +15,7 @@ from . import summary
 from .report import Report
 from .summary import CORRELATION, Extra
 
-__all__ = ["bars", "heat_map", "scatter"]
+__all__ = ["bars", "curves", "heat_map", "scatter"]
 
 
 def bars(reports: Report | Sequence[Report], tasks: Sequence[str] | None = None) -> Any:
@@ -60,6 +60,45 @@ def bars(reports: Report | Sequence[Report], tasks: Sequence[str] | None = None)
         figure.legend(loc="outside upper center", ncols=min(len(given), 3))
     else:
         axes.set_title(_literal(given[0].encoder))
+    return figure
+
+
+def curves(reports: Report | Sequence[Report]) -> Any:
+    """Learning curves, or other curves that the reports hold: one picture each, one line an encoder.
+
+    Args:
+        reports: One, or one of each encoder.
+
+    Returns:
+        The figure.
+
+    Raises:
+        ValueError: No report has a curve, or two are of one name.
+        ImportError: matplotlib is not installed.
+    """
+    given = _given(reports)
+    charts = summary.charts(given)
+    if not charts:
+        raise ValueError(
+            "no report has a curve: report.curves['TREC'] = learning_curve(encoder, 'TREC', data)"
+        )
+    colours = {report.encoder: f"C{i % 10}" for i, report in enumerate(given)}  # as in `bars`
+    figure, parts = _figure(5 * len(charts), 4, len(charts))
+    for axes, chart in zip(parts, charts, strict=True):
+        for encoder, curve in chart.curves.items():
+            if curve.low:
+                axes.fill_between(curve.x, curve.low, curve.high, color=colours[encoder], alpha=0.16)
+            axes.plot(curve.x, curve.y, "o-", color=colours[encoder], markersize=4, label=_literal(encoder))
+        if chart.logarithmic:
+            axes.set_xscale("log", base=2)
+            places = sorted({place for curve in chart.curves.values() for place in curve.x})
+            axes.set_xticks(places, [f"{place:,.10g}" for place in places])
+            axes.minorticks_off()
+        axes.set_xlabel(chart.x_label)
+        axes.set_ylabel(chart.y_label)
+        axes.set_title(_literal(chart.name))
+        axes.grid(alpha=0.3)
+        axes.legend(loc="best")
     return figure
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..checks import checked_str
+from ..checks import checked_int, checked_str
 from .classifiers import Adam, Classifier, Optimum, ScikitLearn
 
 __all__ = ["PROTOCOLS", "Protocol", "protocol_named"]
@@ -26,11 +26,35 @@ class Protocol:
         name: What results are called by.
         classifier: What is trained.
         folds: Of cross-validation; SentEval's literature has 10.
+        seeds: How many seeds a classifier with one is trained with, one after the other from its own: figures
+            are the means, their intervals cover other seeds too.
     """
 
     name: str
     classifier: Classifier
     folds: int = 10
+    seeds: int = 1
+
+    def __post_init__(self) -> None:
+        checked_int("folds", self.folds, 2)
+        if checked_int("seeds", self.seeds, 1) > 1 and not hasattr(self.classifier, "seed"):
+            raise ValueError(f"seeds: nothing is random in the classifier of {self.name}")
+
+    def seeded(self) -> list[Protocol]:
+        """The same with one seed each.
+
+        Example:
+            >>> from sentencode.evaluation.protocols import protocol_named
+            >>> [one.classifier.seed for one in protocol_named("senteval-torch", seeds=2).seeded()]
+            [1111, 1112]
+        """
+        if self.seeds == 1:
+            return [self]
+        classifier: Any = self.classifier
+        return [
+            replace(self, seeds=1, classifier=replace(classifier, seed=classifier.seed + i))
+            for i in range(self.seeds)
+        ]
 
     def classifier_for(self, task: str) -> Classifier:
         """The classifier for a task: SentEval's own differs for SNLI and WordContent.
@@ -79,13 +103,14 @@ def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
 
     Args:
         protocol: One of `PROTOCOLS`, or a `Protocol`.
-        **options: `folds`, or attributes of its classifier.
+        **options: `folds`, `seeds`, or attributes of its classifier.
 
     Returns:
         The protocol; one whose options were changed says so in its name.
 
     Raises:
         ValueError: There is no such protocol.
+        ValueError: There are seeds, and nothing is random.
         TypeError: Its classifier has no such option.
 
     Example:
@@ -100,6 +125,6 @@ def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
     if not options:
         return protocol
     name = ", ".join([protocol.name, *(f"{option}={value}" for option, value in options.items())])
-    folds = options.pop("folds", protocol.folds)
+    folds, seeds = options.pop("folds", protocol.folds), options.pop("seeds", protocol.seeds)
     classifier: Any = protocol.classifier
-    return Protocol(name, replace(classifier, **options), folds)
+    return Protocol(name, replace(classifier, **options), folds, seeds)

@@ -7,7 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +19,17 @@ from .averages import Average, averages_of
 from .data import Split
 from .metrics import Interval
 
-__all__ = ["Judged", "Report", "TaskResult", "Wrong", "examples_of", "is_class", "plain", "ranks_apart"]
+__all__ = [
+    "Curve",
+    "Judged",
+    "Report",
+    "TaskResult",
+    "Wrong",
+    "examples_of",
+    "is_class",
+    "plain",
+    "ranks_apart",
+]
 
 _FORMAT = "sentencode.report"
 _VERSION = 1
@@ -48,6 +58,57 @@ class Wrong(NamedTuple):
     sentences: tuple[str, ...]
     gold: Any
     predicted: Any
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Scores along something: the number of training examples, or the steps of a training.
+
+    Attributes:
+        x: Where it was measured, in rising order.
+        y: The scores there.
+        low: The lower ends of their intervals; empty where there are none.
+        high: The upper ends.
+        x_label: What `x` counts.
+        y_label: What `y` is, and its unit.
+        logarithmic: Whether `x` is drawn so.
+
+    Raises:
+        ValueError: There is no point, lengths differ, `x` does not rise, a number is not finite, or `x` is to
+            be drawn logarithmically and is not positive.
+
+    Example:
+        >>> from sentencode.evaluation import Curve
+        >>> curve = Curve((100, 200), (61.5, 70), x_label="step", y_label="accuracy, percent")
+        >>> curve.y
+        (61.5, 70.0)
+    """
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    x_label: str = "training examples"
+    y_label: str = "accuracy, percent"
+    logarithmic: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("x", "y", "low", "high"):
+            values = tuple(float(value) for value in getattr(self, name))
+            if not all(map(math.isfinite, values)):
+                raise ValueError(f"{name} must be finite, got {values}")
+            object.__setattr__(self, name, values)
+        if not self.x:
+            raise ValueError("a curve has at least one point")
+        for name in ("y", "low", "high"):
+            if len(getattr(self, name)) != len(self.x) and (name == "y" or self.low or self.high):
+                raise ValueError(
+                    f"x and {name} must be equally long, got {len(self.x)} and {len(getattr(self, name))}"
+                )
+        if any(b <= a for a, b in zip(self.x, self.x[1:], strict=False)):
+            raise ValueError(f"x must rise, got {self.x}")
+        if self.logarithmic and self.x[0] <= 0:
+            raise ValueError(f"x must be positive to be drawn logarithmically, got {self.x[0]}")
 
 
 @dataclass(eq=False)
@@ -93,6 +154,11 @@ class TaskResult(Mapping[str, Any]):
             found = max((k for k in value if rest == k or rest.startswith(f"{k}.")), key=len)
             value, rest = value[found], rest[len(found) + 1 :]
         return float(value[0] if isinstance(value, tuple) else value)
+
+    def deviation(self, key: str) -> float | None:
+        """The standard deviation of a figure over seeds or repetitions, where there were some."""
+        found = self.details.get("deviations", {}).get(key)
+        return None if found is None else float(found)
 
     @property
     def headline(self) -> str:
@@ -171,12 +237,14 @@ class Report(Mapping[str, TaskResult]):
         results: By task.
         skipped: Tasks that were asked for and not run, and why.
         facts: The encoder's width and fingerprint, the protocol, sentences a second, versions.
+        curves: By a name that reports of several encoders share, such as the task's.
     """
 
     encoder: str
     results: dict[str, TaskResult] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
+    curves: dict[str, Curve] = field(default_factory=dict)
 
     def __getitem__(self, task: str) -> TaskResult:
         if task not in self.results and task in self.skipped:
@@ -224,7 +292,8 @@ class Report(Mapping[str, TaskResult]):
         ]
         for task, key, value, interval in self.rows():
             shown = "" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
-            lines.append(rf"{task} & {key.replace('_', ' ')} & {value:.2f} & {shown} \\")
+            spread = _spread(self, task, key, r"$\pm$ ")
+            lines.append(rf"{task} & {key.replace('_', ' ')} & {value:.2f}{spread} & {shown} \\")
         for average in self.averages:
             lines.append(rf"{average.name} & {average.unit} & {average.value:.2f} & \\")
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
@@ -247,6 +316,7 @@ class Report(Mapping[str, TaskResult]):
                 "skipped": self.skipped,
                 "averages": [plain(average._asdict()) for average in self.averages],
                 "results": {name: result.to_dict() for name, result in self.results.items()},
+                "curves": {name: asdict(curve) for name, curve in self.curves.items()},
             },
             allow_nan=False,
         )
@@ -279,7 +349,8 @@ class Report(Mapping[str, TaskResult]):
                     f"{_VERSION}"
                 )
             results = {name: TaskResult.from_dict(name, result) for name, result in values["results"].items()}
-            return cls(values["encoder"], results, values["skipped"], values["facts"])
+            curves = {name: Curve(**curve) for name, curve in values.get("curves", {}).items()}
+            return cls(values["encoder"], results, values["skipped"], values["facts"], curves)
         except FormatError:
             raise
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -332,6 +403,12 @@ class Report(Mapping[str, TaskResult]):
                 "times 100; intervals by bootstrap. STS years: mean of the subsets' correlations, weighted "
                 "by their sizes (`all.pearson.wmean`)."
             )
+        seeds = {name: r.details["seeds"] for name, r in self.results.items() if "seeds" in r.details}
+        if seeds:
+            notes.append(
+                f"Means of {max(seeds.values())} seeds ± their standard deviation: {', '.join(seeds)}. Their "
+                "intervals cover other seeds and other tested examples."
+            )
         for name, result in self.results.items():
             if result.error is not None:
                 notes.append(f"{name}: no figure, {result.error}.")
@@ -348,10 +425,18 @@ def _markdown_table(report: Report) -> list[str]:
     lines = [f"| {report.encoder} | figure | value | 95 % interval |", "| --- | --- | --- | --- |"]
     for task, key, value, interval in report.rows():
         shown = "" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
-        lines.append(f"| {task} | {key} | {value:.2f} | {shown} |")
+        lines.append(f"| {task} | {key} | {value:.2f}{_spread(report, task, key, '± ')} | {shown} |")
     for average in report.averages:
         lines.append(f"| {average.name} | {average.unit} | {average.value:.2f} | |")
     return lines
+
+
+def _spread(report: Report, task: str, key: str, sign: str) -> str:
+    """The deviation of a figure, in the table's unit."""
+    deviation = report[task].deviation(key)
+    if deviation is None:
+        return ""
+    return f" {sign}{deviation * (1 if key in ('acc', 'nn_cosine') else 100):.2f}"
 
 
 def is_class(gold: NDArray[Any]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,10 @@ from .metrics import (
 from .paraphrase import cluster_classification, inverse_davies_bouldin, nearest_neighbours
 from .protocols import Protocol
 from .relatedness import relate
+from .repeats import over_runs
 from .report import Judged, TaskResult
 
-__all__ = ["run_task"]
+__all__ = ["Encoded", "encode_task", "judge_task", "part_of", "run_task"]
 
 Progress = Callable[[int, int], None]
 Scores = NDArray[np.float64]
@@ -71,11 +73,86 @@ def run_task(
         NotImplementedError: It is a task of a kind that is not run here.
         ValueError: Its examples cannot be validated in its way: a split or a class is missing.
     """
+    encoded = encode_task(task, embedder)
+    result = judge_task(
+        encoded, protocol, confidence=confidence, resamples=resamples, on_progress=on_progress
+    )
+    result.splits = dict(encoded.task.splits)
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A task and the rows of its sentences: all that judging needs.
+
+    Attributes:
+        task: Its examples are in the order in which they are cut into folds.
+        sentences: Its distinct sentences.
+        places: For each side of each split, one after the other, which row each sentence is.
+        rows: One for each distinct sentence.
+        details: What is known of the encoding.
+    """
+
+    task: Task
+    sentences: list[str]
+    places: list[Places]
+    rows: NDArray[np.float32]
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+def encode_task(task: Task, embedder: Embedder) -> Encoded:
+    """Encodes the distinct sentences of a task.
+
+    Args:
+        task: The task.
+        embedder: Gives the rows.
+
+    Returns:
+        The rows, and which of them each example has.
+
+    Raises:
+        DegenerateEncoderError: The encoder's rows cannot be judged.
+    """
     begin = time.perf_counter()
     splits = {name: _ordered(task, split) for name, split in task.splits.items()}
     sentences, places = distinct(side for split in splits.values() for side in split.sentences)
     rows = embedder(sentences)
-    encoded = time.perf_counter()
+    details = {
+        "distinct_sentences": len(sentences),
+        "seconds_encode": round(time.perf_counter() - begin, 4),
+        "unknown_tokens": embedder.unknown(sentences),
+        "partial": task.partial,
+    }
+    return Encoded(replace(task, splits=splits), sentences, places, rows, details)
+
+
+def judge_task(
+    encoded: Encoded,
+    protocol: Protocol,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    on_progress: Progress | None = None,
+) -> TaskResult:
+    """Judges the rows of a task. The sentences are not looked at.
+
+    Args:
+        encoded: The task and its rows.
+        protocol: How classifiers are trained.
+        confidence: Of the intervals.
+        resamples: Of the bootstrap.
+        on_progress: Called with the number of classifiers that are trained, and of all.
+
+    Returns:
+        The figures, under SentEval's keys, with their intervals.
+
+    Raises:
+        NotImplementedError: It is a task of a kind that is not run here.
+        ValueError: Its examples cannot be validated in its way: a split or a class is missing.
+    """
+    begin = time.perf_counter()
+    task, places, rows = encoded.task, encoded.places, encoded.rows
+    splits = dict(task.splits)
     side_count = len(next(iter(splits.values())).sentences)
     by_split = {name: places[i * side_count : (i + 1) * side_count] for i, name in enumerate(splits)}
     question = task.kind.question
@@ -91,20 +168,26 @@ def run_task(
         labels = np.concatenate([split.labels for split in splits.values()])
         of = _classification if question == "classification" else _relatedness
         try:
-            result = of(task, rows, sides, labels, numbers, protocol, options, on_progress)
+            runs = [
+                of(task, rows, sides, labels, numbers, one, options, part_of(on_progress, i, protocol.seeds))
+                for i, one in enumerate(protocol.seeded())
+            ]
         except ValueError as error:
             raise ValueError(f"{task.name}: {error}") from error
+        result = runs[0]
+        if len(runs) > 1:
+            result = over_runs(runs, **options)
+            result.details["seeds"] = protocol.seeds
     else:
         raise NotImplementedError(f"{task.name}: tasks of {question} are not run by evaluate")
-    result.details |= {
-        "distinct_sentences": len(sentences),
-        "seconds_encode": round(encoded - begin, 4),
-        "seconds_judge": round(time.perf_counter() - encoded, 4),
-        "unknown_tokens": embedder.unknown(sentences),
-        "partial": task.partial,
-    }
-    result.splits = splits
+    result.details |= encoded.details
+    result.details["seconds_judge"] = round(time.perf_counter() - begin, 4)
     return result
+
+
+def part_of(on_progress: Progress | None, i: int, runs: int) -> Progress | None:
+    """The progress of the i-th of several runs that are equally long."""
+    return None if on_progress is None else lambda done, total: on_progress(i * total + done, runs * total)
 
 
 def _ordered(task: Task, split: Split) -> Split:

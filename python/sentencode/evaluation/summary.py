@@ -15,16 +15,18 @@ from numpy.typing import NDArray
 from .averages import Average, averages_of
 from .metrics import Interval, pearson
 from .published import PublishedFigure, published_for
-from .report import Report, TaskResult
+from .report import Curve, Report, TaskResult
 
 __all__ = [
     "Block",
     "Cell",
+    "Chart",
     "HeatMap",
     "Measure",
     "Point",
     "TradeOff",
     "averages",
+    "charts",
     "correlations",
     "heat_map",
     "heat_map_columns",
@@ -57,12 +59,14 @@ class Cell(NamedTuple):
         interval: Where it lies for other examples of the same kind.
         p: The p-value of a correlation, where the report has one.
         partial: Whether files of another size than published were accepted.
+        deviation: Over seeds or repetitions, where there were some.
     """
 
     value: float
     interval: Interval | None = None
     p: float | None = None
     partial: bool = False
+    deviation: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +141,10 @@ def measures(reports: Sequence[Report]) -> list[Measure]:
                     published = () if metric is None else published_for(*metric)
                     found[task, part, figure] = Measure(task, part, figure, unit, {}, headline, published)
                 partial = bool(result.details.get("partial"))
-                found[task, part, figure].cells[report.encoder] = Cell(scale * value, interval, p, partial)
+                spread = result.deviation(key)
+                found[task, part, figure].cells[report.encoder] = Cell(
+                    scale * value, interval, p, partial, None if spread is None else scale * spread
+                )
     order = {task: i for i, task in enumerate(headlines)}
     return sorted(found.values(), key=lambda measure: order[measure.task])
 
@@ -431,6 +438,43 @@ def _shared_quality(reports: Sequence[Report], unit: str) -> tuple[str, dict[str
 def _widest(found: Sequence[Average], unit: str) -> Average | None:
     kind = "acc" if unit == PERCENT else "correlation"
     return max((a for a in found if a.unit == kind), key=lambda average: len(average.tasks), default=None)
+
+
+class Chart(NamedTuple):
+    """Curves of several encoders that have the same axes.
+
+    Attributes:
+        name: What they are of.
+        x_label: What they run along.
+        y_label: What they show.
+        curves: By encoder.
+    """
+
+    name: str
+    x_label: str
+    y_label: str
+    curves: dict[str, Curve]
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether all of them shall be drawn so."""
+        return all(curve.logarithmic for curve in self.curves.values())
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the greatest value, intervals included."""
+        values = [v for curve in self.curves.values() for v in (*curve.y, *curve.low, *curve.high)]
+        return min(values), max(values)
+
+
+def charts(reports: Sequence[Report]) -> list[Chart]:
+    """The curves of all reports; those of one name and with the same axes are one chart."""
+    found: dict[tuple[str, str, str], Chart] = {}
+    for report in reports:
+        for name, curve in report.curves.items():
+            key = (name, curve.x_label, curve.y_label)
+            found.setdefault(key, Chart(*key, {})).curves[report.encoder] = curve
+    return list(found.values())
 
 
 def pareto_front(places: Mapping[str, tuple[float, float]]) -> set[str]:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from .markup import Markup, element
-from .summary import PERCENT, HeatMap, Measure, TradeOff
+from .summary import PERCENT, Chart, HeatMap, Measure, TradeOff
 
-__all__ = ["bars", "heat_map", "scatter"]
+__all__ = ["bars", "heat_map", "lines", "scatter"]
 
 _LETTER = 7.2  # the width of a letter, about, in the 12 px of pictures
 _NAME = 24  # letters of a name that are shown; the rest is in its title
@@ -185,6 +185,75 @@ def scatter(trade: TradeOff, colours: dict[str, int]) -> Markup:
         f"Scatter of {trade.label} against speed: {said}",
         [*parts, *marks, *labels],
     )
+
+
+def lines(chart: Chart, colours: dict[str, int]) -> Markup:
+    """A line for each encoder, in the band of its intervals, with its name in a legend above.
+
+    Args:
+        chart: What is shown.
+        colours: The number of each encoder's colour.
+
+    Returns:
+        The picture.
+    """
+    width, height, left, row = 460, 260, 60, 18
+    top = 14 + row * len(chart.curves)
+    scaled: Callable[[float], float] = math.log2 if chart.logarithmic else float
+    places = sorted({value for curve in chart.curves.values() for value in curve.x})
+    first, last = scaled(places[0]), scaled(places[-1])
+    if first == last:
+        first, last = first - 1, last + 1
+    low, high = chart.ends
+    space = max((high - low) * 0.08, 1e-9 * max(1, abs(high)) if high > low else 0.5)
+    low, high = low - space, high + space
+
+    def x(value: float) -> float:
+        return left + width * (scaled(value) - first) / (last - first)
+
+    def y(value: float) -> float:
+        return top + height * (high - value) / (high - low)
+
+    parts, taken = [], -math.inf
+    ticks = places if chart.logarithmic else _steps(first, last)
+    for value in ticks:
+        at = x(value)
+        parts.append(element("path", d=f"M{at:.1f} {top}v{height}", class_="grid"))
+        shown = f"{value:,.10g}"
+        if at - _LETTER * len(shown) / 2 > taken:  # where the one before leaves room
+            parts.append(_text(shown, at, top + height + 17, "middle"))
+            taken = at + _LETTER * (len(shown) / 2 + 1)
+    for value in _steps(low, high):
+        parts.append(element("path", d=f"M{left} {y(value):.1f}h{width}", class_="grid"))
+        parts.append(_text(f"{value:g}", left - 7, y(value) + 4, "end"))
+    parts.append(_text(chart.x_label, left + width / 2, top + height + 36, "middle"))
+    marks = []
+    for i, (encoder, curve) in enumerate(chart.curves.items()):
+        colour = f"c{colours[encoder]}"
+        if curve.low:
+            there = [
+                *zip(curve.x, curve.high, strict=True),
+                *zip(curve.x[::-1], curve.low[::-1], strict=True),
+            ]
+            outline = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in there)
+            parts.append(element("polygon", points=outline, class_=f"band {colour}"))
+        points = list(zip(curve.x, curve.y, strict=True))
+        line = "".join(f"{'L' if j else 'M'}{x(a):.1f} {y(b):.1f}" for j, (a, b) in enumerate(points))
+        marks.append(element("path", d=line, class_=f"line {colour}"))
+        for a, b in points:
+            title = f"{encoder}: {b:.2f} at {a:,.10g} {chart.x_label}"
+            marks.append(
+                element("circle", element("title", title), cx=x(a), cy=y(b), r=3.2, class_=f"point {colour}")
+            )
+        up = 12 + row * i
+        marks.append(element("path", d=f"M{left} {up}h18", class_=f"line {colour}"))
+        marks.append(_text(_short(encoder), left + 25, up + 4, title=encoder))
+    said = "; ".join(
+        f"{encoder} {', '.join(f'{b:.2f} at {a:,.10g}' for a, b in zip(curve.x, curve.y, strict=True))}"
+        for encoder, curve in chart.curves.items()
+    )
+    about = f"Curves of {chart.name}, {chart.y_label}, along {chart.x_label}: {said}"
+    return _picture(left + width + 28, top + height + 46, about, [*parts, *marks])
 
 
 def _label(

@@ -22,6 +22,7 @@ import sentencode as se
 from sentencode.errors import FormatError
 from sentencode.evaluation import Kind, Report, Split, Task, TaskResult, task_names
 from sentencode.evaluation.averages import averages_of
+from sentencode.evaluation.embeddings import Embedder
 from sentencode.evaluation.metrics import Interval
 
 WORDS = ["good", "bad", "film", "plot", "cat", "dog", "sun", "moon"]
@@ -293,8 +294,33 @@ def array(rows):
     return lambda path: np.save(path, rows(np.load(path)))
 
 
+def flipped(place):
+    def flip(path):
+        content = bytearray(path.read_bytes())
+        content[int(place * (len(content) - 1))] ^= 4
+        path.write_bytes(content)
+
+    return flip
+
+
+def pages_swapped(path):
+    content = path.read_bytes()
+    assert len(content) > 1024
+    path.write_bytes(content[:512] + content[768:1024] + content[512:768] + content[1024:])
+
+
+def rows_alone(path):
+    np.save(path, np.load(path))
+
+
 DAMAGES = {
     "truncated": truncated,
+    "without its checksum": rows_alone,
+    **{f"a bit at {place}": flipped(place) for place in (0, 0.05, 0.3, 0.6, 0.9, 1)},
+    "the last byte is gone": lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    "a byte too many": lambda path: path.write_bytes(path.read_bytes() + b"x"),
+    "zeroed": lambda path: path.write_bytes(path.read_bytes()[:300] + bytes(path.stat().st_size - 300)),
+    "swapped": pages_swapped,
     "empty": lambda path: path.write_bytes(b""),
     "header alone": lambda path: path.write_bytes(path.read_bytes()[:64]),
     "something else": lambda path: path.write_bytes(b"PK\x03\x04 no array"),
@@ -321,6 +347,33 @@ def test_a_damaged_file_is_not_trusted(damage, tmp_path, caplog):
     assert after.calls == []
 
 
+def test_checksums_of_long_files(tmp_path):
+    """Every bit counts, and so do the places of pages; the rows are mapped and not read."""
+    rows = np.random.default_rng(3).normal(size=(3000, 50)).astype(np.float32)
+    sentences = [str(i) for i in range(len(rows))]
+    embedder = Embedder(lambda s: rows, "mine", tmp_path, "a")
+    embedder(sentences)
+    kept = Embedder(Counting(), "mine", tmp_path, "a")
+    again = kept(sentences)
+    assert kept.encoder.calls == []
+    assert np.array_equal(again, rows)
+    assert isinstance(again.base, np.memmap)
+    del again
+    (path,) = tmp_path.iterdir()
+    assert np.array_equal(np.load(path), rows)  # NumPy reads it too
+    good = path.read_bytes()
+    page = [good[i : i + 4096] for i in range(0, len(good), 4096)]
+    bad = [b"".join([*page[:5], page[9], *page[6:9], page[5], *page[10:]])]
+    for place in np.random.default_rng(4).integers(0, len(good), 40):
+        bad.append(good[:place] + bytes([good[place] ^ (1 << (place % 8))]) + good[place + 1 :])
+    for content in bad:
+        path.write_bytes(content)
+        anew = Embedder(Counting(lambda s: rows), "mine", tmp_path, "a")
+        assert np.array_equal(anew(sentences), rows)
+        assert len(anew.encoder.calls) == 1
+        assert path.read_bytes() == good
+
+
 # --- resuming ---
 
 
@@ -336,6 +389,34 @@ def test_resumes_what_was_done(tmp_path):
     again = Counting()
     run(again, tasks, out=out, key="a")
     assert again.calls == []
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_with_fewer_tasks_drops_nothing(tmp_path, jobs):
+    out = tmp_path / "report.json"
+    tasks = [classification(), similarity(), similarity("more", seed=7)]
+    run(rows_of, tasks[:2], out=out, key="a")
+    before = Report.load(out)
+    found = run(rows_of, tasks[2:], out=out, key="a", jobs=jobs)
+    assert list(found) == ["more"]
+    after = Report.load(out)
+    assert list(after) == ["mine", "alike", "more"]
+    for name in before:
+        assert after[name].to_dict() == before[name].to_dict()
+    assert list(run(rows_of, tasks[1], out=out, key="a")) == ["alike"]  # nothing is computed
+    assert out.read_text() == after.to_json()
+
+
+def test_what_was_skipped_stays_known(tmp_path):
+    write_cr(tmp_path)
+    out = tmp_path / "report.json"
+    first = run(rows_of, "all", data=tmp_path, partial=True, out=out, key="a")
+    assert "MR" in first.skipped
+    task = Task("MR", similarity("MR").splits, similarity("MR").kind)
+    assert run(rows_of, task, out=out, key="a").skipped == {}
+    after = Report.load(out)
+    assert list(after) == ["CR", "MR"]
+    assert set(after.skipped) == set(first.skipped) - {"MR"}
 
 
 def test_a_task_that_had_an_error_is_run_again(tmp_path):

@@ -1,0 +1,207 @@
+"""How an encoder's score grows with the number of training examples."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cache import cache_dir
+from ..checks import checked_int
+from .classifiers import Classifier, Examples, Fit, Places, Predictions, check_splits, stratified
+from .data import Split, Task, load_task
+from .embeddings import Embedder
+from .protocols import Protocol, protocol_named
+from .repeats import over_runs
+from .report import Curve, TaskResult
+from .runner import Encoded, encode_task, judge_task
+
+__all__ = ["learning_curve"]
+
+_SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+
+
+def learning_curve(
+    encoder: Any,
+    task: str | Task,
+    data: str | os.PathLike[str] | None = None,
+    *,
+    sizes: Sequence[float] = _SHARES,
+    protocol: str | Protocol = "optimum",
+    options: dict[str, Any] | None = None,
+    repeats: int = 5,
+    seed: int = 1111,
+    key: str | None = None,
+    tokens: bool | None = None,
+    cache: str | os.PathLike[str] | bool = True,
+    partial: bool = False,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+) -> Curve:
+    """The score of a task against the number of examples that its classifier is trained on.
+
+    Each repetition draws an order of the training examples, in which every beginning has about all classes'
+    shares; a size is such a beginning, so that small sets are parts of larger ones. Penalties are chosen
+    anew for each, as the protocol does. Where a task has no test split, repetition i is tested on the i-th of
+    SentEval's folds, and trained on the others.
+
+    Args:
+        encoder: As `evaluate` takes it.
+        task: One with a classifier, or with learnt relatedness.
+        data: SentEval's `data` folder; needed for a name.
+        sizes: Numbers of examples (whole numbers), or shares of all (up to 1.0).
+        protocol: As `evaluate` takes it.
+        options: The same.
+        repeats: How many orders are drawn.
+        seed: Decides which.
+        key: As in `evaluate`.
+        tokens: As in `evaluate`.
+        cache: As in `evaluate`.
+        partial: As in `evaluate`.
+        confidence: Of the intervals, which cover other tested examples and other training examples of the
+            same task; with all training examples of a task that has a test split, the former alone.
+        resamples: Of the bootstrap.
+
+    Returns:
+        The means over repetitions. `report.curves["TREC"] = curve` puts it into a report.
+
+    Raises:
+        ValueError: The task has nothing that is learnt, sizes are out of range or too small for the folds.
+
+    Example:
+        >>> import numpy as np, sentencode as se
+        >>> from sentencode.evaluation import Kind, Split, Task, learning_curve
+        >>> words = ["cat", "dog", "sun", "sky"] * 25
+        >>> split = Split((words,), np.array([0, 0, 1, 1] * 25))
+        >>> task = Task("mine", {"all": split}, Kind("classification", "nested", features=("u",)))
+        >>> vectors = se.WordVectors.from_array(["cat", "dog", "sun", "sky"], np.eye(4, dtype=np.float32))
+        >>> curve = learning_curve(se.Average(vectors), task, sizes=[20, 40], protocol="fast", cache=False)
+        >>> curve.x, curve.y
+        ((20.0, 40.0), (100.0, 100.0))
+    """
+    chosen = protocol_named(protocol, **(options or {}))
+    checked_int("repeats", repeats, 1)
+    if isinstance(task, str):
+        if data is None:
+            raise ValueError(f"learning_curve: data is missing: the folder that the files of {task} are in")
+        task = load_task(task, data, partial=partial)
+    if task.kind.validation is None:
+        raise ValueError(f"learning_curve: nothing is learnt in {task.name}")
+    check_splits(task.splits, task.kind.validation)
+    folder = None if cache is False else cache_dir() / "embeddings" if cache is True else Path(cache)
+    encoded = encode_task(task, Embedder(encoder, None, folder, key, tokens))
+    cuts = _cuts(encoded.task, chosen.folds, repeats, seed)
+    least = min(len(train) for train, _ in cuts)
+    numbers = sorted({_number(size, least) for size in sizes})
+    if not numbers:
+        raise ValueError("learning_curve: sizes is empty")
+    judging: dict[str, Any] = {"confidence": confidence, "resamples": resamples}
+    points: list[tuple[TaskResult, str]] = []
+    for number in numbers:
+        # All training examples are the same set, in whatever order.
+        same = number == least and task.kind.validation != "nested"
+        with warnings.catch_warnings():  # of few examples, some classes have fewer than there are folds
+            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+            runs = [
+                _run(encoded, train[:number], test, one, judging)
+                for train, test in (cuts[:1] if same else cuts)
+                for one in chosen.seeded()
+            ]
+        result = over_runs(runs, **judging)
+        points.append((result, result.headline))
+    scale, label = (1, "accuracy, percent") if points[0][1] == "acc" else (100, "Pearson's correlation x 100")
+    intervals = [result.intervals[headline] for result, headline in points]
+    return Curve(
+        tuple(numbers),
+        tuple(scale * result.figure(headline) for result, headline in points),
+        tuple(scale * interval.low for interval in intervals),
+        tuple(scale * interval.high for interval in intervals),
+        y_label=label,
+        logarithmic=True,
+    )
+
+
+def _number(size: float, most: int) -> int:
+    number = round(size * most) if isinstance(size, float) else checked_int("sizes", size, 1)
+    if not 1 <= number <= most:
+        raise ValueError(
+            f"learning_curve: sizes must be from 1 to the {most} training examples, or shares of them up to "
+            f"1.0, got {size}"
+        )
+    return number
+
+
+def _cuts(task: Task, folds: int, repeats: int, seed: int) -> list[tuple[Places, Places | None]]:
+    """For each repetition, training examples in the order in which they are taken, and a fold to test on."""
+    random = np.random.default_rng(seed)
+    if task.kind.validation != "nested":
+        labels = task["train"].labels
+        return [(_order(labels, random), None) for _ in range(repeats)]
+    labels = np.asarray(task["all"].labels, dtype=np.int64)
+    outer = stratified(labels, folds)
+    if repeats > folds:
+        raise ValueError(f"learning_curve: {task.name} has {folds} folds to test on, got repeats={repeats}")
+    return [(train[_order(labels[train], random)], test) for train, test in outer[:repeats]]
+
+
+def _order(labels: NDArray[Any], random: np.random.Generator) -> Places:
+    """A random order whose every beginning has about the shares of all classes; scores are no classes."""
+    shuffled = random.permutation(len(labels))
+    if labels.dtype.kind == "f":
+        return shuffled
+    of_class = labels[shuffled]
+    counts = np.bincount(of_class)
+    by_class = np.argsort(of_class, kind="stable")
+    rank = np.empty(len(labels))
+    rank[by_class] = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return shuffled[np.argsort((rank + random.random(len(labels))) / counts[of_class], kind="stable")]
+
+
+@dataclass(frozen=True)
+class _OfNested:
+    """A classifier that tries the penalties of tasks without a test split, although it is given one."""
+
+    classifier: Classifier
+
+    def penalties(self, validation: str) -> Sequence[float]:
+        return self.classifier.penalties("nested")
+
+    def predict(self, examples: Examples, fits: Sequence[Fit], on_progress: Any) -> Predictions:
+        return self.classifier.predict(examples, fits, on_progress)
+
+
+def _run(
+    encoded: Encoded, train: Places, test: Places | None, protocol: Protocol, judging: dict[str, Any]
+) -> TaskResult:
+    part = _part(encoded, train, test)
+    if test is None:
+        return judge_task(part, protocol, **judging)
+    result = judge_task(part, replace(protocol, classifier=_OfNested(protocol.classifier)), **judging)
+    (judged,) = result.judged.values()  # whose places count from the fold's first example
+    result.judged = {"all": replace(judged, split="all", places=test[judged.places])}
+    return result
+
+
+def _part(encoded: Encoded, train: Places, test: Places | None) -> Encoded:
+    """The task with some of its training examples, in SentEval's order, and a fold as its test split."""
+    task, train = encoded.task, np.sort(train)
+    sides = len(next(iter(task.splits.values())).sentences)
+    places = {name: encoded.places[i * sides : (i + 1) * sides] for i, name in enumerate(task.splits)}
+    chosen: dict[str, tuple[str, Places | slice]] = {name: (name, slice(None)) for name in task.splits}
+    if test is None:
+        chosen["train"] = ("train", train)
+    else:
+        chosen = {"train": ("all", train), "test": ("all", test)}
+    splits, rows = {}, []
+    for name, (source, rows_of) in chosen.items():
+        split = task[source]
+        splits[name] = Split(tuple([] for _ in range(sides)), split.labels[rows_of])
+        rows += [side[rows_of] for side in places[source]]
+    kind = task.kind if test is None else replace(task.kind, validation="folds")
+    return replace(encoded, task=replace(task, splits=splits, kind=kind), places=rows)
