@@ -21,14 +21,27 @@ namespace {
 using at::Tensor;
 
 constexpr std::int64_t kRowsOfBlock = 16384;       // of features that are made anew
-constexpr std::int64_t kNumbersOfBlock = 1 << 18;  // of features that are looked at: they fit in a cache
-constexpr std::int64_t kNumbersOfPiece = 1
-                                         << 16;  // scores that a thread looks at while they are in its cache
-constexpr std::size_t kMemory = 8;               // steps that L-BFGS remembers
-constexpr std::int64_t kCoupled = 4096;          // of K D at most: the Hessian of all classes together
-constexpr double kReach = 30;                    // how much a step may change a score
-constexpr int kTries = 12;                       // shorter steps, before there is none
-constexpr std::int64_t kRound = 60;              // iterations until Hessians are made anew
+constexpr std::int64_t kNumbersOfBlock = 1 << 18;  // that a thread works on: they stay in its cache
+constexpr std::int64_t kPieces = 16;               // of the rows, for as many threads at most
+constexpr double kSmall = 1 << 22;                 // multiplications that are not worth a second thread
+constexpr std::size_t kMemory = 8;                 // steps that L-BFGS remembers
+constexpr std::int64_t kCoupled = 4096;            // of K D at most: the Hessian of all classes together
+constexpr double kReach = 30;                      // how much a step may change a score
+constexpr int kTries = 12;                         // shorter steps, before there is none
+constexpr std::int64_t kRound = 60;                // iterations until Hessians are made anew
+
+/// body(i) for all i < count, on all threads where the work is worth them.
+template <typename Body>
+void in_parallel(std::int64_t count, bool worth, const Body& body) {
+  if (!worth || count < 2) {
+    for (std::int64_t i = 0; i < count; ++i) body(i);
+    return;
+  }
+  at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
+    const c10::InferenceMode guard;
+    for (std::int64_t i = begin; i < end; ++i) body(i);
+  });
+}
 
 /// The rows X [n, D], D = d + 1: centred, which changes intercepts alone, and divided by their columns'
 /// deviations, which keeps float32's digits; and with a column of ones, whose weight is the intercept.
@@ -66,24 +79,34 @@ class Design {
   const Tensor& mean() const { return mean_; }            // [d]
   const Tensor& deviation() const { return deviation_; }  // [d]
 
-  /// X W^T: w [c, D] -> [n, c]
-  Tensor scores(const Tensor& w) const {
-    if (whole_.defined()) return whole_.mm(w.t());
-    Tensor out = at::empty({rows(), w.size(0)}, w.options());
-    for_blocks(kRowsOfBlock, [&](std::int64_t begin, const Tensor& block) {
-      out.slice(0, begin, begin + block.size(0)).copy_(augmented(block).mm(w.t()));
-    });
-    return out;
+  /// Into how many pieces `sweep` cuts the rows: by the problems alone, so that sums do not depend on
+  /// threads.
+  std::int64_t pieces(std::int64_t outputs) const {
+    const double numbers = static_cast<double>(outputs * columns());
+    const double most = std::min<double>(kPieces, (1 << 26) / numbers);  // each has sums of its own
+    if (!whole_.defined() || !whole_.is_cpu()) return 1;
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(static_cast<double>(rows()) * numbers / kSmall),
+                                    1, std::max<std::int64_t>(2, static_cast<std::int64_t>(most)));
   }
 
-  /// R^T X: r [n, c] -> [c, D]
-  Tensor sums(const Tensor& r) const {
-    if (whole_.defined()) return r.t().mm(whole_);
-    Tensor out = at::zeros({r.size(1), columns()}, r.options());
-    for_blocks(kRowsOfBlock, [&](std::int64_t begin, const Tensor& block) {
-      out.addmm_(r.slice(0, begin, begin + block.size(0)).t(), augmented(block));
+  /// body(piece, begin, x [b, D]) for all rows, so many at once as stay in a cache with their `outputs`
+  /// scores.
+  template <typename Body>
+  void sweep(std::int64_t outputs, const Body& body) const {
+    if (!whole_.defined()) {
+      for_blocks(kRowsOfBlock,
+                 [&](std::int64_t begin, const Tensor& block) { body(0, begin, augmented(block)); });
+      return;
+    }
+    if (!whole_.is_cpu()) return body(0, 0, whole_);
+    const std::int64_t count = pieces(outputs),
+                       few = std::max<std::int64_t>(64, kNumbersOfBlock / (columns() + outputs));
+    in_parallel(count, true, [&](std::int64_t piece) {
+      const std::int64_t last = rows() * (piece + 1) / count;
+      for (std::int64_t begin = rows() * piece / count; begin < last; begin += few) {
+        body(piece, begin, whole_.slice(0, begin, std::min(last, begin + few)));
+      }
     });
-    return out;
   }
 
   Tensor rows_at(const Tensor& index) const {  // [m, D]
@@ -184,21 +207,27 @@ class Targets {
 /// Some of the problems, each at a point of its own. Objectives are divided by C here, so that C is the
 /// penalty's affair alone and may be as large as anybody wants.
 struct Batch {
-  Tensor index;    // [p], among all problems
-  Tensor group;    // [p], which C; rising
-  Tensor penalty;  // [p, 1, D], 1 / C, and 0 for the intercept
-  Tensor mask;     // [n, p] float
-  Tensor count;    // [p], rows trained on
-  Tensor least;    // [p] double: objectives below this are as good as 0, as they become of separable classes
-  Tensor w;        // [p, K, D]
-  Tensor z;        // [n, p, K], scores
-  Tensor f;        // [p] double, objective
-  Tensor r;        // [n, p, K], residuals of the rows trained on
-  Tensor g;        // [p, K, D], gradient
+  Tensor index;                    // [p], among all problems
+  Tensor group;                    // [p], which C; rising
+  std::vector<std::int64_t> ends;  // for each C, where its problems end
+  Tensor penalty;                  // [p, 1, D], 1 / C, and 0 for the intercept
+  Tensor mask;                     // [n, p] float
+  Tensor count;                    // [p], rows trained on
+  Tensor least;  // [p] double: objectives below this are as good as 0, as they become of separable classes
+  Tensor w;      // [p, K, D]
+  Tensor z;      // [n, p, K], scores
+  Tensor f;      // [p] double, objective
+  Tensor g;      // [p, K, D], gradient
 
+  std::int64_t size() const { return index.size(0); }
   void keep(const Tensor& which) {
     for (Tensor* t : {&index, &group, &penalty, &count, &least, &w, &f, &g}) *t = t->index_select(0, which);
     for (Tensor* t : {&mask, &z}) *t = t->index_select(1, which);
+    find_ends(std::ssize(ends));
+  }
+  void find_ends(std::int64_t groups) {
+    const Tensor sums = at::bincount(group, {}, groups).cumsum(0).cpu();
+    ends.assign(sums.const_data_ptr<std::int64_t>(), sums.const_data_ptr<std::int64_t>() + groups);
   }
 };
 
@@ -207,16 +236,23 @@ Tensor inner_products(const Tensor& a, const Tensor& b) {  // [p, K, D], [p, K, 
   return at::bmm(a.reshape({p, 1, -1}), b.reshape({p, -1, 1}));
 }
 
-/// L-BFGS's memory of steps s and of the gradient's changes y, for every problem of a batch.
+/// L-BFGS's memory of steps s and of the gradient's changes y, for every problem of a batch. Problems
+/// [begin, end) are worked on by themselves, some by each thread.
 class Memory {
  public:
-  void add(Tensor s, Tensor y) {
-    const Tensor sy = inner_products(s, y);
-    const Tensor small =
-        sy <=
-        1e-10 * (inner_products(s, s) * inner_products(y, y)).sqrt();  // rounding is all that is left of it
-    steps_.push_back({std::move(s), std::move(y), sy.reciprocal().masked_fill(small, 0)});
-    if (steps_.size() > kMemory) steps_.pop_front();
+  /// Room for another step of all problems, whose weights are as large as `w`.
+  void push(const Tensor& w) {
+    if (steps_.size() == kMemory) steps_.pop_front();
+    steps_.push_back({at::empty_like(w), at::empty_like(w), at::empty({w.size(0), 1, 1}, w.options())});
+  }
+  void fill(std::int64_t begin, std::int64_t end, const Tensor& step, const Tensor& change) {
+    const Step last = steps_.back().slice(begin, end);
+    last.s.copy_(step);
+    last.y.copy_(change);
+    const Tensor sy = inner_products(step, change);
+    const Tensor small = sy <= 1e-10 * (inner_products(step, step) * inner_products(change, change))
+                                           .sqrt();  // rounding is all that is left of it
+    last.rho.copy_(sy.reciprocal().masked_fill(small, 0));
   }
   void keep(const Tensor& which) {
     for (Step& step : steps_) {
@@ -225,23 +261,34 @@ class Memory {
   }
   /// -H g, H the approximate inverse of the Hessian; `inverse` is what it begins with.
   template <typename Inverse>
-  Tensor direction(const Tensor& g, const Inverse& inverse) const {
+  Tensor direction(std::int64_t begin, std::int64_t end, const Tensor& g, const Inverse& inverse) const {
     Tensor q = g.clone();
     std::vector<Tensor> alphas(steps_.size());
     for (std::size_t i = steps_.size(); i-- > 0;) {
-      alphas[i] = steps_[i].rho * inner_products(steps_[i].s, q);
-      q.addcmul_(alphas[i], steps_[i].y, -1);
+      const Step step = steps_[i].slice(begin, end);
+      alphas[i] = step.rho * inner_products(step.s, q);
+      q.addcmul_(alphas[i], step.y, -1);
     }
     q = inverse(q);
+    if (!steps_.empty()) {
+      const Step last = steps_.back().slice(begin, end);
+      const Tensor yhy = inner_products(last.y, inverse(last.y));
+      const Tensor scale = (yhy * last.rho).reciprocal();
+      q.mul_(at::where(scale.isfinite(), scale, at::ones_like(scale)));
+    }
     for (std::size_t i = 0; i < steps_.size(); ++i) {
-      q.addcmul_(alphas[i] - steps_[i].rho * inner_products(steps_[i].y, q), steps_[i].s);
+      const Step step = steps_[i].slice(begin, end);
+      q.addcmul_(alphas[i] - step.rho * inner_products(step.y, q), step.s);
     }
     return q.neg_();
   }
 
  private:
   struct Step {
-    Tensor s, y, rho;
+    Tensor s, y, rho;  // [p, K, D], [p, K, D], [p, 1, 1]
+    Step slice(std::int64_t begin, std::int64_t end) const {
+      return {s.slice(0, begin, end), y.slice(0, begin, end), rho.slice(0, begin, end)};
+    }
   };
   std::deque<Step> steps_;
 };
@@ -349,11 +396,19 @@ class Solver {
     batch.count = batch.mask.sum(0);
     batch.least = 1e-4 * std::log(static_cast<double>(problems_.classes)) * batch.count.to(at::kDouble);
     batch.w = std::move(w);
+    batch.find_ends(cs_.size(0));
     return batch;
   }
 
-  Tensor scores(const Tensor& w) const {  // [p, K, D] -> [n, p, K]
-    return x_.scores(w.reshape({-1, x_.columns()})).view({x_.rows(), w.size(0), w.size(1)});
+  /// body(group, begin, end) for the problems [begin, end) of each C, on all threads.
+  template <typename Body>
+  void for_groups(const Batch& batch, const Body& body) const {
+    const bool worth = batch.w.is_cpu() && 50 * static_cast<double>(batch.w.numel()) > kSmall;
+    in_parallel(std::ssize(batch.ends), worth, [&](std::int64_t g) {
+      const auto at = static_cast<std::size_t>(g);
+      const std::int64_t begin = at == 0 ? 0 : batch.ends[at - 1], end = batch.ends[at];
+      if (begin < end) body(at, begin, end);
+    });
   }
 
   /// Factors that know of the loss only how steeply it can bend (Boehning), for every C.
@@ -376,10 +431,9 @@ class Solver {
            found);
     const double trained =
         problems_.folds.sum(1).to(at::kFloat).mean().item<double>() / all.sum().to(at::kFloat).item<double>();
-    const Tensor z = scores(found.weights);  // [n, G, K]
     Factors factors;
     for (std::int64_t g = 0; g < cs_.size(0); ++g) {
-      factors.push_back(hessian(z.select(1, g), all[0].to(at::kFloat) * trained, g));
+      factors.push_back(hessian(found.weights[g], all[0].to(at::kFloat) * trained, g));
     }
     return {found.weights, factors};
   }
@@ -389,14 +443,17 @@ class Solver {
               LogisticSolutions& found) const {
     for (std::int64_t spent = 0;;) {
       batch = iterate(std::move(batch), factors, blocks, effort, spent, found);
-      if (batch.index.size(0) == 0) return;
+      if (batch.size() == 0) return;
       // The factors that they share serve the rest badly: new ones, where they are now.
       blocks = coupled_ ? outputs() : 1;
-      for (std::int64_t g = 0; g < cs_.size(0); ++g) {
-        const Tensor here = (batch.group == g).nonzero().squeeze(1);
-        if (here.numel() == 0) continue;
-        factors[static_cast<std::size_t>(g)] =
-            hessian(batch.z.index_select(1, here).mean(1), batch.mask.index_select(1, here).mean(1), g);
+      for (std::int64_t g = 0, first = 0; g < cs_.size(0); ++g) {
+        const auto at = static_cast<std::size_t>(g);
+        const std::int64_t end = batch.ends[at];
+        if (first < end) {
+          factors[at] =
+              hessian(batch.w.slice(0, first, end).mean(0), batch.mask.slice(1, first, end).mean(1), g);
+        }
+        first = end;
       }
     }
   }
@@ -405,15 +462,20 @@ class Solver {
   Batch iterate(Batch batch, const Factors& factors, std::int64_t blocks, const Effort& effort,
                 std::int64_t& spent, LogisticSolutions& found) const {
     Memory memory;
-    batch.z = scores(batch.w);  // steps are added to them: here rounding ends
-    evaluate(batch, batch.z, batch.w);
-    gradient(batch);
+    move(batch, at::zeros({x_.rows(), batch.size(), outputs()}, batch.w.options()), batch.w);
     bool stuck = false;
     for (const std::int64_t end = std::min(spent + kRound, effort.max_iterations);; ++spent) {
-      const auto inverse = [&](const Tensor& q) { return precondition(q, batch.group, factors, blocks); };
-      Tensor d = balanced(memory.direction(batch.g, inverse));                           // [p, K, D]
-      Tensor slope = inner_products(batch.g, d).flatten().to(at::kDouble);               // [p], negative
-      const Tensor steepest = at::amax((batch.g * slope_).abs(), {1, 2}) / batch.count;  // [p]
+      Tensor d = at::empty_like(batch.w);                                              // [p, K, D]
+      Tensor slope = at::empty_like(batch.f), steepest = at::empty_like(batch.count);  // [p]
+      for_groups(batch, [&](std::size_t group, std::int64_t from, std::int64_t to) {
+        const Tensor g = batch.g.slice(0, from, to);
+        const Tensor here = balanced(memory.direction(
+            from, to, g, [&](const Tensor& q) { return precondition(q, factors[group], blocks); }));
+        d.slice(0, from, to).copy_(here);
+        slope.slice(0, from, to).copy_(inner_products(g, here).flatten());  // negative
+        steepest.slice(0, from, to).copy_(at::amax((g * slope_).abs(), {1, 2}));
+      });
+      steepest /= batch.count;
       const Tensor above = (slope / at::maximum(batch.f, batch.least)).mul_(-0.5).to(at::kFloat);  // [p]
       Tensor done = (steepest <= effort.tolerance).logical_and_(above <= effort.gap);
       done.logical_or_(steepest <= 1e-5 * effort.tolerance);  // float32 cannot say more of the objective
@@ -429,7 +491,7 @@ class Solver {
         slope = slope.index_select(0, left);
         effort.on_iteration(gone.numel());
       }
-      if (last || batch.index.size(0) == 0) return batch;
+      if (last || batch.size() == 0) return batch;
       effort.on_iteration(0);
       // Where rounding is all that is left, what there is, is what can be had.
       stuck = !step(batch, memory, d, slope);
@@ -445,81 +507,107 @@ class Solver {
     return d;
   }
 
-  /// To the point along d that lowers the objective enough; false if there is none for any problem. Scores
-  /// are linear in the step: no further product.
+  /// To the point along d that lowers the objective enough; false if there is none for any problem.
   bool step(Batch& batch, Memory& memory, const Tensor& d, const Tensor& slope) const {
-    const Tensor dz = scores(d), from = batch.z, start = batch.w, before = batch.f, old = batch.g;
+    const Tensor from = batch.z, start = batch.w, before = batch.f, old = batch.g;
+    auto [dz, reach] = move(batch, from, d, start);
     // Where a class is sure of its rows, the loss is flat and a quadratic model leads anywhere.
-    const Tensor reach = at::linalg_vector_norm(dz, std::numeric_limits<double>::infinity(), {0, 2});  // [p]
-    Tensor length = (kReach / reach.to(at::kDouble)).clamp_max(1);                                     // [p]
+    const Tensor most = (kReach / reach.to(at::kDouble)).clamp_max(1);  // [p]
+    Tensor length = at::ones_like(slope);
     for (int tries = 0;; ++tries) {
-      const Tensor t = length.to(at::kFloat);
-      batch.z = at::addcmul(from, dz, t.view({1, -1, 1}));
-      evaluate(batch, batch.z, at::addcmul(start, d, t.view({-1, 1, 1})));
       // What float32's sums leave undecided is no rise; what overflowed is one.
       const Tensor high = (batch.f <= before + 1e-4 * length * slope + 1e-7 * before).logical_not();
-      if (tries > kTries || !high.any().item<bool>()) break;
+      const Tensor far = length > most;
+      if (tries > kTries || !high.logical_or(far).any().item<bool>()) break;
       // No step at all, in the end: where rounding is as large as what could be won.
       length = at::where(high, tries < kTries ? length * 0.3 : at::zeros_like(length), length);
+      length = at::where(far, most, length);
+      // Scores are linear in the step: no further product.
+      move(batch, from, d, start, dz, length.to(at::kFloat));
     }
-    gradient(batch);
-    memory.add(batch.w - start, batch.g - old);
+    memory.push(batch.w);
+    for_groups(batch, [&](std::size_t, std::int64_t first, std::int64_t end) {
+      memory.fill(first, end, batch.w.slice(0, first, end) - start.slice(0, first, end),
+                  batch.g.slice(0, first, end) - old.slice(0, first, end));
+    });
     return length.max().item<double>() > 0;
   }
 
-  /// Objective and residuals at scores z and weights w.
-  void evaluate(Batch& batch, const Tensor& z, Tensor w) const {
-    const std::int64_t n = z.size(0), p = z.size(1), k = z.size(2);
-    batch.r = at::empty_like(z);
-    const std::int64_t piece =
-        z.is_cpu() ? std::clamp<std::int64_t>(kNumbersOfPiece / std::max<std::int64_t>(1, p * k), 1, n) : n;
-    const std::int64_t pieces = (n + piece - 1) / piece;
-    Tensor sums = at::zeros({pieces, p}, z.options().dtype(at::kDouble));
-    at::parallel_for(0, pieces, 1, [&](std::int64_t first, std::int64_t last) {
-      const c10::InferenceMode guard;
-      for (std::int64_t i = first; i < last; ++i) {
-        const std::int64_t begin = i * piece, end = std::min(n, begin + piece);
-        const Tensor mask = batch.mask.slice(0, begin, end);
-        Tensor r = batch.r.slice(0, begin, end);
-        r.copy_(z.slice(0, begin, end));
-        Tensor loss = targets_.losses(r, begin, end).mul_(mask);
-        Tensor sum = sums[i];
-        at::sum_out(sum, loss, {0}, false, at::kDouble);
-        r.mul_(mask.unsqueeze(2));
+  /// Moves a batch to weights start + length d, whose scores are from + length dz: scores, objective and
+  /// gradient there, in one pass over the rows. Without a start: to d itself. Without dz it is X d. Returns
+  /// dz [n, p, K] and how far it changes a problem's scores at most [p].
+  std::pair<Tensor, Tensor> move(Batch& batch, const Tensor& from, const Tensor& d, const Tensor& start = {},
+                                 Tensor dz = {}, const Tensor& length = {}) const {
+    const std::int64_t p = batch.size(), k = outputs(), columns = x_.columns(), pieces = x_.pieces(p * k);
+    const bool whole = !length.defined();
+    const Tensor flat = d.reshape({p * k, columns}).t();  // [D, p K]
+    if (whole) dz = at::empty_like(from);
+    const auto options = from.options();
+    Tensor z = at::empty_like(from), reach = at::zeros({pieces, p * k}, options);
+    Tensor losses = at::zeros({pieces, p}, options.dtype(at::kDouble));
+    Tensor sums = at::zeros({pieces, p * k, columns}, options);
+    x_.sweep(p * k, [&](std::int64_t piece, std::int64_t begin, const Tensor& x) {  // x [b, D]
+      const std::int64_t end = begin + x.size(0);
+      Tensor change = dz.slice(0, begin, end), there = z.slice(0, begin, end);  // [b, p, K]
+      if (whole) {
+        Tensor product = change.view({-1, p * k}), far = reach[piece];
+        at::mm_out(product, x, flat);
+        at::maximum_out(far, far, product.abs().amax(0));
+        at::add_out(there, from.slice(0, begin, end), change);
+      } else {
+        at::addcmul_out(there, from.slice(0, begin, end), change, length.view({1, -1, 1}));
       }
+      const Tensor mask = batch.mask.slice(0, begin, end);  // [b, p]
+      Tensor r = there.clone();                             // [b, p, K]
+      losses[piece] += targets_.losses(r, begin, end).mul_(mask).sum(0, false, at::kDouble);
+      sums[piece].addmm_(r.mul_(mask.unsqueeze(2)).view({-1, p * k}).t(), x);
     });
-    batch.w = std::move(w);
-    batch.f = sums.sum(0) + 0.5 * (batch.w.square() * batch.penalty).sum({1, 2}, false, at::kDouble);
+    batch.z = std::move(z);
+    batch.w = !start.defined() ? d : at::empty_like(d);
+    batch.f = losses.sum(0);
+    batch.g = at::empty_like(d);
+    const Tensor gradients = sums.view({pieces, p, k, columns});
+    for_groups(batch, [&](std::size_t, std::int64_t first, std::int64_t last) {
+      Tensor w = batch.w.slice(0, first, last), g = batch.g.slice(0, first, last);
+      if (start.defined()) {
+        const Tensor moved = d.slice(0, first, last),
+                     t = whole ? moved : moved * length.slice(0, first, last).view({-1, 1, 1});
+        at::add_out(w, start.slice(0, first, last), t);
+      }
+      const Tensor penalised = w * batch.penalty.slice(0, first, last);
+      batch.f.slice(0, first, last) += 0.5 * (w * penalised).sum({1, 2}, false, at::kDouble);
+      at::sum_out(g, gradients.slice(1, first, last), {0}).add_(penalised);
+    });
+    return {dz, reach.view({pieces, p, k}).amax({0, 2})};
   }
 
-  void gradient(Batch& batch) const {
-    batch.g = x_.sums(batch.r.view({x_.rows(), -1})).view(batch.w.sizes()).addcmul_(batch.w, batch.penalty);
+  /// Scores and objective of the weights as they are, without what rounding added to the steps'.
+  void settle(Batch& batch) const {
+    const std::int64_t p = batch.size(), k = outputs(), pieces = x_.pieces(p * k);
+    const Tensor flat = batch.w.reshape({p * k, -1}).t();  // [D, p K]
+    Tensor losses = at::zeros({pieces, p}, batch.f.options());
+    x_.sweep(p * k, [&](std::int64_t piece, std::int64_t begin, const Tensor& x) {
+      const std::int64_t end = begin + x.size(0);
+      Tensor there = batch.z.slice(0, begin, end).view({-1, p * k});
+      at::mm_out(there, x, flat);
+      Tensor r = there.view({-1, p, k}).clone();
+      losses[piece] +=
+          targets_.losses(r, begin, end).mul_(batch.mask.slice(0, begin, end)).sum(0, false, at::kDouble);
+    });
+    batch.f = losses.sum(0) + 0.5 * (batch.w.square() * batch.penalty).sum({1, 2}, false, at::kDouble);
   }
 
-  /// Each problem's gradient through its group's factor.
-  Tensor precondition(const Tensor& q, const Tensor& group, const Factors& factors,
-                      std::int64_t blocks) const {
-    Tensor out = at::empty_like(q);
-    const Tensor counts = at::bincount(group, {}, cs_.size(0)).cpu();
-    std::int64_t begin = 0;
-    for (std::int64_t g = 0; g < cs_.size(0); ++g) {
-      const std::int64_t end = begin + counts[g].item<std::int64_t>();
-      if (end == begin) continue;
-      const Tensor rhs = q.slice(0, begin, end).reshape({-1, blocks * x_.columns()}).t();
-      out.slice(0, begin, end) = at::cholesky_solve(rhs, factors[static_cast<std::size_t>(g)])
-                                     .t()
-                                     .reshape({end - begin, -1, x_.columns()});
-      begin = end;
-    }
-    return out;
+  /// Gradients q of problems of one C through its factor.
+  Tensor precondition(const Tensor& q, const Tensor& factor, std::int64_t blocks) const {
+    return at::cholesky_solve(q.reshape({-1, blocks * x_.columns()}).t(), factor).t().reshape(q.sizes());
   }
 
-  /// The Hessian at scores z [n, K], of rows that count mask [n], factorised.
-  Tensor hessian(const Tensor& z, const Tensor& mask, std::int64_t group) const {
+  /// The Hessian at weights w [K, D], of rows that count mask [n], factorised.
+  Tensor hessian(const Tensor& w, const Tensor& mask, std::int64_t group) const {
     const std::int64_t k = outputs(), columns = x_.columns();
     const Tensor x = x_.rows_at(sample_), scale = mask.index_select(0, sample_) * spread();
     const auto gram = [&](const Tensor& weights) { return x.t().mm(x * (weights * scale).unsqueeze(1)); };
-    const Tensor scores = z.index_select(0, sample_);
+    const Tensor scores = x.mm(w.t());  // [m, K]
     if (k == 1) {
       const Tensor p = at::sigmoid(scores.squeeze(1));
       return factor(gram(p * (1 - p)), group, 1);
@@ -562,8 +650,7 @@ class Solver {
                 std::int64_t spent, LogisticSolutions& found) const {
     if (gone.numel() == 0) return;
     batch.keep(gone);
-    batch.z = scores(batch.w);  // of the weights as they are, without what rounding added to the steps'
-    evaluate(batch, batch.z, batch.w);
+    settle(batch);
     found.weights.index_copy_(0, batch.index, batch.w);
     found.predictions.index_copy_(0, batch.index, targets_.predictions(batch.z));
     found.objectives.index_copy_(0, batch.index, batch.f * cs_.index_select(0, batch.group));
