@@ -118,6 +118,41 @@ def take_turns(
     return results
 
 
+class Contestants:
+    """Functions that are measured, each call in a process of its own that runs the same script.
+
+    Args:
+        script: The script.
+        functions: What is called there, by name; it returns what it wants to tell as JSON.
+    """
+
+    def __init__(self, script: str, *functions: Callable[..., Result]) -> None:
+        self.script, self.functions = script, {function.__name__: function for function in functions}
+        self.options: list[str | os.PathLike[str]] = []  # that the script needs in the child as well
+        self.everything: list[Result] = []  # that was measured
+
+    def argument(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--child", help=argparse.SUPPRESS)
+
+    def run_child(self, given: argparse.Namespace) -> bool:
+        """In a child does what it was started for, and is true."""
+        if not given.child:
+            return False
+        name, *details = json.loads(given.child)
+        print(json.dumps(self.functions[name](*details)))
+        return True
+
+    def measure(self, rounds: int, *cases: Sequence[Any], once: Collection[str] = ()) -> list[list[Result]]:
+        """Lets functions take turns: a case is a name and its arguments. One list of results a case."""
+        commands = {
+            case[0]: [sys.executable, self.script, *self.options, "--child", json.dumps(case)]
+            for case in cases
+        }
+        results = take_turns(commands, rounds, once)
+        self.everything.extend({"case": case, "runs": results[case[0]]} for case in cases)
+        return [results[case[0]] for case in cases]
+
+
 class Clock:
     """Seconds, processors at work and memory of what a worker does in its `with` block."""
 

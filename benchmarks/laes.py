@@ -16,21 +16,19 @@ from __future__ import annotations
 import argparse
 import gzip
 import itertools
-import json
 import lzma
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 from common import (
     Clock,
+    Contestants,
     arguments_of,
     data_argument,
     machine,
     median,
     spread,
-    take_turns,
     verdict,
     write_json,
 )
@@ -39,7 +37,6 @@ from sentencode import _core
 
 PARTS = ("dense", "blocks", "floor", "sweep", "large")
 DATA = Path()
-EVERYTHING: list[dict] = []  # that was measured
 TOKENIZER = _core.Tokenizer("words", lowercase=True, invalid="replace")
 
 
@@ -230,20 +227,10 @@ def sweep(name: str, count: int, hidden: int, max_length: int) -> dict:
     )
 
 
-CONTESTANTS = {f.__name__: f for f in (ours, dense, blocks, products, sweep)}
+CONTESTANTS = Contestants(__file__, ours, dense, blocks, products, sweep)
 
 # One measurement: the contestant, the sentences, how many of them (0: all), hidden units, max_length.
 Case = tuple[str, str, int, int, int]
-
-
-def measure(rounds: int, *cases: Case, once: tuple[str, ...] = ()) -> list[list[dict]]:
-    """Lets contestants take turns."""
-    commands = {}
-    for case in cases:
-        commands[case[0]] = [sys.executable, __file__, "--data", DATA, "--child", json.dumps(case)]
-    results = take_turns(commands, rounds, once)
-    EVERYTHING.extend({"case": case, "runs": results[case[0]]} for case in cases)
-    return [results[case[0]] for case in cases]
 
 
 def main() -> None:
@@ -259,14 +246,14 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=0, help="of all other parts; 0: all")
     parser.add_argument("--hidden", type=int, default=150, help="of all parts but `large`")
     parser.add_argument("--large", type=int, default=2400, help="hidden units of the part `large`")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
+    CONTESTANTS.argument(parser)
     given = parser.parse_args()
     global DATA
     DATA = given.data
-    if given.child:
-        contestant, *details = json.loads(given.child)
-        print(json.dumps(CONTESTANTS[contestant](*details)))
+    CONTESTANTS.options = ["--data", DATA]
+    if CONTESTANTS.run_child(given):
         return
+    measure = CONTESTANTS.measure
 
     say(machine())
     some, hidden = given.sentences, given.hidden
@@ -301,7 +288,7 @@ def main() -> None:
             aim = verdict(we[0]["seconds"], 180, at_least=False) if name == "sick" else ""
             say(f"large  {name}: {given.large} units in {seconds(we)} {aim};")
             say(f"       memory {we[0]['mebibytes']} MiB")
-    write_json(given.json, results=EVERYTHING)
+    write_json(given.json, results=CONTESTANTS.everything)
 
 
 def say(line: str) -> None:
