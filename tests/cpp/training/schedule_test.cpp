@@ -1,0 +1,86 @@
+#include "sentencode/training/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "sentencode/error.h"
+
+namespace sentencode::training {
+namespace {
+
+using Shape = Schedule::Shape;
+
+TEST(Schedule, IsConstantByDefault) {
+  const Schedule schedule{.rate = 0.25};
+  for (const std::int64_t step : {0, 1, 1000000}) EXPECT_DOUBLE_EQ(schedule.at(step), 0.25);
+}
+
+TEST(Schedule, RisesInEqualSteps) {
+  const Schedule schedule{.rate = 2, .warmup = 4};
+  EXPECT_DOUBLE_EQ(schedule.at(0), 0.5);
+  EXPECT_DOUBLE_EQ(schedule.at(1), 1.0);
+  EXPECT_DOUBLE_EQ(schedule.at(3), 2.0);
+  EXPECT_DOUBLE_EQ(schedule.at(4), 2.0);
+}
+
+TEST(Schedule, FallsToItsEndAndStaysThere) {
+  const Schedule linear{.rate = 1, .shape = Shape::linear, .warmup = 10, .steps = 110, .end = 0.1};
+  EXPECT_DOUBLE_EQ(linear.at(10), 1.0);
+  EXPECT_DOUBLE_EQ(linear.at(60), 0.55);
+  EXPECT_DOUBLE_EQ(linear.at(110), 0.1);
+  EXPECT_DOUBLE_EQ(linear.at(100000), 0.1);
+  const Schedule cosine{.rate = 1, .shape = Shape::cosine, .steps = 100};
+  EXPECT_DOUBLE_EQ(cosine.at(0), 1.0);
+  EXPECT_NEAR(cosine.at(25), 0.5 + std::sqrt(0.125), 1e-12);
+  EXPECT_NEAR(cosine.at(100), 0.0, 1e-12);
+}
+
+TEST(Schedule, InverseSquareRootMeetsItsWarmup) {
+  const Schedule schedule{.rate = 1, .shape = Shape::inverse_sqrt, .warmup = 100};
+  EXPECT_DOUBLE_EQ(schedule.at(99), 1.0);
+  EXPECT_DOUBLE_EQ(schedule.at(399), 0.5);
+  EXPECT_DOUBLE_EQ((Schedule{.rate = 1, .shape = Shape::inverse_sqrt}.at(0)), 1.0);
+}
+
+TEST(Schedule, HalvesOnceForEachMiss) {
+  const Schedule schedule{.rate = 1, .decay = 0.5};
+  EXPECT_DOUBLE_EQ(schedule.at(7, std::vector<double>{3, 2, 1}), 1.0);
+  EXPECT_DOUBLE_EQ(schedule.at(7, std::vector<double>{3, 2, 2.5}), 0.5);
+  EXPECT_DOUBLE_EQ(schedule.at(7, std::vector<double>{3, 2, 2.5, 2.1, 1.0}), 0.25);
+  const Schedule accuracy{.rate = 1, .decay = 0.5, .patience = 2, .higher_is_better = true};
+  EXPECT_DOUBLE_EQ(accuracy.at(7, std::vector<double>{0.5, 0.4}), 1.0);
+  EXPECT_DOUBLE_EQ(accuracy.at(7, std::vector<double>{0.5, 0.4, 0.5, 0.6}), 0.5);
+}
+
+TEST(Schedule, SaysWhatIsWrong) {
+  EXPECT_THROW((Schedule{.rate = 0}.check()), InvalidInput);
+  EXPECT_THROW((Schedule{.rate = std::numeric_limits<double>::quiet_NaN()}.check()), InvalidInput);
+  EXPECT_THROW((Schedule{.shape = Shape::linear}.check()), InvalidInput);
+  EXPECT_THROW((Schedule{.shape = Shape::cosine, .warmup = 5, .steps = 5}.check()), InvalidInput);
+  EXPECT_THROW((Schedule{.decay = 0}.check()), InvalidInput);
+  EXPECT_THROW((Schedule{.patience = 0}.check()), InvalidInput);
+  EXPECT_NO_THROW(Schedule{}.check());
+  EXPECT_THROW(shape_named("step"), InvalidInput);
+  for (const auto shape : {Shape::constant, Shape::linear, Shape::cosine, Shape::inverse_sqrt}) {
+    EXPECT_EQ(shape_named(name_of(shape)), shape);
+  }
+}
+
+TEST(Judge, KnowsTheBestAndHowLongAgoItWas) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(judge({}, false, 1).best, -1);
+  const std::vector<double> losses{nan, 3, 2, 2, nan, 4};
+  const Verdict found = judge(losses, false, 2);
+  EXPECT_EQ(found.best, 2);
+  EXPECT_EQ(found.misses, 3);
+  EXPECT_EQ(found.decays, 1);
+  EXPECT_FALSE(found.decayed);
+  EXPECT_TRUE(judge(std::span(losses).first(5), false, 2).decayed);
+  EXPECT_EQ(judge(losses, true, 2).best, 5);
+}
+
+}  // namespace
+}  // namespace sentencode::training
