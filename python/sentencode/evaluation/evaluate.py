@@ -148,12 +148,7 @@ def _tasks(
         return [tasks], {}
     skipped: dict[str, str] = {}
     if tasks == "all":
-        wanted: list[str | Task] = []
-        for name in task_names():
-            if task_kind(name).question in ("classification", "relatedness", "similarity"):
-                wanted.append(name)
-            else:
-                skipped[name] = "not among the tasks that evaluate runs"
+        wanted: list[str | Task] = list(task_names())
     else:
         wanted = [tasks] if isinstance(tasks, str) else list(tasks)
     for given in wanted:
@@ -182,6 +177,8 @@ def _digest(task: Task) -> str:
         digest.update(np.ascontiguousarray(split.labels).tobytes())
         for side in split.sentences:
             digest.update("\n".join(side).encode("utf-8", "surrogatepass"))
+        if split.images is not None:
+            digest.update(np.ascontiguousarray(split.images).tobytes())
     return digest.hexdigest()
 
 

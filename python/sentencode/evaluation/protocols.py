@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ..checks import checked_str
 from .classifiers import Adam, Classifier, Optimum, ScikitLearn
+from .retrieval import Ranking
 
 __all__ = ["PROTOCOLS", "Protocol", "protocol_named"]
 
@@ -26,11 +27,13 @@ class Protocol:
         name: What results are called by.
         classifier: What is trained.
         folds: Of cross-validation; SentEval's literature has 10.
+        ranking: How images and captions are ranked.
     """
 
     name: str
     classifier: Classifier
     folds: int = 10
+    ranking: Ranking = field(default_factory=Ranking)
 
     def classifier_for(self, task: str) -> Classifier:
         """The classifier for a task: SentEval's own differs for SNLI and WordContent.
@@ -66,7 +69,7 @@ PROTOCOLS = {
     protocol.name: protocol
     for protocol in (
         Protocol("optimum", Optimum()),
-        Protocol("fast", Optimum(), folds=5),
+        Protocol("fast", Optimum(), folds=5, ranking=Ranking(ncontrast=128, shared=True)),
         Protocol("senteval-sklearn", ScikitLearn("lbfgs")),
         Protocol("liblinear", ScikitLearn("liblinear")),
         Protocol("senteval-torch", Adam()),
@@ -79,14 +82,14 @@ def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
 
     Args:
         protocol: One of `PROTOCOLS`, or a `Protocol`.
-        **options: `folds`, or attributes of its classifier.
+        **options: `folds`, or attributes of its classifier, of its ranking, or of both.
 
     Returns:
         The protocol; one whose options were changed says so in its name.
 
     Raises:
         ValueError: There is no such protocol.
-        TypeError: Its classifier has no such option.
+        TypeError: Neither its classifier nor its ranking has such an option.
 
     Example:
         >>> from sentencode.evaluation.protocols import protocol_named
@@ -102,4 +105,9 @@ def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
     name = ", ".join([protocol.name, *(f"{option}={value}" for option, value in options.items())])
     folds = options.pop("folds", protocol.folds)
     classifier: Any = protocol.classifier
-    return Protocol(name, replace(classifier, **options), folds)
+    ranked, classified = ({one.name for one in fields(of)} for of in (protocol.ranking, classifier))
+    ranking = {option: value for option, value in options.items() if option in ranked}
+    rest = {
+        option: value for option, value in options.items() if option in classified or option not in ranked
+    }
+    return Protocol(name, replace(classifier, **rest), folds, replace(protocol.ranking, **ranking))

@@ -31,6 +31,7 @@ from .paraphrase import cluster_classification, inverse_davies_bouldin, nearest_
 from .protocols import Protocol
 from .relatedness import relate
 from .report import Judged, TaskResult
+from .retrieval import retrieve
 
 __all__ = ["run_task"]
 
@@ -68,7 +69,6 @@ def run_task(
 
     Raises:
         DegenerateEncoderError: The encoder's rows cannot be judged.
-        NotImplementedError: It is a task of a kind that is not run here.
         ValueError: Its examples cannot be validated in its way: a split or a class is missing.
     """
     begin = time.perf_counter()
@@ -80,22 +80,22 @@ def run_task(
     by_split = {name: places[i * side_count : (i + 1) * side_count] for i, name in enumerate(splits)}
     question = task.kind.question
     options: dict[str, Any] = {"confidence": confidence, "resamples": resamples}
-    if question == "similarity":
-        result = _similarity(task, splits, by_split, rows, options)
-    elif question == "groups":
-        result = _groups(task, splits, by_split, rows, options)
-    elif question in ("classification", "relatedness"):
-        sides = tuple(np.concatenate(side) for side in zip(*by_split.values(), strict=True))
-        bounds = np.cumsum([0, *(len(split) for split in splits.values())])
-        numbers = {name: np.arange(bounds[i], bounds[i + 1]) for i, name in enumerate(splits)}
-        labels = np.concatenate([split.labels for split in splits.values()])
-        of = _classification if question == "classification" else _relatedness
-        try:
+    try:
+        if question == "similarity":
+            result = _similarity(task, splits, by_split, rows, options)
+        elif question == "groups":
+            result = _groups(task, splits, by_split, rows, options)
+        elif question == "retrieval":
+            result = _retrieval(task, splits, by_split, rows, protocol, options, on_progress)
+        else:
+            sides = tuple(np.concatenate(side) for side in zip(*by_split.values(), strict=True))
+            bounds = np.cumsum([0, *(len(split) for split in splits.values())])
+            numbers = {name: np.arange(bounds[i], bounds[i + 1]) for i, name in enumerate(splits)}
+            labels = np.concatenate([split.labels for split in splits.values()])
+            of = _classification if question == "classification" else _relatedness
             result = of(task, rows, sides, labels, numbers, protocol, options, on_progress)
-        except ValueError as error:
-            raise ValueError(f"{task.name}: {error}") from error
-    else:
-        raise NotImplementedError(f"{task.name}: tasks of {question} are not run by evaluate")
+    except ValueError as error:
+        raise ValueError(f"{task.name}: {error}") from error
     result.details |= {
         "distinct_sentences": len(sentences),
         "seconds_encode": round(encoded - begin, 4),
@@ -257,6 +257,31 @@ def _groups(
     assert nearest is not None
     judged = Judged(name, np.arange(len(groups)), nearest, groups)
     return TaskResult(task.name, figures, intervals, {name: judged}, {"deviations": deviations})
+
+
+def _retrieval(
+    task: Task,
+    splits: dict[str, Split],
+    places: dict[str, list[Places]],
+    rows: NDArray[np.float32],
+    protocol: Protocol,
+    options: dict[str, Any],
+    on_progress: Progress | None,
+) -> TaskResult:
+    captions = {name: sides[0] for name, sides in places.items()}
+    found = retrieve(protocol.ranking, rows, captions, splits, **options, on_progress=on_progress)
+    figures: dict[str, Any] = {
+        "devacc": found.dev,
+        "acc": [tuple(one) for one in found.recalls.values()],
+        "ndev": len(captions["dev"]),
+        "ntest": len(captions["test"]),
+    }
+    # The same figures by name, for tables.
+    figures |= {direction: one._asdict() for direction, one in found.recalls.items()}
+    details = {"protocol": protocol.name, "epochs": found.epochs, "ranks": found.ranks}
+    gold = np.asarray(splits["test"].labels, dtype=np.int64)
+    judged = Judged("test", np.arange(len(gold)), found.first, gold)
+    return TaskResult(task.name, figures, found.intervals, {"test": judged}, details)
 
 
 def _agreement(
