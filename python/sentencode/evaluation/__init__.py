@@ -38,6 +38,7 @@ from .paraphrase import (
     inverse_davies_bouldin,
     nearest_neighbours,
 )
+from .precomputed import Precomputed, sentences_of
 from .protocols import PROTOCOLS, Protocol
 from .published import Paper, PublishedFigure, published, published_for
 from .report import Report, TaskResult
@@ -63,6 +64,7 @@ __all__ = [
     "LinearDiscriminant",
     "Paper",
     "Paraphrases",
+    "Precomputed",
     "Protocol",
     "PublishedFigure",
     "Report",
@@ -94,6 +96,7 @@ __all__ = [
     "plots",
     "published",
     "published_for",
+    "sentences_of",
     "spearman",
     "steiger_test",
     "task_kind",

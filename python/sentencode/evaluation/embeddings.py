@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..encoder import Encoder
 from ..vectors import WordVectors
+from .precomputed import Precomputed
 
 __all__ = ["DegenerateEncoderError", "Embedder"]
 
@@ -43,7 +44,7 @@ class Embedder:
         tokens: Give lists of tokens, as SentEval does, and not strings. None: to our own encoders.
 
     Attributes:
-        seconds: How long encoding took, what came from the cache left out.
+        seconds: How long encoding took; what came from the cache or was computed elsewhere is left out.
         sentences: How many sentences that were.
     """
 
@@ -90,8 +91,9 @@ class Embedder:
         except Exception as error:
             raise DegenerateEncoderError(f"{self.name} raised {type(error).__name__}: {error}") from error
         rows = self._checked(encoded, len(sentences))
-        self.seconds += time.perf_counter() - begin
-        self.sentences += len(sentences)
+        if not isinstance(self.encoder, Precomputed):
+            self.seconds += time.perf_counter() - begin
+            self.sentences += len(sentences)
         self.dim = rows.shape[1]
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -120,7 +122,7 @@ class Embedder:
         return missing / max(1, counts.total())
 
     def _path(self, sentences: list[str]) -> Path | None:
-        if self.cache is None or self.key is None:
+        if self.cache is None or self.key is None or isinstance(self.encoder, Precomputed):
             return None
         digest = hashlib.sha256(f"{self.key} {self.tokens}\n".encode())
         digest.update("\n".join(sentences).encode("utf-8", "surrogatepass"))

@@ -48,8 +48,8 @@ def evaluate(
     Tasks, splits, figures and their names are SentEval's; see the guide for what protocols differ in.
 
     Args:
-        encoder: One of ours, fitted; anything with `encode` or `transform`; or a function from a list of
-            sentences to an array.
+        encoder: One of ours, fitted; anything with `encode` or `transform`; a function from a list of
+            sentences to an array; or rows that are `Precomputed`.
         tasks: Names of tasks, or tasks that were loaded. `"all"`: those whose files are there.
         data: SentEval's `data` folder; needed for names.
         protocol: `"optimum"`, `"fast"`, `"senteval-sklearn"`, `"liblinear"` or `"senteval-torch"`.
