@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "run"]
 
+_BASELINES = ("random", "random-words", "bow", "majority")
 NAME = "evaluate"
 HELP = "judge encoders on SentEval's tasks"
 EXAMPLE = """
@@ -59,11 +60,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="their sentences, one a line: once, or once for each --rows",
     )
     parser.add_argument(
+        "--baseline",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a baseline beside them: random, random-words, bow or majority; may be given again",
+    )
+    parser.add_argument(
         "--name",
         action="append",
         metavar="NAME",
-        help="what it is called in reports; once for each --encoder, then for each --rows (default: its "
-        "file's name)",
+        help="what it is called in reports; once for each --encoder, then --rows, then --baseline (default: "
+        "its file's name)",
     )
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="SentEval's data")
     parser.add_argument(
@@ -179,9 +187,19 @@ def _judged(options: argparse.Namespace) -> list[_Judged]:
         _Judged(str(rows), rows.stem, partial(_precomputed, text, rows))
         for rows, text in zip(options.rows, sentences, strict=True)
     ]
+    for name in options.baseline:
+        if name not in _BASELINES:
+            raise UsageError(f"--baseline: expected one of {', '.join(_BASELINES)}, got {name!r}")
+        found.append(_Judged(f"--baseline {name}", name, partial(_baseline, name)))
     if not found:
-        raise UsageError("nothing to judge: give --encoder FILE, or --rows FILE and --sentences FILE")
+        raise UsageError("nothing to judge: give --encoder, --rows with --sentences, or --baseline")
     return found
+
+
+def _baseline(name: str) -> Any:
+    from ..evaluation import baseline
+
+    return baseline(name)
 
 
 def _precomputed(text: Path, rows: Path) -> Any:
@@ -195,8 +213,8 @@ def _names(options: argparse.Namespace, defaults: list[str]) -> list[str]:
         names = defaults
     elif len(options.name) != len(defaults):
         raise UsageError(
-            f"--name: give one for each --encoder and --rows or none, got {len(options.name)} for "
-            f"{len(defaults)}"
+            "--name: give one for each --encoder, --rows and --baseline or none, got "
+            f"{len(options.name)} for {len(defaults)}"
         )
     else:
         names = options.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import plots
+from .baselines import baseline
 from .compare import Compared, Comparisons, Differing, compare
 from .data import (
     Kind,
@@ -72,6 +73,7 @@ __all__ = [
     "Task",
     "TaskResult",
     "accuracy",
+    "baseline",
     "bootstrap_difference",
     "bootstrap_f1",
     "bootstrap_interval",

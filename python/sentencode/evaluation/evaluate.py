@@ -49,7 +49,7 @@ def evaluate(
 
     Args:
         encoder: One of ours, fitted; anything with `encode` or `transform`; a function from a list of
-            sentences to an array; or rows that are `Precomputed`.
+            sentences to an array; rows that are `Precomputed`; or a `baseline`.
         tasks: Names of tasks, or tasks that were loaded. `"all"`: those whose files are there.
         data: SentEval's `data` folder; needed for names.
         protocol: `"optimum"`, `"fast"`, `"senteval-sklearn"`, `"liblinear"` or `"senteval-torch"`.

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._extras import require
+from .baselines import MajorityClass
 from .classifiers import Examples, Places, classify
 from .data import Split, Task
-from .embeddings import Embedder, distinct
+from .embeddings import DegenerateEncoderError, Embedder, distinct
 from .metrics import (
     Correlation,
     Interval,
@@ -74,7 +76,13 @@ def run_task(
     begin = time.perf_counter()
     splits = {name: _ordered(task, split) for name, split in task.splits.items()}
     sentences, places = distinct(side for split in splits.values() for side in split.sentences)
-    rows = embedder(sentences)
+    if isinstance(embedder.encoder, MajorityClass):
+        if task.kind.question != "classification":
+            raise DegenerateEncoderError(f"{embedder.name} answers only tasks of classes")
+        protocol = replace(protocol, classifier=embedder.encoder)
+        rows = embedder.encoder.encode(sentences)
+    else:
+        rows = embedder(sentences)
     encoded = time.perf_counter()
     side_count = len(next(iter(splits.values())).sentences)
     by_split = {name: places[i * side_count : (i + 1) * side_count] for i, name in enumerate(splits)}

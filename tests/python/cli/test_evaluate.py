@@ -127,6 +127,7 @@ def test_speed_is_measured_without_what_was_kept(folder):
         (["--tasks", "CR", "--name", "a", "--name", "b"], 2, "--name: give one for each --encoder"),
         (["--tasks", "CR", "--rows", "r.npy"], 2, "--sentences: give the file of the sentences of --rows"),
         (["--sentences", "s.txt"], 2, "got 1 for 0"),
+        (["--baseline", "best"], 2, "--baseline: expected one of random, random-words, bow, majority, got"),
         (["--tasks", "CR", "--rows", "r.npy", "--sentences", "s.txt"], 1, "r.npy"),
         (["--tasks", "CR", "--out", "nowhere/report.json"], 1, "there is no such folder"),
         (["--tasks", "CR", "--out", "x.json", "--html", "x.json"], 2, "--out and --html are the same file"),
@@ -191,4 +192,16 @@ def test_rows_in_place_of_an_encoder(folder, capsys):
     assert main(missing) == 1
     assert "rows.npy: no task has a figure: rows raised ValueError: 1 of" in capsys.readouterr().err
     assert main(arguments(folder, "--tasks", "CR", encoders=())) == 2
-    assert "nothing to judge: give --encoder FILE" in capsys.readouterr().err
+    assert "nothing to judge: give --encoder" in capsys.readouterr().err
+
+
+def test_baselines_beside_an_encoder(folder, capsys):
+    names = [word for name in ("random", "random-words", "bow", "majority") for word in ("--baseline", name)]
+    out = folder / "r.json"
+    assert main(arguments(folder, *names, "--tasks", "CR", "STSBenchmark", "--out", out)) == 0
+    reports = {name: Report.load(folder / f"r-{name}.json") for name in ("average", *names[1::2])}
+    assert reports["majority"]["CR"]["acc"] == pytest.approx(50)
+    assert "majority answers only tasks of classes" in reports["majority"].results["STSBenchmark"].error
+    assert reports["bow"]["CR"]["acc"] > 80 > reports["random"]["CR"]["acc"]
+    assert reports["random-words"]["STSBenchmark"]["pearson"] > -1
+    assert se.compare(reports["average"], reports["majority"]).of("CR")[0].difference > 20
