@@ -139,14 +139,14 @@ class BagOfWords:
     """How often each word stands in a sentence; words share columns by hash, so that rows are no wider.
 
     Attributes:
-        dim: Columns. With as many as a task has words, some three in five words share theirs.
+        dim: Columns. Few, and words that have nothing in common share them; many, and classifiers take long.
 
     Example:
         >>> BagOfWords(dim=2).encode(["yes", "no no", ""]).sum(axis=1)
         array([1., 2., 0.], dtype=float32)
     """
 
-    dim: int = 4096
+    dim: int = 1024
     __name__ = "bow"
 
     def __post_init__(self) -> None:
