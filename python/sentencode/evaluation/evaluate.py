@@ -219,7 +219,7 @@ def _one_by_one(
 
         try:
             result = run_task(task, embedder, protocol, on_progress=on_progress, **judging)
-        except DegenerateEncoderError as error:
+        except (DegenerateEncoderError, MemoryError) as error:
             result = _without_figure(label, error)
         yield label, result
 
@@ -243,11 +243,14 @@ def _in_processes(
         found = judge_in_processes(handed, jobs, protocol, folder, on_progress=bars.show, **judging)
         with closing(found):
             for label, result in found:
+                if isinstance(result, MemoryError):
+                    yield label, _without_figure(label, result)
+                    continue
                 result.splits = dict(splits[label])
                 yield label, result
 
 
-def _without_figure(label: str, error: DegenerateEncoderError) -> TaskResult:
+def _without_figure(label: str, error: Exception) -> TaskResult:
     _LOG.warning("%s: %s", label, error, exc_info=error.__cause__)
     return TaskResult(label, error=str(error))
 

@@ -83,7 +83,7 @@ def judge_in_processes(
     *,
     on_progress: Callable[[dict[str, tuple[int, int]]], None],
     **options: Any,
-) -> Generator[tuple[str, TaskResult], None, None]:
+) -> Generator[tuple[str, TaskResult | MemoryError], None, None]:
     """Judges tasks by processes of their own, in the order in which they are given.
 
     The processes are new ones, no forks: OpenMP's threads would not survive one. They have as many threads
@@ -99,7 +99,7 @@ def judge_in_processes(
         **options: `judge_task`'s.
 
     Yields:
-        Names and results, as soon as they are there.
+        Names and results, as soon as they are there; what a task wants memory for is an error in its place.
 
     Raises:
         RuntimeError: A process was ended from outside.
@@ -128,8 +128,11 @@ def judge_in_processes(
             # Results first: a task that failed must not take with it what was done at the same time.
             for future in sorted(done, key=lambda future: future.exception() is not None):
                 name = running.pop(future)
+                result: TaskResult | MemoryError
                 try:
                     result = future.result()
+                except MemoryError as error:
+                    result = error
                 except loky.process_executor.BrokenProcessPool as error:
                     raise RuntimeError(
                         "evaluate: a process that judged tasks was ended from outside, perhaps for want of "

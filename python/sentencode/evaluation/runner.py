@@ -73,6 +73,7 @@ def run_task(
     Raises:
         DegenerateEncoderError: The encoder's rows cannot be judged.
         ValueError: Its examples cannot be validated in its way: a split or a class is missing.
+        MemoryError: The protocol holds more than there is room for.
     """
     encoded = encode_task(task, embedder)
     result = judge_task(
@@ -176,6 +177,7 @@ def judge_task(
 
     Raises:
         ValueError: Its examples cannot be validated in its way: a split or a class is missing.
+        MemoryError: The protocol holds more than there is room for.
     """
     begin = time.perf_counter()
     kind, name = encoded.task.kind, encoded.task.name
