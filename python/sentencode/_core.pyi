@@ -44,6 +44,7 @@ __all__: list[str] = [
     "similarities",
     "spearman",
     "split_sentences",
+    "tuple_of",
 ]
 
 class Tokenizer:
@@ -553,5 +554,13 @@ def similarities(a: numpy.ndarray, b: numpy.ndarray, similarity: str) -> numpy.t
 
 def spearman(x: numpy.typing.NDArray[numpy.float64], y: numpy.typing.NDArray[numpy.float64]) -> float: ...
 def split_sentences(text: str) -> list[str]: ...
+def tuple_of(
+    list: list,
+    begin: typing.SupportsInt | typing.SupportsIndex,
+    end: typing.SupportsInt | typing.SupportsIndex,
+) -> tuple:
+    """
+    list[begin:end] as a tuple, without a list in between.
+    """
 
 __version__: str

@@ -10,8 +10,10 @@ from __future__ import annotations
 import argparse
 import re
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import UsageError, sources
 
@@ -20,12 +22,14 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "run"]
 
+_BASELINES = ("random", "random-words", "bow", "majority")
 NAME = "evaluate"
 HELP = "judge encoders on SentEval's tasks"
 EXAMPLE = """
 sentencode evaluate --encoder sif.sentencode --tasks MR CR SST2 --data SentEval/data
 sentencode evaluate --encoder sif.sentencode --encoder laes.sentencode --tasks all \\
     --data SentEval/data --out report.json --html report.html
+sentencode evaluate --rows rows.npy --sentences sentences.txt --tasks STS14 --data SentEval/data
 """
 
 
@@ -35,15 +39,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--encoder",
         type=Path,
         action="append",
-        required=True,
+        default=[],
         metavar="FILE",
         help="a saved encoder; may be given again",
+    )
+    parser.add_argument(
+        "--rows",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="rows in place of an encoder, a .npy file; may be given again",
+    )
+    parser.add_argument(
+        "--sentences",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="their sentences, one a line: once, or once for each --rows",
+    )
+    parser.add_argument(
+        "--baseline",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a baseline beside them: random, random-words, bow or majority; may be given again",
     )
     parser.add_argument(
         "--name",
         action="append",
         metavar="NAME",
-        help="what it is called in reports; once for each --encoder (default: its file's name)",
+        help="what it is called in reports; once for each --encoder, then --rows, then --baseline (default: "
+        "its file's name)",
     )
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="SentEval's data")
     parser.add_argument(
@@ -93,23 +121,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Runs the command."""
-    names = _names(options)
+    judged = _judged(options)
+    inputs = [*options.encoder, *options.rows, *options.sentences]
+    names = _names(options, [one.name for one in judged])
     outs = _outs(options.out, names)
     for written in outs:
         if written is not None:  # what is there is gone on with
-            sources.check_output(written, options.encoder, overwrite=True)
+            sources.check_output(written, inputs, overwrite=True)
             if options.html is not None and written.absolute() == options.html.absolute():
                 raise UsageError("--out and --html are the same file")
     if options.html is not None:
-        sources.check_output(options.html, options.encoder, options.overwrite)
+        sources.check_output(options.html, inputs, options.overwrite)
     if "all" in options.tasks and len(options.tasks) > 1:
         raise UsageError("--tasks: all are all: give no other")
     parameters = dict(map(sources.parameter, options.set))
     reports = []
-    for path, name, out in zip(options.encoder, names, outs, strict=True):
+    for one, name, out in zip(judged, names, outs, strict=True):
         if out is not None and options.overwrite:
             out.unlink(missing_ok=True)
-        report = _report(options, path, name, out, parameters)
+        report = _report(options, one, name, out, parameters)
         print(report.to_markdown() if options.markdown else _text(report))
         reports.append(report)
     if options.html is not None:
@@ -120,12 +150,12 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _report(
-    options: argparse.Namespace, path: Path, name: str, out: Path | None, parameters: dict[str, Any]
+    options: argparse.Namespace, judged: _Judged, name: str, out: Path | None, parameters: dict[str, Any]
 ) -> Report:
     import sentencode
 
     report: Report = sentencode.evaluate(
-        sentencode.load(path),
+        judged.load(),
         "all" if options.tasks == ["all"] else options.tasks,
         options.data,
         protocol=options.protocol,
@@ -139,16 +169,60 @@ def _report(
         show_progress_bar=not options.quiet,
     )
     if all(result.error is not None for result in report.values()):
-        raise ValueError(f"{path}: no task has a figure: {next(iter(report.values())).error}")
+        raise ValueError(f"{judged.label}: no task has a figure: {next(iter(report.values())).error}")
     return report
 
 
-def _names(options: argparse.Namespace) -> list[str]:
-    if options.name is None:
-        names = [path.stem for path in options.encoder]
-    elif len(options.name) != len(options.encoder):
+class _Judged(NamedTuple):
+    """What is judged: as errors call it, as reports do, and how it is had."""
+
+    label: str
+    name: str
+    load: Callable[[], Any]
+
+
+def _judged(options: argparse.Namespace) -> list[_Judged]:
+    from .. import load
+
+    found = [_Judged(str(path), path.stem, partial(load, path)) for path in options.encoder]
+    sentences = options.sentences * (max(1, len(options.rows)) if len(options.sentences) == 1 else 1)
+    if len(sentences) != len(options.rows):
         raise UsageError(
-            f"--name: give one for each --encoder or none, got {len(options.name)} for {len(options.encoder)}"
+            f"--sentences: give the file of the sentences of --rows, once or once for each of them; got "
+            f"{len(options.sentences)} for {len(options.rows)}"
+        )
+    found += [
+        _Judged(str(rows), rows.stem, partial(_precomputed, text, rows))
+        for rows, text in zip(options.rows, sentences, strict=True)
+    ]
+    for name in options.baseline:
+        if name not in _BASELINES:
+            raise UsageError(f"--baseline: expected one of {', '.join(_BASELINES)}, got {name!r}")
+        found.append(_Judged(f"--baseline {name}", name, partial(_baseline, name)))
+    if not found:
+        raise UsageError("nothing to judge: give --encoder, --rows with --sentences, or --baseline")
+    return found
+
+
+def _baseline(name: str) -> Any:
+    from ..evaluation import baseline
+
+    return baseline(name)
+
+
+def _precomputed(text: Path, rows: Path) -> Any:
+    from ..evaluation import Precomputed
+
+    return Precomputed(text, rows)
+
+
+def _names(options: argparse.Namespace, defaults: list[str]) -> list[str]:
+    if options.name is None:
+        names = defaults
+    elif len(options.name) != len(defaults):
+        raise UsageError(
+            "--name: give one for each --encoder, --rows and --baseline or none, got "
+            f"{len(options.name)} for {len(defaults)}"
         )
     else:
         names = options.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import plots
+from .baselines import baseline
 from .compare import Compared, Comparisons, Differing, compare
 from .curves import learning_curve
 from .data import (
@@ -39,6 +40,7 @@ from .paraphrase import (
     inverse_davies_bouldin,
     nearest_neighbours,
 )
+from .precomputed import Precomputed, sentences_of
 from .protocols import PROTOCOLS, Protocol
 from .published import Paper, PublishedFigure, published, published_for
 from .report import Curve, Report, TaskResult
@@ -65,6 +67,7 @@ __all__ = [
     "LinearDiscriminant",
     "Paper",
     "Paraphrases",
+    "Precomputed",
     "Protocol",
     "PublishedFigure",
     "Report",
@@ -72,6 +75,7 @@ __all__ = [
     "Task",
     "TaskResult",
     "accuracy",
+    "baseline",
     "bootstrap_difference",
     "bootstrap_f1",
     "bootstrap_interval",
@@ -97,6 +101,7 @@ __all__ = [
     "plots",
     "published",
     "published_for",
+    "sentences_of",
     "spearman",
     "steiger_test",
     "task_kind",

@@ -61,7 +61,7 @@ def averages_of(results: Mapping[str, TaskResult]) -> list[Average]:
         The averages.
     """
     there = {name: result for name, result in results.items() if result.error is None}
-    accuracies = {name: result.figure("acc") for name, result in there.items() if "acc" in result.figures}
+    accuracies = {name: result.figure("acc") for name, result in there.items() if result.headline == "acc"}
     found = []
     for tasks in (_SIX, _SEVEN, _EIGHT):
         if set(tasks) <= set(accuracies):

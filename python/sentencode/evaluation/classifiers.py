@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .._extras import require
 from ..checks import checked_str
+from ..memory import free_memory
 from .solver import fit_logistic
 
 __all__ = ["Classified", "Examples", "Fit", "check_splits", "classify", "stratified"]
@@ -49,6 +50,25 @@ class Examples:
             return np.ascontiguousarray(u)
         made = {"u": u, "v": v[0], "|u-v|": np.abs(u - v[0]), "u*v": u * v[0]}
         return np.concatenate([made[part] for part in self.parts], axis=1)
+
+    def check_memory(self, gigabytes: float | None) -> None:
+        """Whether there is room for the features of all examples, and again for those that are trained on.
+
+        Args:
+            gigabytes: How much they may take. None: what is free.
+
+        Raises:
+            MemoryError: There is not.
+        """
+        width = self.embeddings.shape[1] * (len(self.parts) if len(self.sides) == 2 else 1)
+        needed = 2 * 4e-9 * len(self.labels) * width
+        room = free_memory() / 1e9 if gigabytes is None else gigabytes
+        if needed > room:
+            raise MemoryError(
+                f"the features of {len(self.labels)} examples, {width} numbers each, need {needed:.3g} GB: "
+                f"they are held, and copied where they are trained on; there are {room:.3g} GB; take "
+                "the protocol optimum or fast, which make features of pairs when they use them"
+            )
 
 
 class Fit(NamedTuple):
@@ -143,10 +163,12 @@ class ScikitLearn:
         solver: `"lbfgs"`, its default: at most 100 iterations. Or `"liblinear"`: one classifier against the
             rest for each class, intercepts penalised; its default before 2019, what published figures have.
         jobs: Processes.
+        memory: Gigabytes that features may take; None: what is free.
     """
 
     solver: str = "lbfgs"
     jobs: int = -1
+    memory: float | None = None
 
     def penalties(self, validation: str) -> Sequence[float]:
         """C."""
@@ -156,6 +178,7 @@ class ScikitLearn:
         """Trains one after the other, on all processors."""
         joblib = require("joblib", "eval")
         require("sklearn", "eval")
+        examples.check_memory(self.memory)
         x = examples.features()
         work = (joblib.delayed(self._one)(x, examples.labels, fit) for fit in fits)
         classes = []
@@ -211,6 +234,7 @@ class Adam:
         seed: Of everything random.
         reduction: `"mean"` of a batch's losses, as with today's torch; or `"sum"`, as with that of 2017, when
             published figures were made: the penalty weighs less then.
+        memory: Gigabytes that features may take; None: what is free.
     """
 
     nhid: int = 0
@@ -222,6 +246,7 @@ class Adam:
     dropout: float = 0.0
     seed: int = 1111
     reduction: str = "mean"
+    memory: float | None = None
 
     def __post_init__(self) -> None:
         self._optimiser()
@@ -254,6 +279,7 @@ class Adam:
     def predict(self, examples: Examples, fits: Sequence[Fit], on_progress: Progress | None) -> Predictions:
         """Trains one after the other."""
         torch = require("torch", "eval")
+        examples.check_memory(self.memory)
         x = torch.from_numpy(examples.features())
         y = torch.from_numpy(examples.labels)
         classes = []

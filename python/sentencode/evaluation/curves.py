@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..cache import cache_dir
 from ..checks import checked_int
 from .classifiers import Classifier, Examples, Fit, Places, Predictions, check_splits, stratified
-from .data import Split, Task, load_task
+from .data import Task, load_task
 from .embeddings import Embedder
 from .protocols import Protocol, protocol_named
 from .repeats import over_runs
@@ -25,6 +25,13 @@ from .runner import Encoded, encode_task, judge_task
 __all__ = ["learning_curve"]
 
 _SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+
+# By the key of the figure.
+_SHOWN = {
+    "acc": (1, "accuracy, percent"),
+    "pearson": (100, "Pearson's correlation x 100"),
+    "t2i.r1": (1, "recall at 1 of images, percent"),
+}
 
 
 def learning_curve(
@@ -53,7 +60,7 @@ def learning_curve(
 
     Args:
         encoder: As `evaluate` takes it.
-        task: One with a classifier, or with learnt relatedness.
+        task: One with a classifier, learnt relatedness, or images and captions.
         data: SentEval's `data` folder; needed for a name.
         sizes: Numbers of examples (whole numbers), or shares of all (up to 1.0).
         protocol: As `evaluate` takes it.
@@ -94,6 +101,7 @@ def learning_curve(
     if task.kind.validation is None:
         raise ValueError(f"learning_curve: nothing is learnt in {task.name}")
     check_splits(task.splits, task.kind.validation)
+    seeded = chosen.seeded(task.kind.question)
     folder = None if cache is False else cache_dir() / "embeddings" if cache is True else Path(cache)
     encoded = encode_task(task, Embedder(encoder, None, folder, key, tokens))
     cuts = _cuts(encoded.task, chosen.folds, repeats, seed)
@@ -111,11 +119,11 @@ def learning_curve(
             runs = [
                 _run(encoded, train[:number], test, one, judging)
                 for train, test in (cuts[:1] if same else cuts)
-                for one in chosen.seeded()
+                for one in seeded
             ]
         result = over_runs(runs, **judging)
         points.append((result, result.headline))
-    scale, label = (1, "accuracy, percent") if points[0][1] == "acc" else (100, "Pearson's correlation x 100")
+    scale, label = _SHOWN[points[0][1]]
     intervals = [result.intervals[headline] for result, headline in points]
     return Curve(
         tuple(numbers),
@@ -191,8 +199,7 @@ def _run(
 def _part(encoded: Encoded, train: Places, test: Places | None) -> Encoded:
     """The task with some of its training examples, in SentEval's order, and a fold as its test split."""
     task, train = encoded.task, np.sort(train)
-    sides = len(next(iter(task.splits.values())).sentences)
-    places = {name: encoded.places[i * sides : (i + 1) * sides] for i, name in enumerate(task.splits)}
+    places = encoded.by_split()
     chosen: dict[str, tuple[str, Places | slice]] = {name: (name, slice(None)) for name in task.splits}
     if test is None:
         chosen["train"] = ("train", train)
@@ -201,7 +208,9 @@ def _part(encoded: Encoded, train: Places, test: Places | None) -> Encoded:
     splits, rows = {}, []
     for name, (source, rows_of) in chosen.items():
         split = task[source]
-        splits[name] = Split(tuple([] for _ in range(sides)), split.labels[rows_of])
+        splits[name] = replace(
+            split, sentences=tuple([] for _ in split.sentences), labels=split.labels[rows_of]
+        )
         rows += [side[rows_of] for side in places[source]]
     kind = task.kind if test is None else replace(task.kind, validation="folds")
     return replace(encoded, task=replace(task, splits=splits, kind=kind), places=rows)

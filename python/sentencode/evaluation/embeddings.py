@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..encoder import Encoder
 from ..vectors import WordVectors
+from .precomputed import Precomputed
 
 __all__ = ["DegenerateEncoderError", "Embedder"]
 
@@ -47,7 +48,7 @@ class Embedder:
         tokens: Give lists of tokens, as SentEval does, and not strings. None: to our own encoders.
 
     Attributes:
-        seconds: How long encoding took, what came from the cache left out.
+        seconds: How long encoding took; what came from the cache or was computed elsewhere is left out.
         sentences: How many sentences that were.
     """
 
@@ -94,8 +95,9 @@ class Embedder:
         except Exception as error:
             raise DegenerateEncoderError(f"{self.name} raised {type(error).__name__}: {error}") from error
         rows = self._checked(encoded, len(sentences))
-        self.seconds += time.perf_counter() - begin
-        self.sentences += len(sentences)
+        if not isinstance(self.encoder, Precomputed):
+            self.seconds += time.perf_counter() - begin
+            self.sentences += len(sentences)
         self.dim = rows.shape[1]
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,22 +109,17 @@ class Embedder:
             part.replace(path)
         return rows
 
-    def file_of(self, sentences: list[str], rows: Rows, folder: Path) -> Path:
-        """A .npy file of the rows of these sentences, for other processes to map.
+    def file_of(self, sentences: list[str]) -> Path | None:
+        """The .npy file in which the rows of these sentences are kept; None where they are not.
 
         Args:
             sentences: As they were encoded.
-            rows: Their rows.
-            folder: Where it is written, if the rows were not kept anyway.
 
         Returns:
             The file.
         """
         path = self._path(sentences)
-        if path is None:
-            path = folder / f"{len(list(folder.iterdir()))}.npy"
-            np.save(path, rows)
-        return path
+        return path if path is not None and path.exists() else None
 
     def unknown(self, sentences: list[str]) -> float | None:
         """The share of tokens that the encoder's word vectors do not hold; None where it has none.
@@ -143,7 +140,7 @@ class Embedder:
         return missing / max(1, counts.total())
 
     def _path(self, sentences: list[str]) -> Path | None:
-        if self.cache is None or self.key is None:
+        if self.cache is None or self.key is None or isinstance(self.encoder, Precomputed):
             return None
         digest = hashlib.sha256(f"{self.key} {self.tokens}\n".encode())
         digest.update("\n".join(sentences).encode("utf-8", "surrogatepass"))

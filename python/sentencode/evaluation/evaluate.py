@@ -52,12 +52,12 @@ def evaluate(
     Tasks, splits, figures and their names are SentEval's; see the guide for what protocols differ in.
 
     Args:
-        encoder: One of ours, fitted; anything with `encode` or `transform`; or a function from a list of
-            sentences to an array.
+        encoder: One of ours, fitted; anything with `encode` or `transform`; a function from a list of
+            sentences to an array; rows that are `Precomputed`; or a `baseline`.
         tasks: Names of tasks, or tasks that were loaded. `"all"`: those whose files are there.
         data: SentEval's `data` folder; needed for names.
         protocol: `"optimum"`, `"fast"`, `"senteval-sklearn"`, `"liblinear"` or `"senteval-torch"`.
-        options: Options of the protocol's classifier, or `folds`.
+        options: Options of the protocol's classifier or ranking, `folds` or `seeds`.
         name: What the encoder is called in the report. None: its class.
         key: What tells an encoder without a fingerprint from all others, so that its rows can be kept.
         tokens: Give the encoder lists of tokens, as SentEval does, and not strings. None: if it is ours.
@@ -122,6 +122,7 @@ def evaluate(
             if task is None:
                 bars.finish()
                 continue
+            chosen.seeded(task.kind.question)  # before anything is encoded
             digests[label] = _digest(task)
             if label in done and done[label].details.get("data") == digests[label]:
                 judged[label] = done[label]
@@ -159,12 +160,7 @@ def _tasks(
         return [tasks], {}
     skipped: dict[str, str] = {}
     if tasks == "all":
-        wanted: list[str | Task] = []
-        for name in task_names():
-            if task_kind(name).question in ("classification", "relatedness", "similarity"):
-                wanted.append(name)
-            else:
-                skipped[name] = "not among the tasks that evaluate runs"
+        wanted: list[str | Task] = list(task_names())
     else:
         wanted = [tasks] if isinstance(tasks, str) else list(tasks)
     for given in wanted:
@@ -193,6 +189,8 @@ def _digest(task: Task) -> str:
         digest.update(np.ascontiguousarray(split.labels).tobytes())
         for side in split.sentences:
             digest.update("\n".join(side).encode("utf-8", "surrogatepass"))
+        if split.images is not None:
+            digest.update(np.ascontiguousarray(split.images).tobytes())
     return digest.hexdigest()
 
 
@@ -221,7 +219,7 @@ def _one_by_one(
 
         try:
             result = run_task(task, embedder, protocol, on_progress=on_progress, **judging)
-        except DegenerateEncoderError as error:
+        except (DegenerateEncoderError, MemoryError) as error:
             result = _without_figure(label, error)
         yield label, result
 
@@ -240,16 +238,19 @@ def _in_processes(
             except DegenerateEncoderError as error:
                 yield label, _without_figure(label, error)
                 continue
-            rows = embedder.file_of(encoded.sentences, encoded.rows, folder)
-            handed[label], splits[label] = HandedOver.of(encoded, rows), encoded.task.splits
+            handed[label] = HandedOver.of(encoded, embedder.file_of(encoded.sentences), folder)
+            splits[label] = encoded.task.splits
         found = judge_in_processes(handed, jobs, protocol, folder, on_progress=bars.show, **judging)
         with closing(found):
             for label, result in found:
+                if isinstance(result, MemoryError):
+                    yield label, _without_figure(label, result)
+                    continue
                 result.splits = dict(splits[label])
                 yield label, result
 
 
-def _without_figure(label: str, error: DegenerateEncoderError) -> TaskResult:
+def _without_figure(label: str, error: Exception) -> TaskResult:
     _LOG.warning("%s: %s", label, error, exc_info=error.__cause__)
     return TaskResult(label, error=str(error))
 

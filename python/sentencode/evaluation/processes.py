@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._extras import require
 from ..threads import num_threads, set_num_threads
@@ -28,29 +29,50 @@ _POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 @dataclass(frozen=True, eq=False)
 class HandedOver:
-    """A task whose rows lie in a file, which a process maps: they are neither copied nor held twice.
+    """A task whose rows lie in files, which a process maps: they are neither copied nor held twice.
 
     Attributes:
-        encoded: The task without its sentences and its rows.
-        rows: The .npy file.
+        encoded: The task without its sentences, its rows and its images.
+        rows: The .npy file of the rows.
+        images: Of each split that has images, that of their features.
     """
 
     encoded: Encoded
     rows: Path
+    images: dict[str, Path]
 
     @classmethod
-    def of(cls, encoded: Encoded, rows: Path) -> HandedOver:
-        """What another process needs of a task, whose rows are in that file."""
-        splits = {
-            name: replace(split, sentences=tuple([] for _ in split.sentences))
-            for name, split in encoded.task.splits.items()
+    def of(cls, encoded: Encoded, kept: Path | None, folder: Path) -> HandedOver:
+        """What another process needs of a task. What is in no file already is written to the folder."""
+        splits = encoded.task.splits
+        images = {
+            name: _written(split.images, folder) for name, split in splits.items() if split.images is not None
         }
-        task, nothing = replace(encoded.task, splits=splits), np.empty((0, 0), dtype=np.float32)
-        return cls(replace(encoded, task=task, sentences=[], rows=nothing), rows)
+        bare = {
+            name: replace(split, sentences=tuple([] for _ in split.sentences), images=None)
+            for name, split in splits.items()
+        }
+        task, nothing = replace(encoded.task, splits=bare), np.empty((0, 0), dtype=np.float32)
+        rows = kept or _written(encoded.rows, folder)
+        return cls(replace(encoded, task=task, sentences=[], rows=nothing), rows, images)
 
     def mapped(self) -> Encoded:
-        """The task with its rows."""
-        return replace(self.encoded, rows=np.asarray(np.load(self.rows, mmap_mode="r")))
+        """The task with its rows and images."""
+        task = self.encoded.task
+        splits = dict(task.splits)
+        for name, file in self.images.items():
+            splits[name] = replace(splits[name], images=_mapped(file))
+        return replace(self.encoded, task=replace(task, splits=splits), rows=_mapped(self.rows))
+
+
+def _written(rows: NDArray[np.float32], folder: Path) -> Path:
+    path = folder / f"{len(list(folder.iterdir()))}.npy"
+    np.save(path, rows)
+    return path
+
+
+def _mapped(file: Path) -> NDArray[np.float32]:
+    return np.asarray(np.load(file, mmap_mode="r"))
 
 
 def judge_in_processes(
@@ -61,7 +83,7 @@ def judge_in_processes(
     *,
     on_progress: Callable[[dict[str, tuple[int, int]]], None],
     **options: Any,
-) -> Generator[tuple[str, TaskResult], None, None]:
+) -> Generator[tuple[str, TaskResult | MemoryError], None, None]:
     """Judges tasks by processes of their own, in the order in which they are given.
 
     The processes are new ones, no forks: OpenMP's threads would not survive one. They have as many threads
@@ -77,7 +99,7 @@ def judge_in_processes(
         **options: `judge_task`'s.
 
     Yields:
-        Names and results, as soon as they are there.
+        Names and results, as soon as they are there; what a task wants memory for is an error in its place.
 
     Raises:
         RuntimeError: A process was ended from outside.
@@ -106,8 +128,11 @@ def judge_in_processes(
             # Results first: a task that failed must not take with it what was done at the same time.
             for future in sorted(done, key=lambda future: future.exception() is not None):
                 name = running.pop(future)
+                result: TaskResult | MemoryError
                 try:
                     result = future.result()
+                except MemoryError as error:
+                    result = error
                 except loky.process_executor.BrokenProcessPool as error:
                     raise RuntimeError(
                         "evaluate: a process that judged tasks was ended from outside, perhaps for want of "
@@ -133,6 +158,9 @@ def longest_first(task: Task, protocol: Protocol) -> float:
         True
     """
     kind, examples = task.kind, sum(map(len, task.splits.values()))
+    if kind.question == "retrieval":
+        ranking = protocol.ranking
+        return -examples * ranking.max_epoch * (1 if ranking.shared else ranking.ncontrast)
     fits = {"nested": protocol.folds * (protocol.folds + 1), "folds": protocol.folds + 1, "dev": 1}
     features, outputs = max(1, len(kind.features)), max(1, len(task.classes) - 1)
     return -examples * (1 + 6 * fits[kind.validation] * features * outputs if kind.validation else 1)

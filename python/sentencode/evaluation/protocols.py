@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ..checks import checked_int, checked_str
 from .classifiers import Adam, Classifier, Optimum, ScikitLearn
+from .retrieval import Ranking
 
 __all__ = ["PROTOCOLS", "Protocol", "protocol_named"]
 
@@ -17,6 +18,9 @@ _SPECIAL: dict[str, dict[str, Any]] = {
 }
 _UNPENALISED = ("SNLI",)
 
+# What is trained for which questions.
+_TRAINED = {"classification": "classifier", "relatedness": "classifier", "retrieval": "ranking"}
+
 
 @dataclass(frozen=True)
 class Protocol:
@@ -26,35 +30,53 @@ class Protocol:
         name: What results are called by.
         classifier: What is trained.
         folds: Of cross-validation; SentEval's literature has 10.
-        seeds: How many seeds a classifier with one is trained with, one after the other from its own: figures
-            are the means, their intervals cover other seeds too.
+        seeds: How many seeds what is random is trained with, one after the other from its own: figures are
+            the means, their intervals cover other seeds too.
+        ranking: How images and captions are ranked.
     """
 
     name: str
     classifier: Classifier
     folds: int = 10
     seeds: int = 1
+    ranking: Ranking = field(default_factory=Ranking)
 
     def __post_init__(self) -> None:
         checked_int("folds", self.folds, 2)
-        if checked_int("seeds", self.seeds, 1) > 1 and not hasattr(self.classifier, "seed"):
-            raise ValueError(f"seeds: nothing is random in the classifier of {self.name}")
+        checked_int("seeds", self.seeds, 1)
 
-    def seeded(self) -> list[Protocol]:
-        """The same with one seed each.
+    def seeded(self, question: str) -> list[Protocol]:
+        """The same with one seed each, for tasks that ask this; one alone where nothing is trained.
+
+        Args:
+            question: A `Kind`'s.
+
+        Returns:
+            The protocols.
+
+        Raises:
+            ValueError: There are several seeds for a classifier that has none.
 
         Example:
             >>> from sentencode.evaluation.protocols import protocol_named
-            >>> [one.classifier.seed for one in protocol_named("senteval-torch", seeds=2).seeded()]
+            >>> both = protocol_named("senteval-torch", seeds=2)
+            >>> [one.classifier.seed for one in both.seeded("classification")]
             [1111, 1112]
+            >>> [one.ranking.seed for one in both.seeded("retrieval")]
+            [1111, 1112]
+            >>> len(both.seeded("similarity"))
+            1
         """
-        if self.seeds == 1:
+        if self.seeds == 1 or question not in _TRAINED:
             return [self]
-        classifier: Any = self.classifier
-        return [
-            replace(self, seeds=1, classifier=replace(classifier, seed=classifier.seed + i))
-            for i in range(self.seeds)
+        part = _TRAINED[question]
+        random: Any = getattr(self, part)
+        if not hasattr(random, "seed"):
+            raise ValueError(f"seeds: nothing is random in the classifier of {self.name}")
+        changed: list[dict[str, Any]] = [
+            {part: replace(random, seed=random.seed + i)} for i in range(self.seeds)
         ]
+        return [replace(self, seeds=1, **change) for change in changed]
 
     def classifier_for(self, task: str) -> Classifier:
         """The classifier for a task: SentEval's own differs for SNLI and WordContent.
@@ -90,7 +112,7 @@ PROTOCOLS = {
     protocol.name: protocol
     for protocol in (
         Protocol("optimum", Optimum()),
-        Protocol("fast", Optimum(), folds=5),
+        Protocol("fast", Optimum(), folds=5, ranking=Ranking(ncontrast=128, shared=True)),
         Protocol("senteval-sklearn", ScikitLearn("lbfgs")),
         Protocol("liblinear", ScikitLearn("liblinear")),
         Protocol("senteval-torch", Adam()),
@@ -103,15 +125,15 @@ def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
 
     Args:
         protocol: One of `PROTOCOLS`, or a `Protocol`.
-        **options: `folds`, `seeds`, or attributes of its classifier.
+        **options: `folds`, `seeds`, or attributes of its classifier, of its ranking, or of both.
 
     Returns:
         The protocol; one whose options were changed says so in its name.
 
     Raises:
         ValueError: There is no such protocol.
-        ValueError: There are seeds, and nothing is random.
-        TypeError: Its classifier has no such option.
+        ValueError: An option is out of range.
+        TypeError: Neither its classifier nor its ranking has such an option.
 
     Example:
         >>> from sentencode.evaluation.protocols import protocol_named
@@ -127,4 +149,10 @@ def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
     name = ", ".join([protocol.name, *(f"{option}={value}" for option, value in options.items())])
     folds, seeds = options.pop("folds", protocol.folds), options.pop("seeds", protocol.seeds)
     classifier: Any = protocol.classifier
-    return Protocol(name, replace(classifier, **options), folds, seeds)
+    ranked, classified = ({one.name for one in fields(of)} for of in (protocol.ranking, classifier))
+    ranking = {option: value for option, value in options.items() if option in ranked}
+    rest = {
+        option: value for option, value in options.items() if option in classified or option not in ranked
+    }
+    changed = replace(protocol.ranking, **ranking)
+    return Protocol(name, replace(classifier, **rest), folds, seeds, changed)

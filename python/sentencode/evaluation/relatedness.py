@@ -67,7 +67,9 @@ def relate(
     check_splits(splits, "dev")
     if isinstance(classifier, Optimum):
         return _at_optimum(classifier, examples, scores, splits)
-    return _by_adam(classifier if isinstance(classifier, Adam) else Adam(), examples, scores, splits)
+    if not isinstance(classifier, Adam):
+        classifier = Adam(memory=getattr(classifier, "memory", None))
+    return _by_adam(classifier, examples, scores, splits)
 
 
 def _at_optimum(
@@ -105,6 +107,7 @@ def _by_adam(
     from copy import deepcopy
 
     torch = require("torch", "eval")
+    examples.check_memory(classifier.memory)
     random = np.random.RandomState(classifier.seed)
     torch.manual_seed(classifier.seed)
     x = {split: torch.from_numpy(examples.features(places)) for split, places in splits.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from .metrics import (
     resampled_means,
 )
 from .report import TaskResult
+from .retrieval import resampled_recalls
 
 __all__ = ["over_runs"]
 
@@ -41,7 +42,7 @@ def over_runs(
 
     Returns:
         The first run's result with the means of all for figures. Its details have `"deviations"`, of a sample
-        of runs, and `"by_run"`.
+        of runs, and `"by_run"`, by keys with dots for what is nested.
 
     Example:
         >>> import numpy as np
@@ -57,13 +58,11 @@ def over_runs(
         (75.0, [50.0, 100.0], 100.0)
     """
     first = results[0]
-    values = {key: [result.figures[key] for result in results] for key in first.figures}
-    measured = {key: each for key, each in values.items() if isinstance(each[0], float)}
-    means = {key: float(np.mean(each)) for key, each in measured.items()}
-    means |= {key: round(means[key], 2) for key in _PERCENT if key in means}
+    measured = {key: [result.figure(key) for result in results] for key in _measured(first.figures)}
+    figures = _mean([result.figures for result in results])
+    figures |= {key: round(figures[key], 2) for key in set(_PERCENT) & set(measured)}
     intervals = dict(first.intervals)
-    for key in set(_RESAMPLED) & set(measured):
-        drawn = _resampled(key, results, resamples)  # [resamples, runs]
+    for key, drawn in _resampled(results, set(measured), resamples).items():  # [resamples, runs]
         chosen = np.random.default_rng(_SEED).integers(0, len(results), size=drawn.shape)
         mean_of_drawn = np.take_along_axis(drawn, chosen, axis=1).mean(axis=1)
         intervals[key] = Interval(*percentile_interval(mean_of_drawn, confidence))
@@ -71,16 +70,42 @@ def over_runs(
         key: float(np.std(each, ddof=1)) if len(each) > 1 else 0.0 for key, each in measured.items()
     }
     details = first.details | {"deviations": deviations, "by_run": measured}
-    return replace(first, figures=first.figures | means, intervals=intervals, details=details)
+    return replace(first, figures=figures, intervals=intervals, details=details)
 
 
-def _resampled(key: str, results: Sequence[TaskResult], resamples: int) -> Drawn:
+def _measured(figures: Mapping[str, Any], of: str = "") -> Iterator[str]:
+    """The keys of what was measured, with dots for what is nested; the rest are counts and copies."""
+    for key, value in figures.items():
+        if isinstance(value, dict):
+            yield from _measured(value, f"{of}{key}.")
+        elif isinstance(value, float):
+            yield f"{of}{key}"
+
+
+def _mean(values: Sequence[Any]) -> Any:
+    """The means of figures of any shape; what is no measurement is the first's."""
+    first = values[0]
+    if isinstance(first, dict):
+        return {key: _mean([value[key] for value in values]) for key in first}
+    if isinstance(first, (list, tuple)):
+        return type(first)(_mean(each) for each in zip(*values, strict=True))
+    return float(np.mean(values)) if isinstance(first, float) else first
+
+
+def _resampled(results: Sequence[TaskResult], measured: set[str], resamples: int) -> dict[str, Drawn]:
+    if "ranks" in results[0].details:
+        return resampled_recalls([result.details["ranks"] for result in results], resamples)
     judged = [next(iter(result.judged.values())) for result in results]
-    of = _RESAMPLED[key]
-    if all(np.array_equal(one.places, judged[0].places) for one in judged):  # the same draws for all
-        return of([one.predicted for one in judged], judged[0].gold, resamples, _SEED)
-    apart = [of([one.predicted], one.gold, resamples, _SEED + i) for i, one in enumerate(judged)]
-    return np.concatenate(apart, axis=1)
+    same = all(np.array_equal(one.places, judged[0].places) for one in judged)  # and so are the draws
+    found = {}
+    for key in measured & set(_RESAMPLED):
+        of = _RESAMPLED[key]
+        if same:
+            found[key] = of([one.predicted for one in judged], judged[0].gold, resamples, _SEED)
+        else:
+            apart = [of([one.predicted], one.gold, resamples, _SEED + i) for i, one in enumerate(judged)]
+            found[key] = np.concatenate(apart, axis=1)
+    return found
 
 
 def _accuracies(predicted: Runs, gold: NDArray[Any], resamples: int, seed: int) -> Drawn:

@@ -163,6 +163,8 @@ class TaskResult(Mapping[str, Any]):
     @property
     def headline(self) -> str:
         """The key of the figure that tables show."""
+        if "t2i" in self.figures:  # whose acc are recalls
+            return "t2i.r1"
         for key in ("acc", "pearson", "nn_cosine"):
             if key in self.figures:
                 return key
@@ -271,7 +273,7 @@ class Report(Mapping[str, TaskResult]):
         for name, result in self.results.items():
             if result.error is None:
                 key = result.headline
-                scale = 1 if key in ("acc", "nn_cosine") else 100
+                scale = 1 if key in ("acc", "nn_cosine", "t2i.r1") else 100
                 interval = result.intervals.get(key)
                 if interval is not None:
                     interval = Interval(scale * interval.low, scale * interval.high)
@@ -495,8 +497,8 @@ def _number(value: Any) -> float:
 def _figures(value: Any) -> Any:
     """Back from JSON: SentEval's pairs (correlation, p-value) are tuples, scores an array."""
     if isinstance(value, dict):
-        return {
-            key: np.asarray(one) if key == "yhat" else tuple(one) if isinstance(one, list) else _figures(one)
-            for key, one in value.items()
-        }
+        return {key: np.asarray(one) if key == "yhat" else _figures(one) for key, one in value.items()}
+    if isinstance(value, list):
+        # Of recalls there is a list of tuples.
+        return [tuple(one) for one in value] if value and isinstance(value[0], list) else tuple(value)
     return float(value) if isinstance(value, str) else value

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._extras import require
+from .baselines import MajorityClass
 from .classifiers import Examples, Places, classify
 from .data import Split, Task
-from .embeddings import Embedder, distinct
+from .embeddings import DegenerateEncoderError, Embedder, distinct
 from .metrics import (
     Correlation,
     Interval,
@@ -33,6 +34,7 @@ from .protocols import Protocol
 from .relatedness import relate
 from .repeats import over_runs
 from .report import Judged, TaskResult
+from .retrieval import retrieve
 
 __all__ = ["Encoded", "encode_task", "judge_task", "part_of", "run_task"]
 
@@ -70,8 +72,8 @@ def run_task(
 
     Raises:
         DegenerateEncoderError: The encoder's rows cannot be judged.
-        NotImplementedError: It is a task of a kind that is not run here.
         ValueError: Its examples cannot be validated in its way: a split or a class is missing.
+        MemoryError: The protocol holds more than there is room for.
     """
     encoded = encode_task(task, embedder)
     result = judge_task(
@@ -91,6 +93,7 @@ class Encoded:
         places: For each side of each split, one after the other, which row each sentence is.
         rows: One for each distinct sentence.
         details: What is known of the encoding.
+        classifier: What stands in place of the protocol's, where the encoder is a classifier.
     """
 
     task: Task
@@ -98,6 +101,26 @@ class Encoded:
     places: list[Places]
     rows: NDArray[np.float32]
     details: dict[str, Any] = field(default_factory=dict)
+    classifier: MajorityClass | None = None
+
+    def by_split(self) -> dict[str, list[Places]]:
+        """Of each split, which row each sentence is, side by side."""
+        splits = self.task.splits
+        sides = len(self.places) // len(splits)
+        return {name: self.places[i * sides : (i + 1) * sides] for i, name in enumerate(splits)}
+
+    def examples(self) -> tuple[Examples, NDArray[Any], dict[str, Places]]:
+        """The examples of all splits, one after the other; their labels; and which of them each split has.
+
+        The classes of the examples are left to be set where labels are classes.
+        """
+        splits = self.task.splits
+        sides = tuple(np.concatenate(side) for side in zip(*self.by_split().values(), strict=True))
+        bounds = np.cumsum([0, *(len(split) for split in splits.values())])
+        numbers = {name: np.arange(bounds[i], bounds[i + 1]) for i, name in enumerate(splits)}
+        labels = np.concatenate([split.labels for split in splits.values()])
+        blank = np.zeros(len(labels), dtype=np.int64)
+        return Examples(self.rows, sides, self.task.kind.features, blank, 0), labels, numbers
 
 
 def encode_task(task: Task, embedder: Embedder) -> Encoded:
@@ -116,14 +139,20 @@ def encode_task(task: Task, embedder: Embedder) -> Encoded:
     begin = time.perf_counter()
     splits = {name: _ordered(task, split) for name, split in task.splits.items()}
     sentences, places = distinct(side for split in splits.values() for side in split.sentences)
-    rows = embedder(sentences)
+    classifier = embedder.encoder if isinstance(embedder.encoder, MajorityClass) else None
+    if classifier is None:
+        rows = embedder(sentences)
+    elif task.kind.question == "classification":
+        rows = classifier.encode(sentences)
+    else:
+        raise DegenerateEncoderError(f"{embedder.name} answers only tasks of classes")
     details = {
         "distinct_sentences": len(sentences),
         "seconds_encode": round(time.perf_counter() - begin, 4),
         "unknown_tokens": embedder.unknown(sentences),
         "partial": task.partial,
     }
-    return Encoded(replace(task, splits=splits), sentences, places, rows, details)
+    return Encoded(replace(task, splits=splits), sentences, places, rows, details, classifier)
 
 
 def judge_task(
@@ -147,39 +176,26 @@ def judge_task(
         The figures, under SentEval's keys, with their intervals.
 
     Raises:
-        NotImplementedError: It is a task of a kind that is not run here.
         ValueError: Its examples cannot be validated in its way: a split or a class is missing.
+        MemoryError: The protocol holds more than there is room for.
     """
     begin = time.perf_counter()
-    task, places, rows = encoded.task, encoded.places, encoded.rows
-    splits = dict(task.splits)
-    side_count = len(next(iter(splits.values())).sentences)
-    by_split = {name: places[i * side_count : (i + 1) * side_count] for i, name in enumerate(splits)}
-    question = task.kind.question
+    kind, name = encoded.task.kind, encoded.task.name
+    if encoded.classifier is not None:
+        protocol = replace(protocol, classifier=encoded.classifier, seeds=1)
     options: dict[str, Any] = {"confidence": confidence, "resamples": resamples}
-    if question == "similarity":
-        result = _similarity(task, splits, by_split, rows, options)
-    elif question == "groups":
-        result = _groups(task, splits, by_split, rows, options)
-    elif question in ("classification", "relatedness"):
-        sides = tuple(np.concatenate(side) for side in zip(*by_split.values(), strict=True))
-        bounds = np.cumsum([0, *(len(split) for split in splits.values())])
-        numbers = {name: np.arange(bounds[i], bounds[i + 1]) for i, name in enumerate(splits)}
-        labels = np.concatenate([split.labels for split in splits.values()])
-        of = _classification if question == "classification" else _relatedness
-        try:
-            runs = [
-                of(task, rows, sides, labels, numbers, one, options, part_of(on_progress, i, protocol.seeds))
-                for i, one in enumerate(protocol.seeded())
-            ]
-        except ValueError as error:
-            raise ValueError(f"{task.name}: {error}") from error
-        result = runs[0]
-        if len(runs) > 1:
-            result = over_runs(runs, **options)
-            result.details["seeds"] = protocol.seeds
-    else:
-        raise NotImplementedError(f"{task.name}: tasks of {question} are not run by evaluate")
+    try:
+        seeded = protocol.seeded(kind.question)
+        runs = [
+            _JUDGES[kind.question](encoded, one, options, part_of(on_progress, i, len(seeded)))
+            for i, one in enumerate(seeded)
+        ]
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+    result = runs[0]
+    if len(runs) > 1:
+        result = over_runs(runs, **options)
+        result.details["seeds"] = len(runs)
     result.details |= encoded.details
     result.details["seconds_judge"] = round(time.perf_counter() - begin, 4)
     return result
@@ -196,19 +212,12 @@ def _ordered(task: Task, split: Split) -> Split:
 
 
 def _classification(
-    task: Task,
-    rows: NDArray[np.float32],
-    sides: tuple[Places, ...],
-    labels: NDArray[np.int64],
-    numbers: dict[str, Places],
-    protocol: Protocol,
-    options: dict[str, Any],
-    on_progress: Progress | None,
+    encoded: Encoded, protocol: Protocol, options: dict[str, Any], on_progress: Progress | None
 ) -> TaskResult:
-    validation = task.kind.validation
+    task, validation = encoded.task, encoded.task.kind.validation
     assert validation is not None, task.name
-    classes = max(len(task.classes), int(labels.max()) + 1)
-    examples = Examples(rows, sides, task.kind.features, labels, classes)
+    examples, labels, numbers = encoded.examples()
+    examples = replace(examples, labels=labels, classes=max(len(task.classes), int(labels.max()) + 1))
     found = classify(
         protocol.classifier_for(task.name),
         examples,
@@ -246,16 +255,9 @@ def _classification(
 
 
 def _relatedness(
-    task: Task,
-    rows: NDArray[np.float32],
-    sides: tuple[Places, ...],
-    labels: Scores,
-    numbers: dict[str, Places],
-    protocol: Protocol,
-    options: dict[str, Any],
-    _: Progress | None,
+    encoded: Encoded, protocol: Protocol, options: dict[str, Any], _: Progress | None
 ) -> TaskResult:
-    examples = Examples(rows, sides, task.kind.features, np.zeros(len(labels), dtype=np.int64), 5)
+    examples, labels, numbers = encoded.examples()
     found = relate(protocol.classifier, examples, labels, numbers)
     gold = labels[numbers["test"]]
     figures = {
@@ -274,21 +276,19 @@ def _relatedness(
     }
     details = {"protocol": protocol.name, "penalties": (found.chosen,), "gradient": found.gradient}
     judged = Judged("test", np.arange(len(gold)), found.scores, gold)
-    return TaskResult(task.name, figures, intervals, {"test": judged}, details)
+    return TaskResult(encoded.task.name, figures, intervals, {"test": judged}, details)
 
 
 def _similarity(
-    task: Task,
-    splits: dict[str, Split],
-    places: dict[str, list[Places]],
-    rows: NDArray[np.float32],
-    options: dict[str, Any],
+    encoded: Encoded, _protocol: Protocol, options: dict[str, Any], _: Progress | None
 ) -> TaskResult:
+    task, splits = encoded.task, encoded.task.splits
     figures: dict[str, Any] = {}
     intervals: dict[str, Interval] = {}
     judged: dict[str, Judged] = {}
-    for name, split in splits.items():
-        first, second = (np.ascontiguousarray(rows[side]) for side in places[name])
+    for name, places in encoded.by_split().items():
+        split = splits[name]
+        first, second = (np.ascontiguousarray(encoded.rows[side]) for side in places)
         cosines, gold = cosine_of_pairs(first, second), np.asarray(split.labels, dtype=np.float64)
         judged[name] = Judged(name, np.arange(len(gold)), cosines, gold)
         figures[name], found = _agreement(cosines, gold, options)
@@ -314,16 +314,12 @@ def _similarity(
     return TaskResult(task.name, figures, intervals, judged, {})
 
 
-def _groups(
-    task: Task,
-    splits: dict[str, Split],
-    places: dict[str, list[Places]],
-    rows: NDArray[np.float32],
-    options: dict[str, Any],
-) -> TaskResult:
+def _groups(encoded: Encoded, _protocol: Protocol, options: dict[str, Any], _: Progress | None) -> TaskResult:
     """The paraphrase metrics: shares in percent, and the index."""
-    ((name, split),) = splits.items()
-    each, groups = np.ascontiguousarray(rows[places[name][0]]), np.asarray(split.labels, dtype=np.int64)
+    task = encoded.task
+    ((name, (places,)),) = encoded.by_split().items()
+    each = np.ascontiguousarray(encoded.rows[places])
+    groups = np.asarray(task.splits[name].labels, dtype=np.int64)
     found = {
         "cl_one": cluster_classification(each, groups, "one", **options),
         "cl_half": cluster_classification(each, groups, "half", **options),
@@ -340,6 +336,35 @@ def _groups(
     assert nearest is not None
     judged = Judged(name, np.arange(len(groups)), nearest, groups)
     return TaskResult(task.name, figures, intervals, {name: judged}, {"deviations": deviations})
+
+
+def _retrieval(
+    encoded: Encoded, protocol: Protocol, options: dict[str, Any], on_progress: Progress | None
+) -> TaskResult:
+    splits = encoded.task.splits
+    captions = {name: sides[0] for name, sides in encoded.by_split().items()}
+    found = retrieve(protocol.ranking, encoded.rows, captions, splits, **options, on_progress=on_progress)
+    figures: dict[str, Any] = {
+        "devacc": found.dev,
+        "acc": [tuple(one) for one in found.recalls.values()],
+        "ndev": len(captions["dev"]),
+        "ntest": len(captions["test"]),
+    }
+    # The same figures by name, for tables.
+    figures |= {direction: one._asdict() for direction, one in found.recalls.items()}
+    details = {"protocol": protocol.name, "epochs": found.epochs, "ranks": found.ranks}
+    gold = np.asarray(splits["test"].labels, dtype=np.int64)
+    judged = Judged("test", np.arange(len(gold)), found.first, gold)
+    return TaskResult(encoded.task.name, figures, found.intervals, {"test": judged}, details)
+
+
+_JUDGES: dict[str, Callable[[Encoded, Protocol, dict[str, Any], Progress | None], TaskResult]] = {
+    "classification": _classification,
+    "relatedness": _relatedness,
+    "similarity": _similarity,
+    "groups": _groups,
+    "retrieval": _retrieval,
+}
 
 
 def _agreement(

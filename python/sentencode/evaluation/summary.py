@@ -42,7 +42,8 @@ Extra = Mapping[str, Mapping[str, float]]
 
 FEWEST_MODELS = 3
 _PARAPHRASES = ("cl_one", "cl_half", "nn_cosine", "nn_l2")
-_KINDS = ("classification", "similarity", "paraphrases")  # of measures of tasks
+_RECALLS = ("r1", "r5", "r10")
+_KINDS = ("classification", "similarity", "paraphrases", "retrieval")  # of measures of tasks
 _COSINE = {"SICKCosine": "SICKRelatedness", "STSBenchmarkCosine": "STSBenchmark"}
 _PUBLISHED_AVERAGES = {
     **{f"{kind} of {n}": (f"average-{n}", kind) for kind in ("macro", "micro") for n in (6, 7, 8)},
@@ -166,7 +167,7 @@ def _leaves(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float
 
 
 def _unit(figure: str) -> str:
-    if figure in ("acc", "devacc", "f1") or figure in _PARAPHRASES:
+    if figure in ("acc", "devacc", "f1", *_PARAPHRASES, *_RECALLS):
         return PERCENT
     if figure.partition(".")[0] in ("pearson", "spearman", "devpearson"):
         return CORRELATION
@@ -273,9 +274,7 @@ def heat_map_columns(
     for measure in measures(reports):
         if measure.headline:
             columns[measure.task] = {name: cell.value for name, cell in measure.cells.items()}
-            paraphrases = measure.figure in _PARAPHRASES
-            kind = _KINDS[2] if paraphrases else _KINDS[0] if measure.unit == PERCENT else _KINDS[1]
-            groups[measure.task] = kind
+            groups[measure.task] = _kind(measure)
     known = {report.encoder for report in reports}
     for encoder, figures in (extra or {}).items():
         if encoder not in known:
@@ -292,13 +291,22 @@ def heat_map_columns(
     return columns, groups
 
 
+def _kind(measure: Measure) -> str:
+    classification, similarity, paraphrases, retrieval = _KINDS
+    if measure.figure in _PARAPHRASES:
+        return paraphrases
+    if measure.figure in _RECALLS:
+        return retrieval
+    return classification if measure.unit == PERCENT else similarity
+
+
 def correlations(columns: Mapping[str, Mapping[str, float]], groups: Mapping[str, str]) -> HeatMap:
     """Pearson's correlations between all pairs of columns.
 
     Args:
         columns: By name, the value of each model.
-        groups: Of each column; what is `"classification"`, `"similarity"` or `"paraphrases"` measures
-            a task.
+        groups: Of each column; what is `"classification"`, `"similarity"`, `"paraphrases"` or
+            `"retrieval"` measures a task.
 
     Returns:
         The correlations.

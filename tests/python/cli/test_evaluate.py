@@ -135,6 +135,10 @@ def test_speed_is_measured_without_what_was_kept(folder):
         (["--tasks", "CR", "--set", "depth=3"], 1, "depth"),
         (["--tasks", "CR", "--set", "depth"], 2, "--set: expected NAME=VALUE, got 'depth'"),
         (["--tasks", "CR", "--name", "a", "--name", "b"], 2, "--name: give one for each --encoder"),
+        (["--tasks", "CR", "--rows", "r.npy"], 2, "--sentences: give the file of the sentences of --rows"),
+        (["--sentences", "s.txt"], 2, "got 1 for 0"),
+        (["--baseline", "best"], 2, "--baseline: expected one of random, random-words, bow, majority, got"),
+        (["--tasks", "CR", "--rows", "r.npy", "--sentences", "s.txt"], 1, "r.npy"),
         (["--tasks", "CR", "--out", "nowhere/report.json"], 1, "there is no such folder"),
         (["--tasks", "CR", "--out", "x.json", "--html", "x.json"], 2, "--out and --html are the same file"),
     ],
@@ -166,3 +170,48 @@ def test_other_errors(folder, capsys, vectors):
     se.Average(flat).save(folder / "flat.sentencode")
     assert main(arguments(folder, "--tasks", "CR", encoders=("flat",))) == 1
     assert "no task has a figure: flat gave the same row" in capsys.readouterr().err
+
+
+def test_rows_in_place_of_an_encoder(folder, capsys):
+    average = se.load(folder / "average.sentencode")
+    tasks = [se.evaluation.load_task(name, folder / "data", partial=True) for name in ("CR", "STSBenchmark")]
+    sentences = se.evaluation.sentences_of(*tasks)
+    np.save(folder / "rows.npy", average.encode([s.split() for s in sentences]))
+    np.save(folder / "twice.npy", np.load(folder / "rows.npy") * 2)
+    (folder / "sentences.txt").write_text("\n".join(sentences) + "\n")
+    given = [
+        "--sentences",
+        folder / "sentences.txt",
+        "--tasks",
+        "CR",
+        "STSBenchmark",
+        "--out",
+        folder / "r.json",
+    ]
+    rows = ["--rows", folder / "rows.npy", "--rows", folder / "twice.npy"]
+    assert main(arguments(folder, *rows, *given)) == 0
+    of_encoder, of_rows, of_twice = (
+        Report.load(folder / f"r-{name}.json") for name in ("average", "rows", "twice")
+    )
+    for task in ("CR", "STSBenchmark"):
+        assert of_rows[task].to_dict()["figures"] == of_encoder[task].to_dict()["figures"]
+    assert of_twice["STSBenchmark"]["pearson"] != of_rows["STSBenchmark"]["pearson"]
+    (folder / "sentences.txt").write_text("\n".join(reversed(sentences[1:])) + "\n.\n")
+    capsys.readouterr()
+    missing = arguments(folder, "--rows", folder / "rows.npy", *given[:4], encoders=())
+    assert main(missing) == 1
+    assert "rows.npy: no task has a figure: rows raised ValueError: 1 of" in capsys.readouterr().err
+    assert main(arguments(folder, "--tasks", "CR", encoders=())) == 2
+    assert "nothing to judge: give --encoder" in capsys.readouterr().err
+
+
+def test_baselines_beside_an_encoder(folder, capsys):
+    names = [word for name in ("random", "random-words", "bow", "majority") for word in ("--baseline", name)]
+    out = folder / "r.json"
+    assert main(arguments(folder, *names, "--tasks", "CR", "STSBenchmark", "--out", out)) == 0
+    reports = {name: Report.load(folder / f"r-{name}.json") for name in ("average", *names[1::2])}
+    assert reports["majority"]["CR"]["acc"] == pytest.approx(50)
+    assert "majority answers only tasks of classes" in reports["majority"].results["STSBenchmark"].error
+    assert reports["bow"]["CR"]["acc"] > 80 > reports["random"]["CR"]["acc"]
+    assert reports["random-words"]["STSBenchmark"]["pearson"] > -1
+    assert se.compare(reports["average"], reports["majority"]).of("CR")[0].difference > 20

@@ -108,6 +108,9 @@ def test_intervals_cover_examples_and_seeds():
 def test_seeds_need_something_random():
     with pytest.raises(ValueError, match="seeds: nothing is random in the classifier of optimum, seeds=3"):
         se.evaluate(made.Noisy(0.8), made.classes(), options={"seeds": 3})
+    never = pytest.fail  # it is said before anything is encoded
+    with pytest.raises(ValueError, match="nothing is random in the classifier of fast, seeds=2"):
+        se.evaluate(never, [made.scores(), related()], protocol="fast", options={"seeds": 2}, cache=False)
     with pytest.raises(ValueError, match="seeds must be at least 1, got 0"):
         run(made.classes(), options={"seeds": 0})
     with pytest.raises(TypeError, match=r"seeds must be a whole number, got \[1, 2\]"):

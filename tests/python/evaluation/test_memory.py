@@ -1,0 +1,103 @@
+"""Protocols that hold features refuse what there is no room for; others stream it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("sklearn")
+sys.path.insert(0, str(Path(__file__).parent))
+import reports as made
+
+import sentencode as se
+from sentencode.evaluation import PROTOCOLS, Kind, Split, Task, learning_curve
+from sentencode.evaluation import classifiers as room
+
+HOLDING = ["senteval-torch", "senteval-sklearn", "liblinear"]
+FEATURES = ("u", "v", "|u-v|", "u*v")
+BYTES = 2 * 4 * 300 * 4 * 4  # twice float32 of 300 pairs of 4 numbers
+
+
+def pairs(question, scores):
+    rng = np.random.default_rng(0)
+    splits = {}
+    for name in ("train", "dev", "test"):
+        a, b = rng.integers(0, 60, size=(2, 100))
+        labels = 5 - np.abs(a - b) / 15 if scores else (a + b) % 2
+        splits[name] = Split(([made.WORDS[i] for i in a], [made.WORDS[i] for i in b]), labels)
+    return Task(question, splits, Kind(question, "dev", pairs=True, features=FEATURES))
+
+
+ENTAILED, RELATED = pairs("classification", False), pairs("relatedness", True)
+
+
+def run(tasks, protocol, memory=None, **more):
+    options = {} if memory is None else {"memory": memory}
+    options |= {
+        "senteval-torch": {"max_epoch": 1, "epoch_size": 1},
+        "senteval-sklearn": {"jobs": 1},
+        "liblinear": {"jobs": 1},
+    }.get(protocol, {})
+    return se.evaluate(
+        made.Noisy(0.5), tasks, protocol=protocol, options=options, resamples=20, cache=False, **more
+    )
+
+
+@pytest.mark.parametrize("protocol", HOLDING)
+@pytest.mark.parametrize("task", [ENTAILED, RELATED], ids=["classes", "scores"])
+def test_what_does_not_fit_is_refused(task, protocol):
+    report = run([task, made.scores()], protocol, memory=0.999e-9 * BYTES)
+    error = report.results[task.name].error
+    assert "the features of 300 examples, 16 numbers each, need 3.84e-05 GB" in error
+    assert "there are 3.84e-05 GB; take the protocol optimum or fast" in error
+    assert report["similar"].error is None  # the others go on
+
+
+@pytest.mark.parametrize("protocol", HOLDING)
+def test_what_fits_is_not(protocol):
+    assert run(ENTAILED, protocol, memory=1.001e-9 * BYTES)["classification"].error is None
+
+
+@pytest.mark.parametrize("protocol", HOLDING)
+def test_the_bound_is_what_is_free(monkeypatch, protocol):
+    monkeypatch.setattr(room, "free_memory", lambda: BYTES - 1.0)
+    assert "need 3.84e-05 GB" in run(ENTAILED, protocol).results["classification"].error
+    assert run(ENTAILED, protocol, memory=1)["classification"].error is None
+    monkeypatch.setattr(room, "free_memory", lambda: BYTES + 1.0)
+    assert run(ENTAILED, protocol)["classification"].error is None
+
+
+def test_of_single_sentences():
+    task = made.classes()  # 120 of 4 numbers
+    bound = 2 * 4 * 120 * 4e-9
+    assert run(task, "liblinear", memory=1.001 * bound)["kind"].error is None
+    assert "120 examples, 4 numbers each" in run(task, "liblinear", memory=0.99 * bound).results["kind"].error
+
+
+@pytest.mark.parametrize("protocol", ["optimum", "fast"])
+def test_others_stream(monkeypatch, protocol):
+    monkeypatch.setattr(room, "free_memory", lambda: 0.0)
+    assert run(ENTAILED, protocol)["classification"].error is None
+    with pytest.raises(TypeError, match="memory"):
+        run(ENTAILED, protocol, memory=1)
+
+
+def test_in_processes(caplog):
+    report = run([ENTAILED, made.scores()], "senteval-sklearn", memory=1e-6, jobs=2)
+    assert "need 3.84e-05 GB" in report.results["classification"].error
+    assert report["similar"].error is None
+    assert report["similar"].splits is not None
+    assert "classification: the features of 300 examples" in caplog.text
+
+
+def test_learning_curves_say_it_too():
+    small = replace(
+        PROTOCOLS["liblinear"], classifier=replace(PROTOCOLS["liblinear"].classifier, memory=1e-9)
+    )
+    with pytest.raises(MemoryError, match="take the protocol optimum or fast"):
+        learning_curve(made.Noisy(0.5), ENTAILED, protocol=small, cache=False, resamples=5)
