@@ -1,0 +1,167 @@
+#include "sentencode/training/checkpoints.h"
+
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <iomanip>
+#include <sstream>
+#include <utility>
+
+#include "sentencode/error.h"
+#include "sentencode/io/safetensors.h"
+
+namespace sentencode::training {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kFormat = "sentencode checkpoint", kVersion = "1";
+constexpr std::string_view kBegin = "step-", kEnd = ".safetensors";
+
+constexpr std::pair<DType, at::ScalarType> kTypes[] = {
+    {DType::boolean, at::kBool}, {DType::u8, at::kByte},   {DType::i8, at::kChar},
+    {DType::i16, at::kShort},    {DType::f16, at::kHalf},  {DType::bf16, at::kBFloat16},
+    {DType::i32, at::kInt},      {DType::f32, at::kFloat}, {DType::i64, at::kLong},
+    {DType::f64, at::kDouble},
+};
+
+DType dtype_of(const std::string& name, const at::Tensor& tensor) {
+  for (const auto& [ours, theirs] : kTypes) {
+    if (theirs == tensor.scalar_type()) return ours;
+  }
+  throw InvalidInput(concat("checkpoint: tensor '", name,
+                            "' is of a type that is not kept: ", c10::toString(tensor.scalar_type())));
+}
+
+at::Tensor copy_of(const std::string& source, const std::string& name, const Tensor& tensor) {
+  for (const auto& [ours, theirs] : kTypes) {
+    if (ours != tensor.dtype) continue;
+    at::Tensor copy = at::empty(tensor.shape, theirs);
+    std::copy(tensor.bytes.begin(), tensor.bytes.end(), static_cast<std::byte*>(copy.mutable_data_ptr()));
+    return copy;
+  }
+  throw FormatError(concat(source, ": tensor '", name, "' is of a type that no checkpoint has"));
+}
+
+}  // namespace
+
+void Checkpoint::write(const std::string& path) const {
+  std::vector<at::Tensor> held;  // while they are written
+  std::map<std::string, Tensor> parts;
+  for (const auto& [name, tensor] : tensors) {
+    held.push_back(tensor.detach().cpu().contiguous());
+    const at::Tensor& last = held.back();
+    parts[name] = {dtype_of(name, last),
+                   last.sizes().vec(),
+                   {static_cast<const std::byte*>(last.const_data_ptr()), last.nbytes()}};
+  }
+  write_safetensors(path, parts,
+                    {{"format", std::string(kFormat)},
+                     {"format_version", std::string(kVersion)},
+                     {"step", std::to_string(step)},
+                     {"state", state}});
+}
+
+Checkpoint Checkpoint::read(const std::string& path) {
+  const auto file = SafeTensors::open(path);
+  const auto value = [&](const char* key) {
+    const auto found = file->metadata().find(key);
+    return found == file->metadata().end() ? std::string() : found->second;
+  };
+  ST_CHECK(value("format") == kFormat, FormatError, path, ": a safetensors file, but no checkpoint");
+  ST_CHECK(value("format_version") == kVersion, FormatError, path, ": format version '",
+           value("format_version"), "'; this library reads version ", kVersion);
+  Checkpoint found;
+  const std::string step = value("step");
+  const auto [end, error] = std::from_chars(step.data(), step.data() + step.size(), found.step);
+  ST_CHECK(error == std::errc() && end == step.data() + step.size() && found.step >= 0, FormatError, path,
+           ": step must be a number, is '", step, "'");
+  found.state = value("state");
+  for (const auto& [name, tensor] : file->tensors()) found.tensors[name] = copy_of(path, name, tensor);
+  return found;
+}
+
+std::map<std::string, at::Tensor> Checkpoint::part(const std::string& prefix) const {
+  const std::string begin = prefix + ".";
+  std::map<std::string, at::Tensor> found;
+  for (auto place = tensors.lower_bound(begin); place != tensors.end() && place->first.starts_with(begin);
+       ++place) {
+    found.emplace(place->first.substr(begin.size()), place->second);
+  }
+  return found;
+}
+
+void Checkpoint::add(const std::string& prefix, const std::vector<std::pair<std::string, at::Tensor>>& part) {
+  for (const auto& [name, tensor] : part) tensors[prefix + "." + name] = tensor;
+}
+
+CheckpointFolder::CheckpointFolder(std::string path, std::int64_t keep_last)
+    : path_(std::move(path)), keep_last_(keep_last) {
+  ST_CHECK(keep_last_ >= 1, InvalidInput, "keep_last must be at least 1, got ", keep_last_);
+  std::error_code error;
+  fs::create_directories(path_, error);
+  ST_CHECK(fs::is_directory(path_), IoError, "cannot make the folder ", path_, ": ",
+           error ? error.message() : "it is a file");
+}
+
+std::string CheckpointFolder::file_of(std::int64_t step) const {
+  std::ostringstream name;
+  name << kBegin << std::setw(9) << std::setfill('0') << step << kEnd;
+  return (fs::path(path_) / name.str()).string();
+}
+
+std::vector<std::int64_t> CheckpointFolder::steps() const {
+  std::vector<std::int64_t> found;
+  for (const auto& entry : fs::directory_iterator(path_)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) continue;
+    const char* begin = name.data() + kBegin.size();
+    const char* end = name.data() + name.size() - kEnd.size();
+    std::int64_t step = 0;
+    if (const auto [stop, error] = std::from_chars(begin, end, step); error == std::errc() && stop == end) {
+      found.push_back(step);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void CheckpointFolder::save(const Checkpoint& checkpoint) const {
+  checkpoint.write(file_of(checkpoint.step));
+  const auto there = steps();
+  const std::int64_t old = std::ssize(there) - keep_last_;
+  for (std::int64_t i = 0; i < old; ++i) {
+    // Of a run that went further and was begun anew from an earlier step, later ones may lie here.
+    const std::int64_t step = there[static_cast<std::size_t>(i)];
+    if (step != checkpoint.step) fs::remove(file_of(step));
+  }
+}
+
+void CheckpointFolder::save_best(const Checkpoint& checkpoint) const {
+  checkpoint.write((fs::path(path_) / "best.safetensors").string());
+}
+
+std::optional<Checkpoint> CheckpointFolder::last() const {
+  const auto there = steps();
+  std::string wrong;
+  for (auto step = there.rbegin(); step != there.rend(); ++step) {
+    try {
+      return Checkpoint::read(file_of(*step));
+    } catch (const FormatError& error) {
+      if (wrong.empty()) wrong = error.what();
+    }
+  }
+  ST_CHECK(there.empty(), FormatError, path_, ": none of its ", there.size(),
+           " checkpoints can be read: ", wrong);
+  return std::nullopt;
+}
+
+std::optional<Checkpoint> CheckpointFolder::best() const {
+  const std::string path = (fs::path(path_) / "best.safetensors").string();
+  if (!fs::exists(path)) return std::nullopt;
+  return Checkpoint::read(path);
+}
+
+}  // namespace sentencode::training

@@ -1,0 +1,85 @@
+#include "sentencode/training/checkpoints.h"
+
+#include <ATen/Functions.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "sentencode/error.h"
+#include "temporary_folder.h"
+
+namespace sentencode::training {
+namespace {
+
+namespace fs = std::filesystem;
+
+Checkpoint some(std::int64_t step) {
+  Checkpoint checkpoint;
+  checkpoint.step = step;
+  checkpoint.state = R"({"epoch": 3})";
+  checkpoint.tensors = {{"model.weight", at::arange(6, at::kFloat).view({2, 3}).t()},
+                        {"model.bias", at::ones({2}, at::kBFloat16)},
+                        {"optimizer.step.weight", at::scalar_tensor(step, at::kLong)},
+                        {"random.cpu", at::zeros({5}, at::kByte)}};
+  return checkpoint;
+}
+
+TEST(Checkpoint, ComesBackAsItWas) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a.safetensors");
+  some(7).write(path);
+  const Checkpoint again = Checkpoint::read(path);
+  EXPECT_EQ(again.step, 7);
+  EXPECT_EQ(again.state, R"({"epoch": 3})");
+  ASSERT_EQ(again.tensors.size(), 4U);
+  for (const auto& [name, tensor] : some(7).tensors) {
+    const at::Tensor& read = again.tensors.at(name);
+    EXPECT_EQ(read.scalar_type(), tensor.scalar_type()) << name;
+    EXPECT_TRUE(at::equal(read, tensor)) << name;
+  }
+  const auto model = again.part("model");
+  ASSERT_EQ(model.size(), 2U);
+  EXPECT_TRUE(model.contains("weight"));
+}
+
+TEST(Checkpoint, SaysWhenAFileIsNone) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a.safetensors");
+  std::ofstream(path) << "nonsense";
+  EXPECT_THROW(Checkpoint::read(path), FormatError);
+  EXPECT_THROW(Checkpoint::read(folder.path("absent")), IoError);
+}
+
+TEST(CheckpointFolder, KeepsTheLast) {
+  const TemporaryFolder folder;
+  const CheckpointFolder checkpoints(folder.path("run"), 2);
+  EXPECT_FALSE(checkpoints.last().has_value());
+  EXPECT_FALSE(checkpoints.best().has_value());
+  for (const std::int64_t step : {5, 10, 1000000000}) checkpoints.save(some(step));
+  checkpoints.save_best(some(5));
+  EXPECT_EQ(checkpoints.steps(), (std::vector<std::int64_t>{10, 1000000000}));
+  EXPECT_EQ(checkpoints.last()->step, 1000000000);
+  EXPECT_EQ(checkpoints.best()->step, 5);
+}
+
+TEST(CheckpointFolder, GoesBackToOneThatCanBeRead) {
+  const TemporaryFolder folder;
+  const CheckpointFolder checkpoints(folder.path("run"), 3);
+  for (const std::int64_t step : {5, 10}) checkpoints.save(some(step));
+  const fs::path last = fs::path(checkpoints.path()) / "step-000000010.safetensors";
+  fs::resize_file(last, fs::file_size(last) - 1);
+  EXPECT_EQ(checkpoints.last()->step, 5);
+  fs::resize_file(fs::path(checkpoints.path()) / "step-000000005.safetensors", 3);
+  EXPECT_THROW(checkpoints.last(), FormatError);
+}
+
+TEST(CheckpointFolder, IsAFolder) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path("a")) << "a file";
+  EXPECT_THROW(CheckpointFolder(folder.path("a")), IoError);
+  EXPECT_THROW(CheckpointFolder(folder.path("b"), 0), InvalidInput);
+}
+
+}  // namespace
+}  // namespace sentencode::training

@@ -1,0 +1,143 @@
+#include "sentencode/training/optimizer.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/generated/variable_factories.h>
+
+#include <cmath>
+
+#include "sentencode/error.h"
+
+namespace sentencode::training {
+namespace {
+
+/// Two parameters, and one that is not trained.
+NamedTensors parameters() {
+  const auto like = at::TensorOptions().dtype(at::kDouble);
+  NamedTensors found{{"a", torch::linspace(-1, 1, 5, like)}, {"b", torch::ones({2, 2}, like)}};
+  for (auto& [name, tensor] : found) tensor.requires_grad_();
+  found.emplace_back("frozen", torch::ones({3}, like));
+  return found;
+}
+
+/// Gradients of some step, which depend on where the parameters are.
+void fill_gradients(const NamedTensors& parameters, std::int64_t step) {
+  for (const auto& [name, tensor] : parameters) {
+    if (!tensor.requires_grad()) continue;
+    tensor.mutable_grad() = (tensor.detach() * 3 - 1).sin() + 0.1 * static_cast<double>(step);
+  }
+}
+
+class EachOptimizer : public testing::TestWithParam<OptimizerOptions> {};
+
+TEST_P(EachOptimizer, GoesOnFromItsStateAsIfItHadNotStopped) {
+  const NamedTensors straight = parameters(), first = parameters();
+  Optimizer whole(straight, GetParam()), half(first, GetParam());
+  for (std::int64_t step = 0; step < 10; ++step) {
+    fill_gradients(straight, step);
+    whole.step(0.01);
+  }
+  for (std::int64_t step = 0; step < 5; ++step) {
+    fill_gradients(first, step);
+    half.step(0.01);
+  }
+  std::map<std::string, at::Tensor> state;
+  for (const auto& [name, tensor] : half.state()) state[name] = tensor.clone();
+  NamedTensors second = parameters();
+  for (std::size_t i = 0; i < second.size(); ++i) second[i].second.detach().copy_(first[i].second.detach());
+  Optimizer rest(second, GetParam());
+  rest.restore(state);
+  for (std::int64_t step = 5; step < 10; ++step) {
+    fill_gradients(second, step);
+    rest.step(0.01);
+  }
+  for (std::size_t i = 0; i < second.size(); ++i) {
+    EXPECT_TRUE(at::equal(second[i].second, straight[i].second)) << second[i].first;
+  }
+  EXPECT_FALSE(at::equal(straight[0].second, parameters()[0].second));
+  EXPECT_TRUE(at::equal(straight[2].second, parameters()[2].second));  // frozen
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, EachOptimizer,
+    testing::Values(OptimizerOptions{.name = "adam"}, OptimizerOptions{.name = "adamw", .weight_decay = 0.1},
+                    OptimizerOptions{.name = "sgd", .momentum = 0.9}, OptimizerOptions{.name = "sgd"},
+                    OptimizerOptions{.name = "rmsprop", .momentum = 0.5},
+                    OptimizerOptions{.name = "adagrad"}),
+    [](const auto& tested) { return tested.param.name + (tested.param.momentum > 0 ? "Momentum" : ""); });
+
+TEST(Optimizer, AdamIsThePapersFormula) {
+  const NamedTensors parameters_ = parameters();
+  const OptimizerOptions options{.name = "adam", .beta1 = 0.8, .beta2 = 0.98, .epsilon = 1e-6};
+  Optimizer optimizer(parameters_, options);
+  at::Tensor x = parameters_[0].second.detach().clone(), m = at::zeros_like(x), v = at::zeros_like(x);
+  for (std::int64_t step = 0; step < 4; ++step) {
+    const at::Tensor g = (x * 3 - 1).sin() + 0.1 * static_cast<double>(step);
+    m = 0.8 * m + 0.2 * g;
+    v = 0.98 * v + 0.02 * g * g;
+    const auto t = static_cast<double>(step + 1);
+    x = x - 0.05 * (m / (1 - std::pow(0.8, t))) / ((v / (1 - std::pow(0.98, t))).sqrt() + 1e-6);
+    fill_gradients(parameters_, step);
+    optimizer.step(0.05);
+  }
+  EXPECT_TRUE(at::allclose(parameters_[0].second.detach(), x, 1e-12, 1e-14));
+}
+
+TEST(Optimizer, LeavesAloneWhatHasNoGradient) {
+  const NamedTensors parameters_ = parameters();
+  Optimizer optimizer(parameters_, {.name = "adam"});
+  fill_gradients(parameters_, 0);
+  optimizer.zero_grad();
+  EXPECT_FALSE(parameters_[0].second.grad().defined());
+  optimizer.step(1.0);
+  EXPECT_TRUE(at::equal(parameters_[0].second, parameters()[0].second));
+  EXPECT_TRUE(optimizer.state().empty());
+}
+
+TEST(Optimizer, RefusesTheStateOfOthers) {
+  const NamedTensors parameters_ = parameters();
+  Optimizer optimizer(parameters_, {.name = "adam"});
+  fill_gradients(parameters_, 0);
+  optimizer.step(0.1);
+  std::map<std::string, at::Tensor> state;
+  for (const auto& [name, tensor] : optimizer.state()) state[name] = tensor;
+  auto more = state;
+  more["exp_avg.c"] = at::zeros({1});
+  EXPECT_THROW(optimizer.restore(more), FormatError);
+  auto other = state;
+  other["exp_avg.a"] = at::zeros({6}, at::kDouble);
+  EXPECT_THROW(optimizer.restore(other), FormatError);
+  EXPECT_THROW(Optimizer(parameters_, {.name = "sgd"}).restore(state), FormatError);
+}
+
+TEST(Optimizer, SaysWhatIsWrong) {
+  EXPECT_THROW(OptimizerOptions{.name = "lion"}.check(), InvalidInput);
+  EXPECT_THROW(OptimizerOptions{.beta2 = 1.0}.check(), InvalidInput);
+  EXPECT_THROW(OptimizerOptions{.momentum = 0.5}.check(), InvalidInput);
+  EXPECT_THROW(Optimizer({{"frozen", at::ones({2})}}, {}), InvalidInput);
+}
+
+TEST(Clip, BoundsEachAndAll) {
+  NamedTensors two{{"a", torch::zeros({2})}, {"b", torch::zeros({1})}, {"c", torch::zeros({1})}};
+  const auto set = [&] {
+    two[0].second.mutable_grad() = torch::tensor({3.0F, 4.0F});
+    two[1].second.mutable_grad() = torch::tensor({12.0F});
+  };
+  set();
+  EXPECT_DOUBLE_EQ(clip(two, {}), 13.0);
+  EXPECT_TRUE(at::equal(two[0].second.grad(), torch::tensor({3.0F, 4.0F})));
+  EXPECT_DOUBLE_EQ(clip(two, {.global_norm = 6.5}), 13.0);
+  EXPECT_TRUE(at::allclose(two[0].second.grad(), torch::tensor({1.5F, 2.0F})));
+  EXPECT_TRUE(at::allclose(two[1].second.grad(), torch::tensor({6.0F})));
+  set();
+  EXPECT_DOUBLE_EQ(clip(two, {.each_norm = 5}), 13.0);
+  EXPECT_TRUE(at::allclose(two[0].second.grad(), torch::tensor({3.0F, 4.0F})));
+  EXPECT_TRUE(at::allclose(two[1].second.grad(), torch::tensor({5.0F})));
+  set();
+  two[1].second.mutable_grad() = torch::tensor({NAN});
+  EXPECT_TRUE(std::isnan(clip(two, {.global_norm = 1})));
+}
+
+}  // namespace
+}  // namespace sentencode::training
