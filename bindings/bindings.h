@@ -8,10 +8,12 @@ namespace sentencode {
 namespace py = pybind11;
 
 void bind_average(py::module_& m);
+void bind_batcher(py::module_& m);
 void bind_common_directions(py::module_& m);
 void bind_corpus(py::module_& m);
 void bind_encoder(py::module_& m);
 void bind_errors(py::module_& m);
+void bind_examples(py::module_& m);
 void bind_laes(py::module_& m);
 void bind_linear_encoder(py::module_& m);
 void bind_frequencies(py::module_& m);

@@ -19,6 +19,9 @@ PYBIND11_MODULE(_core, m, pybind11::mod_gil_not_used()) {
   sentencode::bind_read_vectors(m);
   sentencode::bind_training(m);
 
+  sentencode::bind_examples(m);
+  sentencode::bind_batcher(m);
+
   sentencode::bind_encoder(m);
   sentencode::bind_linear_encoder(m);
   sentencode::bind_average(m);

@@ -3,6 +3,8 @@
 #include <pybind11/numpy.h>
 #include <pybind11/typing.h>
 
+#include <memory>
+
 #include "bindings.h"
 #include "python_text.h"
 #include "sentences.h"
@@ -33,7 +35,8 @@ py::typing::List<py::str> words_of(const Vocabulary& self) {
 
 void bind_vocabulary(py::module_& m) {
   const auto no_gil = py::call_guard<py::gil_scoped_release>();
-  py::class_<Vocabulary>(m, "Vocabulary", "Words and how often each was seen, most frequent first.")
+  py::class_<Vocabulary, std::shared_ptr<Vocabulary>>(
+      m, "Vocabulary", "Words and how often each was seen, most frequent first.")
       .def(py::init(&made), py::arg("words"), py::arg("counts"), py::arg("total") = 0)
       .def("__len__", &Vocabulary::size)
       .def("find", &Vocabulary::find, py::arg("word"), "The word's place, or -1.")

@@ -11,14 +11,22 @@ import typing
 
 __all__: list[str] = [
     "Average",
+    "BatchLoader",
+    "Batcher",
     "CommonDirections",
+    "ContentDigest",
     "CooccurrenceCounter",
     "CorpusReader",
     "Encoder",
+    "ExampleBuilder",
+    "ExampleFile",
+    "ExampleOptions",
+    "FieldOptions",
     "Frequencies",
     "LAES",
     "LinearEncoder",
     "NearestRows",
+    "Neighbour",
     "SIF",
     "SentenceBatch",
     "SparseMatrix",
@@ -28,11 +36,14 @@ __all__: list[str] = [
     "VocabularyCounter",
     "WordVectors",
     "bootstrap",
+    "build_examples",
     "build_info",
     "cosine_of_pairs",
+    "digest_of_files",
     "embed",
     "encoder_config",
     "encoder_from_bytes",
+    "examples_key",
     "expand_paths",
     "load_encoder",
     "normalize_rows",
@@ -271,6 +282,154 @@ class CooccurrenceCounter:
         The counts so far; the counter is empty then.
         """
 
+class ExampleFile:
+    """
+    Examples as ids in one mapped file.
+    """
+    @staticmethod
+    def open(path: str) -> ExampleFile: ...
+    def __len__(self) -> int: ...
+    def ids(self, field: str) -> numpy.typing.NDArray[numpy.int32]: ...
+    def offsets(self, field: str) -> numpy.typing.NDArray[numpy.int64]: ...
+    def verify(self) -> None: ...
+    def vocabulary_size(self, field: str) -> int: ...
+    @property
+    def by_length(self) -> numpy.typing.NDArray[numpy.uint32]: ...
+    @property
+    def config(self) -> str: ...
+    @property
+    def fields(self) -> list[str]: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def labels(self) -> typing.Any: ...
+    @property
+    def path(self) -> str: ...
+
+class FieldOptions:
+    """
+    How texts become the ids of one field.
+    """
+    def __init__(
+        self,
+        *,
+        name: str,
+        tokenizer: Tokenizer,
+        vocabulary: Vocabulary,
+        begin: str,
+        end: str,
+        unknown_words: str,
+        unknown: str,
+        min_length: typing.SupportsInt | typing.SupportsIndex,
+        max_length: typing.SupportsInt | typing.SupportsIndex,
+        too_long: str,
+    ) -> None: ...
+
+class Neighbour:
+    """
+    A field made of what stands around a sentence.
+    """
+    def __init__(
+        self,
+        field: FieldOptions,
+        *,
+        offset: typing.SupportsInt | typing.SupportsIndex,
+        words: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+
+class ExampleOptions:
+    """
+    How a file of examples is made.
+    """
+    def __init__(
+        self,
+        *,
+        fields: collections.abc.Sequence[FieldOptions],
+        neighbours: collections.abc.Sequence[Neighbour],
+        labels: str,
+        source: str,
+        shard_examples: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+
+class ContentDigest:
+    """
+    A digest of sentences, batch after batch.
+    """
+    def __init__(self) -> None: ...
+    def add(self, sentences: typing.Any) -> None: ...
+    def add_bytes(self, bytes: bytes) -> None: ...
+    def hex(self) -> str: ...
+
+class ExampleBuilder:
+    """
+    Makes a file of examples, batch after batch.
+    """
+    def __init__(self, path: str, options: ExampleOptions, key: str) -> None: ...
+    def add(
+        self,
+        fields: list,
+        *,
+        starts_document: collections.abc.Sequence[bool],
+        int_labels: typing.Annotated[numpy.typing.ArrayLike, numpy.int64] | None = None,
+        float_labels: typing.Annotated[numpy.typing.ArrayLike, numpy.float32] | None = None,
+    ) -> None: ...
+    def finish(self) -> ExampleFile: ...
+    @property
+    def done(self) -> bool: ...
+    @property
+    def first_row(self) -> int: ...
+
+class Batcher:
+    """
+    Cuts examples into batches.
+    """
+    def __init__(
+        self,
+        examples: ExampleFile,
+        *,
+        mode: str,
+        batch_size: typing.SupportsInt | typing.SupportsIndex,
+        bounds: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+        buffer_batches: typing.SupportsInt | typing.SupportsIndex,
+        max_tokens: typing.SupportsInt | typing.SupportsIndex,
+        shuffle: bool,
+        drop_short: bool,
+        seed: typing.SupportsInt | typing.SupportsIndex,
+        pad: typing.SupportsInt | typing.SupportsIndex,
+        rank: typing.SupportsInt | typing.SupportsIndex,
+        world: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+    def batch(
+        self,
+        epoch: typing.SupportsInt | typing.SupportsIndex,
+        step: typing.SupportsInt | typing.SupportsIndex,
+    ) -> tuple:
+        """
+        (epoch, step, total, numbers, [(ids, lengths, tokens), ...], int_labels, float_labels)
+        """
+    def numbers(
+        self,
+        epoch: typing.SupportsInt | typing.SupportsIndex,
+        step: typing.SupportsInt | typing.SupportsIndex,
+    ) -> numpy.typing.NDArray[numpy.int64]: ...
+    @property
+    def steps(self) -> int: ...
+
+class BatchLoader:
+    """
+    Makes batches ahead of their use.
+    """
+    def __init__(
+        self,
+        batcher: Batcher,
+        epoch: typing.SupportsInt | typing.SupportsIndex,
+        step: typing.SupportsInt | typing.SupportsIndex,
+        *,
+        threads: typing.SupportsInt | typing.SupportsIndex,
+        ahead: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+    def next(self) -> tuple: ...
+
 class Encoder:
     """
     Sentences in, one row each out.
@@ -481,12 +640,24 @@ def bootstrap(
     resamples: typing.SupportsInt | typing.SupportsIndex,
     seed: typing.SupportsInt | typing.SupportsIndex,
 ) -> numpy.typing.NDArray[numpy.float64]: ...
+def build_examples(
+    path: str,
+    files: collections.abc.Sequence[collections.abc.Sequence[str]],
+    options: ExampleOptions,
+    *,
+    key: str,
+    progress: collections.abc.Callable[
+        [typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex], None
+    ]
+    | None = None,
+) -> ExampleFile: ...
 def build_info() -> dict[str, str]:
     """
     What was built: version, compiler, the library behind dense products, and the torch of `_nn` ('' without).
     """
 
 def cosine_of_pairs(a: numpy.ndarray, b: numpy.ndarray) -> numpy.typing.NDArray[numpy.float64]: ...
+def digest_of_files(files: collections.abc.Sequence[collections.abc.Sequence[str]]) -> str: ...
 def embed(
     counts: SparseMatrix,
     dim: typing.SupportsInt | typing.SupportsIndex,
@@ -516,6 +687,7 @@ def encoder_from_bytes(bytes: str, vectors: WordVectors) -> LinearEncoder:
     The encoder that to_bytes was called on.
     """
 
+def examples_key(options: ExampleOptions, sources: str) -> str: ...
 def expand_paths(path: str) -> list[str]: ...
 def load_encoder(path: str) -> Encoder:
     """

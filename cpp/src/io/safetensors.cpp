@@ -142,6 +142,68 @@ std::string shape_text(std::span<const std::int64_t> shape) {
   return text + "]";
 }
 
+std::uint64_t size_of(const Tensor& tensor) {
+  const std::vector<std::uint64_t> shape(tensor.shape.begin(), tensor.shape.end());
+  ST_INVARIANT(bytes_of(shape, dtype_size(tensor.dtype)) == tensor.bytes.size());
+  return tensor.bytes.size();
+}
+
+std::uint64_t size_of(const StreamedTensor& tensor) {
+  const auto bytes = bytes_of({tensor.shape.begin(), tensor.shape.end()}, dtype_size(tensor.dtype));
+  ST_INVARIANT(bytes.has_value());
+  return *bytes;
+}
+
+/// How a file is laid out: its header, with the length in front, and the tensors in their order.
+template <typename T>
+struct Layout {
+  std::string header;
+  std::vector<const std::pair<const std::string, T>*> order;
+};
+
+template <typename T>
+Layout<T> layout_of(const std::map<std::string, T>& tensors,
+                    const std::map<std::string, std::string>& metadata) {
+  Layout<T> layout;
+  auto& order = layout.order;
+  for (const auto& item : tensors) order.push_back(&item);
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return dtype_size(a->second.dtype) > dtype_size(b->second.dtype);
+  });
+
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::uint64_t end = 0, largest = 0, before_largest = 0;
+  for (const auto* item : order) {
+    const auto& [name, tensor] = *item;
+    ST_CHECK(name != "__metadata__", InvalidInput, "no tensor can have the name __metadata__");
+    const std::vector<std::uint64_t> shape(tensor.shape.begin(), tensor.shape.end());
+    const std::uint64_t begin = std::exchange(end, end + size_of(tensor));
+    header[name] = {{"dtype", dtype_name(tensor.dtype)}, {"shape", shape}, {"data_offsets", {begin, end}}};
+    if (end - begin > largest) {
+      largest = end - begin;
+      before_largest = begin;
+    }
+  }
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const nlohmann::json::exception&) {
+    throw InvalidInput("names and metadata of a safetensors file must be UTF-8");
+  }
+  // What comes before the largest is mostly of eight-byte elements: shifting all of it keeps those aligned
+  // too.
+  const std::uint64_t aligned = before_largest % kLengthBytes == 0 ? before_largest : 0;
+  text.append((kDataAlignment - (kLengthBytes + text.size() + aligned) % kDataAlignment) % kDataAlignment,
+              ' ');
+  ST_CHECK(text.size() <= kMaxHeader, InvalidInput,
+           "too many or too large entries for the header of a safetensors file");
+
+  const std::uint64_t length = text.size();
+  layout.header.assign(reinterpret_cast<const char*>(&length), kLengthBytes).append(text);
+  return layout;
+}
+
 }  // namespace
 
 std::string_view dtype_name(DType dtype) { return info_of(dtype).name; }
@@ -242,44 +304,9 @@ Matrix SafeTensors::matrix(const std::string& name, std::int64_t rows, std::int6
 
 SafeTensorsPieces safetensors_pieces(const std::map<std::string, Tensor>& tensors,
                                      const std::map<std::string, std::string>& metadata) {
-  std::vector<const std::pair<const std::string, Tensor>*> order;
-  for (const auto& item : tensors) order.push_back(&item);
-  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
-    return dtype_size(a->second.dtype) > dtype_size(b->second.dtype);
-  });
-
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
-  std::uint64_t end = 0, largest = 0, before_largest = 0;
-  for (const auto* item : order) {
-    const auto& [name, tensor] = *item;
-    ST_CHECK(name != "__metadata__", InvalidInput, "no tensor can have the name __metadata__");
-    const std::vector<std::uint64_t> shape(tensor.shape.begin(), tensor.shape.end());
-    ST_INVARIANT(bytes_of(shape, dtype_size(tensor.dtype)) == tensor.bytes.size());
-    const std::uint64_t begin = std::exchange(end, end + tensor.bytes.size());
-    header[name] = {{"dtype", dtype_name(tensor.dtype)}, {"shape", shape}, {"data_offsets", {begin, end}}};
-    if (end - begin > largest) {
-      largest = end - begin;
-      before_largest = begin;
-    }
-  }
-  std::string text;
-  try {
-    text = header.dump();
-  } catch (const nlohmann::json::exception&) {
-    throw InvalidInput("names and metadata of a safetensors file must be UTF-8");
-  }
-  // What comes before the largest is mostly of eight-byte elements: shifting all of it keeps those aligned
-  // too.
-  const std::uint64_t aligned = before_largest % kLengthBytes == 0 ? before_largest : 0;
-  text.append((kDataAlignment - (kLengthBytes + text.size() + aligned) % kDataAlignment) % kDataAlignment,
-              ' ');
-  ST_CHECK(text.size() <= kMaxHeader, InvalidInput,
-           "too many or too large entries for the header of a safetensors file");
-
-  const std::uint64_t length = text.size();
+  auto [header, order] = layout_of(tensors, metadata);
   SafeTensorsPieces pieces;
-  pieces.header.assign(reinterpret_cast<const char*>(&length), kLengthBytes).append(text);
+  pieces.header = std::move(header);
   for (const auto* item : order) pieces.data.push_back(item->second.bytes);
   return pieces;
 }
@@ -290,6 +317,22 @@ void write_safetensors(const std::string& path, const std::map<std::string, Tens
   AtomicFile file(path);
   file.write(pieces.header);
   for (const auto bytes : pieces.data) file.write(bytes);
+  file.commit();
+}
+
+void stream_safetensors(const std::string& path, const std::map<std::string, StreamedTensor>& tensors,
+                        const std::map<std::string, std::string>& metadata) {
+  const auto layout = layout_of(tensors, metadata);
+  AtomicFile file(path);
+  file.write(layout.header);
+  for (const auto* item : layout.order) {
+    std::uint64_t written = 0;
+    item->second.write([&](std::span<const std::byte> bytes) {
+      file.write(bytes);
+      written += bytes.size();
+    });
+    ST_INVARIANT(written == size_of(item->second));
+  }
   file.commit();
 }
 

@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -101,6 +102,20 @@ class SafeTensors {
 /// that can be: its rows, when mapped, are aligned to cache lines.
 void write_safetensors(const std::string& path, const std::map<std::string, Tensor>& tensors,
                        const std::map<std::string, std::string>& metadata);
+
+/// A tensor that is larger than memory: `write` hands its bytes, in order and in pieces of any size, to what
+/// it is given.
+using ByteSink = std::function<void(std::span<const std::byte>)>;
+struct StreamedTensor {
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> shape;
+  std::function<void(const ByteSink&)> write;
+};
+
+/// The same file, from tensors that are never held as a whole. InternalError when one does not give as many
+/// bytes as its shape asks for.
+void stream_safetensors(const std::string& path, const std::map<std::string, StreamedTensor>& tensors,
+                        const std::map<std::string, std::string>& metadata);
 
 /// The pieces that such a file is made of, one after the other; those of tensors are the tensors' own memory.
 struct SafeTensorsPieces {

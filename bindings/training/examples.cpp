@@ -1,0 +1,171 @@
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include "bindings.h"
+#include "sentences.h"
+#include "sentencode/error.h"
+#include "sentencode/training/example_builder.h"
+#include "sentencode/training/example_file.h"
+
+namespace sentencode {
+namespace {
+
+using File = ExampleFile;
+
+/// A read-only array over mapped memory, which lives as long as the file's object does.
+template <typename T>
+py::array_t<T> view(std::span<const T> values, const py::object& owner) {
+  py::array_t<T> array(static_cast<py::ssize_t>(values.size()), values.data(), owner);
+  array.attr("setflags")(py::arg("write") = false);
+  return array;
+}
+
+py::object labels_of(const py::object& self) {
+  const auto& file = self.cast<const File&>();
+  if (file.labels() == Labels::int64) return view(file.int_labels(), self);
+  if (file.labels() == Labels::float32) return view(file.float_labels(), self);
+  return py::none();
+}
+
+FieldOptions field_options(std::string name, const Tokenizer& tokenizer,
+                           std::shared_ptr<const Vocabulary> vocabulary, std::string begin, std::string end,
+                           std::string_view unknown_words, std::string unknown, std::int64_t min_length,
+                           std::int64_t max_length, std::string_view too_long) {
+  return {std::move(name),         tokenizer,      std::move(vocabulary),
+          std::move(begin),        std::move(end), unknown_words_named(unknown_words),
+          std::move(unknown),      min_length,     max_length,
+          too_long_named(too_long)};
+}
+
+ExampleOptions example_options(std::vector<FieldOptions> fields, std::vector<Neighbour> neighbours,
+                               std::string_view labels, std::string source, std::int64_t shard_examples) {
+  return {std::move(fields), std::move(neighbours), labels_named(labels), std::move(source), shard_examples};
+}
+
+template <typename T>
+using Array = py::array_t<T, py::array::c_style>;
+
+void add(ExampleBuilder& self, const py::list& fields, const std::vector<bool>& starts_document,
+         const std::optional<Array<std::int64_t>>& int_labels,
+         const std::optional<Array<float>>& float_labels) {
+  std::vector<SentencesArgument> arguments;
+  ExampleBuilder::Rows rows;
+  for (const py::handle field : fields) arguments.emplace_back(py::reinterpret_borrow<py::object>(field));
+  for (const auto& argument : arguments) rows.fields.push_back(argument.get());
+  rows.starts_document = &starts_document;
+  if (int_labels) rows.int_labels = {int_labels->data(), static_cast<std::size_t>(int_labels->size())};
+  if (float_labels)
+    rows.float_labels = {float_labels->data(), static_cast<std::size_t>(float_labels->size())};
+  const py::gil_scoped_release release;
+  self.add(rows);
+}
+
+std::shared_ptr<const File> build(
+    const std::string& path, const std::vector<std::vector<std::string>>& files,
+    const ExampleOptions& options, const std::string& key,
+    const std::optional<std::function<void(std::int64_t, std::int64_t)>>& progress) {
+  BuildProgress tell;
+  if (progress) {
+    tell = [&](std::int64_t read, std::int64_t total) {
+      const py::gil_scoped_acquire gil;
+      (*progress)(read, total);
+    };
+  }
+  const py::gil_scoped_release release;
+  return build_examples(path, files, options, key, tell);
+}
+
+}  // namespace
+
+void bind_examples(py::module_& m) {
+  const auto no_gil = py::call_guard<py::gil_scoped_release>();
+  py::class_<File, std::shared_ptr<File>>(m, "ExampleFile", "Examples as ids in one mapped file.")
+      .def_static(
+          "open", [](const std::string& path) { return std::const_pointer_cast<File>(File::open(path)); },
+          py::arg("path"), no_gil)
+      .def("__len__", &File::size)
+      .def_property_readonly("fields",
+                             [](const File& self) {
+                               std::vector<std::string> names;
+                               for (const auto& field : self.fields()) names.push_back(field.name);
+                               return names;
+                             })
+      .def(
+          "vocabulary_size",
+          [](const File& self, std::string_view field) { return self.field(field).vocabulary_size; },
+          py::arg("field"))
+      .def(
+          "ids",
+          [](const py::object& self, std::string_view field) {
+            return view(self.cast<const File&>().field(field).ids, self);
+          },
+          py::arg("field"))
+      .def(
+          "offsets",
+          [](const py::object& self, std::string_view field) {
+            return view(self.cast<const File&>().field(field).offsets, self);
+          },
+          py::arg("field"))
+      .def_property_readonly(
+          "by_length",
+          [](const py::object& self) { return view(self.cast<const File&>().by_length(), self); })
+      .def_property_readonly("labels", &labels_of)
+      .def_property_readonly("path", &File::path)
+      .def_property_readonly("config", &File::config)
+      .def_property_readonly("key", &File::key)
+      .def("verify", &File::verify, no_gil);
+
+  py::class_<FieldOptions>(m, "FieldOptions", "How texts become the ids of one field.")
+      .def(py::init(&field_options), py::kw_only(), py::arg("name"), py::arg("tokenizer"),
+           py::arg("vocabulary"), py::arg("begin"), py::arg("end"), py::arg("unknown_words"),
+           py::arg("unknown"), py::arg("min_length"), py::arg("max_length"), py::arg("too_long"));
+  py::class_<Neighbour>(m, "Neighbour", "A field made of what stands around a sentence.")
+      .def(py::init([](const FieldOptions& field, std::int64_t offset, std::int64_t words) {
+             return Neighbour{field, offset, words};
+           }),
+           py::arg("field"), py::kw_only(), py::arg("offset"), py::arg("words"));
+  py::class_<ExampleOptions>(m, "ExampleOptions", "How a file of examples is made.")
+      .def(py::init(&example_options), py::kw_only(), py::arg("fields"), py::arg("neighbours"),
+           py::arg("labels"), py::arg("source"), py::arg("shard_examples"));
+  py::class_<ContentDigest>(m, "ContentDigest", "A digest of sentences, batch after batch.")
+      .def(py::init<>())
+      .def(
+          "add",
+          [](ContentDigest& self, const py::object& argument) {
+            const SentencesArgument sentences(argument);
+            const py::gil_scoped_release release;
+            self.add(sentences.get());
+          },
+          py::arg("sentences"))
+      .def(
+          "add_bytes",
+          [](ContentDigest& self, const py::bytes& bytes) {
+            self.add(std::as_bytes(std::span(std::string_view(bytes))));
+          },
+          py::arg("bytes"))
+      .def("hex", &ContentDigest::hex);
+  py::class_<ExampleBuilder>(m, "ExampleBuilder", "Makes a file of examples, batch after batch.")
+      .def(py::init<std::string, ExampleOptions, std::string>(), py::arg("path"), py::arg("options"),
+           py::arg("key"), no_gil)
+      .def_property_readonly("done", &ExampleBuilder::done)
+      .def_property_readonly("first_row", &ExampleBuilder::first_row)
+      .def("add", &add, py::arg("fields"), py::kw_only(), py::arg("starts_document"),
+           py::arg("int_labels") = py::none(), py::arg("float_labels") = py::none())
+      .def(
+          "finish", [](ExampleBuilder& self) { return std::const_pointer_cast<File>(self.finish()); },
+          no_gil);
+  m.def("examples_key", &examples_key, py::arg("options"), py::arg("sources"), no_gil);
+  m.def("digest_of_files", &digest_of_files, py::arg("files"), no_gil);
+  m.def(
+      "build_examples",
+      [](const std::string& path, const std::vector<std::vector<std::string>>& files,
+         const ExampleOptions& options, const std::string& key,
+         const std::optional<std::function<void(std::int64_t, std::int64_t)>>& progress) {
+        return std::const_pointer_cast<File>(build(path, files, options, key, progress));
+      },
+      py::arg("path"), py::arg("files"), py::arg("options"), py::kw_only(), py::arg("key"),
+      py::arg("progress") = py::none());
+}
+
+}  // namespace sentencode

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "sentencode/training/batcher.h"
+
+namespace sentencode::training {
+
+/// One field of a batch, on the device where a model computes.
+struct TokenTensors {
+  at::Tensor ids;      // [B, T] int64
+  at::Tensor lengths;  // [B] int64
+  at::Tensor mask;     // [B, T] bool: true where there is a token
+};
+
+struct TensorBatch {
+  std::vector<TokenTensors> fields;  // in the order of the file
+  at::Tensor labels;                 // [B] int64 or float32; undefined where there are none
+  std::int64_t size = 0;             // B, here
+};
+
+TensorBatch to_tensors(const Batch& batch, at::Device device);
+
+/// What a model says of a batch.
+struct Loss {
+  at::Tensor sum;    // [] with a graph: of all that counts (tokens, sentences)
+  double count = 0;  // how much counts
+  at::Tensor right;  // [] how much of it the model had right; undefined where that means nothing
+};
+
+/// All that a trainer asks of a model.
+class Model : public torch::nn::Module {
+ public:
+  virtual Loss loss(const TensorBatch& batch) = 0;
+};
+
+}  // namespace sentencode::training

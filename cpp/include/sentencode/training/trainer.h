@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sentencode/training/batch_loader.h"
+#include "sentencode/training/checkpoints.h"
+#include "sentencode/training/model.h"
+#include "sentencode/training/optimizer.h"
+#include "sentencode/training/schedule.h"
+
+namespace sentencode::distributed {
+class Communicator;
+}
+
+namespace sentencode::training {
+
+struct TrainerOptions {
+  OptimizerOptions optimizer;
+  Schedule schedule;
+  Clipping clipping;
+  std::int64_t max_steps = 0;       // 0: no bound
+  std::int64_t max_epochs = 1;      // 0: no bound; one of the two bounds it
+  std::int64_t accumulate = 1;      // batches of one step
+  std::int64_t validate_every = 0;  // steps; 0: after each epoch
+  std::int64_t save_every = 0;      // steps; 0: when it validates
+  std::int64_t stop_after = 0;  // validations that are not better than the best; 0: it never stops for them
+  bool validate_accuracy = false;  // the score is the accuracy, not the loss
+  bool reload_best = false;        // go on from the best weights whenever the schedule decays
+  std::int64_t bad_steps = 0;      // in a row, of a loss or gradient that is not finite, which are left out
+  std::uint64_t seed = 0;
+
+  void check() const;  // InvalidInput that names the member
+};
+
+/// What is told after each step.
+struct StepReport {
+  std::int64_t step = 0;  // done
+  std::int64_t epoch = 0;
+  double loss = 0;  // mean, of what counts, in all processes
+  double accuracy = std::numeric_limits<double>::quiet_NaN();
+  double rate = 0;                        // learning rate
+  double norm = 0;                        // of the gradients, before they were clipped
+  std::int64_t examples = 0, tokens = 0;  // of this step, in all processes
+};
+
+struct ValidationReport {
+  std::int64_t step = 0;
+  double loss = 0, accuracy = std::numeric_limits<double>::quiet_NaN();
+  double score = 0;  // that decides
+  bool best = false, decayed = false;
+};
+
+/// Trains any model that gives a loss. What it does in a step is a pure function of the seed, the step, the
+/// weights, the optimizer's state and the scores so far: these are all that a checkpoint holds, and a run
+/// that goes on from one takes the very steps that it would have taken.
+class Trainer {
+ public:
+  /// `valid` and `checkpoints` may be missing.
+  Trainer(std::shared_ptr<Model> model, std::shared_ptr<const Batcher> train,
+          std::shared_ptr<const Batcher> valid, TrainerOptions options,
+          std::shared_ptr<distributed::Communicator> communicator,
+          std::optional<CheckpointFolder> checkpoints);
+  ~Trainer();
+
+  /// After each step; may throw to stop: the weights are then kept in a checkpoint.
+  std::function<void(const StepReport&)> on_step;
+  std::function<void(const ValidationReport&)> on_validation;
+  /// A score of its own in the place of that on `valid`: of what comes after training, for instance.
+  std::function<double()> validator;
+
+  /// From the last checkpoint of the folder, if there is one; returns whether there was.
+  bool resume();
+  /// Until an end is reached.
+  void run();
+
+  std::int64_t step() const { return step_; }  // done
+  const std::vector<double>& scores() const { return scores_; }
+  bool stopped_early() const { return stopped_early_; }
+
+  Checkpoint checkpoint() const;
+  void restore(const Checkpoint& checkpoint);
+
+ private:
+  std::int64_t last_step() const;
+  StepReport train_step(BatchLoader& batches);
+  void validate();
+  void load_weights(const Checkpoint& checkpoint);
+  NamedTensors weights() const;
+  void save() const;
+
+  std::shared_ptr<Model> model_;
+  std::shared_ptr<const Batcher> train_, valid_;
+  TrainerOptions options_;
+  std::shared_ptr<distributed::Communicator> communicator_;
+  std::optional<CheckpointFolder> checkpoints_;
+  Optimizer optimizer_;
+  at::Device device_;
+  std::int64_t step_ = 0, bad_ = 0;
+  std::vector<double> scores_;
+  bool stopped_early_ = false;
+};
+
+}  // namespace sentencode::training

@@ -1,0 +1,255 @@
+#include "sentencode/training/batcher.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "sentencode/error.h"
+#include "sentencode/training/permutation.h"
+
+namespace sentencode {
+namespace {
+
+constexpr std::string_view kModeNames[] = {"plain", "equal_length", "buckets", "sorted_buffer",
+                                           "token_budget"};
+
+/// What an epoch's keys are for, beside the places of groups, which are below 2^32.
+constexpr std::uint64_t kSteps = std::uint64_t{1} << 62, kBuffers = std::uint64_t{1} << 61;
+
+std::int64_t batches_of(std::int64_t examples, std::int64_t size) { return (examples + size - 1) / size; }
+
+}  // namespace
+
+std::string_view name_of(BatchMode mode) { return kModeNames[static_cast<std::size_t>(mode)]; }
+
+BatchMode batch_mode_named(std::string_view name) {
+  std::string expected;
+  for (std::size_t i = 0; i < std::size(kModeNames); ++i) {
+    if (kModeNames[i] == name) return static_cast<BatchMode>(i);
+    expected += concat(expected.empty() ? "'" : ", '", kModeNames[i], "'");
+  }
+  throw InvalidInput(concat("mode: expected one of ", expected, ", got '", name, "'"));
+}
+
+Batcher::Batcher(std::shared_ptr<const ExampleFile> examples, BatcherOptions options)
+    : examples_(std::move(examples)), options_(std::move(options)) {
+  const BatcherOptions& o = options_;
+  const bool budget = o.mode == BatchMode::token_budget;
+  ST_CHECK(examples_ != nullptr, InvalidInput, "examples are missing");
+  ST_CHECK(o.batch_size >= (budget ? 0 : 1), InvalidInput, "batch_size must be at least ", budget ? 0 : 1,
+           ", got ", o.batch_size);
+  ST_CHECK(o.world >= 1 && o.rank >= 0 && o.rank < o.world, InvalidInput,
+           "rank must be from 0 to world - 1, got rank ", o.rank, " of world ", o.world);
+  ST_CHECK(budget || o.max_tokens == 0, InvalidInput, "max_tokens is for the mode token_budget, not ",
+           name_of(o.mode));
+  ST_CHECK(!budget || !o.drop_short, InvalidInput,
+           "drop_short has no meaning for the mode token_budget, whose batches have no fixed size");
+  ST_CHECK(o.bounds.empty() == (o.mode != BatchMode::buckets), InvalidInput,
+           o.bounds.empty() ? "the mode buckets needs bounds" : "bounds are for the mode buckets");
+  ST_CHECK(std::ranges::adjacent_find(o.bounds, std::greater_equal()) == o.bounds.end(), InvalidInput,
+           "bounds must rise");
+  ST_CHECK(o.buffer_batches >= 1, InvalidInput, "buffer_batches must be at least 1, got ", o.buffer_batches);
+  // A buffer is the only thing that is held, and its size in examples must fit.
+  ST_CHECK(o.mode != BatchMode::sorted_buffer ||
+               o.batch_size <= std::numeric_limits<std::int32_t>::max() / o.buffer_batches,
+           InvalidInput, "buffer_batches times batch_size must be below 2^31, got ", o.buffer_batches, " x ",
+           o.batch_size);
+
+  const std::int64_t n = examples_->size();
+  switch (o.mode) {
+    case BatchMode::plain:
+      groups_ = {0};
+      add_run(0, n, o.batch_size);
+      break;
+    case BatchMode::sorted_buffer:
+      steps_ = o.drop_short ? n / o.batch_size : batches_of(n, o.batch_size);
+      break;
+    case BatchMode::equal_length:
+    case BatchMode::buckets:
+      plan_groups();
+      break;
+    case BatchMode::token_budget:
+      plan_budget();
+      break;
+  }
+  ST_CHECK(steps_ > 0, InvalidInput, "no batch can be made of ", n, " examples by the mode ", name_of(o.mode),
+           " with batch_size ", o.batch_size, o.drop_short ? " and drop_short" : "");
+}
+
+void Batcher::add_run(std::int64_t begin, std::int64_t end, std::int64_t size) {
+  if (options_.drop_short) end = begin + (end - begin) / size * size;
+  if (begin == end) return;
+  runs_.push_back({steps_, begin, end, size});
+  steps_ += batches_of(end - begin, size);
+}
+
+/// Where the examples end that are as long as the one at this place of by_length.
+std::int64_t Batcher::longest_from(std::int64_t place) const {
+  const auto order = examples_->by_length();
+  const std::int64_t its = length(order[static_cast<std::size_t>(place)]);
+  const auto end = std::partition_point(order.begin() + place, order.end(),
+                                        [&](std::uint32_t number) { return length(number) <= its; });
+  return end - order.begin();
+}
+
+void Batcher::plan_groups() {
+  const auto order = examples_->by_length();
+  const std::int64_t n = examples_->size();
+  auto bound = options_.bounds.begin();
+  for (std::int64_t begin = 0; begin < n;) {
+    std::int64_t end = n;
+    if (options_.mode == BatchMode::equal_length) {
+      end = longest_from(begin);
+    } else if (bound != options_.bounds.end()) {
+      end = std::partition_point(order.begin() + begin, order.end(),
+                                 [&](std::uint32_t number) { return length(number) <= *bound; }) -
+            order.begin();
+      ++bound;
+      if (begin == end) continue;
+    }
+    groups_.push_back(begin);
+    add_run(begin, end, options_.batch_size);
+    begin = end;
+  }
+}
+
+/// By rising length, each batch as large as its longest example allows. Which places share a batch depends
+/// on lengths alone: within a length, all batches but the one across its end have one size.
+void Batcher::plan_budget() {
+  const auto order = examples_->by_length();
+  const std::int64_t n = examples_->size(), most = options_.max_tokens;
+  const std::int64_t longest = n > 0 ? length(order.back()) : 0;
+  ST_CHECK(most >= std::max<std::int64_t>(1, longest), InvalidInput,
+           "max_tokens must hold the longest example, of ", longest, " tokens; got ", most);
+  const auto capacity = [&](std::int64_t place) {
+    const std::int64_t fit = most / std::max<std::int64_t>(1, length(order[static_cast<std::size_t>(place)]));
+    return options_.batch_size > 0 ? std::min(fit, options_.batch_size) : fit;
+  };
+  std::int64_t place = 0;
+  for (std::int64_t begin = 0; begin < n;) {
+    const std::int64_t end = longest_from(begin);
+    groups_.push_back(begin);
+    if (place < end) {
+      const std::int64_t size = capacity(begin), whole = (end - place) / size * size;
+      add_run(place, place + whole, size);
+      place += whole;
+    }
+    if (place < end) {  // what is left goes with longer ones
+      std::int64_t last = end;
+      while (last < n) {
+        const std::int64_t room = capacity(last) - (last - place);
+        if (room <= 0) break;
+        const std::int64_t its_end = longest_from(last);
+        const std::int64_t taken = std::min(room, its_end - last);
+        last += taken;
+        if (last < its_end) break;
+      }
+      add_run(place, last, last - place);
+      place = last;
+    }
+    begin = end;
+  }
+}
+
+std::uint64_t Batcher::key(std::int64_t epoch, std::uint64_t purpose) const {
+  return mixed(mixed(options_.seed, static_cast<std::uint64_t>(epoch)), purpose);
+}
+
+std::vector<std::int64_t> Batcher::from_runs(std::int64_t epoch, std::int64_t step) const {
+  const bool shuffle = options_.shuffle;
+  if (shuffle && options_.mode != BatchMode::plain) step = KeyedPermutation(steps_, key(epoch, kSteps))(step);
+  const Run& run = *(std::ranges::upper_bound(runs_, step, {}, &Run::first_step) - 1);
+  const std::int64_t begin = run.begin + (step - run.first_step) * run.size;
+  const std::int64_t end = std::min(begin + run.size, run.end);
+
+  const std::int64_t n = examples_->size();
+  const auto order = examples_->by_length();
+  std::vector<std::int64_t> numbers;
+  numbers.reserve(static_cast<std::size_t>(end - begin));
+  auto group = std::ranges::upper_bound(groups_, begin) - 1;
+  for (std::int64_t place = begin; place < end; ++group) {
+    const std::int64_t first = *group, last = group + 1 == groups_.end() ? n : group[1];
+    const KeyedPermutation places(last - first, key(epoch, static_cast<std::uint64_t>(first)));
+    for (; place < std::min(end, last); ++place) {
+      const std::int64_t at = shuffle ? first + places(place - first) : place;
+      numbers.push_back(options_.mode == BatchMode::plain ? at : order[static_cast<std::size_t>(at)]);
+    }
+  }
+  return numbers;
+}
+
+std::shared_ptr<const Batcher::Buffer> Batcher::buffer(std::int64_t epoch, std::int64_t index) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (last_buffer_ && last_buffer_->epoch == epoch && last_buffer_->index == index) return last_buffer_;
+  }
+  const std::int64_t n = examples_->size(), size = options_.batch_size * options_.buffer_batches;
+  const std::int64_t used = std::min(n, steps_ * options_.batch_size);
+  const KeyedPermutation places(n, key(epoch, 0));
+  auto made = std::make_shared<Buffer>();
+  made->epoch = epoch;
+  made->index = index;
+  for (std::int64_t at = index * size; at < std::min(used, (index + 1) * size); ++at) {
+    made->numbers.push_back(static_cast<std::uint32_t>(options_.shuffle ? places(at) : at));
+  }
+  std::ranges::sort(made->numbers, [&](std::uint32_t a, std::uint32_t b) {
+    const std::int64_t first = length(a), second = length(b);
+    return first != second ? first < second : a < b;
+  });
+  const std::lock_guard lock(mutex_);
+  last_buffer_ = made;
+  return made;
+}
+
+std::vector<std::int64_t> Batcher::from_buffer(std::int64_t epoch, std::int64_t step) const {
+  const std::int64_t index = step / options_.buffer_batches, size = options_.batch_size;
+  std::int64_t batch = step % options_.buffer_batches;
+  const std::shared_ptr<const Buffer> held = buffer(epoch, index);
+  const std::int64_t count = std::ssize(held->numbers);
+  if (options_.shuffle) {
+    const auto purpose = kBuffers + static_cast<std::uint64_t>(index);
+    batch = KeyedPermutation(batches_of(count, size), key(epoch, purpose))(batch);
+  }
+  const auto begin = held->numbers.begin() + batch * size;
+  return {begin, held->numbers.begin() + std::min(count, (batch + 1) * size)};
+}
+
+std::vector<std::int64_t> Batcher::numbers(std::int64_t epoch, std::int64_t step) const {
+  ST_CHECK(epoch >= 0, InvalidInput, "epoch must not be negative, got ", epoch);
+  ST_CHECK(step >= 0 && step < steps_, InvalidInput, "step must be from 0 to ", steps_ - 1, ", got ", step);
+  return options_.mode == BatchMode::sorted_buffer ? from_buffer(epoch, step) : from_runs(epoch, step);
+}
+
+Batch Batcher::batch(std::int64_t epoch, std::int64_t step) const {
+  const std::vector<std::int64_t> all = numbers(epoch, step);
+  Batch batch;
+  batch.epoch = epoch;
+  batch.step = step;
+  batch.total = std::ssize(all);
+  for (std::int64_t i = options_.rank; i < batch.total; i += options_.world) {
+    batch.numbers.push_back(all[static_cast<std::size_t>(i)]);
+  }
+  for (const ExampleField& field : examples_->fields()) {
+    BatchField out;
+    for (const std::int64_t number : all) out.tokens += field.length(number);
+    for (const std::int64_t number : batch.numbers) {
+      out.lengths.push_back(field.length(number));
+      out.width = std::max(out.width, out.lengths.back());
+    }
+    out.ids.resize(batch.numbers.size() * static_cast<std::size_t>(out.width), options_.pad);
+    std::int64_t* row = out.ids.data();
+    for (const std::int64_t number : batch.numbers) {
+      std::ranges::copy(field[number], row);
+      row += out.width;
+    }
+    batch.fields.push_back(std::move(out));
+  }
+  for (const std::int64_t number : batch.numbers) {
+    const auto at = static_cast<std::size_t>(number);
+    if (examples_->labels() == Labels::int64) batch.int_labels.push_back(examples_->int_labels()[at]);
+    if (examples_->labels() == Labels::float32) batch.float_labels.push_back(examples_->float_labels()[at]);
+  }
+  return batch;
+}
+
+}  // namespace sentencode

@@ -1,0 +1,202 @@
+#include "sentencode/training/example_file.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "sentencode/error.h"
+#include "sentencode/parallel.h"
+
+namespace sentencode {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kFormat = "sentencode", kVersion = "1", kKind = "Examples";
+constexpr std::string_view kLabelNames[] = {"none", "int64", "float32"};
+constexpr std::int64_t kGrain = 1 << 18;  // elements that a thread checks at once
+
+/// The first place in [0, n) that is bad, or n. bad(begin, end) looks at a piece, and gives its end where all
+/// is well.
+template <typename Bad>
+std::int64_t first_bad(std::int64_t n, const Bad& bad) {
+  std::vector<std::int64_t> found(static_cast<std::size_t>((n + kGrain - 1) / kGrain), n);
+  parallel_for(0, n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    if (const std::int64_t at = bad(begin, end); at < end)
+      found[static_cast<std::size_t>(begin / kGrain)] = at;
+  });
+  return found.empty() ? n : std::ranges::min(found);
+}
+
+void check_offsets(const std::string& source, const ExampleField& field) {
+  const auto offsets = field.offsets;
+  const auto fail = [&](std::int64_t at, const char* expected) {
+    throw FormatError(concat(source, ": tensor '", field.name, ".offsets': [", at, "] is ",
+                             offsets[static_cast<std::size_t>(at)], "; expected ", expected));
+  };
+  if (offsets.front() != 0) fail(0, "0");
+  const auto n = std::ssize(offsets) - 1;
+  const std::int64_t fall = first_bad(n, [&](std::int64_t begin, std::int64_t end) {
+    const auto* first = offsets.data() + begin;
+    return begin + (std::is_sorted_until(first, offsets.data() + end + 1) - first) - 1;
+  });
+  if (fall < n) fail(fall + 1, "no less than the one before it");
+  if (offsets.back() != std::ssize(field.ids)) fail(n, "the number of ids");
+}
+
+void check_ids(const std::string& source, const ExampleField& field) {
+  const auto size = static_cast<std::uint32_t>(field.vocabulary_size);
+  const auto n = std::ssize(field.ids);
+  const std::int64_t at = first_bad(n, [&](std::int64_t begin, std::int64_t end) {
+    const std::int32_t* ids = field.ids.data();
+    std::uint32_t largest = 0;  // a negative id is a large one
+    for (std::int64_t i = begin; i < end; ++i)
+      largest = std::max(largest, static_cast<std::uint32_t>(ids[i]));
+    if (largest < size) return end;
+    return std::find_if(ids + begin, ids + end,
+                        [&](std::int32_t id) { return static_cast<std::uint32_t>(id) >= size; }) -
+           ids;
+  });
+  ST_CHECK(at == n, FormatError, source, ": tensor '", field.name, ".ids': [", at, "] is ",
+           field.ids[static_cast<std::size_t>(at)], "; expected 0 to ", field.vocabulary_size - 1);
+}
+
+/// In rising order of (length, number), and each below n: so each of [0, n) is there once.
+void check_order(const std::string& source, const ExampleField& primary,
+                 std::span<const std::uint32_t> by_length) {
+  const auto n = std::ssize(by_length);
+  const auto good = [&](std::int64_t i) {
+    const auto number = by_length[static_cast<std::size_t>(i)];
+    if (number >= n) return false;
+    if (i == 0) return true;
+    const auto before = by_length[static_cast<std::size_t>(i) - 1];
+    if (before >= n) return false;
+    const std::int64_t mine = primary.length(number), its = primary.length(before);
+    return its < mine || (its == mine && before < number);
+  };
+  const std::int64_t at = first_bad(n, [&](std::int64_t begin, std::int64_t end) {
+    while (begin < end && good(begin)) ++begin;
+    return begin;
+  });
+  ST_CHECK(at == n, FormatError, source, ": tensor 'by_length': [", at, "] is ",
+           by_length[static_cast<std::size_t>(at)], ", which is not in the order of lengths");
+}
+
+}  // namespace
+
+std::string_view name_of(Labels labels) { return kLabelNames[static_cast<std::size_t>(labels)]; }
+
+Labels labels_named(std::string_view name) {
+  const auto* place = std::ranges::find(kLabelNames, name);
+  ST_CHECK(place != std::end(kLabelNames), InvalidInput,
+           "labels: expected 'none', 'int64' or 'float32', got '", name, "'");
+  return static_cast<Labels>(place - std::begin(kLabelNames));
+}
+
+const std::string& ExampleFile::metadata(const std::string& name) const {
+  const auto found = file_->metadata().find(name);
+  ST_CHECK(found != file_->metadata().end(), FormatError, file_->source(), ": has no ", name,
+           " in its metadata");
+  return found->second;
+}
+
+std::shared_ptr<const ExampleFile> ExampleFile::open(const std::string& path) {
+  const std::shared_ptr<ExampleFile> result(new ExampleFile);
+  result->file_ = SafeTensors::open(path);
+  const SafeTensors& file = *result->file_;
+  const auto says = [&](const char* name, std::string_view value) {
+    const auto found = file.metadata().find(name);
+    return found != file.metadata().end() && found->second == value;
+  };
+  ST_CHECK(says("format", kFormat) && says("kind", kKind), FormatError, path,
+           ": a safetensors file, but no examples of Sentencode's");
+  ST_CHECK(says("format_version", kVersion), FormatError, path, ": format version '",
+           result->metadata("format_version"), "'; this library reads version ", kVersion);
+  result->key();
+
+  const json config = json::parse(result->config(), nullptr, false);
+  ST_CHECK(config.is_object() && config.contains("fields") && config["fields"].is_array() &&
+               !config["fields"].empty(),
+           FormatError, path, ": config has no list of fields");
+  const std::int64_t n = static_cast<std::int64_t>(file.values<std::uint32_t>("by_length", {-1}).size());
+  ST_CHECK(n <= kMaxExamples, FormatError, path, ": ", n, " examples; at most ", kMaxExamples,
+           " are possible");
+  std::set<std::string> expected{"by_length"};
+  for (const json& item : config["fields"]) {
+    constexpr std::int64_t kMostWords = std::int64_t{1} << 31;
+    ST_CHECK(item.is_object() && item.contains("name") && item["name"].is_string() &&
+                 item.contains("vocabulary_size") && item["vocabulary_size"].is_number_integer() &&
+                 item["vocabulary_size"] >= 0 && item["vocabulary_size"] <= kMostWords,
+             FormatError, path, ": config: a field needs a name and the size of its vocabulary");
+    ExampleField field;
+    field.name = item["name"].get<std::string>();
+    field.vocabulary_size = item["vocabulary_size"].get<std::int64_t>();
+    ST_CHECK(expected.insert(field.name + ".ids").second, FormatError, path, ": config: the field '",
+             field.name, "' is there twice");
+    expected.insert(field.name + ".offsets");
+    field.ids = file.values<std::int32_t>(field.name + ".ids", {-1});
+    field.offsets = file.values<std::int64_t>(field.name + ".offsets", {n + 1});
+    check_offsets(path, field);
+    check_ids(path, field);
+    result->fields_.push_back(std::move(field));
+  }
+  if (file.has("labels")) {
+    expected.insert("labels");
+    const bool whole = file.tensors().at("labels").dtype == DType::i64;
+    result->labels_ = whole ? Labels::int64 : Labels::float32;
+    if (whole) {
+      result->int_labels_ = file.values<std::int64_t>("labels", {n});
+    } else {
+      result->float_labels_ = file.values<float>("labels", {n});
+    }
+  }
+  for (const auto& [name, tensor] : file.tensors()) {
+    ST_CHECK(expected.contains(name), FormatError, path, ": unknown tensor '", name, "'");
+  }
+  result->by_length_ = file.values<std::uint32_t>("by_length", {n});
+  check_order(path, result->fields_.front(), result->by_length_);
+  return result;
+}
+
+const ExampleField& ExampleFile::field(std::string_view name) const {
+  std::string known;
+  for (const auto& field : fields_) {
+    if (field.name == name) return field;
+    known += concat(known.empty() ? "'" : ", '", field.name, "'");
+  }
+  throw InvalidInput(concat("examples have no field '", name, "'; they have ", known));
+}
+
+void ExampleFile::verify() const {
+  Sha256 hash;
+  for (const auto& [name, tensor] : file_->tensors()) {
+    constexpr std::size_t kPiece = 1 << 24;
+    for (std::size_t i = 0; i < tensor.bytes.size(); i += kPiece) {
+      poll_interrupt();
+      hash.update(tensor.bytes.subspan(i, std::min(kPiece, tensor.bytes.size() - i)));
+    }
+  }
+  ST_CHECK(hash.hex() == metadata("checksum"), FormatError, path(),
+           ": is damaged: its checksum is not that of what was written");
+}
+
+void write_examples(const std::string& path, const std::map<std::string, StreamedTensor>& tensors,
+                    const std::string& config, const std::string& key) {
+  // Twice through the tensors: the checksum stands before them.
+  Sha256 hash;
+  for (const auto& [name, tensor] : tensors) {
+    tensor.write([&](std::span<const std::byte> bytes) {
+      poll_interrupt();
+      hash.update(bytes);
+    });
+  }
+  stream_safetensors(path, tensors,
+                     {{"format", std::string(kFormat)},
+                      {"format_version", std::string(kVersion)},
+                      {"kind", std::string(kKind)},
+                      {"config", config},
+                      {"key", key},
+                      {"checksum", hash.hex()}});
+}
+
+}  // namespace sentencode

@@ -1,0 +1,154 @@
+#include "sentencode/training/batcher.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <thread>
+
+#include "sentencode/training/batch_loader.h"
+#include "temporary_folder.h"
+#include "training/examples.h"
+
+namespace sentencode {
+namespace {
+
+constexpr BatchMode kModes[] = {BatchMode::plain, BatchMode::equal_length, BatchMode::buckets,
+                                BatchMode::sorted_buffer, BatchMode::token_budget};
+
+class BatcherTest : public testing::Test {
+ protected:
+  /// `n` examples; the lengths rise and fall, and number i is the id of its first token.
+  std::shared_ptr<const ExampleFile> examples(int n) {
+    std::string text;
+    for (int i = 0; i < n; ++i) {
+      for (int t = 0; t < 1 + i * i % 23; ++t) text += static_cast<char>('a' + i % 5), text += ' ';
+      text += '\n';
+    }
+    const auto words = vocabulary_of({"a", "b", "c", "d", "e"});
+    const ExampleOptions options{{field_of("tokens", words)}, {}, Labels::none, "", 1 << 20};
+    return build_examples(folder_.path("file"), {{folder_.write("text", text)}}, options, std::to_string(n));
+  }
+  static BatcherOptions options(BatchMode mode, std::int64_t size) {
+    BatcherOptions result;
+    result.mode = mode;
+    result.batch_size = size;
+    result.buffer_batches = 5;
+    if (mode == BatchMode::buckets) result.bounds = {4, 9, 15};
+    if (mode == BatchMode::token_budget) result.max_tokens = 60;
+    return result;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(BatcherTest, EveryExampleIsInOneBatchOfEveryEpoch) {
+  for (const int n : {1, 7, 64, 1003}) {
+    const auto file = examples(n);
+    for (const BatchMode mode : kModes) {
+      for (const bool shuffle : {false, true}) {
+        auto chosen = options(mode, 8);
+        chosen.shuffle = shuffle;
+        const Batcher batcher(file, chosen);
+        for (const std::int64_t epoch : {0, 3}) {
+          std::multiset<std::int64_t> met;
+          for (std::int64_t step = 0; step < batcher.steps(); ++step) {
+            const auto numbers = batcher.numbers(epoch, step);
+            EXPECT_FALSE(numbers.empty());
+            EXPECT_LE(numbers.size(), 8U);
+            met.insert(numbers.begin(), numbers.end());
+          }
+          std::multiset<std::int64_t> all;
+          for (int i = 0; i < n; ++i) all.insert(i);
+          EXPECT_EQ(met, all) << name_of(mode) << ", " << n << " examples, shuffle " << shuffle;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(BatcherTest, LoaderGivesWhatTheBatcherDoes) {
+  const auto file = examples(203);
+  for (const BatchMode mode : kModes) {
+    const auto batcher = std::make_shared<const Batcher>(file, options(mode, 8));
+    BatchLoader loader(batcher, {2, batcher->steps() - 3}, 3, 4);
+    for (std::int64_t i = 0, step = batcher->steps() - 3, epoch = 2; i < 2 * batcher->steps(); ++i) {
+      EXPECT_EQ(loader.position(), (BatchLoader::Position{epoch, step}));
+      const Batch made = loader.next(), expected = batcher->batch(epoch, step);
+      EXPECT_EQ(made.epoch, epoch);
+      EXPECT_EQ(made.step, step);
+      EXPECT_EQ(made.numbers, expected.numbers);
+      EXPECT_EQ(made.fields[0].ids, expected.fields[0].ids);
+      if (++step == batcher->steps()) step = 0, ++epoch;
+    }
+  }
+}
+
+TEST_F(BatcherTest, LoaderStopsAtAnyTime) {
+  const auto batcher = std::make_shared<const Batcher>(examples(203), options(BatchMode::plain, 8));
+  for (int i = 0; i < 200; ++i) {
+    BatchLoader loader(batcher, {0, 0}, 4, 1 + i % 7);
+    for (int k = 0; k < i % 5; ++k) loader.next();
+  }
+}
+
+TEST_F(BatcherTest, LoaderMakesNoMoreThanItWasToldTo) {
+  const auto batcher = std::make_shared<const Batcher>(examples(203), options(BatchMode::sorted_buffer, 8));
+  BatchLoader loader(batcher, {0, 0}, 2, 3);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(loader.position(), (BatchLoader::Position{0, 0}));
+  EXPECT_EQ(loader.next().step, 0);
+}
+
+#if !defined(__SANITIZE_THREAD__)
+TEST_F(BatcherTest, ForkedLoaderIsRefusedAndHarmless) {
+  const auto batcher = std::make_shared<const Batcher>(examples(203), options(BatchMode::plain, 8));
+  auto loader = std::make_unique<BatchLoader>(batcher, BatchLoader::Position{0, 0}, 2, 4);
+  loader->next();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    bool refused = false;
+    try {
+      loader->next();
+    } catch (const Unsupported&) {
+      refused = true;
+    }
+    loader.reset();
+    BatchLoader own(batcher, {0, 1});
+    ::_exit(refused && own.next().step == 1 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(loader->next().step, 1);
+}
+#endif
+
+TEST_F(BatcherTest, RefusesWhatDoesNotFit) {
+  const auto file = examples(20);
+  const auto refused = [&](const auto& change, const char* why) {
+    BatcherOptions chosen = options(BatchMode::plain, 8);
+    change(chosen);
+    EXPECT_THROW_WITH(Batcher(file, chosen), InvalidInput, why);
+  };
+  refused([](auto& o) { o.batch_size = 0; }, "batch_size must be at least 1");
+  refused([](auto& o) { o.rank = 2, o.world = 2; }, "got rank 2 of world 2");
+  refused([](auto& o) { o.mode = BatchMode::buckets; }, "needs bounds");
+  refused([](auto& o) { o.bounds = {3}; }, "bounds are for the mode buckets");
+  refused([](auto& o) { o.mode = BatchMode::buckets, o.bounds = {3, 3}; }, "bounds must rise");
+  refused([](auto& o) { o.max_tokens = 9; }, "max_tokens is for the mode token_budget");
+  refused([](auto& o) { o.mode = BatchMode::token_budget, o.max_tokens = 9; },
+          "must hold the longest example");
+  refused([](auto& o) { o.batch_size = 21, o.drop_short = true; }, "no batch can be made of 20 examples");
+  const auto batcher = std::make_shared<const Batcher>(file, options(BatchMode::plain, 8));
+  EXPECT_THROW_WITH(batcher->batch(0, 3), InvalidInput, "step must be from 0 to 2, got 3");
+  EXPECT_THROW_WITH(batcher->batch(-1, 0), InvalidInput, "epoch must not be negative");
+  EXPECT_THROW_WITH(BatchLoader(batcher, {0, 3}), InvalidInput, "position");
+}
+
+}  // namespace
+}  // namespace sentencode

@@ -1,0 +1,239 @@
+#include "sentencode/training/trainer.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <gtest/gtest.h>
+#include <torch/nn/modules/embedding.h>
+#include <torch/nn/modules/linear.h>
+
+#include <cmath>
+#include <limits>
+
+#include "sentencode/error.h"
+#include "temporary_folder.h"
+#include "training/examples.h"
+
+namespace sentencode::training {
+namespace {
+
+/// Tells a sentence's first word from the mean of all its words' vectors, some numbers of which are dropped.
+class FirstWord : public Model {
+ public:
+  explicit FirstWord(double dropout = 0.2) : dropout_(dropout) {
+    at::manual_seed(1);
+    table_ = register_module("table", torch::nn::Embedding(8, 16));
+    out_ = register_module("out", torch::nn::Linear(16, 8));
+    steps_ = register_buffer("steps", at::zeros({}, at::kLong));
+  }
+  Loss loss(const TensorBatch& batch) override {
+    const auto& tokens = batch.fields.at(0);
+    if (is_training()) steps_.add_(1);
+    const at::Tensor mask = tokens.mask.unsqueeze(2).to(at::kFloat);     // [B, T, 1]
+    at::Tensor mean = (table_(tokens.ids) * mask).sum(1) / mask.sum(1);  // [B, 16]
+    mean = at::dropout(mean, dropout_, is_training());
+    const at::Tensor scores = out_(mean), right = tokens.ids.select(1, 0);  // [B, 8], [B]
+    if (broken) return {scores.sum() * std::numeric_limits<double>::quiet_NaN(), 1.0, {}};
+    return {at::cross_entropy_loss(scores, right, {}, at::Reduction::Sum), static_cast<double>(batch.size),
+            (scores.argmax(1) == right).sum()};
+  }
+  bool broken = false;
+
+ private:
+  double dropout_;
+  torch::nn::Embedding table_{nullptr};
+  torch::nn::Linear out_{nullptr};
+  at::Tensor steps_;
+};
+
+class TrainerTest : public testing::Test {
+ protected:
+  TrainerTest() {
+    std::string text;
+    for (int i = 0; i < 60; ++i) {
+      for (int t = 0; t < 1 + i % 4; ++t)
+        text += static_cast<char>('a' + (t == 0 ? i : i * t) % 5), text += ' ';
+      text += '\n';
+    }
+    const auto words = vocabulary_of({"a", "b", "c", "d", "e"});
+    const ExampleOptions options{{field_of("tokens", words)}, {}, Labels::none, "", 1 << 20};
+    examples_ = build_examples(folder_.path("file"), {{folder_.write("text", text)}}, options, "key");
+  }
+  std::shared_ptr<const Batcher> batches(std::int64_t size = 8) const {
+    return std::make_shared<const Batcher>(examples_, BatcherOptions{.batch_size = size, .seed = 3});
+  }
+  static TrainerOptions options(std::int64_t steps) {
+    return {.optimizer = {.name = "adam"}, .schedule = {.rate = 0.05}, .max_steps = steps, .max_epochs = 0};
+  }
+  std::unique_ptr<Trainer> trainer(const std::shared_ptr<Model>& model, const TrainerOptions& options,
+                                   const char* folder = nullptr, bool valid = false) const {
+    std::optional<CheckpointFolder> checkpoints;
+    if (folder != nullptr) checkpoints.emplace(folder_.path(folder));
+    return std::make_unique<Trainer>(model, batches(), valid ? batches(60) : nullptr, options, nullptr,
+                                     checkpoints);
+  }
+  static void expect_equal(const Checkpoint& a, const Checkpoint& b) {
+    EXPECT_EQ(a.step, b.step);
+    EXPECT_EQ(a.state, b.state);
+    ASSERT_EQ(a.tensors.size(), b.tensors.size());
+    for (const auto& [name, tensor] : a.tensors) EXPECT_TRUE(at::equal(tensor, b.tensors.at(name))) << name;
+  }
+
+  TemporaryFolder folder_;
+  std::shared_ptr<const ExampleFile> examples_;
+};
+
+TEST_F(TrainerTest, Learns) {
+  const auto model = std::make_shared<FirstWord>(0.0);
+  const auto training = trainer(model, options(400));
+  StepReport first, last;
+  training->on_step = [&](const StepReport& report) { (report.step == 1 ? first : last) = report; };
+  training->run();
+  EXPECT_EQ(training->step(), 400);
+  EXPECT_GT(first.loss, 1.2);
+  EXPECT_LT(last.loss, 0.1);
+  EXPECT_EQ(last.accuracy, 1.0);
+  EXPECT_GT(first.norm, 0);
+  EXPECT_EQ(last.rate, 0.05);
+}
+
+TEST_F(TrainerTest, GoesOnAsIfItHadNotStopped) {
+  for (const std::int64_t accumulate : {1, 3}) {
+    auto chosen = options(10);
+    chosen.accumulate = accumulate;
+    chosen.validate_every = 5;
+    chosen.schedule.decay = 0.5;
+    const auto straight = trainer(std::make_shared<FirstWord>(), chosen, nullptr, true);
+    straight->run();
+
+    const std::string folder = "run" + std::to_string(accumulate);
+    auto half = chosen;
+    half.max_steps = 5;
+    trainer(std::make_shared<FirstWord>(), half, folder.c_str(), true)->run();
+    const auto rest = trainer(std::make_shared<FirstWord>(), chosen, folder.c_str(), true);
+    ASSERT_TRUE(rest->resume());
+    EXPECT_EQ(rest->step(), 5);
+    at::rand({100});  // what others draw does not matter
+    rest->run();
+    expect_equal(rest->checkpoint(), straight->checkpoint());
+  }
+}
+
+TEST_F(TrainerTest, KeepsWhatItHasWhenItIsStopped) {
+  const auto stopped = trainer(std::make_shared<FirstWord>(), options(10), "run");
+  stopped->on_step = [](const StepReport& report) {
+    if (report.step == 3) throw Interrupted();
+  };
+  EXPECT_THROW(stopped->run(), Interrupted);
+  const auto straight = trainer(std::make_shared<FirstWord>(), options(10));
+  straight->run();
+  const auto rest = trainer(std::make_shared<FirstWord>(), options(10), "run");
+  ASSERT_TRUE(rest->resume());
+  EXPECT_EQ(rest->step(), 3);
+  rest->run();
+  expect_equal(rest->checkpoint(), straight->checkpoint());
+}
+
+TEST_F(TrainerTest, AccumulatedBatchesAreOneLargeBatch) {
+  std::map<std::string, at::Tensor> weights[2];
+  for (const std::int64_t size : {8, 60}) {  // an epoch is a step: as many batches as there have to be
+    auto chosen = options(4);
+    chosen.optimizer = {.name = "sgd"};
+    chosen.accumulate = batches(size)->steps();
+    Trainer training(std::make_shared<FirstWord>(0.0), batches(size), nullptr, chosen, nullptr, {});
+    training.run();
+    weights[size == 60] = training.checkpoint().part("model");
+  }
+  EXPECT_GT(batches(8)->steps(), batches(60)->steps());
+  for (const char* name : {"table.weight", "out.weight", "out.bias"}) {
+    EXPECT_TRUE(at::allclose(weights[0].at(name), weights[1].at(name), 1e-4, 1e-6)) << name;
+  }
+}
+
+TEST_F(TrainerTest, SaysWhereTheLossIsNotFinite) {
+  const auto model = std::make_shared<FirstWord>();
+  const auto training = trainer(model, options(10), "run");
+  training->on_step = [&](const StepReport& report) { model->broken = report.step == 4; };
+  try {
+    training->run();
+    FAIL() << "a loss that is not a number went unnoticed";
+  } catch (const InvalidInput& error) {
+    EXPECT_NE(std::string(error.what()).find("step 5, batch "), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("of epoch "), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(training->step(), 4);
+  for (const auto& [name, tensor] : training->checkpoint().part("model")) {
+    EXPECT_TRUE(at::isfinite(tensor).all().item<bool>()) << name;
+  }
+}
+
+TEST_F(TrainerTest, LeavesOutAFewBadSteps) {
+  const auto model = std::make_shared<FirstWord>();
+  auto chosen = options(10);
+  chosen.bad_steps = 1;
+  const auto training = trainer(model, chosen);
+  training->on_step = [&](const StepReport& report) { model->broken = report.step == 4; };
+  training->run();
+  EXPECT_EQ(training->step(), 10);
+}
+
+TEST_F(TrainerTest, StopsWhenItGetsNoBetterAndGoesBackToTheBest) {
+  auto chosen = options(100);
+  chosen.validate_every = 1;
+  chosen.stop_after = 3;
+  chosen.reload_best = true;
+  chosen.schedule.decay = 0.5;
+  chosen.schedule.higher_is_better = true;
+  const auto training = trainer(std::make_shared<FirstWord>(), chosen, "run");
+  const std::vector<double> told{0.5, 0.7, 0.6, 0.6, 0.6, 0.9};
+  std::vector<Checkpoint> after;
+  std::size_t next = 0;
+  training->validator = [&] { return told.at(next++); };
+  training->on_validation = [&](const ValidationReport& report) {
+    EXPECT_EQ(report.best, report.score > 0.6 || report.step == 1);
+    EXPECT_EQ(report.decayed, report.step > 2);
+    after.push_back(training->checkpoint());
+    for (auto& [name, tensor] : after.back().tensors) tensor = tensor.clone();
+  };
+  std::vector<double> rates;
+  training->on_step = [&](const StepReport& report) { rates.push_back(report.rate); };
+  training->run();
+  EXPECT_TRUE(training->stopped_early());
+  EXPECT_EQ(training->step(), 5);
+  EXPECT_EQ(rates, (std::vector<double>{0.05, 0.05, 0.05, 0.025, 0.0125}));
+  EXPECT_TRUE(at::equal(after[4].tensors.at("model.out.weight"), after[1].tensors.at("model.out.weight")));
+}
+
+TEST_F(TrainerTest, EndsWithItsEpochs) {
+  auto chosen = options(0);
+  chosen.max_epochs = 2;
+  const auto training = trainer(std::make_shared<FirstWord>(), chosen, nullptr, true);
+  std::int64_t validations = 0, examples = 0;
+  training->on_validation = [&](const ValidationReport&) { ++validations; };
+  training->on_step = [&](const StepReport& report) { examples += report.examples; };
+  training->run();
+  EXPECT_EQ(training->step(), 2 * batches()->steps());
+  EXPECT_EQ(validations, 2);
+  EXPECT_EQ(examples, 120);
+}
+
+TEST_F(TrainerTest, RefusesAnotherModelsCheckpoint) {
+  const auto training = trainer(std::make_shared<FirstWord>(), options(1));
+  Checkpoint other = training->checkpoint();
+  other.tensors["model.more"] = at::zeros({1});
+  EXPECT_THROW(training->restore(other), FormatError);
+  other = training->checkpoint();
+  other.tensors["model.out.bias"] = at::zeros({9});
+  EXPECT_THROW(training->restore(other), FormatError);
+  EXPECT_THROW(training->restore({}), FormatError);
+}
+
+TEST_F(TrainerTest, SaysWhatIsWrong) {
+  EXPECT_THROW((TrainerOptions{.max_epochs = 0}.check()), InvalidInput);
+  EXPECT_THROW((TrainerOptions{.accumulate = 0}.check()), InvalidInput);
+  EXPECT_THROW((TrainerOptions{.schedule = {.rate = -1}}.check()), InvalidInput);
+  EXPECT_THROW(Trainer(std::make_shared<FirstWord>(), nullptr, nullptr, options(1), nullptr, {}),
+               InvalidInput);
+}
+
+}  // namespace
+}  // namespace sentencode::training

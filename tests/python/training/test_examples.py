@@ -1,0 +1,372 @@
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sentencode as se
+from sentencode.training import Examples
+
+WORDS = ["a", "b", "c", "d", "</s>"]
+VOCABULARY = se.Vocabulary({word: len(WORDS) - i for i, word in enumerate(WORDS)})
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path):
+    se.set_cache_dir(tmp_path / "cache")
+    yield
+    se.set_cache_dir(None)
+
+
+def built(source, **options):
+    return Examples.build(source, VOCABULARY, "whitespace", **options)
+
+
+def ids(examples, field=None):
+    name = field or examples.fields[0]
+    return [example[name].tolist() for example in examples]
+
+
+def reference(documents, *, begin, end, unknown_words, least, most, too_long, neighbours, following):
+    """Slow, and by other means: whole documents in memory."""
+    table = {word: i for i, word in enumerate(WORDS)}
+    for symbol in [begin, end, "<unk>" if unknown_words == "symbol" else None]:
+        if symbol is not None and symbol not in table:
+            table[symbol] = len(table)
+
+    def usable(words):
+        if unknown_words == "drop_word":
+            words = [word for word in words if word in WORDS]
+        if unknown_words == "drop_example" and any(word not in WORDS for word in words):
+            return None
+        return [word if word in WORDS else "<unk>" for word in words]
+
+    def closed(words):
+        full = [begin] * (begin is not None) + words + [end] * (end is not None)
+        return [table[word] for word in full]
+
+    def field(words):
+        words = usable(words)
+        if words is None or len(words) < least or (most and len(words) > most and too_long == "drop"):
+            return None
+        return closed(words[:most] if most else words)
+
+    found = []
+    for document in documents:
+        for i, words in enumerate(document):
+            example = {"tokens": field(words)}
+            for name, offset in neighbours.items():
+                inside = 0 <= i + offset < len(document)
+                example[name] = field(document[i + offset]) if inside else None
+            if following:
+                rest = [word for later in document[i + 1 :] for word in later]
+                if unknown_words == "drop_word":
+                    rest = usable(rest)
+                window = usable(rest[:following])
+                example["following"] = None if not window or len(window) < least else closed(window)
+            if None not in example.values():
+                found.append(example)
+    return found
+
+
+sentences = st.lists(st.sampled_from([*WORDS, "x", "y"]), min_size=1, max_size=7)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    documents=st.lists(st.lists(sentences, min_size=1, max_size=6), min_size=1, max_size=5),
+    begin=st.sampled_from([None, "<s>", "</s>"]),
+    end=st.sampled_from([None, "</s>", "<e>"]),
+    unknown_words=st.sampled_from(["symbol", "drop_word", "drop_example"]),
+    least=st.integers(0, 3),
+    most=st.sampled_from([None, 3, 5]),
+    too_long=st.sampled_from(["drop", "truncate"]),
+    neighbours=st.dictionaries(
+        st.sampled_from(["p", "n", "q"]), st.sampled_from([-2, -1, 1, 2, 3]), max_size=2
+    ),
+    following=st.sampled_from([None, 1, 4, 9]),
+    shard=st.sampled_from([1, 3, 1000]),
+)
+def test_examples_are_those_of_a_slow_reference(tmp_path_factory, documents, shard, **chosen):
+    path = tmp_path_factory.mktemp("examples") / "file"
+    text = path.with_suffix(".txt")
+    text.write_text("\n\n".join("\n".join(map(" ".join, document)) for document in documents))
+    expected = reference(documents, **chosen)
+    options = {
+        "begin": chosen["begin"],
+        "end": chosen["end"],
+        "unknown_words": chosen["unknown_words"],
+        "min_length": chosen["least"],
+        "max_length": chosen["most"],
+        "too_long": chosen["too_long"],
+        "neighbours": chosen["neighbours"],
+        "following_words": chosen["following"],
+    }
+    if not expected:
+        with pytest.raises(ValueError, match="none is left"):
+            built(text, path=path, shard_examples=shard, **options)
+        return
+    examples = built(text, path=path, shard_examples=shard, **options)
+    assert [{name: part.tolist() for name, part in example.items()} for example in examples] == expected
+    assert sum(examples.rows.values()) == 2 * examples.rows["read"] == 2 * sum(map(len, documents))
+    assert examples.rows["examples"] == len(examples) == len(expected)
+    lengths = [len(example["tokens"]) for example in expected]
+    assert examples.lengths().tolist() == lengths
+    assert examples.core.by_length.tolist() == np.argsort(lengths, kind="stable").tolist()
+    assert examples.ids().max() < examples.vocabulary_size()
+    Examples.open(path, verify=True)
+    # The same from memory, batch by batch.
+    listed = [" ".join(words) for document in documents for words in [*document, []]]
+    again = built(listed, path=path.with_suffix(".again"), shard_examples=shard, **options)
+    assert [{name: part.tolist() for name, part in example.items()} for example in again] == expected
+
+
+def test_symbols_are_shared_by_fields_of_one_vocabulary():
+    examples = built(["a b", "c"], begin={"tokens": None, "next": "<s>"}, end="</s>", neighbours={"next": 1})
+    assert examples.symbols() == examples.symbols("next") == {"</s>": 4, "<unk>": 5, "<s>": 6}
+    assert examples.vocabulary_size("tokens") == examples.vocabulary_size("next") == 7
+    assert (ids(examples), ids(examples, "next")) == ([[0, 1, 4]], [[6, 2, 4]])
+
+
+def test_pairs_with_labels():
+    pairs = [("a", "b c", 1), ("c x", "d", 0), ("b", "", 2)]
+    examples = built(pairs, fields=("first", "second"), labels="int64")
+    assert examples.fields == ("first", "second")
+    assert (ids(examples), ids(examples, "second")) == ([[0], [2, 5]], [[1, 2], [3]])
+    assert examples.labels.dtype == np.int64
+    assert examples.labels.tolist() == [1, 0]
+    assert examples[1]["label"] == 0
+    assert not examples.labels.flags.writeable
+    scores = built(
+        ((a, b, y / 2) for a, b, y in pairs),
+        fields=("first", "second"),
+        labels="float32",
+        path=se.cache_dir() / "scores",
+    )
+    assert scores.labels.tolist() == [0.5, 0.0]
+    assert scores.key == ""
+    assert built([("a", 3)], labels="int64").labels.tolist() == [3]
+
+
+def test_files_that_belong_together(tmp_path):
+    (tmp_path / "en").write_text("a b\n\nc\nd d\n")
+    with gzip.open(tmp_path / "de.gz", "wt") as file:
+        file.write("u\nv\nw u\n\n")
+    german = se.Vocabulary({"u": 3, "v": 2, "w": 1})
+    source = {"source": tmp_path / "en", "target": tmp_path / "de.gz"}
+    examples = Examples.build(
+        source,
+        {"source": VOCABULARY, "target": german},
+        "whitespace",
+        begin={"source": None, "target": "<s>"},
+        unknown_words="drop_word",
+    )
+    assert [(e["source"].tolist(), e["target"].tolist()) for e in examples] == [
+        ([0, 1], [3, 0]),
+        ([2], [3, 2, 0]),
+    ]
+    assert (examples.vocabulary_size("source"), examples.vocabulary_size("target")) == (5, 4)
+    cut = se.Tokenizer(str.split)
+    again = Examples.build(
+        source,
+        {"source": VOCABULARY, "target": german},
+        cut,
+        begin={"source": None, "target": "<s>"},
+        unknown_words="drop_word",
+    )
+    assert ids(again, "target") == ids(examples, "target")
+    assert again.key != examples.key
+    (tmp_path / "en").write_text("a b\n")
+    with pytest.raises(se.FormatError, match=r"have fewer lines than those of field 'target'.*in .*en"):
+        Examples.build(source, {"source": VOCABULARY, "target": german}, "whitespace")
+
+
+def test_cache_knows_the_content_not_the_name(tmp_path):
+    text = tmp_path / "text"
+    text.write_text("a b\nc\n")
+    told = []
+    first = built(text, on_progress=lambda *seen: told.append(seen))
+    assert first.path.parent == se.cache_dir() / "examples"
+    assert first.path.name == f"{first.key}.examples"
+    assert told == [(text.stat().st_size, text.stat().st_size)]
+    inode = first.path.stat().st_ino
+    moved = text.rename(tmp_path / "moved")
+    again = built(moved, on_progress=lambda *seen: told.append(seen))
+    assert (again.path, again.path.stat().st_ino, len(told)) == (first.path, inode, 1)
+    moved.write_text("a b\nd\n")
+    assert ids(built(moved)) == [[0, 1], [3]]
+    assert ids(first) == [[0, 1], [2]]
+    listed = built(["a b", "c"])
+    assert listed.key == built(["a b", "c"]).key != built(["a", "b c"]).key
+    assert built([["a", "b"], ["c"]]).key != listed.key
+    assert built(lambda: iter(["a b", "c"])).key == listed.key
+    with pytest.raises(ValueError, match="pass path="):
+        built(iter(["a"]))
+
+
+def test_a_killed_build_goes_on(tmp_path):
+    text = tmp_path / "text"
+    text.write_text("".join(f"{'abcd'[i % 4]} x {'abcd'[i // 7 % 4]}\n" for i in range(400_000)))
+    script = textwrap.dedent("""
+        import sys, sentencode as se
+        from sentencode.training import Examples
+        vocabulary = se.Vocabulary({word: 9 - i for i, word in enumerate(["a", "b", "c", "d", "</s>"])})
+        Examples.build(sys.argv[1], vocabulary, "whitespace", path=sys.argv[2], shard_examples=20_000,
+                       neighbours={"next": 1, "previous": -1})
+    """)
+    path, parts = tmp_path / "file", tmp_path / "file.parts"
+    child = subprocess.Popen([sys.executable, "-c", script, str(text), str(path)])
+    while not (parts / "000003.examples").exists():
+        assert child.poll() is None
+        time.sleep(0.002)
+    child.send_signal(signal.SIGKILL)
+    assert child.wait() == -signal.SIGKILL
+    assert not path.exists()
+    shard = parts / "000001.examples"
+    inode, changed = shard.stat().st_ino, shard.stat().st_mtime_ns
+    holder = os.open(shard, os.O_RDONLY)  # so that the inode is not used again
+    seen = []
+
+    def look(*_):
+        seen.append((shard.stat().st_ino, shard.stat().st_mtime_ns))
+
+    options = {"shard_examples": 20_000, "neighbours": {"next": 1, "previous": -1}}
+    examples = built(text, path=path, on_progress=look, **options)
+    os.close(holder)
+    assert set(seen) == {(inode, changed)}
+    whole = built(text, path=tmp_path / "whole", neighbours={"next": 1, "previous": -1})
+    assert path.read_bytes() == (tmp_path / "whole").read_bytes()
+    assert len(examples) == len(whole) == 400_000 - 2
+    assert not parts.exists()
+
+
+def test_lists_go_on_after_an_interruption(tmp_path):
+    texts = [f"{'abcd'[i % 4]} {'abcd'[i // 5 % 4]}" for i in range(60_000)]
+
+    def stop(read, _):
+        if read > 40_000:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        built(lambda: iter(texts), path=tmp_path / "f", shard_examples=5000, on_progress=stop)
+    assert (tmp_path / "f.parts" / "000001.examples").exists()
+    resumed = built(lambda: iter(texts), path=tmp_path / "f", shard_examples=5000)
+    assert ids(resumed) == ids(built(lambda: iter(texts), path=tmp_path / "g"))
+
+
+def test_lowercase_follows_the_vocabulary():
+    assert ids(built(["A b X"], unknown_words="drop_word")) == [[0, 1]]
+    cased = se.Vocabulary({"A": 2, "b": 1})
+    assert ids(Examples.build(["A B b"], cased, unknown_words="drop_word")) == [[0, 1]]
+
+
+def test_what_a_file_tells(tmp_path):
+    examples = built(["a x", "b"], path=tmp_path / "file", end="<e>")
+    config = examples.config
+    field = config["fields"][0]
+    assert (config["source"], config["labels"], field["end"], field["unknown"]) == (
+        "<list>",
+        "none",
+        "<e>",
+        "<unk>",
+    )
+    assert field["tokenizer"] == {"split": "whitespace", "lowercase": True, "invalid": "replace"}
+    assert (len(field["vocabulary"]), field["words"]) == (64, 5)
+    assert ids(pickle.loads(pickle.dumps(examples))) == ids(examples)
+    assert examples[-1]["tokens"].tolist() == [1, 5]
+    assert not examples[0]["tokens"].flags.writeable
+    with pytest.raises(IndexError):
+        examples[2]
+    with pytest.raises(ValueError, match=r"no field 'next'; they have \['tokens'\]"):
+        examples.ids("next")
+    view = examples.ids()
+    del examples
+    assert view.tolist() == [0, 6, 5, 1, 5]
+
+
+def test_damage_is_noticed(tmp_path):
+    safetensors = pytest.importorskip("safetensors.numpy")
+    path = tmp_path / "file"
+    built(["a b", "c"], path=path)
+    data = path.read_bytes()
+    assert sorted(safetensors.load(data)) == ["by_length", "tokens.ids", "tokens.offsets"]
+    place = data.rindex(np.array([0, 1, 2], np.int32).tobytes())
+    path.write_bytes(data[:place] + np.array([0, 1, 1], np.int32).tobytes() + data[place + 12 :])
+    assert len(Examples.open(path)) == 2
+    with pytest.raises(se.FormatError, match="damaged"):
+        Examples.open(path, verify=True)
+    path.write_bytes(data[:place] + np.array([0, 1, 9], np.int32).tobytes() + data[place + 12 :])
+    with pytest.raises(se.FormatError, match=r"'tokens.ids': \[2\] is 9; expected 0 to 5"):
+        Examples.open(path)
+    path.write_bytes(data[:-2])
+    with pytest.raises(se.FormatError):
+        Examples.open(path)
+    path.write_bytes(b"other")
+    assert ids(built(["a b", "c"], path=path)) == [[0, 1], [2]]  # made again
+    with pytest.raises(se.FormatError, match="unknown kind 'Examples'"):
+        se.load(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"source": [("a",)], "fields": ("x", "y")}, ValueError, r"source\[0\] is \('a',\).*tuple of x, y"),
+        ({"source": [("a", 1.5)], "labels": "int64"}, TypeError, r"label of source\[0\] is 1.5"),
+        ({"source": [("a", True)], "labels": "int64"}, TypeError, r"label of source\[0\] is True"),
+        ({"source": [("a", "1")], "labels": "float32"}, TypeError, "expected a number"),
+        ({"source": [("a", 1)], "labels": "int8"}, ValueError, "labels"),
+        ({"fields": "tokens"}, TypeError, "fields is one str"),
+        ({"fields": ("x", "x")}, ValueError, "tuple|each its own"),
+        ({"vocabulary": {"tokens": {"a": 1}}}, TypeError, "vocabulary must be a Vocabulary, got dict"),
+        ({"vocabulary": se.Vocabulary({})}, ValueError, "without words"),
+        ({"begin": {"next": "<s>"}}, ValueError, "begin says nothing of the field 'tokens'"),
+        ({"neighbours": {"next": 0}}, ValueError, "other than 0"),
+        ({"neighbours": {"tokens": 1}}, ValueError, "each its own; got 'tokens'"),
+        ({"following_words": 0}, ValueError, "at least 1"),
+        ({"min_length": 5, "max_length": 4}, ValueError, "at least min_length"),
+        ({"unknown_words": "keep"}, ValueError, "'symbol', 'drop_word', 'drop_example', got 'keep'"),
+        ({"unknown": ""}, ValueError, "needs a name"),
+        ({"too_long": "cut"}, ValueError, "'drop', 'truncate', got 'cut'"),
+        ({"source": [3]}, TypeError, "3"),
+        ({"source": ["x"], "unknown_words": "drop_example"}, ValueError, "1 have unknown words"),
+        ({"source": "/nowhere/at/all"}, FileNotFoundError, "nowhere"),
+    ],
+)
+def test_what_does_not_fit_is_refused(options, error, message):
+    options = {"source": ["a"], "vocabulary": VOCABULARY, **options}
+    with pytest.raises(error, match=message):
+        Examples.build(**options)
+    folder = se.cache_dir() / "examples"
+    assert not folder.exists() or not list(folder.glob("*.examples"))
+
+
+def test_bad_bytes_name_their_row(tmp_path):
+    text = tmp_path / "text"
+    text.write_bytes(b"a\n" * 20_000 + b"a \xff\n")
+    cut = se.Tokenizer("whitespace", invalid="refuse")
+    with pytest.raises(ValueError, match="field 'tokens', row 20000: byte 2 is not UTF-8"):
+        Examples.build(text, VOCABULARY, cut)
+
+
+def test_metadata_is_readable_by_others(tmp_path):
+    safetensors = pytest.importorskip("safetensors")
+    built(["a b"], path=tmp_path / "file")
+    with safetensors.safe_open(tmp_path / "file", "numpy") as file:
+        metadata = file.metadata()
+    assert (metadata["format"], metadata["format_version"], metadata["kind"]) == (
+        "sentencode",
+        "1",
+        "Examples",
+    )
+    assert json.loads(metadata["config"])["fields"][0]["name"] == "tokens"
