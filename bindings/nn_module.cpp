@@ -11,4 +11,5 @@ PYBIND11_MODULE(_nn, m) {
   sentencode::bind_communicator(m);
   sentencode::bind_masked_pooling(m);
   sentencode::bind_projected_pooling(m);
+  sentencode::bind_softmax_loss(m);
 }

@@ -15,9 +15,15 @@ __all__: list[str] = [
     "MaskedPooling",
     "ModuleNode",
     "ProjectedPooling",
+    "WordSoftmax",
+    "draw_negatives",
+    "expected_counts",
     "fit_logistic",
     "group_communicator",
     "local_communicator",
+    "log_uniform_distribution",
+    "sampled_softmax_loss",
+    "softmax_loss",
     "torch_version",
 ]
 
@@ -141,6 +147,52 @@ class ProjectedPooling:
         The root of the module's tree.
         """
 
+class WordSoftmax:
+    """
+    See sentencode.nn.WordSoftmax.
+    """
+    def __init__(
+        self,
+        features: typing.SupportsInt | typing.SupportsIndex,
+        words: typing.SupportsInt | typing.SupportsIndex,
+        bias: bool,
+        tied: bool,
+        label_smoothing: typing.SupportsFloat | typing.SupportsIndex,
+    ) -> None: ...
+    def forward(
+        self,
+        h: torch.Tensor,
+        targets: torch.Tensor,
+        row_weights: torch.Tensor | None,
+        table: torch.Tensor | None,
+    ) -> tuple: ...
+    def logits(self, h: torch.Tensor, table: torch.Tensor | None) -> torch.Tensor: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+    def sampled_loss(
+        self,
+        h: torch.Tensor,
+        targets: torch.Tensor,
+        ids: torch.Tensor,
+        expected: torch.Tensor,
+        row_weights: torch.Tensor | None,
+        table: torch.Tensor | None,
+    ) -> torch.Tensor: ...
+
+def draw_negatives(expected: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
+    """
+    See sentencode.nn.draw_negatives.
+    """
+
+def expected_counts(
+    distribution: torch.Tensor, count: typing.SupportsInt | typing.SupportsIndex
+) -> torch.Tensor:
+    """
+    See sentencode.nn.expected_counts.
+    """
+
 def fit_logistic(
     features: Features,
     targets: torch.Tensor,
@@ -163,5 +215,39 @@ def fit_logistic(
 
 def group_communicator(group: torch.distributed.distributed_c10d.ProcessGroup) -> Communicator: ...
 def local_communicator() -> Communicator: ...
+def log_uniform_distribution(words: typing.SupportsInt | typing.SupportsIndex) -> torch.Tensor:
+    """
+    See sentencode.nn.log_uniform_distribution.
+    """
+
+def sampled_softmax_loss(
+    h: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    targets: torch.Tensor,
+    ids: torch.Tensor,
+    expected: torch.Tensor,
+    row_weights: torch.Tensor | None,
+    reduction: str,
+    ignore_index: typing.SupportsInt | typing.SupportsIndex,
+) -> torch.Tensor:
+    """
+    See sentencode.nn.sampled_softmax_loss.
+    """
+
+def softmax_loss(
+    h: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    targets: torch.Tensor,
+    row_weights: torch.Tensor | None,
+    label_smoothing: typing.SupportsFloat | typing.SupportsIndex,
+    reduction: str,
+    ignore_index: typing.SupportsInt | typing.SupportsIndex,
+    chunk_rows: typing.SupportsInt | typing.SupportsIndex,
+) -> tuple:
+    """
+    See sentencode.nn.softmax_loss.
+    """
 
 torch_version: str

@@ -8,5 +8,27 @@ require_nn()
 
 from .module import CppModule  # noqa: E402
 from .pooling import MaskedPooling, ProjectedPooling  # noqa: E402
+from .softmax_loss import (  # noqa: E402
+    Negatives,
+    SoftmaxLoss,
+    WordSoftmax,
+    draw_negatives,
+    expected_counts,
+    log_uniform_distribution,
+    sampled_softmax_loss,
+    softmax_loss,
+)
 
-__all__ = ["CppModule", "MaskedPooling", "ProjectedPooling"]
+__all__ = [
+    "CppModule",
+    "MaskedPooling",
+    "Negatives",
+    "ProjectedPooling",
+    "SoftmaxLoss",
+    "WordSoftmax",
+    "draw_negatives",
+    "expected_counts",
+    "log_uniform_distribution",
+    "sampled_softmax_loss",
+    "softmax_loss",
+]
