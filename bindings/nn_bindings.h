@@ -8,6 +8,7 @@ namespace sentencode {
 namespace py = pybind11;
 
 void bind_communicator(py::module_& m);
+void bind_embedding(py::module_& m);
 void bind_errors(py::module_& m);
 void bind_logistic(py::module_& m);
 void bind_masked_pooling(py::module_& m);

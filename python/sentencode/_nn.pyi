@@ -14,7 +14,9 @@ __all__: list[str] = [
     "Features",
     "MaskedPooling",
     "ModuleNode",
+    "Positions",
     "ProjectedPooling",
+    "WordEmbedding",
     "WordSoftmax",
     "draw_negatives",
     "expected_counts",
@@ -117,6 +119,41 @@ class Communicator:
     def size(self) -> int:
         """
         How many processes there are.
+        """
+
+class WordEmbedding:
+    """
+    See sentencode.nn.WordEmbedding.
+    """
+    def __init__(
+        self,
+        words: typing.SupportsInt | typing.SupportsIndex,
+        features: typing.SupportsInt | typing.SupportsIndex,
+        trainable: bool,
+    ) -> None: ...
+    def expand(self, vectors: torch.Tensor) -> None: ...
+    def forward(self, ids: torch.Tensor) -> torch.Tensor: ...
+    def load(self, vectors: torch.Tensor) -> None: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+
+class Positions:
+    """
+    See sentencode.nn.Positions.
+    """
+    def __init__(
+        self,
+        features: typing.SupportsInt | typing.SupportsIndex,
+        kind: str,
+        length: typing.SupportsInt | typing.SupportsIndex,
+        beyond: str,
+    ) -> None: ...
+    def forward(self, x: torch.Tensor, begin: typing.SupportsInt | typing.SupportsIndex) -> torch.Tensor: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
         """
 
 class MaskedPooling:

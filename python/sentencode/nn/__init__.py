@@ -6,6 +6,7 @@ from .._extras import require_nn
 
 require_nn()
 
+from .embedding import Positions, WordEmbedding  # noqa: E402
 from .module import CppModule  # noqa: E402
 from .pooling import MaskedPooling, ProjectedPooling  # noqa: E402
 from .softmax_loss import (  # noqa: E402
@@ -23,8 +24,10 @@ __all__ = [
     "CppModule",
     "MaskedPooling",
     "Negatives",
+    "Positions",
     "ProjectedPooling",
     "SoftmaxLoss",
+    "WordEmbedding",
     "WordSoftmax",
     "draw_negatives",
     "expected_counts",
