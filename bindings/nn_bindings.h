@@ -7,6 +7,7 @@ namespace sentencode {
 
 namespace py = pybind11;
 
+void bind_attention(py::module_& m);
 void bind_communicator(py::module_& m);
 void bind_embedding(py::module_& m);
 void bind_errors(py::module_& m);

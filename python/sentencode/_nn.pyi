@@ -12,8 +12,10 @@ import typing
 __all__: list[str] = [
     "Communicator",
     "Features",
+    "FeedForward",
     "MaskedPooling",
     "ModuleNode",
+    "MultiHeadAttention",
     "Positions",
     "ProjectedPooling",
     "WordEmbedding",
@@ -119,6 +121,71 @@ class Communicator:
     def size(self) -> int:
         """
         How many processes there are.
+        """
+
+class MultiHeadAttention:
+    """
+    See sentencode.nn.MultiHeadAttention.
+    """
+    def __init__(
+        self,
+        query_features: typing.SupportsInt | typing.SupportsIndex,
+        memory_features: typing.SupportsInt | typing.SupportsIndex,
+        features: typing.SupportsInt | typing.SupportsIndex,
+        heads: typing.SupportsInt | typing.SupportsIndex,
+        activation: str,
+        output_projection: bool,
+        bias: bool,
+        dropout: typing.SupportsFloat | typing.SupportsIndex,
+        scale: typing.SupportsFloat | typing.SupportsIndex,
+    ) -> None: ...
+    def attend(
+        self,
+        query: torch.Tensor,
+        keys: torch.Tensor,
+        values: torch.Tensor,
+        key_mask: torch.Tensor | None,
+        causal: bool,
+    ) -> torch.Tensor: ...
+    def forward(
+        self,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        key_mask: torch.Tensor | None,
+        causal: bool,
+    ) -> torch.Tensor: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+    def project(
+        self, key: torch.Tensor, value: torch.Tensor, key_mask: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]: ...
+    def with_weights(
+        self,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        key_mask: torch.Tensor | None,
+        causal: bool,
+    ) -> tuple[torch.Tensor, torch.Tensor]: ...
+
+class FeedForward:
+    """
+    See sentencode.nn.FeedForward.
+    """
+    def __init__(
+        self,
+        features: typing.SupportsInt | typing.SupportsIndex,
+        hidden: typing.SupportsInt | typing.SupportsIndex,
+        activation: str,
+        dropout: typing.SupportsFloat | typing.SupportsIndex,
+    ) -> None: ...
+    def forward(self, x: torch.Tensor) -> torch.Tensor: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
         """
 
 class WordEmbedding:

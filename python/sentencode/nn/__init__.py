@@ -6,6 +6,7 @@ from .._extras import require_nn
 
 require_nn()
 
+from .attention import FeedForward, MultiHeadAttention  # noqa: E402
 from .embedding import Positions, WordEmbedding  # noqa: E402
 from .module import CppModule  # noqa: E402
 from .pooling import MaskedPooling, ProjectedPooling  # noqa: E402
@@ -22,7 +23,9 @@ from .softmax_loss import (  # noqa: E402
 
 __all__ = [
     "CppModule",
+    "FeedForward",
     "MaskedPooling",
+    "MultiHeadAttention",
     "Negatives",
     "Positions",
     "ProjectedPooling",
