@@ -15,6 +15,7 @@ void bind_logistic(py::module_& m);
 void bind_masked_pooling(py::module_& m);
 void bind_module_node(py::module_& m);
 void bind_projected_pooling(py::module_& m);
+void bind_recurrent(py::module_& m);
 void bind_softmax_loss(py::module_& m);
 
 }  // namespace sentencode

@@ -13,5 +13,6 @@ PYBIND11_MODULE(_nn, m) {
   sentencode::bind_embedding(m);
   sentencode::bind_masked_pooling(m);
   sentencode::bind_projected_pooling(m);
+  sentencode::bind_recurrent(m);
   sentencode::bind_softmax_loss(m);
 }

@@ -18,6 +18,7 @@ __all__: list[str] = [
     "MultiHeadAttention",
     "Positions",
     "ProjectedPooling",
+    "RecurrentStack",
     "WordEmbedding",
     "WordSoftmax",
     "draw_negatives",
@@ -250,6 +251,34 @@ class ProjectedPooling:
         """
         The root of the module's tree.
         """
+
+class RecurrentStack:
+    """
+    See sentencode.nn.RecurrentStack.
+    """
+    def __init__(
+        self,
+        cell: str,
+        features: typing.SupportsInt | typing.SupportsIndex,
+        hidden: typing.SupportsInt | typing.SupportsIndex,
+        layers: typing.SupportsInt | typing.SupportsIndex,
+        bidirectional: bool,
+        shortcuts: str,
+        dropout: typing.SupportsFloat | typing.SupportsIndex,
+    ) -> None: ...
+    def forward(
+        self, x: torch.Tensor, lengths: torch.Tensor | None, state: collections.abc.Sequence[torch.Tensor]
+    ) -> tuple[torch.Tensor, list[torch.Tensor]]: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+    def step(
+        self, x: torch.Tensor, state: collections.abc.Sequence[torch.Tensor]
+    ) -> tuple[torch.Tensor, list[torch.Tensor]]: ...
+    def zero_state(
+        self, batch: typing.SupportsInt | typing.SupportsIndex, like: torch.Tensor
+    ) -> list[torch.Tensor]: ...
 
 class WordSoftmax:
     """

@@ -10,6 +10,7 @@ from .attention import FeedForward, MultiHeadAttention  # noqa: E402
 from .embedding import Positions, WordEmbedding  # noqa: E402
 from .module import CppModule  # noqa: E402
 from .pooling import MaskedPooling, ProjectedPooling  # noqa: E402
+from .recurrent import RecurrentStack  # noqa: E402
 from .softmax_loss import (  # noqa: E402
     Negatives,
     SoftmaxLoss,
@@ -29,6 +30,7 @@ __all__ = [
     "Negatives",
     "Positions",
     "ProjectedPooling",
+    "RecurrentStack",
     "SoftmaxLoss",
     "WordEmbedding",
     "WordSoftmax",
