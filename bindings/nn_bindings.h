@@ -9,6 +9,7 @@ namespace py = pybind11;
 
 void bind_attention(py::module_& m);
 void bind_communicator(py::module_& m);
+void bind_decoding(py::module_& m);
 void bind_embedding(py::module_& m);
 void bind_errors(py::module_& m);
 void bind_logistic(py::module_& m);

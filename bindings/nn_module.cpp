@@ -10,6 +10,7 @@ PYBIND11_MODULE(_nn, m) {
   sentencode::bind_module_node(m);
   sentencode::bind_communicator(m);
   sentencode::bind_attention(m);
+  sentencode::bind_decoding(m);
   sentencode::bind_embedding(m);
   sentencode::bind_masked_pooling(m);
   sentencode::bind_projected_pooling(m);

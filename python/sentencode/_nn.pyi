@@ -11,6 +11,7 @@ import typing
 
 __all__: list[str] = [
     "Communicator",
+    "Decoder",
     "Features",
     "FeedForward",
     "MaskedPooling",
@@ -21,12 +22,15 @@ __all__: list[str] = [
     "RecurrentStack",
     "WordEmbedding",
     "WordSoftmax",
+    "beam_search",
     "draw_negatives",
     "expected_counts",
     "fit_logistic",
+    "greedy_search",
     "group_communicator",
     "local_communicator",
     "log_uniform_distribution",
+    "sample",
     "sampled_softmax_loss",
     "softmax_loss",
     "torch_version",
@@ -189,6 +193,19 @@ class FeedForward:
         The root of the module's tree.
         """
 
+class Decoder:
+    """
+    See sentencode.nn.Decoder.
+    """
+    def __init__(self) -> None: ...
+    def reorder(
+        self, state: collections.abc.Sequence[torch.Tensor], index: torch.Tensor
+    ) -> list[torch.Tensor]: ...
+    def start(self, memory: collections.abc.Sequence[torch.Tensor]) -> list[torch.Tensor]: ...
+    def step(
+        self, ids: torch.Tensor, state: collections.abc.Sequence[torch.Tensor]
+    ) -> tuple[torch.Tensor, list[torch.Tensor]]: ...
+
 class WordEmbedding:
     """
     See sentencode.nn.WordEmbedding.
@@ -314,6 +331,20 @@ class WordSoftmax:
         table: torch.Tensor | None,
     ) -> torch.Tensor: ...
 
+def beam_search(
+    decoder: Decoder,
+    memory: collections.abc.Sequence[torch.Tensor],
+    first: torch.Tensor,
+    end: typing.SupportsInt | typing.SupportsIndex,
+    max_length: typing.SupportsInt | typing.SupportsIndex,
+    beam: typing.SupportsInt | typing.SupportsIndex,
+    best: typing.SupportsInt | typing.SupportsIndex,
+    length_penalty: typing.SupportsFloat | typing.SupportsIndex,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """
+    See sentencode.nn.beam_search.
+    """
+
 def draw_negatives(expected: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
     """
     See sentencode.nn.draw_negatives.
@@ -346,11 +377,36 @@ def fit_logistic(
     Many logistic regressions on the same rows, solved together.
     """
 
+def greedy_search(
+    decoder: Decoder,
+    memory: collections.abc.Sequence[torch.Tensor],
+    first: torch.Tensor,
+    end: typing.SupportsInt | typing.SupportsIndex,
+    max_length: typing.SupportsInt | typing.SupportsIndex,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """
+    See sentencode.nn.greedy_search.
+    """
+
 def group_communicator(group: torch.distributed.distributed_c10d.ProcessGroup) -> Communicator: ...
 def local_communicator() -> Communicator: ...
 def log_uniform_distribution(words: typing.SupportsInt | typing.SupportsIndex) -> torch.Tensor:
     """
     See sentencode.nn.log_uniform_distribution.
+    """
+
+def sample(
+    decoder: Decoder,
+    memory: collections.abc.Sequence[torch.Tensor],
+    first: torch.Tensor,
+    end: typing.SupportsInt | typing.SupportsIndex,
+    max_length: typing.SupportsInt | typing.SupportsIndex,
+    temperature: typing.SupportsFloat | typing.SupportsIndex,
+    top_k: typing.SupportsInt | typing.SupportsIndex,
+    seed: typing.SupportsInt | typing.SupportsIndex,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """
+    See sentencode.nn.sample.
     """
 
 def sampled_softmax_loss(

@@ -7,6 +7,7 @@ from .._extras import require_nn
 require_nn()
 
 from .attention import FeedForward, MultiHeadAttention  # noqa: E402
+from .decoding import Decoded, Decoder, beam_search, greedy_search, sample  # noqa: E402
 from .embedding import Positions, WordEmbedding  # noqa: E402
 from .module import CppModule  # noqa: E402
 from .pooling import MaskedPooling, ProjectedPooling  # noqa: E402
@@ -24,6 +25,8 @@ from .softmax_loss import (  # noqa: E402
 
 __all__ = [
     "CppModule",
+    "Decoded",
+    "Decoder",
     "FeedForward",
     "MaskedPooling",
     "MultiHeadAttention",
@@ -34,9 +37,12 @@ __all__ = [
     "SoftmaxLoss",
     "WordEmbedding",
     "WordSoftmax",
+    "beam_search",
     "draw_negatives",
     "expected_counts",
+    "greedy_search",
     "log_uniform_distribution",
+    "sample",
     "sampled_softmax_loss",
     "softmax_loss",
 ]
