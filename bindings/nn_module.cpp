@@ -9,6 +9,11 @@ PYBIND11_MODULE(_nn, m) {
   sentencode::bind_logistic(m);
   sentencode::bind_module_node(m);
   sentencode::bind_communicator(m);
+  sentencode::bind_attention(m);
+  sentencode::bind_decoding(m);
+  sentencode::bind_embedding(m);
   sentencode::bind_masked_pooling(m);
   sentencode::bind_projected_pooling(m);
+  sentencode::bind_recurrent(m);
+  sentencode::bind_softmax_loss(m);
 }

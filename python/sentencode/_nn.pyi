@@ -11,13 +11,28 @@ import typing
 
 __all__: list[str] = [
     "Communicator",
+    "Decoder",
     "Features",
+    "FeedForward",
     "MaskedPooling",
     "ModuleNode",
+    "MultiHeadAttention",
+    "Positions",
     "ProjectedPooling",
+    "RecurrentStack",
+    "WordEmbedding",
+    "WordSoftmax",
+    "beam_search",
+    "draw_negatives",
+    "expected_counts",
     "fit_logistic",
+    "greedy_search",
     "group_communicator",
     "local_communicator",
+    "log_uniform_distribution",
+    "sample",
+    "sampled_softmax_loss",
+    "softmax_loss",
     "torch_version",
 ]
 
@@ -113,6 +128,119 @@ class Communicator:
         How many processes there are.
         """
 
+class MultiHeadAttention:
+    """
+    See sentencode.nn.MultiHeadAttention.
+    """
+    def __init__(
+        self,
+        query_features: typing.SupportsInt | typing.SupportsIndex,
+        memory_features: typing.SupportsInt | typing.SupportsIndex,
+        features: typing.SupportsInt | typing.SupportsIndex,
+        heads: typing.SupportsInt | typing.SupportsIndex,
+        activation: str,
+        output_projection: bool,
+        bias: bool,
+        dropout: typing.SupportsFloat | typing.SupportsIndex,
+        scale: typing.SupportsFloat | typing.SupportsIndex,
+    ) -> None: ...
+    def attend(
+        self,
+        query: torch.Tensor,
+        keys: torch.Tensor,
+        values: torch.Tensor,
+        key_mask: torch.Tensor | None,
+        causal: bool,
+    ) -> torch.Tensor: ...
+    def forward(
+        self,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        key_mask: torch.Tensor | None,
+        causal: bool,
+    ) -> torch.Tensor: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+    def project(
+        self, key: torch.Tensor, value: torch.Tensor, key_mask: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]: ...
+    def with_weights(
+        self,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        key_mask: torch.Tensor | None,
+        causal: bool,
+    ) -> tuple[torch.Tensor, torch.Tensor]: ...
+
+class FeedForward:
+    """
+    See sentencode.nn.FeedForward.
+    """
+    def __init__(
+        self,
+        features: typing.SupportsInt | typing.SupportsIndex,
+        hidden: typing.SupportsInt | typing.SupportsIndex,
+        activation: str,
+        dropout: typing.SupportsFloat | typing.SupportsIndex,
+    ) -> None: ...
+    def forward(self, x: torch.Tensor) -> torch.Tensor: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+
+class Decoder:
+    """
+    See sentencode.nn.Decoder.
+    """
+    def __init__(self) -> None: ...
+    def reorder(
+        self, state: collections.abc.Sequence[torch.Tensor], index: torch.Tensor
+    ) -> list[torch.Tensor]: ...
+    def start(self, memory: collections.abc.Sequence[torch.Tensor]) -> list[torch.Tensor]: ...
+    def step(
+        self, ids: torch.Tensor, state: collections.abc.Sequence[torch.Tensor]
+    ) -> tuple[torch.Tensor, list[torch.Tensor]]: ...
+
+class WordEmbedding:
+    """
+    See sentencode.nn.WordEmbedding.
+    """
+    def __init__(
+        self,
+        words: typing.SupportsInt | typing.SupportsIndex,
+        features: typing.SupportsInt | typing.SupportsIndex,
+        trainable: bool,
+    ) -> None: ...
+    def expand(self, vectors: torch.Tensor) -> None: ...
+    def forward(self, ids: torch.Tensor) -> torch.Tensor: ...
+    def load(self, vectors: torch.Tensor) -> None: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+
+class Positions:
+    """
+    See sentencode.nn.Positions.
+    """
+    def __init__(
+        self,
+        features: typing.SupportsInt | typing.SupportsIndex,
+        kind: str,
+        length: typing.SupportsInt | typing.SupportsIndex,
+        beyond: str,
+    ) -> None: ...
+    def forward(self, x: torch.Tensor, begin: typing.SupportsInt | typing.SupportsIndex) -> torch.Tensor: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+
 class MaskedPooling:
     """
     See sentencode.nn.MaskedPooling.
@@ -141,6 +269,94 @@ class ProjectedPooling:
         The root of the module's tree.
         """
 
+class RecurrentStack:
+    """
+    See sentencode.nn.RecurrentStack.
+    """
+    def __init__(
+        self,
+        cell: str,
+        features: typing.SupportsInt | typing.SupportsIndex,
+        hidden: typing.SupportsInt | typing.SupportsIndex,
+        layers: typing.SupportsInt | typing.SupportsIndex,
+        bidirectional: bool,
+        shortcuts: str,
+        dropout: typing.SupportsFloat | typing.SupportsIndex,
+    ) -> None: ...
+    def forward(
+        self, x: torch.Tensor, lengths: torch.Tensor | None, state: collections.abc.Sequence[torch.Tensor]
+    ) -> tuple[torch.Tensor, list[torch.Tensor]]: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+    def step(
+        self, x: torch.Tensor, state: collections.abc.Sequence[torch.Tensor]
+    ) -> tuple[torch.Tensor, list[torch.Tensor]]: ...
+    def zero_state(
+        self, batch: typing.SupportsInt | typing.SupportsIndex, like: torch.Tensor
+    ) -> list[torch.Tensor]: ...
+
+class WordSoftmax:
+    """
+    See sentencode.nn.WordSoftmax.
+    """
+    def __init__(
+        self,
+        features: typing.SupportsInt | typing.SupportsIndex,
+        words: typing.SupportsInt | typing.SupportsIndex,
+        bias: bool,
+        tied: bool,
+        label_smoothing: typing.SupportsFloat | typing.SupportsIndex,
+    ) -> None: ...
+    def forward(
+        self,
+        h: torch.Tensor,
+        targets: torch.Tensor,
+        row_weights: torch.Tensor | None,
+        table: torch.Tensor | None,
+    ) -> tuple: ...
+    def logits(self, h: torch.Tensor, table: torch.Tensor | None) -> torch.Tensor: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+    def sampled_loss(
+        self,
+        h: torch.Tensor,
+        targets: torch.Tensor,
+        ids: torch.Tensor,
+        expected: torch.Tensor,
+        row_weights: torch.Tensor | None,
+        table: torch.Tensor | None,
+    ) -> torch.Tensor: ...
+
+def beam_search(
+    decoder: Decoder,
+    memory: collections.abc.Sequence[torch.Tensor],
+    first: torch.Tensor,
+    end: typing.SupportsInt | typing.SupportsIndex,
+    max_length: typing.SupportsInt | typing.SupportsIndex,
+    beam: typing.SupportsInt | typing.SupportsIndex,
+    best: typing.SupportsInt | typing.SupportsIndex,
+    length_penalty: typing.SupportsFloat | typing.SupportsIndex,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """
+    See sentencode.nn.beam_search.
+    """
+
+def draw_negatives(expected: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
+    """
+    See sentencode.nn.draw_negatives.
+    """
+
+def expected_counts(
+    distribution: torch.Tensor, count: typing.SupportsInt | typing.SupportsIndex
+) -> torch.Tensor:
+    """
+    See sentencode.nn.expected_counts.
+    """
+
 def fit_logistic(
     features: Features,
     targets: torch.Tensor,
@@ -161,7 +377,66 @@ def fit_logistic(
     Many logistic regressions on the same rows, solved together.
     """
 
+def greedy_search(
+    decoder: Decoder,
+    memory: collections.abc.Sequence[torch.Tensor],
+    first: torch.Tensor,
+    end: typing.SupportsInt | typing.SupportsIndex,
+    max_length: typing.SupportsInt | typing.SupportsIndex,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """
+    See sentencode.nn.greedy_search.
+    """
+
 def group_communicator(group: torch.distributed.distributed_c10d.ProcessGroup) -> Communicator: ...
 def local_communicator() -> Communicator: ...
+def log_uniform_distribution(words: typing.SupportsInt | typing.SupportsIndex) -> torch.Tensor:
+    """
+    See sentencode.nn.log_uniform_distribution.
+    """
+
+def sample(
+    decoder: Decoder,
+    memory: collections.abc.Sequence[torch.Tensor],
+    first: torch.Tensor,
+    end: typing.SupportsInt | typing.SupportsIndex,
+    max_length: typing.SupportsInt | typing.SupportsIndex,
+    temperature: typing.SupportsFloat | typing.SupportsIndex,
+    top_k: typing.SupportsInt | typing.SupportsIndex,
+    seed: typing.SupportsInt | typing.SupportsIndex,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """
+    See sentencode.nn.sample.
+    """
+
+def sampled_softmax_loss(
+    h: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    targets: torch.Tensor,
+    ids: torch.Tensor,
+    expected: torch.Tensor,
+    row_weights: torch.Tensor | None,
+    reduction: str,
+    ignore_index: typing.SupportsInt | typing.SupportsIndex,
+) -> torch.Tensor:
+    """
+    See sentencode.nn.sampled_softmax_loss.
+    """
+
+def softmax_loss(
+    h: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    targets: torch.Tensor,
+    row_weights: torch.Tensor | None,
+    label_smoothing: typing.SupportsFloat | typing.SupportsIndex,
+    reduction: str,
+    ignore_index: typing.SupportsInt | typing.SupportsIndex,
+    chunk_rows: typing.SupportsInt | typing.SupportsIndex,
+) -> tuple:
+    """
+    See sentencode.nn.softmax_loss.
+    """
 
 torch_version: str

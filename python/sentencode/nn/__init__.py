@@ -6,7 +6,43 @@ from .._extras import require_nn
 
 require_nn()
 
+from .attention import FeedForward, MultiHeadAttention  # noqa: E402
+from .decoding import Decoded, Decoder, beam_search, greedy_search, sample  # noqa: E402
+from .embedding import Positions, WordEmbedding  # noqa: E402
 from .module import CppModule  # noqa: E402
 from .pooling import MaskedPooling, ProjectedPooling  # noqa: E402
+from .recurrent import RecurrentStack  # noqa: E402
+from .softmax_loss import (  # noqa: E402
+    Negatives,
+    SoftmaxLoss,
+    WordSoftmax,
+    draw_negatives,
+    expected_counts,
+    log_uniform_distribution,
+    sampled_softmax_loss,
+    softmax_loss,
+)
 
-__all__ = ["CppModule", "MaskedPooling", "ProjectedPooling"]
+__all__ = [
+    "CppModule",
+    "Decoded",
+    "Decoder",
+    "FeedForward",
+    "MaskedPooling",
+    "MultiHeadAttention",
+    "Negatives",
+    "Positions",
+    "ProjectedPooling",
+    "RecurrentStack",
+    "SoftmaxLoss",
+    "WordEmbedding",
+    "WordSoftmax",
+    "beam_search",
+    "draw_negatives",
+    "expected_counts",
+    "greedy_search",
+    "log_uniform_distribution",
+    "sample",
+    "sampled_softmax_loss",
+    "softmax_loss",
+]

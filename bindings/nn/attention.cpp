@@ -1,0 +1,65 @@
+#include "sentencode/nn/attention.h"
+
+#include <pybind11/stl.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <optional>
+
+#include "nn/module_node.h"
+
+namespace sentencode {
+
+void bind_attention(py::module_& m) {
+  using nn::FeedForward;
+  using nn::MultiHeadAttention;
+  using MaybeTensor = std::optional<at::Tensor>;
+  bind_nn_module<MultiHeadAttention>(m, "MultiHeadAttention", "See sentencode.nn.MultiHeadAttention.")
+      .def(py::init([](std::int64_t query_features, std::int64_t memory_features, std::int64_t features,
+                       std::int64_t heads, const std::string& activation, bool output_projection, bool bias,
+                       double dropout, double scale) {
+             return std::make_shared<MultiHeadAttention>(nn::AttentionOptions{
+                 query_features, memory_features, features, heads, nn::parse_activation(activation),
+                 output_projection, bias, dropout, scale});
+           }),
+           py::arg("query_features"), py::arg("memory_features"), py::arg("features"), py::arg("heads"),
+           py::arg("activation"), py::arg("output_projection"), py::arg("bias"), py::arg("dropout"),
+           py::arg("scale"))
+      .def(
+          "forward",
+          [](const MultiHeadAttention& self, const at::Tensor& query, const at::Tensor& key,
+             const at::Tensor& value, const MaybeTensor& key_mask, bool causal) {
+            return self.forward(query, key, value, key_mask.value_or(at::Tensor()), causal);
+          },
+          py::arg("query"), py::arg("key"), py::arg("value"), py::arg("key_mask"), py::arg("causal"),
+          py::call_guard<py::gil_scoped_release>())
+      .def(
+          "with_weights",
+          [](const MultiHeadAttention& self, const at::Tensor& query, const at::Tensor& key,
+             const at::Tensor& value, const MaybeTensor& key_mask, bool causal) {
+            return self.with_weights(query, key, value, key_mask.value_or(at::Tensor()), causal);
+          },
+          py::arg("query"), py::arg("key"), py::arg("value"), py::arg("key_mask"), py::arg("causal"),
+          py::call_guard<py::gil_scoped_release>())
+      .def(
+          "project",
+          [](const MultiHeadAttention& self, const at::Tensor& key, const at::Tensor& value,
+             const MaybeTensor& key_mask) {
+            const nn::KeysValues memory = self.project(key, value, key_mask.value_or(at::Tensor()));
+            return std::make_pair(memory.keys, memory.values);
+          },
+          py::arg("key"), py::arg("value"), py::arg("key_mask"), py::call_guard<py::gil_scoped_release>())
+      .def(
+          "attend",
+          [](const MultiHeadAttention& self, const at::Tensor& query, const at::Tensor& keys,
+             const at::Tensor& values, const MaybeTensor& key_mask, bool causal) {
+            return self.attend(query, {keys, values}, key_mask.value_or(at::Tensor()), causal);
+          },
+          py::arg("query"), py::arg("keys"), py::arg("values"), py::arg("key_mask"), py::arg("causal"),
+          py::call_guard<py::gil_scoped_release>());
+  bind_nn_module<FeedForward>(m, "FeedForward", "See sentencode.nn.FeedForward.")
+      .def(py::init<std::int64_t, std::int64_t, const std::string&, double>(), py::arg("features"),
+           py::arg("hidden"), py::arg("activation"), py::arg("dropout"))
+      .def("forward", &FeedForward::forward, py::arg("x"), py::call_guard<py::gil_scoped_release>());
+}
+
+}  // namespace sentencode

@@ -1,0 +1,43 @@
+#include "sentencode/nn/recurrent.h"
+
+#include <pybind11/stl.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <optional>
+#include <tuple>
+
+#include "nn/module_node.h"
+
+namespace sentencode {
+
+void bind_recurrent(py::module_& m) {
+  using nn::RecurrentStack;
+  bind_nn_module<RecurrentStack>(m, "RecurrentStack", "See sentencode.nn.RecurrentStack.")
+      .def(
+          py::init([](const std::string& cell, std::int64_t features, std::int64_t hidden,
+                      std::int64_t layers, bool bidirectional, const std::string& shortcuts, double dropout) {
+            return std::make_shared<RecurrentStack>(
+                nn::RecurrentOptions{nn::parse_cell(cell), features, hidden, layers, bidirectional,
+                                     nn::parse_shortcuts(shortcuts), dropout});
+          }),
+          py::arg("cell"), py::arg("features"), py::arg("hidden"), py::arg("layers"),
+          py::arg("bidirectional"), py::arg("shortcuts"), py::arg("dropout"))
+      .def(
+          "forward",
+          [](const RecurrentStack& self, const at::Tensor& x, const std::optional<at::Tensor>& lengths,
+             const nn::RecurrentState& state) {
+            nn::RecurrentOutput found = self.forward(x, lengths.value_or(at::Tensor()), state);
+            return std::make_tuple(std::move(found.output), std::move(found.state));
+          },
+          py::arg("x"), py::arg("lengths"), py::arg("state"), py::call_guard<py::gil_scoped_release>())
+      .def("step", &RecurrentStack::step, py::arg("x"), py::arg("state"),
+           py::call_guard<py::gil_scoped_release>())
+      .def(
+          "zero_state",
+          [](const RecurrentStack& self, std::int64_t batch, const at::Tensor& like) {
+            return self.zero_state(batch, like.options().requires_grad(false));
+          },
+          py::arg("batch"), py::arg("like"));
+}
+
+}  // namespace sentencode

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "sentencode/nn/linear.h"
+
+namespace sentencode::nn {
+
+struct AttentionOptions {
+  std::int64_t query_features = 0;   // Dq
+  std::int64_t memory_features = 0;  // Dm, of keys and values
+  std::int64_t features = 0;         // H, a multiple of heads
+  std::int64_t heads = 8;
+  Activation activation = Activation::none;  // of the projections of Q, K and V
+  bool output_projection = true;             // H -> H, after the heads are side by side
+  bool bias = true;
+  double dropout = 0;  // on the weights
+  double scale = 0;    // of Q K^T; 0: 1 / sqrt(H / heads)
+};
+
+/// What queries are compared with, projected: a decoder keeps it from step to step. Batch comes first.
+struct KeysValues {
+  at::Tensor keys;    // [B, heads, S, H / heads]
+  at::Tensor values;  // [B, heads, S, H / heads]
+};
+
+/// Several attentions side by side: softmax(Q K^T scale) V. A key that is masked has no weight; where all
+/// are, the heads give zeros.
+class MultiHeadAttention : public torch::nn::Module {
+ public:
+  explicit MultiHeadAttention(const AttentionOptions& options);
+
+  /// query [B, T, Dq], key and value [B, S, Dm], key_mask [B, S] bool or undefined -> [B, T, H]. Causal, the
+  /// query at t sees keys up to t: T must be S.
+  at::Tensor forward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                     const at::Tensor& key_mask = {}, bool causal = false) const;
+
+  /// The same, and the weights before dropout  [B, heads, T, S].
+  std::pair<at::Tensor, at::Tensor> with_weights(const at::Tensor& query, const at::Tensor& key,
+                                                 const at::Tensor& value, const at::Tensor& key_mask = {},
+                                                 bool causal = false) const;
+
+  /// forward in two halves.
+  KeysValues project(const at::Tensor& key, const at::Tensor& value, const at::Tensor& key_mask = {}) const;
+  at::Tensor attend(const at::Tensor& query, const KeysValues& memory, const at::Tensor& key_mask = {},
+                    bool causal = false) const;
+
+  void pretty_print(std::ostream& out) const override;
+
+ private:
+  at::Tensor split(const at::Tensor& projected) const;  // [B, T, H] -> [B, heads, T, H / heads]
+  at::Tensor join(const at::Tensor& heads) const;       // and back, projected
+  at::Tensor project_query(const at::Tensor& query, const KeysValues& memory) const;
+
+  AttentionOptions options_;
+  std::shared_ptr<torch::nn::LinearImpl> query_, key_, value_, output_;
+};
+
+/// W2 f(W1 x + b1) + b2, at each place by itself. [..., D] -> [..., D]
+class FeedForward : public torch::nn::Module {
+ public:
+  FeedForward(std::int64_t features, std::int64_t hidden, const std::string& activation = "relu",
+              double dropout = 0);
+  at::Tensor forward(const at::Tensor& x) const;
+
+ private:
+  Activation activation_;
+  double dropout_;  // on the hidden units
+  std::shared_ptr<torch::nn::LinearImpl> inner_, outer_;
+};
+
+}  // namespace sentencode::nn

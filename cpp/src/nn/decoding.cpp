@@ -1,0 +1,286 @@
+#include "sentencode/nn/decoding.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+#include <utility>
+
+#include "sentencode/error.h"
+
+namespace sentencode::nn {
+namespace {
+
+using at::Tensor;
+
+constexpr double kNever = -std::numeric_limits<double>::infinity();
+
+using Words = std::vector<std::int64_t>;
+
+void check(const Tensor& first, const DecodingOptions& options) {
+  TORCH_CHECK_VALUE(first.dim() == 1 && first.scalar_type() == at::kLong,
+                    "decoding: first must be int64 [batch], got ", first.dtype(), " ", first.sizes());
+  TORCH_CHECK_VALUE(options.max_length >= 1, "decoding: max_length must be at least 1, got ",
+                    options.max_length);
+}
+
+Tensor to_tensor(const Words& words, const at::Device& device) {
+  return at::tensor(words, at::TensorOptions(at::kLong)).to(device);
+}
+
+/// logits [N, V] of a step, which have to be what a decoder is to give.
+void check_logits(const Tensor& logits, std::int64_t rows, const DecodingOptions& options) {
+  TORCH_CHECK_VALUE(logits.dim() == 2 && logits.size(0) == rows, "decoding: logits must be [", rows,
+                    ", words], got ", logits.sizes());
+  TORCH_CHECK_VALUE(options.end >= 0 && options.end < logits.size(1), "decoding: end must be from 0 to ",
+                    logits.size(1) - 1, ", got ", options.end);
+}
+
+/// A finished sentence.
+struct Sentence {
+  Words words;
+  double score = 0;
+};
+
+Decoded collect(const std::vector<std::vector<Sentence>>& found, std::int64_t best, std::int64_t end) {
+  std::size_t longest = 0;
+  for (const auto& sentences : found) {
+    for (const Sentence& sentence : sentences) longest = std::max(longest, sentence.words.size());
+  }
+  const auto batch = static_cast<std::int64_t>(found.size());
+  Decoded result{at::full({batch, best, static_cast<std::int64_t>(longest)}, end, at::kLong),
+                 at::full({batch, best}, -1, at::kLong), at::full({batch, best}, kNever, at::kDouble)};
+  auto ids = result.ids.accessor<std::int64_t, 3>();
+  auto lengths = result.lengths.accessor<std::int64_t, 2>();
+  auto scores = result.scores.accessor<double, 2>();
+  for (std::int64_t b = 0; b < batch; ++b) {
+    const auto& sentences = found[static_cast<std::size_t>(b)];
+    for (std::int64_t n = 0; n < std::min(best, static_cast<std::int64_t>(sentences.size())); ++n) {
+      const Sentence& sentence = sentences[static_cast<std::size_t>(n)];
+      for (std::size_t i = 0; i < sentence.words.size(); ++i) {
+        ids[b][n][static_cast<std::int64_t>(i)] = sentence.words[i];
+      }
+      lengths[b][n] = static_cast<std::int64_t>(sentence.words.size());
+      scores[b][n] = sentence.score;
+    }
+  }
+  return result;
+}
+
+/// One word a sentence each time: `choose(log p [N, V], rows)` gives [N] of the sentences `rows`.
+Decoded one_by_one(Decoder& decoder, const DecoderState& memory, const Tensor& first,
+                   const DecodingOptions& options,
+                   const std::function<Tensor(const Tensor&, const Words&)>& choose) {
+  check(first, options);
+  const at::NoGradGuard no_grad;
+  const std::int64_t batch = first.size(0);
+  std::vector<std::vector<Sentence>> found(static_cast<std::size_t>(batch), std::vector<Sentence>(1));
+  Words rows(static_cast<std::size_t>(batch));  // sentences that are not finished
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int64_t>(i);
+  DecoderState state = decoder.start(memory);
+  Tensor ids = first;  // [N]
+  for (std::int64_t length = 0; length < options.max_length && !rows.empty(); ++length) {
+    Tensor logits;
+    std::tie(logits, state) = decoder.step(ids, state);  // [N, V]
+    check_logits(logits, ids.size(0), options);
+    const Tensor log_p = logits.to(at::kFloat).log_softmax(1);  // [N, V]
+    const Tensor chosen = choose(log_p, rows);                  // [N]
+    const Tensor scores = log_p.gather(1, chosen.unsqueeze(1)).squeeze(1).to(at::kDouble).cpu();
+    const Tensor on_cpu = chosen.cpu();
+    Words open, index, next;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      Sentence& sentence = found[static_cast<std::size_t>(rows[i])][0];
+      const auto word = on_cpu.data_ptr<std::int64_t>()[i];
+      sentence.score += scores.data_ptr<double>()[i];
+      if (word == options.end) continue;
+      sentence.words.push_back(word);
+      open.push_back(rows[i]);
+      index.push_back(static_cast<std::int64_t>(i));
+      next.push_back(word);
+    }
+    if (open.size() < rows.size() && !open.empty()) {
+      state = decoder.reorder(state, to_tensor(index, first.device()));
+    }
+    rows = std::move(open);
+    ids = to_tensor(next, first.device());
+  }
+  return collect(found, 1, options.end);
+}
+
+/// Beam search of one sentence.
+struct Beam {
+  struct Open {
+    Words words;
+    double log_p = 0;
+  };
+  std::vector<Open> open;          // that go on: `beam` of them; some are impossible (log p of -inf)
+  std::vector<Sentence> finished;  // the best `beam` of those that ended, best first
+};
+
+double divisor(const BeamOptions& beam, std::int64_t words) {
+  return std::pow((5.0 + static_cast<double>(words)) / 6.0, beam.length_penalty);
+}
+
+void finish(Beam& found, Sentence sentence, std::int64_t most) {
+  const auto place = std::upper_bound(found.finished.begin(), found.finished.end(), sentence,
+                                      [](const Sentence& a, const Sentence& b) { return a.score > b.score; });
+  found.finished.insert(place, std::move(sentence));
+  if (static_cast<std::int64_t>(found.finished.size()) > most) found.finished.pop_back();
+}
+
+/// Whether an open hypothesis could still come before the best ones. Its log p can only fall; what divides it
+/// is monotonic in its length, so that one of the two ends is the best it can hope for.
+bool may_improve(const Beam& found, const BeamOptions& beam, const DecodingOptions& options,
+                 std::int64_t length) {
+  double most = kNever;
+  for (const auto& open : found.open) most = std::max(most, open.log_p);
+  if (most == kNever) return false;
+  if (static_cast<std::int64_t>(found.finished.size()) < beam.best) return true;
+  const double hope =
+      std::max(most / divisor(beam, length + 1), most / divisor(beam, options.max_length + 1));
+  return hope > found.finished[static_cast<std::size_t>(beam.best - 1)].score;
+}
+
+}  // namespace
+
+DecoderState Decoder::reorder(const DecoderState& state, const Tensor& index) {
+  DecoderState result;
+  result.reserve(state.size());
+  for (const Tensor& part : state) result.push_back(part.index_select(0, index));
+  return result;
+}
+
+Decoded greedy_search(Decoder& decoder, const DecoderState& memory, const Tensor& first,
+                      const DecodingOptions& options) {
+  return one_by_one(decoder, memory, first, options,
+                    [](const Tensor& log_p, const Words&) { return log_p.argmax(1); });
+}
+
+Decoded sample(Decoder& decoder, const DecoderState& memory, const Tensor& first,
+               const DecodingOptions& options, const SamplingOptions& sampling) {
+  TORCH_CHECK_VALUE(sampling.temperature > 0, "sampling: temperature must be positive, got ",
+                    sampling.temperature);
+  TORCH_CHECK_VALUE(sampling.top_k >= 0, "sampling: top_k must not be negative, got ", sampling.top_k);
+  check(first, options);
+  std::vector<std::mt19937_64> numbers;  // one row of numbers a sentence
+  for (std::int64_t row = 0; row < first.size(0); ++row) {
+    std::seed_seq seeds{static_cast<std::uint32_t>(sampling.seed),
+                        static_cast<std::uint32_t>(sampling.seed >> 32), static_cast<std::uint32_t>(row)};
+    numbers.emplace_back(seeds);
+  }
+  const auto choose = [&](const Tensor& log_p, const Words& rows) {
+    Tensor p = log_p / sampling.temperature, words;  // [N, V]
+    if (sampling.top_k > 0 && sampling.top_k < p.size(1)) std::tie(p, words) = p.topk(sampling.top_k, 1);
+    const Tensor sums = p.softmax(1, at::kDouble).cumsum(1);  // [N, V or k]
+    std::vector<double> drawn;
+    for (const auto row : rows) {  // 53 bits: the same on every platform, as uniform_real_distribution is not
+      drawn.push_back(static_cast<double>(numbers[static_cast<std::size_t>(row)]() >> 11) * 0x1p-53);
+    }
+    const Tensor drawn_at = at::tensor(drawn, at::TensorOptions(at::kDouble)).to(sums.device()).unsqueeze(1) *
+                            sums.slice(1, sums.size(1) - 1);                  // [N, 1]
+    const Tensor place = (sums <= drawn_at).sum(1).clamp_max(p.size(1) - 1);  // [N]
+    return words.defined() ? words.gather(1, place.unsqueeze(1)).squeeze(1) : place;
+  };
+  return one_by_one(decoder, memory, first, options, choose);
+}
+
+Decoded beam_search(Decoder& decoder, const DecoderState& memory, const Tensor& first,
+                    const DecodingOptions& options, const BeamOptions& beam) {
+  check(first, options);
+  TORCH_CHECK_VALUE(beam.beam >= 1 && beam.best >= 1 && beam.best <= beam.beam,
+                    "beam_search: beam must be at least 1, and best from 1 to beam, got ", beam.beam, " and ",
+                    beam.best);
+  const at::NoGradGuard no_grad;
+  const std::int64_t batch = first.size(0), width = beam.beam;
+  std::vector<Beam> found(static_cast<std::size_t>(batch));
+  Words rows;     // sentences that are not finished
+  Words repeats;  // every sentence's state, once for each hypothesis
+  for (std::int64_t row = 0; row < batch; ++row) {
+    auto& open = found[static_cast<std::size_t>(row)].open;
+    open.resize(static_cast<std::size_t>(width));
+    // All begin alike: one of them, or each word would be there `width` times.
+    for (std::size_t k = 1; k < open.size(); ++k) open[k].log_p = kNever;
+    rows.push_back(row);
+    repeats.insert(repeats.end(), static_cast<std::size_t>(width), row);
+  }
+  if (batch == 0) return collect({}, beam.best, options.end);
+  const Tensor begin = to_tensor(repeats, first.device());  // [B K]
+  DecoderState state = decoder.reorder(decoder.start(memory), begin);
+  Tensor ids = first.index_select(0, begin);  // [B K]
+
+  for (std::int64_t length = 0; !rows.empty(); ++length) {
+    Tensor logits;
+    std::tie(logits, state) = decoder.step(ids, state);  // [N K, V]
+    check_logits(logits, ids.size(0), options);
+    const auto open = static_cast<std::int64_t>(rows.size());
+    const std::int64_t words = logits.size(1);
+    Tensor log_p = logits.to(at::kFloat).log_softmax(1);  // [N K, V]
+    if (length == options.max_length) {                   // nothing but the end
+      const Tensor end = log_p.select(1, options.end).clone();
+      log_p = at::full_like(log_p, kNever);
+      log_p.select(1, options.end).copy_(end);
+    }
+    std::vector<double> so_far;
+    for (const auto row : rows) {
+      for (const auto& hypothesis : found[static_cast<std::size_t>(row)].open) {
+        so_far.push_back(hypothesis.log_p);
+      }
+    }
+    // Twice as many as go on, as at most one of a hypothesis' followers is its end: of each, then of all.
+    const auto [own, followers] = log_p.topk(std::min(2 * width, words), 1);  // [N K, k]
+    const std::int64_t each = own.size(1);
+    const Tensor before = at::tensor(so_far, at::TensorOptions(at::kDouble)).to(own.device());  // [N K]
+    const Tensor all = (own + before.unsqueeze(1)).view({open, width * each});                  // [N, K k]
+    const auto [top, where] = all.topk(std::min(2 * width, width * each), 1);                   // [N, 2 K]
+    const Tensor scores = top.cpu(), places = where.cpu();                                      // [N, 2 K]
+    const Tensor chosen = followers.reshape({open, width * each}).gather(1, where).cpu();       // [N, 2 K]
+    const auto score = scores.accessor<double, 2>();
+    const auto place = places.accessor<std::int64_t, 2>(), follower = chosen.accessor<std::int64_t, 2>();
+
+    Words still, index, next;
+    for (std::int64_t i = 0; i < open; ++i) {
+      Beam& mine = found[static_cast<std::size_t>(rows[static_cast<std::size_t>(i)])];
+      std::vector<Beam::Open> going;
+      Words parents, last;
+      for (std::int64_t j = 0; j < scores.size(1) && static_cast<std::int64_t>(going.size()) < width; ++j) {
+        if (score[i][j] == kNever) break;
+        const std::int64_t parent = place[i][j] / each, word = follower[i][j];
+        const Beam::Open& from = mine.open[static_cast<std::size_t>(parent)];
+        if (word == options.end) {
+          // Among the best `beam` alone, so that a beam of one is the greedy search.
+          if (j < width) finish(mine, {from.words, score[i][j] / divisor(beam, length + 1)}, width);
+          continue;
+        }
+        going.push_back({from.words, score[i][j]});
+        going.back().words.push_back(word);
+        parents.push_back(i * width + parent);
+        last.push_back(word);
+      }
+      while (static_cast<std::int64_t>(going.size()) < width) {  // impossible ones fill the beam
+        going.push_back({{}, kNever});
+        parents.push_back(i * width);
+        last.push_back(options.end);
+      }
+      mine.open = std::move(going);
+      if (length == options.max_length || !may_improve(mine, beam, options, length + 1)) continue;
+      still.push_back(rows[static_cast<std::size_t>(i)]);
+      index.insert(index.end(), parents.begin(), parents.end());
+      next.insert(next.end(), last.begin(), last.end());
+    }
+    rows = std::move(still);
+    if (rows.empty()) break;
+    state = decoder.reorder(state, to_tensor(index, first.device()));
+    ids = to_tensor(next, first.device());
+  }
+  std::vector<std::vector<Sentence>> sentences;
+  sentences.reserve(found.size());
+  for (Beam& mine : found) sentences.push_back(std::move(mine.finished));
+  return collect(sentences, beam.best, options.end);
+}
+
+}  // namespace sentencode::nn

@@ -1,0 +1,104 @@
+#include "sentencode/nn/embedding.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/nn/init.h>
+
+#include <cmath>
+#include <ostream>
+
+#include "sentencode/error.h"
+
+namespace sentencode::nn {
+
+using at::Tensor;
+
+WordEmbedding::WordEmbedding(std::int64_t words, std::int64_t features, bool trainable)
+    : Module("WordEmbedding") {
+  ST_CHECK(words >= 1 && features >= 1, InvalidInput,
+           "WordEmbedding: words and features must be at least 1, got ", words, " and ", features);
+  weight_ = register_parameter("weight", at::empty({words, features}), trainable);
+  torch::nn::init::uniform_(weight_, -0.1, 0.1);
+}
+
+Tensor WordEmbedding::forward(const Tensor& ids) const {
+  TORCH_CHECK_VALUE(ids.scalar_type() == at::kLong, "WordEmbedding: ids must be int64, got ", ids.dtype());
+  if (!ids.is_cuda() && ids.numel() > 0) {  // a GPU would have to be waited for
+    const auto [least, most] = ids.aminmax();
+    const auto low = least.item<std::int64_t>(), high = most.item<std::int64_t>();
+    TORCH_CHECK_VALUE(low >= 0 && high < weight_.size(0), "WordEmbedding: ids must be from 0 to ",
+                      weight_.size(0) - 1, ", got ", low < 0 ? low : high);
+  }
+  return at::embedding(weight_, ids);  // [..., D]
+}
+
+void WordEmbedding::load(const Tensor& vectors) {
+  TORCH_CHECK_VALUE(vectors.sizes() == weight_.sizes(), "WordEmbedding: vectors must be ", weight_.sizes(),
+                    ", got ", vectors.sizes());
+  const at::NoGradGuard no_grad;
+  weight_.copy_(vectors);
+}
+
+void WordEmbedding::expand(const Tensor& vectors) {
+  TORCH_CHECK_VALUE(vectors.dim() == 2 && vectors.size(1) == weight_.size(1),
+                    "WordEmbedding: vectors of more words must be [words, ", weight_.size(1), "], got ",
+                    vectors.sizes());
+  const at::NoGradGuard no_grad;
+  weight_.set_data(at::cat({weight_.detach(), vectors.detach().to(weight_.options())}));
+  weight_.mutable_grad() = Tensor();  // which has the old shape
+}
+
+void WordEmbedding::pretty_print(std::ostream& out) const {
+  out << "WordEmbedding(words=" << weight_.size(0) << ", features=" << weight_.size(1)
+      << (weight_.requires_grad() ? "" : ", frozen") << ")";
+}
+
+Tensor sinusoids(std::int64_t begin, std::int64_t length, std::int64_t features,
+                 const at::TensorOptions& options) {
+  // In double: a place's angle is as large as the place.
+  const auto exact = at::TensorOptions(options).dtype(at::kDouble);
+  const Tensor place = at::arange(begin, begin + length, exact).unsqueeze(1);  // [T, 1]
+  const Tensor pair = at::arange(0, features, 2, exact);                       // [D/2]
+  const Tensor angle =
+      place * (pair * (-std::log(10000.0) / static_cast<double>(features))).exp();  // [T, D/2]
+  const Tensor both = at::stack({angle.sin(), angle.cos()}, 2).flatten(1);          // [T, D]
+  return both.narrow(1, 0, features).to(options);
+}
+
+Positions::Positions(std::int64_t features, const std::string& kind, std::int64_t length,
+                     const std::string& beyond)
+    : Module("Positions"), features_(features), clamp_(beyond == "clamp") {
+  ST_CHECK(features >= 1 && length >= 1, InvalidInput,
+           "Positions: features and length must be at least 1, got ", features, " and ", length);
+  ST_CHECK(kind == "sinusoidal" || kind == "learnt", InvalidInput,
+           "Positions: kind must be 'sinusoidal' or 'learnt', got '", kind, "'");
+  ST_CHECK(beyond == "refuse" || beyond == "clamp", InvalidInput,
+           "Positions: beyond must be 'refuse' or 'clamp', got '", beyond, "'");
+  if (kind == "learnt") {
+    weight_ = register_parameter("weight", at::empty({length, features}));
+    torch::nn::init::xavier_uniform_(weight_);
+  }
+}
+
+Tensor Positions::forward(const Tensor& x, std::int64_t begin) const {
+  TORCH_CHECK_VALUE(x.dim() >= 2 && x.is_floating_point() && x.size(-1) == features_,
+                    "Positions: x must be floating point [..., time, ", features_, "], got ", x.dtype(), " ",
+                    x.sizes());
+  TORCH_CHECK_VALUE(begin >= 0, "Positions: begin must not be negative, got ", begin);
+  const std::int64_t end = begin + x.size(-2);
+  const auto options = x.options().requires_grad(false);
+  if (!weight_.defined()) return sinusoids(begin, x.size(-2), features_, options);
+  const std::int64_t places = weight_.size(0);
+  if (end <= places) return weight_.slice(0, begin, end).to(x.scalar_type());
+  TORCH_CHECK_VALUE(clamp_, "Positions: the table has ", places, " places, and a sentence needs ", end,
+                    "; cut sentences, or build it with beyond='clamp' or kind='sinusoidal'");
+  const Tensor rows = at::arange(begin, end, options.dtype(at::kLong)).clamp_max(places - 1);
+  return weight_.index_select(0, rows).to(x.scalar_type());  // [T, D]
+}
+
+void Positions::pretty_print(std::ostream& out) const {
+  out << "Positions(features=" << features_ << ", " << (weight_.defined() ? "learnt" : "sinusoidal") << ")";
+}
+
+}  // namespace sentencode::nn

@@ -1,0 +1,65 @@
+#include "sentencode/nn/linear.h"
+
+#include <ATen/Functions.h>
+#include <torch/nn/init.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
+
+#include "sentencode/error.h"
+
+namespace sentencode::nn {
+
+Activation parse_activation(std::string_view name) {
+  for (const Activation activation :
+       {Activation::none, Activation::relu, Activation::gelu, Activation::tanh}) {
+    if (name == activation_name(activation)) return activation;
+  }
+  throw InvalidInput(concat("activation must be 'none', 'relu', 'gelu' or 'tanh', got '", name, "'"));
+}
+
+std::string_view activation_name(Activation activation) {
+  switch (activation) {
+    case Activation::none:
+      return "none";
+    case Activation::relu:
+      return "relu";
+    case Activation::gelu:
+      return "gelu";
+    case Activation::tanh:
+      return "tanh";
+  }
+  throw InternalError("no such activation");
+}
+
+at::Tensor activate(const at::Tensor& x, Activation activation) {
+  switch (activation) {
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return at::relu(x);
+    case Activation::gelu:
+      return at::gelu(x);
+    case Activation::tanh:
+      return at::tanh(x);
+  }
+  throw InternalError("no such activation");
+}
+
+std::shared_ptr<torch::nn::LinearImpl> xavier_linear(std::int64_t in_features, std::int64_t out_features,
+                                                     bool bias) {
+  ST_CHECK(in_features >= 1 && out_features >= 1, InvalidInput,
+           "a linear map needs at least 1 feature on both sides, got ", in_features, " and ", out_features);
+  auto linear =
+      std::make_shared<torch::nn::LinearImpl>(torch::nn::LinearOptions(in_features, out_features).bias(bias));
+  torch::nn::init::xavier_uniform_(linear->weight);
+  if (bias) torch::nn::init::zeros_(linear->bias);
+  return linear;
+}
+
+std::shared_ptr<torch::nn::LayerNormImpl> layer_norm(std::int64_t features, double epsilon) {
+  ST_CHECK(features >= 1 && epsilon > 0, InvalidInput,
+           "layer norm needs at least 1 feature and a positive epsilon, got ", features, " and ", epsilon);
+  return std::make_shared<torch::nn::LayerNormImpl>(torch::nn::LayerNormOptions({features}).eps(epsilon));
+}
+
+}  // namespace sentencode::nn

@@ -1,0 +1,236 @@
+#include "sentencode/nn/recurrent.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/nn/init.h>
+
+#include <cmath>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <tuple>
+
+#include "sentencode/error.h"
+
+namespace sentencode::nn {
+namespace {
+
+using at::Tensor;
+
+/// How sentences lie in packed rows: the first words of all, then the second ones, the longest sentence
+/// first.
+struct Packing {
+  Tensor lengths;  // [B] on the CPU, at least 1
+  Tensor order;    // [B], by descending length
+  Tensor back;     // [B], its inverse
+  Tensor empty;    // [B] bool, undefined if no sentence is
+};
+
+/// Nothing for sentences that all fill the batch.
+std::optional<Packing> packing(const Tensor& x, const Tensor& given) {
+  if (!given.defined()) return std::nullopt;
+  TORCH_CHECK_VALUE(given.scalar_type() == at::kLong && given.dim() == 1 && given.size(0) == x.size(0),
+                    "recurrent: lengths must be int64 [", x.size(0), "], got ", given.dtype(), " ",
+                    given.sizes());
+  if (x.size(0) == 0) return std::nullopt;
+  const Tensor lengths = given.cpu();
+  const auto [least, most] = lengths.aminmax();
+  const auto low = least.item<std::int64_t>(), high = most.item<std::int64_t>();
+  TORCH_CHECK_VALUE(low >= 0 && high <= x.size(1), "recurrent: lengths must be from 0 to ", x.size(1),
+                    ", got ", low < 0 ? low : high);
+  if (low == x.size(1)) return std::nullopt;
+  auto [sorted, order] = lengths.clamp_min(1).sort(/*stable=*/true, 0, /*descending=*/true);
+  Packing found{sorted, order.to(x.device()), order.argsort().to(x.device()), {}};
+  if (low == 0) found.empty = (lengths == 0).to(x.device());
+  return found;
+}
+
+}  // namespace
+
+Cell parse_cell(std::string_view name) {
+  if (name == "gru") return Cell::gru;
+  if (name == "lstm") return Cell::lstm;
+  throw InvalidInput(concat("cell must be 'gru' or 'lstm', got '", name, "'"));
+}
+
+Shortcuts parse_shortcuts(std::string_view name) {
+  if (name == "none") return Shortcuts::none;
+  if (name == "input") return Shortcuts::input;
+  if (name == "all") return Shortcuts::all;
+  throw InvalidInput(concat("shortcuts must be 'none', 'input' or 'all', got '", name, "'"));
+}
+
+RecurrentStack::RecurrentStack(const RecurrentOptions& options)
+    : Module("RecurrentStack"), options_(options) {
+  ST_CHECK(options.features >= 1 && options.hidden >= 1 && options.layers >= 1, InvalidInput,
+           "RecurrentStack: features, hidden and layers must be at least 1, got ", options.features, ", ",
+           options.hidden, " and ", options.layers);
+  ST_CHECK(options.dropout >= 0 && options.dropout < 1, InvalidInput,
+           "RecurrentStack: dropout must be at least 0 and less than 1, got ", options.dropout);
+  const std::int64_t gates = (options.cell == Cell::gru ? 3 : 4) * options.hidden;
+  const std::int64_t output = directions() * options.hidden;
+  const double bound = 1 / std::sqrt(static_cast<double>(options.hidden));
+  std::int64_t input = options.features;
+  for (std::int64_t layer = 0; layer < options.layers; ++layer) {
+    auto& weights = weights_.emplace_back();
+    for (std::int64_t direction = 0; direction < directions(); ++direction) {
+      const std::string suffix = concat("_l", layer, direction == 0 ? "" : "_reverse");
+      const auto add = [&](const char* name, at::IntArrayRef shape) {
+        weights.push_back(register_parameter(name + suffix, at::empty(shape)));
+        torch::nn::init::uniform_(weights.back(), -bound, bound);
+      };
+      add("weight_ih", {gates, input});
+      add("weight_hh", {gates, options.hidden});
+      add("bias_ih", {gates});
+      add("bias_hh", {gates});
+    }
+    switch (options.shortcuts) {
+      case Shortcuts::none:
+        input = output;
+        break;
+      case Shortcuts::input:
+        input = options.features + output;
+        break;
+      case Shortcuts::all:
+        input += output;
+        break;
+    }
+  }
+}
+
+RecurrentState RecurrentStack::zero_state(std::int64_t batch, const at::TensorOptions& options) const {
+  const auto zeros = [&] {
+    return at::zeros({batch, options_.layers * directions(), options_.hidden}, options);  // [B, L dirs, H]
+  };
+  if (options_.cell == Cell::gru) return {zeros()};
+  return {zeros(), zeros()};
+}
+
+void RecurrentStack::check_state(const RecurrentState& state, std::int64_t batch) const {
+  const std::size_t parts = options_.cell == Cell::gru ? 1 : 2;
+  TORCH_CHECK_VALUE(state.size() == parts, "recurrent: state must have ", parts, " tensors, got ",
+                    state.size());
+  const std::vector<std::int64_t> shape{batch, options_.layers * directions(), options_.hidden};
+  for (const Tensor& part : state) {
+    TORCH_CHECK_VALUE(part.sizes() == shape, "recurrent: state must be ", at::IntArrayRef(shape), ", got ",
+                      part.sizes());
+  }
+}
+
+Tensor RecurrentStack::input_of(std::size_t layer, const Tensor& x, const std::vector<Tensor>& below) const {
+  if (layer == 0) return x;
+  switch (options_.shortcuts) {
+    case Shortcuts::none:
+      return below.back();
+    case Shortcuts::input:
+      return at::cat({x, below.back()}, -1);
+    case Shortcuts::all: {
+      std::vector<Tensor> all{x};
+      all.insert(all.end(), below.begin(), below.end());
+      return at::cat(all, -1);
+    }
+  }
+  throw InternalError("no such shortcuts");
+}
+
+RecurrentOutput RecurrentStack::forward(const Tensor& x, const Tensor& lengths,
+                                        const RecurrentState& state) const {
+  TORCH_CHECK_VALUE(x.dim() == 3 && x.size(2) == options_.features, "recurrent: x must be [batch, time, ",
+                    options_.features, "], got ", x.sizes());
+  const std::int64_t batch = x.size(0), time = x.size(1), wide = directions();
+  const RecurrentState begin =
+      state.empty() ? zero_state(batch, x.options().requires_grad(false)) : state;  // [B, L dirs, H]
+  check_state(begin, batch);
+  const auto packed = packing(x, lengths);
+  if (batch == 0 || time == 0) return {x.new_zeros({batch, time, wide * options_.hidden}), begin};
+
+  Tensor words = x;  // [B, T, D], or packed [N, D]
+  Tensor sizes;      // of packed rows' batches
+  if (packed) {
+    std::tie(words, sizes) =
+        at::_pack_padded_sequence(x.index_select(0, packed->order), packed->lengths, /*batch_first=*/true);
+  }
+  // LibTorch's functions keep for backward only when they train; this says nothing of dropout, which is ours.
+  const bool train = at::GradMode::is_enabled();
+  std::vector<Tensor> outputs, last_h, last_c;
+  for (std::size_t layer = 0; layer < weights_.size(); ++layer) {
+    const auto mine = [&](const Tensor& part) {
+      Tensor own = part.narrow(1, static_cast<std::int64_t>(layer) * wide, wide);  // [B, dirs, H]
+      if (packed) own = own.index_select(0, packed->order);
+      return own.transpose(0, 1).contiguous();  // [dirs, B, H]
+    };
+    const Tensor in = input_of(layer, words, outputs);
+    const auto& weights = weights_[layer];
+    Tensor out, h, c;
+    if (options_.cell == Cell::gru) {
+      std::tie(out, h) = packed ? at::gru(in, sizes, mine(begin[0]), weights, /*has_biases=*/true, 1, 0,
+                                          train, options_.bidirectional)
+                                : at::gru(in, mine(begin[0]), weights, /*has_biases=*/true, 1, 0, train,
+                                          options_.bidirectional, /*batch_first=*/true);
+    } else {
+      const std::vector<Tensor> both{mine(begin[0]), mine(begin[1])};
+      std::tie(out, h, c) = packed ? at::lstm(in, sizes, both, weights, /*has_biases=*/true, 1, 0, train,
+                                              options_.bidirectional)
+                                   : at::lstm(in, both, weights, /*has_biases=*/true, 1, 0, train,
+                                              options_.bidirectional, /*batch_first=*/true);
+      last_c.push_back(c);
+    }
+    last_h.push_back(h);  // [dirs, B, H]
+    const bool top = layer + 1 == weights_.size();
+    outputs.push_back(top ? out : at::dropout(out, options_.dropout, is_training()));
+  }
+
+  Tensor output = outputs.back();  // [B, T, dirs H], or packed
+  if (packed) {
+    output = std::get<0>(at::_pad_packed_sequence(output, sizes, /*batch_first=*/true, 0, time))
+                 .index_select(0, packed->back);
+    if (packed->empty.defined()) output = output.masked_fill(packed->empty.view({-1, 1, 1}), 0);
+  }
+  RecurrentState end;
+  for (std::size_t part = 0; part < begin.size(); ++part) {
+    Tensor all = at::cat(part == 0 ? last_h : last_c).transpose(0, 1);  // [B, L dirs, H]
+    if (packed) {
+      all = all.index_select(0, packed->back);
+      // A sentence without words ends as it began.
+      if (packed->empty.defined()) all = at::where(packed->empty.view({-1, 1, 1}), begin[part], all);
+    }
+    end.push_back(all);
+  }
+  return {output, end};
+}
+
+std::pair<Tensor, RecurrentState> RecurrentStack::step(const Tensor& x, const RecurrentState& state) const {
+  TORCH_CHECK_VALUE(!options_.bidirectional, "recurrent: a stack of two directions cannot go word by word");
+  TORCH_CHECK_VALUE(x.dim() == 2 && x.size(1) == options_.features, "recurrent: x of a step must be [batch, ",
+                    options_.features, "], got ", x.sizes());
+  check_state(state, x.size(0));
+  std::vector<Tensor> outputs, last_h, last_c;
+  for (std::size_t layer = 0; layer < weights_.size(); ++layer) {
+    const auto mine = [&](const Tensor& part) { return part.select(1, static_cast<std::int64_t>(layer)); };
+    const Tensor in = input_of(layer, x, outputs);
+    const auto& w = weights_[layer];
+    Tensor h;  // [B, H]
+    if (options_.cell == Cell::gru) {
+      h = at::gru_cell(in, mine(state[0]), w[0], w[1], w[2], w[3]);
+    } else {
+      Tensor c;
+      std::tie(h, c) = at::lstm_cell(in, {mine(state[0]), mine(state[1])}, w[0], w[1], w[2], w[3]);
+      last_c.push_back(c);
+    }
+    last_h.push_back(h);
+    const bool top = layer + 1 == weights_.size();
+    outputs.push_back(top ? h : at::dropout(h, options_.dropout, is_training()));
+  }
+  RecurrentState end{at::stack(last_h, 1)};  // [B, L, H]
+  if (options_.cell == Cell::lstm) end.push_back(at::stack(last_c, 1));
+  return {outputs.back(), end};
+}
+
+void RecurrentStack::pretty_print(std::ostream& out) const {
+  out << "RecurrentStack(" << (options_.cell == Cell::gru ? "gru" : "lstm")
+      << ", features=" << options_.features << ", hidden=" << options_.hidden
+      << ", layers=" << options_.layers << (options_.bidirectional ? ", bidirectional" : "") << ")";
+}
+
+}  // namespace sentencode::nn

@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+torch = pytest.importorskip("torch")
+nn = pytest.importorskip("sentencode.nn")
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+LENGTHS = torch.tensor([3, 5, 0, 1])
+
+
+def stack(cell="gru", dtype=torch.float64, seed=1, **options):
+    torch.manual_seed(seed)
+    return nn.RecurrentStack(cell, 4, 3, **options).to(dtype)
+
+
+def inputs(dtype=torch.float64, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(4, 5, 4, generator=generator, dtype=dtype)
+
+
+def cell_step(kind, x, h, c, weights):
+    """The equations, of one sentence."""
+    w_ih, w_hh, b_ih, b_hh = weights
+    a, b = w_ih @ x + b_ih, w_hh @ h + b_hh
+    if kind == "gru":
+        (ar, az, an), (br, bz, bn) = a.chunk(3), b.chunk(3)
+        r, z = (ar + br).sigmoid(), (az + bz).sigmoid()
+        return (1 - z) * (an + r * bn).tanh() + z * h, c
+    i, f, g, o = (a + b).chunk(4)
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
+def reference(layer, kind, layers, directions, shortcuts, x, length, h0, c0):
+    """One sentence, word by word: x [T, D], h0 and c0 [layers * directions, H]."""
+    weights = layer.state_dict()
+    words = [x[t] for t in range(length)]
+    below, ends_h, ends_c = [], [], []
+    for number in range(layers):
+        if number == 0:
+            inside = words
+        elif shortcuts == "none":
+            inside = below[-1]
+        elif shortcuts == "input":
+            inside = [torch.cat([w, b]) for w, b in zip(words, below[-1], strict=True)]
+        else:
+            inside = [torch.cat([w, *bs]) for w, *bs in zip(words, *below, strict=True)]
+        sides = []
+        for direction in range(directions):
+            suffix = f"_l{number}" + ("_reverse" if direction else "")
+            mine = [weights[n + suffix] for n in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+            h, c = h0[number * directions + direction], c0[number * directions + direction]
+            side = []
+            for word in inside[::-1] if direction else inside:
+                h, c = cell_step(kind, word, h, c, mine)
+                side.append(h)
+            sides.append(side[::-1] if direction else side)
+            ends_h.append(h)
+            ends_c.append(c)
+        below.append([torch.cat(parts) for parts in zip(*sides, strict=True)])
+    output = torch.zeros(len(x), directions * 3, dtype=x.dtype)
+    for t, row in enumerate(below[-1]):
+        output[t] = row
+    return output, torch.stack(ends_h), torch.stack(ends_c)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    kind=st.sampled_from(["gru", "lstm"]),
+    layers=st.integers(1, 3),
+    bidirectional=st.booleans(),
+    shortcuts=st.sampled_from(["none", "input", "all"]),
+    ragged=st.booleans(),
+    begun=st.booleans(),
+)
+def test_equals_the_equations(kind, layers, bidirectional, shortcuts, ragged, begun):
+    layer = stack(kind, layers=layers, bidirectional=bidirectional, shortcuts=shortcuts)
+    x, directions = inputs(), 1 + bidirectional
+    h0, c0 = torch.zeros(2, 4, layers * directions, 3, dtype=torch.float64)
+    if begun:
+        h0, c0 = torch.randn(
+            2, 4, layers * directions, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(5)
+        )
+    state = ((h0,) if kind == "gru" else (h0, c0)) if begun else ()
+    output, last = layer(x, lengths=LENGTHS if ragged else None, state=state)
+    assert len(last) == (1 if kind == "gru" else 2)
+    for b in range(4):
+        length = LENGTHS[b].item() if ragged else 5
+        expected, h, c = reference(layer, kind, layers, directions, shortcuts, x[b], length, h0[b], c0[b])
+        torch.testing.assert_close(output[b], expected)
+        torch.testing.assert_close(last[0][b], h)
+        if kind == "lstm":
+            torch.testing.assert_close(last[1][b], c)
+
+
+@pytest.mark.parametrize("kind", ["gru", "lstm"])
+@pytest.mark.parametrize("lengths", [None, LENGTHS])
+def test_gradient(kind, lengths):
+    layer = stack(kind, layers=2, bidirectional=True, shortcuts="all")
+    x = inputs()[:, :, :].requires_grad_()
+    state = [s.clone().requires_grad_() for s in layer.zero_state(4)]
+
+    def run(x, *rest):
+        output, last = layer(x, lengths=lengths, state=rest[: len(state)])
+        return (output, *last)
+
+    assert torch.autograd.gradcheck(run, (x, *state, *layer.parameters()), fast_mode=True)
+
+
+@pytest.mark.parametrize("kind", ["gru", "lstm"])
+@pytest.mark.parametrize("padding", [1e30, float("nan")])
+def test_padding_is_never_computed_with(kind, padding):
+    layer = stack(kind, layers=2, bidirectional=True)
+    x = inputs()
+    expected = layer(x, lengths=LENGTHS)[0]
+    hidden = torch.arange(5) >= LENGTHS[:, None]
+    x[hidden] = padding
+    x[2] = 0  # the sentence without words: one row of it is read, and covered
+    x.requires_grad_()
+    found = layer(x, lengths=LENGTHS)[0]
+    assert torch.equal(found, expected)
+    assert not found[hidden].any()
+    found.sum().backward()
+    assert not x.grad[hidden].any()
+    assert all(torch.isfinite(p.grad).all() for p in layer.parameters())
+
+
+@pytest.mark.parametrize("kind", ["gru", "lstm"])
+def test_a_sentence_does_not_depend_on_its_batch(kind):
+    layer = stack(kind, torch.float32, layers=2, bidirectional=True, shortcuts="input")
+    x = inputs(torch.float32)
+    together, last = layer(x, lengths=LENGTHS)
+    for i, length in enumerate(LENGTHS.tolist()):
+        alone, own = layer(x[i : i + 1, :length])
+        torch.testing.assert_close(alone[0], together[i, :length], rtol=0, atol=1e-6)
+        for a, b in zip(own, last, strict=True):
+            torch.testing.assert_close(a[0], b[i], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["gru", "lstm"])
+@pytest.mark.parametrize("shortcuts", ["none", "input", "all"])
+def test_steps_are_the_whole(kind, shortcuts):
+    layer = stack(kind, layers=3, shortcuts=shortcuts)
+    x = inputs()
+    whole, last = layer(x)
+    state = layer.zero_state(4)
+    for t in range(5):
+        output, state = layer.step(x[:, t], state)
+        torch.testing.assert_close(output, whole[:, t])
+    for a, b in zip(state, last, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_equals_torchs_own_layers():
+    ours = stack("lstm", torch.float32, layers=2, bidirectional=True)
+    theirs = torch.nn.LSTM(4, 3, num_layers=2, bidirectional=True, batch_first=True)
+    theirs.load_state_dict(ours.state_dict())
+    x = inputs(torch.float32)
+    output, (h, c) = ours(x)
+    expected, (expected_h, expected_c) = theirs(x)
+    torch.testing.assert_close(output, expected)
+    torch.testing.assert_close(h.transpose(0, 1), expected_h)
+    torch.testing.assert_close(c.transpose(0, 1), expected_c)
+
+
+def test_dropout_is_between_layers_in_training_alone():
+    layer = stack(layers=2, dropout=0.5)
+    x = inputs()
+
+    def run():
+        torch.manual_seed(7)
+        return layer(x, lengths=LENGTHS)[0]
+
+    assert torch.equal(run(), run())
+    plain = stack(layers=2)(x, lengths=LENGTHS)[0]
+    assert not torch.equal(run(), plain)
+    assert torch.equal(layer.eval()(x, lengths=LENGTHS)[0], plain)
+    one = stack(dropout=0.5)
+    assert torch.equal(one(x)[0], one(x)[0])
+
+
+def test_evaluation_keeps_gradients():
+    layer = stack("lstm", torch.float32).eval()
+    x = inputs(torch.float32).requires_grad_()
+    layer(x)[0].sum().backward()
+    assert x.grad.any()
+
+
+def test_copies_and_state():
+    layer, other = stack("lstm", layers=2), stack("lstm", seed=2, layers=2)
+    x = inputs()
+    expected = layer(x)[0]
+    assert not torch.equal(other(x)[0], expected)
+    other.load_state_dict(layer.state_dict())
+    for same in (other, copy.deepcopy(layer)):
+        assert torch.equal(same(x)[0], expected)
+        assert torch.equal(same.step(x[:, 0], same.zero_state(4))[0], expected[:, 0])
+
+
+def test_nothing_to_go_over():
+    layer = stack()
+    output, (h,) = layer(torch.zeros(2, 0, 4, dtype=torch.float64))
+    assert output.shape == (2, 0, 3)
+    assert not h.any()
+    assert layer(torch.zeros(0, 5, 4, dtype=torch.float64), lengths=LENGTHS[:0])[0].shape == (0, 5, 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda s, x: s(x[:, :, :3]), r"x must be \[batch, time, 4\], got \[4, 5, 3\]"),
+        (lambda s, x: s(x, lengths=LENGTHS + 1), "lengths must be from 0 to 5, got 6"),
+        (lambda s, x: s(x, lengths=LENGTHS[:3]), r"lengths must be int64 \[4\], got .* \[3\]"),
+        (lambda s, x: s(x, state=[torch.zeros(4, 2, 3)]), r"state must be \[4, 1, 3\], got \[4, 2, 3\]"),
+        (lambda s, x: s.step(x[:, 0], []), "state must have 1 tensors, got 0"),
+        (
+            lambda _, x: stack(bidirectional=True).step(x[:, 0], []),
+            "two directions cannot go word by word",
+        ),
+        (lambda *_: nn.RecurrentStack("rnn", 4, 3), "'gru' or 'lstm', got 'rnn'"),
+        (lambda *_: nn.RecurrentStack("gru", 4, 3, shortcuts="some"), "got 'some'"),
+        (lambda *_: nn.RecurrentStack("gru", 4, 0), "at least 1, got 4, 0 and 1"),
+    ],
+)
+def test_wrong_arguments_are_value_errors(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(stack(), inputs())
