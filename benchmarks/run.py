@@ -23,6 +23,7 @@ ORDER = {
     "encode": "--rounds 1 --sentences 50000",
     "laes": "--rounds 1 --dense-sentences 100 --stsb-sentences 100 --sentences 300 --large 200",
     "evaluate": "--rounds 1 --quick",
+    "batches": "--rounds 1 --sentences 20000",
     "softmax_loss": "--rounds 1 --rows 128 --features 64 --words 1000",
 }
 WITHOUT_DATA = {"import_time", "gemm", "softmax_loss"}

@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import distributed, errors, mteb, nn, senteval
+    from . import distributed, errors, mteb, nn, senteval, training
     from .cache import cache_dir, set_cache_dir
     from .encoder import Encoder
     from .errors import FormatError, NotFittedError
@@ -61,6 +61,7 @@ _HOMES = {
     "set_cache_dir": "cache",
     "set_num_threads": "threads",
     "split_sentences": "text.prose",
+    "training": "training",
     "similarity": "search",
     "similarity_pairwise": "search",
 }
@@ -98,6 +99,7 @@ __all__ = [
     "similarity",
     "similarity_pairwise",
     "split_sentences",
+    "training",
 ]
 
 

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -21,7 +22,8 @@ struct BatchLoader::State {
     std::exception_ptr failure;
   };
 
-  std::shared_ptr<const Batcher> batcher;
+  std::function<Batch(Position)> make;
+  std::int64_t steps = 0;
   Position from;
   pid_t process = ::getpid();
   std::mutex mutex;
@@ -33,7 +35,7 @@ struct BatchLoader::State {
 
   Position position(std::int64_t batch) const {
     const std::int64_t step = from.step + batch;
-    return {from.epoch + step / batcher->steps(), step % batcher->steps()};
+    return {from.epoch + step / steps, step % steps};
   }
   Slot& slot(std::int64_t batch) {
     return slots[static_cast<std::size_t>(batch % static_cast<std::int64_t>(slots.size()))];
@@ -51,8 +53,7 @@ void BatchLoader::State::work() {
     lock.unlock();
     Slot made;
     try {
-      const Position at = position(mine);
-      made.batch = batcher->batch(at.epoch, at.step);
+      made.batch = make(position(mine));
     } catch (...) {
       made.failure = std::current_exception();
     }
@@ -73,15 +74,21 @@ void BatchLoader::State::join() {
 
 BatchLoader::BatchLoader(std::shared_ptr<const Batcher> batcher, Position from, int threads,
                          std::int64_t ahead)
+    : BatchLoader([batcher](Position at) { return batcher->batch(at.epoch, at.step); },
+                  batcher != nullptr ? batcher->steps() : 0, from, threads, ahead) {}
+
+BatchLoader::BatchLoader(std::function<Batch(Position)> make, std::int64_t steps, Position from, int threads,
+                         std::int64_t ahead)
     : state_(std::make_unique<State>()) {
-  ST_CHECK(batcher != nullptr, InvalidInput, "the batcher is missing");
-  ST_CHECK(from.epoch >= 0 && from.step >= 0 && from.step < batcher->steps(), InvalidInput,
-           "position: expected a step from 0 to ", batcher->steps() - 1, ", got epoch ", from.epoch,
-           ", step ", from.step);
+  ST_CHECK(steps >= 1, InvalidInput, "an epoch needs at least one step, got ", steps);
+  ST_CHECK(from.epoch >= 0 && from.step >= 0 && from.step < steps, InvalidInput,
+           "position: expected a step from 0 to ", steps - 1, ", got epoch ", from.epoch, ", step ",
+           from.step);
   ST_CHECK(threads >= 1, InvalidInput, "threads must be at least 1, got ", threads);
   ST_CHECK(ahead >= 1, InvalidInput, "ahead must be at least 1, got ", ahead);
   State& s = *state_;
-  s.batcher = std::move(batcher);
+  s.make = std::move(make);
+  s.steps = steps;
   s.from = from;
   s.slots.resize(static_cast<std::size_t>(ahead));
   try {

@@ -362,7 +362,7 @@ struct ExampleBuilder::State {
   ExampleOptions options;
   std::vector<Field> fields;
   std::int64_t lookback = 0;
-  bool done = false;
+  std::shared_ptr<const ExampleFile> file;  // once it is there
   std::optional<FileLock> lock;
   Shards shards;
 
@@ -398,7 +398,7 @@ struct ExampleBuilder::State {
     std::snprintf(name.data(), name.size(), "/%06zu.examples", index);
     return folder + name.data();
   }
-  bool is_there() const;
+  bool find();
   json config() const;
   void take_up();
   void emit();
@@ -410,16 +410,17 @@ struct ExampleBuilder::State {
   void merge() const;
 };
 
-bool ExampleBuilder::State::is_there() const {
+/// Finds the file itself, whole and of the same key. What else lies there is made again.
+bool ExampleBuilder::State::find() {
   std::error_code ignored;
   if (key.empty() || !fs::exists(path, ignored)) return false;
   try {
-    const auto file = SafeTensors::open(path);
-    const auto its = file->metadata().find("key");
-    return its != file->metadata().end() && its->second == key;
+    auto there = ExampleFile::open(path);
+    if (there->key() == key) file = std::move(there);
   } catch (const FormatError&) {
-    return false;  // something else, or damaged: it is made again
+    return false;
   }
+  return file != nullptr;
 }
 
 json ExampleBuilder::State::config() const {
@@ -447,15 +448,15 @@ void ExampleBuilder::State::take_up() {
     const std::string shard = shard_path(shards.size());
     if (!fs::exists(shard)) break;
     try {
-      auto file = ExampleFile::open(shard);
-      file->verify();
-      const json config = json::parse(file->config());
-      if (file->key() != key || config.at("shard") != shards.size()) break;
+      auto found = ExampleFile::open(shard);
+      found->verify();
+      const json config = json::parse(found->config());
+      if (found->key() != key || config.at("shard") != shards.size()) break;
       const json& its = config.at("rows");
       next = its.at("read").get<std::int64_t>();
       for (std::size_t i = 0; i < outcomes.size(); ++i)
         outcomes[i] = its.at(kOutcomes[i]).get<std::int64_t>();
-      shards.push_back(std::move(file));
+      shards.push_back(std::move(found));
     } catch (const FormatError&) {
       break;
     } catch (const json::exception&) {
@@ -631,11 +632,9 @@ ExampleBuilder::ExampleBuilder(std::string path, ExampleOptions options, std::st
   s.folder = path + ".parts";
   s.path = std::move(path);
   s.key = std::move(key);
-  s.done = s.is_there();
-  if (s.done) return;
+  if (s.find()) return;
   s.lock.emplace(s.folder + "/lock");
-  s.done = s.is_there();  // by whoever had the lock
-  if (s.done) return;
+  if (s.find()) return;  // whoever had the lock has made it
   try {
     s.take_up();
   } catch (const fs::filesystem_error& error) {
@@ -645,18 +644,18 @@ ExampleBuilder::ExampleBuilder(std::string path, ExampleOptions options, std::st
 
 ExampleBuilder::~ExampleBuilder() {
   if (!state_->lock) return;
-  if (state_->done || state_->shards.empty()) {
+  if (state_->file != nullptr || state_->shards.empty()) {
     std::error_code ignored;
     fs::remove_all(state_->folder, ignored);
   }
 }
 
-bool ExampleBuilder::done() const { return state_->done; }
+bool ExampleBuilder::done() const { return state_->file != nullptr; }
 std::int64_t ExampleBuilder::first_row() const { return state_->first; }
 
 void ExampleBuilder::add(const Rows& given, const std::function<void()>& meanwhile) {
   State& s = *state_;
-  ST_CHECK(!s.done && !s.finished, InvalidInput, "examples: the file is finished already");
+  ST_CHECK(s.file == nullptr && !s.finished, InvalidInput, "examples: the file is finished already");
   const std::size_t fields = s.rows.size();
   ST_CHECK(given.fields.size() == fields, InvalidInput, "examples: expected ", fields, " fields, got ",
            given.fields.size());
@@ -701,7 +700,7 @@ void ExampleBuilder::add(const Rows& given, const std::function<void()>& meanwhi
 
 std::shared_ptr<const ExampleFile> ExampleBuilder::finish() {
   State& s = *state_;
-  if (!s.done) {
+  if (s.file == nullptr) {
     s.finished = true;
     s.emit();
     if (s.examples() > 0) s.write_shard();
@@ -711,11 +710,10 @@ std::shared_ptr<const ExampleFile> ExampleBuilder::finish() {
              counts[State::unknown], " have unknown words, ", counts[State::no_neighbour],
              " have no neighbours");
     s.merge();
-    s.done = true;
+    s.file = ExampleFile::open(s.path);
+    s.shards.clear();
   }
-  auto file = ExampleFile::open(s.path);
-  s.shards.clear();
-  return file;
+  return s.file;
 }
 
 std::shared_ptr<const ExampleFile> build_examples(const std::string& path,

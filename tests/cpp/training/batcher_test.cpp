@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <set>
 #include <thread>
@@ -95,12 +96,32 @@ TEST_F(BatcherTest, LoaderStopsAtAnyTime) {
   }
 }
 
-TEST_F(BatcherTest, LoaderMakesNoMoreThanItWasToldTo) {
-  const auto batcher = std::make_shared<const Batcher>(examples(203), options(BatchMode::sorted_buffer, 8));
-  BatchLoader loader(batcher, {0, 0}, 2, 3);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_EQ(loader.position(), (BatchLoader::Position{0, 0}));
-  EXPECT_EQ(loader.next().step, 0);
+TEST_F(BatcherTest, LoaderThrowsWhereTheBatchWouldHaveCome) {
+  const auto make = [](BatchLoader::Position at) {
+    if (at.epoch == 1 && at.step == 2) throw FormatError("no such batch");
+    Batch batch;
+    batch.epoch = at.epoch;
+    batch.step = at.step;
+    return batch;
+  };
+  for (const int threads : {1, 4}) {
+    BatchLoader loader(make, 3, {0, 1}, threads, 6);
+    for (int i = 1; i < 5; ++i) EXPECT_EQ(loader.next().step, i % 3);
+    for (int again = 0; again < 3; ++again) {
+      EXPECT_THROW_WITH(loader.next(), FormatError, "no such batch");
+      EXPECT_EQ(loader.position(), (BatchLoader::Position{1, 2}));
+    }
+  }
+}
+
+TEST_F(BatcherTest, LoaderHoldsNoMoreThanItWasToldTo) {
+  std::atomic<int> made{0};
+  BatchLoader loader([&](BatchLoader::Position) { return ++made, Batch{}; }, 100, {0, 0}, 2, 3);
+  for (int taken = 0; taken < 5; ++taken) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_LE(made, 3 + taken);
+    loader.next();
+  }
 }
 
 #if !defined(__SANITIZE_THREAD__)

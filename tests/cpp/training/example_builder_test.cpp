@@ -111,6 +111,10 @@ TEST(ExampleBuilder, IsBuiltOnce) {
   const auto other = build_examples(folder.path("file"), {{text}}, options, "another key");
   EXPECT_EQ(ids_of(*other), (Ids{{3}}));
   EXPECT_EQ(ids_of(*same), (Ids{{0, 1}, {2}}));  // whoever had it open keeps it
+  std::string bytes = folder.read("file");
+  bytes.resize(bytes.size() - 1);
+  folder.write("file", bytes);
+  EXPECT_EQ(ids_of(*build_examples(folder.path("file"), {{text}}, options, "another key")), (Ids{{3}}));
 }
 
 TEST(ExampleBuilder, OthersWait) {

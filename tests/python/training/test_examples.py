@@ -215,6 +215,25 @@ def test_cache_knows_the_content_not_the_name(tmp_path):
         built(iter(["a"]))
 
 
+def test_tokenizers_without_a_name_are_told_apart_by_what_they_do(tmp_path):
+    text = tmp_path / "text"
+    text.write_text("a-b c\n")
+    by_hyphen = se.Tokenizer(lambda line: line.replace("-", " ").split())
+    by_space = se.Tokenizer(lambda line: line.split())
+    for source in (text, ["a-b c"], {"tokens": text}):
+        first = Examples.build(source, VOCABULARY, by_hyphen)
+        assert ids(first) == [[0, 1, 2]]
+        assert ids(Examples.build(source, VOCABULARY, by_space)) == [[5, 2]]
+        assert Examples.build(source, VOCABULARY, by_hyphen).key == first.key
+    named = Examples.build(text, VOCABULARY, se.Tokenizer(str.split))
+    assert ids(named) == [[5, 2]]
+
+
+def test_errors_count_from_the_first_row():
+    with pytest.raises(TypeError, match=r"sentences\[20001\] is (int|float)"):
+        built(["a"] * 20_001 + [1.5])
+
+
 def test_a_killed_build_goes_on(tmp_path):
     text = tmp_path / "text"
     text.write_text("".join(f"{'abcd'[i % 4]} x {'abcd'[i // 7 % 4]}\n" for i in range(400_000)))

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <optional>
 
 #include "sentencode/training/batcher.h"
 
@@ -21,6 +21,10 @@ class BatchLoader {
 
   /// `ahead` batches are held at most, those that are being made included.
   BatchLoader(std::shared_ptr<const Batcher> batcher, Position from, int threads = 1, std::int64_t ahead = 8);
+  /// The like of batches that `make` makes, `steps` in an epoch: those of a batcher with something done to
+  /// them, such as noise. It is called from all threads at once.
+  BatchLoader(std::function<Batch(Position)> make, std::int64_t steps, Position from, int threads = 1,
+              std::int64_t ahead = 8);
   ~BatchLoader();  // waits for what is being made
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
