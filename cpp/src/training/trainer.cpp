@@ -13,19 +13,12 @@
 
 #include "sentencode/distributed/communicator.h"
 #include "sentencode/error.h"
+#include "sentencode/training/permutation.h"
 
 namespace sentencode::training {
 namespace {
 
 using nlohmann::json;
-
-/// Bits of any two numbers, well mixed (SplitMix64).
-std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
-  std::uint64_t z = a * 0x9E3779B97F4A7C15 + b + 0x9E3779B97F4A7C15;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return z ^ (z >> 31);
-}
 
 /// What the losses of some batches come to.
 class Sums {

@@ -21,9 +21,9 @@ class Communicator;
 namespace sentencode::training {
 
 struct TrainerOptions {
-  OptimizerOptions optimizer;
-  Schedule schedule;
-  Clipping clipping;
+  OptimizerOptions optimizer{};
+  Schedule schedule{};
+  Clipping clipping{};
   std::int64_t max_steps = 0;       // 0: no bound
   std::int64_t max_epochs = 1;      // 0: no bound; one of the two bounds it
   std::int64_t accumulate = 1;      // batches of one step
