@@ -27,6 +27,7 @@ Rows = NDArray[np.float32]
 _LOG = logging.getLogger("sentencode")
 
 _PAGE = 4096  # bytes
+_FORMAT = 2
 _CHECKSUM = hashlib.sha256().digest_size  # bytes behind the array, which NumPy does not look at
 
 
@@ -142,7 +143,8 @@ class Embedder:
     def _path(self, sentences: list[str]) -> Path | None:
         if self.cache is None or self.key is None or isinstance(self.encoder, Precomputed):
             return None
-        digest = hashlib.sha256(f"{self.key} {self.tokens}\n".encode())
+        # Files of another format have other names: what comes without a checksum is not taken for damaged.
+        digest = hashlib.sha256(f"{_FORMAT} {self.key} {self.tokens}\n".encode())
         digest.update("\n".join(sentences).encode("utf-8", "surrogatepass"))
         return Path(self.cache) / f"{digest.hexdigest()}.npy"
 
