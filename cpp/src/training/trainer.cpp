@@ -234,7 +234,7 @@ void Trainer::validate() {
   ValidationReport report;
   report.step = step_;
   if (valid_ != nullptr) {
-    const c10::InferenceMode guard;
+    const at::NoGradGuard guard;  // what a model keeps from it may meet a gradient later
     model_->eval();
     Sums sums(device_);
     for (std::int64_t i = 0; i < valid_->steps(); ++i) {

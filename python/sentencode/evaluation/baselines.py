@@ -51,8 +51,27 @@ def baseline(name: str, **options: Any) -> RandomSentences | RandomWords | BagOf
     return found
 
 
+class _Baseline:
+    """What all have in common."""
+
+    def fingerprint(self) -> str:
+        """Tells it from others."""
+        return f"1 {self!r}"
+
+
 @dataclass(frozen=True)
-class RandomSentences:
+class _Random(_Baseline):
+    """What both random ones have in common."""
+
+    dim: int = 300
+    seed: int = 1111
+
+    def __post_init__(self) -> None:
+        checked_int("dim", self.dim, 1)
+
+
+@dataclass(frozen=True)
+class RandomSentences(_Random):
     """A random row for each sentence, the same wherever it stands.
 
     Attributes:
@@ -65,12 +84,7 @@ class RandomSentences:
         True
     """
 
-    dim: int = 300
-    seed: int = 1111
     __name__ = "random"
-
-    def __post_init__(self) -> None:
-        checked_int("dim", self.dim, 1)
 
     def encode(self, sentences: Sentences) -> Rows:
         """A row each.
@@ -83,13 +97,9 @@ class RandomSentences:
         """
         return _random_rows([" ".join(_tokens(sentence)) for sentence in sentences], self.dim, self.seed)
 
-    def fingerprint(self) -> str:
-        """Tells it from others."""
-        return f"1 {self!r}"
-
 
 @dataclass(frozen=True)
-class RandomWords:
+class RandomWords(_Random):
     """The mean of random vectors of words; zeros for a sentence without words.
 
     Attributes:
@@ -102,12 +112,7 @@ class RandomWords:
         True
     """
 
-    dim: int = 300
-    seed: int = 1111
     __name__ = "random-words"
-
-    def __post_init__(self) -> None:
-        checked_int("dim", self.dim, 1)
 
     def encode(self, sentences: Sentences) -> Rows:
         """A row each.
@@ -129,13 +134,9 @@ class RandomWords:
                 rows[there] = sums / found.lengths[there, None]
         return rows
 
-    def fingerprint(self) -> str:
-        """Tells it from others."""
-        return f"1 {self!r}"
-
 
 @dataclass(frozen=True)
-class BagOfWords:
+class BagOfWords(_Baseline):
     """How often each word stands in a sentence; words share columns by hash, so that rows are no wider.
 
     Attributes:
@@ -169,13 +170,9 @@ class BagOfWords:
             np.add.at(rows, (first + owners, column[numbers]), 1)
         return rows
 
-    def fingerprint(self) -> str:
-        """Tells it from others."""
-        return f"1 {self!r}"
-
 
 @dataclass(frozen=True)
-class MajorityClass:
+class MajorityClass(_Baseline):
     """The class that most training examples have: a row of a report, without a row of any sentence.
 
     It stands in place of the protocol's classifier; tasks without classes have no figure of it.
@@ -195,10 +192,6 @@ class MajorityClass:
     def encode(self, sentences: Sentences) -> Rows:
         """One number for every sentence, which tells nothing of it."""
         return np.zeros((sum(1 for _ in sentences), 1), dtype=np.float32)
-
-    def fingerprint(self) -> str:
-        """Tells it from others."""
-        return f"1 {self!r}"
 
     def penalties(self, validation: str) -> Sequence[float]:
         """There is nothing to choose."""

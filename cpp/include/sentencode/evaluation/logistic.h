@@ -48,12 +48,14 @@ struct LogisticSolutions {
   at::Tensor iterations;   // int64 [P]
 };
 
-/// Solves them all together: the scores of all problems are one product of the rows, their gradients another.
+/// Solves them all together: an iteration goes through the rows once, block by block, and of each block the
+/// scores of all problems are one product and their gradients another.
 ///
 /// Problems of the same C have nearly the same Hessian, which differs by the rows that a fold leaves out. So
-/// each C is solved for the rows of all folds first; its solution is where the folds begin, and its Hessian,
-/// factorised once, preconditions L-BFGS for all of them. Neither changes where they end: the objective is
-/// strictly convex.
+/// each C is solved for the rows of all folds first, where there are several; its solution is where the folds
+/// begin, and its Hessian, factorised once, preconditions L-BFGS for all of them. Where fewer rows are
+/// trained on than there are columns, their singular vectors take the columns' place. None of it changes
+/// where the problems end: the objective is strictly convex.
 LogisticSolutions fit_logistic(const Features& features, const LogisticProblems& problems,
                                const LogisticOptions& options = {});
 
