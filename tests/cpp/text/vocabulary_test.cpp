@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <random>
 #include <string>
@@ -11,6 +9,7 @@
 
 #include "sentencode/error.h"
 #include "sentencode/parallel.h"
+#include "temporary_folder.h"
 
 namespace sentencode {
 namespace {
@@ -33,16 +32,6 @@ Vocabulary vocabulary(const Entries& of) {
     counts.push_back(count);
   }
   return {words, counts};
-}
-
-std::string temporary(const std::string& name) {
-  return (std::filesystem::path(testing::TempDir()) / ("sentencode_vocabulary_" + name)).string();
-}
-
-std::string file(const std::string& content) {
-  const std::string path = temporary("file.txt");
-  std::ofstream(path, std::ios::binary) << content;
-  return path;
 }
 
 TEST(Vocabulary, OrdersByCountThenBytes) {
@@ -69,7 +58,8 @@ TEST(Vocabulary, PruningKeepsTheTotal) {
 }
 
 TEST(Vocabulary, SurvivesItsFile) {
-  const std::string path = temporary("round.txt");
+  const TemporaryFolder folder;
+  const std::string path = folder.path("round.txt");
   const Entries all = {{"the", 900}, {". . .", 80}, {"\u00E4", 7}, {"c", 0}};
   vocabulary(all).write(path);
   EXPECT_EQ(entries(Vocabulary::read(path)), all);
@@ -81,12 +71,14 @@ TEST(Vocabulary, SurvivesItsFile) {
 }
 
 TEST(Vocabulary, ReadsWhatOthersWrite) {
-  EXPECT_EQ(entries(Vocabulary::read(file("one 1\r\ntwo\t22 \n\nnew york 3"))),
+  const TemporaryFolder folder;
+  EXPECT_EQ(entries(Vocabulary::read(folder.write("a.txt", "one 1\r\ntwo\t22 \n\nnew york 3"))),
             Entries({{"two", 22}, {"new york", 3}, {"one", 1}}));
-  EXPECT_EQ(Vocabulary::read(file("")).size(), 0);
+  EXPECT_EQ(Vocabulary::read(folder.write("b.txt", "")).size(), 0);
 }
 
 TEST(Vocabulary, BadFilesAreNamedWithTheLine) {
+  const TemporaryFolder folder;
   const std::pair<std::string, std::string> cases[] = {
       {"a 1\nword\n", ":2: expected 'word count', got 'word'"},
       {"a 1\nb x\n", ":2: expected 'word count', got 'b x'"},
@@ -98,7 +90,7 @@ TEST(Vocabulary, BadFilesAreNamedWithTheLine) {
       {"a 1\nb 2\na 3\n", ":3: the word 'a' is there for the second time"},
   };
   for (const auto& [content, message] : cases) {
-    const std::string path = file(content);
+    const std::string path = folder.write("file.txt", content);
     try {
       Vocabulary::read(path);
       ADD_FAILURE() << content;
@@ -106,7 +98,7 @@ TEST(Vocabulary, BadFilesAreNamedWithTheLine) {
       EXPECT_EQ(error.what(), path + message);
     }
   }
-  EXPECT_THROW(Vocabulary::read(temporary("nothing")), IoError);
+  EXPECT_THROW(Vocabulary::read(folder.path("nothing")), IoError);
 }
 
 class VocabularyCounting : public testing::Test {
