@@ -9,6 +9,7 @@
 #include <cmath>
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <utility>
 
 #include "sentencode/distributed/communicator.h"
@@ -84,6 +85,7 @@ TensorBatch to_tensors(const Batch& batch, at::Device device) {
     TokenTensors tokens;
     tokens.ids = to(field.ids, at::kLong, {found.size, field.width});
     tokens.lengths = to(field.lengths, at::kLong, {found.size});
+    tokens.tokens = std::accumulate(field.lengths.begin(), field.lengths.end(), std::int64_t{0});
     tokens.mask =
         at::arange(field.width, tokens.lengths.options()).unsqueeze(0) < tokens.lengths.unsqueeze(1);
     found.fields.push_back(std::move(tokens));

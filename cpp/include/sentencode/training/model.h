@@ -12,9 +12,10 @@ namespace sentencode::training {
 
 /// One field of a batch, on the device where a model computes.
 struct TokenTensors {
-  at::Tensor ids;      // [B, T] int64
-  at::Tensor lengths;  // [B] int64
-  at::Tensor mask;     // [B, T] bool: true where there is a token
+  at::Tensor ids;           // [B, T] int64
+  at::Tensor lengths;       // [B] int64
+  at::Tensor mask;          // [B, T] bool: true where there is a token
+  std::int64_t tokens = 0;  // here: the lengths' sum
 };
 
 struct TensorBatch {
@@ -35,6 +36,7 @@ struct Loss {
 /// All that a trainer asks of a model.
 class Model : public torch::nn::Module {
  public:
+  using torch::nn::Module::Module;
   virtual Loss loss(const TensorBatch& batch) = 0;
 };
 
