@@ -1,25 +1,48 @@
-#include "sentencode/encoder.h"
+#include "encoder.h"
 
 #include "arrays.h"
 #include "bindings.h"
 #include "sentences.h"
+#include "sentencode/error.h"
+#include "sentencode/parallel.h"
 
 namespace sentencode {
+namespace {
+
+constexpr std::int64_t kPiece = 1024;  // texts that a thread takes at once
+
+}  // namespace
+
+void encode_into(const Encoder& encoder, const py::object& sentences, py::array out) {
+  MatrixView view = writable_matrix_view(out, "out");
+  if (!encoder.side_by_side() || !SentencesArgument::holds_texts(sentences)) {
+    const SentencesArgument argument(sentences);
+    const py::gil_scoped_release released;
+    encoder.encode(argument.get(), view);
+    return;
+  }
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(sentences.ptr());
+  ST_CHECK(view.rows() == count && view.cols() == encoder.dim(), InvalidInput, "out must be [", count, ", ",
+           encoder.dim(), "], got [", view.rows(), ", ", view.cols(), "]");
+  // Python's objects can be looked at by one thread at a time: while one does, others encode.
+  const py::gil_scoped_release released;
+  parallel_for(0, count, kPiece, [&](std::int64_t begin, std::int64_t end) {
+    const py::gil_scoped_acquire acquired;
+    const SentencesArgument piece(sentences, begin, end);
+    const py::gil_scoped_release working;
+    encoder.encode(piece.get(), MatrixView(view.row(begin).data(), end - begin, view.cols(),
+                                           Eigen::OuterStride<>(view.outerStride())));
+  });
+}
 
 void bind_encoder(py::module_& m) {
   using Release = py::call_guard<py::gil_scoped_release>;
   py::class_<Encoder, std::shared_ptr<Encoder>>(m, "Encoder", "Sentences in, one row each out.")
       .def_property_readonly("kind", &Encoder::kind)
       .def_property_readonly("dim", &Encoder::dim)
-      .def(
-          "encode_into",
-          [](const Encoder& self, const py::object& sentences, py::array out) {
-            const SentencesArgument argument(sentences);
-            const MatrixView view = writable_matrix_view(out, "out");
-            const py::gil_scoped_release released;
-            self.encode(argument.get(), view);
-          },
-          py::arg("sentences"), py::arg("out").noconvert(), "Fills float32 [n, dim] in place.");
+      .def_property_readonly("side_by_side", &Encoder::side_by_side)
+      .def("encode_into", &encode_into, py::arg("sentences"), py::arg("out").noconvert(),
+           "Fills float32 [n, dim] in place.");
   m.def(
       "load_encoder", [](const std::string& path) { return std::shared_ptr<Encoder>(load_encoder(path)); },
       py::arg("path"), Release(), "Any saved encoder, as the class that it was saved from.");

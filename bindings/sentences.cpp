@@ -1,6 +1,7 @@
 #include "sentences.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 
 #include "bindings.h"
@@ -34,22 +35,28 @@ py::tuple frozen(PyObject* sequence) {
 /// The bytes of texts, and what keeps them alive.
 class Converter {
  public:
+  static constexpr Py_ssize_t kNone = -1;
+
   Converter(const char* name, std::vector<std::string_view>& pieces, std::vector<py::object>& owners)
       : name_(name), pieces_(pieces), owners_(owners) {}
 
-  /// Texts that are all str or all bytes: sentences, or the tokens of one.
-  void add(PyObject* texts, Py_ssize_t sentence = kNone) {
+  /// All texts are of this one's kind.
+  void expect(PyObject* text) { kind_ = PyBytes_Check(text) ? Kind::bytes : Kind::str; }
+
+  /// Texts that are all str or all bytes: sentences, the first of which is the one of that number, or the
+  /// tokens of a sentence.
+  void add(PyObject* texts, Py_ssize_t sentence = kNone, Py_ssize_t number = 0) {
     const Py_ssize_t count = PyTuple_GET_SIZE(texts);
     for (Py_ssize_t i = 0; i < count; ++i) {
       if (i + kAhead < count) __builtin_prefetch(PyTuple_GET_ITEM(texts, i + kAhead));
       PyObject* text = PyTuple_GET_ITEM(texts, i);
-      if (kind_ == Kind::unknown) kind_ = PyBytes_Check(text) ? Kind::bytes : Kind::str;
+      if (kind_ == Kind::unknown) expect(text);
       if (kind_ == Kind::str && PyUnicode_Check(text)) {
         pieces_.push_back(utf8(text));
       } else if (kind_ == Kind::bytes && PyBytes_Check(text)) {
         pieces_.emplace_back(PyBytes_AS_STRING(text), static_cast<std::size_t>(PyBytes_GET_SIZE(text)));
       } else {
-        misfit(text, kind_ == Kind::str ? "str" : "bytes", i, sentence);
+        misfit(text, kind_ == Kind::str ? "str" : "bytes", number + i, sentence);
       }
     }
   }
@@ -61,7 +68,6 @@ class Converter {
   }
 
  private:
-  static constexpr Py_ssize_t kNone = -1;
   enum class Kind { unknown, str, bytes };
 
   std::string_view utf8(PyObject* text) {
@@ -140,6 +146,29 @@ SentencesArgument::SentencesArgument(const py::object& argument, const char* nam
     offsets_.push_back(static_cast<std::int64_t>(pieces_.size()));
   }
   sentences_ = {pieces_, offsets_};
+}
+
+SentencesArgument::SentencesArgument(const py::object& texts, Py_ssize_t begin, Py_ssize_t end,
+                                     const char* name) {
+  py::tuple items = PyList_Check(texts.ptr())
+                        ? tuple_of(py::reinterpret_borrow<py::list>(texts), begin, end)
+                        : py::reinterpret_steal<py::tuple>(PyTuple_GetSlice(texts.ptr(), begin, end));
+  if (!items) throw py::error_already_set();
+  const Py_ssize_t size = PySequence_Fast_GET_SIZE(texts.ptr());
+  if (PyTuple_GET_SIZE(items.ptr()) != end - begin) {
+    throw std::runtime_error(concat(name, " had ", end, " items or more, and now has ", size));
+  }
+  owners_.push_back(items);
+  pieces_.reserve(static_cast<std::size_t>(end - begin));
+  Converter converter(name, pieces_, owners_);
+  converter.expect(PySequence_Fast_GET_ITEM(texts.ptr(), 0));
+  converter.add(items.ptr(), Converter::kNone, begin);
+  sentences_ = {pieces_, {}};
+}
+
+bool SentencesArgument::holds_texts(const py::object& argument) {
+  return is_token_list(argument.ptr()) && PySequence_Fast_GET_SIZE(argument.ptr()) > 0 &&
+         !is_token_list(PySequence_Fast_GET_ITEM(argument.ptr(), 0));
 }
 
 void bind_sentences(py::module_& m) {

@@ -19,6 +19,12 @@ namespace py = pybind11;
 class SentencesArgument {
  public:
   explicit SentencesArgument(const py::object& argument, const char* name = "sentences");
+  /// Items [begin, end) of a list or tuple of texts, whose first one tells what they all must be.
+  SentencesArgument(const py::object& texts, Py_ssize_t begin, Py_ssize_t end,
+                    const char* name = "sentences");
+
+  /// Whether it is such a list or tuple; not a batch, nor one of token lists.
+  static bool holds_texts(const py::object& argument);
 
   const Sentences& get() const { return sentences_; }
 

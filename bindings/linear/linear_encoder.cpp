@@ -2,6 +2,7 @@
 
 #include "arrays.h"
 #include "bindings.h"
+#include "encoder.h"
 #include "linear/arguments.h"
 #include "sentences.h"
 
@@ -37,11 +38,11 @@ void bind_linear_encoder(py::module_& m) {
       .def(
           "encode_into",
           [](LinearEncoder& self, const py::object& sentences, py::array out) {
-            const SentencesArgument argument(sentences);
-            const MatrixView view = writable_matrix_view(out, "out");
-            const py::gil_scoped_release released;
-            self.solve();
-            self.encode(argument.get(), view);
+            {
+              const py::gil_scoped_release released;
+              self.solve();
+            }
+            encode_into(self, sentences, std::move(out));
           },
           py::arg("sentences"), py::arg("out").noconvert(),
           "Fills float32 [n, dim] in place. Solves first where there is something to solve.")

@@ -189,7 +189,7 @@ bool all_finite(const RowMajor<T>& m) {
     for (std::int64_t i = begin; i < end; ++i) {
       // x - x is 0, or not a number where x is infinite or none.
       const auto row = m.row(i).array();
-      if (!((row - row).sum() == T(0))) finite = false;
+      if (!((row - row).sum() == T(0))) finite = false;  // NOLINT(misc-redundant-expression)
     }
   });
   return finite;

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <utility>
 
-#include "linear/model_file.h"
+#include "saved_model.h"
 #include "sentencode/error.h"
 
 namespace sentencode {

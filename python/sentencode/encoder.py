@@ -57,6 +57,11 @@ class Encoder(Estimator):
         """Fills `out` [n, dim], whose rows are contiguous, for a batch of `text.inputs`."""
         raise NotImplementedError
 
+    @property
+    def _takes_lists(self) -> bool:
+        """Whether `_encode_into` cuts a list itself, and works while it looks at the next piece."""
+        return False
+
     def _partial_fit(self, batch: Any) -> None:
         """Learns from a batch of `text.inputs`."""
         raise NotImplementedError
@@ -240,8 +245,8 @@ class Encoder(Estimator):
         dtype: npt.DTypeLike,
         out: Rows | None,
     ) -> Rows:
-        size = _CHUNK if batch_size is None else checked_int("encode: batch_size", batch_size, 1)
         count = _count(sentences)
+        size = _CHUNK if batch_size is None else checked_int("encode: batch_size", batch_size, 1)
         if out is not None:
             _check_out(out, count, self.dim)
         elif count is not None:
@@ -249,6 +254,8 @@ class Encoder(Estimator):
         blocks = []  # where the number of sentences is not known before
         done = 0
         with _progress(show_progress_bar, "encode") as bar:
+            if batch_size is None and bar is None and count is not None and self._takes_lists:
+                size = max(count, 1)
             for batch in batches(sentences, size, on_progress=bar):
                 end = done + len(batch)
                 if out is None:

@@ -9,6 +9,16 @@
 
 namespace sentencode {
 
+struct SaveOptions {
+  enum class Vectors {
+    embedded,
+    referred_to,  // only where they are and what they must be, which needs mapped vectors
+    omitted,      // whoever loads the encoder has them
+  };
+  Vectors vectors = Vectors::embedded;
+  bool statistics = false;  // what is needed to go on fitting; may be large
+};
+
 /// Whatever the family: sentences in, one row each out. A sentence's row never depends on its batch mates, on
 /// the batch's size or on the number of threads (to 1e-6). Safe to call from several threads at once.
 class Encoder {
@@ -20,6 +30,10 @@ class Encoder {
 
   /// Fills out [sentences.size(), dim()]. An empty sentence, or one with no known word, has a zero row.
   virtual void encode(const Sentences& sentences, MatrixView out) const = 0;
+
+  /// Whether several calls of encode side by side take no more threads than one: it makes no dense products,
+  /// and is as fast for few sentences as for many.
+  virtual bool side_by_side() const { return false; }
 
   virtual void save(const std::string& path) const = 0;
 

@@ -17,6 +17,12 @@ struct Sentences {
   std::int64_t size() const {
     return static_cast<std::int64_t>(tokenised() ? offsets.size() - 1 : pieces.size());
   }
+  /// Some of them.
+  Sentences slice(std::int64_t begin, std::int64_t end) const {
+    const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
+    if (!tokenised()) return {pieces.subspan(first, count), {}};
+    return {pieces, offsets.subspan(first, count + 1)};
+  }
 };
 
 }  // namespace sentencode

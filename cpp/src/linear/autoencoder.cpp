@@ -51,12 +51,12 @@ Autoencoder from_singular_vectors(Spectrum<T> c, std::int64_t n, std::int64_t p,
 template <typename T>
 Autoencoder fit_primal(const PrefixGram& gram, std::int64_t p, const std::optional<VectorD>& centre,
                        bool keep_u) {
-  constexpr bool is_double = std::is_same_v<T, double>;
+  constexpr bool kIsDouble = std::is_same_v<T, double>;
   RowMajor<T> c = gram.covariance<T>(centre);
   TopOptions options;
-  if (is_double) options.tolerance = 1e-11;
+  if (kIsDouble) options.tolerance = 1e-11;
   const std::int64_t found = std::min(p, c.rows());
-  const double noise = !is_double ? kNoiseOfFloat : gram.sums_in_double() ? kNoiseOfDouble : kNoiseOfMixed;
+  const double noise = !kIsDouble ? kNoiseOfFloat : gram.sums_in_double() ? kNoiseOfDouble : kNoiseOfMixed;
   return from_singular_vectors(top_eigenpairs(std::move(c), found, options), gram.dim(), p, noise, keep_u);
 }
 

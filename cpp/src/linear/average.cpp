@@ -1,6 +1,6 @@
 #include "sentencode/linear/average.h"
 
-#include "linear/model_file.h"
+#include "saved_model.h"
 
 namespace sentencode {
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "linear/model_file.h"
+#include "saved_model.h"
 #include "sentencode/error.h"
 #include "sentencode/parallel.h"
 
@@ -35,6 +35,8 @@ CommonDirections::CommonDirections(WeightedWords words, std::int64_t components)
   ST_CHECK(components >= 0, InvalidInput, "components must not be negative, got ", components);
 }
 
+bool CommonDirections::side_by_side() const { return components_ <= kFew; }
+
 void CommonDirections::encode(const Sentences& sentences, MatrixView out) const {
   check_out(sentences, out);
   const auto fitted = checked();
@@ -50,7 +52,7 @@ void CommonDirections::encode(const Sentences& sentences, MatrixView out) const 
       Eigen::RowVectorXf projections(c.rows()), scaled(c.rows());
       for (std::int64_t begin = first; begin < last; begin += kNear) {
         MatrixView e = rows_of(begin, std::min(kNear, last - begin));
-        means(slice(sentences, begin, begin + e.rows()), e);  // nested: on this thread alone
+        means(sentences.slice(begin, begin + e.rows()), e);  // nested: on this thread alone
         if (components_ == 0) continue;
         for (std::int64_t i = 0; i < e.rows(); ++i) {
           projections.noalias() = e.row(i) * c.transpose();  // e . c_m
@@ -65,7 +67,7 @@ void CommonDirections::encode(const Sentences& sentences, MatrixView out) const 
   for (std::int64_t begin = 0; begin < sentences.size(); begin += kBlock) {
     const std::int64_t rows = std::min(kBlock, sentences.size() - begin);
     MatrixView e = rows_of(begin, rows);
-    means(slice(sentences, begin, begin + rows), e);
+    means(sentences.slice(begin, begin + rows), e);
     Matrix projections(rows, c.rows());
     gemm(Op::none, Op::transpose, 1.0F, e, c, 0.0F, projections);  // e . c_m
     const Matrix scaled = projections * fitted->factors.asDiagonal();
@@ -80,7 +82,7 @@ void CommonDirections::partial_fit(const Sentences& sentences) {
   for (std::int64_t begin = 0; begin < sentences.size(); begin += kBlock) {
     const std::int64_t end = std::min(begin + kBlock, sentences.size());
     Matrix e(end - begin, dim());
-    means(slice(sentences, begin, end),
+    means(sentences.slice(begin, end),
           MatrixView(e.data(), e.rows(), e.cols(), Eigen::OuterStride<>(e.cols())));
     const std::lock_guard lock(mutex_);
     ST_CHECK(statistics_, InvalidInput, kind(),
@@ -179,7 +181,7 @@ Curve CommonDirections::select(const Sentences& first, const Sentences& second, 
     std::array<MatrixD, 2> e, a;  // means [rows, d] and their projections [rows, M]
     for (const int side : {0, 1}) {
       Matrix rows(end - begin, dim());
-      means(slice(side == 0 ? first : second, begin, end),
+      means((side == 0 ? first : second).slice(begin, end),
             MatrixView(rows.data(), rows.rows(), rows.cols(), Eigen::OuterStride<>(rows.cols())));
       e[side] = rows.cast<double>();
       a[side] = product(e[side], c, Op::none, Op::transpose);

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "linear/model_file.h"
+#include "saved_model.h"
 #include "sentencode/error.h"
 #include "sentencode/parallel.h"
 
@@ -206,8 +206,7 @@ void Laes::encode(const Sentences& sentences, MatrixView out) const {
   const bool side_by_side = options_.combine == Combine::concat;
   const float share = side_by_side ? 1.0F : 1.0F / static_cast<float>(directions.size());
   for (std::int64_t first = 0; first < sentences.size(); first += kLookup) {
-    const RaggedIds ids =
-        words().lookup(slice(sentences, first, std::min(first + kLookup, sentences.size())));
+    const RaggedIds ids = words().lookup(sentences.slice(first, std::min(first + kLookup, sentences.size())));
     out.middleRows(first, ids.size()).setZero();
     for_blocks(ids, [&](std::int64_t begin, std::int64_t end) {
       for (std::size_t d = 0; d < directions.size(); ++d) {
@@ -232,7 +231,7 @@ void Laes::partial_fit(const Sentences& sentences) {
   constexpr std::int64_t kSentences = 1 << 16;
   for (std::int64_t begin = 0; begin < sentences.size(); begin += kSentences) {
     const std::int64_t end = std::min(begin + kSentences, sentences.size());
-    const RaggedIds ids = words().lookup(slice(sentences, begin, end), options_.max_length);
+    const RaggedIds ids = words().lookup(sentences.slice(begin, end), options_.max_length);
     const std::lock_guard lock(mutex_);
     ST_CHECK(!statistics_.empty(), InvalidInput,
              "LAES: cannot go on fitting: it was saved without its statistics");
@@ -313,7 +312,7 @@ std::vector<double> Laes::reconstruction_error(const Sentences& sentences,
   std::vector<double> wrong(hidden.size());
   for (std::int64_t begin = 0; begin < sentences.size(); begin += kLookup / 8) {
     const auto end = std::min(begin + kLookup / 8, sentences.size());
-    const RaggedIds ids = words().lookup(slice(sentences, begin, end));
+    const RaggedIds ids = words().lookup(sentences.slice(begin, end));
     const Sweep sweep(*model, ids, words(), reading);
     const AlignedSentences rows(ids, 0, ids.size(), reading, AlignedSentences::End::last);
     const Matrix x = rows.words(words(), {}, 0, rows.longest());
@@ -345,7 +344,7 @@ std::vector<Curve> Laes::select(const Sentences& first, const Sentences& second,
   check_sizes(hidden, options_.hidden);
   const bool both = directions.size() == 2;
   const std::int64_t largest = hidden.empty() ? 0 : *std::max_element(hidden.begin(), hidden.end());
-  const std::int64_t kPairs = largest > 500 ? 512 : 2048;  // at once: bounds the memory of A x_t
+  const std::int64_t at_once = largest > 500 ? 512 : 2048;  // at once: bounds the memory of A x_t
 
   std::vector<Curve> curves;
   if (!both) {
@@ -356,11 +355,11 @@ std::vector<Curve> Laes::select(const Sentences& first, const Sentences& second,
   // For each curve and size, the cosine of each pair.
   std::vector<MatrixD> cosines(curves.size(), MatrixD(std::ssize(hidden), first.size()));
 
-  for (std::int64_t begin = 0; begin < first.size(); begin += kPairs) {
-    const std::int64_t end = std::min(begin + kPairs, first.size()), pairs = end - begin;
+  for (std::int64_t begin = 0; begin < first.size(); begin += at_once) {
+    const std::int64_t end = std::min(begin + at_once, first.size()), pairs = end - begin;
     RaggedIds ids;  // of the first sentences, then of the second
-    words().vectors()->lookup(words().tokenizer(), slice(first, begin, end), ids);
-    words().vectors()->lookup(words().tokenizer(), slice(second, begin, end), ids);
+    words().vectors()->lookup(words().tokenizer(), first.slice(begin, end), ids);
+    words().vectors()->lookup(words().tokenizer(), second.slice(begin, end), ids);
     std::vector<Sweep> sweeps;
     for (std::size_t d = 0; d < directions.size(); ++d) {
       sweeps.emplace_back((*fitted)[d].parameters(), ids, words(), directions[d]);

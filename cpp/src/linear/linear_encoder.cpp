@@ -1,18 +1,80 @@
 #include "sentencode/linear/linear_encoder.h"
 
+#include "saved_model.h"
 #include "sentencode/error.h"
+#include "sentencode/linear/average.h"
+#include "sentencode/linear/laes.h"
+#include "sentencode/linear/sif.h"
+#include "sentencode/linear/usif.h"
 
 namespace sentencode {
+namespace {
+
+template <typename Kind>
+std::unique_ptr<LinearEncoder> load_as(const SavedModel& saved) {
+  return Kind::load(saved);
+}
+
+using Loader = std::unique_ptr<LinearEncoder> (*)(const SavedModel&);
+const std::map<std::string, Loader> kKinds{
+    {"Average", load_as<Average>}, {"LAES", load_as<Laes>}, {"SIF", load_as<Sif>}, {"USIF", load_as<Usif>}};
+
+std::unique_ptr<LinearEncoder> load_linear(const SavedModel& saved) {
+  const auto kind = kKinds.find(saved.kind);
+  saved.check(kind != kKinds.end(), "holds an encoder of the unknown kind '", saved.kind, "'");
+  auto encoder = saved.valid([&] { return kind->second(saved); });
+  encoder->set_params(saved.params);
+  return encoder;
+}
+
+}  // namespace
+
+const std::map<std::string, EncoderLoader>& linear_loaders() {
+  static const auto loaders = [] {
+    std::map<std::string, EncoderLoader> result;
+    for (const auto& [kind, loader] : kKinds) {
+      result[kind] = [](const std::string& path) -> std::unique_ptr<Encoder> {
+        return load_linear(SavedModel::open(path));
+      };
+    }
+    return result;
+  }();
+  return loaders;
+}
 
 void LinearEncoder::check_out(const Sentences& sentences, const MatrixView& out) const {
   ST_CHECK(out.rows() == sentences.size() && out.cols() == dim(), InvalidInput, kind(), ": out must be [",
            sentences.size(), ", ", dim(), "], got [", out.rows(), ", ", out.cols(), "]");
 }
 
-Sentences slice(const Sentences& sentences, std::int64_t begin, std::int64_t end) {
-  const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
-  if (!sentences.tokenised()) return {sentences.pieces.subspan(first, count), {}};
-  return {sentences.pieces, sentences.offsets.subspan(first, count + 1)};
+ModelContents LinearEncoder::contents(const SaveOptions& options) const {
+  ModelContents contents;
+  contents.add(words_, options.vectors);
+  write(contents, options);
+  return contents;
+}
+
+void LinearEncoder::save(const std::string& path, const SaveOptions& options) const {
+  const ModelContents model = contents(options);
+  write_safetensors(path, model.tensors, model.metadata(kind(), params_));
+}
+
+std::string LinearEncoder::to_bytes(bool statistics) const {
+  const ModelContents model = contents({SaveOptions::Vectors::omitted, statistics});
+  const SafeTensorsPieces pieces = safetensors_pieces(model.tensors, model.metadata(kind(), params_));
+  std::string bytes = pieces.header;
+  for (const auto piece : pieces.data)
+    bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  return bytes;
+}
+
+std::unique_ptr<LinearEncoder> LinearEncoder::from_bytes(std::string bytes,
+                                                         std::shared_ptr<const WordVectors> vectors) {
+  const auto keep = std::make_shared<const std::string>(std::move(bytes));
+  SavedModel saved =
+      SavedModel::read(SafeTensors::parse(keep, std::as_bytes(std::span(*keep)), "an encoder in memory"));
+  saved.vectors = std::move(vectors);
+  return load_linear(saved);
 }
 
 }  // namespace sentencode

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "linear/model_file.h"
+#include "saved_model.h"
 #include "sentencode/error.h"
 
 namespace sentencode {

@@ -34,7 +34,7 @@ void AutoencoderOptions::check() const {
 
 Autoencoder::Autoencoder(const std::string& name, const AutoencoderOptions& options, std::int64_t dim,
                          std::int64_t states)
-    : training::Model(name), options_(options), dim_(dim) {
+    : SentenceNetwork(name), options_(options), dim_(dim) {
   options_.check();
   table_ = register_module("table", std::make_shared<nn::WordEmbedding>(options_.words, options_.features,
                                                                         options_.trainable_words));
@@ -54,6 +54,8 @@ void Autoencoder::set_word_counts(const Tensor& counts) {
   // A word that was never seen is drawn now and then all the same.
   expected_.copy_(nn::expected_counts(counts.to(at::kDouble).clamp_min(1), options_.sampled_words));
 }
+
+Tensor Autoencoder::end() const { return table_->table()[options_.end]; }
 
 Tensor Autoencoder::vectors(const Tensor& ids) const { return table_->forward(ids); }
 

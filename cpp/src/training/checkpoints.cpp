@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include "nn/saved_tensors.h"
 #include "sentencode/error.h"
 #include "sentencode/io/safetensors.h"
 
@@ -20,31 +21,6 @@ namespace fs = std::filesystem;
 constexpr std::string_view kFormat = "sentencode checkpoint", kVersion = "1";
 constexpr std::string_view kBegin = "step-", kEnd = ".safetensors";
 
-constexpr std::pair<DType, at::ScalarType> kTypes[] = {
-    {DType::boolean, at::kBool}, {DType::u8, at::kByte},   {DType::i8, at::kChar},
-    {DType::i16, at::kShort},    {DType::f16, at::kHalf},  {DType::bf16, at::kBFloat16},
-    {DType::i32, at::kInt},      {DType::f32, at::kFloat}, {DType::i64, at::kLong},
-    {DType::f64, at::kDouble},
-};
-
-DType dtype_of(const std::string& name, const at::Tensor& tensor) {
-  for (const auto& [ours, theirs] : kTypes) {
-    if (theirs == tensor.scalar_type()) return ours;
-  }
-  throw InvalidInput(concat("checkpoint: tensor '", name,
-                            "' is of a type that is not kept: ", c10::toString(tensor.scalar_type())));
-}
-
-at::Tensor copy_of(const std::string& source, const std::string& name, const Tensor& tensor) {
-  for (const auto& [ours, theirs] : kTypes) {
-    if (ours != tensor.dtype) continue;
-    at::Tensor copy = at::empty(tensor.shape, theirs);
-    std::copy(tensor.bytes.begin(), tensor.bytes.end(), static_cast<std::byte*>(copy.mutable_data_ptr()));
-    return copy;
-  }
-  throw FormatError(concat(source, ": tensor '", name, "' is of a type that no checkpoint has"));
-}
-
 }  // namespace
 
 void Checkpoint::write(const std::string& path) const {
@@ -53,9 +29,7 @@ void Checkpoint::write(const std::string& path) const {
   for (const auto& [name, tensor] : tensors) {
     held.push_back(tensor.detach().cpu().contiguous());
     const at::Tensor& last = held.back();
-    parts[name] = {dtype_of(name, last),
-                   last.sizes().vec(),
-                   {static_cast<const std::byte*>(last.const_data_ptr()), last.nbytes()}};
+    parts[name] = nn::view_of(name, last);
   }
   write_safetensors(path, parts,
                     {{"format", std::string(kFormat)},
@@ -79,7 +53,7 @@ Checkpoint Checkpoint::read(const std::string& path) {
   ST_CHECK(error == std::errc() && end == step.data() + step.size() && found.step >= 0, FormatError, path,
            ": step must be a number, is '", step, "'");
   found.state = value("state");
-  for (const auto& [name, tensor] : file->tensors()) found.tensors[name] = copy_of(path, name, tensor);
+  for (const auto& [name, tensor] : file->tensors()) found.tensors[name] = nn::copy_of(path, name, tensor);
   return found;
 }
 

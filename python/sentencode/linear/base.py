@@ -249,6 +249,10 @@ class LinearEncoder(Encoder):
     def _encode_into(self, batch: Any, out: Floats) -> None:
         self._fitted_model().encode_into(self._tokenizer().prepare(batch), out)
 
+    @property
+    def _takes_lists(self) -> bool:
+        return self._tokenizer().split != "external" and bool(self._model.side_by_side)
+
     def _current_model(self) -> tuple[Any, Tokenizer]:
         """What was learnt so far, or an empty model."""
         if "_model" not in self.__dict__:

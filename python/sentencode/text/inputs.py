@@ -132,6 +132,8 @@ def counted_from(first: int, name: str = "sentences") -> Iterator[None]:
 
 def _part(sentences: Batch, begin: int, end: int) -> Batch:
     """A slice; of a list as a tuple, of which the core needs no copy."""
+    if begin == 0 and end >= len(sentences):
+        return sentences
     if isinstance(sentences, list):
         from sentencode._core import tuple_of
 

@@ -135,8 +135,8 @@ TEST(Sif, MergedPartsAreTheWhole) {
   const Texts all(ids);
   Sif whole(example.words(), 2), left(example.words(), 2), right(example.words(), 2);
   whole.partial_fit(all.sentences());
-  left.partial_fit(slice(all.sentences(), 0, 100));
-  right.partial_fit(slice(all.sentences(), 100, 300));
+  left.partial_fit(all.sentences().slice(0, 100));
+  right.partial_fit(all.sentences().slice(100, 300));
   left.merge(right);
   EXPECT_EQ(left.statistics()->count(), whole.statistics()->count());
   whole.solve();

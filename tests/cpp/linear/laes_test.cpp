@@ -101,7 +101,7 @@ TEST_P(LaesTest, ARowDoesNotDependOnItsBatchOrOnThreads) {
   for (const std::int64_t size : {1, 2, 7, 64}) {
     for (std::int64_t begin = 0; begin < texts.size(); begin += 31) {
       const std::int64_t end = std::min(begin + size, texts.size());
-      const Matrix alone = laes->encode(slice(texts.sentences(), begin, end));
+      const Matrix alone = laes->encode(texts.sentences().slice(begin, end));
       EXPECT_LE((alone - together.middleRows(begin, end - begin)).cwiseAbs().maxCoeff(), 1e-6);
     }
   }
@@ -181,9 +181,9 @@ TEST(Laes, MergedPartsAreTheWholeAndOrderDoesNotMatter) {
       .hidden = 7, .mode = Options::Mode::residual, .direction = Options::Direction::both, .center = true};
   const Matrix expected = fitted(example, all, options)->encode(test.sentences());
   Laes left(example.words(), options), right(example.words(), options);
-  right.partial_fit(slice(all.sentences(), 0, 40));
+  right.partial_fit(all.sentences().slice(0, 40));
   right.solve();  // takes in what waits, which changes nothing
-  left.partial_fit(slice(all.sentences(), 40, 90));
+  left.partial_fit(all.sentences().slice(40, 90));
   left.merge(right);
   EXPECT_EQ(left.tokens_seen(), std::ssize(ids.ids));
   left.solve();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -433,6 +434,53 @@ def test_out_is_never_copied_or_converted():
     frozen.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
         encoder.encode_into(["w1"], frozen)
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_a_long_list_is_taken_in_pieces(kind):
+    encoder = FITTED[0]
+    assert encoder.side_by_side
+    many = [texts(TEST)[i % len(TEST)] for i in range(5000)]
+    assert np.array_equal(
+        encode(encoder, kind(many)), encode(encoder, texts(TEST))[np.arange(5000) % len(TEST)]
+    )
+    as_bytes = [text.encode() for text in many]
+    assert np.array_equal(encode(encoder, kind(as_bytes)), encode(encoder, kind(many)))
+
+    many[4321] = b"w1"
+    with pytest.raises(TypeError, match=r"sentences\[4321\] is bytes .*; expected str"):
+        encode(encoder, kind(many))
+    as_bytes[2048] = None
+    with pytest.raises(TypeError, match=r"sentences\[2048\] is NoneType .*; expected bytes"):
+        encode(encoder, kind(as_bytes))
+    with pytest.raises(ValueError, match=r"out must be \[5000, 6\], got \[4999, 6\]"):
+        encoder.encode_into(kind(as_bytes), np.empty((4999, DIM), np.float32))
+
+
+def test_a_list_that_changes_meanwhile():
+    encoder = FITTED[0]
+    many = texts(TEST) * 2000
+    expected = encode(encoder, many)
+    stop = threading.Event()
+
+    def change() -> None:
+        while not stop.is_set():
+            many[:] = ["other"] * 10
+            many[:] = texts(TEST) * 2000
+
+    changer = threading.Thread(target=change)
+    changer.start()
+    try:
+        for _ in range(20):
+            refused = ""
+            try:
+                encoder.encode_into(many, np.empty_like(expected))
+            except (RuntimeError, ValueError) as error:
+                refused = str(error)
+            assert refused == "" or "items or more" in refused or "out must be" in refused
+    finally:
+        stop.set()
+        changer.join()
 
 
 def test_select_tells_which_size_is_best():

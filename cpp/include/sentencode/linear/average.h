@@ -16,6 +16,7 @@ class Average final : public LinearEncoder {
   std::string kind() const override { return "Average"; }
   std::int64_t dim() const override { return words().dim(); }
   void encode(const Sentences& sentences, MatrixView out) const override { words().means(sentences, out); }
+  bool side_by_side() const override { return true; }
 
   bool fitted() const override { return true; }
   void partial_fit(const Sentences&) override {}

@@ -26,6 +26,7 @@ class CommonDirections : public LinearEncoder {
   using LinearEncoder::encode;
   std::int64_t dim() const override { return words().dim(); }
   void encode(const Sentences& sentences, MatrixView out) const override;
+  bool side_by_side() const override;
 
   bool fitted() const override { return fitted_ptr() != nullptr; }
   void partial_fit(const Sentences& sentences) override;

@@ -14,16 +14,6 @@ namespace sentencode {
 struct ModelContents;  // of a file that is being written
 struct SavedModel;     // a file that was opened
 
-struct SaveOptions {
-  enum class Vectors {
-    embedded,
-    referred_to,  // only where they are and what they must be, which needs mapped vectors
-    omitted,      // whoever loads the encoder has them
-  };
-  Vectors vectors = Vectors::embedded;
-  bool statistics = false;  // what partial_fit, merge and further selections need; may be large
-};
-
 /// An encoder over weighted words. Encoding is safe from several threads, also while another one fits: it
 /// uses the parameters that were there when it began.
 class LinearEncoder : public Encoder {
@@ -61,8 +51,5 @@ class LinearEncoder : public Encoder {
   WeightedWords words_;
   std::string params_;
 };
-
-/// Some of a batch.
-Sentences slice(const Sentences& sentences, std::int64_t begin, std::int64_t end);
 
 }  // namespace sentencode

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "sentencode/models/sentence_network.h"
 #include "sentencode/nn/decoding.h"
-#include "sentencode/training/model.h"
 
 namespace sentencode::nn {
 class WordEmbedding;
@@ -15,15 +15,6 @@ class WordSoftmax;
 }  // namespace sentencode::nn
 
 namespace sentencode::models {
-
-/// Sentences as the vectors of their words, at the left.
-struct Sequences {
-  at::Tensor x;        // [B, T, E]; where there is no word, anything
-  at::Tensor lengths;  // [B] int64
-  at::Tensor mask;     // [B, T] bool
-
-  static Sequences of(at::Tensor x, at::Tensor lengths);
-};
 
 struct AutoencoderOptions {
   std::int64_t words = 0;          // V: rows of the table, symbols among them
@@ -38,14 +29,14 @@ struct AutoencoderOptions {
 
 /// A sentence's vector is what a decoder needs to write the sentence again: log p(w_1 .. w_N, end | z) is
 /// what is learnt. Batches have one field: words, then the end.
-class Autoencoder : public training::Model, public nn::Decoder {
+class Autoencoder : public SentenceNetwork, public nn::Decoder {
  public:
-  std::int64_t dim() const { return dim_; }
+  std::int64_t dim() const override { return dim_; }
+  std::int64_t features() const override { return options_.features; }
+  at::Tensor end() const override;
   const AutoencoderOptions& options() const { return options_; }
   nn::WordEmbedding& table() { return *table_; }
 
-  /// The vectors of sentences, whose last word is the end.  -> [B, dim]
-  virtual at::Tensor encode(const Sequences& sentences) = 0;
   /// States that tell the next words, where those before them, y [B, T, E], are known: teacher forcing.
   /// z [B, dim] -> [B, T, D]
   virtual at::Tensor decode(const at::Tensor& z, const Sequences& y) = 0;

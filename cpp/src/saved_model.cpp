@@ -1,11 +1,6 @@
-#include "linear/model_file.h"
+#include "saved_model.h"
 
 #include <filesystem>
-
-#include "sentencode/linear/average.h"
-#include "sentencode/linear/laes.h"
-#include "sentencode/linear/sif.h"
-#include "sentencode/linear/usif.h"
 
 namespace sentencode {
 namespace {
@@ -13,37 +8,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kFormat = "sentencode", kVersion = "1";
-template <typename Kind>
-std::unique_ptr<LinearEncoder> load_as(const SavedModel& saved) {
-  return Kind::load(saved);
-}
-
-using Loader = std::unique_ptr<LinearEncoder> (*)(const SavedModel&);
-const std::map<std::string, Loader> kKinds{
-    {"Average", load_as<Average>}, {"LAES", load_as<Laes>}, {"SIF", load_as<Sif>}, {"USIF", load_as<Usif>}};
-
-std::unique_ptr<LinearEncoder> load_linear(const SavedModel& saved) {
-  const auto kind = kKinds.find(saved.kind);
-  saved.check(kind != kKinds.end(), "holds an encoder of the unknown kind '", saved.kind, "'");
-  auto encoder = saved.valid([&] { return kind->second(saved); });
-  encoder->set_params(saved.params);
-  return encoder;
-}
-
 }  // namespace
-
-const std::map<std::string, EncoderLoader>& linear_loaders() {
-  static const auto loaders = [] {
-    std::map<std::string, EncoderLoader> result;
-    for (const auto& [kind, loader] : kKinds) {
-      result[kind] = [](const std::string& path) -> std::unique_ptr<Encoder> {
-        return load_linear(SavedModel::open(path));
-      };
-    }
-    return result;
-  }();
-  return loaders;
-}
 
 SavedModel SavedModel::read(std::shared_ptr<const SafeTensors> file) {
   SavedModel result;
@@ -121,55 +86,33 @@ WeightedWords SavedModel::words() const {
   return valid([&] { return WeightedWords(table, tokenizer, std::move(weights)); });
 }
 
-ModelContents LinearEncoder::contents(const SaveOptions& options) const {
+void ModelContents::add(const WeightedWords& words, SaveOptions::Vectors how) {
   using Vectors = SaveOptions::Vectors;
-  const WordVectors& vectors = *words_.vectors();
-  ModelContents contents;
-  contents.config["oov"] = name_of(vectors.oov());
-  contents.config["tokenizer"] = json::parse(words_.tokenizer().to_json());
-  contents.config["vectors"] = options.vectors == Vectors::embedded ? "embedded" : "omitted";
-  if (options.vectors == Vectors::embedded) {
-    vectors.add_to(contents.tensors, "vectors.");
-  } else if (options.vectors == Vectors::referred_to) {
+  const WordVectors& vectors = *words.vectors();
+  config["oov"] = name_of(vectors.oov());
+  config["tokenizer"] = json::parse(words.tokenizer().to_json());
+  config["vectors"] = how == Vectors::embedded ? "embedded" : "omitted";
+  if (how == Vectors::embedded) {
+    vectors.add_to(tensors, "vectors.");
+  } else if (how == Vectors::referred_to) {
     ST_CHECK(!vectors.path().empty(), InvalidInput,
-             "only vectors that were opened from a native file can be left out of a saved ", kind());
-    contents.config["vectors"] = {{"path", std::filesystem::absolute(vectors.path()).string()},
-                                  {"prefix", vectors.prefix()},
-                                  {"fingerprint", vectors.fingerprint()}};
+             "only vectors that were opened from a native file can be left out of a saved encoder");
+    config["vectors"] = {{"path", std::filesystem::absolute(vectors.path()).string()},
+                         {"prefix", vectors.prefix()},
+                         {"fingerprint", vectors.fingerprint()}};
   }
-  if (!words_.weights().empty()) {
-    contents.add("weights", std::vector<float>(words_.weights().begin(), words_.weights().end()));
+  if (!words.weights().empty()) {
+    add("weights", std::vector<float>(words.weights().begin(), words.weights().end()));
   }
-  write(contents, options);
-  contents.metadata = {{"format", std::string(kFormat)},
-                       {"format_version", std::string(kVersion)},
-                       {"kind", kind()},
-                       {"config", contents.config.dump()},
-                       {"params", params_}};
-  return contents;
 }
 
-void LinearEncoder::save(const std::string& path, const SaveOptions& options) const {
-  const ModelContents model = contents(options);
-  write_safetensors(path, model.tensors, model.metadata);
-}
-
-std::string LinearEncoder::to_bytes(bool statistics) const {
-  const ModelContents model = contents({SaveOptions::Vectors::omitted, statistics});
-  const SafeTensorsPieces pieces = safetensors_pieces(model.tensors, model.metadata);
-  std::string bytes = pieces.header;
-  for (const auto piece : pieces.data)
-    bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-  return bytes;
-}
-
-std::unique_ptr<LinearEncoder> LinearEncoder::from_bytes(std::string bytes,
-                                                         std::shared_ptr<const WordVectors> vectors) {
-  const auto keep = std::make_shared<const std::string>(std::move(bytes));
-  SavedModel saved =
-      SavedModel::read(SafeTensors::parse(keep, std::as_bytes(std::span(*keep)), "an encoder in memory"));
-  saved.vectors = std::move(vectors);
-  return load_linear(saved);
+std::map<std::string, std::string> ModelContents::metadata(const std::string& kind,
+                                                           const std::string& params) const {
+  return {{"format", std::string(kFormat)},
+          {"format_version", std::string(kVersion)},
+          {"kind", kind},
+          {"config", config.dump()},
+          {"params", params}};
 }
 
 }  // namespace sentencode

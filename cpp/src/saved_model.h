@@ -1,4 +1,4 @@
-// How linear encoders lie in a safetensors file: its metadata are
+// How encoders lie in a safetensors file: its metadata are
 //   format "sentencode", format_version "1", kind, config (JSON: every option, unknown keys are refused) and
 //   params (whatever the wrapping layer wants back);
 // tensors: weights [rows] unless all are 1; the word vectors under "vectors." unless config.vectors says
@@ -19,16 +19,20 @@
 #include <utility>
 #include <vector>
 
+#include "sentencode/encoder.h"
 #include "sentencode/error.h"
 #include "sentencode/io/safetensors.h"
-#include "sentencode/linear/linear_encoder.h"
+#include "sentencode/linear/weighted_words.h"
 
 namespace sentencode {
 
 struct ModelContents {
   nlohmann::json config = nlohmann::json::object();
   std::map<std::string, Tensor> tensors;
-  std::map<std::string, std::string> metadata;
+
+  /// What an encoder sees of sentences: tokenizer, vectors, weights.
+  void add(const WeightedWords& words, SaveOptions::Vectors how);
+  std::map<std::string, std::string> metadata(const std::string& kind, const std::string& params) const;
 
   template <typename T>
   void add(const std::string& name, RowMajor<T> values) {
@@ -56,7 +60,7 @@ struct ModelContents {
   std::vector<std::shared_ptr<const void>> kept_;
 };
 
-/// How files of the kinds of this room are read.
+/// How files of the linear kinds are read.
 const std::map<std::string, EncoderLoader>& linear_loaders();
 
 struct SavedModel {

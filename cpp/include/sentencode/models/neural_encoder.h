@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "sentencode/encoder.h"
+#include "sentencode/linear/weighted_words.h"
+
+namespace sentencode::models {
+
+class SentenceNetwork;
+
+struct NeuralOptions {
+  std::int64_t max_words = 512;      // of a sentence that are read
+  std::int64_t batch_tokens = 4096;  // that are encoded at a time, padding and ends among them
+};
+
+/// An encoder of any neural family: words' vectors, each times its word's weight, and a network. Every word
+/// that has a vector is known, whether the network was trained with it or not.
+class NeuralEncoder : public Encoder {
+ public:
+  using Encoder::encode;
+
+  /// `kind` is what the family is called.
+  NeuralEncoder(std::string kind, WeightedWords words, std::shared_ptr<SentenceNetwork> network,
+                const NeuralOptions& options = {});
+  ~NeuralEncoder() override;
+
+  std::string kind() const override { return kind_; }
+  std::int64_t dim() const override;
+  /// Not while the network is trained in another thread.
+  void encode(const Sentences& sentences, MatrixView out) const override;
+  void save(const std::string& path) const override { save(path, SaveOptions{}); }
+  void save(const std::string& path, const SaveOptions& options) const;
+  static std::unique_ptr<NeuralEncoder> load(const std::string& path);
+
+  const WeightedWords& words() const { return words_; }
+  const std::shared_ptr<SentenceNetwork>& network() const { return network_; }
+  const NeuralOptions& options() const { return options_; }
+
+  /// Text that is saved along and means nothing here: the settings of whoever wraps this encoder.
+  const std::string& params() const { return params_; }
+  void set_params(std::string params) { params_ = std::move(params); }
+
+ private:
+  std::string kind_;
+  WeightedWords words_;
+  std::shared_ptr<SentenceNetwork> network_;
+  NeuralOptions options_;
+  std::string params_;
+};
+
+/// Files of these kinds are then read by `load_encoder`. C++ programs call it once; Python has done so.
+void register_encoders();
+
+}  // namespace sentencode::models
