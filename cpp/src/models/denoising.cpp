@@ -27,7 +27,8 @@ Sequences noisy(const Sequences& sentences, double drop_words, double swap_words
       sentences.mask.logical_and((numbers() >= drop_words).logical_or(places == end));  // [B, T]
   const Tensor lengths = kept.sum(1);                                                   // [B]
   // What is left, in its order: word t is now the one that was at order[t].
-  const Tensor order = std::get<1>(kept.logical_not().to(at::kByte).sort(/*stable=*/true, 1));  // [B, T]
+  const Tensor order =
+      std::get<1>(kept.logical_not().to(at::kByte).sort(/*stable=*/true, 1, /*descending=*/false));  // [B, T]
 
   const Tensor first = places - places.remainder(2);                     // [T], of the two neighbours
   const Tensor both = (first + 1) < (lengths - 1).unsqueeze(1);          // [B, T], neither being the end

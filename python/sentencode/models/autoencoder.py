@@ -19,13 +19,13 @@ class Loss(NamedTuple):
 
     Attributes:
         sum: Of -log p of all words, [], with a gradient; smoothed in training if it is to be.
-        count: How many words there are, ends among them.
+        tokens: How many words there are, ends among them.
         right: How many of them the network holds for the most likely ones, []; None where it looked at a
             sample of the words alone.
     """
 
     sum: Tensor
-    count: float
+    tokens: float
     right: Tensor | None
 
 

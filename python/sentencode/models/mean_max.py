@@ -46,7 +46,7 @@ class MeanMaxNetwork(Autoencoder):
         >>> network = MeanMaxNetwork(words=50, features=16, hidden=32, inner=64, heads=4)
         >>> ids, lengths = torch.tensor([[7, 8, 9, 1], [5, 1, 1, 1]]), torch.tensor([4, 2])
         >>> loss = network.loss(ids, lengths)
-        >>> loss.count
+        >>> loss.tokens
         6.0
         >>> network = network.eval()
         >>> z = network.encode(network.table.weight[ids], lengths)

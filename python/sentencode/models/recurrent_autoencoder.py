@@ -44,7 +44,7 @@ class RecurrentNetwork(Autoencoder):
         >>> ids, lengths = torch.tensor([[7, 8, 9, 1], [5, 1, 1, 1]]), torch.tensor([4, 2])
         >>> network.encode(network.table.weight[ids], lengths).shape
         torch.Size([2, 32])
-        >>> network.loss(ids, lengths).count
+        >>> network.loss(ids, lengths).tokens
         6.0
     """
 

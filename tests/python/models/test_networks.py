@@ -46,7 +46,8 @@ def pair(name, seed=0, **change):
     theirs = twin(**options).double()
     for parameter in theirs.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
-    mine.load_state_dict(theirs.state_dict())
+    own = {"expected": mine.expected} if "sampled_words" in change else {}
+    mine.load_state_dict(theirs.state_dict() | own)
     return mine, theirs
 
 
@@ -211,7 +212,7 @@ def trained(name, **change):
     for _ in range(200):
         optimiser.zero_grad()
         loss = mine.loss(ids, lengths)
-        (loss.sum / loss.count).backward()
+        (loss.sum / loss.tokens).backward()
         optimiser.step()
     return mine.eval(), ids, lengths
 
@@ -220,8 +221,8 @@ def trained(name, **change):
 def test_overfits_one_batch_and_writes_it_again(name):
     mine, ids, lengths = trained(name)
     loss = mine.loss(ids, lengths)
-    assert loss.sum / loss.count < 0.05
-    assert loss.right == loss.count
+    assert loss.sum / loss.tokens < 0.05
+    assert loss.right == loss.tokens
     z = mine.encode(mine.table.weight[ids], lengths)
     for found in (mine.reconstruct(z), mine.reconstruct(z, beam=4, best=2)):
         for row, length in enumerate(lengths.tolist()):
@@ -350,11 +351,11 @@ def test_bfloat16_autocast(name):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda n: n.encode(torch.zeros(2, 3, 5).double(), torch.tensor([3, 1])), r"6\], got \[2, 3, 5\]"),
+        (lambda n: n.encode(torch.zeros(2, 3, 5).double(), torch.tensor([3, 1])), r"6\], got .*\[2, 3, 5\]"),
         (lambda n: n.encode(torch.zeros(2, 3, 6).double(), torch.tensor([4, 1])), "from 0 to 3, got 4"),
         (
             lambda n: n.encode(torch.zeros(2, 3, 6).double(), torch.tensor([3])),
-            r"int64 \[2\], got long \[1\]",
+            r"int64 \[2\], got long int \[1\]",
         ),
         (
             lambda n: n.decode(torch.zeros(2, 3).double(), torch.zeros(2, 3, 6), torch.tensor([3, 1])),
