@@ -401,3 +401,18 @@ def test_wrong_options_are_value_errors(name, change, message):
 def test_unknown_options_are_type_errors():
     with pytest.raises(TypeError, match="unknown argument 'layers'"):
         models.DenoisingNetwork(words=WORDS, features=FEATURES, layers=2)
+
+
+@each_network
+def test_sentences_without_words_and_batches_without_sentences(name):
+    mine = network(name)
+    x = torch.randn(2, 3, FEATURES, dtype=torch.float64, requires_grad=True)
+    z = mine.encode(x, torch.tensor([0, 3]))
+    assert not z[0].any()
+    z.sum().backward()
+    assert torch.isfinite(x.grad).all()
+    assert not x.grad[0].any()
+    assert all(torch.isfinite(p.grad).all() for p in mine.parameters() if p.grad is not None)
+    nothing = torch.zeros(0, dtype=torch.int64)
+    assert mine.encode(x[:0], nothing).shape == (0, mine.dim)
+    assert mine.reconstruct(z[:0]).ids.shape == (0, 1, 0)
