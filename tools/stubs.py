@@ -25,6 +25,7 @@ def generate(module: str) -> str:
         pybind11_stubgen.main(arguments)
         text = Path(folder, *module.split(".")).with_suffix(".pyi").read_text(encoding="utf-8")
     text = re.sub(r"^(\w+: str) = '.*'$", r"\1", text, flags=re.MULTILINE)  # versions change
+    text = text.replace("**kwargs)", "**kwargs: typing.Any)")  # which is all that pybind11 knows of them
     text = "# Written by tools/stubs.py: change the bindings, then run `make stubs`.\n" + text
     command = ["ruff", "format", "--quiet", "--stdin-filename", "stub.pyi", "-"]
     return subprocess.run(command, input=text, check=True, capture_output=True, text=True).stdout

@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <memory>
 #include <tuple>
 
 #include "nn_bindings.h"
@@ -37,7 +38,8 @@ Result as_tuple(const nn::Decoded& found) { return {found.ids, found.lengths, fo
 
 void bind_decoding(py::module_& m) {
   using Release = py::call_guard<py::gil_scoped_release>;
-  py::class_<nn::Decoder, PythonDecoder>(m, "Decoder", "See sentencode.nn.Decoder.")
+  py::class_<nn::Decoder, PythonDecoder, std::shared_ptr<nn::Decoder>>(m, "Decoder",
+                                                                       "See sentencode.nn.Decoder.")
       .def(py::init<>())
       .def("start", &nn::Decoder::start, py::arg("memory"), Release())
       .def("step", &nn::Decoder::step, py::arg("ids"), py::arg("state"), Release())

@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import distributed, errors, mteb, nn, senteval, training
+    from . import distributed, errors, models, mteb, nn, senteval, training
     from .cache import cache_dir, set_cache_dir
     from .encoder import Encoder
     from .errors import FormatError, NotFittedError
@@ -53,6 +53,7 @@ _HOMES = {
     "evaluate": "evaluation",
     "evaluation": "evaluation",
     "load": "saved",
+    "models": "models",
     "mteb": "mteb",
     "nn": "nn",
     "num_threads": "threads",
@@ -89,6 +90,7 @@ __all__ = [
     "evaluate",
     "evaluation",
     "load",
+    "models",
     "mteb",
     "nn",
     "num_threads",

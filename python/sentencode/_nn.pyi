@@ -10,15 +10,22 @@ import torch.distributed.distributed_c10d
 import typing
 
 __all__: list[str] = [
+    "Autoencoder",
     "Communicator",
+    "Convolution",
+    "ConvolutionalNetwork",
     "Decoder",
+    "DenoisingNetwork",
     "Features",
     "FeedForward",
     "MaskedPooling",
+    "MeanMaxNetwork",
+    "Model",
     "ModuleNode",
     "MultiHeadAttention",
     "Positions",
     "ProjectedPooling",
+    "RecurrentNetwork",
     "RecurrentStack",
     "WordEmbedding",
     "WordSoftmax",
@@ -30,6 +37,7 @@ __all__: list[str] = [
     "group_communicator",
     "local_communicator",
     "log_uniform_distribution",
+    "noisy",
     "sample",
     "sampled_softmax_loss",
     "softmax_loss",
@@ -193,6 +201,23 @@ class FeedForward:
         The root of the module's tree.
         """
 
+class Convolution:
+    """
+    See sentencode.nn.Convolution.
+    """
+    def __init__(
+        self,
+        features: typing.SupportsInt | typing.SupportsIndex,
+        filters: typing.SupportsInt | typing.SupportsIndex,
+        window: typing.SupportsInt | typing.SupportsIndex,
+        activation: str,
+    ) -> None: ...
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+
 class Decoder:
     """
     See sentencode.nn.Decoder.
@@ -331,6 +356,63 @@ class WordSoftmax:
         table: torch.Tensor | None,
     ) -> torch.Tensor: ...
 
+class Model:
+    """
+    What a trainer trains.
+    """
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+
+class Autoencoder(Model, Decoder):
+    """
+    See sentencode.models.Autoencoder.
+    """
+    def decode(self, z: torch.Tensor, y: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor: ...
+    def encode(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor: ...
+    def load_words(self, rows: torch.Tensor) -> None: ...
+    def loss(
+        self, ids: torch.Tensor, lengths: torch.Tensor
+    ) -> tuple[torch.Tensor, float, torch.Tensor | None]: ...
+    def reconstruct(
+        self,
+        z: torch.Tensor,
+        max_length: typing.SupportsInt | typing.SupportsIndex,
+        beam: typing.SupportsInt | typing.SupportsIndex,
+        best: typing.SupportsInt | typing.SupportsIndex,
+        length_penalty: typing.SupportsFloat | typing.SupportsIndex,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]: ...
+    def set_word_counts(self, counts: torch.Tensor) -> None: ...
+    @property
+    def dim(self) -> int: ...
+
+class ConvolutionalNetwork(Autoencoder):
+    """
+    See sentencode.models.ConvolutionalNetwork.
+    """
+    def __init__(self, **kwargs: typing.Any) -> None: ...
+
+class DenoisingNetwork(Autoencoder):
+    """
+    See sentencode.models.DenoisingNetwork.
+    """
+    def __init__(self, **kwargs: typing.Any) -> None: ...
+
+class MeanMaxNetwork(Autoencoder):
+    """
+    See sentencode.models.MeanMaxNetwork.
+    """
+    def __init__(self, **kwargs: typing.Any) -> None: ...
+    def attention(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor: ...
+
+class RecurrentNetwork(Autoencoder):
+    """
+    See sentencode.models.RecurrentNetwork.
+    """
+    def __init__(self, **kwargs: typing.Any) -> None: ...
+    def attention(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor: ...
+
 def beam_search(
     decoder: Decoder,
     memory: collections.abc.Sequence[torch.Tensor],
@@ -393,6 +475,16 @@ def local_communicator() -> Communicator: ...
 def log_uniform_distribution(words: typing.SupportsInt | typing.SupportsIndex) -> torch.Tensor:
     """
     See sentencode.nn.log_uniform_distribution.
+    """
+
+def noisy(
+    x: torch.Tensor,
+    lengths: torch.Tensor,
+    drop_words: typing.SupportsFloat | typing.SupportsIndex,
+    swap_words: typing.SupportsFloat | typing.SupportsIndex,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """
+    See sentencode.models.noisy.
     """
 
 def sample(

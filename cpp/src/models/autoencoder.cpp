@@ -14,10 +14,22 @@ namespace sentencode::models {
 
 using at::Tensor;
 
-Sequences Sequences::of(Tensor x, Tensor lengths) {
-  const Tensor places = at::arange(x.size(1), lengths.options());  // [T]
-  Tensor mask = places.unsqueeze(0) < lengths.unsqueeze(1);        // [B, T]
-  return {std::move(x), std::move(lengths), std::move(mask)};
+Sequences Sequences::of(const Tensor& x, const Tensor& lengths) {
+  TORCH_CHECK_VALUE(x.dim() == 3 && x.is_floating_point(),
+                    "sentences must be floating point [batch, time, features], got ", x.dtype(), " ",
+                    x.sizes());
+  TORCH_CHECK_VALUE(lengths.scalar_type() == at::kLong && lengths.dim() == 1 && lengths.size(0) == x.size(0),
+                    "lengths must be int64 [", x.size(0), "], got ", lengths.dtype(), " ", lengths.sizes());
+  if (!lengths.is_cuda() && lengths.numel() > 0) {  // a GPU would have to be waited for
+    const auto [least, most] = lengths.aminmax();
+    const auto low = least.item<std::int64_t>(), high = most.item<std::int64_t>();
+    TORCH_CHECK_VALUE(low >= 0 && high <= x.size(1), "lengths must be from 0 to ", x.size(1), ", got ",
+                      low < 0 ? low : high);
+  }
+  const Tensor places = at::arange(x.size(1), x.options().dtype(at::kLong));      // [T]
+  const Tensor mask = places.unsqueeze(0) < lengths.to(x.device()).unsqueeze(1);  // [B, T]
+  // Even without a weight, what is no number would be none in a sum, and in a gradient.
+  return {x.masked_fill(mask.logical_not().unsqueeze(2), 0), lengths, mask};
 }
 
 void AutoencoderOptions::check() const {
@@ -65,21 +77,33 @@ training::Loss Autoencoder::loss(const training::TensorBatch& batch) {
   TORCH_CHECK_VALUE(batch.fields.size() == 1, "an autoencoder's batch has one field, the sentences; got ",
                     batch.fields.size());
   const auto& words = batch.fields[0];
-  const Tensor first = at::full({batch.size, 1}, options_.begin, words.ids.options());
-  const Tensor before = at::cat({first, words.ids.slice(1, 0, words.ids.size(1) - 1)}, 1);  // [B, T]
-  const Tensor z = encode({vectors(words.ids), words.lengths, words.mask});                 // [B, dim]
-  const Tensor h = decode(z, {vectors(before), words.lengths, words.mask});                 // [B, T, D]
+  const Sequences sentences = Sequences::of(vectors(words.ids), words.lengths);
+  const Tensor z = encode(is_training() ? corrupted(sentences) : sentences);  // [B, dim]
+  const Tensor h = decode(z, words_before(sentences));                        // [B, T, D]
   const auto tokens = static_cast<double>(words.tokens);
   if (is_training() && options_.sampled_words > 0) {
-    const nn::Negatives others = nn::draw_negatives(expected_);
+    const nn::Negatives others = nn::draw_negatives(expected_.to(at::kFloat));
     return {softmax_->sampled_loss(h, words.ids, others, words.mask) * tokens, tokens, {}};
   }
   const nn::SoftmaxLoss found = softmax_->forward(h, words.ids, words.mask);
   return {found.loss * tokens, tokens, found.correct};
 }
 
+Sequences Autoencoder::words_before(const Sequences& sentences) const {
+  const Tensor& x = sentences.x;  // [B, T, E]
+  const Tensor first = vectors(at::full({1, 1}, options_.begin, x.options().dtype(at::kLong)));
+  const Tensor begin = first.to(x.scalar_type()).expand({x.size(0), 1, x.size(2)});  // [B, 1, E]
+  return Sequences::of(at::cat({begin, x}, 1).slice(1, 0, x.size(1)), sentences.lengths);
+}
+
+void Autoencoder::check_code(const Tensor& z) const {
+  TORCH_CHECK_VALUE(z.dim() == 2 && z.size(1) == dim_, name(), ": z must be [batch, ", dim_, "], got ",
+                    z.sizes());
+}
+
 nn::Decoded Autoencoder::reconstruct(const Tensor& z, const nn::DecodingOptions& options,
                                      const nn::BeamOptions& beam) {
+  check_code(z);
   const Tensor first = at::full({z.size(0)}, options_.begin, z.options().dtype(at::kLong));
   nn::DecodingOptions with_end = options;
   with_end.end = options_.end;

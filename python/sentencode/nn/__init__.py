@@ -7,6 +7,7 @@ from .._extras import require_nn
 require_nn()
 
 from .attention import FeedForward, MultiHeadAttention  # noqa: E402
+from .convolution import Convolution  # noqa: E402
 from .decoding import Decoded, Decoder, beam_search, greedy_search, sample  # noqa: E402
 from .embedding import Positions, WordEmbedding  # noqa: E402
 from .module import CppModule  # noqa: E402
@@ -24,6 +25,7 @@ from .softmax_loss import (  # noqa: E402
 )
 
 __all__ = [
+    "Convolution",
     "CppModule",
     "Decoded",
     "Decoder",

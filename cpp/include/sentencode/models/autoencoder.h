@@ -23,7 +23,7 @@ struct AutoencoderOptions {
   std::int64_t end = 1;            // that after the last one; the encoder sees it, too
   bool trainable_words = false;    // whether the table is trained
   double label_smoothing = 0;      // in training
-  std::int64_t sampled_words = 0;  // that targets are told from in training; 0: all
+  std::int64_t sampled_words = 0;  // that targets are told from in training, on average; 0: all
   void check() const;              // InvalidInput that names the member
 };
 
@@ -43,6 +43,9 @@ class Autoencoder : public SentenceNetwork, public nn::Decoder {
 
   training::Loss loss(const training::TensorBatch& batch) final;
 
+  /// What the decoder of these sentences is told: begin, then all words but the last.
+  Sequences words_before(const Sequences& sentences) const;
+
   /// Writes sentences: memory is {z [B, dim]}.
   nn::Decoded reconstruct(const at::Tensor& z, const nn::DecodingOptions& options,
                           const nn::BeamOptions& beam);
@@ -56,6 +59,10 @@ class Autoencoder : public SentenceNetwork, public nn::Decoder {
   Autoencoder(const std::string& name, const AutoencoderOptions& options, std::int64_t dim,
               std::int64_t states);
 
+  /// What the encoder sees of sentences in training. Users' encode() is without noise.
+  virtual Sequences corrupted(const Sequences& sentences) { return sentences; }
+
+  void check_code(const at::Tensor& z) const;         // [B, dim]
   at::Tensor vectors(const at::Tensor& ids) const;    // [...] -> [..., E]
   at::Tensor logits(const at::Tensor& states) const;  // [..., D] -> [..., V]
 

@@ -12,11 +12,12 @@ namespace sentencode::models {
 
 /// Sentences as the vectors of their words, at the left.
 struct Sequences {
-  at::Tensor x;        // [B, T, E]; where there is no word, anything
+  at::Tensor x;        // [B, T, E]; zero where there is no word
   at::Tensor lengths;  // [B] int64
   at::Tensor mask;     // [B, T] bool
 
-  static Sequences of(at::Tensor x, at::Tensor lengths);
+  /// x may hold anything where there is no word.
+  static Sequences of(const at::Tensor& x, const at::Tensor& lengths);
 };
 
 /// What makes one vector of those of a sentence's words. All that is not this is the same for every family:

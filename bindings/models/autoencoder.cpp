@@ -1,0 +1,72 @@
+#include "sentencode/models/autoencoder.h"
+
+#include <pybind11/stl.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <optional>
+#include <tuple>
+
+#include "nn_bindings.h"
+#include "sentencode/nn/embedding.h"
+
+namespace sentencode {
+
+namespace {
+
+training::TensorBatch batch_of(const at::Tensor& ids, const at::Tensor& lengths) {
+  TORCH_CHECK_VALUE(ids.dim() == 2 && ids.scalar_type() == at::kLong,
+                    "ids must be int64 [batch, time], got ", ids.dtype(), " ", ids.sizes());
+  const auto bare = at::empty({ids.size(0), ids.size(1), 0}, ids.options().dtype(at::kFloat));
+  training::TensorBatch batch;
+  batch.size = ids.size(0);
+  batch.fields.push_back({ids, lengths, models::Sequences::of(bare, lengths).mask,
+                          lengths.sum().item<std::int64_t>()});
+  return batch;
+}
+
+}  // namespace
+
+void bind_autoencoder(py::module_& m) {
+  using models::Autoencoder;
+  using models::Sequences;
+  using Release = py::call_guard<py::gil_scoped_release>;
+  py::class_<Autoencoder, training::Model, nn::Decoder, std::shared_ptr<Autoencoder>>(
+      m, "Autoencoder", "See sentencode.models.Autoencoder.")
+      .def_property_readonly("dim", &Autoencoder::dim)
+      .def(
+          "encode",
+          [](Autoencoder& self, const at::Tensor& x, const at::Tensor& lengths) {
+            return self.encode(Sequences::of(x, lengths));
+          },
+          py::arg("x"), py::arg("lengths"), Release())
+      .def(
+          "decode",
+          [](Autoencoder& self, const at::Tensor& z, const at::Tensor& y, const at::Tensor& lengths) {
+            return self.decode(z, Sequences::of(y, lengths));
+          },
+          py::arg("z"), py::arg("y"), py::arg("lengths"), Release())
+      .def(
+          "loss",
+          [](Autoencoder& self, const at::Tensor& ids, const at::Tensor& lengths) {
+            const training::Loss found = self.loss(batch_of(ids, lengths));
+            return std::make_tuple(found.sum, found.count,
+                                   found.right.defined() ? std::optional(found.right) : std::nullopt);
+          },
+          py::arg("ids"), py::arg("lengths"), Release())
+      .def(
+          "reconstruct",
+          [](Autoencoder& self, const at::Tensor& z, std::int64_t max_length, std::int64_t beam,
+             std::int64_t best, double length_penalty) {
+            const nn::Decoded found =
+                self.reconstruct(z, {.max_length = max_length}, {beam, best, length_penalty});
+            return std::make_tuple(found.ids, found.lengths, found.scores);
+          },
+          py::arg("z"), py::arg("max_length"), py::arg("beam"), py::arg("best"), py::arg("length_penalty"),
+          Release())
+      .def(
+          "load_words", [](Autoencoder& self, const at::Tensor& rows) { self.table().load(rows); },
+          py::arg("rows"), Release())
+      .def("set_word_counts", &Autoencoder::set_word_counts, py::arg("counts"), Release());
+}
+
+}  // namespace sentencode

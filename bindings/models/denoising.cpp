@@ -1,0 +1,29 @@
+#include "sentencode/models/denoising.h"
+
+#include <torch/csrc/utils/pybind.h>
+
+#include "models/arguments.h"
+#include "nn_bindings.h"
+
+namespace sentencode {
+
+void bind_denoising(py::module_& m) {
+  using models::Sequences;
+  bind_autoencoder_class<models::DenoisingNetwork>(
+      m, "DenoisingNetwork", "See sentencode.models.DenoisingNetwork.", [](Arguments& given) {
+        return models::DenoisingOptions{.hidden = given.integer("hidden"),
+                                        .dropout = given.number("dropout"),
+                                        .drop_words = given.number("drop_words"),
+                                        .swap_words = given.number("swap_words")};
+      });
+  m.def(
+      "noisy",
+      [](const at::Tensor& x, const at::Tensor& lengths, double drop_words, double swap_words) {
+        const Sequences found = models::noisy(Sequences::of(x, lengths), drop_words, swap_words);
+        return std::make_pair(found.x, found.lengths);
+      },
+      py::arg("x"), py::arg("lengths"), py::arg("drop_words"), py::arg("swap_words"),
+      py::call_guard<py::gil_scoped_release>(), "See sentencode.models.noisy.");
+}
+
+}  // namespace sentencode

@@ -1,0 +1,28 @@
+#include "sentencode/models/mean_max.h"
+
+#include <torch/csrc/utils/pybind.h>
+
+#include "models/arguments.h"
+#include "nn_bindings.h"
+
+namespace sentencode {
+
+void bind_mean_max(py::module_& m) {
+  using models::MeanMaxNetwork;
+  bind_autoencoder_class<MeanMaxNetwork>(m, "MeanMaxNetwork", "See sentencode.models.MeanMaxNetwork.",
+                                         [](Arguments& given) {
+                                           return models::MeanMaxOptions{
+                                               .layers = layer_options(given),
+                                               .pooling = nn::parse_pooling(given.text("pooling")),
+                                               .positions = given.text("positions"),
+                                               .places = given.integer("places")};
+                                         })
+      .def(
+          "attention",
+          [](MeanMaxNetwork& self, const at::Tensor& x, const at::Tensor& lengths) {
+            return self.attention(models::Sequences::of(x, lengths));
+          },
+          py::arg("x"), py::arg("lengths"), py::call_guard<py::gil_scoped_release>());
+}
+
+}  // namespace sentencode

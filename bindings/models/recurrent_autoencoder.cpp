@@ -1,0 +1,26 @@
+#include "sentencode/models/recurrent_autoencoder.h"
+
+#include <torch/csrc/utils/pybind.h>
+
+#include "models/arguments.h"
+#include "nn_bindings.h"
+
+namespace sentencode {
+
+void bind_recurrent_autoencoder(py::module_& m) {
+  using models::RecurrentNetwork;
+  bind_autoencoder_class<RecurrentNetwork>(m, "RecurrentNetwork", "See sentencode.models.RecurrentNetwork.",
+                                           [](Arguments& given) {
+                                             return models::RecurrentAutoencoderOptions{
+                                                 .layers = layer_options(given),
+                                                 .pooling = nn::parse_pooling(given.text("pooling"))};
+                                           })
+      .def(
+          "attention",
+          [](RecurrentNetwork& self, const at::Tensor& x, const at::Tensor& lengths) {
+            return self.attention(models::Sequences::of(x, lengths));
+          },
+          py::arg("x"), py::arg("lengths"), py::call_guard<py::gil_scoped_release>());
+}
+
+}  // namespace sentencode

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "sentencode/models/autoencoder.h"
+#include "sentencode/models/latent_attention.h"
+#include "sentencode/nn/pooling.h"
+
+namespace sentencode::nn {
+class RecurrentStack;
+}
+
+namespace sentencode::models {
+
+struct RecurrentAutoencoderOptions {
+  LayerOptions layers;  // hidden is even: a half for each direction
+  nn::Pooling pooling = nn::Pooling::mean_max;
+};
+
+/// The recurrent twin of MeanMaxNetwork, RAE in section 4.4 of paper 000, which leaves its code out.
+///
+/// Read there: self-attention is replaced by recurrence; a bidirectional LSTM's vectors are pooled; an LSTM
+/// decoder attends over the latent rows; sizes are those of the other models.
+/// Inferred: a direction of the encoder has half of the hidden units, so that vectors are as wide as the
+/// AAE's; words have no positions, which recurrence does not need; the decoder's LSTM begins at zero, and
+/// what follows it (eq. 16-20) stays as it was.
+class RecurrentNetwork : public Autoencoder {
+ public:
+  RecurrentNetwork(const AutoencoderOptions& words, const RecurrentAutoencoderOptions& options);
+
+  at::Tensor encode(const Sequences& sentences) override;
+  at::Tensor decode(const at::Tensor& z, const Sequences& y) override;
+  nn::DecoderState start(const nn::DecoderState& memory) override;
+  std::pair<at::Tensor, nn::DecoderState> step(const at::Tensor& ids, const nn::DecoderState& state) override;
+
+  /// As MeanMaxNetwork's.  -> [B, heads, T, rows]
+  at::Tensor attention(const Sequences& sentences);
+
+ private:
+  at::Tensor rows(const at::Tensor& z) const;  // [B, dim] -> [B, rows, H]
+  at::Tensor drop(const at::Tensor& x) const;  // of words' vectors
+  at::Tensor recur(const Sequences& y) const;  // [B, T, H], what takes the place of eq. 15
+
+  RecurrentAutoencoderOptions options_;
+  std::shared_ptr<nn::RecurrentStack> encoder_, decoder_;
+  std::shared_ptr<LatentAttention> latent_;
+};
+
+}  // namespace sentencode::models

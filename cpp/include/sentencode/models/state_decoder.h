@@ -1,0 +1,34 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "sentencode/models/autoencoder.h"
+#include "sentencode/nn/recurrent.h"
+
+namespace torch::nn {
+class LinearImpl;
+}
+
+namespace sentencode::models {
+
+/// An LSTM that is told of a sentence only where it begins: h_0 and c_0 are tanh(W z + b).
+class StateDecoder : public torch::nn::Module {
+ public:
+  StateDecoder(std::int64_t features, std::int64_t code, std::int64_t hidden);
+
+  nn::RecurrentState start(const at::Tensor& z) const;                 // [B, code]
+  at::Tensor forward(const at::Tensor& z, const Sequences& y) const;   // [B, T, H]
+  std::pair<at::Tensor, nn::RecurrentState> step(const at::Tensor& y,  // [B, E] -> [B, H]
+                                                 const nn::RecurrentState& state) const;
+
+ private:
+  std::shared_ptr<torch::nn::LinearImpl> begin_;
+  std::shared_ptr<nn::RecurrentStack> lstm_;
+};
+
+}  // namespace sentencode::models

@@ -1,0 +1,82 @@
+#include "sentencode/models/denoising.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+
+#include "sentencode/error.h"
+#include "sentencode/models/state_decoder.h"
+#include "sentencode/nn/recurrent.h"
+
+namespace sentencode::models {
+namespace {
+
+using at::Tensor;
+
+void check_probability(const char* name, double p) {
+  ST_CHECK(p >= 0 && p <= 1, InvalidInput, name, " must be from 0 to 1, got ", p);
+}
+
+}  // namespace
+
+Sequences noisy(const Sequences& sentences, double drop_words, double swap_words) {
+  const Tensor& x = sentences.x;                                              // [B, T, E]
+  const Tensor places = at::arange(x.size(1), x.options().dtype(at::kLong));  // [T]
+  const auto numbers = [&] { return at::rand({x.size(0), x.size(1)}, x.options().dtype(at::kFloat)); };
+  const Tensor end = sentences.lengths.to(x.device()).unsqueeze(1) - 1;  // [B, 1]
+  const Tensor kept =
+      sentences.mask.logical_and((numbers() >= drop_words).logical_or(places == end));  // [B, T]
+  const Tensor lengths = kept.sum(1);                                                   // [B]
+  // What is left, in its order: word t is now the one that was at order[t].
+  const Tensor order =
+      std::get<1>(kept.logical_not().to(at::kByte).sort(/*stable=*/true, 1, /*descending=*/false));  // [B, T]
+
+  const Tensor first = places - places.remainder(2);                     // [T], of the two neighbours
+  const Tensor both = (first + 1) < (lengths - 1).unsqueeze(1);          // [B, T], neither being the end
+  const Tensor drawn = (numbers() < swap_words).index_select(1, first);  // [B, T], alike for the two
+  const Tensor other = places + 1 - 2 * places.remainder(2);             // [T]
+  const Tensor now = at::where(both.logical_and(drawn), other, places);  // [B, T]
+  const Tensor from = order.gather(1, now).unsqueeze(2).expand_as(x);    // [B, T, E]
+  return Sequences::of(x.gather(1, from), lengths);
+}
+
+DenoisingNetwork::DenoisingNetwork(const AutoencoderOptions& words, const DenoisingOptions& options)
+    : Autoencoder("DenoisingNetwork", words, options.hidden, options.hidden), options_(options) {
+  ST_CHECK(options.dropout >= 0 && options.dropout < 1, InvalidInput,
+           "dropout must be at least 0 and less than 1, got ", options.dropout);
+  check_probability("drop_words", options.drop_words);
+  check_probability("swap_words", options.swap_words);
+  encoder_ = register_module(
+      "encoder", std::make_shared<nn::RecurrentStack>(nn::RecurrentOptions{
+                     .cell = nn::Cell::lstm, .features = words.features, .hidden = options.hidden}));
+  decoder_ = register_module("decoder",
+                             std::make_shared<StateDecoder>(words.features, options.hidden, options.hidden));
+}
+
+Tensor DenoisingNetwork::drop(const Tensor& x) const {
+  return at::dropout(x, options_.dropout, is_training());
+}
+
+Sequences DenoisingNetwork::corrupted(const Sequences& sentences) {
+  return noisy(sentences, options_.drop_words, options_.swap_words);
+}
+
+Tensor DenoisingNetwork::encode(const Sequences& sentences) {
+  return encoder_->forward(drop(sentences.x), sentences.lengths).state[0].squeeze(1);  // [B, H]
+}
+
+Tensor DenoisingNetwork::decode(const Tensor& z, const Sequences& y) {
+  check_code(z);
+  return decoder_->forward(z, {drop(y.x), y.lengths, y.mask});  // [B, T, H]
+}
+
+nn::DecoderState DenoisingNetwork::start(const nn::DecoderState& memory) {
+  check_code(memory.at(0));
+  return decoder_->start(memory[0]);
+}
+
+std::pair<Tensor, nn::DecoderState> DenoisingNetwork::step(const Tensor& ids, const nn::DecoderState& state) {
+  auto [h, next] = decoder_->step(drop(vectors(ids)), state);
+  return {logits(h), std::move(next)};
+}
+
+}  // namespace sentencode::models

@@ -1,0 +1,66 @@
+#include "sentencode/models/autoencoder.h"
+
+#include "models/networks.h"
+#include "sentencode/error.h"
+
+namespace sentencode::models {
+namespace {
+
+/// Its code is the first word, and it expects that again and again.
+class Parrot : public Autoencoder {
+ public:
+  explicit Parrot(const AutoencoderOptions& words)
+      : Autoencoder("Parrot", words, words.features, words.features) {}
+  at::Tensor encode(const Sequences& sentences) override { return sentences.x.select(1, 0); }
+  at::Tensor decode(const at::Tensor& z, const Sequences& y) override {
+    told = y.x;
+    return z.unsqueeze(1).expand_as(y.x);
+  }
+  nn::DecoderState start(const nn::DecoderState& memory) override { return memory; }
+  std::pair<at::Tensor, nn::DecoderState> step(const at::Tensor&, const nn::DecoderState& state) override {
+    return {logits(state[0]), state};
+  }
+  at::Tensor told;
+
+ protected:
+  Sequences corrupted(const Sequences& sentences) override {
+    return Sequences::of(at::ones_like(sentences.x), sentences.lengths);
+  }
+};
+
+TEST(Autoencoder, TheDecoderIsToldBeginAndAllWordsButTheLast) {
+  Parrot network(small_words());
+  const Sequences sentences = small_sentences(network);
+  network.loss(small_batch());
+  EXPECT_TRUE(at::equal(network.told.select(1, 0)[0], network.table().table()[0]));
+  EXPECT_TRUE(at::equal(network.told[0].slice(0, 1), sentences.x[0].slice(0, 0, 3)));
+  EXPECT_TRUE(at::equal(network.told[1].slice(0, 2), at::zeros({2, 6})));
+}
+
+TEST(Autoencoder, NoiseIsOfTrainingAlone) {
+  Parrot network(small_words());
+  const auto loss = [&] { return network.loss(small_batch()).sum.item<double>(); };
+  const double with_noise = loss();
+  network.eval();
+  EXPECT_NE(loss(), with_noise);
+}
+
+TEST(Sequences, KnowWhereWordsAre) {
+  const auto made = Sequences::of(at::ones({2, 3, 1}), at::tensor({3, 1}, at::kLong));
+  EXPECT_TRUE(at::equal(made.x.squeeze(2), at::tensor({1.F, 1.F, 1.F, 1.F, 0.F, 0.F}).view({2, 3})));
+  EXPECT_THROW(Sequences::of(at::ones({2, 3, 1}), at::tensor({4, 1}, at::kLong)), c10::ValueError);
+  EXPECT_THROW(Sequences::of(at::ones({2, 3, 1}), at::tensor({1}, at::kLong)), c10::ValueError);
+}
+
+TEST(AutoencoderOptions, AreChecked) {
+  AutoencoderOptions options = small_words();
+  options.end = 11;
+  EXPECT_THROW(Parrot{options}, InvalidInput);
+  options = small_words();
+  options.sampled_words = 3;
+  options.label_smoothing = 0.1;
+  EXPECT_THROW(Parrot{options}, InvalidInput);
+}
+
+}  // namespace
+}  // namespace sentencode::models

@@ -1,0 +1,22 @@
+#include "sentencode/models/recurrent_autoencoder.h"
+
+#include "models/networks.h"
+#include "sentencode/error.h"
+
+namespace sentencode::models {
+namespace {
+
+TEST(RecurrentNetwork, IsAnAutoencoderAsWideAsItsTwin) {
+  at::manual_seed(0);
+  RecurrentAutoencoderOptions options{.layers = {.hidden = 8, .inner = 10, .heads = 2, .dropout = 0.1}};
+  RecurrentNetwork network(small_words(), options);
+  EXPECT_EQ(network.dim(), 16);
+  EXPECT_EQ(network.attention(small_sentences(network)).sizes(), at::IntArrayRef({2, 2, 4, 2}));
+  expect_to_be_an_autoencoder(network);
+  options.layers.hidden = 9;
+  options.layers.heads = 3;
+  EXPECT_THROW(RecurrentNetwork(small_words(), options), InvalidInput);
+}
+
+}  // namespace
+}  // namespace sentencode::models
