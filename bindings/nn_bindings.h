@@ -21,6 +21,7 @@ void bind_masked_pooling(py::module_& m);
 void bind_mean_max(py::module_& m);
 void bind_model(py::module_& m);
 void bind_module_node(py::module_& m);
+void bind_neural_encoder(py::module_& m);
 void bind_projected_pooling(py::module_& m);
 void bind_recurrent(py::module_& m);
 void bind_recurrent_autoencoder(py::module_& m);

@@ -5,6 +5,7 @@
 PYBIND11_MODULE(_nn, m) {
   m.doc() = "The compiled half of sentencode that needs torch.";
   m.attr("torch_version") = TORCH_VERSION;
+  pybind11::module_::import("sentencode._core");  // word vectors, tokenizers and encoders are its classes
   sentencode::bind_errors(m);
   sentencode::bind_logistic(m);
   sentencode::bind_module_node(m);
@@ -18,6 +19,7 @@ PYBIND11_MODULE(_nn, m) {
   sentencode::bind_recurrent(m);
   sentencode::bind_softmax_loss(m);
   sentencode::bind_model(m);  // before what derives from it
+  sentencode::bind_neural_encoder(m);
   sentencode::bind_autoencoder(m);
   sentencode::bind_convolutional(m);
   sentencode::bind_denoising(m);

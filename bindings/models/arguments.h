@@ -1,15 +1,14 @@
-// Constructors of networks have a dozen arguments, most of them in common: each group is read in one place.
+// Constructors of networks, whose arguments are their options.
 #pragma once
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "sentencode/error.h"
-#include "sentencode/models/autoencoder.h"
-#include "sentencode/models/latent_attention.h"
+#include "sentencode/models/options.h"
 
 namespace sentencode {
 
@@ -21,14 +20,15 @@ class Arguments {
   explicit Arguments(const py::kwargs& given) : left_(given.attr("copy")()) {}
 
   template <typename T>
-  T take(const char* name) {
+  void operator()(const char* name, T& value) const {
     if (!left_.contains(name)) throw py::type_error(concat("missing argument '", name, "'"));
-    return left_.attr("pop")(name).cast<T>();
+    const py::object given = left_.attr("pop")(name);
+    if constexpr (std::is_enum_v<T>) {
+      models::parse(given.cast<std::string>(), value);
+    } else {
+      value = given.cast<T>();
+    }
   }
-  std::int64_t integer(const char* name) { return take<std::int64_t>(name); }
-  double number(const char* name) { return take<double>(name); }
-  bool truth(const char* name) { return take<bool>(name); }
-  std::string text(const char* name) { return take<std::string>(name); }
 
   void finish() const {
     for (const auto& [name, value] : left_) {
@@ -40,38 +40,18 @@ class Arguments {
   py::dict left_;
 };
 
-inline models::AutoencoderOptions autoencoder_options(Arguments& given) {
-  return {.words = given.integer("words"),
-          .features = given.integer("features"),
-          .begin = given.integer("begin"),
-          .end = given.integer("end"),
-          .trainable_words = given.truth("trainable_words"),
-          .label_smoothing = given.number("label_smoothing"),
-          .sampled_words = given.integer("sampled_words")};
-}
-
-inline models::LayerOptions layer_options(Arguments& given) {
-  return {.hidden = given.integer("hidden"),
-          .inner = given.integer("inner"),
-          .heads = given.integer("heads"),
-          .dropout = given.number("dropout"),
-          .dropout_place = models::parse_dropout_place(given.text("dropout_place")),
-          .projection = nn::parse_activation(given.text("projection")),
-          .output_projection = given.truth("output_projection"),
-          .epsilon = given.number("epsilon")};
-}
-
-/// The Python class of a network. `options(arguments)` gives what its constructor wants beside the words.
+/// The Python class of a network.
 template <typename Network, typename Options>
 py::class_<Network, models::Autoencoder, std::shared_ptr<Network>> bind_autoencoder_class(py::module_& m,
                                                                                           const char* name,
-                                                                                          const char* doc,
-                                                                                          Options options) {
+                                                                                          const char* doc) {
   return py::class_<Network, models::Autoencoder, std::shared_ptr<Network>>(m, name, doc)
-      .def(py::init([options](const py::kwargs& given) {
-        Arguments arguments(given);
-        const models::AutoencoderOptions words = autoencoder_options(arguments);
-        const auto own = options(arguments);
+      .def(py::init([](const py::kwargs& given) {
+        const Arguments arguments(given);
+        models::AutoencoderOptions words;
+        Options own;
+        models::for_options(words, arguments);
+        models::for_options(own, arguments);
         arguments.finish();
         return std::make_shared<Network>(words, own);
       }));

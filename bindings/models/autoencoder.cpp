@@ -14,13 +14,13 @@ namespace sentencode {
 namespace {
 
 training::TensorBatch batch_of(const at::Tensor& ids, const at::Tensor& lengths) {
-  TORCH_CHECK_VALUE(ids.dim() == 2 && ids.scalar_type() == at::kLong,
-                    "ids must be int64 [batch, time], got ", ids.dtype(), " ", ids.sizes());
+  TORCH_CHECK_VALUE(ids.dim() == 2 && ids.scalar_type() == at::kLong, "ids must be int64 [batch, time], got ",
+                    ids.dtype(), " ", ids.sizes());
   const auto bare = at::empty({ids.size(0), ids.size(1), 0}, ids.options().dtype(at::kFloat));
   training::TensorBatch batch;
   batch.size = ids.size(0);
-  batch.fields.push_back({ids, lengths, models::Sequences::of(bare, lengths).mask,
-                          lengths.sum().item<std::int64_t>()});
+  batch.fields.push_back(
+      {ids, lengths, models::Sequences::of(bare, lengths).mask, lengths.sum().item<std::int64_t>()});
   return batch;
 }
 
@@ -30,15 +30,8 @@ void bind_autoencoder(py::module_& m) {
   using models::Autoencoder;
   using models::Sequences;
   using Release = py::call_guard<py::gil_scoped_release>;
-  py::class_<Autoencoder, training::Model, nn::Decoder, std::shared_ptr<Autoencoder>>(
+  py::class_<Autoencoder, models::SentenceNetwork, nn::Decoder, std::shared_ptr<Autoencoder>>(
       m, "Autoencoder", "See sentencode.models.Autoencoder.")
-      .def_property_readonly("dim", &Autoencoder::dim)
-      .def(
-          "encode",
-          [](Autoencoder& self, const at::Tensor& x, const at::Tensor& lengths) {
-            return self.encode(Sequences::of(x, lengths));
-          },
-          py::arg("x"), py::arg("lengths"), Release())
       .def(
           "decode",
           [](Autoencoder& self, const at::Tensor& z, const at::Tensor& y, const at::Tensor& lengths) {

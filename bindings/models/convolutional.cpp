@@ -8,13 +8,8 @@
 namespace sentencode {
 
 void bind_convolutional(py::module_& m) {
-  bind_autoencoder_class<models::ConvolutionalNetwork>(
-      m, "ConvolutionalNetwork", "See sentencode.models.ConvolutionalNetwork.", [](Arguments& given) {
-        return models::ConvolutionalOptions{.hidden = given.integer("hidden"),
-                                            .filters = given.integer("filters"),
-                                            .windows = given.take<std::vector<std::int64_t>>("windows"),
-                                            .dropout = given.number("dropout")};
-      });
+  bind_autoencoder_class<models::ConvolutionalNetwork, models::ConvolutionalOptions>(
+      m, "ConvolutionalNetwork", "See sentencode.models.ConvolutionalNetwork.");
 }
 
 }  // namespace sentencode

@@ -9,13 +9,8 @@ namespace sentencode {
 
 void bind_denoising(py::module_& m) {
   using models::Sequences;
-  bind_autoencoder_class<models::DenoisingNetwork>(
-      m, "DenoisingNetwork", "See sentencode.models.DenoisingNetwork.", [](Arguments& given) {
-        return models::DenoisingOptions{.hidden = given.integer("hidden"),
-                                        .dropout = given.number("dropout"),
-                                        .drop_words = given.number("drop_words"),
-                                        .swap_words = given.number("swap_words")};
-      });
+  bind_autoencoder_class<models::DenoisingNetwork, models::DenoisingOptions>(
+      m, "DenoisingNetwork", "See sentencode.models.DenoisingNetwork.");
   m.def(
       "noisy",
       [](const at::Tensor& x, const at::Tensor& lengths, double drop_words, double swap_words) {

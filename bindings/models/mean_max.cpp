@@ -9,14 +9,8 @@ namespace sentencode {
 
 void bind_mean_max(py::module_& m) {
   using models::MeanMaxNetwork;
-  bind_autoencoder_class<MeanMaxNetwork>(m, "MeanMaxNetwork", "See sentencode.models.MeanMaxNetwork.",
-                                         [](Arguments& given) {
-                                           return models::MeanMaxOptions{
-                                               .layers = layer_options(given),
-                                               .pooling = nn::parse_pooling(given.text("pooling")),
-                                               .positions = given.text("positions"),
-                                               .places = given.integer("places")};
-                                         })
+  bind_autoencoder_class<models::MeanMaxNetwork, models::MeanMaxOptions>(
+      m, "MeanMaxNetwork", "See sentencode.models.MeanMaxNetwork.")
       .def(
           "attention",
           [](MeanMaxNetwork& self, const at::Tensor& x, const at::Tensor& lengths) {

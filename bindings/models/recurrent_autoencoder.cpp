@@ -9,12 +9,8 @@ namespace sentencode {
 
 void bind_recurrent_autoencoder(py::module_& m) {
   using models::RecurrentNetwork;
-  bind_autoencoder_class<RecurrentNetwork>(m, "RecurrentNetwork", "See sentencode.models.RecurrentNetwork.",
-                                           [](Arguments& given) {
-                                             return models::RecurrentAutoencoderOptions{
-                                                 .layers = layer_options(given),
-                                                 .pooling = nn::parse_pooling(given.text("pooling"))};
-                                           })
+  bind_autoencoder_class<models::RecurrentNetwork, models::RecurrentAutoencoderOptions>(
+      m, "RecurrentNetwork", "See sentencode.models.RecurrentNetwork.")
       .def(
           "attention",
           [](RecurrentNetwork& self, const at::Tensor& x, const at::Tensor& lengths) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "models/config.h"
 #include "sentencode/error.h"
 #include "sentencode/models/state_decoder.h"
 #include "sentencode/nn/convolution.h"
@@ -61,6 +62,10 @@ std::pair<Tensor, nn::DecoderState> ConvolutionalNetwork::step(const Tensor& ids
                                                                const nn::DecoderState& state) {
   auto [h, next] = decoder_->step(drop(vectors(ids)), state);
   return {logits(h), std::move(next)};
+}
+
+std::string ConvolutionalNetwork::config() const {
+  return config_of("ConvolutionalNetwork", options(), options_);
 }
 
 }  // namespace sentencode::models

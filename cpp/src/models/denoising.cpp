@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
+#include "models/config.h"
 #include "sentencode/error.h"
 #include "sentencode/models/state_decoder.h"
 #include "sentencode/nn/recurrent.h"
@@ -78,5 +79,7 @@ std::pair<Tensor, nn::DecoderState> DenoisingNetwork::step(const Tensor& ids, co
   auto [h, next] = decoder_->step(drop(vectors(ids)), state);
   return {logits(h), std::move(next)};
 }
+
+std::string DenoisingNetwork::config() const { return config_of("DenoisingNetwork", options(), options_); }
 
 }  // namespace sentencode::models

@@ -4,6 +4,7 @@
 #include <ATen/TensorOperators.h>
 #include <torch/nn/modules/normalization.h>
 
+#include "models/config.h"
 #include "sentencode/nn/embedding.h"
 
 namespace sentencode::models {
@@ -98,7 +99,7 @@ class MeanMaxDecoder : public torch::nn::Module {
 MeanMaxNetwork::MeanMaxNetwork(const AutoencoderOptions& words, const MeanMaxOptions& options)
     : Autoencoder("MeanMaxNetwork", words, nn::pooling_width(options.pooling) * options.layers.hidden,
                   options.layers.hidden),
-      hidden_(options.layers.hidden) {
+      options_(options) {
   options.layers.check();
   encoder_ = register_module("encoder", std::make_shared<MeanMaxEncoder>(words.features, options));
   decoder_ = register_module("decoder", std::make_shared<MeanMaxDecoder>(words.features, options));
@@ -106,7 +107,7 @@ MeanMaxNetwork::MeanMaxNetwork(const AutoencoderOptions& words, const MeanMaxOpt
 
 Tensor MeanMaxNetwork::rows(const Tensor& z) const {
   check_code(z);
-  return z.unflatten(1, {-1, hidden_});  // [B, rows, H]
+  return z.unflatten(1, {-1, options_.layers.hidden});  // [B, rows, H]
 }
 
 Tensor MeanMaxNetwork::encode(const Sequences& sentences) { return encoder_->forward(sentences); }
@@ -125,5 +126,7 @@ std::pair<Tensor, nn::DecoderState> MeanMaxNetwork::step(const Tensor& ids, cons
 Tensor MeanMaxNetwork::attention(const Sequences& sentences) {
   return decoder_->weights(words_before(sentences), rows(encode(sentences)));  // [B, heads, T, rows]
 }
+
+std::string MeanMaxNetwork::config() const { return config_of("MeanMaxNetwork", options(), options_); }
 
 }  // namespace sentencode::models

@@ -2,6 +2,7 @@
 
 #include <ATen/Functions.h>
 
+#include "models/config.h"
 #include "sentencode/error.h"
 #include "sentencode/nn/recurrent.h"
 
@@ -66,5 +67,7 @@ std::pair<Tensor, nn::DecoderState> RecurrentNetwork::step(const Tensor& ids, co
 Tensor RecurrentNetwork::attention(const Sequences& sentences) {
   return latent_->weights(recur(words_before(sentences)), rows(encode(sentences)));  // [B, heads, T, rows]
 }
+
+std::string RecurrentNetwork::config() const { return config_of("RecurrentNetwork", options(), options_); }
 
 }  // namespace sentencode::models

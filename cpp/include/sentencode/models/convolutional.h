@@ -35,6 +35,7 @@ class ConvolutionalNetwork : public Autoencoder {
   at::Tensor decode(const at::Tensor& z, const Sequences& y) override;
   nn::DecoderState start(const nn::DecoderState& memory) override;
   std::pair<at::Tensor, nn::DecoderState> step(const at::Tensor& ids, const nn::DecoderState& state) override;
+  std::string config() const override;
 
  private:
   at::Tensor drop(const at::Tensor& x) const;

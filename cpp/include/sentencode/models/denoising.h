@@ -38,6 +38,7 @@ class DenoisingNetwork : public Autoencoder {
   at::Tensor decode(const at::Tensor& z, const Sequences& y) override;
   nn::DecoderState start(const nn::DecoderState& memory) override;
   std::pair<at::Tensor, nn::DecoderState> step(const at::Tensor& ids, const nn::DecoderState& state) override;
+  std::string config() const override;
 
  protected:
   Sequences corrupted(const Sequences& sentences) override;

@@ -30,6 +30,7 @@ class MeanMaxNetwork : public Autoencoder {
   at::Tensor decode(const at::Tensor& z, const Sequences& y) override;
   nn::DecoderState start(const nn::DecoderState& memory) override;
   std::pair<at::Tensor, nn::DecoderState> step(const at::Tensor& ids, const nn::DecoderState& state) override;
+  std::string config() const override;
 
   /// What each word of sentences attends to in their own z when it is written: Figure 2.
   /// -> [B, heads, T, rows], rows being the mean, then the maximum
@@ -38,7 +39,7 @@ class MeanMaxNetwork : public Autoencoder {
  private:
   at::Tensor rows(const at::Tensor& z) const;  // [B, dim] -> [B, rows, H]
 
-  std::int64_t hidden_;
+  MeanMaxOptions options_;
   std::shared_ptr<MeanMaxEncoder> encoder_;
   std::shared_ptr<MeanMaxDecoder> decoder_;
 };

@@ -33,6 +33,7 @@ class RecurrentNetwork : public Autoencoder {
   at::Tensor decode(const at::Tensor& z, const Sequences& y) override;
   nn::DecoderState start(const nn::DecoderState& memory) override;
   std::pair<at::Tensor, nn::DecoderState> step(const at::Tensor& ids, const nn::DecoderState& state) override;
+  std::string config() const override;
 
   /// As MeanMaxNetwork's.  -> [B, heads, T, rows]
   at::Tensor attention(const Sequences& sentences);
