@@ -14,13 +14,13 @@ namespace sentencode {
 namespace {
 
 training::TensorBatch batch_of(const at::Tensor& ids, const at::Tensor& lengths) {
-  TORCH_CHECK_VALUE(ids.dim() == 2 && ids.scalar_type() == at::kLong,
-                    "ids must be int64 [batch, time], got ", ids.dtype(), " ", ids.sizes());
+  TORCH_CHECK_VALUE(ids.dim() == 2 && ids.scalar_type() == at::kLong, "ids must be int64 [batch, time], got ",
+                    ids.dtype(), " ", ids.sizes());
   const auto bare = at::empty({ids.size(0), ids.size(1), 0}, ids.options().dtype(at::kFloat));
   training::TensorBatch batch;
   batch.size = ids.size(0);
-  batch.fields.push_back({ids, lengths, models::Sequences::of(bare, lengths).mask,
-                          lengths.sum().item<std::int64_t>()});
+  batch.fields.push_back(
+      {ids, lengths, models::Sequences::of(bare, lengths).mask, lengths.sum().item<std::int64_t>()});
   return batch;
 }
 
