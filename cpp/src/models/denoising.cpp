@@ -20,6 +20,8 @@ void check_probability(const char* name, double p) {
 }  // namespace
 
 Sequences noisy(const Sequences& sentences, double drop_words, double swap_words) {
+  check_probability("drop_words", drop_words);
+  check_probability("swap_words", swap_words);
   const Tensor& x = sentences.x;                                              // [B, T, E]
   const Tensor places = at::arange(x.size(1), x.options().dtype(at::kLong));  // [T]
   const auto numbers = [&] { return at::rand({x.size(0), x.size(1)}, x.options().dtype(at::kFloat)); };

@@ -29,8 +29,7 @@ class MeanMaxEncoder : public torch::nn::Module {
 
   Tensor forward(const Sequences& s) const {
     const auto drop = [&](const Tensor& x) { return options_.layers.drop_output(x, is_training()); };
-    const Tensor x =
-        options_.layers.drop_input(s.x + positions_->forward(s.x), is_training());  // [B, T, E]  eq. 1, 2
+    const Tensor x = input(s.x);  // [B, T, E]  eq. 1, 2
     // No residual here: H may be wider than E.
     const Tensor a = norm_a_->forward(drop(attention_->forward(x, x, x, s.mask)));  // [B, T, H]  eq. 8, 9
     const Tensor h = norm_h_->forward(drop(feed_forward_->forward(a)) + a);         // [B, T, H]  eq. 10, 11
@@ -38,6 +37,10 @@ class MeanMaxEncoder : public torch::nn::Module {
   }
 
  private:
+  Tensor input(const Tensor& e) const {
+    return options_.layers.drop_input(e + positions_->forward(e), is_training());
+  }
+
   MeanMaxOptions options_;
   std::shared_ptr<nn::Positions> positions_;
   std::shared_ptr<nn::MultiHeadAttention> attention_;

@@ -92,3 +92,8 @@ def test_all_words_may_be_lost():
     loss = network.loss(torch.tensor([[5, 6, 1]]), torch.tensor([3])).sum
     loss.backward()
     assert torch.isfinite(loss)
+
+
+def test_wrong_probabilities_are_value_errors():
+    with pytest.raises(ValueError, match="swap_words must be from 0 to 1, got -1"):
+        models.noisy(*words([5, 1]), 0.1, -1.0)
