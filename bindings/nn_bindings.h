@@ -12,11 +12,14 @@ void bind_communicator(py::module_& m);
 void bind_decoding(py::module_& m);
 void bind_embedding(py::module_& m);
 void bind_errors(py::module_& m);
+void bind_interrupts(py::module_& m);
 void bind_logistic(py::module_& m);
 void bind_masked_pooling(py::module_& m);
+void bind_model(py::module_& m);
 void bind_module_node(py::module_& m);
 void bind_projected_pooling(py::module_& m);
 void bind_recurrent(py::module_& m);
 void bind_softmax_loss(py::module_& m);
+void bind_trainer(py::module_& m);
 
 }  // namespace sentencode

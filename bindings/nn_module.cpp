@@ -5,10 +5,14 @@
 PYBIND11_MODULE(_nn, m) {
   m.doc() = "The compiled half of sentencode that needs torch.";
   m.attr("torch_version") = TORCH_VERSION;
+  pybind11::module_::import("sentencode._core");  // its classes are arguments of some here
   sentencode::bind_errors(m);
+  sentencode::bind_interrupts(m);
   sentencode::bind_logistic(m);
   sentencode::bind_module_node(m);
   sentencode::bind_communicator(m);
+  sentencode::bind_model(m);
+  sentencode::bind_trainer(m);
   sentencode::bind_attention(m);
   sentencode::bind_decoding(m);
   sentencode::bind_embedding(m);
