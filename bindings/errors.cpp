@@ -1,5 +1,4 @@
 #include "sentencode/error.h"
-#include "sentencode/training/diverged.h"
 
 #include "bindings.h"
 

@@ -1,10 +1,12 @@
 """Several processes that train one model, and go on when one of them dies.
 
+    export TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1
     torchrun --standalone --nproc-per-node 2 --max-restarts 1 examples/train_distributed.py FOLDER
 
 With `--die-at 12`, the last process kills itself after that step, the first time: torchrun ends the others
 and starts all of them again, and they go on from the last checkpoint. On several machines, FOLDER must be one
-that all of them see.
+that all of them see. Without the variable, processes that were started anew may read where those that died
+were to be found, and wait for them.
 """
 
 from __future__ import annotations
@@ -70,6 +72,7 @@ def main() -> None:
         vocabulary = se.Vocabulary.from_corpus(books, min_count=3)
         # All processes build the same file: the first one does it, the others wait for it.
         examples = Examples.build(books, vocabulary, path=f"{chosen.folder}/books.examples")
+        torch.manual_seed(0)
         model = Missing(examples.vocabulary_size(), 32).to(device)  # weights: those of the first process
         trainer = Trainer(
             model,

@@ -105,16 +105,16 @@ void bind_trainer(py::module_& m) {
 
   py::class_<Trainer>(m, "Trainer", "See sentencode.training.Trainer.")
       .def(py::init([](std::shared_ptr<Model> model, std::shared_ptr<Batcher> train,
-                       std::shared_ptr<Batcher> valid, std::shared_ptr<Communicator> communicator,
-                       const std::string& optimizer, double beta1, double beta2, double momentum,
-                       double epsilon, double weight_decay, double learning_rate, const std::string& schedule,
-                       std::int64_t warmup, std::int64_t schedule_steps, double schedule_end, double decay,
-                       std::int64_t patience, bool higher_is_better, double clip_norm, double clip_each,
-                       std::int64_t max_steps, std::int64_t max_epochs, std::int64_t accumulate,
-                       std::int64_t validate_every, std::int64_t save_every, std::int64_t stop_after,
-                       bool validate_accuracy, bool reload_best, std::int64_t bad_steps, bool bfloat16,
-                       std::uint64_t seed, const std::optional<std::string>& checkpoints,
-                       std::int64_t keep_last) {
+                       std::optional<std::shared_ptr<Batcher>> valid,
+                       std::shared_ptr<Communicator> communicator, const std::string& optimizer, double beta1,
+                       double beta2, double momentum, double epsilon, double weight_decay,
+                       double learning_rate, const std::string& schedule, std::int64_t warmup,
+                       std::int64_t schedule_steps, double schedule_end, double decay, std::int64_t patience,
+                       bool higher_is_better, double clip_norm, double clip_each, std::int64_t max_steps,
+                       std::int64_t max_epochs, std::int64_t accumulate, std::int64_t validate_every,
+                       std::int64_t save_every, std::int64_t stop_after, bool validate_accuracy,
+                       bool reload_best, std::int64_t bad_steps, bool bfloat16, std::uint64_t seed,
+                       const std::optional<std::string>& checkpoints, std::int64_t keep_last) {
              TrainerOptions options;
              options.optimizer = {optimizer, beta1, beta2, momentum, epsilon, weight_decay};
              options.schedule = {learning_rate,  shape_named(schedule), warmup,
@@ -135,7 +135,7 @@ void bind_trainer(py::module_& m) {
              const py::gil_scoped_release release;  // it waits for the other processes
              std::optional<CheckpointFolder> folder;
              if (checkpoints) folder.emplace(*checkpoints, keep_last);
-             return std::make_unique<Trainer>(std::move(model), std::move(train), std::move(valid),
+             return std::make_unique<Trainer>(std::move(model), std::move(train), valid.value_or(nullptr),
                                               std::move(options), std::move(communicator), std::move(folder));
            }),
            py::arg("model"), py::arg("train"), py::arg("valid"), py::arg("communicator"), py::kw_only(),

@@ -5,6 +5,7 @@ The compiled half of sentencode that needs torch.
 
 from __future__ import annotations
 import collections.abc
+import sentencode._core
 import torch
 import torch.distributed.distributed_c10d
 import typing
@@ -15,11 +16,14 @@ __all__: list[str] = [
     "Features",
     "FeedForward",
     "MaskedPooling",
+    "Model",
     "ModuleNode",
     "MultiHeadAttention",
     "Positions",
     "ProjectedPooling",
+    "PythonModel",
     "RecurrentStack",
+    "Trainer",
     "WordEmbedding",
     "WordSoftmax",
     "beam_search",
@@ -127,6 +131,100 @@ class Communicator:
         """
         How many processes there are.
         """
+
+class Model:
+    """
+    What a trainer trains: a C++ module that gives a loss.
+    """
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+
+class PythonModel(Model):
+    """
+    A model that is written in Python.
+    """
+    def __init__(self, parts: typing.Any) -> None:
+        """
+        parts has loss(fields, labels), train(mode), parameters() and buffers().
+        """
+
+class Trainer:
+    """
+    See sentencode.training.Trainer.
+    """
+    def __init__(
+        self,
+        model: Model,
+        train: sentencode._core.Batcher,
+        valid: sentencode._core.Batcher,
+        communicator: Communicator,
+        *,
+        optimizer: str,
+        beta1: typing.SupportsFloat | typing.SupportsIndex,
+        beta2: typing.SupportsFloat | typing.SupportsIndex,
+        momentum: typing.SupportsFloat | typing.SupportsIndex,
+        epsilon: typing.SupportsFloat | typing.SupportsIndex,
+        weight_decay: typing.SupportsFloat | typing.SupportsIndex,
+        learning_rate: typing.SupportsFloat | typing.SupportsIndex,
+        schedule: str,
+        warmup: typing.SupportsInt | typing.SupportsIndex,
+        schedule_steps: typing.SupportsInt | typing.SupportsIndex,
+        schedule_end: typing.SupportsFloat | typing.SupportsIndex,
+        decay: typing.SupportsFloat | typing.SupportsIndex,
+        patience: typing.SupportsInt | typing.SupportsIndex,
+        higher_is_better: bool,
+        clip_norm: typing.SupportsFloat | typing.SupportsIndex,
+        clip_each: typing.SupportsFloat | typing.SupportsIndex,
+        max_steps: typing.SupportsInt | typing.SupportsIndex,
+        max_epochs: typing.SupportsInt | typing.SupportsIndex,
+        accumulate: typing.SupportsInt | typing.SupportsIndex,
+        validate_every: typing.SupportsInt | typing.SupportsIndex,
+        save_every: typing.SupportsInt | typing.SupportsIndex,
+        stop_after: typing.SupportsInt | typing.SupportsIndex,
+        validate_accuracy: bool,
+        reload_best: bool,
+        bad_steps: typing.SupportsInt | typing.SupportsIndex,
+        bfloat16: bool,
+        seed: typing.SupportsInt | typing.SupportsIndex,
+        checkpoints: str | None,
+        keep_last: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+    def load_best(self) -> bool:
+        """
+        Takes the best weights; whether there are any.
+        """
+    def resume(self) -> bool:
+        """
+        From the last checkpoint; whether there was one.
+        """
+    def run(
+        self,
+        on_step: collections.abc.Callable,
+        on_validation: collections.abc.Callable,
+        validator: collections.abc.Callable | None,
+    ) -> None:
+        """
+        on_step(step, epoch, loss, accuracy, rate, norm, examples, tokens), on_validation(step, loss, accuracy, score, best, decayed), validator() -> score.
+        """
+    @property
+    def last_step(self) -> int:
+        """
+        The end, if it is not stopped before.
+        """
+    @property
+    def scores(self) -> list[float]:
+        """
+        Of all validations.
+        """
+    @property
+    def step(self) -> int:
+        """
+        Steps done.
+        """
+    @property
+    def stopped_early(self) -> bool: ...
 
 class MultiHeadAttention:
     """

