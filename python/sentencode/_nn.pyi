@@ -158,7 +158,7 @@ class Trainer:
         self,
         model: Model,
         train: sentencode._core.Batcher,
-        valid: sentencode._core.Batcher,
+        valid: sentencode._core.Batcher | None,
         communicator: Communicator,
         *,
         optimizer: str,

@@ -263,7 +263,7 @@ TEST_F(TrainerTest, CanBeInterruptedBetweenSteps) {
   set_interrupt_check(nullptr);
   EXPECT_GT(training->step(), 0);
   EXPECT_LE(training->step(), 20);
-  EXPECT_EQ(CheckpointFolder(folder_.path("run")).steps(), std::vector<std::int64_t>{training->step()});
+  EXPECT_EQ(CheckpointFolder(folder_.path("run")).steps().back(), training->step());
 }
 
 TEST_F(TrainerTest, ComputesInBfloat16WithParametersThatStay) {
