@@ -157,6 +157,27 @@ def test_the_model_is_given_what_a_batch_has(tmp_path):
         assert np.array_equal(batch.mask["tokens"].sum(1), expected.lengths["tokens"])
 
 
+def test_a_model_in_cpp_is_trained_without_its_mirror(tmp_path):
+    from sentencode import _nn
+    from sentencode.training.trainer import _Parts
+
+    class Mirror(nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self._cpp = _nn.PythonModel(_Parts(model, ("tokens",)))  # any _nn.Model
+
+        def loss(self, batch):
+            raise AssertionError("C++ has one of its own")
+
+    models = [tiny.Reader() for _ in range(3)]
+    tiny.trainer(tmp_path / "file", models[0], max_steps=6).run()
+    tiny.trainer(tmp_path / "file", Mirror(models[1]), max_steps=6).run()
+    tiny.trainer(tmp_path / "file", _nn.PythonModel(_Parts(models[2], ("tokens",))), max_steps=6).run()
+    assert not torch.equal(models[0].table.weight, tiny.Reader().table.weight)
+    for model in models[1:]:
+        assert_same(weights(model), weights(models[0]))
+
+
 def test_parameters_that_are_shared_or_frozen(tmp_path):
     class Shares(tiny.Reader):
         def __init__(self):
