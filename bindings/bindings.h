@@ -14,6 +14,7 @@ void bind_corpus(py::module_& m);
 void bind_encoder(py::module_& m);
 void bind_errors(py::module_& m);
 void bind_examples(py::module_& m);
+void bind_interrupts(py::module_& m);
 void bind_laes(py::module_& m);
 void bind_linear_encoder(py::module_& m);
 void bind_frequencies(py::module_& m);

@@ -10,6 +10,7 @@ PyObject* python_class(const char* name) {
   return py::object(py::module_::import("sentencode.errors").attr(name)).release().ptr();
 }
 
+PyObject* diverged_error = nullptr;
 PyObject* format_error = nullptr;
 PyObject* not_fitted_error = nullptr;
 
@@ -19,6 +20,8 @@ void translate(std::exception_ptr failure) {  // NOLINT(performance-unnecessary-
     std::rethrow_exception(failure);
   } catch (const InvalidInput& e) {
     py::set_error(PyExc_ValueError, e.what());
+  } catch (const DivergedError& e) {
+    py::set_error(diverged_error, e.what());
   } catch (const FormatError& e) {
     py::set_error(format_error, e.what());
   } catch (const IoError& e) {
@@ -43,6 +46,7 @@ void translate(std::exception_ptr failure) {  // NOLINT(performance-unnecessary-
 }  // namespace
 
 void bind_errors(py::module_&) {
+  diverged_error = python_class("DivergedError");
   format_error = python_class("FormatError");
   not_fitted_error = python_class("NotFittedError");
   py::register_local_exception_translator(&translate);

@@ -16,6 +16,7 @@ void bind_decoding(py::module_& m);
 void bind_denoising(py::module_& m);
 void bind_embedding(py::module_& m);
 void bind_errors(py::module_& m);
+void bind_interrupts(py::module_& m);
 void bind_logistic(py::module_& m);
 void bind_masked_pooling(py::module_& m);
 void bind_mean_max(py::module_& m);
@@ -26,5 +27,6 @@ void bind_projected_pooling(py::module_& m);
 void bind_recurrent(py::module_& m);
 void bind_recurrent_autoencoder(py::module_& m);
 void bind_softmax_loss(py::module_& m);
+void bind_trainer(py::module_& m);
 
 }  // namespace sentencode

@@ -7,9 +7,12 @@ PYBIND11_MODULE(_nn, m) {
   m.attr("torch_version") = TORCH_VERSION;
   pybind11::module_::import("sentencode._core");  // word vectors, tokenizers and encoders are its classes
   sentencode::bind_errors(m);
+  sentencode::bind_interrupts(m);
   sentencode::bind_logistic(m);
   sentencode::bind_module_node(m);
   sentencode::bind_communicator(m);
+  sentencode::bind_model(m);
+  sentencode::bind_trainer(m);
   sentencode::bind_attention(m);
   sentencode::bind_convolution(m);
   sentencode::bind_decoding(m);
@@ -18,7 +21,6 @@ PYBIND11_MODULE(_nn, m) {
   sentencode::bind_projected_pooling(m);
   sentencode::bind_recurrent(m);
   sentencode::bind_softmax_loss(m);
-  sentencode::bind_model(m);  // before what derives from it
   sentencode::bind_neural_encoder(m);
   sentencode::bind_autoencoder(m);
   sentencode::bind_convolutional(m);

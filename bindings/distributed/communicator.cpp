@@ -5,7 +5,7 @@
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
-#include "nn_bindings.h"
+#include "py.h"
 
 namespace sentencode {
 

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "nn_bindings.h"
+#include "py.h"
 
 namespace sentencode {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <tuple>
 
-#include "nn_bindings.h"
+#include "py.h"
 #include "sentencode/nn/embedding.h"
 
 namespace sentencode {

@@ -3,7 +3,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "models/arguments.h"
-#include "nn_bindings.h"
+#include "py.h"
 
 namespace sentencode {
 

@@ -4,7 +4,7 @@
 
 #include "linear/arguments.h"
 #include "nn/module_node.h"
-#include "nn_bindings.h"
+#include "py.h"
 #include "sentencode/models/sentence_network.h"
 
 namespace sentencode {

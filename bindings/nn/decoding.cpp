@@ -6,7 +6,7 @@
 #include <memory>
 #include <tuple>
 
-#include "nn_bindings.h"
+#include "py.h"
 
 namespace sentencode {
 

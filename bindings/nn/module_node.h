@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "nn_bindings.h"
+#include "py.h"
 
 namespace sentencode {
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from . import distributed, errors, models, mteb, nn, senteval, training
     from .cache import cache_dir, set_cache_dir
     from .encoder import Encoder
-    from .errors import FormatError, NotFittedError
+    from .errors import DivergedError, FormatError, NotFittedError
     from .linear.average import Average
     from .linear.laes import LAES
     from .linear.selection import Selection
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Average": "linear.average",
     "Corpus": "text.corpus",
+    "DivergedError": "errors",
     "Encoder": "encoder",
     "FormatError": "errors",
     "Frequencies": "vectors.frequencies",
@@ -73,6 +74,7 @@ __all__ = [
     "USIF",
     "Average",
     "Corpus",
+    "DivergedError",
     "Encoder",
     "FormatError",
     "Frequencies",

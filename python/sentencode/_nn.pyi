@@ -5,6 +5,9 @@ The compiled half of sentencode that needs torch.
 
 from __future__ import annotations
 import collections.abc
+import numpy
+import numpy.typing
+import sentencode._core
 import torch
 import torch.distributed.distributed_c10d
 import typing
@@ -23,10 +26,14 @@ __all__: list[str] = [
     "Model",
     "ModuleNode",
     "MultiHeadAttention",
+    "NeuralEncoder",
     "Positions",
     "ProjectedPooling",
+    "PythonModel",
     "RecurrentNetwork",
     "RecurrentStack",
+    "SentenceNetwork",
+    "Trainer",
     "WordEmbedding",
     "WordSoftmax",
     "beam_search",
@@ -37,6 +44,7 @@ __all__: list[str] = [
     "group_communicator",
     "local_communicator",
     "log_uniform_distribution",
+    "make_network",
     "noisy",
     "sample",
     "sampled_softmax_loss",
@@ -135,6 +143,100 @@ class Communicator:
         """
         How many processes there are.
         """
+
+class Model:
+    """
+    What a trainer trains.
+    """
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+
+class PythonModel(Model):
+    """
+    A model that is written in Python.
+    """
+    def __init__(self, parts: typing.Any) -> None:
+        """
+        parts has loss(fields, labels), train(mode), parameters() and buffers().
+        """
+
+class Trainer:
+    """
+    See sentencode.training.Trainer.
+    """
+    def __init__(
+        self,
+        model: Model,
+        train: sentencode._core.Batcher,
+        valid: sentencode._core.Batcher | None,
+        communicator: Communicator,
+        *,
+        optimizer: str,
+        beta1: typing.SupportsFloat | typing.SupportsIndex,
+        beta2: typing.SupportsFloat | typing.SupportsIndex,
+        momentum: typing.SupportsFloat | typing.SupportsIndex,
+        epsilon: typing.SupportsFloat | typing.SupportsIndex,
+        weight_decay: typing.SupportsFloat | typing.SupportsIndex,
+        learning_rate: typing.SupportsFloat | typing.SupportsIndex,
+        schedule: str,
+        warmup: typing.SupportsInt | typing.SupportsIndex,
+        schedule_steps: typing.SupportsInt | typing.SupportsIndex,
+        schedule_end: typing.SupportsFloat | typing.SupportsIndex,
+        decay: typing.SupportsFloat | typing.SupportsIndex,
+        patience: typing.SupportsInt | typing.SupportsIndex,
+        higher_is_better: bool,
+        clip_norm: typing.SupportsFloat | typing.SupportsIndex,
+        clip_each: typing.SupportsFloat | typing.SupportsIndex,
+        max_steps: typing.SupportsInt | typing.SupportsIndex,
+        max_epochs: typing.SupportsInt | typing.SupportsIndex,
+        accumulate: typing.SupportsInt | typing.SupportsIndex,
+        validate_every: typing.SupportsInt | typing.SupportsIndex,
+        save_every: typing.SupportsInt | typing.SupportsIndex,
+        stop_after: typing.SupportsInt | typing.SupportsIndex,
+        validate_accuracy: bool,
+        reload_best: bool,
+        bad_steps: typing.SupportsInt | typing.SupportsIndex,
+        bfloat16: bool,
+        seed: typing.SupportsInt | typing.SupportsIndex,
+        checkpoints: str | None,
+        keep_last: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+    def load_best(self) -> bool:
+        """
+        Takes the best weights; whether there are any.
+        """
+    def resume(self) -> bool:
+        """
+        From the last checkpoint; whether there was one.
+        """
+    def run(
+        self,
+        on_step: collections.abc.Callable,
+        on_validation: collections.abc.Callable,
+        validator: collections.abc.Callable | None,
+    ) -> None:
+        """
+        on_step(step, epoch, loss, accuracy, rate, norm, examples, tokens), on_validation(step, loss, accuracy, score, best, decayed), validator() -> score.
+        """
+    @property
+    def last_step(self) -> int:
+        """
+        The end, if it is not stopped before.
+        """
+    @property
+    def scores(self) -> list[float]:
+        """
+        Of all validations.
+        """
+    @property
+    def step(self) -> int:
+        """
+        Steps done.
+        """
+    @property
+    def stopped_early(self) -> bool: ...
 
 class MultiHeadAttention:
     """
@@ -356,21 +458,51 @@ class WordSoftmax:
         table: torch.Tensor | None,
     ) -> torch.Tensor: ...
 
-class Model:
+class SentenceNetwork(Model):
     """
-    What a trainer trains.
+    What makes one vector of those of a sentence's words.
     """
-    def node(self) -> ModuleNode:
+    def config(self) -> str:
         """
-        The root of the module's tree.
+        Its kind and options as JSON.
         """
+    def encode(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor: ...
+    @property
+    def dim(self) -> int: ...
 
-class Autoencoder(Model, Decoder):
+class NeuralEncoder(sentencode._core.Encoder):
+    """
+    Words' vectors and a network.
+    """
+
+    params: str
+    @staticmethod
+    def load(path: str) -> NeuralEncoder: ...
+    def __init__(
+        self,
+        kind: str,
+        vectors: sentencode._core.WordVectors,
+        tokenizer: sentencode._core.Tokenizer,
+        weights: typing.Annotated[numpy.typing.ArrayLike, numpy.float32] | None,
+        network: SentenceNetwork,
+        max_words: typing.SupportsInt | typing.SupportsIndex,
+        batch_tokens: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+    def save(self, path: str, *, vectors: bool = True) -> None: ...
+    @property
+    def max_words(self) -> int: ...
+    @property
+    def network(self) -> SentenceNetwork: ...
+    @property
+    def tokenizer(self) -> sentencode._core.Tokenizer: ...
+    @property
+    def vectors(self) -> sentencode._core.WordVectors: ...
+
+class Autoencoder(SentenceNetwork, Decoder):
     """
     See sentencode.models.Autoencoder.
     """
     def decode(self, z: torch.Tensor, y: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor: ...
-    def encode(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor: ...
     def load_words(self, rows: torch.Tensor) -> None: ...
     def loss(
         self, ids: torch.Tensor, lengths: torch.Tensor
@@ -384,8 +516,6 @@ class Autoencoder(Model, Decoder):
         length_penalty: typing.SupportsFloat | typing.SupportsIndex,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]: ...
     def set_word_counts(self, counts: torch.Tensor) -> None: ...
-    @property
-    def dim(self) -> int: ...
 
 class ConvolutionalNetwork(Autoencoder):
     """
@@ -475,6 +605,11 @@ def local_communicator() -> Communicator: ...
 def log_uniform_distribution(words: typing.SupportsInt | typing.SupportsIndex) -> torch.Tensor:
     """
     See sentencode.nn.log_uniform_distribution.
+    """
+
+def make_network(config: str) -> SentenceNetwork:
+    """
+    A network alike, with other weights, of the JSON that its config says.
     """
 
 def noisy(

@@ -2,11 +2,54 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["checked_int", "checked_str", "checked_words"]
+__all__ = ["checked_float", "checked_int", "checked_str", "checked_words"]
+
+
+def checked_float(
+    name: str, value: Any, low: float, high: float = math.inf, *, above: bool = False, below: bool = False
+) -> float:
+    """A finite number within bounds.
+
+    Args:
+        name: What the argument is called.
+        value: A number.
+        low: The least that it may be.
+        high: The most.
+        above: Whether it must be more than `low`.
+        below: Whether it must be less than `high`.
+
+    Returns:
+        The number as `float`.
+
+    Raises:
+        TypeError: If it is no number.
+        ValueError: If it is out of bounds, or not finite.
+
+    Example:
+        >>> checked_float("dropout", 1, 0, 1)
+        1.0
+        >>> checked_float("learning_rate", 0, 0, above=True)
+        Traceback (most recent call last):
+        ValueError: learning_rate must be more than 0, got 0
+    """
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number, got {value!r:.40} ({type(value).__name__})") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    if number < low or (above and number == low):
+        raise ValueError(f"{name} must be {'more than' if above else 'at least'} {low:g}, got {value!r}")
+    if number > high or (below and number == high):
+        raise ValueError(f"{name} must be {'less than' if below else 'at most'} {high:g}, got {value!r}")
+    return number
 
 
 def checked_int(name: str, value: Any, low: int, high: int = 2**63 - 1) -> int:

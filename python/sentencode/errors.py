@@ -5,7 +5,11 @@ Wrong arguments raise Python's own classes: `ValueError`, `OSError`, `NotImpleme
 
 from __future__ import annotations
 
-__all__ = ["FormatError", "NotFittedError"]
+__all__ = ["DivergedError", "FormatError", "NotFittedError"]
+
+
+class DivergedError(FloatingPointError):
+    """A training's loss or gradient is no longer finite; the message names the step and its batches."""
 
 
 class FormatError(ValueError):

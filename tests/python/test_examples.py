@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -61,3 +63,48 @@ def test_senteval_plugin_without_senteval_says_what_to_do(tmp_path):
     done = run(tmp_path, "senteval_plugin.py", tmp_path / "nothing")
     assert done.returncode != 0
     assert "clone https://github.com/facebookresearch/SentEval" in done.stderr
+
+
+def test_train_own_model(tmp_path):
+    pytest.importorskip("torch")
+    done = run(tmp_path, "train_own_model.py", ".")
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    losses = [float(line.split()[3]) for line in done.stdout.splitlines()]
+    assert len(losses) == 3
+    assert losses[2] < losses[0]
+    assert "(best)" in done.stdout
+    again = run(tmp_path, "train_own_model.py", ".")
+    assert again.returncode == 0, again.stderr
+    assert again.stdout == ""  # it was done
+
+
+def test_train_distributed_goes_on_when_a_process_dies(tmp_path):
+    pytest.importorskip("torch")
+    from sentencode.training import History
+
+    fresh = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}  # or they may wait for those that died
+    environment = {**os.environ, **fresh, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+
+    def torchrun(folder, *arguments):
+        launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--max-restarts=1"]
+        script = ROOT / "examples" / "train_distributed.py"
+        done = subprocess.run(
+            [sys.executable, *launch, script, tmp_path / folder, "--steps", "20", *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "2 processes, steps 1 to 20" in torchrun("straight")
+    # The last regular checkpoint is that of step 10; the other process, if it lives long enough, adds one.
+    assert re.search("2 processes, steps 1[13] to 20", torchrun("killed", "--die-at", "12"))
+    last = "checkpoints/step-000000020.safetensors"
+    assert (tmp_path / "killed" / last).read_bytes() == (tmp_path / "straight" / last).read_bytes()
+    logs = [History.from_csv(tmp_path / name / "log.csv").steps for name in ("killed", "straight")]
+    killed, straight = ([(step.step, step.loss) for step in log] for log in logs)
+    assert len(killed) == 20
+    assert killed == straight

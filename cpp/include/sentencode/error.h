@@ -49,6 +49,13 @@ class Unsupported : public Error {
   using Error::Error;
 };
 
+/// A training whose loss or gradient is no longer finite. Python: sentencode.DivergedError, a
+/// FloatingPointError.
+class DivergedError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// The user pressed Ctrl-C during a long computation. Python: KeyboardInterrupt.
 class Interrupted : public Error {
  public:

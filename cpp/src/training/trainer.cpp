@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/autocast_mode.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 
 #include "sentencode/distributed/communicator.h"
 #include "sentencode/error.h"
+#include "sentencode/parallel.h"
 #include "sentencode/training/permutation.h"
 
 namespace sentencode::training {
@@ -54,23 +56,57 @@ class Sums {
   bool counted_ = true;  // whether all told what was right
 };
 
-NamedTensors named_parameters(const torch::nn::Module& model) {
+NamedTensors without_repeats(const torch::OrderedDict<std::string, at::Tensor>& tensors) {
   NamedTensors found;
-  for (const auto& item : model.named_parameters()) found.emplace_back(item.key(), item.value());
+  for (const auto& item : tensors) {
+    const auto same = [&](const auto& other) { return other.second.is_same(item.value()); };
+    if (item.value().defined() && std::ranges::none_of(found, same))
+      found.emplace_back(item.key(), item.value());
+  }
   return found;
 }
 
-at::Device device_of(const torch::nn::Module& model) {
-  const auto parameters = model.parameters();
+at::Device device_of(const Model& model) {
+  const NamedTensors parameters = model.trained_tensors();
   ST_CHECK(!parameters.empty(), InvalidInput, "the model has no parameters");
-  return parameters.front().device();
+  return parameters.front().second.device();
 }
+
+/// While it lives, what autocast knows (matrix products, convolutions) is computed in bfloat16.
+class Autocast {
+ public:
+  Autocast(bool wanted, at::DeviceType device) : wanted_(wanted), device_(device) {
+    if (!wanted_) return;
+    enabled_ = at::autocast::is_autocast_enabled(device_);
+    dtype_ = at::autocast::get_autocast_dtype(device_);
+    at::autocast::set_autocast_enabled(device_, true);
+    at::autocast::set_autocast_dtype(device_, at::kBFloat16);
+    at::autocast::increment_nesting();
+  }
+  ~Autocast() {
+    if (!wanted_) return;
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+    at::autocast::set_autocast_enabled(device_, enabled_);
+    at::autocast::set_autocast_dtype(device_, dtype_);
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  bool wanted_, enabled_ = false;
+  at::DeviceType device_;
+  at::ScalarType dtype_ = at::kFloat;
+};
 
 std::shared_ptr<distributed::Communicator> or_alone(std::shared_ptr<distributed::Communicator> communicator) {
   return communicator ? std::move(communicator) : distributed::local_communicator();
 }
 
 }  // namespace
+
+NamedTensors Model::trained_tensors() const { return without_repeats(named_parameters()); }
+
+NamedTensors Model::other_tensors() const { return without_repeats(named_buffers()); }
 
 TensorBatch to_tensors(const Batch& batch, at::Device device) {
   TensorBatch found;
@@ -121,7 +157,7 @@ Trainer::Trainer(std::shared_ptr<Model> model, std::shared_ptr<const Batcher> tr
       options_(std::move(options)),
       communicator_(or_alone(std::move(communicator))),
       checkpoints_(std::move(checkpoints)),
-      optimizer_(named_parameters(*model_), options_.optimizer),
+      optimizer_(model_->trained_tensors(), options_.optimizer),
       device_(device_of(*model_)) {
   options_.check();
   ST_CHECK(train_ != nullptr, InvalidInput, "there are no examples to train on");
@@ -129,6 +165,12 @@ Trainer::Trainer(std::shared_ptr<Model> model, std::shared_ptr<const Batcher> tr
   ST_CHECK(sharing.rank == communicator_->rank() && sharing.world == communicator_->size(), InvalidInput,
            "batches are those of process ", sharing.rank, " of ", sharing.world, ", this is ",
            communicator_->rank(), " of ", communicator_->size());
+  ST_CHECK(valid_ == nullptr || valid_->options().world == 1 ||
+               (valid_->options().world == sharing.world && valid_->options().rank == sharing.rank),
+           InvalidInput, "batches of validation are those of process ", valid_->options().rank, " of ",
+           valid_->options().world, ", this is ", sharing.rank, " of ", sharing.world);
+  ST_CHECK(!options_.reload_best || checkpoints_.has_value(), InvalidInput,
+           "reload_best needs a folder of checkpoints");
   std::vector<at::Tensor> all;
   for (const auto& [name, tensor] : weights()) all.push_back(tensor);
   const at::NoGradGuard guard;
@@ -138,8 +180,8 @@ Trainer::Trainer(std::shared_ptr<Model> model, std::shared_ptr<const Batcher> tr
 Trainer::~Trainer() = default;
 
 NamedTensors Trainer::weights() const {
-  NamedTensors found = named_parameters(*model_);
-  for (const auto& item : model_->named_buffers()) found.emplace_back(item.key(), item.value());
+  NamedTensors found = model_->trained_tensors();
+  for (auto& item : model_->other_tensors()) found.push_back(std::move(item));
   return found;
 }
 
@@ -150,35 +192,81 @@ std::int64_t Trainer::last_step() const {
   return options_.max_steps == 0 ? by_epochs : std::min(by_epochs, options_.max_steps);
 }
 
+bool Trainer::ends_epoch() const {
+  const auto epochs = [&](std::int64_t steps) { return steps * options_.accumulate / train_->steps(); };
+  return step_ > 0 && epochs(step_) > epochs(step_ - 1);
+}
+
+bool Trainer::validation_due() const {
+  if (step_ == validated_) return false;
+  if (step_ == last_step()) return true;
+  return options_.validate_every == 0 ? ends_epoch() : step_ % options_.validate_every == 0;
+}
+
+bool Trainer::save_due() const {
+  if (step_ == saved_ || step_ == 0) return false;
+  return options_.save_every == 0 ? step_ == validated_
+                                  : step_ % options_.save_every == 0 || step_ == last_step();
+}
+
 void Trainer::run() {
-  const std::int64_t last = last_step();
-  const auto reached = [&](std::int64_t every) { return every > 0 && step_ % every == 0; };
   const std::int64_t drawn = step_ * options_.accumulate;
+  device_ = device_of(*model_);  // it may have been moved
   BatchLoader batches(train_, {drawn / train_->steps(), drawn % train_->steps()});
   try {
-    while (step_ < last && !stopped_early_) {
-      const std::int64_t epoch = step_ * options_.accumulate / train_->steps();
+    for (;;) {
+      poll_interrupt();
+      // A run that was stopped before it validated does so when it goes on.
+      if (validation_due()) validate();
+      if (save_due()) save();
+      if (step_ >= last_step() || stopped_early_) break;
       const StepReport report = train_step(batches);
-      const bool ends_epoch = step_ * options_.accumulate / train_->steps() > epoch || step_ == last;
-      if (options_.validate_every == 0 ? ends_epoch : reached(options_.validate_every) || step_ == last) {
-        validate();
-        if (options_.save_every == 0) save();
-      }
-      if (reached(options_.save_every) || (options_.save_every > 0 && step_ == last)) save();
       if (on_step) on_step(report);
     }
   } catch (...) {
-    // Whoever stops it finds it where it was: a step that failed was not counted, nor were weights moved.
+    // Whoever stops it finds it where it was: a step that failed was not counted, nor was anything moved.
     const std::exception_ptr error = std::current_exception();
     try {
-      save();
+      if (whole_ && step_ != saved_) save();
     } catch (const std::exception&) {  // the first error tells more
     }
     std::rethrow_exception(error);
   }
 }
 
+void Trainer::Buffers::keep(const NamedTensors& buffers) {
+  for (const auto& [name, tensor] : buffers) {
+    const auto place = kept_.find(name);
+    const bool same = place != kept_.end() && place->second.original.is_same(tensor) &&
+                      place->second.version == tensor._version();
+    if (!same) kept_[name] = {tensor, tensor.detach().clone(), tensor._version()};
+  }
+}
+
+void Trainer::Buffers::put_back(const NamedTensors& buffers) const {
+  const at::NoGradGuard guard;
+  for (const auto& [name, tensor] : buffers) {
+    const auto place = kept_.find(name);
+    if (place != kept_.end()) tensor.copy_(place->second.copy);
+  }
+}
+
+Loss Trainer::loss_of(const Batch& batch) {
+  const Autocast cast(options_.bfloat16, device_.type());
+  return model_->loss(to_tensors(batch, device_));
+}
+
 StepReport Trainer::train_step(BatchLoader& batches) {
+  buffers_.keep(model_->other_tensors());
+  try {
+    return tried_step(batches);
+  } catch (...) {
+    if (whole_) buffers_.put_back(model_->other_tensors());
+    throw;
+  }
+}
+
+StepReport Trainer::tried_step(BatchLoader& batches) {
   model_->train();
   // Dropout of a step depends on nothing that came before.
   at::manual_seed(mixed(mixed(options_.seed, static_cast<std::uint64_t>(step_)),
@@ -194,7 +282,7 @@ StepReport Trainer::train_step(BatchLoader& batches) {
     report.examples += batch.total;
     for (const BatchField& field : batch.fields) report.tokens += field.tokens;
     if (batch.numbers.empty()) continue;  // fewer examples than processes
-    const Loss loss = model_->loss(to_tensors(batch, device_));
+    const Loss loss = loss_of(batch);
     loss.sum.backward();
     sums.add(loss);
   }
@@ -220,52 +308,66 @@ StepReport Trainer::train_step(BatchLoader& batches) {
   report.norm = clip(optimizer_.parameters(), options_.clipping);
   if (std::isfinite(report.loss) && std::isfinite(report.norm)) {
     bad_ = 0;
+    whole_ = false;
     optimizer_.step(report.rate);
+    whole_ = true;
   } else {
-    ++bad_;
-    ST_CHECK(bad_ <= options_.bad_steps, InvalidInput, "step ", step_ + 1, ", batch ", numbers,
-             ": the loss is ", report.loss, ", the gradients' norm ", report.norm,
-             bad_ > 1 ? concat("; so it was in the ", bad_ - 1, " steps before") : std::string(),
+    ST_CHECK(bad_<options_.bad_steps, DivergedError, "step ", step_ + 1, ", batch ", numbers,
+                  ": the loss is ", report.loss, ", the gradients' norm ", report.norm, bad_> 0
+                 ? concat("; so it was in the ", bad_, " steps before")
+                 : std::string(),
              ". A lower learning rate, or gradients clipped at a lower norm, may help");
+    ++bad_;
+    buffers_.put_back(model_->other_tensors());
   }
   report.step = ++step_;
   return report;
 }
 
 void Trainer::validate() {
+  if (!validates()) {
+    validated_ = step_;
+    return;
+  }
   ValidationReport report;
   report.step = step_;
+  report.loss = std::numeric_limits<double>::quiet_NaN();
+  model_->eval();
   if (valid_ != nullptr) {
     const at::NoGradGuard guard;  // what a model keeps from it may meet a gradient later
-    model_->eval();
     Sums sums(device_);
     for (std::int64_t i = 0; i < valid_->steps(); ++i) {
+      poll_interrupt();
       const Batch batch = valid_->batch(0, i);
-      if (batch.numbers.empty()) continue;
-      sums.add(model_->loss(to_tensors(batch, device_)));
+      if (!batch.numbers.empty()) sums.add(loss_of(batch));
     }
     const auto means = sums.means(*communicator_);
     report.loss = means.loss;
     report.accuracy = means.accuracy;
-    model_->train();
   }
-  if (!validator && valid_ == nullptr) return;
-  report.score = validator ? validator() : options_.validate_accuracy ? report.accuracy : report.loss;
+  report.score = options_.validate_accuracy ? report.accuracy : report.loss;
+  if (validator) {
+    const at::Tensor score = at::zeros({}, at::device(device_).dtype(at::kDouble));
+    if (communicator_->rank() == 0) score.fill_(validator());
+    communicator_->broadcast({score});
+    report.score = score.item<double>();
+  }
+  model_->train();
   scores_.push_back(report.score);
+  validated_ = step_;
+  saved_ = -1;
   const Verdict verdict = judge(scores_, options_.schedule.higher_is_better, options_.schedule.patience);
   report.best = verdict.best == std::ssize(scores_) - 1;
   report.decayed = verdict.decayed && options_.schedule.decay < 1;
-  if (report.best && checkpoints_ && communicator_->rank() == 0) checkpoints_->save_best(checkpoint());
-  if (report.decayed && options_.reload_best && checkpoints_) {
-    communicator_->barrier();
-    if (const auto best = checkpoints_->best()) load_weights(*best);
-  }
   stopped_early_ = options_.stop_after > 0 && verdict.misses >= options_.stop_after;
+  if (report.best && checkpoints_ && communicator_->rank() == 0) checkpoints_->save_best(checkpoint());
+  if (report.decayed && options_.reload_best) load_best();
   if (on_validation) on_validation(report);
 }
 
-void Trainer::save() const {
+void Trainer::save() {
   if (checkpoints_ && communicator_->rank() == 0) checkpoints_->save(checkpoint());
+  saved_ = step_;
 }
 
 Checkpoint Trainer::checkpoint() const {
@@ -275,7 +377,11 @@ Checkpoint Trainer::checkpoint() const {
   found.add("optimizer", optimizer_.state());
   json scores = json::array();  // JSON has no NaN
   for (const double score : scores_) scores.push_back(std::isfinite(score) ? json(score) : json(nullptr));
-  found.state = json{{"scores", scores}, {"stopped_early", stopped_early_}}.dump();
+  found.state =
+      json{{"scores", scores},     {"validated", validated_},    {"stopped_early", stopped_early_},
+           {"bad_steps", bad_},    {"batches", train_->steps()}, {"accumulate", options_.accumulate},
+           {"seed", options_.seed}}
+          .dump();
   return found;
 }
 
@@ -296,8 +402,23 @@ void Trainer::load_weights(const Checkpoint& checkpoint) {
 
 void Trainer::restore(const Checkpoint& checkpoint) {
   const json state = json::parse(checkpoint.state, nullptr, /*allow_exceptions=*/false);
-  ST_CHECK(state.is_object() && state.contains("scores") && state["scores"].is_array(), FormatError,
-           "checkpoint: it is not that of a training");
+  const auto is_whole = [&](const char* key) {
+    return state.contains(key) && state[key].is_number_integer();
+  };
+  ST_CHECK(state.is_object() && state.contains("scores") && state["scores"].is_array() &&
+               is_whole("validated") && is_whole("bad_steps") && is_whole("batches") &&
+               is_whole("accumulate") && is_whole("seed") && state.contains("stopped_early") &&
+               state["stopped_early"].is_boolean(),
+           FormatError, "checkpoint: it is not that of a training");
+  // With other batches, the place where it goes on would be another one.
+  const auto same = [&](const char* key, const auto& mine) {
+    const auto saved = state[key].get<std::decay_t<decltype(mine)>>();
+    ST_CHECK(saved == mine, InvalidInput, "checkpoint: it is of a training whose ", key, " are ", saved,
+             ", not ", mine, ": going on from it would not be going on");
+  };
+  same("batches", train_->steps());
+  same("accumulate", options_.accumulate);
+  same("seed", options_.seed);
   std::vector<double> scores;
   for (const json& score : state["scores"]) {
     scores.push_back(score.is_number() ? score.get<double>() : std::numeric_limits<double>::quiet_NaN());
@@ -305,16 +426,35 @@ void Trainer::restore(const Checkpoint& checkpoint) {
   load_weights(checkpoint);
   optimizer_.restore(checkpoint.part("optimizer"));
   scores_ = std::move(scores);
-  step_ = checkpoint.step;
-  bad_ = 0;
-  stopped_early_ = state.value("stopped_early", false);
+  step_ = saved_ = checkpoint.step;
+  validated_ = state["validated"].get<std::int64_t>();
+  bad_ = state["bad_steps"].get<std::int64_t>();
+  stopped_early_ = state["stopped_early"].get<bool>();
+  whole_ = true;
 }
 
 bool Trainer::resume() {
   if (!checkpoints_) return false;
+  communicator_->barrier();  // the first process may be writing still
   const auto last = checkpoints_->last();
+  const std::int64_t mine = last ? last->step : -1;
+  const auto all = communicator_->all_gather(at::full({}, mine, at::device(device_).dtype(at::kLong)));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto its = all[i].item<std::int64_t>();
+    ST_CHECK(its == mine, InvalidInput, "checkpoints: process ", communicator_->rank(), " finds step ", mine,
+             " in ", checkpoints_->path(), ", process ", i, " step ", its,
+             " (-1: none): all processes must see the same folder");
+  }
   if (last) restore(*last);
   return last.has_value();
+}
+
+bool Trainer::load_best() {
+  if (!checkpoints_) return false;
+  communicator_->barrier();
+  const auto best = checkpoints_->best();
+  if (best) load_weights(*best);
+  return best.has_value();
 }
 
 }  // namespace sentencode::training

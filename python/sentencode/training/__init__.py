@@ -1,8 +1,41 @@
-"""What models are trained on: examples as ids in a mapped file, and batches in a reproducible order."""
+"""What models are trained on, examples as ids and batches in a reproducible order, and what trains them.
+
+Examples and batches need no torch; `Trainer` does: it is imported when it is used.
+"""
 
 from __future__ import annotations
 
-from .batcher import Batch, Batcher
-from .examples import Examples
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Batch", "Batcher", "Examples"]
+from .batcher import Batch, Batcher
+from .callbacks import Callback, CsvLog, TensorBoardLog
+from .examples import Examples
+from .history import History, Step, Validation, plot_loss
+
+if TYPE_CHECKING:
+    from .trainer import Loss, TensorBatch, Trainer
+
+__all__ = [
+    "Batch",
+    "Batcher",
+    "Callback",
+    "CsvLog",
+    "Examples",
+    "History",
+    "Loss",
+    "Step",
+    "TensorBatch",
+    "TensorBoardLog",
+    "Trainer",
+    "Validation",
+    "plot_loss",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in {"Loss", "TensorBatch", "Trainer"}:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.trainer"), name)
+    globals()[name] = value
+    return value

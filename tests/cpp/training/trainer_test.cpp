@@ -2,14 +2,17 @@
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "sentencode/error.h"
+#include "sentencode/parallel.h"
 #include "temporary_folder.h"
 #include "training/examples.h"
 
@@ -28,15 +31,18 @@ class FirstWord : public Model {
   Loss loss(const TensorBatch& batch) override {
     const auto& tokens = batch.fields.at(0);
     if (is_training()) steps_.add_(1);
+    if (is_training() && throws) throw std::runtime_error("in the middle of a step");
     const at::Tensor mask = tokens.mask.unsqueeze(2).to(at::kFloat);     // [B, T, 1]
     at::Tensor mean = (table_(tokens.ids) * mask).sum(1) / mask.sum(1);  // [B, 16]
     mean = at::dropout(mean, dropout_, is_training());
-    const at::Tensor scores = out_(mean), right = tokens.ids.select(1, 0);  // [B, 8], [B]
+    const at::Tensor scores = out_(mean).to(at::kFloat), right = tokens.ids.select(1, 0);  // [B, 8], [B]
+    product = at::linear(mean, out_->weight).scalar_type();
     if (broken) return {scores.sum() * std::numeric_limits<double>::quiet_NaN(), 1.0, {}};
     return {at::cross_entropy_loss(scores, right, {}, at::Reduction::Sum), static_cast<double>(batch.size),
             (scores.argmax(1) == right).sum()};
   }
-  bool broken = false;
+  bool broken = false, throws = false;
+  at::ScalarType product = at::kFloat;  // of its last matrix product
 
  private:
   double dropout_;
@@ -156,7 +162,7 @@ TEST_F(TrainerTest, SaysWhereTheLossIsNotFinite) {
   try {
     training->run();
     FAIL() << "a loss that is not a number went unnoticed";
-  } catch (const InvalidInput& error) {
+  } catch (const DivergedError& error) {
     EXPECT_NE(std::string(error.what()).find("step 5, batch "), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("of epoch "), std::string::npos) << error.what();
   }
@@ -172,8 +178,110 @@ TEST_F(TrainerTest, LeavesOutAFewBadSteps) {
   chosen.bad_steps = 1;
   const auto training = trainer(model, chosen);
   training->on_step = [&](const StepReport& report) { model->broken = report.step == 4; };
+  std::vector<Checkpoint> after;
+  const auto first = training->on_step;
+  training->on_step = [&](const StepReport& report) {
+    first(report);
+    after.push_back(training->checkpoint());
+    for (auto& [name, tensor] : after.back().tensors) tensor = tensor.clone();
+  };
   training->run();
   EXPECT_EQ(training->step(), 10);
+  for (const auto& [name, tensor] : after[4].tensors) {
+    EXPECT_TRUE(at::equal(tensor, after[3].tensors.at(name))) << name;
+  }
+  EXPECT_NE(after[4].state, after[3].state);  // it is counted
+}
+
+TEST_F(TrainerTest, CountsBadStepsOverCheckpoints) {
+  const auto model = std::make_shared<FirstWord>();
+  auto chosen = options(2);
+  chosen.bad_steps = 2;
+  model->broken = true;
+  trainer(model, chosen, "run")->run();
+  chosen.max_steps = 3;
+  const auto rest = trainer(model, chosen, "run");
+  ASSERT_TRUE(rest->resume());
+  EXPECT_THROW(rest->run(), DivergedError);
+}
+
+TEST_F(TrainerTest, AStepThatFailsLeavesNoTrace) {
+  const auto model = std::make_shared<FirstWord>();
+  const auto training = trainer(model, options(10), "run");
+  training->on_step = [&](const StepReport& report) { model->throws = report.step == 4; };
+  EXPECT_THROW(training->run(), std::runtime_error);
+  model->throws = false;
+  const auto straight = trainer(std::make_shared<FirstWord>(), options(10));
+  straight->run();
+  const auto rest = trainer(std::make_shared<FirstWord>(), options(10), "run");
+  ASSERT_TRUE(rest->resume());
+  EXPECT_EQ(rest->step(), 4);
+  rest->run();
+  expect_equal(rest->checkpoint(), straight->checkpoint());
+  training->on_step = nullptr;
+  training->run();  // the same one goes on as well
+  expect_equal(training->checkpoint(), straight->checkpoint());
+}
+
+TEST_F(TrainerTest, MakesUpForAValidationThatWasStopped) {
+  auto chosen = options(10);
+  chosen.validate_every = 4;
+  chosen.schedule.decay = 0.5;
+  for (const bool before : {true, false}) {  // within on_step, within the validation
+    const std::string folder = before ? "before" : "within";
+    std::int64_t calls = 0;
+    const auto make = [&](bool stops) {
+      auto training = trainer(std::make_shared<FirstWord>(), chosen, stops ? folder.c_str() : nullptr);
+      training->validator = [&, stops] {
+        if (stops && !before && ++calls == 1) throw Interrupted();
+        return 1.0;
+      };
+      return training;
+    };
+    const auto stopped = make(true);
+    stopped->on_step = [&](const StepReport& report) {
+      if (before && report.step == 4) throw Interrupted();
+    };
+    EXPECT_THROW(stopped->run(), Interrupted);
+    EXPECT_EQ(stopped->step(), 4);
+    const auto straight = make(false), rest = make(true);
+    straight->run();
+    ASSERT_TRUE(rest->resume());
+    rest->run();
+    EXPECT_EQ(rest->scores().size(), 3U);  // after 4, 8 and 10 steps
+    expect_equal(rest->checkpoint(), straight->checkpoint());
+  }
+}
+
+std::int64_t polls = 0;
+
+TEST_F(TrainerTest, CanBeInterruptedBetweenSteps) {
+  const auto training = trainer(std::make_shared<FirstWord>(), options(100), "run");
+  polls = 0;
+  set_interrupt_check([] { return ++polls == 20; });
+  EXPECT_THROW(training->run(), Interrupted);
+  set_interrupt_check(nullptr);
+  EXPECT_GT(training->step(), 0);
+  EXPECT_LE(training->step(), 20);
+  EXPECT_EQ(CheckpointFolder(folder_.path("run")).steps().back(), training->step());
+}
+
+TEST_F(TrainerTest, ComputesInBfloat16WithParametersThatStay) {
+  const auto model = std::make_shared<FirstWord>(0.0);
+  auto chosen = options(200);
+  chosen.bfloat16 = true;
+  const auto training = trainer(model, chosen);
+  StepReport last;
+  training->on_step = [&](const StepReport& report) { last = report; };
+  training->run();
+  EXPECT_EQ(model->product, at::kBFloat16);
+  EXPECT_LT(last.loss, 0.3);
+  for (const auto& [name, tensor] : training->checkpoint().part("model")) {
+    EXPECT_NE(tensor.scalar_type(), at::kBFloat16) << name;
+  }
+  EXPECT_FALSE(at::autocast::is_autocast_enabled(at::kCPU));
+  trainer(model, options(1))->run();
+  EXPECT_EQ(model->product, at::kFloat);
 }
 
 TEST_F(TrainerTest, StopsWhenItGetsNoBetterAndGoesBackToTheBest) {
@@ -225,12 +333,23 @@ TEST_F(TrainerTest, RefusesAnotherModelsCheckpoint) {
   other.tensors["model.out.bias"] = at::zeros({9});
   EXPECT_THROW(training->restore(other), FormatError);
   EXPECT_THROW(training->restore({}), FormatError);
+  other = training->checkpoint();
+  const auto place = other.state.find("\"seed\":0");
+  ASSERT_NE(place, std::string::npos);
+  other.state.replace(place, 8, "\"seed\":1");
+  EXPECT_THROW(training->restore(other), InvalidInput);
 }
 
 TEST_F(TrainerTest, SaysWhatIsWrong) {
   EXPECT_THROW((TrainerOptions{.max_epochs = 0}.check()), InvalidInput);
   EXPECT_THROW((TrainerOptions{.accumulate = 0}.check()), InvalidInput);
   EXPECT_THROW((TrainerOptions{.schedule = {.rate = -1}}.check()), InvalidInput);
+  auto reloads = options(1);
+  reloads.reload_best = true;
+  EXPECT_THROW(trainer(std::make_shared<FirstWord>(), reloads), InvalidInput);
+  const auto others = std::make_shared<const Batcher>(examples_, BatcherOptions{.rank = 1, .world = 2});
+  EXPECT_THROW(Trainer(std::make_shared<FirstWord>(), batches(), others, options(1), nullptr, {}),
+               InvalidInput);
   EXPECT_THROW(Trainer(std::make_shared<FirstWord>(), nullptr, nullptr, options(1), nullptr, {}),
                InvalidInput);
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sentencode/training/batcher.h"
+#include "sentencode/training/named_tensors.h"
 
 namespace sentencode::training {
 
@@ -38,6 +39,11 @@ class Model : public torch::nn::Module {
  public:
   using torch::nn::Module::Module;
   virtual Loss loss(const TensorBatch& batch) = 0;
+
+  /// What is trained, and what a checkpoint holds beside it. Each tensor once; a model that keeps them
+  /// elsewhere than in this module says where.
+  virtual NamedTensors trained_tensors() const;
+  virtual NamedTensors other_tensors() const;
 };
 
 }  // namespace sentencode::training

@@ -5,16 +5,15 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "sentencode/training/named_tensors.h"
 
 namespace torch::optim {
 class Optimizer;
 }
 
 namespace sentencode::training {
-
-using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
 struct OptimizerOptions {
   std::string name = "adam";          // "adam", "adamw", "sgd", "rmsprop" or "adagrad"

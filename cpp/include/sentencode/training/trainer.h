@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,7 @@ struct TrainerOptions {
   bool validate_accuracy = false;  // the score is the accuracy, not the loss
   bool reload_best = false;        // go on from the best weights whenever the schedule decays
   std::int64_t bad_steps = 0;      // in a row, of a loss or gradient that is not finite, which are left out
+  bool bfloat16 = false;           // matrix products in bfloat16 (autocast); parameters stay what they are
   std::uint64_t seed = 0;
 
   void check() const;  // InvalidInput that names the member
@@ -58,7 +60,8 @@ struct ValidationReport {
 
 /// Trains any model that gives a loss. What it does in a step is a pure function of the seed, the step, the
 /// weights, the optimizer's state and the scores so far: these are all that a checkpoint holds, and a run
-/// that goes on from one takes the very steps that it would have taken.
+/// that goes on from one takes the very steps that it would have taken. A step that fails, or is
+/// interrupted, leaves no trace.
 class Trainer {
  public:
   /// `valid` and `checkpoints` may be missing.
@@ -71,15 +74,20 @@ class Trainer {
   /// After each step; may throw to stop: the weights are then kept in a checkpoint.
   std::function<void(const StepReport&)> on_step;
   std::function<void(const ValidationReport&)> on_validation;
-  /// A score of its own in the place of that on `valid`: of what comes after training, for instance.
+  /// A score of its own in the place of that on `valid`: of what comes after training, for instance. Called
+  /// in the first process, which tells the others.
   std::function<double()> validator;
 
-  /// From the last checkpoint of the folder, if there is one; returns whether there was.
+  /// From the last checkpoint of the folder, if there is one; returns whether there was. All processes have
+  /// to see the same folder.
   bool resume();
-  /// Until an end is reached.
+  /// Until an end is reached. Between steps it can be interrupted.
   void run();
+  /// Takes the weights of the best validation; returns whether there are any.
+  bool load_best();
 
   std::int64_t step() const { return step_; }  // done
+  std::int64_t last_step() const;              // the end, if it is not stopped before
   const std::vector<double>& scores() const { return scores_; }
   bool stopped_early() const { return stopped_early_; }
 
@@ -87,12 +95,31 @@ class Trainer {
   void restore(const Checkpoint& checkpoint);
 
  private:
-  std::int64_t last_step() const;
+  /// The model's buffers before a step. Those that no step moves are copied once.
+  class Buffers {
+   public:
+    void keep(const NamedTensors& buffers);
+    void put_back(const NamedTensors& buffers) const;
+
+   private:
+    struct Kept {
+      at::Tensor original, copy;
+      std::int64_t version;
+    };
+    std::map<std::string, Kept> kept_;
+  };
+
+  bool validates() const { return valid_ != nullptr || validator != nullptr; }
+  bool ends_epoch() const;
+  bool validation_due() const;
+  bool save_due() const;
   StepReport train_step(BatchLoader& batches);
+  StepReport tried_step(BatchLoader& batches);
   void validate();
+  Loss loss_of(const Batch& batch);
   void load_weights(const Checkpoint& checkpoint);
   NamedTensors weights() const;
-  void save() const;
+  void save();
 
   std::shared_ptr<Model> model_;
   std::shared_ptr<const Batcher> train_, valid_;
@@ -101,9 +128,12 @@ class Trainer {
   std::optional<CheckpointFolder> checkpoints_;
   Optimizer optimizer_;
   at::Device device_;
+  Buffers buffers_;
   std::int64_t step_ = 0, bad_ = 0;
+  std::int64_t validated_ = 0, saved_ = -1;  // steps where that was done last
   std::vector<double> scores_;
   bool stopped_early_ = false;
+  bool whole_ = true;  // not in the middle of moving weights
 };
 
 }  // namespace sentencode::training

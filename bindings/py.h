@@ -1,0 +1,9 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace sentencode {
+
+namespace py = pybind11;
+
+}  // namespace sentencode

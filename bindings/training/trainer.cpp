@@ -1,0 +1,168 @@
+#include "sentencode/training/trainer.h"
+
+#include <pybind11/stl.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "py.h"
+#include "sentencode/distributed/communicator.h"
+
+namespace sentencode {
+namespace {
+
+using namespace training;
+
+/// A model that is written in Python. `parts` has
+///   loss([(ids, lengths, mask), ...], labels or None) -> (sum, count, right or None)
+///   train(mode), parameters() and buffers() -> [(name, tensor), ...]
+class PythonModel final : public Model {
+ public:
+  explicit PythonModel(py::object parts) : Model("PythonModel"), parts_(std::move(parts)) {}
+  ~PythonModel() override {
+    const py::gil_scoped_acquire gil;
+    parts_ = py::object();
+  }
+  PythonModel(const PythonModel&) = delete;
+  PythonModel& operator=(const PythonModel&) = delete;
+
+  Loss loss(const TensorBatch& batch) override {
+    const py::gil_scoped_acquire gil;
+    py::list fields;
+    for (const TokenTensors& field : batch.fields) {
+      fields.append(py::make_tuple(field.ids, field.lengths, field.mask));
+    }
+    const py::object labels = batch.labels.defined() ? py::cast(batch.labels) : py::none();
+    auto [sum, count, right] =
+        parts_.attr("loss")(fields, labels).cast<std::tuple<at::Tensor, double, std::optional<at::Tensor>>>();
+    return {std::move(sum), count, right.value_or(at::Tensor())};
+  }
+  void train(bool on) override {
+    const py::gil_scoped_acquire gil;
+    const py::error_scope interrupt;  // Ctrl-C may be on its way to the caller
+    Model::train(on);
+    parts_.attr("train")(on);
+  }
+  NamedTensors trained_tensors() const override { return tensors("parameters"); }
+  NamedTensors other_tensors() const override { return tensors("buffers"); }
+
+ private:
+  NamedTensors tensors(const char* kind) const {
+    const py::gil_scoped_acquire gil;
+    const py::error_scope interrupt;
+    return parts_.attr(kind)().cast<NamedTensors>();
+  }
+
+  py::object parts_;
+};
+
+/// Those of a run alone: they hold what holds the trainer.
+class Callbacks {
+ public:
+  Callbacks(Trainer& trainer, const py::function& on_step, const py::function& on_validation,
+            const std::optional<py::function>& validator)
+      : trainer_(trainer) {
+    trainer_.on_step = [&on_step](const StepReport& r) {
+      const py::gil_scoped_acquire gil;
+      on_step(r.step, r.epoch, r.loss, r.accuracy, r.rate, r.norm, r.examples, r.tokens);
+    };
+    trainer_.on_validation = [&on_validation](const ValidationReport& r) {
+      const py::gil_scoped_acquire gil;
+      on_validation(r.step, r.loss, r.accuracy, r.score, r.best, r.decayed);
+    };
+    if (!validator) return;
+    trainer_.validator = [&validator] {
+      const py::gil_scoped_acquire gil;
+      return (*validator)().cast<double>();
+    };
+  }
+  ~Callbacks() {
+    trainer_.on_step = nullptr;
+    trainer_.on_validation = nullptr;
+    trainer_.validator = nullptr;
+  }
+  Callbacks(const Callbacks&) = delete;
+  Callbacks& operator=(const Callbacks&) = delete;
+
+ private:
+  Trainer& trainer_;
+};
+
+}  // namespace
+
+void bind_trainer(py::module_& m) {
+  using distributed::Communicator;
+  using Release = py::call_guard<py::gil_scoped_release>;
+
+  py::class_<PythonModel, Model, std::shared_ptr<PythonModel>>(m, "PythonModel",
+                                                               "A model that is written in Python.")
+      .def(py::init<py::object>(), py::arg("parts"),
+           "parts has loss(fields, labels), train(mode), parameters() and buffers().");
+
+  py::class_<Trainer>(m, "Trainer", "See sentencode.training.Trainer.")
+      .def(py::init([](std::shared_ptr<Model> model, std::shared_ptr<Batcher> train,
+                       std::optional<std::shared_ptr<Batcher>> valid,
+                       std::shared_ptr<Communicator> communicator, const std::string& optimizer, double beta1,
+                       double beta2, double momentum, double epsilon, double weight_decay,
+                       double learning_rate, const std::string& schedule, std::int64_t warmup,
+                       std::int64_t schedule_steps, double schedule_end, double decay, std::int64_t patience,
+                       bool higher_is_better, double clip_norm, double clip_each, std::int64_t max_steps,
+                       std::int64_t max_epochs, std::int64_t accumulate, std::int64_t validate_every,
+                       std::int64_t save_every, std::int64_t stop_after, bool validate_accuracy,
+                       bool reload_best, std::int64_t bad_steps, bool bfloat16, std::uint64_t seed,
+                       const std::optional<std::string>& checkpoints, std::int64_t keep_last) {
+             TrainerOptions options;
+             options.optimizer = {optimizer, beta1, beta2, momentum, epsilon, weight_decay};
+             options.schedule = {learning_rate,  shape_named(schedule), warmup,
+                                 schedule_steps, schedule_end,          decay,
+                                 patience,       higher_is_better};
+             options.clipping = {clip_norm, clip_each};
+             options.max_steps = max_steps;
+             options.max_epochs = max_epochs;
+             options.accumulate = accumulate;
+             options.validate_every = validate_every;
+             options.save_every = save_every;
+             options.stop_after = stop_after;
+             options.validate_accuracy = validate_accuracy;
+             options.reload_best = reload_best;
+             options.bad_steps = bad_steps;
+             options.bfloat16 = bfloat16;
+             options.seed = seed;
+             const py::gil_scoped_release release;  // it waits for the other processes
+             std::optional<CheckpointFolder> folder;
+             if (checkpoints) folder.emplace(*checkpoints, keep_last);
+             return std::make_unique<Trainer>(std::move(model), std::move(train), valid.value_or(nullptr),
+                                              std::move(options), std::move(communicator), std::move(folder));
+           }),
+           py::arg("model"), py::arg("train"), py::arg("valid"), py::arg("communicator"), py::kw_only(),
+           py::arg("optimizer"), py::arg("beta1"), py::arg("beta2"), py::arg("momentum"), py::arg("epsilon"),
+           py::arg("weight_decay"), py::arg("learning_rate"), py::arg("schedule"), py::arg("warmup"),
+           py::arg("schedule_steps"), py::arg("schedule_end"), py::arg("decay"), py::arg("patience"),
+           py::arg("higher_is_better"), py::arg("clip_norm"), py::arg("clip_each"), py::arg("max_steps"),
+           py::arg("max_epochs"), py::arg("accumulate"), py::arg("validate_every"), py::arg("save_every"),
+           py::arg("stop_after"), py::arg("validate_accuracy"), py::arg("reload_best"), py::arg("bad_steps"),
+           py::arg("bfloat16"), py::arg("seed"), py::arg("checkpoints"), py::arg("keep_last"))
+      .def_property_readonly("step", &Trainer::step, "Steps done.")
+      .def_property_readonly("last_step", &Trainer::last_step, "The end, if it is not stopped before.")
+      .def_property_readonly("scores", &Trainer::scores, "Of all validations.")
+      .def_property_readonly("stopped_early", &Trainer::stopped_early)
+      .def("resume", &Trainer::resume, Release(), "From the last checkpoint; whether there was one.")
+      .def("load_best", &Trainer::load_best, Release(), "Takes the best weights; whether there are any.")
+      .def(
+          "run",
+          [](Trainer& self, const py::function& on_step, const py::function& on_validation,
+             const std::optional<py::function>& validator) {
+            const Callbacks callbacks(self, on_step, on_validation, validator);
+            const py::gil_scoped_release release;
+            self.run();
+          },
+          py::arg("on_step"), py::arg("on_validation"), py::arg("validator"),
+          "on_step(step, epoch, loss, accuracy, rate, norm, examples, tokens), on_validation(step, loss, "
+          "accuracy, score, best, decayed), validator() -> score.");
+}
+
+}  // namespace sentencode

@@ -1,0 +1,529 @@
+"""What all neural encoders share: a network, the vectors of words, and how both are trained and kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from .. import _core, _nn
+from ..checks import checked_int, checked_str
+from ..distributed import communicator as all_processes
+from ..encoder import Encoder, progress
+from ..text.tokenizer import Tokenizer, chosen_tokenizer
+from ..text.vocabulary import Vocabulary
+from ..training import Batcher, Callback, Examples, History, Trainer
+from ..vectors import WordVectors
+from .autoencoder import Autoencoder
+
+__all__ = ["NeuralEncoder"]
+
+Floats = npt.NDArray[np.float32]
+_BEGIN, _END = "<s>", "</s>"
+_BATCH_TOKENS = 4096  # that are encoded at a time
+_ROWS = 1 << 16  # of vectors that are looked at together
+
+
+class NeuralEncoder(Encoder):
+    """An encoder whose network is trained. Use one of its subclasses, which share these parameters.
+
+    A word that has a vector can be encoded, whether the network was trained with it or not.
+
+    Args:
+        vectors: Of words. They are not trained.
+        preset: "paper", as it is written there, or "reference", as the paper's public code is. A parameter
+            that is None is the preset's.
+        tokenizer: As for `SIF`.
+        lowercase: As for `SIF`.
+        unit_words: Whether words' vectors are divided by their lengths.
+        vocabulary: The words that are written, or None: those of the training sentences.
+        vocabulary_size: At most so many of them, the most frequent ones.
+        min_count: Words of the training sentences that are seen less often are not written.
+        min_length: Sentences of fewer words are not trained on.
+        max_length: Nor are those of more, nor those with a word that is not written.
+        max_words: Of a sentence that are read where it is encoded.
+        batch_size: Sentences in a training step; they are of one length.
+        optimizer: Of `sentencode.training.Trainer`, as the next ones.
+        learning_rate: Its highest.
+        betas: Of Adam.
+        schedule: Of the learning rate.
+        warmup: Steps in which it rises.
+        clip_norm: What gradients' norm is at most.
+        label_smoothing: Of the softmax, in training.
+        sampled_words: How many words targets are told from in training; 0: all.
+        max_steps: At most so many steps.
+        max_epochs: At most so many times all sentences.
+        validate_every: Steps between two validations, where there are sentences to validate on.
+        stop_after: It ends after so many validations that are not better than the best; None: never.
+        autocast: "bfloat16" to compute in it where the hardware does.
+        seed: Of weights, order and dropout.
+        device: "cpu", "cuda", ...; "auto" takes a GPU where there is one.
+
+    Attributes:
+        network: The network, a `torch.nn.Module`, once fitted.
+        vocabulary_: The words that are written, with their counts.
+        history_: What happened in training; not saved.
+    """
+
+    _network_class: ClassVar[type[Autoencoder]]
+    _network_options: ClassVar[tuple[str, ...]]  # parameters that are the network's
+    _presets: ClassVar[dict[str, dict[str, Any]]]
+
+    _model: Any
+    _cut: Tokenizer
+    _made_of: dict[str, Any]
+    network: Any
+    vocabulary_: Vocabulary
+    history_: History
+
+    def __init__(
+        self,
+        vectors: WordVectors,
+        *,
+        preset: Literal["paper", "reference"] = "paper",
+        tokenizer: Any = "words",
+        lowercase: bool | Literal["auto"] = "auto",
+        unit_words: bool = False,
+        vocabulary: Vocabulary | None = None,
+        vocabulary_size: int | None = 21_583,
+        min_count: int = 1,
+        min_length: int = 4,
+        max_length: int = 32,
+        max_words: int = 512,
+        batch_size: int = 64,
+        optimizer: Literal["adam", "adamw", "sgd", "rmsprop", "adagrad"] = "adam",
+        learning_rate: float = 2e-4,
+        betas: tuple[float, float] | None = None,
+        schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = "constant",
+        warmup: int = 0,
+        clip_norm: float | None = 5.0,
+        label_smoothing: float | None = None,
+        sampled_words: int = 0,
+        max_steps: int | None = 100_000,
+        max_epochs: int | None = 10,
+        validate_every: int | None = 500,
+        stop_after: int | None = None,
+        autocast: Literal["bfloat16"] | None = None,
+        seed: int = 0,
+        device: str = "auto",
+    ) -> None:
+        self.vectors = vectors
+        self.preset = preset
+        self.tokenizer = tokenizer
+        self.lowercase = lowercase
+        self.unit_words = unit_words
+        self.vocabulary = vocabulary
+        self.vocabulary_size = vocabulary_size
+        self.min_count = min_count
+        self.min_length = min_length
+        self.max_length = max_length
+        self.max_words = max_words
+        self.batch_size = batch_size
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.betas = betas
+        self.schedule = schedule
+        self.warmup = warmup
+        self.clip_norm = clip_norm
+        self.label_smoothing = label_smoothing
+        self.sampled_words = sampled_words
+        self.max_steps = max_steps
+        self.max_epochs = max_epochs
+        self.validate_every = validate_every
+        self.stop_after = stop_after
+        self.autocast = autocast
+        self.seed = seed
+        self.device = device
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        own = super()._defaults()
+        own.pop("shared", None)  # **shared: the parameters of this class
+        shared = Encoder._defaults.__func__(NeuralEncoder)  # type: ignore[attr-defined]
+        return {**own, **{name: value for name, value in shared.items() if name not in own}}
+
+    def settings(self) -> dict[str, Any]:
+        """All parameters as they are used: what is None is what the preset says.
+
+        Raises:
+            ValueError: If there is no such preset.
+        """
+        if self.preset not in self._presets:
+            raise ValueError(f"preset must be one of {sorted(self._presets)}, got {self.preset!r}")
+        chosen = self._presets[self.preset]
+        given = self.get_params(deep=False)
+        return {name: chosen.get(name) if value is None else value for name, value in given.items()}
+
+    # Training.
+
+    def fit(
+        self,
+        sentences: Any,
+        y: Any = None,
+        *,
+        valid: Any = None,
+        checkpoints: str | os.PathLike[str] | None = None,
+        callbacks: Sequence[Callback] = (),
+        show_progress_bar: bool | None = None,
+    ) -> Any:
+        """Trains the network, and forgets all that was learnt before.
+
+        If that fails or is interrupted, the encoder stays as it was. With `checkpoints`, the same call goes
+        on where it was; at the end the encoder has the weights that were best on `valid`.
+
+        Args:
+            sentences: Many sentences, or the name of a text file, a folder or a glob. They are read twice:
+                for the vocabulary, and to become ids in a file of the cache.
+            y: Ignored.
+            valid: Sentences to validate on.
+            checkpoints: A folder for the state of the training.
+            callbacks: Told of every step and validation; see `sentencode.training`.
+            show_progress_bar: Whether to show one. None: if the logger "sentencode" shows information.
+
+        Returns:
+            The encoder itself.
+
+        Raises:
+            ValueError: If a parameter cannot be used, or no sentence can be trained on.
+            DivergedError: If the loss is not finite.
+        """
+        fresh = type(self)(**self.get_params(deep=False))
+        if isinstance(sentences, Iterator):
+            sentences = list(sentences)
+        fresh._train(sentences, valid, checkpoints, callbacks, show_progress_bar)
+        self._take(fresh)
+        return self
+
+    def partial_fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
+        """There is none: a training goes on by `fit` with the `checkpoints` that it left.
+
+        Args:
+            sentences: Ignored.
+            y: Ignored.
+            show_progress_bar: Ignored.
+
+        Raises:
+            NotImplementedError: Always.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no partial_fit; fit(..., checkpoints=FOLDER) goes on where it was"
+        )
+
+    def _train(
+        self,
+        sentences: Any,
+        valid: Any,
+        checkpoints: Any,
+        callbacks: Sequence[Callback],
+        show: bool | None,
+    ) -> None:
+        chosen = self.settings()
+        self._check_vectors()
+        cut = self._new_tokenizer()
+        with progress(show, "words") as bar:
+            vocabulary = self._vocabulary_of(sentences, cut, bar)
+        with progress(show, "ids") as bar:
+            train = self._examples_of(sentences, vocabulary, cut, bar)
+        held_out = None if valid is None else self._examples_of(valid, vocabulary, cut, None)
+        network = self._new_network(train, vocabulary).to(self._device())
+        others = all_processes()
+        sharing: dict[str, Any] = {"rank": others.rank, "world": others.size}
+        trainer = Trainer(
+            network,
+            Batcher(train, batch_size=self.batch_size, seed=self.seed, **sharing),
+            None if held_out is None else Batcher(held_out, batch_size=256, shuffle=False, **sharing),
+            checkpoints=checkpoints,
+            callbacks=callbacks,
+            communicator=others,
+            validate_every=None if held_out is None else self.validate_every,
+            stop_after=None if held_out is None else self.stop_after,
+            **{
+                name: chosen[name]
+                for name in (
+                    *("optimizer", "learning_rate", "betas", "schedule", "warmup", "clip_norm"),
+                    *("max_steps", "max_epochs", "autocast", "seed"),
+                )
+            },
+        )
+        self.history_ = trainer.run(show_progress_bar=show)
+        if held_out is not None and checkpoints is not None:
+            trainer.load_best()
+        self._adopt(network.eval(), vocabulary, cut)
+
+    def _vocabulary_of(self, sentences: Any, cut: Tokenizer, bar: Any) -> Vocabulary:
+        if self.vocabulary is not None:
+            if not isinstance(self.vocabulary, Vocabulary):
+                raise TypeError(f"vocabulary must be a Vocabulary, got {type(self.vocabulary).__name__}")
+            counts = dict(self.vocabulary)
+        else:
+            seen = Vocabulary.from_corpus(sentences, cut, min_count=self.min_count, on_progress=bar)
+            counts = dict(seen)
+        known = {word: count for word, count in counts.items() if word in self.vectors}
+        for symbol in (_BEGIN, _END):
+            known.pop(symbol, None)  # they have places of their own
+        found = Vocabulary(known, max_size=self.vocabulary_size)
+        if len(found) == 0:
+            raise ValueError(
+                f"{type(self).__name__}: none of the {len(counts)} words of the sentences has a vector"
+            )
+        return found
+
+    def _examples_of(self, sentences: Any, vocabulary: Vocabulary, cut: Tokenizer, bar: Any) -> Examples:
+        return Examples.build(
+            sentences,
+            vocabulary,
+            cut,
+            end=_END,
+            unknown_words="drop_example",
+            min_length=self.min_length,
+            max_length=self.max_length,
+            on_progress=bar,
+        )
+
+    def _new_network(self, examples: Examples, vocabulary: Vocabulary) -> Autoencoder:
+        chosen = self.settings()
+        end = examples.symbols()[_END]
+        begin = examples.vocabulary_size()  # the first id that no example has
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(checked_int("seed", self.seed, 0, 2**63 - 1))
+            network = self._network_class(
+                words=begin + 1,
+                features=self.vectors.dim,
+                begin=begin,
+                end=end,
+                label_smoothing=chosen["label_smoothing"],
+                sampled_words=checked_int("sampled_words", self.sampled_words, 0),
+                **{name: chosen[name] for name in self._network_options},
+            )
+        network.load_words(self._table(vocabulary, begin, end))
+        counts = np.zeros(begin + 1, np.int64)
+        counts[: len(vocabulary)] = vocabulary.counts
+        counts[end] = len(examples)
+        network.set_word_counts(torch.from_numpy(counts))
+        return network
+
+    def _table(self, vocabulary: Vocabulary, begin: int, end: int) -> Floats:
+        """The vectors of the words that are written, and of the symbols."""
+        rows = np.empty((begin + 1, self.vectors.dim), np.float32)
+        rows[: len(vocabulary)] = self.vectors.matrix(vocabulary.words)
+        # Symbols that have no vectors get ones that are as long as those of words, the same every time.
+        typical = np.linalg.norm(rows[: len(vocabulary)], axis=1).mean()
+        for place, symbol in ((begin, _BEGIN), (end, _END)):
+            if symbol in self.vectors:
+                rows[place] = self.vectors[symbol]
+            else:
+                drawn = np.random.default_rng(place == end).standard_normal(self.vectors.dim)
+                rows[place] = drawn * (typical / np.linalg.norm(drawn))
+        if self.unit_words:
+            rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        return rows
+
+    def _device(self) -> torch.device:
+        name = checked_str("device", self.device)
+        if name == "auto":
+            name = "cuda" if torch.cuda.is_available() else "cpu"
+        return torch.device(name)
+
+    # What was learnt.
+
+    def _check_vectors(self) -> None:
+        if not isinstance(self.vectors, WordVectors):
+            raise ValueError(
+                f"{type(self).__name__}: vectors must be WordVectors, got a {type(self.vectors).__name__}; "
+                "see WordVectors.load, from_array and from_dict"
+            )
+        if self.vectors.oov != "skip":
+            raise ValueError(
+                f"{type(self).__name__}: vectors must skip unknown words, got oov={self.vectors.oov!r}"
+            )
+
+    def _new_tokenizer(self) -> Tokenizer:
+        cut = chosen_tokenizer(type(self).__name__, self.tokenizer, self.lowercase)
+        if cut.lowercase == "auto":
+            cut = Tokenizer(cut, lowercase=not self.vectors.cased, invalid=cut.invalid)  # type: ignore[arg-type]
+        return cut
+
+    def _weights(self) -> Floats | None:
+        """What words' vectors are multiplied by."""
+        if not self.unit_words:
+            return None
+        core, count = self.vectors._core, len(self.vectors)
+        norms = [
+            np.linalg.norm(core.rows(np.arange(begin, min(begin + _ROWS, count))), axis=1)
+            for begin in range(0, count, _ROWS)
+        ]
+        return (1 / np.maximum(np.concatenate(norms), np.finfo(np.float32).tiny)).astype(np.float32)
+
+    def _adopt(self, network: Autoencoder, vocabulary: Vocabulary, cut: Tokenizer) -> None:
+        self.network, self.vocabulary_, self._cut = network, vocabulary, cut
+        self._model = _nn.NeuralEncoder(
+            type(self).__name__,
+            self.vectors._core,
+            cut.core(),
+            self._weights(),
+            network._cpp,
+            max_words=checked_int("max_words", self.max_words, 1),
+            batch_tokens=_BATCH_TOKENS,
+        )
+        self._made_of = self.get_params(deep=False)
+
+    @property
+    def fitted(self) -> bool:
+        """Whether there is all that encoding needs."""
+        return "_model" in self.__dict__ and all(
+            value is self._made_of[name] or value == self._made_of[name]
+            for name, value in self.get_params(deep=False).items()
+        )
+
+    @property
+    def dim(self) -> int:
+        """The length of a row."""
+        self._check_fitted()
+        return int(self._model.dim)
+
+    def _encode_into(self, batch: Any, out: Floats) -> None:
+        self._model.encode_into(self._cut.prepare(batch), out)
+
+    def encode(self, sentences: Any, *args: Any, normalize: str | None = None, **options: Any) -> Any:
+        """Turns sentences into rows of numbers.
+
+        Args:
+            sentences: As `Encoder.encode`.
+            *args: As there.
+            normalize: None, or "halves": what each pooling gives is divided by its length, as the public
+                code does it. A "mean_max" row is then √2 long.
+            **options: As there.
+
+        Returns:
+            As there.
+
+        Raises:
+            ValueError: If `normalize` is unknown.
+        """
+        if normalize is None:
+            return super().encode(sentences, *args, **options)
+        if normalize != "halves":
+            raise ValueError(f"encode: normalize must be None or 'halves', got {normalize!r}")
+        if options.get("convert_to_tensor") or not options.get("convert_to_numpy", True):
+            raise ValueError("encode: normalize is for NumPy arrays alone")
+        rows = super().encode(sentences, *args, **options)
+        parts = rows.reshape(*rows.shape[:-1], -1, self._part())
+        lengths = np.linalg.norm(parts.astype(np.float32), axis=-1, keepdims=True)
+        parts /= np.where(lengths > 0, lengths, 1)
+        return rows
+
+    def _part(self) -> int:
+        """How wide what one pooling gives is."""
+        return self.dim
+
+    # Keeping it.
+
+    def save(self, path: str | os.PathLike[str], *, vectors: bool = True) -> None:
+        """Writes the encoder to one file, which `sentencode.load` reads, and C++ as well.
+
+        The file is there whole or not at all. It is a safetensors file with the configuration as JSON in its
+        header; nothing in it can be executed.
+
+        Args:
+            path: Where to; a file of that name is replaced.
+            vectors: Whether the word vectors are part of the file. Without them it needs the file that they
+                are mapped from, at the same place.
+
+        Raises:
+            NotFittedError: If the encoder was not fitted, or its parameters have changed since.
+            OSError: If the file cannot be written.
+
+        Warns:
+            UserWarning: If the tokenizer is neither built in nor found again by its name: it has to be given
+                to `load`.
+        """
+        self._check_fitted()
+        if not self._cut.found_by_name:
+            warnings.warn(
+                f"{type(self).__name__}.save: the tokenizer does not lead to itself by its name "
+                f"{self._cut.name!r}; give it again when loading, as in se.load(path, tokenizer=...)",
+                UserWarning,
+                stacklevel=2,
+            )
+        self._described_model().save(os.fspath(path), vectors=vectors)
+
+    def _described_model(self) -> Any:
+        config = self.get_params(deep=False)
+        del config["vectors"], config["vocabulary"]
+        config["tokenizer"] = self._cut.to_config()
+        words = {"words": self.vocabulary_.words, "counts": self.vocabulary_.counts.tolist()}
+        self._model.params = json.dumps({"params": config, "vocabulary": words})
+        return self._model
+
+    @classmethod
+    def _read_params(cls, model: Any) -> dict[str, Any]:
+        """The parameters that stand in a file; whether their values fit is checked by `_from_model`."""
+        content = json.loads(model.params)
+        if not isinstance(content, dict) or set(content) != {"params", "vocabulary"}:
+            raise ValueError("params: expected a JSON object with params and vocabulary")
+        params = content["params"]
+        known = set(cls._defaults()) - {"vectors", "vocabulary"}
+        for problem, names in (("unknown", set(params) - known), ("missing", known - set(params))):
+            if names:
+                raise ValueError(f"params: {problem} {', '.join(map(repr, sorted(names)))} of {cls.__name__}")
+        words = content["vocabulary"]
+        params["vocabulary"] = Vocabulary(dict(zip(words["words"], words["counts"], strict=True)))
+        return dict(params)
+
+    @classmethod
+    def _from_model(cls, model: Any, params: dict[str, Any], cut: Tokenizer) -> Any:
+        """The Python face of an encoder of the core that was read from a file."""
+        vocabulary = params.pop("vocabulary")
+        if isinstance(params["betas"], list):
+            params["betas"] = tuple(params["betas"])
+        encoder = cls(WordVectors(model.vectors), **{**params, "tokenizer": cut})  # type: ignore[call-arg]
+        encoder._check_vectors()
+        encoder.settings()
+        config = json.loads(model.network.config())
+        if config.pop("network") != cls._network_class.__name__:
+            raise ValueError(f"config: the network is no {cls._network_class.__name__}")
+        network = cls._network_class.of(model.network, config)
+        if config["words"] < len(vocabulary) + 2:
+            raise ValueError(f"the network writes {config['words']} words, the vocabulary has more")
+        encoder._adopt(network.to(encoder._device()).eval(), vocabulary, cut)
+        return encoder
+
+    def _identity(self) -> Any:
+        state = {name: tensor.cpu().numpy() for name, tensor in self.network.state_dict().items()}
+        return self.vectors.fingerprint(), self._described_model().params, state
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        state.pop("_model", None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        made_of = state.get("_made_of")
+        self.__dict__.update(state)
+        if made_of is not None:
+            now = self.get_params(deep=False)
+            self.set_params(**made_of)
+            self._adopt(self.network, self.vocabulary_, self._cut)
+            self.set_params(**now)
+
+    def _facts(self) -> dict[str, str]:
+        facts = super()._facts()
+        if self.fitted:
+            facts["dim"] = str(self.dim)
+            facts["parameters"] = f"{self.network_parameters():,}"
+        return facts
+
+    def network_parameters(self) -> int:
+        """How many numbers of the network are trained; words' vectors are not among them.
+
+        Raises:
+            NotFittedError: If the encoder was not fitted.
+        """
+        self._check_fitted()
+        return sum(p.numel() for p in self.network.parameters() if p.requires_grad)

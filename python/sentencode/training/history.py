@@ -1,0 +1,204 @@
+"""What a training told: its steps and validations."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .._extras import require
+from ..checks import checked_int
+from ..errors import FormatError
+
+__all__ = ["History", "Step", "Validation", "plot_loss"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step that was done; its figures are those of all processes together.
+
+    Attributes:
+        step: How many are done, from 1.
+        epoch: The epoch of its first batch, from 0.
+        loss: The mean loss.
+        accuracy: The share of what the model had right; not a number where it does not tell.
+        learning_rate: The learning rate.
+        norm: The norm of all gradients before they were clipped.
+        examples: How many examples it saw.
+        tokens: How many tokens, of all fields, without padding.
+        seconds: Since the step, or the validation, before.
+    """
+
+    step: int
+    epoch: int
+    loss: float
+    accuracy: float
+    learning_rate: float
+    norm: float
+    examples: int
+    tokens: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Validation:
+    """A validation.
+
+    Attributes:
+        step: The step after which it was.
+        loss: The mean loss; not a number without batches for it.
+        accuracy: The share of what the model had right, or not a number.
+        score: What decides which validation was best.
+        best: Whether it is the best so far.
+        decayed: Whether the learning rate is lower from here on.
+    """
+
+    step: int
+    loss: float
+    accuracy: float
+    score: float
+    best: bool
+    decayed: bool
+
+
+# A log has one line for each of both. Fields of the one that the other lacks stay empty there.
+COLUMNS = ("event", *Step.__dataclass_fields__, "score", "best", "decayed")
+Event = Step | Validation
+
+
+@dataclass
+class History:
+    """Steps and validations in their order.
+
+    Attributes:
+        steps: The steps.
+        validations: The validations.
+
+    Example:
+        >>> from sentencode.training import History, Step
+        >>> history = History([Step(1, 0, 2.3, 0.1, 1e-3, 0.7, 64, 512, 0.01)])
+        >>> history.steps[0].loss
+        2.3
+    """
+
+    steps: list[Step] = field(default_factory=list)
+    validations: list[Validation] = field(default_factory=list)
+
+    def add(self, event: Event) -> None:
+        """Appends a step or a validation."""
+        if isinstance(event, Step):
+            self.steps.append(event)
+        else:
+            self.validations.append(event)
+
+    @classmethod
+    def from_csv(cls, path: str | os.PathLike[str]) -> History:
+        """What a `CsvLog` wrote.
+
+        Args:
+            path: The file.
+
+        Raises:
+            FormatError: It is no such log.
+        """
+        history = cls()
+        for event in read_log(Path(path)):
+            history.add(event)
+        return history
+
+
+def row_of(event: Event) -> list[str]:
+    """A line of a log; what is not a number stays empty."""
+    values: dict[str, Any] = {"event": "step" if isinstance(event, Step) else "validation", **vars(event)}
+    return [_written(values.get(column)) for column in COLUMNS]
+
+
+def read_log(path: Path) -> Iterator[Event]:
+    """The events of a log. A last line without an end was cut off by a kill, and is left out."""
+    text = path.read_text(encoding="utf-8")
+    lines = text[: text.rfind("\n") + 1].splitlines()
+    if not lines or lines[0] != ",".join(COLUMNS):
+        shown = repr(lines[0][:60]) if lines else "empty"
+        raise FormatError(f"{path}: no log of a training: line 1 is {shown}, expected {','.join(COLUMNS)!r}")
+    for number, row in enumerate(csv.reader(lines[1:]), 2):
+        try:
+            values = dict(zip(COLUMNS, row, strict=True))
+            kind: type[Step] | type[Validation] = {"step": Step, "validation": Validation}[values["event"]]
+            yield kind(**{name: _READ[f.type](values[name]) for name, f in kind.__dataclass_fields__.items()})
+        except (KeyError, ValueError):
+            raise FormatError(f"{path}, line {number}: not a line of a training's log: {row!r:.80}") from None
+
+
+def _written(value: Any) -> str:
+    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else repr(value).strip("'")
+
+
+def _number(text: str) -> float:
+    return float(text) if text else math.nan
+
+
+_READ: dict[Any, Callable[[str], Any]] = {
+    "int": int,
+    "float": _number,
+    "bool": {"True": True, "False": False}.__getitem__,
+}
+
+
+def plot_loss(source: History | str | os.PathLike[str], *, smooth: int = 1) -> Any:
+    """The loss of training and of validation against the steps.
+
+    Args:
+        source: What a trainer's `history` is, or the path of a `CsvLog`.
+        smooth: The curve of training is the mean of so many steps; the steps themselves stay faint behind it.
+
+    Returns:
+        A `matplotlib.figure.Figure`: `figure.savefig("loss.pdf")`.
+
+    Raises:
+        ValueError: There is no step to draw.
+        ImportError: matplotlib is not installed.
+
+    Example:
+        >>> from sentencode.training import History, Step, plot_loss
+        >>> steps = [Step(i, 0, 1 / i, 0.5, 1e-3, 0.7, 64, 512, 0.01) for i in range(1, 9)]
+        >>> figure = plot_loss(History(steps))
+        >>> figure.axes[0].get_xlabel()
+        'step'
+    """
+    history = source if isinstance(source, History) else History.from_csv(source)
+    width = checked_int("smooth", smooth, 1)
+    if not history.steps:
+        raise ValueError("there is no step to draw")
+    # A figure of its own, not one of pyplot's: no window, and nothing that has to be closed.
+    figure = require("matplotlib.figure", "plot").Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.add_subplot()
+    places = [step.step for step in history.steps]
+    losses = [step.loss for step in history.steps]
+    if width > 1:
+        axes.plot(places, losses, color="C0", alpha=0.25, linewidth=0.8)
+        losses = [
+            math.fsum(part := losses[max(0, i + 1 - width) : i + 1]) / len(part) for i in range(len(losses))
+        ]
+    axes.plot(places, losses, color="C0", label="training")
+    judged = [validation for validation in history.validations if math.isfinite(validation.loss)]
+    if judged:
+        axes.plot(
+            [v.step for v in judged],
+            [v.loss for v in judged],
+            "o-",
+            color="C1",
+            markersize=4,
+            label="validation",
+        )
+    best = [validation for validation in history.validations if validation.best]
+    if best:
+        axes.axvline(best[-1].step, color="gray", linestyle="--", linewidth=1, label="best")
+    axes.set_xlabel("step")
+    axes.set_ylabel("loss")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="best")
+    return figure

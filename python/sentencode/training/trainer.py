@@ -1,0 +1,463 @@
+"""Trains any model that gives a loss."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from .._extras import require_nn
+
+require_nn()
+
+from .. import _nn  # noqa: E402
+from ..checks import checked_float, checked_int, checked_str  # noqa: E402
+from ..distributed import Communicator  # noqa: E402
+from ..distributed import communicator as all_processes  # noqa: E402
+from .batcher import Batcher  # noqa: E402
+from .callbacks import Callback, Progress  # noqa: E402
+from .history import History, Step, Validation  # noqa: E402
+
+__all__ = ["Loss", "TensorBatch", "Trainer"]
+
+_LOG = logging.getLogger("sentencode")
+_OPTIMIZERS = ("adam", "adamw", "sgd", "rmsprop", "adagrad")
+_SCHEDULES = ("constant", "linear", "cosine", "inverse_sqrt")
+
+
+@dataclass(frozen=True)
+class TensorBatch:
+    """What a model in Python is given: a batch on the device where it computes.
+
+    Attributes:
+        ids: For each field, ids [B, T] int64, padded to the longest.
+        lengths: For each field, how many of them are the example's [B] int64.
+        mask: For each field, [B, T] bool: true where there is a token.
+        labels: Labels [B], or None.
+    """
+
+    ids: dict[str, Tensor]
+    lengths: dict[str, Tensor]
+    mask: dict[str, Tensor]
+    labels: Tensor | None
+
+    def __len__(self) -> int:
+        return len(next(iter(self.ids.values())))
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What a model says of a batch. A tuple (sum, count) or (sum, count, right) is as good.
+
+    Losses are summed, not averaged, so that batches of any size, accumulated or of several processes, count
+    by what is in them.
+
+    Attributes:
+        sum: A scalar with a graph: the loss of all that counts, words or sentences.
+        count: How much counts.
+        right: How much of it the model had right, or None.
+    """
+
+    sum: Tensor
+    count: float | Tensor
+    right: float | Tensor | None = None
+
+
+class Trainer:
+    """Trains any model that gives a loss, by the trainer in C++.
+
+    A model is a C++ one of this package, or any `torch.nn.Module` with a method `loss(batch)`: it gets a
+    `TensorBatch` and returns a `Loss`, or (sum, count) or (sum, count, right). The mean over all batches of a
+    step, in all processes, is what is minimised.
+
+    What is done in a step depends on the seed, the step, the weights, the optimiser's state and the scores so
+    far, and on nothing else: a checkpoint holds these, and a run that goes on from one takes the very steps
+    that it would have taken (bit by bit on a CPU with the same number of threads). Chance within a model must
+    come from torch's generators, which are set anew before each step; those of the caller stay as they are.
+
+    Of several processes (torchrun), each makes its `Batcher` with its `rank` and `world`; together they take
+    the steps that one would.
+
+    Args:
+        model: The model. Its parameters that want a gradient are trained, on the device where they are.
+        train: Batches to train on.
+        valid: Batches to validate on, all of them each time.
+        optimizer: `"adam"`, `"adamw"`, `"sgd"`, `"rmsprop"` or `"adagrad"`.
+        betas: Of adam and adamw.
+        momentum: Of sgd and rmsprop.
+        epsilon: What keeps divisors from zero.
+        weight_decay: Of squared weights; adamw's is of the weights themselves.
+        learning_rate: The highest.
+        schedule: `"constant"`, `"linear"`, `"cosine"` or `"inverse_sqrt"`.
+        warmup: Steps in which the learning rate rises to its highest.
+        schedule_steps: Of linear and cosine: the step at which it ends. None: the last step.
+        schedule_end: Of linear and cosine: the share of the learning rate that is left there.
+        decay: What the learning rate is multiplied by where validation has not got better; 0.5 halves it.
+        patience: After so many validations in a row that were not better.
+        reload_best: Whether the best weights are taken up again then (needs `checkpoints`).
+        max_steps: The last step, at most. None: no bound.
+        max_epochs: The like in epochs. If both are None: one epoch.
+        accumulate: Batches of one step.
+        clip_norm: The norm of all gradients together is at most so large. None: any.
+        clip_each: That of each tensor's gradient is; before `clip_norm`.
+        validate_every: Steps between validations. None: after each epoch.
+        save_every: Steps between checkpoints. None: whenever it validates, or would.
+        stop_after: Ends after so many validations that are not better than the best. None: never.
+        metric: What decides how good a validation is: the `"loss"`, the `"accuracy"`, or a function of the
+            model that returns a number, such as a score of `sentencode.evaluate`. A function is called in the
+            first process, in evaluation mode.
+        higher_is_better: Whether a higher score is better. None: unless it is the loss.
+        checkpoints: A folder for them: the last ones, and the best. None: none.
+        keep_last: How many of the last ones are kept.
+        autocast: `"bfloat16"`: matrix products in bfloat16, where the hardware has it; parameters stay
+            float32. None: not.
+        bad_steps: So many steps in a row may have a loss or gradient that is not finite: they are left out.
+            One more raises `DivergedError`.
+        seed: Chooses all that is left to chance within the model's steps.
+        callbacks: What is told of steps and validations: `CsvLog`, `TensorBoardLog`, your own `Callback`.
+        communicator: The other processes. None: all of `torch.distributed`, if it was set up.
+
+    Attributes:
+        model: The model.
+        history: Steps and validations of this trainer's runs.
+
+    Raises:
+        TypeError: An argument is not of its kind.
+        ValueError: An argument is out of its bounds, or contradicts another one.
+
+    Example:
+        >>> import os, tempfile, torch
+        >>> from sentencode import Vocabulary
+        >>> from sentencode.training import Batcher, Examples, Trainer
+        >>> class FirstWord(torch.nn.Module):  # tells the first word of a sentence from the mean of all
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.words = torch.nn.EmbeddingBag(4, 8)
+        ...         self.scores = torch.nn.Linear(8, 4)
+        ...     def loss(self, batch):
+        ...         ids = batch.ids["tokens"]
+        ...         scores = self.scores(self.words(ids))
+        ...         right = (scores.argmax(1) == ids[:, 0]).sum()
+        ...         sum = torch.nn.functional.cross_entropy(scores, ids[:, 0], reduction="sum")
+        ...         return sum, len(batch), right
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "file")
+        >>> vocabulary = Vocabulary({"a": 4, "b": 3, "c": 2})
+        >>> examples = Examples.build(["a b", "b c", "c a", "b", "c"], vocabulary, path=path)
+        >>> trainer = Trainer(FirstWord(), Batcher(examples, batch_size=5), learning_rate=0.1, max_steps=60)
+        >>> history = trainer.run()
+        >>> history.steps[-1].accuracy
+        1.0
+        >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        train: Batcher,
+        valid: Batcher | None = None,
+        *,
+        optimizer: Literal["adam", "adamw", "sgd", "rmsprop", "adagrad"] = "adam",
+        betas: tuple[float, float] = (0.9, 0.999),
+        momentum: float = 0.0,
+        epsilon: float = 1e-8,
+        weight_decay: float = 0.0,
+        learning_rate: float = 1e-3,
+        schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = "constant",
+        warmup: int = 0,
+        schedule_steps: int | None = None,
+        schedule_end: float = 0.0,
+        decay: float = 1.0,
+        patience: int = 1,
+        reload_best: bool = False,
+        max_steps: int | None = None,
+        max_epochs: int | None = None,
+        accumulate: int = 1,
+        clip_norm: float | None = None,
+        clip_each: float | None = None,
+        validate_every: int | None = None,
+        save_every: int | None = None,
+        stop_after: int | None = None,
+        metric: Literal["loss", "accuracy"] | Callable[[Any], float] = "loss",
+        higher_is_better: bool | None = None,
+        checkpoints: str | os.PathLike[str] | None = None,
+        keep_last: int = 2,
+        autocast: Literal["bfloat16"] | None = None,
+        bad_steps: int = 0,
+        seed: int = 0,
+        callbacks: Sequence[Callback] = (),
+        communicator: Communicator | None = None,
+    ) -> None:
+        for name, batcher in (("train", train), ("valid", valid)):
+            if not isinstance(batcher, Batcher) and not (name == "valid" and batcher is None):
+                raise TypeError(f"{name} must be a Batcher, got {type(batcher).__name__}")
+        if valid is not None and valid.examples.fields != train.examples.fields:
+            raise ValueError(f"valid has the fields {valid.examples.fields}, train {train.examples.fields}")
+        self.model = model
+        self.history = History()
+        self._metric = metric if callable(metric) else _one_of("metric", metric, ("loss", "accuracy"))
+        if metric == "accuracy" and valid is None:
+            raise ValueError("metric is 'accuracy', but there is no valid to measure it on")
+        if not callable(metric) and valid is None:
+            wants = {"stop_after": stop_after is not None, "decay": decay != 1, "reload_best": reload_best}
+            for name in (name for name, wanted in wants.items() if wanted):
+                raise ValueError(f"{name} needs validations: give valid, or a function as metric")
+        if reload_best and checkpoints is None:
+            raise ValueError("reload_best needs checkpoints, a folder where the best weights are kept")
+        if not isinstance(betas, tuple) or len(betas) != 2:
+            raise TypeError(f"betas must be a tuple of two numbers, got {betas!r:.40}")
+        self._callbacks = _checked_callbacks(callbacks)
+        self._folder = None if checkpoints is None else os.fspath(checkpoints)
+        self._autocast = autocast
+        self._check_autocast()
+        if communicator is not None and not isinstance(communicator, Communicator):
+            raise TypeError(f"communicator must be a Communicator, got {type(communicator).__name__}")
+        others = all_processes() if communicator is None else communicator
+        self.rank, self.world = others.rank, others.size
+        epochs = 0 if max_epochs is None else checked_int("max_epochs", max_epochs, 1)
+        steps = 0 if max_steps is None else checked_int("max_steps", max_steps, 1)
+        if max_epochs is None and max_steps is None:
+            epochs = 1
+        accumulate = checked_int("accumulate", accumulate, 1)
+        warmup = checked_int("warmup", warmup, 0)
+        shape = _one_of("schedule", schedule, _SCHEDULES)
+        ends = [steps] * (steps > 0) + [math.ceil(len(train) * epochs / accumulate)] * (epochs > 0)
+        if schedule_steps is None:
+            schedule_steps = max(min(ends), warmup + 1)
+        elif shape in {"constant", "inverse_sqrt"}:
+            raise ValueError(f"schedule_steps: a schedule that is {shape!r} has no end")
+        self._core = _nn.Trainer(
+            _core_model(model, train),
+            train.core,
+            None if valid is None else valid.core,
+            others,
+            optimizer=_one_of("optimizer", optimizer, _OPTIMIZERS),
+            beta1=checked_float("betas[0]", betas[0], 0, 1, below=True),
+            beta2=checked_float("betas[1]", betas[1], 0, 1, below=True),
+            momentum=checked_float("momentum", momentum, 0, 1, below=True),
+            epsilon=checked_float("epsilon", epsilon, 0),
+            weight_decay=checked_float("weight_decay", weight_decay, 0),
+            learning_rate=checked_float("learning_rate", learning_rate, 0, above=True),
+            schedule=shape,
+            warmup=warmup,
+            schedule_steps=checked_int("schedule_steps", schedule_steps, warmup + 1),
+            schedule_end=checked_float("schedule_end", schedule_end, 0, 1),
+            decay=checked_float("decay", decay, 0, 1, above=True),
+            patience=checked_int("patience", patience, 1),
+            higher_is_better=metric != "loss" if higher_is_better is None else bool(higher_is_better),
+            clip_norm=_bound("clip_norm", clip_norm),
+            clip_each=_bound("clip_each", clip_each),
+            max_steps=steps,
+            max_epochs=epochs,
+            accumulate=accumulate,
+            validate_every=_every("validate_every", validate_every),
+            save_every=_every("save_every", save_every),
+            stop_after=_every("stop_after", stop_after),
+            validate_accuracy=metric == "accuracy",
+            reload_best=bool(reload_best),
+            bad_steps=checked_int("bad_steps", bad_steps, 0),
+            bfloat16=autocast is not None,
+            seed=checked_int("seed", seed, 0, 2**64 - 1),
+            checkpoints=self._folder,
+            keep_last=checked_int("keep_last", keep_last, 1),
+        )
+
+    @property
+    def step(self) -> int:
+        """How many steps are done."""
+        return self._core.step
+
+    @property
+    def last_step(self) -> int:
+        """The step at which it ends, if nothing stops it before."""
+        return self._core.last_step
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether `stop_after` validations in a row were not better than the best."""
+        return self._core.stopped_early
+
+    def run(self, *, resume: bool = True, show_progress_bar: bool | None = None) -> History:
+        """Trains until an end is reached.
+
+        Ctrl-C, an error, or what a callback raises ends it between two steps: the checkpoint is written, and
+        the exception comes out. Then `run()` goes on, here or in another process.
+
+        Args:
+            resume: Whether a trainer that has done no step yet goes on from the folder's last checkpoint, if
+                there is one. If not, a folder that has one is refused.
+            show_progress_bar: Whether to show one. None: if the logger "sentencode" shows information.
+
+        Returns:
+            The history.
+
+        Raises:
+            DivergedError: The loss or a gradient is not finite.
+            FormatError: The checkpoint is damaged, or that of another model or optimiser.
+            ValueError: The checkpoint is that of other batches, or the model's loss is not what it should be.
+        """
+        if self.step == 0 and self._folder is not None:
+            if not resume and any(name.endswith(".safetensors") for name in os.listdir(self._folder)):
+                raise ValueError(
+                    f"checkpoints: {self._folder} holds those of an earlier run: with resume=False, "
+                    "name another folder, or remove them"
+                )
+            self._core.resume()
+        show = _LOG.isEnabledFor(logging.INFO) if show_progress_bar is None else show_progress_bar
+        told: list[Callback] = [*self._callbacks]
+        with ExitStack() as stack:
+            if show and self.rank == 0:
+                told.append(Progress(self))
+            for callback in reversed(told):
+                stack.callback(callback.on_end, self)
+            stack.enter_context(self._undisturbed())
+            clock = [time.perf_counter()]
+            validator = functools.partial(self._metric, self.model) if callable(self._metric) else None
+
+            def on_step(*figures: Any) -> None:
+                step = Step(*(*figures, time.perf_counter() - clock[0]))
+                self.history.steps.append(step)
+                for callback in told:
+                    callback.on_step(self, step)
+                clock[0] = time.perf_counter()
+
+            def on_validation(*figures: Any) -> None:
+                validation = Validation(*figures)
+                self.history.validations.append(validation)
+                for callback in told:
+                    callback.on_validation(self, validation)
+                clock[0] = time.perf_counter()
+
+            self._core.run(on_step, on_validation, validator)
+        return self.history
+
+    def load_best(self) -> bool:
+        """Gives the model the weights of the best validation so far. All processes have to call it.
+
+        Returns:
+            Whether there are any: without checkpoints, or before the first validation, there are none.
+        """
+        return self._core.load_best()
+
+    @contextmanager
+    def _undisturbed(self) -> Iterator[None]:
+        """The caller's mode of the model and state of chance are what they were."""
+        training = getattr(self.model, "training", None)
+        cuda = {parameter.device.index for parameter in _parameters(self.model) if parameter.is_cuda}
+        with torch.random.fork_rng(devices=sorted(cuda)):
+            try:
+                yield
+            finally:
+                if training is not None:
+                    self.model.train(training)
+
+    def _check_autocast(self) -> None:
+        if self._autocast is None:
+            return
+        _one_of("autocast", self._autocast, ("bfloat16",))
+        device = next((parameter.device for parameter in _parameters(self.model)), torch.device("cpu"))
+        if device.type == "cuda":
+            there = torch.cuda.is_bf16_supported()
+        else:
+            there = device.type == "cpu" and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+        if not there:
+            raise ValueError(f"autocast: {device} has no bfloat16")
+
+
+class _Parts:
+    """A module in Python as C++ sees it (`_nn.PythonModel`)."""
+
+    def __init__(self, module: nn.Module, fields: tuple[str, ...]) -> None:
+        self._module = module
+        self._fields = fields
+
+    def loss(
+        self, fields: list[tuple[Tensor, Tensor, Tensor]], labels: Tensor | None
+    ) -> tuple[Tensor, float, Tensor | None]:
+        ids, lengths, mask = (
+            dict(zip(self._fields, part, strict=True)) for part in zip(*fields, strict=True)
+        )
+        found = self._module.loss(TensorBatch(ids, lengths, mask, labels))  # type: ignore[operator]
+        return _checked_loss(found, f"{type(self._module).__name__}.loss(batch)")
+
+    def train(self, mode: bool) -> None:
+        self._module.train(mode)
+
+    def parameters(self) -> list[tuple[str, Tensor]]:
+        return list(self._module.named_parameters())
+
+    def buffers(self) -> list[tuple[str, Tensor]]:
+        return list(self._module.named_buffers())
+
+
+def _checked_loss(found: Any, what: str) -> tuple[Tensor, float, Tensor | None]:
+    parts: tuple[Any, ...] = (None,)
+    if isinstance(found, tuple):
+        parts = found
+    elif not isinstance(found, Tensor) and hasattr(found, "sum") and hasattr(found, "count"):
+        parts = (found.sum, found.count, getattr(found, "right", None))
+    if len(parts) not in (2, 3) or not isinstance(parts[0], Tensor):
+        shown = type(found).__name__
+        if isinstance(found, tuple):
+            shown = f"({', '.join(type(part).__name__ for part in found)})"
+        raise TypeError(f"{what} must return (sum, count) or (sum, count, right), or a Loss; got {shown}")
+    total = parts[0]
+    count = checked_float(f"{what}: count", parts[1], 0)
+    right = parts[2] if len(parts) == 3 else None
+    if total.numel() != 1 or not total.is_floating_point():
+        raise ValueError(f"{what}: sum must be one number, got {tuple(total.shape)} {total.dtype}")
+    if torch.is_grad_enabled() and not total.requires_grad:
+        raise ValueError(f"{what}: sum has no graph: it does not depend on a parameter that is trained")
+    if right is not None:
+        right = torch.as_tensor(right, device=total.device).detach().reshape(())
+    return total.reshape(()), count, right
+
+
+def _core_model(model: Any, train: Batcher) -> _nn.Model:
+    cpp = getattr(model, "_cpp", model)
+    if isinstance(cpp, _nn.Model):
+        return cpp
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+    if not callable(getattr(model, "loss", None)):
+        raise TypeError(f"model: {type(model).__name__} has no method loss(batch)")
+    return _nn.PythonModel(_Parts(model, train.examples.fields))
+
+
+def _parameters(model: Any) -> Iterator[Tensor]:
+    return model.parameters() if isinstance(model, nn.Module) else iter(())
+
+
+def _checked_callbacks(callbacks: Sequence[Callback]) -> tuple[Callback, ...]:
+    if not isinstance(callbacks, Sequence):
+        raise TypeError(f"callbacks must be a sequence, got {type(callbacks).__name__}")
+    for i, callback in enumerate(callbacks):
+        for method in ("on_step", "on_validation", "on_end"):
+            if isinstance(callback, type) or not callable(getattr(callback, method, None)):
+                shown = callback.__name__ if isinstance(callback, type) else type(callback).__name__
+                raise TypeError(f"callbacks[{i}] must be an object with {method}, got {shown}")
+    return tuple(callbacks)
+
+
+def _one_of(name: str, value: Any, choices: Sequence[str]) -> str:
+    if checked_str(name, value) not in choices:
+        shown = ", ".join(map(repr, choices))
+        raise ValueError(f"{name} must be {'one of ' * (len(choices) > 1)}{shown}, got {value!r}")
+    return str(value)
+
+
+def _bound(name: str, value: float | None) -> float:
+    return 0.0 if value is None else checked_float(name, value, 0, above=True)
+
+
+def _every(name: str, value: int | None) -> int:
+    return 0 if value is None else checked_int(name, value, 1)

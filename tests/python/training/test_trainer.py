@@ -1,0 +1,882 @@
+from __future__ import annotations
+
+import copy
+import math
+import os
+import signal
+import socket
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("sentencode.nn")
+
+from torch import nn
+
+import sentencode as se
+from sentencode.training import (
+    Batcher,
+    Callback,
+    CsvLog,
+    History,
+    Loss,
+    Step,
+    TensorBatch,
+    TensorBoardLog,
+    Trainer,
+    Validation,
+    plot_loss,
+)
+
+from . import tiny
+
+HERE = Path(__file__).parent
+
+
+def weights(model):
+    return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+
+
+def assert_same(found, expected):
+    assert found.keys() == expected.keys()
+    for name, tensor in expected.items():
+        assert torch.equal(found[name], tensor), name
+
+
+# --- What a step is --------------------------------------------------------------------------------------
+
+
+OPTIMISERS = [
+    (
+        {"optimizer": "adam", "betas": (0.8, 0.95), "weight_decay": 0.01},
+        torch.optim.Adam,
+        {"betas": (0.8, 0.95)},
+    ),
+    ({"optimizer": "adamw", "weight_decay": 0.01}, torch.optim.AdamW, {}),
+    ({"optimizer": "sgd", "momentum": 0.9, "weight_decay": 0.01}, torch.optim.SGD, {"momentum": 0.9}),
+]
+
+
+@pytest.mark.parametrize(("options", "made", "more"), OPTIMISERS, ids=["adam", "adamw", "sgd"])
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_a_loop_in_plain_torch_has_the_same_losses(tmp_path, options, made, more, accumulate):
+    model = tiny.Reader(dropout=0.0)
+    other = copy.deepcopy(model)
+    trainer = tiny.trainer(
+        tmp_path / "file",
+        model,
+        valid=False,
+        max_steps=10,
+        schedule="linear",
+        warmup=3,
+        clip_norm=0.5,
+        accumulate=accumulate,
+        **options,
+    )
+    history = trainer.run()
+
+    batcher = Batcher(tiny.examples(tmp_path / "file"), mode="sorted_buffer", batch_size=6, seed=2)
+    steps = made(other.parameters(), lr=0.02, weight_decay=0.01, **more)
+    for step in range(10):
+        rate = 0.02 * ((step + 1) / 3 if step < 3 else 1 - (step - 3) / 7)
+        steps.param_groups[0]["lr"] = rate
+        batches = [batcher.batch(*divmod(step * accumulate + i, len(batcher))) for i in range(accumulate)]
+        steps.zero_grad()
+        total = sum(
+            nn.functional.cross_entropy(
+                other(*(torch.from_numpy(part["tokens"]) for part in (batch.ids, batch.lengths))),
+                torch.from_numpy(batch.labels),
+                reduction="sum",
+            )
+            for batch in batches
+        )
+        loss = total / sum(len(batch) for batch in batches)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(other.parameters(), 0.5)
+        steps.step()
+        told = history.steps[step]
+        assert told.step == step + 1
+        assert told.loss == pytest.approx(loss.item(), abs=1e-6)
+        assert told.norm == pytest.approx(norm.item(), abs=1e-5)
+        assert told.learning_rate == pytest.approx(rate)
+        assert told.examples == sum(len(batch) for batch in batches)
+        assert told.tokens == sum(batch.tokens["tokens"] for batch in batches)
+    for mine, its in zip(model.parameters(), other.parameters(), strict=True):
+        assert torch.allclose(mine, its, atol=1e-6)
+
+
+def test_it_learns_and_validates(tmp_path):
+    model = tiny.Reader(dropout=0.0)
+    history = tiny.trainer(tmp_path / "file", model, max_epochs=30, validate_every=None).run()
+    assert len(history.validations) == 30
+    assert history.steps[-1].epoch == 29
+    assert history.steps[0].loss > 1.5
+    last = history.validations[-1]
+    assert last.loss < 0.2 < history.validations[0].loss
+    assert last.accuracy == 1.0
+    assert last.score == last.loss
+    # The validation's loss is what a loop over all examples has.
+    found = tiny.examples(tmp_path / "file")
+    batch = Batcher(found, mode="plain", batch_size=61, shuffle=False).batch(0, 0)
+    with torch.no_grad():
+        scores = model.eval()(
+            torch.from_numpy(batch.ids["tokens"]), torch.from_numpy(batch.lengths["tokens"])
+        )
+        loss = nn.functional.cross_entropy(scores, torch.from_numpy(batch.labels)).item()
+    assert last.loss == pytest.approx(loss, abs=1e-5)
+
+
+def test_the_model_is_given_what_a_batch_has(tmp_path):
+    seen = []
+
+    class Looks(tiny.Reader):
+        def loss(self, batch):
+            seen.append((batch, self.training, torch.is_grad_enabled()))
+            return Loss(*super().loss(batch))
+
+    model = Looks().eval()
+    state = torch.get_rng_state()
+    tiny.trainer(tmp_path / "file", model, max_steps=5).run()
+    assert torch.equal(torch.get_rng_state(), state)
+    assert not model.training  # as it was
+    batcher = Batcher(tiny.examples(tmp_path / "file"), mode="sorted_buffer", batch_size=6, seed=2)
+    assert len(seen) == 5 + 4
+    assert [flags for _, *flags in seen] == [[True, True]] * 5 + [[False, False]] * 4
+    for i in range(5):
+        batch, expected = seen[i][0], batcher.batch(0, i)
+        assert isinstance(batch, TensorBatch)
+        assert len(batch) == len(expected)
+        assert np.array_equal(batch.ids["tokens"], expected.ids["tokens"])
+        assert np.array_equal(batch.lengths["tokens"], expected.lengths["tokens"])
+        assert np.array_equal(batch.labels, expected.labels)
+        assert np.array_equal(batch.mask["tokens"].sum(1), expected.lengths["tokens"])
+
+
+def test_a_model_in_cpp_is_trained_without_its_mirror(tmp_path):
+    from sentencode import _nn
+    from sentencode.training.trainer import _Parts
+
+    class Mirror(nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self._cpp = _nn.PythonModel(_Parts(model, ("tokens",)))  # any _nn.Model
+
+        def loss(self, batch):
+            raise AssertionError("C++ has one of its own")
+
+    models = [tiny.Reader() for _ in range(3)]
+    tiny.trainer(tmp_path / "file", models[0], max_steps=6).run()
+    tiny.trainer(tmp_path / "file", Mirror(models[1]), max_steps=6).run()
+    tiny.trainer(tmp_path / "file", _nn.PythonModel(_Parts(models[2], ("tokens",))), max_steps=6).run()
+    assert not torch.equal(models[0].table.weight, tiny.Reader().table.weight)
+    for model in models[1:]:
+        assert_same(weights(model), weights(models[0]))
+
+
+def test_parameters_that_are_shared_or_frozen(tmp_path):
+    class Shares(tiny.Reader):
+        def __init__(self):
+            super().__init__(dropout=0.0)
+            self.again = self.table
+            self.scores.bias.requires_grad_(False)
+
+    plain, shares = tiny.Reader(dropout=0.0), Shares()
+    plain.scores.bias.requires_grad_(False)
+    for model in (plain, shares):
+        tiny.trainer(tmp_path / "file", model, max_steps=4).run()
+    assert torch.equal(plain.table.weight, shares.table.weight)
+    assert torch.equal(plain.scores.bias, tiny.Reader().scores.bias)
+
+
+def test_accuracy_is_unknown_where_the_model_does_not_tell(tmp_path):
+    class Silent(tiny.Reader):
+        def loss(self, batch):
+            return super().loss(batch)[:2]
+
+    history = tiny.trainer(tmp_path / "file", Silent(), max_steps=5).run()
+    assert math.isnan(history.steps[0].accuracy)
+    assert math.isnan(history.validations[0].accuracy)
+
+
+# --- Going on --------------------------------------------------------------------------------------------
+
+
+def start(folder, *arguments, **options):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, HERE / "tiny.py", folder, *map(str, arguments)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, **options
+    )
+
+
+def finish(process, code=0):
+    out, errors = process.communicate(timeout=120)
+    assert process.returncode == code, errors
+    return out
+
+
+def last_checkpoint(folder):
+    return sorted((folder / "checkpoints").glob("step-*.safetensors"))[-1]
+
+
+def figures(folder):
+    """All but the times."""
+    history = History.from_csv(folder / "log.csv")
+    return [repr({**vars(step), "seconds": 0}) for step in history.steps], history.validations
+
+
+def assert_same_run(folder, straight):
+    assert last_checkpoint(folder).name == last_checkpoint(straight).name
+    assert last_checkpoint(folder).read_bytes() == last_checkpoint(straight).read_bytes()
+    assert figures(folder) == figures(straight)
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_five_steps_and_five_in_a_new_process_are_ten(tmp_path, accumulate):
+    chosen = ["--accumulate", accumulate]
+    for folder in ("straight", "halves"):
+        (tmp_path / folder).mkdir()
+    finish(start(tmp_path / "straight", "--steps", 10, *chosen))
+    finish(start(tmp_path / "halves", "--steps", 5, *chosen))
+    finish(start(tmp_path / "halves", "--steps", 10, *chosen))
+    assert last_checkpoint(tmp_path / "halves").name == "step-000000010.safetensors"
+    assert_same_run(tmp_path / "halves", tmp_path / "straight")
+
+
+def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path):
+    for folder in ("straight", "killed"):
+        (tmp_path / folder).mkdir()
+    chosen = ["--steps", 16, "--save-every", 3]
+    finish(start(tmp_path / "straight", *chosen))
+    finish(start(tmp_path / "killed", *chosen, "--kill-at", 2), -signal.SIGKILL)  # before any checkpoint
+    finish(start(tmp_path / "killed", *chosen, "--kill-at", 11), -signal.SIGKILL)
+    assert last_checkpoint(tmp_path / "killed").name == "step-000000009.safetensors"
+    assert len(figures(tmp_path / "killed")[0]) == 11
+    with open(tmp_path / "killed" / "log.csv", "a") as log:
+        log.write("step,12,1,0.5")  # cut off
+    finish(start(tmp_path / "killed", *chosen))
+    assert_same_run(tmp_path / "killed", tmp_path / "straight")
+
+
+def test_ctrl_c_leaves_a_checkpoint_from_which_it_goes_on(tmp_path):
+    for folder in ("straight", "stopped"):
+        (tmp_path / folder).mkdir()
+    chosen = ["--steps", 300, "--save-every", 100000]
+    finish(start(tmp_path / "straight", *chosen))
+    process = start(tmp_path / "stopped", *chosen, "--tell")
+    while process.stdout.readline() != "30\n":
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    assert "step-000000300" not in last_checkpoint(tmp_path / "stopped").name
+    finish(start(tmp_path / "stopped", *chosen))
+    assert_same_run(tmp_path / "stopped", tmp_path / "straight")
+
+
+@pytest.mark.parametrize(
+    "where", ["loss", "backward", "hook", "on_step", "on_validation", "metric", "validation"]
+)
+def test_an_interrupt_anywhere_leaves_no_trace(tmp_path, where):
+    at = {"calls": 0}
+
+    def interrupt():
+        at["calls"] += 1
+        if at["calls"] == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    class Backward(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            interrupt()
+            return gradient
+
+    class Interrupted(tiny.Reader):
+        def loss(self, batch):
+            total, count, right = super().loss(batch)
+            if where == ("loss" if self.training else "validation"):
+                interrupt()
+            if where == "backward":
+                total = Backward.apply(total)
+            return total, count, right
+
+    class Tells(Callback):
+        def on_step(self, trainer, step):
+            if where == "on_step":
+                interrupt()
+
+        def on_validation(self, trainer, validation):
+            if where == "on_validation":
+                interrupt()
+
+    def score(model):
+        if where == "metric":
+            interrupt()
+        return model.scores.weight.sum().item()
+
+    def made(model, **more):
+        return tiny.trainer(
+            tmp_path / "file",
+            model,
+            max_steps=20,
+            accumulate=2,
+            metric=score,
+            decay=0.5,
+            save_every=50,
+            **more,
+        )
+
+    model = Interrupted()
+    if where == "hook":
+        model.scores.weight.register_hook(lambda gradient: interrupt())
+    trainer = made(model, checkpoints=tmp_path / "kept", callbacks=[Tells()])
+    with pytest.raises(KeyboardInterrupt):
+        trainer.run()
+    assert 0 < trainer.step < 20 or where == "loss"
+    state = copy.deepcopy(weights(model))
+
+    at["calls"] = 100  # no more of them
+    straight = tiny.Reader()
+    history = made(straight).run()
+    # Another process would go on from the checkpoint; this one goes on from where it is.
+    fresh = tiny.Reader()
+    again = made(fresh, checkpoints=tmp_path / "kept")
+    again._core.resume()
+    assert again.step == trainer.step
+    assert_same(weights(fresh), state)
+    again.run()
+    trainer.run()
+    assert_same(weights(fresh), weights(straight))
+    assert_same(weights(model), weights(straight))
+    told = {validation.step: validation.score for validation in trainer.history.validations}
+    assert told == {validation.step: validation.score for validation in history.validations}
+
+
+def test_checkpoints_of_another_run_are_refused(tmp_path):
+    folder = tmp_path / "kept"
+    tiny.trainer(tmp_path / "file", max_steps=5, checkpoints=folder).run()
+    with pytest.raises(ValueError, match=r"batches are \d+, not \d+"):
+        tiny.trainer(tmp_path / "file", max_steps=9, batch_size=7, checkpoints=folder).run()
+    with pytest.raises(ValueError, match="seed are 0, not 1"):
+        tiny.trainer(tmp_path / "file", max_steps=9, seed=1, checkpoints=folder).run()
+    with pytest.raises(se.FormatError, match="optimizer"):
+        tiny.trainer(tmp_path / "file", max_steps=9, optimizer="sgd", checkpoints=folder).run()
+    with pytest.raises(ValueError, match=r"holds those of an earlier run"):
+        tiny.trainer(tmp_path / "file", max_steps=9, checkpoints=folder).run(resume=False)
+    done = tiny.trainer(tmp_path / "file", max_steps=5, checkpoints=folder)
+    assert done.run().steps == []  # nothing is left to do
+    assert done.step == 5
+
+
+# --- Several processes -----------------------------------------------------------------------------------
+
+
+DISTRIBUTED = """
+import datetime, os, sys
+import torch
+import torch.distributed as dist
+sys.path.insert(0, {here!r})
+import tiny
+torch.set_num_threads(1)
+world = int(os.environ.get("WORLD_SIZE", 1))
+if world > 1:
+    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=30))
+try:
+    model = tiny.Reader(dropout=0.0).double()
+    if os.environ.get("RANK", "0") != "0":
+        with torch.no_grad():
+            model.scores.bias.add_(1)  # the first one's weights hold
+    seen = []
+    def score(model):
+        seen.append(1)
+        return float(model.scores.weight.sum())
+    trainer = tiny.trainer({path!r}, model, max_steps=30, batch_size={size}, accumulate={accumulate},
+                           clip_norm=0.5, metric={metric}, decay=0.5, checkpoints={folder!r},
+                           reload_best=True)
+    history = trainer.run()
+    assert bool(seen) == ({metric!r} == "score" and trainer.rank == 0), seen
+    trainer.load_best()
+    found = dict(model.named_parameters())
+    rows = [[s.loss, s.accuracy, s.norm, s.examples, s.tokens] for s in history.steps]
+    found["history"] = torch.tensor(rows, dtype=torch.double)
+    found["scores"] = torch.tensor([v.score for v in history.validations], dtype=torch.double)
+    torch.save(found, {out!r} + str(trainer.rank))
+finally:
+    if world > 1:
+        dist.destroy_process_group()
+"""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("world", "size", "accumulate", "metric"), [(2, 6, 1, '"loss"'), (2, 6, 3, "score"), (3, 4, 2, '"loss"')]
+)
+def test_several_processes_equal_one(tmp_path, world, size, accumulate, metric):
+    """61 examples: the last batch of an epoch is of one, so that some process has none of it."""
+    tiny.examples(tmp_path / "file")
+
+    def run(world, name):
+        code = DISTRIBUTED.format(
+            here=str(HERE),
+            path=str(tmp_path / "file"),
+            size=size,
+            accumulate=accumulate,
+            metric=metric,
+            folder=str(tmp_path / f"{name}_kept"),
+            out=str(tmp_path / name),
+        )
+        environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+        environment |= {"WORLD_SIZE": str(world), "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-c", code],
+                env={**environment, "RANK": str(rank)},
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for rank in range(world)
+        ]
+        try:
+            for process in processes:
+                _, errors = process.communicate(timeout=120)
+                assert process.returncode == 0, errors
+        finally:
+            for process in processes:
+                process.kill()
+        return [torch.load(tmp_path / f"{name}{rank}", weights_only=True) for rank in range(world)]
+
+    assert (
+        Batcher(tiny.examples(tmp_path / "file"), mode="plain", batch_size=size)
+        .batch(0, -(-61 // size) - 1)
+        .total
+        == 1
+    )
+    (alone,) = run(1, "alone")
+    for found in run(world, "together"):
+        assert found.keys() == alone.keys()
+        for name, tensor in alone.items():
+            assert torch.allclose(found[name], tensor, rtol=1e-9, atol=1e-9, equal_nan=True), name
+
+
+def test_batches_must_be_those_of_the_process(tmp_path):
+    found = tiny.examples(tmp_path / "file")
+    with pytest.raises(ValueError, match="process 1 of 2, this is 0 of 1"):
+        Trainer(tiny.Reader(), Batcher(found, rank=1, world=2))
+    with pytest.raises(ValueError, match="validation are those of process 1 of 2"):
+        Trainer(tiny.Reader(), Batcher(found), Batcher(found, rank=1, world=2))
+
+
+# --- What goes wrong -------------------------------------------------------------------------------------
+
+
+class Broken(tiny.Reader):
+    """Its loss is not a number in some steps."""
+
+    def __init__(self, *steps):
+        super().__init__()
+        self.steps = steps
+        self.calls = 0
+
+    def loss(self, batch):
+        total, count, right = super().loss(batch)
+        self.calls += self.training
+        return total * (math.nan if self.calls in self.steps else 1), count, right
+
+
+def test_a_loss_that_is_not_finite_says_where(tmp_path):
+    model = Broken(13)  # 61 examples in batches of 6: 11 an epoch
+    trainer = tiny.trainer(tmp_path / "file", model, max_steps=20, checkpoints=tmp_path / "kept")
+    with pytest.raises(se.DivergedError, match=r"^step 13, batch 1 of epoch 1: the loss is nan") as caught:
+        trainer.run()
+    assert isinstance(caught.value, FloatingPointError)
+    assert trainer.step == 12
+    assert all(torch.isfinite(tensor).all() for tensor in model.state_dict().values())
+    assert (tmp_path / "kept" / "step-000000012.safetensors").exists()
+
+
+def test_bad_steps_are_counted_over_checkpoints(tmp_path):
+    with pytest.raises(se.DivergedError, match=r"^step 9, .*so it was in the 2 steps before"):
+        tiny.trainer(tmp_path / "file", Broken(3, 4, 7, 8, 9), max_steps=20, bad_steps=2).run()
+    options = {"max_steps": 8, "bad_steps": 2, "checkpoints": tmp_path / "kept"}
+    assert tiny.trainer(tmp_path / "file", Broken(7, 8), **options).run().steps[-1].step == 8
+    options["max_steps"] = 20
+    with pytest.raises(se.DivergedError, match=r"^step 9, .*so it was in the 2 steps before"):
+        tiny.trainer(tmp_path / "file", Broken(1), **options).run()
+
+
+def test_a_step_that_is_left_out_moves_nothing(tmp_path):
+    model, told = Broken(4), []
+    trainer = tiny.trainer(
+        tmp_path / "file",
+        model,
+        max_steps=5,
+        bad_steps=1,
+        callbacks=[tiny.Do(lambda s: told.append(weights(model)))],
+    )
+    trainer.run()
+    assert_same(told[3], told[2])
+    assert not torch.equal(told[4]["table.weight"], told[3]["table.weight"])
+
+
+class OwnError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("where", ["loss", "backward", "on_step", "on_validation", "on_end", "metric"])
+def test_what_python_raises_comes_out_as_it_is(tmp_path, where):
+    error = OwnError("this very one")
+
+    def fail(here):
+        if here == where:
+            raise error
+
+    class Backward(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            fail("backward")
+            return gradient
+
+    class Fails(tiny.Reader):
+        def loss(self, batch):
+            fail("loss")
+            total, count, right = super().loss(batch)
+            return Backward.apply(total) if self.training else total, count, right
+
+    class Tells(Callback):
+        ended = 0
+
+        def on_step(self, trainer, step):
+            fail("on_step")
+
+        def on_validation(self, trainer, validation):
+            fail("on_validation")
+
+        def on_end(self, trainer):
+            Tells.ended += 1
+            fail("on_end")
+
+    def score(model):
+        assert not model.training
+        fail("metric")
+        return 1.0
+
+    trainer = tiny.trainer(
+        tmp_path / "file", Fails(), max_steps=5, metric=score, callbacks=[Tells(), Tells()]
+    )
+    with pytest.raises(OwnError) as caught:
+        trainer.run()
+    assert caught.value is error
+    assert Tells.ended == 2
+
+
+@pytest.mark.parametrize(
+    ("returned", "error", "message"),
+    [
+        (lambda t, n: t, TypeError, r"Odd\.loss\(batch\) must return \(sum, count\).*got Tensor"),
+        (lambda t, n: (t,), TypeError, r"got \(Tensor\)"),
+        (lambda t, n: None, TypeError, "got NoneType"),
+        (lambda t, n: (t.item(), n), TypeError, r"got \(float, int\)"),
+        (lambda t, n: (t.expand(2), n), ValueError, r"sum must be one number, got \(2,\)"),
+        (lambda t, n: (t.detach(), n), ValueError, "sum has no graph"),
+        (lambda t, n: (t, -1), ValueError, "count must be at least 0, got -1"),
+        (lambda t, n: (t, None), TypeError, "count must be a number, got None"),
+    ],
+)
+def test_what_is_no_loss_is_refused(tmp_path, returned, error, message):
+    class Odd(tiny.Reader):
+        def loss(self, batch):
+            return returned(*super().loss(batch)[:2])
+
+    with pytest.raises(error, match=message):
+        tiny.trainer(tmp_path / "file", Odd(), valid=False, max_steps=1, validate_every=None).run()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"optimizer": "adamax"}, ValueError, "optimizer must be one of 'adam', .* got 'adamax'"),
+        ({"betas": (0.9, 1.0)}, ValueError, r"betas\[1\] must be less than 1, got 1.0"),
+        ({"betas": 0.9}, TypeError, "betas must be a tuple of two numbers"),
+        ({"momentum": -1}, ValueError, "momentum must be at least 0, got -1"),
+        ({"momentum": 0.5}, ValueError, "momentum: adam has none"),
+        ({"epsilon": math.nan}, ValueError, "epsilon must be finite"),
+        ({"weight_decay": "much"}, TypeError, "weight_decay must be a number, got 'much'"),
+        ({"learning_rate": 0}, ValueError, "learning_rate must be more than 0, got 0"),
+        ({"schedule": "step"}, ValueError, "schedule must be one of 'constant'"),
+        ({"schedule_steps": 5}, ValueError, "schedule_steps: a schedule that is 'constant' has no end"),
+        (
+            {"schedule": "cosine", "warmup": 5, "schedule_steps": 5},
+            ValueError,
+            "schedule_steps must be at least 6",
+        ),
+        ({"schedule_end": 2}, ValueError, "schedule_end must be at most 1"),
+        ({"warmup": 0.5}, TypeError, "warmup must be a whole number"),
+        ({"decay": 0}, ValueError, "decay must be more than 0"),
+        ({"patience": 0}, ValueError, "patience must be at least 1"),
+        ({"max_steps": 0}, ValueError, "max_steps must be at least 1"),
+        ({"max_epochs": -1}, ValueError, "max_epochs must be at least 1"),
+        ({"accumulate": 0}, ValueError, "accumulate must be at least 1"),
+        ({"clip_norm": 0}, ValueError, "clip_norm must be more than 0"),
+        ({"clip_each": -1}, ValueError, "clip_each must be more than 0"),
+        ({"validate_every": 0}, ValueError, "validate_every must be at least 1"),
+        ({"save_every": 0}, ValueError, "save_every must be at least 1"),
+        ({"stop_after": 0}, ValueError, "stop_after must be at least 1"),
+        ({"metric": "bleu"}, ValueError, "metric must be one of 'loss', 'accuracy', got 'bleu'"),
+        ({"metric": 3}, TypeError, "metric must be a str"),
+        ({"keep_last": 0}, ValueError, "keep_last must be at least 1"),
+        ({"autocast": "float16"}, ValueError, "autocast must be 'bfloat16', got 'float16'"),
+        ({"bad_steps": -1}, ValueError, "bad_steps must be at least 0"),
+        ({"seed": -1}, ValueError, "seed must be at least 0"),
+        ({"callbacks": CsvLog("x")}, TypeError, "callbacks must be a sequence, got CsvLog"),
+        ({"callbacks": [print]}, TypeError, r"callbacks\[0\] must be an object with on_step"),
+        (
+            {"callbacks": [Callback]},
+            TypeError,
+            r"callbacks\[0\] must be an object with on_step, got Callback",
+        ),
+        ({"communicator": 2}, TypeError, "communicator must be a Communicator, got int"),
+        ({"reload_best": True}, ValueError, "reload_best needs checkpoints"),
+        ({"nothing": 1}, TypeError, "nothing"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_bad_arguments_are_named(tmp_path, options, error, message):
+    with pytest.raises(error, match=message):
+        tiny.trainer(tmp_path / "file", **options)
+
+
+def test_bad_models_and_batches_are_named(tmp_path):
+    found = tiny.examples(tmp_path / "file")
+    with pytest.raises(TypeError, match=r"model must be a torch\.nn\.Module, got str"):
+        Trainer("model", Batcher(found))
+    with pytest.raises(TypeError, match=r"model: Linear has no method loss"):
+        Trainer(nn.Linear(2, 2), Batcher(found))
+    with pytest.raises(TypeError, match="train must be a Batcher, got Examples"):
+        Trainer(tiny.Reader(), found)
+    with pytest.raises(TypeError, match="valid must be a Batcher, got list"):
+        Trainer(tiny.Reader(), Batcher(found), [])
+    with pytest.raises(ValueError, match="stop_after needs validations"):
+        Trainer(tiny.Reader(), Batcher(found), stop_after=3)
+    with pytest.raises(ValueError, match="metric is 'accuracy', but there is no valid"):
+        Trainer(tiny.Reader(), Batcher(found), metric="accuracy")
+    with pytest.raises(ValueError, match="no parameter to train"):
+        Trainer(tiny.Reader().requires_grad_(False), Batcher(found))
+
+
+# --- Ends, scores, precision -----------------------------------------------------------------------------
+
+
+def test_early_stop_and_the_best_weights(tmp_path):
+    told, kept, rates = iter([0.5, 0.7, 0.6, 0.6, 0.6, 0.9]), [], []
+    model = tiny.Reader()
+
+    class Keeps(Callback):
+        def on_validation(self, trainer, validation):
+            kept.append((validation, weights(model)))
+
+        def on_step(self, trainer, step):
+            rates.append(step.learning_rate)
+
+    trainer = tiny.trainer(
+        tmp_path / "file",
+        model,
+        valid=False,
+        max_steps=100,
+        validate_every=2,
+        metric=lambda its: next(told),
+        stop_after=3,
+        decay=0.5,
+        reload_best=True,
+        checkpoints=tmp_path / "kept",
+        callbacks=[Keeps()],
+    )
+    history = trainer.run()
+    assert trainer.stopped_early
+    assert trainer.step == 10
+    assert [validation for validation, _ in kept] == history.validations
+    assert [v.score for v in history.validations] == [0.5, 0.7, 0.6, 0.6, 0.6]
+    assert [v.best for v in history.validations] == [True, True, False, False, False]
+    assert [v.decayed for v in history.validations] == [False, False, True, True, True]
+    assert rates == [0.02] * 6 + [0.01] * 2 + [0.005] * 2
+    assert_same(kept[4][1], kept[1][1])  # taken up again
+    with torch.no_grad():
+        model.scores.bias.add_(1)
+    assert trainer.load_best()
+    assert_same(weights(model), kept[1][1])
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == [
+        "best.safetensors",
+        "step-000000008.safetensors",
+        "step-000000010.safetensors",
+    ]
+    again = tiny.trainer(
+        tmp_path / "file",
+        valid=False,
+        max_steps=100,
+        validate_every=2,
+        stop_after=3,
+        metric=lambda its: 0.0,
+        checkpoints=tmp_path / "kept",
+    )
+    again.run()
+    assert (again.step, again.stopped_early) == (10, True)
+
+
+def test_lower_may_be_better_for_a_function_too(tmp_path):
+    told = iter([0.5, 0.7])
+    history = tiny.trainer(
+        tmp_path / "file", max_steps=10, metric=lambda model: next(told), higher_is_better=False
+    ).run()
+    assert [v.best for v in history.validations] == [True, False]
+    assert all(math.isfinite(v.loss) for v in history.validations)
+    accuracy = tiny.trainer(tmp_path / "file", max_steps=10, metric="accuracy").run().validations
+    assert [v.score for v in accuracy] == [v.accuracy for v in accuracy]
+    assert accuracy[1].best == (accuracy[1].score > accuracy[0].score)
+
+
+def test_no_best_without_checkpoints(tmp_path):
+    assert not tiny.trainer(tmp_path / "file").load_best()
+
+
+@pytest.mark.skipif(not torch.ops.mkldnn._is_mkldnn_bf16_supported(), reason="this processor has no bfloat16")
+def test_autocast(tmp_path):
+    kinds = set()
+
+    class Looks(tiny.Reader):
+        def forward(self, ids, lengths):
+            x = self.table(ids).sum(1)
+            scores = self.scores(x)
+            kinds.add((torch.is_autocast_enabled("cpu"), scores.dtype))
+            return scores.float()
+
+    model = Looks()
+    history = tiny.trainer(tmp_path / "file", model, max_steps=40, autocast="bfloat16").run()
+    assert kinds == {(True, torch.bfloat16)}
+    assert not torch.is_autocast_enabled("cpu")
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+    assert history.steps[-1].loss < history.steps[0].loss
+
+
+def test_autocast_where_there_is_none_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False)
+    with pytest.raises(ValueError, match="autocast: cpu has no bfloat16"):
+        tiny.trainer(tmp_path / "file", autocast="bfloat16")
+
+
+# --- Logs ------------------------------------------------------------------------------------------------
+
+
+def test_csv_log(tmp_path):
+    log = tmp_path / "log.csv"
+    trainer = tiny.trainer(tmp_path / "file", max_steps=10, callbacks=[CsvLog(log)])
+    history = trainer.run()
+    assert History.from_csv(log) == history
+    assert [type(event) for event in (history.steps[0], history.validations[0])] == [Step, Validation]
+    lines = log.read_text().splitlines()
+    assert len(lines) == 1 + 10 + 2
+    assert lines[0].startswith(
+        "event,step,epoch,loss,accuracy,learning_rate,norm,examples,tokens,seconds,score"
+    )
+    log.write_text("a,b\n1,2\n")
+    with pytest.raises(se.FormatError, match=r"log\.csv: no log of a training: line 1 is 'a,b'"):
+        tiny.trainer(tmp_path / "file", max_steps=1, callbacks=[CsvLog(log)]).run()
+    assert log.read_text() == "a,b\n1,2\n"
+    log.write_text("\n".join([*lines, "step,x,,,,,,,,,,,", ""]))
+    with pytest.raises(se.FormatError, match=r"log\.csv, line 14"):
+        History.from_csv(log)
+
+
+def test_tensorboard_log_with_the_package(tmp_path):
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    history = tiny.trainer(
+        tmp_path / "file", max_steps=10, callbacks=[TensorBoardLog(tmp_path / "runs")]
+    ).run()
+    events = accumulator.EventAccumulator(str(tmp_path / "runs")).Reload()
+    assert [e.step for e in events.Scalars("train/loss")] == list(range(1, 11))
+    assert [e.value for e in events.Scalars("valid/score")] == pytest.approx(
+        [v.score for v in history.validations], rel=1e-6
+    )
+
+
+def test_tensorboard_log_writes_scalars(tmp_path, monkeypatch):
+    """What the package is asked to do, whether it is installed or not."""
+    told = []
+
+    class SummaryWriter:
+        def __init__(self, log_dir, purge_step):
+            told.append((log_dir, purge_step))
+
+        def add_scalar(self, name, value, step):
+            told.append((name, value, step))
+
+        def close(self):
+            told.append("closed")
+
+    module = types.ModuleType("torch.utils.tensorboard")
+    module.SummaryWriter = SummaryWriter
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
+    monkeypatch.setattr(torch.utils, "tensorboard", module, raising=False)
+    options = {"checkpoints": tmp_path / "kept", "callbacks": [TensorBoardLog(tmp_path / "runs")]}
+    first = tiny.trainer(tmp_path / "file", max_steps=5, **options).run()
+    assert told[0] == (str(tmp_path / "runs"), 1)
+    assert ("train/loss", first.steps[2].loss, 3) in told
+    assert ("valid/score", first.validations[0].score, 5) in told
+    assert told[-1] == "closed"
+    told.clear()
+    tiny.trainer(tmp_path / "file", max_steps=6, **options).run()
+    assert told[0] == (str(tmp_path / "runs"), 6)
+
+
+def test_tensorboard_log_without_the_package_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    monkeypatch.delitem(sys.modules, "torch.utils.tensorboard", raising=False)
+    monkeypatch.delattr(torch.utils, "tensorboard", raising=False)
+    with pytest.raises(ImportError, match="pip install tensorboard"):
+        TensorBoardLog("runs")
+
+
+def test_progress(tmp_path, capsys):
+    tiny.trainer(tmp_path / "file", max_steps=10).run(show_progress_bar=True)
+    shown = capsys.readouterr().err
+    assert "10/10" in shown
+    assert "sentences/s" in shown
+    assert "tokens/s" in shown
+    tiny.trainer(tmp_path / "file", max_steps=2).run(show_progress_bar=False)
+    assert capsys.readouterr().err == ""
+
+
+def test_plot_loss(tmp_path):
+    pytest.importorskip("matplotlib")
+    log = tmp_path / "log.csv"
+    history = tiny.trainer(tmp_path / "file", max_steps=10, callbacks=[CsvLog(log)]).run()
+    for source in (history, log):
+        (axes,) = plot_loss(source).axes
+        training, validation = axes.get_lines()[:2]
+        assert training.get_ydata().tolist() == [step.loss for step in history.steps]
+        assert validation.get_xdata().tolist() == [5, 10]
+    faint, smooth, *_ = plot_loss(history, smooth=4).axes[0].get_lines()
+    assert faint.get_ydata().tolist() == [step.loss for step in history.steps]
+    losses = np.array([step.loss for step in history.steps])
+    expected = [losses[max(0, i - 3) : i + 1].mean() for i in range(10)]
+    assert np.allclose(smooth.get_ydata(), expected)
+    with pytest.raises(ValueError, match="no step to draw"):
+        plot_loss(History())
+    plot_loss(history).savefig(tmp_path / "loss.png")
