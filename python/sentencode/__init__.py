@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .linear.selection import Selection
     from .linear.sif import SIF
     from .linear.usif import USIF
+    from .models.autoencoders import CNNLSTMAE, LSTMSDAE, RAE, MeanMaxAAE
     from .saved import load
     from .search import Hits, semantic_search, similarity, similarity_pairwise
     from .text.corpus import Corpus
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 # Public name -> the module it lives in, sorted by name. A module that is public itself stands for itself.
 _HOMES = {
     "Average": "linear.average",
+    "CNNLSTMAE": "models",
     "Corpus": "text.corpus",
     "DivergedError": "errors",
     "Encoder": "encoder",
@@ -40,7 +42,10 @@ _HOMES = {
     "Frequencies": "vectors.frequencies",
     "Hits": "search",
     "LAES": "linear.laes",
+    "LSTMSDAE": "models",
+    "MeanMaxAAE": "models",
     "NotFittedError": "errors",
+    "RAE": "models",
     "SIF": "linear.sif",
     "Selection": "linear.selection",
     "Tokenizer": "text.tokenizer",
@@ -69,7 +74,10 @@ _HOMES = {
 }
 
 __all__ = [
+    "CNNLSTMAE",
     "LAES",
+    "LSTMSDAE",
+    "RAE",
     "SIF",
     "USIF",
     "Average",
@@ -79,6 +87,7 @@ __all__ = [
     "FormatError",
     "Frequencies",
     "Hits",
+    "MeanMaxAAE",
     "NotFittedError",
     "Selection",
     "Tokenizer",

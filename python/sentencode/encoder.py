@@ -17,7 +17,7 @@ from .estimator import Estimator
 from .search import Hits, Measure, semantic_search, similarity, similarity_pairwise
 from .text.inputs import batches, counted_from, is_single
 
-__all__ = ["Encoder", "is_numeric"]
+__all__ = ["Encoder", "is_numeric", "progress"]
 
 Rows = npt.NDArray[Any]
 _CHUNK = 1 << 16  # sentences between two looks at the progress bar
@@ -119,7 +119,7 @@ class Encoder(Estimator):
         Returns:
             The encoder itself.
         """
-        with _progress(show_progress_bar, "fit") as bar:
+        with progress(show_progress_bar, "fit") as bar:
             done = 0
             for batch in batches(sentences, _CHUNK, on_progress=bar):
                 with counted_from(done):
@@ -253,7 +253,7 @@ class Encoder(Estimator):
             out = np.empty((count, self.dim), dtype=dtype)
         blocks = []  # where the number of sentences is not known before
         done = 0
-        with _progress(show_progress_bar, "encode") as bar:
+        with progress(show_progress_bar, "encode") as bar:
             if batch_size is None and bar is None and count is not None and self._takes_lists:
                 size = max(count, 1)
             for batch in batches(sentences, size, on_progress=bar):
@@ -447,7 +447,7 @@ class Encoder(Estimator):
         return self.dim
 
 
-class _progress:  # noqa: N801
+class progress:  # noqa: N801
     """A callback (done, total) that moves a progress bar; None where none is wanted."""
 
     def __init__(self, show: bool | None, name: str) -> None:
@@ -459,6 +459,7 @@ class _progress:  # noqa: N801
         return self.update if self.show else None
 
     def update(self, done: int, total: int) -> None:
+        """Moves it."""
         if self.bar is None:
             from tqdm.auto import tqdm
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,9 @@ from .errors import FormatError
 from .text.tokenizer import Tokenizer
 
 __all__ = ["load"]
+
+# Kinds that need torch. The others, and what is unknown, the core tells.
+_NEURAL = frozenset({"CNNLSTMAE", "LSTMSDAE", "MeanMaxAAE", "RAE"})
 
 
 def load(path: str | os.PathLike[str], *, tokenizer: Any = None, trust_tokenizer: bool = False) -> Any:
@@ -46,12 +50,9 @@ def load(path: str | os.PathLike[str], *, tokenizer: Any = None, trust_tokenizer
         >>> again.encode("the cat").round(2)
         array([-0.25,  0.76], dtype=float32)
     """
-    from . import linear
-
     name = os.fsdecode(path)
     with _reading(name):
-        model = _core.load_encoder(name)
-        kind = getattr(linear, model.kind)
+        kind, model = _opened(name)
         params = kind._read_params(model)
         config = params["tokenizer"]
         external = config.get("split") == "external"
@@ -62,6 +63,19 @@ def load(path: str | os.PathLike[str], *, tokenizer: Any = None, trust_tokenizer
         raise ValueError(f"{name}: {error}") from error
     with _reading(name):
         return kind._from_model(model, params, cut)
+
+
+def _opened(name: str) -> tuple[Any, Any]:
+    """The class that was saved, and what the core made of the file."""
+    kind = json.loads(_core.encoder_config(name))["kind"]
+    if kind in _NEURAL:
+        from . import models
+
+        return getattr(models, kind), models.NeuralEncoder._open(name)
+    from . import linear
+
+    model = _core.load_encoder(name)
+    return getattr(linear, model.kind), model
 
 
 @contextmanager

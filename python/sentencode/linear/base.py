@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .. import _core
 from ..encoder import Encoder
 from ..errors import NotFittedError
-from ..text.tokenizer import Tokenizer
+from ..text.tokenizer import Tokenizer, chosen_tokenizer
 from ..vectors import WordVectors
 from .weights import SavedWeights
 
@@ -202,16 +202,7 @@ class LinearEncoder(Encoder):
         return model, cut
 
     def _new_tokenizer(self) -> Tokenizer:
-        if not isinstance(self.tokenizer, Tokenizer):
-            return Tokenizer(self.tokenizer, lowercase=self.lowercase)
-        own = self.tokenizer.lowercase
-        if own == "auto":  # it leaves that to us
-            return Tokenizer(self.tokenizer, lowercase=self.lowercase, invalid=self.tokenizer.invalid)  # type: ignore[arg-type]
-        if self.lowercase not in ("auto", own):
-            raise ValueError(
-                f"{type(self).__name__}: lowercase={self.lowercase!r} contradicts its {self.tokenizer!r}"
-            )
-        return self.tokenizer
+        return chosen_tokenizer(type(self).__name__, self.tokenizer, self.lowercase)
 
     def _adopt(self, model: Any, cut: Tokenizer | None = None) -> None:
         """Takes an encoder of the core as what was learnt with the parameters as they are now."""

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from .. import _core, _nn
+from .. import _nn
 from ..checks import checked_int, checked_str
 from ..distributed import communicator as all_processes
 from ..encoder import Encoder, progress
@@ -238,6 +238,7 @@ class NeuralEncoder(Encoder):
             network,
             Batcher(train, batch_size=self.batch_size, seed=self.seed, **sharing),
             None if held_out is None else Batcher(held_out, batch_size=256, shuffle=False, **sharing),
+            betas=tuple(chosen["betas"]),
             checkpoints=checkpoints,
             callbacks=callbacks,
             communicator=others,
@@ -246,7 +247,7 @@ class NeuralEncoder(Encoder):
             **{
                 name: chosen[name]
                 for name in (
-                    *("optimizer", "learning_rate", "betas", "schedule", "warmup", "clip_norm"),
+                    *("optimizer", "learning_rate", "schedule", "warmup", "clip_norm"),
                     *("max_steps", "max_epochs", "autocast", "seed"),
                 )
             },
@@ -358,7 +359,8 @@ class NeuralEncoder(Encoder):
             np.linalg.norm(core.rows(np.arange(begin, min(begin + _ROWS, count))), axis=1)
             for begin in range(0, count, _ROWS)
         ]
-        return (1 / np.maximum(np.concatenate(norms), np.finfo(np.float32).tiny)).astype(np.float32)
+        weights: Floats = 1 / np.maximum(np.concatenate(norms), np.finfo(np.float32).tiny, dtype=np.float32)
+        return weights
 
     def _adopt(self, network: Autoencoder, vocabulary: Vocabulary, cut: Tokenizer) -> None:
         self.network, self.vocabulary_, self._cut = network, vocabulary, cut
@@ -461,6 +463,11 @@ class NeuralEncoder(Encoder):
         self._model.params = json.dumps({"params": config, "vocabulary": words})
         return self._model
 
+    @staticmethod
+    def _open(path: str) -> _nn.NeuralEncoder:
+        """What the core makes of a file."""
+        return _nn.NeuralEncoder.load(path)
+
     @classmethod
     def _read_params(cls, model: Any) -> dict[str, Any]:
         """The parameters that stand in a file; whether their values fit is checked by `_from_model`."""
@@ -480,9 +487,7 @@ class NeuralEncoder(Encoder):
     def _from_model(cls, model: Any, params: dict[str, Any], cut: Tokenizer) -> Any:
         """The Python face of an encoder of the core that was read from a file."""
         vocabulary = params.pop("vocabulary")
-        if isinstance(params["betas"], list):
-            params["betas"] = tuple(params["betas"])
-        encoder = cls(WordVectors(model.vectors), **{**params, "tokenizer": cut})  # type: ignore[call-arg]
+        encoder = cls(WordVectors(model.vectors), **{**params, "tokenizer": cut})
         encoder._check_vectors()
         encoder.settings()
         config = json.loads(model.network.config())
@@ -496,7 +501,7 @@ class NeuralEncoder(Encoder):
 
     def _identity(self) -> Any:
         state = {name: tensor.cpu().numpy() for name, tensor in self.network.state_dict().items()}
-        return self.vectors.fingerprint(), self._described_model().params, state
+        return self.vectors.fingerprint, self._described_model().params, state
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["CppModule"]
 
@@ -88,6 +91,23 @@ class CppModule(_Mirror):
         self._cpp_class = cpp_class
         self._config = config
         self._build()
+
+    @classmethod
+    def of(cls, cpp: Any, config: dict[str, Any]) -> Self:
+        """The face of a C++ module that is there already.
+
+        Args:
+            cpp: The module.
+            config: Its constructor's arguments.
+
+        Returns:
+            A module that shares its tensors.
+        """
+        made = cls.__new__(cls)
+        nn.Module.__init__(made)
+        made._cpp_class, made._config, made._cpp = type(cpp), config, cpp
+        made._bind(cpp.node())
+        return made
 
     def _build(self) -> None:
         self._cpp = self._cpp_class(**self._config)

@@ -15,7 +15,7 @@ from sentencode import _core
 
 from .inputs import Batch, is_single, to_batch
 
-__all__ = ["Tokenizer"]
+__all__ = ["Tokenizer", "chosen_tokenizer"]
 
 _BUILT_IN = ("words", "whitespace")
 _HUGGING_FACE = "hf:"
@@ -249,6 +249,27 @@ class Tokenizer:
         options = [f"lowercase={self._lowercase!r}"] if self._lowercase != "auto" else []
         options += [f"invalid={self._invalid!r}"] if self._invalid != "replace" else []
         return f"Tokenizer({', '.join([repr(split), *options])})"
+
+
+def chosen_tokenizer(owner: str, tokenizer: Any, lowercase: Any) -> Tokenizer:
+    """The tokenizer that two parameters of an encoder ask for together.
+
+    Args:
+        owner: The encoder's class, for a message.
+        tokenizer: A `Tokenizer`, or what one is made of.
+        lowercase: Whether it lower-cases; "auto" leaves that to the tokenizer.
+
+    Raises:
+        ValueError: If the two contradict each other.
+    """
+    if not isinstance(tokenizer, Tokenizer):
+        return Tokenizer(tokenizer, lowercase=lowercase)
+    own = tokenizer.lowercase
+    if own == "auto":  # it leaves that to the encoder
+        return Tokenizer(tokenizer, lowercase=lowercase, invalid=tokenizer.invalid)  # type: ignore[arg-type]
+    if lowercase not in ("auto", own):
+        raise ValueError(f"{owner}: lowercase={lowercase!r} contradicts its {tokenizer!r}")
+    return tokenizer
 
 
 def _restore(split: Any, lowercase: Any, invalid: Any, name: str) -> Tokenizer:

@@ -20,6 +20,7 @@ class Parrot : public Autoencoder {
   std::pair<at::Tensor, nn::DecoderState> step(const at::Tensor&, const nn::DecoderState& state) override {
     return {logits(state[0]), state};
   }
+  std::string config() const override { return "{}"; }
   at::Tensor told;
 
  protected:

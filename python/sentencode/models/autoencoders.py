@@ -1,0 +1,397 @@
+"""Paper 000's autoencoders as encoders: the mean-max attention autoencoder, its twin, its baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ..nn.attention import Activation
+from ..nn.pooling import Pooling
+from ..text.inputs import is_single
+from ..vectors import WordVectors
+from .convolutional import ConvolutionalNetwork
+from .denoising import DenoisingNetwork
+from .mean_max import MeanMaxNetwork
+from .neural import NeuralEncoder
+from .recurrent_autoencoder import RecurrentNetwork
+
+__all__ = ["CNNLSTMAE", "LSTMSDAE", "RAE", "MeanMaxAAE"]
+
+# What the paper says, and what its public code does.
+_PAPER: dict[str, Any] = {"betas": (0.9, 0.999), "label_smoothing": 0.0}
+_REFERENCE: dict[str, Any] = {"betas": (0.9, 0.98), "label_smoothing": 0.1}
+_PAPER_LAYERS: dict[str, Any] = {
+    **_PAPER,
+    "dropout_place": "weights",
+    "projection": "none",
+    "output_projection": False,
+    "epsilon": 1e-5,
+}
+_REFERENCE_LAYERS: dict[str, Any] = {
+    **_REFERENCE,
+    "dropout_place": "weights",
+    "projection": "relu",
+    "output_projection": False,
+    "epsilon": 1e-8,
+}
+
+
+class _Autoencoder(NeuralEncoder):
+    """What can be asked of an encoder whose network writes sentences again."""
+
+    def reconstruct(
+        self,
+        sentences: Any,
+        *,
+        beam: int = 1,
+        best: int = 1,
+        max_length: int = 100,
+        length_penalty: float = 0.0,
+    ) -> Any:
+        """What the decoder makes of sentences' vectors.
+
+        Args:
+            sentences: One sentence, or many.
+            beam: Hypotheses that are kept; 1 takes the most likely word each time.
+            best: Hypotheses that are returned.
+            max_length: Words at most.
+            length_penalty: As in `sentencode.nn.beam_search`.
+
+        Returns:
+            For each sentence the text, or the list of its `best` texts if there are more than one. A sentence
+            of which no word is known has none: the text is empty.
+
+        Raises:
+            NotFittedError: If the encoder has to be fitted first.
+        """
+        single = is_single(sentences)
+        rows = self.encode([sentences] if single else sentences)
+        device = next(self.network.parameters()).device
+        words = self.vocabulary_.words
+        found = []
+        with torch.no_grad():
+            for begin in range(0, len(rows), 256):
+                part = rows[begin : begin + 256]
+                z = torch.from_numpy(part).to(device)
+                ids, lengths, _ = self.network.reconstruct(z, max_length, beam, best, length_penalty)
+                for row, given, counts in zip(part, ids.tolist(), lengths.tolist(), strict=True):
+                    texts = [
+                        " ".join(words[i] for i in hypothesis[: max(0, count)] if i < len(words))
+                        for hypothesis, count in zip(given, counts, strict=True)
+                    ]
+                    texts = texts if row.any() else [""] * len(texts)
+                    found.append(texts[0] if best == 1 else texts)
+        return found[0] if single else found
+
+
+class _LatentAttention(_Autoencoder):
+    """What can be asked where the decoder attends to the poolings."""
+
+    hidden: Any
+    inner: Any
+    pooling: Any
+
+    def settings(self) -> dict[str, Any]:
+        """All parameters as they are used.
+
+        Raises:
+            ValueError: If there is no such preset.
+        """
+        found = super().settings()
+        return {**found, "inner": 2 * self.hidden if self.inner is None else self.inner}
+
+    def _part(self) -> int:
+        return int(self.hidden)
+
+    def attention(self, sentence: str | Sequence[str]) -> tuple[list[str], npt.NDArray[np.float32]]:
+        """What each word attends to in the sentence's own vector when it is written.
+
+        Args:
+            sentence: A text, or its tokens. Words that have no vector are left out.
+
+        Returns:
+            The words, the end of the sentence among them, and weights [heads, words, poolings]; the mean
+            comes before the maximum.
+
+        Raises:
+            NotFittedError: If the encoder has to be fitted first.
+            ValueError: If no word of the sentence is known.
+        """
+        self._check_fitted()
+        tokens: list[str] = self._cut([sentence])[0] if is_single(sentence) else list(sentence)
+        words = [word for word in tokens if word in self.vectors][: self.max_words]
+        if not words:
+            raise ValueError("sentence has no word that is known")
+        x = self.vectors.matrix(words)
+        if self.unit_words:
+            x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        table = self.network.table.weight
+        end = table[self.network._config["end"]].detach()
+        rows = torch.cat([torch.from_numpy(x).to(end), end[None]])[None]  # [1, T, E]
+        with torch.no_grad():
+            weights = self.network.attention(rows, torch.tensor([len(words) + 1]))
+        return [*words, "</s>"], weights[0].cpu().numpy()
+
+    def plot_attention(
+        self,
+        sentence: str | Sequence[str],
+        *,
+        heads: Literal["mean", "max"] | int = "mean",
+        ax: Any = None,
+    ) -> Any:
+        """Draws the paper's Figure 2: how much of the mean and of the maximum each word is written from.
+
+        Args:
+            sentence: As in `attention`.
+            heads: How the heads become one picture: their "mean", their "max", or one of them by its number.
+                The paper does not say which it shows.
+            ax: Axes to draw on; new ones by default.
+
+        Returns:
+            The axes.
+
+        Raises:
+            ImportError: If matplotlib is not there.
+        """
+        from .._extras import require
+
+        pyplot = require("matplotlib.pyplot", "plot")
+        words, weights = self.attention(sentence)
+        if heads == "mean":
+            shown = weights.mean(0)
+        elif heads == "max":
+            shown = weights.max(0)
+        elif isinstance(heads, int) and 0 <= heads < len(weights):
+            shown = weights[heads]
+        else:
+            raise ValueError(f"heads must be 'mean', 'max' or from 0 to {len(weights) - 1}, got {heads!r}")
+        if ax is None:
+            _, ax = pyplot.subplots(figsize=(max(4.0, 0.6 * len(words)), 1.8), layout="constrained")
+        rows = ["mean", "max"] if self.pooling == "mean_max" else [self.pooling]
+        image = ax.imshow(shown.T, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+        ax.set_xticks(range(len(words)), words, rotation=45, ha="right")
+        ax.set_yticks(range(len(rows)), rows)
+        merged = f"head {heads}" if isinstance(heads, int) else f"{heads} of {len(weights)} heads"
+        ax.set_title(f"attention to the poolings, {merged}", fontsize="medium")
+        ax.figure.colorbar(image, ax=ax)
+        return ax
+
+
+class MeanMaxAAE(_LatentAttention):
+    """The mean-max attention autoencoder (Zhang et al. 2018).
+
+    Self-attention encodes words; their mean and their maximum are the sentence's vector; a decoder that
+    attends to these two writes the sentence again. Defaults are the paper's.
+
+    Args:
+        vectors: Of words.
+        hidden: Width of what one pooling gives, a multiple of `heads`.
+        inner: Width inside the feed-forward layers; twice `hidden` by default.
+        heads: Of every attention.
+        pooling: "mean_max", or "mean" or "max" alone.
+        dropout: Its rate.
+        dropout_place: See `sentencode.models.MeanMaxNetwork`, as for the next ones.
+        positions: "sinusoidal", or "learnt".
+        projection: Of queries, keys and values.
+        output_projection: Whether there is one after the heads.
+        epsilon: Of layer norms.
+        **shared: See `sentencode.models.NeuralEncoder`.
+
+    Example:
+        >>> import sentencode as se
+        >>> vectors = se.WordVectors.default()
+        >>> sentences = ["the cat sat on the mat", "a dog ran in the park", "the dog sat in the park"]
+        >>> aae = se.MeanMaxAAE(vectors, hidden=32, heads=4, max_epochs=None, max_steps=3, device="cpu")
+        >>> aae.fit(sentences).encode("a cat in the park").shape
+        (64,)
+    """
+
+    _network_class = MeanMaxNetwork
+    _network_options = (
+        *("hidden", "inner", "heads", "pooling", "dropout", "dropout_place"),
+        *("positions", "projection", "output_projection", "epsilon"),
+    )
+    _presets = {  # noqa: RUF012
+        "paper": {**_PAPER_LAYERS, "positions": "sinusoidal"},
+        "reference": {**_REFERENCE_LAYERS, "positions": "learnt"},
+    }
+
+    def __init__(
+        self,
+        vectors: WordVectors,
+        *,
+        hidden: int = 2048,
+        inner: int | None = None,
+        heads: int = 8,
+        pooling: Pooling = "mean_max",
+        dropout: float = 0.5,
+        dropout_place: Literal["weights", "sublayers"] | None = None,
+        positions: Literal["sinusoidal", "learnt"] | None = None,
+        projection: Activation | None = None,
+        output_projection: bool | None = None,
+        epsilon: float | None = None,
+        **shared: Any,
+    ) -> None:
+        super().__init__(vectors, **shared)
+        self.hidden = hidden
+        self.inner = inner
+        self.heads = heads
+        self.pooling = pooling
+        self.dropout = dropout
+        self.dropout_place = dropout_place
+        self.positions = positions
+        self.projection = projection
+        self.output_projection = output_projection
+        self.epsilon = epsilon
+
+
+class RAE(_LatentAttention):
+    """The recurrent twin of `MeanMaxAAE` (RAE in section 4.4 of its paper).
+
+    A bidirectional LSTM in the place of the encoder's attention, an LSTM in that of the decoder's
+    self-attention; vectors are as wide.
+
+    Args:
+        vectors: Of words.
+        hidden: Width of what one pooling gives: a half for each direction; a multiple of `heads`.
+        inner: Width inside the feed-forward layer; twice `hidden` by default.
+        heads: Of the attention to the poolings.
+        pooling: "mean_max", or "mean" or "max" alone.
+        dropout: Its rate.
+        dropout_place: See `sentencode.models.RecurrentNetwork`, as for the next ones.
+        projection: Of queries, keys and values.
+        output_projection: Whether there is one after the heads.
+        epsilon: Of layer norms.
+        **shared: See `sentencode.models.NeuralEncoder`.
+
+    Example:
+        >>> import sentencode as se
+        >>> vectors = se.WordVectors.default()
+        >>> sentences = ["the cat sat on the mat", "a dog ran in the park", "the dog sat in the park"]
+        >>> rae = se.RAE(vectors, hidden=32, heads=4, pooling="max", max_steps=3, device="cpu")
+        >>> rae.fit(sentences).encode("a cat in the park").shape
+        (32,)
+    """
+
+    _network_class = RecurrentNetwork
+    _network_options = (
+        *("hidden", "inner", "heads", "pooling", "dropout", "dropout_place"),
+        *("projection", "output_projection", "epsilon"),
+    )
+    _presets = {"paper": _PAPER_LAYERS, "reference": _REFERENCE_LAYERS}  # noqa: RUF012
+
+    def __init__(
+        self,
+        vectors: WordVectors,
+        *,
+        hidden: int = 2048,
+        inner: int | None = None,
+        heads: int = 8,
+        pooling: Pooling = "mean_max",
+        dropout: float = 0.5,
+        dropout_place: Literal["weights", "sublayers"] | None = None,
+        projection: Activation | None = None,
+        output_projection: bool | None = None,
+        epsilon: float | None = None,
+        **shared: Any,
+    ) -> None:
+        super().__init__(vectors, **shared)
+        self.hidden = hidden
+        self.inner = inner
+        self.heads = heads
+        self.pooling = pooling
+        self.dropout = dropout
+        self.dropout_place = dropout_place
+        self.projection = projection
+        self.output_projection = output_projection
+        self.epsilon = epsilon
+
+
+class LSTMSDAE(_Autoencoder):
+    """The sequential denoising autoencoder (Hill et al. 2016), a baseline of paper 000.
+
+    An LSTM reads a sentence of which words are lost and swapped, an LSTM writes the whole one.
+
+    Args:
+        vectors: Of words.
+        hidden: Width of sentences' vectors.
+        dropout: On words' vectors.
+        drop_words: How likely a word is lost, in training.
+        swap_words: How likely two neighbours are swapped, in training.
+        **shared: See `sentencode.models.NeuralEncoder`.
+
+    Example:
+        >>> import sentencode as se
+        >>> vectors = se.WordVectors.default()
+        >>> sentences = ["the cat sat on the mat", "a dog ran in the park", "the dog sat in the park"]
+        >>> sdae = se.LSTMSDAE(vectors, hidden=32, max_steps=3, device="cpu").fit(sentences)
+        >>> sdae.encode("a cat in the park").shape
+        (32,)
+    """
+
+    _network_class = DenoisingNetwork
+    _network_options = ("hidden", "dropout", "drop_words", "swap_words")
+    _presets = {"paper": _PAPER, "reference": _REFERENCE}  # noqa: RUF012
+
+    def __init__(
+        self,
+        vectors: WordVectors,
+        *,
+        hidden: int = 2048,
+        dropout: float = 0.5,
+        drop_words: float = 0.1,
+        swap_words: float = 0.1,
+        **shared: Any,
+    ) -> None:
+        super().__init__(vectors, **shared)
+        self.hidden = hidden
+        self.dropout = dropout
+        self.drop_words = drop_words
+        self.swap_words = swap_words
+
+
+class CNNLSTMAE(_Autoencoder):
+    """The convolutional autoencoder (Gan et al. 2017), a baseline of paper 000.
+
+    Convolutions of several widths and their maxima over time are the vector, an LSTM writes the sentence.
+
+    Args:
+        vectors: Of words.
+        hidden: Of the decoder.
+        filters: For each window; a vector is as wide as those of all windows.
+        windows: Words that a filter sees at a time.
+        dropout: On words' vectors.
+        **shared: See `sentencode.models.NeuralEncoder`.
+
+    Example:
+        >>> import sentencode as se
+        >>> vectors = se.WordVectors.default()
+        >>> sentences = ["the cat sat on the mat", "a dog ran in the park", "the dog sat in the park"]
+        >>> cnn = se.CNNLSTMAE(vectors, hidden=32, filters=16, max_steps=3, device="cpu").fit(sentences)
+        >>> cnn.encode("a cat in the park").shape
+        (48,)
+    """
+
+    _network_class = ConvolutionalNetwork
+    _network_options = ("hidden", "filters", "windows", "dropout")
+    _presets = {"paper": _PAPER, "reference": _REFERENCE}  # noqa: RUF012
+
+    def __init__(
+        self,
+        vectors: WordVectors,
+        *,
+        hidden: int = 2048,
+        filters: int = 800,
+        windows: Sequence[int] = (3, 4, 5),
+        dropout: float = 0.5,
+        **shared: Any,
+    ) -> None:
+        super().__init__(vectors, **shared)
+        self.hidden = hidden
+        self.filters = filters
+        self.windows = windows
+        self.dropout = dropout
