@@ -10,8 +10,11 @@
 
 #include <array>
 #include <cmath>
+#include <map>
 #include <string_view>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "sentencode/error.h"
 
@@ -114,7 +117,48 @@ Optimizer::Optimizer(const NamedTensors& parameters, const OptimizerOptions& opt
 
 Optimizer::~Optimizer() = default;
 
+/// LibTorch's own step goes through all memory a dozen times; this goes once, with the same state.
+template <typename State>
+void Optimizer::adam(double rate) {
+  const at::NoGradGuard guard;
+  struct Lists {
+    std::vector<at::Tensor> parameters, gradients, means, squares, steps;
+  };
+  std::map<at::ScalarType, Lists> lists;                  // a GPU takes tensors of one type
+  std::vector<std::pair<at::Tensor, at::Tensor>> copies;  // the kernel goes through memory as it lies
+  for (const auto& [name, tensor] : parameters_) {
+    if (!tensor.grad().defined()) continue;
+    auto& kept = optimizer_->state()[tensor.unsafeGetTensorImpl()];
+    if (kept == nullptr) {
+      auto fresh = std::make_unique<State>();
+      fresh->step(0);
+      fresh->exp_avg(at::zeros_like(tensor, at::MemoryFormat::Contiguous));
+      fresh->exp_avg_sq(at::zeros_like(tensor, at::MemoryFormat::Contiguous));
+      kept = std::move(fresh);
+    }
+    auto& state = static_cast<State&>(*kept);
+    state.step(state.step() + 1);
+    Lists& of = lists[tensor.scalar_type()];
+    of.parameters.push_back(tensor.contiguous());
+    if (!tensor.is_contiguous()) copies.emplace_back(tensor, of.parameters.back());
+    of.gradients.push_back(tensor.grad().contiguous());
+    of.means.push_back(state.exp_avg());
+    of.squares.push_back(state.exp_avg_sq());
+    of.steps.push_back(at::full({}, state.step(), tensor.options().dtype(at::kFloat)));
+  }
+  const OptimizerOptions& o = options_;
+  for (const auto& [type, of] : lists) {
+    const auto step = std::is_same_v<State, optim::AdamParamState> ? &at::_ops::_fused_adam_::call
+                                                                   : &at::_ops::_fused_adamw_::call;
+    step(of.parameters, of.gradients, of.means, of.squares, {}, of.steps, rate, o.beta1, o.beta2,
+         o.weight_decay, o.epsilon, /*amsgrad=*/false, /*maximize=*/false, {}, {});
+  }
+  for (const auto& [tensor, copy] : copies) tensor.copy_(copy);
+}
+
 void Optimizer::step(double rate) {
+  if (options_.name == "adam") return adam<optim::AdamParamState>(rate);
+  if (options_.name == "adamw") return adam<optim::AdamWParamState>(rate);
   for (auto& group : optimizer_->param_groups()) group.options().set_lr(rate);
   optimizer_->step();
 }

@@ -84,6 +84,25 @@ TEST(Optimizer, AdamIsThePapersFormula) {
   EXPECT_TRUE(at::allclose(parameters_[0].second.detach(), x, 1e-12, 1e-14));
 }
 
+TEST(Optimizer, HowMatricesLieInMemoryDoesNotMatter) {
+  for (const char* name : {"adam", "adamw"}) {
+    const OptimizerOptions options{.name = name, .weight_decay = 0.1};
+    const at::Tensor values = at::randn({3, 5}, at::kDouble), slope = at::randn({3, 5}, at::kDouble);
+    const at::Tensor plain = values.clone().requires_grad_();
+    const at::Tensor turned = values.t().contiguous().t().requires_grad_();
+    ASSERT_FALSE(turned.is_contiguous());
+    Optimizer one({{"x", plain}}, options), other({{"x", turned}}, options);
+    for (int step = 0; step < 3; ++step) {
+      plain.mutable_grad() = slope.t().contiguous().t();
+      turned.mutable_grad() = slope.clone();
+      one.step(0.05);
+      other.step(0.05);
+    }
+    EXPECT_TRUE(at::equal(plain, turned)) << name;
+    EXPECT_FALSE(at::allclose(plain, values));
+  }
+}
+
 TEST(Optimizer, LeavesAloneWhatHasNoGradient) {
   const NamedTensors parameters_ = parameters();
   Optimizer optimizer(parameters_, {.name = "adam"});

@@ -42,6 +42,9 @@ class Optimizer {
   void restore(const std::map<std::string, at::Tensor>& state);
 
  private:
+  template <typename State>
+  void adam(double rate);
+
   NamedTensors parameters_;
   OptimizerOptions options_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;

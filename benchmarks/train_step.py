@@ -1,0 +1,271 @@
+"""Training steps of MeanMaxAAE, against an eager PyTorch version of the same model in Python.
+
+Both train on the same sentences, forward, backward, clipping and Adam among what is timed. Ours takes
+batches of one length and never holds all logits; the peer (benchmarks/eager) takes random batches, padded to
+the longest, and full logits, as one would write it first. Beside: the peer in our batches, and ours with a
+sampled softmax. The share of bare products is that of the matrix products of a step, forward and backward,
+made alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import (
+    BUILD,
+    Contestants,
+    Result,
+    arguments_of,
+    data_argument,
+    machine,
+    median,
+    processors,
+    sentences_of,
+    spread,
+    unpacked_vectors,
+    verdict,
+    write_json,
+)
+
+TARGET = 1.5  # times the eager version's sentences a second
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    data_argument(parser)
+    arguments_of(parser, rounds=3)
+    contestants = Contestants(__file__, ours, eager)
+    contestants.argument(parser)
+    parser.add_argument("--sentences", type=int, default=200_000, help="of books, before they are chosen")
+    parser.add_argument("--words", type=int, default=15_000)
+    parser.add_argument("--hidden", type=int, default=512)
+    parser.add_argument("--heads", type=int, default=8)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--sampled", type=int, default=2_000, help="words of the sampled softmax")
+    parser.add_argument("--threads", type=int, default=processors())
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--autocast", choices=["bfloat16"])
+    given = parser.parse_args()
+    if contestants.run_child(given):
+        return
+    contestants.options = ["--data", given.data]
+
+    vectors = unpacked_vectors(given.data / "vectors" / "glove.local.300d.f16.npz")
+    text = sentences_of(given.data / "text" / "books.train.txt.xz", given.sentences)
+    path = BUILD / "data" / f"{text.stem}-{given.words}.examples"
+    case: dict[str, Any] = {
+        "path": str(path),
+        "vectors": str(vectors),
+        "hidden": given.hidden,
+        "heads": given.heads,
+        "batch": given.batch,
+        "steps": given.steps,
+        "threads": given.threads,
+        "device": given.device,
+        "autocast": given.autocast,
+        "sampled": 0,
+        "mode": "equal_length",
+    }
+    prepare(text, vectors, given.words, path)
+    print(f"{machine()}, {given.device}\n{given.threads} threads, medians of {given.rounds} processes\n")
+    cases = {
+        "ours": ["ours", case],
+        "ours, sampled": ["ours", {**case, "sampled": given.sampled}],
+        "eager, random batches": ["eager", {**case, "mode": "plain"}],
+        "eager, our batches": ["eager", case],
+    }
+    results = {}
+    for name, turn in cases.items():
+        results[name] = contestants.measure(given.rounds, turn)[0]
+        runs = results[name]
+        print(
+            f"{name:22} {median(runs, 'rate'):8.0f} sentences/s ({spread(runs, 'rate')}), "
+            f"bare products {median(runs, 'products'):.0%}, {median(runs, 'mebibytes'):.0f} MiB at most, "
+            f"loss {runs[0]['loss']:.3f}"
+        )
+    ratio = median(results["ours"], "rate") / median(results["eager, random batches"], "rate")
+    print(f"\nours against eager: {ratio:.2f} {verdict(ratio, TARGET)}")
+    write_json(given.json, results=contestants.everything)
+
+
+def prepare(text: Path, vectors: Path, words: int, path: Path) -> None:
+    """The sentences as ids, and the words' vectors."""
+    import json
+
+    from sentencode import Tokenizer, Vocabulary
+    from sentencode.training import Examples
+
+    table = set(json.loads((vectors / "words.json").read_text(encoding="utf-8")))
+    cut = Tokenizer("words", lowercase=True)
+    seen = Vocabulary.from_corpus(text, cut)
+    known = Vocabulary({w: n for w, n in seen.items() if w in table}, max_size=words)
+    Examples.build(
+        text, known, cut, path=path, end="</s>", unknown_words="drop_example", min_length=4, max_length=32
+    )
+
+
+def options_of(case: dict[str, Any], words: int) -> dict[str, Any]:
+    hidden = case["hidden"]
+    return {
+        "words": words + 1,
+        "features": 300,
+        "begin": words,
+        "end": words - 1,
+        "hidden": hidden,
+        "inner": 2 * hidden,
+        "heads": case["heads"],
+        "label_smoothing": 0.0 if case["sampled"] else 0.1,
+    }
+
+
+def rows_of(words: int) -> Any:
+    """Vectors of words; which ones they are does not matter to the speed."""
+    import torch
+
+    return torch.randn(words + 1, 300, generator=torch.Generator().manual_seed(1)) * 0.4
+
+
+def ours(case: dict[str, Any]) -> Result:
+    import torch
+
+    from sentencode.models import MeanMaxNetwork
+    from sentencode.training import Batcher, Callback, Examples, Trainer
+
+    torch.set_num_threads(case["threads"])
+    torch.manual_seed(1)
+    examples = Examples.open(case["path"])
+    words = examples.vocabulary_size()
+    network = MeanMaxNetwork(**options_of(case, words), sampled_words=case["sampled"])
+    network.load_words(rows_of(words))
+    network.to(case["device"])
+    steps, warm = case["steps"], max(2, case["steps"] // 8)
+
+    class Stamps(Callback):
+        begin = 0.0
+        sentences = 0
+        loss = 0.0
+
+        def on_step(self, trainer: Any, step: Any) -> None:
+            if step.step == warm:
+                self.begin = time.perf_counter()
+            elif step.step > warm:
+                self.sentences += step.examples
+                self.loss = step.loss
+
+    stamps = Stamps()
+    Trainer(
+        network,
+        Batcher(examples, batch_size=case["batch"], mode=case["mode"], seed=1),
+        learning_rate=1e-3,
+        betas=(0.9, 0.98),
+        clip_norm=5.0,
+        max_steps=warm + steps,
+        autocast=case["autocast"],
+        callbacks=[stamps],
+    ).run()
+    seconds = time.perf_counter() - stamps.begin
+    return facts(case, words, stamps.sentences, seconds, stamps.loss)
+
+
+def eager(case: dict[str, Any]) -> Result:
+    import torch
+    from eager.mean_max import MeanMax
+
+    from sentencode.training import Batcher, Examples
+
+    torch.set_num_threads(case["threads"])
+    torch.manual_seed(1)
+    examples = Examples.open(case["path"])
+    words = examples.vocabulary_size()
+    network = MeanMax(**options_of(case, words))
+    with torch.no_grad():
+        network.table.weight.copy_(rows_of(words))
+    network.to(case["device"])
+    trained = [p for p in network.parameters() if p.requires_grad]
+    optimizer = torch.optim.Adam(trained, lr=1e-3, betas=(0.9, 0.98))
+    batches = Batcher(examples, batch_size=case["batch"], mode=case["mode"], seed=1)
+    steps, warm = case["steps"], max(2, case["steps"] // 8)
+    sentences, begin, loss = 0, 0.0, 0.0
+    network.train()
+    for number, batch in zip(range(1, warm + steps + 1), forever(batches), strict=False):
+        ids = torch.from_numpy(batch.ids["tokens"]).to(case["device"])
+        lengths = torch.from_numpy(batch.lengths["tokens"]).to(case["device"])
+        optimizer.zero_grad()
+        with torch.autocast(case["device"], torch.bfloat16, enabled=case["autocast"] is not None):
+            total, count, _ = network.loss(ids, lengths)
+        (total / count).backward()
+        torch.nn.utils.clip_grad_norm_(trained, 5.0)
+        optimizer.step()
+        loss = total.item() / count
+        if number == warm:
+            begin = time.perf_counter()
+        elif number > warm:
+            sentences += len(batch)
+    return facts(case, words, sentences, time.perf_counter() - begin, loss)
+
+
+def forever(batches: Any) -> Any:
+    while True:
+        yield from batches
+
+
+def facts(case: dict[str, Any], words: int, sentences: int, seconds: float, loss: float) -> Result:
+    import resource
+
+    tokens = 13  # of a sentence of books, its end among them: near enough for a share
+    bare = product_seconds(case, words, tokens) * sentences / case["batch"]
+    return {
+        "rate": sentences / seconds,
+        "products": bare / seconds,
+        "mebibytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "loss": loss,
+    }
+
+
+def product_seconds(case: dict[str, Any], words: int, tokens: int) -> float:
+    """Of the products of one step: each made forward, and twice backward."""
+    import torch
+
+    hidden, rows = case["hidden"], case["batch"] * tokens
+    wide = case["sampled"] or words
+    shapes = [(300, hidden)] * 6 + [(hidden, 2 * hidden), (2 * hidden, hidden)] * 2 + [(hidden, hidden)]
+    shapes.append((hidden, wide))
+    device, dtype = case["device"], torch.bfloat16 if case["autocast"] else torch.float32
+
+    def work() -> Callable[[], None]:
+        made = []
+        for inner, outer in shapes:
+            x = torch.randn(rows, inner, device=device, dtype=dtype)
+            w = torch.randn(inner, outer, device=device, dtype=dtype)
+            g = torch.randn(rows, outer, device=device, dtype=dtype)
+            made.append((x, w, g))
+
+        def run() -> None:
+            for x, w, g in made:
+                x @ w
+                g @ w.T
+                x.T @ g
+            if device != "cpu":
+                torch.cuda.synchronize()
+
+        return run
+
+    run = work()
+    times = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - begin)
+    return float(np.median(times))
+
+
+if __name__ == "__main__":
+    main()
