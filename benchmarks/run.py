@@ -25,6 +25,8 @@ ORDER = {
     "evaluate": "--rounds 1 --quick",
     "batches": "--rounds 1 --sentences 20000",
     "softmax_loss": "--rounds 1 --rows 128 --features 64 --words 1000",
+    "train_step": "--rounds 1 --steps 3 --hidden 64 --words 1000 --sentences 20000",
+    "encode_neural": "--rounds 1 --sentences 500 --hidden 64",
 }
 WITHOUT_DATA = {"import_time", "gemm", "softmax_loss"}
 

@@ -150,7 +150,7 @@ def ours(case: dict[str, Any]) -> Result:
 
     class Stamps(Callback):
         begin = 0.0
-        sentences = 0
+        sentences = tokens = 0
         loss = 0.0
 
         def on_step(self, trainer: Any, step: Any) -> None:
@@ -158,6 +158,7 @@ def ours(case: dict[str, Any]) -> Result:
                 self.begin = time.perf_counter()
             elif step.step > warm:
                 self.sentences += step.examples
+                self.tokens += step.tokens
                 self.loss = step.loss
 
     stamps = Stamps()
@@ -172,7 +173,7 @@ def ours(case: dict[str, Any]) -> Result:
         callbacks=[stamps],
     ).run()
     seconds = time.perf_counter() - stamps.begin
-    return facts(case, words, stamps.sentences, seconds, stamps.loss)
+    return facts(case, words, stamps.sentences, stamps.tokens, seconds, stamps.loss)
 
 
 def eager(case: dict[str, Any]) -> Result:
@@ -193,7 +194,7 @@ def eager(case: dict[str, Any]) -> Result:
     optimizer = torch.optim.Adam(trained, lr=1e-3, betas=(0.9, 0.98))
     batches = Batcher(examples, batch_size=case["batch"], mode=case["mode"], seed=1)
     steps, warm = case["steps"], max(2, case["steps"] // 8)
-    sentences, begin, loss = 0, 0.0, 0.0
+    sentences, tokens, begin, loss = 0, 0, 0.0, 0.0
     network.train()
     for number, batch in zip(range(1, warm + steps + 1), forever(batches), strict=False):
         ids = torch.from_numpy(batch.ids["tokens"]).to(case["device"])
@@ -209,7 +210,8 @@ def eager(case: dict[str, Any]) -> Result:
             begin = time.perf_counter()
         elif number > warm:
             sentences += len(batch)
-    return facts(case, words, sentences, time.perf_counter() - begin, loss)
+            tokens += count
+    return facts(case, words, sentences, tokens, time.perf_counter() - begin, loss)
 
 
 def forever(batches: Any) -> Any:
@@ -217,11 +219,12 @@ def forever(batches: Any) -> Any:
         yield from batches
 
 
-def facts(case: dict[str, Any], words: int, sentences: int, seconds: float, loss: float) -> Result:
+def facts(
+    case: dict[str, Any], words: int, sentences: int, tokens: int, seconds: float, loss: float
+) -> Result:
     import resource
 
-    tokens = 13  # of a sentence of books, its end among them: near enough for a share
-    bare = product_seconds(case, words, tokens) * sentences / case["batch"]
+    bare = product_seconds(case, words, tokens // case["steps"]) * case["steps"]
     return {
         "rate": sentences / seconds,
         "products": bare / seconds,
@@ -230,11 +233,11 @@ def facts(case: dict[str, Any], words: int, sentences: int, seconds: float, loss
     }
 
 
-def product_seconds(case: dict[str, Any], words: int, tokens: int) -> float:
-    """Of the products of one step: each made forward, and twice backward."""
+def product_seconds(case: dict[str, Any], words: int, rows: int) -> float:
+    """Of the products of one step with so many words: each made forward, and twice backward."""
     import torch
 
-    hidden, rows = case["hidden"], case["batch"] * tokens
+    hidden = case["hidden"]
     wide = case["sampled"] or words
     shapes = [(300, hidden)] * 6 + [(hidden, 2 * hidden), (2 * hidden, hidden)] * 2 + [(hidden, hidden)]
     shapes.append((hidden, wide))

@@ -312,10 +312,10 @@ StepReport Trainer::tried_step(BatchLoader& batches) {
     optimizer_.step(report.rate);
     whole_ = true;
   } else {
-    ST_CHECK(bad_<options_.bad_steps, DivergedError, "step ", step_ + 1, ", batch ", numbers,
-                  ": the loss is ", report.loss, ", the gradients' norm ", report.norm, bad_> 0
-                 ? concat("; so it was in the ", bad_, " steps before")
-                 : std::string(),
+    const bool bearable = bad_ < options_.bad_steps;
+    const std::string before = bad_ == 0 ? "" : concat("; so it was in the ", bad_, " steps before");
+    ST_CHECK(bearable, DivergedError, "step ", step_ + 1, ", batch ", numbers, ": the loss is ", report.loss,
+             ", the gradients' norm ", report.norm, before,
              ". A lower learning rate, or gradients clipped at a lower norm, may help");
     ++bad_;
     buffers_.put_back(model_->other_tensors());
