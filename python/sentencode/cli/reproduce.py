@@ -122,7 +122,7 @@ sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --tr
             "--minutes",
             type=float,
             metavar="N",
-            help="of training for all eight rows together (default of --size cpu: 80)",
+            help="of training for all eight rows together (default of --size cpu: 70)",
         )
         parser.add_argument("--steps", type=int, metavar="N", help="of each training, in place of time")
         parser.add_argument(

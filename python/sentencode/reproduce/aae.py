@@ -82,7 +82,7 @@ SIZES = {
             "warmup": 300,
             "sampled_words": 2000,
         },
-        minutes=80,
+        minutes=70,
     ),
     "paper": Size(hidden=2048, filters=800, steps=100_000),
 }
