@@ -633,25 +633,26 @@ class Report:
         columns = [f"{kind} {len(tasks)}" for tasks in PAPER_TASKS for kind in ("macro", "micro")]
         columns += [f"{kind} of {' '.join(common)}" for kind in ("macro", "micro")] * own
 
-        def line(name: str, accuracies: Mapping[str, float], printed: Mapping[str, str]) -> list[str]:
-            found = [name]
-            for tasks in PAPER_TASKS:
-                for kind in ("macro", "micro"):
-                    found.append(
-                        printed.get(f"average-{len(tasks)} {kind}") or _average(accuracies, tasks, kind)
-                    )
-            return found + [_average(accuracies, common, kind) for kind in ("macro", "micro")] * own
+        def ends(accuracies: Mapping[str, float]) -> list[str]:
+            return [_average(accuracies, common, kind) for kind in ("macro", "micro")] * own
 
+        rows = []
         averages = _printed("2")
-        rows = [
-            line(system, _accuracies(figures), averages.get(system, {}))
-            for system, figures in _printed("1").items()
-            if system in averages or macro_and_micro(_accuracies(figures), common)
-        ]
+        for system, figures in _printed("1").items():
+            accuracies = _accuracies(figures)
+            if system in averages or macro_and_micro(accuracies, common):
+                names = [
+                    f"average-{len(tasks)} {kind}" for tasks in PAPER_TASKS for kind in ("macro", "micro")
+                ]
+                there = averages.get(system, {})
+                rows.append([system, *(there.get(name, "-") for name in names), *ends(accuracies)])
         for row in ROWS:
             if self.of(row):
-                scores = {column: f"{value}" for column, value in self.scores(row).items()}
-                rows.append(line(self._ours(row), _accuracies(scores), {}))
+                accuracies = _accuracies(self.scores(row))
+                line = [
+                    _average(accuracies, tasks, kind) for tasks in PAPER_TASKS for kind in ("macro", "micro")
+                ]
+                rows.append([self._ours(row), *line, *ends(accuracies)])
         return ["encoder", *columns], rows
 
     def _cost(self) -> tuple[list[str], list[list[str]]]:
@@ -685,6 +686,8 @@ class Report:
         judged = ", ".join(self.settings["tasks"])
         yield f"Judged on {judged}; protocol {self.settings['protocol']}."
         yield "STS14 is the mean of its subsets, weighted by their sizes."
+        if "2" in self.tables and tuple(self._common()) not in PAPER_TASKS:
+            yield "The last two averages of table 2, over the tasks that are there, are ours in every line."
         if "cost" in self.tables:
             yield 'Parameters are those that are trained; the paper says "about 39 million" of its own.'
             yield "Times are of training steps, without validations."
@@ -716,7 +719,7 @@ def _interval(column: str, score: Mapping[str, float] | None) -> str:
     return f"{_shown(column, score['low'])} to {_shown(column, score['high'])}"
 
 
-def _accuracies(figures: Mapping[str, str]) -> dict[str, float]:
+def _accuracies(figures: Mapping[str, str] | Mapping[str, float]) -> dict[str, float]:
     columns = {column: column.removesuffix(" accuracy") for column in figures if column.endswith(" accuracy")}
     return {task: float(figures[column]) for column, task in columns.items()}
 

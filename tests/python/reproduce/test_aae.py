@@ -169,6 +169,9 @@ def test_averages_with_a_task_missing_name_their_tasks(done):
     assert line.split()[-8:] == [*["-"] * 6, f"{macro:.1f}", f"{micro:.1f}"]
     (line,) = (line for line in lines if line.startswith("mean-max AAE "))  # of table 1, by the same tasks
     assert line.split()[2:] == ["84.7", "85.6", "86.0", "86.0", "85.0", "85.9", "86.8", "83.4"]
+    (line,) = (line for line in lines if line.startswith("word2vec BOW"))  # the paper has no averages of it
+    assert line.split()[2:] == [*["-"] * 6, "81.7", "80.2"]
+    assert "The last two averages of table 2" in report.text()
 
 
 def test_a_row_goes_on_where_it_was_stopped(folder, vectors, tmp_path, done, monkeypatch):
