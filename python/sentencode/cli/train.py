@@ -114,37 +114,19 @@ def read_config(path: Path, changes: Mapping[str, Any] | None = None) -> Config:
         ValueError: It is no TOML, lacks what is needed, or has a table or key that is not known.
         UsageError: A change is of no known key.
     """
-    tables = _read(path)
-    for name, keys in tables.items():
-        if name not in _TABLES:
-            raise ValueError(f"{path}: there is no table [{name}]; there are {', '.join(_TABLES)}")
-        if not isinstance(keys, dict):
-            raise ValueError(f"{path}: {name} must be a table, [{name}]")
-    tables = {name: dict(tables.get(name, {})) for name in _TABLES}
-    for table, key in _PATHS:
-        if key in tables[table]:
-            tables[table][key] = _absolute(
-                tables[table][key], path.absolute().parent, f"{path}: [{table}] {key}"
-            )
-    for name, value in (changes or {}).items():
-        table, dot, key = name.rpartition(".")
-        table = table if dot else "encoder"
-        if table not in _TABLES:
-            raise UsageError(f"--set: there is no table [{table}]; there are {', '.join(_TABLES)}")
-        shown = f"--set {name}"
-        tables[table][key] = _absolute(value, Path.cwd(), shown) if (table, key) in _PATHS else value
+    changes = changes or {}
+    tables = _changed(_tables(path), changes)
     kind = _kind(tables["encoder"].get("class"), path)
     known = {**_TABLES, "encoder": ("class", *_parameters(kind))}
     for table, keys in tables.items():
         for key in keys:
-            if key not in known[table]:
-                given = (changes or {}).keys() & {f"{table}.{key}", *([key] if table == "encoder" else [])}
-                wrong: type[ValueError] = UsageError if given else ValueError
-                raise wrong(
-                    f"{'--set' if given else path}: [{table}] has no key {key!r}"
-                    f"{f' ({kind.__name__})' if table == 'encoder' else ''}; "
-                    f"it has {', '.join(sorted(known[table]))}"
-                )
+            if key in known[table]:
+                continue
+            shown = f"[{table}] has no key {key!r}{f' ({kind.__name__})' if table == 'encoder' else ''}"
+            shown += f"; it has {', '.join(sorted(known[table]))}"
+            if f"{table}.{key}" in changes or (table == "encoder" and key in changes):
+                raise UsageError(f"--set: {shown}")
+            raise ValueError(f"{path}: {shown}")
     if "train" not in tables["data"]:
         raise ValueError(f"{path}: [data] lacks train, the file or files to train on")
     if tables["vectors"] and "file" not in tables["vectors"]:
@@ -206,6 +188,34 @@ def _read(path: Path) -> dict[str, Any]:
     return found
 
 
+def _tables(path: Path) -> dict[str, dict[str, Any]]:
+    """All tables of a file, those that are not there empty; paths are absolute."""
+    found = _read(path)
+    for name, keys in found.items():
+        if name not in _TABLES:
+            raise ValueError(f"{path}: there is no table [{name}]; there are {', '.join(_TABLES)}")
+        if not isinstance(keys, dict):
+            raise ValueError(f"{path}: {name} must be a table, [{name}]")
+    tables = {name: dict(found.get(name, {})) for name in _TABLES}
+    folder = path.absolute().parent
+    for table, key in _PATHS:
+        if key in tables[table]:
+            tables[table][key] = _absolute(tables[table][key], folder, f"{path}: [{table}] {key}")
+    return tables
+
+
+def _changed(tables: dict[str, dict[str, Any]], changes: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The tables with what the command line says."""
+    for name, value in changes.items():
+        table, dot, key = name.rpartition(".")
+        table = table if dot else "encoder"
+        if table not in _TABLES:
+            raise UsageError(f"--set: there is no table [{table}]; there are {', '.join(_TABLES)}")
+        is_path = (table, key) in _PATHS
+        tables[table][key] = _absolute(value, Path.cwd(), f"--set {name}") if is_path else value
+    return tables
+
+
 def _change(text: str) -> tuple[str, Any]:
     """KEY=VALUE or TABLE.KEY=VALUE; a value that is no Python literal is a word."""
     name, equals, value = text.partition("=")
@@ -241,7 +251,7 @@ def _kind(name: Any, path: Path) -> type[NeuralEncoder]:
     kinds = _kinds()
     if name is None:
         raise ValueError(f"{path}: [encoder] lacks class, one of {', '.join(sorted(kinds))}")
-    if name not in kinds:
+    if not isinstance(name, str) or name not in kinds:
         raise ValueError(f"{path}: [encoder] class must be one of {', '.join(sorted(kinds))}, got {name!r}")
     return kinds[name]
 

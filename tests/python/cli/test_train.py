@@ -215,6 +215,14 @@ def test_what_is_there_is_gone_on_with_replaced_or_refused(folder, capsys):
     assert "is read as well" in capsys.readouterr().err
 
 
+def test_a_restart_by_torchrun_does_not_begin_anew(folder, capsys, monkeypatch):
+    assert main(command(folder)) == 0
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    capsys.readouterr()
+    assert main(command(folder, "--overwrite", "--fresh")) == 0
+    assert "no step was left to do" in capsys.readouterr().out
+
+
 def test_checkpoints_note_all_that_decides(folder):
     assert main(command(folder, "--checkpoints", folder / "run")) == 0
     noted = json.loads((folder / "run" / "config.json").read_text())
@@ -239,6 +247,7 @@ def test_checkpoints_note_all_that_decides(folder):
         ("[encoder]", "steps = 3\n[encoder]", r"aae.toml: there is no table \[steps\]"),
         ("[encoder]", "logs = 3\n[encoder]", r"aae.toml: "),
         ('"MeanMaxAAE"', '"SIF"', r"class must be one of CNNLSTMAE, LSTMSDAE, MeanMaxAAE, RAE, got 'SIF'"),
+        ('"MeanMaxAAE"', '["RAE"]', r"class must be one of .*, got \['RAE'\]"),
         ('class = "MeanMaxAAE"', "", r"aae.toml: \[encoder\] lacks class"),
         ('train = ["a.txt", "b.txt"]', "", r"aae.toml: \[data\] lacks train"),
         ('train = ["a.txt", "b.txt"]', "train = 3", r"\[data\] train must be a path, got 3"),
