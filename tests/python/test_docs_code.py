@@ -39,15 +39,16 @@ def run_python(code: str, names: dict[str, object], where: str) -> str:
 
 
 def run_console(fence: str) -> tuple[str, str]:
-    """What the lines after "$ " print together, and what the page says that they do."""
+    """What the lines after "$ ", gone on with by "> ", print together; what the page says that they do."""
     lines = fence.splitlines()
-    commands = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    typed = ("$ ", "> ")
+    commands = [line[2:] for line in lines if line.startswith(typed)]
     python = f'python() {{ {shlex.quote(sys.executable)} "$@"; }}'
     sentencode = 'sentencode() { python -m sentencode "$@"; }'
     script = "\n".join(["set -e", python, sentencode, *commands])
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    return done.stdout, "".join(f"{line}\n" for line in lines if not line.startswith("$ "))
+    return done.stdout, "".join(f"{line}\n" for line in lines if not line.startswith(typed))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -9,12 +9,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from . import sources
+
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments"]
 
 NAME = "reproduce"
 HELP = "the tables and figures of a paper, beside what it printed"
 EXAMPLE = """
 sentencode reproduce laes --data SentEval/data --vectors glove.840B.300d.txt --out laes
+sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --train books.txt --valid dev.txt
 """
 
 
@@ -23,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from . import add_command
 
     families = parser.add_subparsers(title="families", metavar="FAMILY", required=True)
-    for family in (Laes,):
+    for family in (Laes, Aae):
         add_command(families, family)
 
 
@@ -44,35 +47,19 @@ sentencode reproduce laes --data SentEval/data --vectors glove.6B.50d.txt --tabl
     @staticmethod
     def add_arguments(parser: argparse.ArgumentParser) -> None:
         """Adds the command's arguments."""
-        parser.add_argument(
-            "--data", type=Path, required=True, metavar="FOLDER", help="SentEval's data, or its downstream"
-        )
-        parser.add_argument("--vectors", type=Path, required=True, metavar="FILE", help="word vectors")
+        _add_common(parser, "laes", tables="I, II, figure-2", row="laes-bres")
         parser.add_argument(
             "--frequencies",
             metavar="FILE",
             help="`word count` lines, or zipf (default: the vectors' own counts, else their order)",
         )
-        parser.add_argument("--table", nargs="+", metavar="NAME", help="I, II, figure-2 (default: all)")
-        parser.add_argument("--rows", nargs="+", metavar="NAME", help="as in laes-bres (default: all)")
-        parser.add_argument(
-            "--out",
-            type=Path,
-            default=Path("laes-results"),
-            metavar="FOLDER",
-            help="where results go (default: laes-results)",
-        )
-        parser.add_argument("--resume", action="store_true", help="keep the rows that --out already holds")
         parser.add_argument(
             "--tokenizer", choices=("words", "whitespace"), default="words", help="(default: words)"
         )
         parser.add_argument(
             "--max-length", type=int, default=64, metavar="N", help="fit to N words of a sentence at most"
         )
-        parser.add_argument("--resamples", type=int, default=2000, metavar="N", help="of the bootstrap")
         parser.add_argument("--seed", type=int, default=1111, metavar="N", help="of the bootstrap")
-        parser.add_argument("--partial", action="store_true", help="accept files cut short")
-        parser.add_argument("--quiet", action="store_true", help="no progress bar")
 
     @staticmethod
     def run(options: argparse.Namespace) -> None:
@@ -98,4 +85,126 @@ sentencode reproduce laes --data SentEval/data --vectors glove.6B.50d.txt --tabl
             print(text)
         if report.drawn:
             print(f"figure 2: {options.out / 'figure-2.png'}")
-        print(f"kept in {options.out}: {', '.join(sorted(p.name for p in options.out.iterdir()))}")
+        _print_kept(options.out)
+
+
+class Aae:
+    """Paper 000: the mean-max attention autoencoder, its twins and its baselines, and three controls.
+
+    Every row of table 3 is trained on --train for an eighth of --minutes and judged on those of its tasks
+    whose files are there. Prints tables 1 to 3 and the times of training; --out gets them too, one JSON file
+    a row, and the encoders. After Ctrl-C or a kill, --resume goes on in the middle of a training.
+    """
+
+    NAME = "aae"
+    HELP = "tables 1 to 3 of the mean-max attention autoencoder's paper"
+    EXAMPLE = """
+sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --train books.txt reviews.txt \\
+    --valid books.valid.txt --out aae
+sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --train books.txt \\
+    --valid books.valid.txt --rows mean-max-aae --size paper --seeds 0 1 2 --out aae-paper
+"""
+
+    @staticmethod
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
+        """Adds the command's arguments."""
+        _add_common(parser, "aae", tables="1, 2, 3, cost", row="mean-max-aae")
+        for name in ("train", "valid"):
+            parser.add_argument(
+                f"--{name}",
+                nargs="+",
+                required=True,
+                metavar="FILE",
+                help=f"sentences to {'train' if name == 'train' else 'validate'} on, one a line",
+            )
+        parser.add_argument("--size", default="cpu", metavar="NAME", help="cpu or paper (default: cpu)")
+        parser.add_argument(
+            "--minutes",
+            type=float,
+            metavar="N",
+            help="of training for all eight rows together (default of --size cpu: 70)",
+        )
+        parser.add_argument("--steps", type=int, metavar="N", help="of each training, in place of time")
+        parser.add_argument(
+            "--seeds",
+            nargs="+",
+            type=int,
+            default=[0],
+            metavar="N",
+            help="train each row with each (default: 0)",
+        )
+        parser.add_argument(
+            "--preset", default="paper", metavar="NAME", help="paper or reference (default: paper)"
+        )
+        parser.add_argument(
+            "--unit-words", action="store_true", help="divide words' vectors by their lengths"
+        )
+        parser.add_argument("--device", default="auto", metavar="NAME", help="cpu, cuda (default: auto)")
+        parser.add_argument(
+            "--protocol",
+            default="optimum",
+            metavar="NAME",
+            help="as of evaluate (default: optimum)",
+        )
+        parser.add_argument(
+            "--set",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="an option of the protocol, as in folds=5; may be given again",
+        )
+
+    @staticmethod
+    def run(options: argparse.Namespace) -> None:
+        """Runs the command."""
+        from ..reproduce import aae
+
+        report = aae.reproduce(
+            options.data,
+            options.vectors,
+            options.train,
+            options.valid,
+            out=options.out,
+            size=options.size,
+            minutes=options.minutes,
+            steps=options.steps,
+            tables=options.table,
+            rows=options.rows,
+            seeds=options.seeds,
+            preset=options.preset,
+            unit_words=options.unit_words,
+            device=options.device,
+            resume=options.resume,
+            protocol=options.protocol,
+            options=dict(map(sources.parameter, options.set)),
+            resamples=options.resamples,
+            partial=options.partial,
+            show_progress_bar=not options.quiet,
+        )
+        print(report.text())
+        _print_kept(options.out)
+
+
+def _add_common(parser: argparse.ArgumentParser, family: str, *, tables: str, row: str) -> None:
+    """Adds what every family has."""
+    parser.add_argument(
+        "--data", type=Path, required=True, metavar="FOLDER", help="SentEval's data, or its downstream"
+    )
+    parser.add_argument("--vectors", type=Path, required=True, metavar="FILE", help="word vectors")
+    parser.add_argument("--table", nargs="+", metavar="NAME", help=f"{tables} (default: all)")
+    parser.add_argument("--rows", nargs="+", metavar="NAME", help=f"as in {row} (default: all)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path(f"{family}-results"),
+        metavar="FOLDER",
+        help=f"where results go (default: {family}-results)",
+    )
+    parser.add_argument("--resume", action="store_true", help="keep what --out already holds, and go on")
+    parser.add_argument("--resamples", type=int, default=2000, metavar="N", help="of the bootstrap")
+    parser.add_argument("--partial", action="store_true", help="accept files cut short")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+
+
+def _print_kept(folder: Path) -> None:
+    print(f"kept in {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")

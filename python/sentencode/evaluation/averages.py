@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from .report import TaskResult
 
-__all__ = ["Average", "averages_of"]
+__all__ = ["PAPER_TASKS", "Average", "averages_of", "macro_and_micro"]
 
 # How many examples each task's accuracy is over, as published: the weights of micro averages.
 _TESTED = {
@@ -26,6 +26,7 @@ _TESTED = {
 _SIX = ("MR", "CR", "SUBJ", "MPQA", "TREC", "MRPC")
 _SEVEN = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "SICKEntailment")
 _EIGHT = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC", "SICKEntailment")
+PAPER_TASKS = (_EIGHT, _SEVEN, _SIX)  # of Zhang et al. (2018), in their order
 _ACCURACY = ("MR", "CR", "SUBJ", "MPQA", "SST2", "SST5", "TREC", "MRPC", "SICKEntailment", "SNLI")
 _SIMILARITY = ("SICKRelatedness", "STSBenchmark", "STS12", "STS13", "STS14", "STS15", "STS16")
 
@@ -46,6 +47,28 @@ class Average(NamedTuple):
     tasks: tuple[str, ...]
 
 
+def macro_and_micro(accuracies: Mapping[str, float], tasks: Sequence[str]) -> tuple[float, float] | None:
+    """The mean of tasks' accuracies, and the mean weighted by their tested examples.
+
+    Args:
+        accuracies: By task.
+        tasks: Over which; of those that Zhang et al. (2018) average.
+
+    Returns:
+        Both, or None where a task is missing.
+
+    Example:
+        >>> from sentencode.evaluation.averages import macro_and_micro
+        >>> macro, micro = macro_and_micro({"CR": 80.0, "TREC": 90.0}, ["CR", "TREC"])
+        >>> round(macro, 2), round(micro, 2)
+        (85.0, 81.17)
+    """
+    if not set(tasks) <= set(accuracies):
+        return None
+    values, weights = [accuracies[task] for task in tasks], [_TESTED[task] for task in tasks]
+    return float(np.mean(values)), float(np.average(values, weights=weights))
+
+
 def averages_of(results: Mapping[str, TaskResult]) -> list[Average]:
     """All averages that can be had.
 
@@ -64,11 +87,9 @@ def averages_of(results: Mapping[str, TaskResult]) -> list[Average]:
     accuracies = {name: result.figure("acc") for name, result in there.items() if result.headline == "acc"}
     found = []
     for tasks in (_SIX, _SEVEN, _EIGHT):
-        if set(tasks) <= set(accuracies):
-            values, weights = [accuracies[task] for task in tasks], [_TESTED[task] for task in tasks]
-            found.append(Average(f"macro of {len(tasks)}", float(np.mean(values)), "acc", tasks))
-            micro = float(np.average(values, weights=weights))
-            found.append(Average(f"micro of {len(tasks)}", micro, "acc", tasks))
+        if (both := macro_and_micro(accuracies, tasks)) is not None:
+            for kind, value in zip(("macro", "micro"), both, strict=True):
+                found.append(Average(f"{kind} of {len(tasks)}", value, "acc", tasks))
     if set(_ACCURACY) <= set(accuracies):
         value = float(np.mean([accuracies[task] for task in _ACCURACY]))
         found.append(Average("AvgAcc", value, "acc", _ACCURACY))

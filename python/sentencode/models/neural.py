@@ -69,6 +69,7 @@ class NeuralEncoder(Encoder):
         network: The network, a `torch.nn.Module`, once fitted.
         vocabulary_: The words that are written, with their counts.
         history_: What happened in training; not saved.
+        origin_: What `sentencode train` noted of the vectors and texts that it is made of; else None.
     """
 
     _network_class: ClassVar[type[Autoencoder]]
@@ -81,6 +82,7 @@ class NeuralEncoder(Encoder):
     network: Any
     vocabulary_: Vocabulary
     history_: History
+    origin_: dict[str, Any] | None = None
 
     def __init__(
         self,
@@ -243,6 +245,7 @@ class NeuralEncoder(Encoder):
             callbacks=callbacks,
             communicator=others,
             validate_every=None if held_out is None else self.validate_every,
+            save_every=self.validate_every,
             stop_after=None if held_out is None else self.stop_after,
             **{
                 name: chosen[name]
@@ -253,6 +256,7 @@ class NeuralEncoder(Encoder):
             },
         )
         self.history_ = trainer.run(show_progress_bar=show)
+        self.origin_ = None
         if held_out is not None and checkpoints is not None:
             trainer.load_best()
         self._adopt(network.eval(), vocabulary, cut)
@@ -460,7 +464,8 @@ class NeuralEncoder(Encoder):
         del config["vectors"], config["vocabulary"]
         config["tokenizer"] = self._cut.to_config()
         words = {"words": self.vocabulary_.words, "counts": self.vocabulary_.counts.tolist()}
-        self._model.params = json.dumps({"params": config, "vocabulary": words})
+        content = {"params": config, "vocabulary": words, "origin": self.origin_}
+        self._model.params = json.dumps(content)
         return self._model
 
     @staticmethod
@@ -472,8 +477,8 @@ class NeuralEncoder(Encoder):
     def _read_params(cls, model: Any) -> dict[str, Any]:
         """The parameters that stand in a file; whether their values fit is checked by `_from_model`."""
         content = json.loads(model.params)
-        if not isinstance(content, dict) or set(content) != {"params", "vocabulary"}:
-            raise ValueError("params: expected a JSON object with params and vocabulary")
+        if not isinstance(content, dict) or set(content) != {"params", "vocabulary", "origin"}:
+            raise ValueError("params: expected a JSON object with params, vocabulary and origin")
         params = content["params"]
         known = set(cls._defaults()) - {"vectors", "vocabulary"}
         for problem, names in (("unknown", set(params) - known), ("missing", known - set(params))):
@@ -481,12 +486,14 @@ class NeuralEncoder(Encoder):
                 raise ValueError(f"params: {problem} {', '.join(map(repr, sorted(names)))} of {cls.__name__}")
         words = content["vocabulary"]
         params["vocabulary"] = Vocabulary(dict(zip(words["words"], words["counts"], strict=True)))
-        return dict(params)
+        if not isinstance(content["origin"], dict | None):
+            raise ValueError("params: origin must be a JSON object or null")
+        return {**params, "origin": content["origin"]}
 
     @classmethod
     def _from_model(cls, model: Any, params: dict[str, Any], cut: Tokenizer) -> Any:
         """The Python face of an encoder of the core that was read from a file."""
-        vocabulary = params.pop("vocabulary")
+        vocabulary, origin = params.pop("vocabulary"), params.pop("origin")
         encoder = cls(WordVectors(model.vectors), **{**params, "tokenizer": cut})
         encoder._check_vectors()
         encoder.settings()
@@ -497,11 +504,14 @@ class NeuralEncoder(Encoder):
         if config["words"] < len(vocabulary) + 2:
             raise ValueError(f"the network writes {config['words']} words, the vocabulary has more")
         encoder._adopt(network.to(encoder._device()).eval(), vocabulary, cut)
+        encoder.origin_ = origin
         return encoder
 
     def _identity(self) -> Any:
         state = {name: tensor.cpu().numpy() for name, tensor in self.network.state_dict().items()}
-        return self.vectors.fingerprint, self._described_model().params, state
+        params = json.loads(self._described_model().params)
+        del params["origin"]  # where its texts lay makes no other encoder
+        return self.vectors.fingerprint, json.dumps(params), state
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()

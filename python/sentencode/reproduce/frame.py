@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -12,7 +13,16 @@ from typing import Any
 
 from ..evaluation import published as published_figures
 
-__all__ = ["Results", "as_json", "chosen", "markdown_table", "published", "text_table"]
+__all__ = [
+    "Results",
+    "as_json",
+    "chosen",
+    "file_identity",
+    "markdown_table",
+    "published",
+    "slug",
+    "text_table",
+]
 
 Result = dict[str, Any]
 
@@ -54,9 +64,8 @@ class Results:
 
     def get(self, name: str, compute: Callable[[], Result]) -> Result:
         """The result of that name: read if it is there, else computed and kept, with the seconds it took."""
-        path = None if self.folder is None else self.folder / "rows" / f"{_slug(name)}.json"
-        if path is not None and path.exists():
-            found: Result = json.loads(path.read_text(encoding="utf-8"))
+        path = None if self.folder is None else self.folder / "rows" / f"{slug(name)}.json"
+        if (found := self.read(f"rows/{slug(name)}.json")) is not None:
             return found
         begin = time.perf_counter()
         result = compute()
@@ -64,6 +73,13 @@ class Results:
         if path is not None:
             self.write(f"rows/{path.name}", as_json(result))
         return result
+
+    def read(self, name: str) -> Result | None:
+        """The JSON file of that name in the folder; None if there is none."""
+        if self.folder is None or not (self.folder / name).exists():
+            return None
+        found: Result = json.loads((self.folder / name).read_text(encoding="utf-8"))
+        return found
 
     def write(self, name: str, content: str | bytes) -> None:
         """Writes a file into the folder, whole or not at all; without a folder, nothing."""
@@ -120,11 +136,11 @@ def chosen(wanted: Sequence[str] | None, known: Sequence[str], what: str) -> lis
     """
     if wanted is None:
         return list(known)
-    slugs = {_slug(name): name for name in known}
+    slugs = {slug(name): name for name in known}
     for name in wanted:
-        if _slug(name) not in slugs:
+        if slug(name) not in slugs:
             raise ValueError(f"no {what} is named {name!r}; there are {', '.join(slugs)}")
-    asked = {_slug(name) for name in wanted}
+    asked = {slug(name) for name in wanted}
     return [name for slug, name in slugs.items() if slug in asked]
 
 
@@ -148,8 +164,18 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _slug(name: str) -> str:
+def slug(name: str) -> str:
+    """A name as arguments and files have it: small letters, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def file_identity(path: str | os.PathLike[str]) -> dict[str, str]:
+    """What tells a file from others, wherever it lies."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return {"file": Path(path).name, "sha256": digest.hexdigest()}
 
 
 def as_json(value: Any) -> str:

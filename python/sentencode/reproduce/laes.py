@@ -8,14 +8,12 @@ hidden units are chosen on the development set, from the paper's grids.
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.util
 import io
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +24,7 @@ from ..evaluation import Task, bootstrap_difference, bootstrap_interval, cosine_
 from ..linear import LAES, SIF, USIF
 from ..linear.selection import Selection
 from ..vectors import WordVectors
-from .frame import Result, Results, as_json, chosen, markdown_table, published, text_table
+from .frame import Result, Results, as_json, chosen, file_identity, markdown_table, published, text_table
 
 __all__ = ["ROWS", "TASKS", "Grids", "Report", "reproduce"]
 
@@ -341,10 +339,7 @@ def _identity(frequencies: Any) -> Any:
     """What tells frequencies apart: a file by its content."""
     if not isinstance(frequencies, str | os.PathLike) or frequencies in ("counts", "zipf"):
         return frequencies
-    return {
-        "file": Path(frequencies).name,
-        "sha256": hashlib.sha256(Path(frequencies).read_bytes()).hexdigest(),
-    }
+    return file_identity(frequencies)
 
 
 def _progress(show: bool, total: int) -> Any:

@@ -10,11 +10,15 @@ from sentencode.cli import main
 
 COMMANDS = [
     ["encode"],
+    ["train"],
     ["evaluate"],
     ["vectors"],
     ["vectors", "convert"],
     ["vectors", "info"],
     ["vectors", "train"],
+    ["reproduce"],
+    ["reproduce", "laes"],
+    ["reproduce", "aae"],
     ["demo"],
 ]
 

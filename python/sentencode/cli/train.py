@@ -1,0 +1,415 @@
+"""Trains an encoder as a TOML file says, and saves it.
+
+The file's tables are [encoder] (class, and the parameters of its constructor), [vectors], [data], [output],
+[checkpoints] and [logs]. The same command goes on where it was stopped. Under torchrun, all processes train
+together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import UsageError, sources
+
+if TYPE_CHECKING:
+    from ..models import NeuralEncoder
+    from ..training import Callback
+
+__all__ = ["EXAMPLE", "HELP", "NAME", "Config", "add_arguments", "read_config", "run"]
+
+NAME = "train"
+HELP = "train a neural encoder as a TOML file says"
+EXAMPLE = """
+sentencode train aae.toml
+sentencode train aae.toml --set hidden=512 --set data.valid=dev.txt --output small.sentencode
+torchrun --standalone --nproc-per-node 2 -m sentencode train aae.toml --device cpu
+"""
+
+# What a file may hold; [encoder] has what its class takes. Those that name files are paths.
+_VECTORS = ("file", "limit", "storage", "format", "dim", "cache")
+_TABLES: dict[str, tuple[str, ...]] = {
+    "encoder": ("class",),
+    "vectors": _VECTORS,
+    "data": ("train", "valid"),
+    "output": ("file",),
+    "checkpoints": ("folder",),
+    "logs": ("csv", "tensorboard"),
+}
+_PATHS = {
+    *(("vectors", "file"), ("data", "train"), ("data", "valid"), ("output", "file")),
+    *(("checkpoints", "folder"), ("logs", "csv"), ("logs", "tensorboard")),
+}
+_NOT_WRITTEN = ("vectors", "vocabulary")  # parameters that a file cannot hold
+# What may differ where a training goes on: where it ends and how often it looks, not which steps it takes.
+_MAY_CHANGE = ("device", "max_steps", "max_epochs", "validate_every", "stop_after", "max_words")
+_CONFIG = "config.json"  # in the folder of checkpoints
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments."""
+    parser.add_argument("config", type=Path, metavar="CONFIG.toml", help="what to train, and on what")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="the encoder, in place of [output] file")
+    parser.add_argument(
+        "--checkpoints",
+        type=Path,
+        metavar="FOLDER",
+        help="in place of [checkpoints] folder (default: the output's name and .checkpoints)",
+    )
+    again = parser.add_mutually_exclusive_group()
+    again.add_argument("--resume", action="store_true", help="only go on: an error if there is no checkpoint")
+    again.add_argument("--fresh", action="store_true", help="remove the checkpoints there are, begin anew")
+    parser.add_argument("--device", metavar="NAME", help="cpu, cuda, ... in place of the file's")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a parameter of the encoder, or TABLE.KEY, in place of the file's; may be given again",
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace the output if it is there")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a file says, checked.
+
+    Attributes:
+        kind: The class of the encoder.
+        tables: Table -> key -> value; all paths are absolute.
+    """
+
+    kind: type[NeuralEncoder]
+    tables: dict[str, dict[str, Any]]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Of the encoder's constructor."""
+        return {name: value for name, value in self.tables["encoder"].items() if name != "class"}
+
+
+def read_config(path: Path, changes: Mapping[str, Any] | None = None) -> Config:
+    """Reads what `sentencode train` is to do.
+
+    Args:
+        path: A TOML file. Paths in it start from its folder.
+        changes: `parameter` or `table.key` -> what stands in place of the file's value. Paths among them
+            start from the working directory.
+
+    Returns:
+        The configuration.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is no TOML, lacks what is needed, or has a table or key that is not known.
+        UsageError: A change is of no known key.
+    """
+    changes = changes or {}
+    tables = _changed(_tables(path), changes)
+    kind = _kind(tables["encoder"].get("class"), path)
+    known = {**_TABLES, "encoder": ("class", *_parameters(kind))}
+    for table, keys in tables.items():
+        for key in keys:
+            if key in known[table]:
+                continue
+            shown = f"[{table}] has no key {key!r}{f' ({kind.__name__})' if table == 'encoder' else ''}"
+            shown += f"; it has {', '.join(sorted(known[table]))}"
+            if f"{table}.{key}" in changes or (table == "encoder" and key in changes):
+                raise UsageError(f"--set: {shown}")
+            raise ValueError(f"{path}: {shown}")
+    if "train" not in tables["data"]:
+        raise ValueError(f"{path}: [data] lacks train, the file or files to train on")
+    if tables["vectors"] and "file" not in tables["vectors"]:
+        raise ValueError(f"{path}: [vectors] lacks file; without the table, the built-in ones are used")
+    for name, value in tables["encoder"].items():
+        if value is False and name != "class" and _may_be_none(kind, name):
+            tables["encoder"][name] = None
+    return Config(kind, tables)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Runs the command."""
+    changes = dict(map(_change, options.set))
+    for name, value in (
+        *(("encoder.device", options.device), ("output.file", options.output)),
+        ("checkpoints.folder", options.checkpoints),
+    ):
+        if value is not None:
+            changes[name] = str(value)
+    config = read_config(options.config, changes)
+    output, folder = _places(config, options)
+    with _processes(config) as first:
+        if first:
+            _prepare(config, folder, options)
+        _meet()
+        encoder = config.kind(_vectors(config), **config.parameters)
+        begin = time.perf_counter()
+        try:
+            encoder.fit(
+                _corpus(config.tables["data"]["train"]),
+                valid=_corpus(config.tables["data"].get("valid")),
+                checkpoints=folder,
+                callbacks=_logs(config),
+                show_progress_bar=first and not options.quiet,
+            )
+        except KeyboardInterrupt:
+            if first:
+                print(f"sentencode: {_how_to_go_on(folder)}", file=sys.stderr)
+            raise
+        if first:
+            encoder.origin_ = {name: config.tables[name] for name in ("vectors", "data")}
+            encoder.save(output)
+            print(_summary(encoder, output, time.perf_counter() - begin))
+
+
+# --- the configuration ---
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    try:
+        found: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: this is no TOML: {error}") from None
+    return found
+
+
+def _tables(path: Path) -> dict[str, dict[str, Any]]:
+    """All tables of a file, those that are not there empty; paths are absolute."""
+    found = _read(path)
+    for name, keys in found.items():
+        if name not in _TABLES:
+            raise ValueError(f"{path}: there is no table [{name}]; there are {', '.join(_TABLES)}")
+        if not isinstance(keys, dict):
+            raise ValueError(f"{path}: {name} must be a table, [{name}]")
+    tables = {name: dict(found.get(name, {})) for name in _TABLES}
+    folder = path.absolute().parent
+    for table, key in _PATHS:
+        if key in tables[table]:
+            tables[table][key] = _absolute(tables[table][key], folder, f"{path}: [{table}] {key}")
+    return tables
+
+
+def _changed(tables: dict[str, dict[str, Any]], changes: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The tables with what the command line says."""
+    for name, value in changes.items():
+        table, dot, key = name.rpartition(".")
+        table = table if dot else "encoder"
+        if table not in _TABLES:
+            raise UsageError(f"--set: there is no table [{table}]; there are {', '.join(_TABLES)}")
+        is_path = (table, key) in _PATHS
+        tables[table][key] = _absolute(value, Path.cwd(), f"--set {name}") if is_path else value
+    return tables
+
+
+def _change(text: str) -> tuple[str, Any]:
+    """KEY=VALUE or TABLE.KEY=VALUE; a value that is no Python literal is a word."""
+    name, equals, value = text.partition("=")
+    if not equals or not all(part.isidentifier() for part in name.split(".")) or name.count(".") > 1:
+        raise UsageError(f"--set: expected KEY=VALUE or TABLE.KEY=VALUE, got {text!r}")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
+
+
+def _absolute(value: Any, folder: Path, what: str) -> Any:
+    if isinstance(value, list) and value:
+        return [_absolute(one, folder, what) for one in value]
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{what} must be a path, got {value!r}")
+    return os.path.normpath(folder / Path(value).expanduser())
+
+
+def _kinds() -> dict[str, type[NeuralEncoder]]:
+    from .. import models
+
+    base = models.NeuralEncoder
+    found = {name: getattr(models, name) for name in models.__all__}
+    return {
+        name: kind
+        for name, kind in found.items()
+        if isinstance(kind, type) and issubclass(kind, base) and kind is not base
+    }
+
+
+def _kind(name: Any, path: Path) -> type[NeuralEncoder]:
+    kinds = _kinds()
+    if name is None:
+        raise ValueError(f"{path}: [encoder] lacks class, one of {', '.join(sorted(kinds))}")
+    if not isinstance(name, str) or name not in kinds:
+        raise ValueError(f"{path}: [encoder] class must be one of {', '.join(sorted(kinds))}, got {name!r}")
+    return kinds[name]
+
+
+def _parameters(kind: type[NeuralEncoder]) -> list[str]:
+    return [name for name in kind._defaults() if name not in _NOT_WRITTEN]
+
+
+def _may_be_none(kind: type[NeuralEncoder], name: str) -> bool:
+    """Whether a parameter's type has None, and no false: TOML, which has no None, says false for it."""
+    for one in kind.__mro__:
+        annotation = getattr(vars(one).get("__init__"), "__annotations__", {}).get(name)
+        if annotation is not None:
+            return "None" in str(annotation) and "bool" not in str(annotation)
+    return False
+
+
+# --- what is there, and what is to be written ---
+
+
+def _places(config: Config, options: argparse.Namespace) -> tuple[Path, Path]:
+    """The output and the folder of checkpoints."""
+    if "file" not in config.tables["output"]:
+        raise UsageError(f"{options.config} has no [output] file: give it there, or by --output")
+    output = Path(config.tables["output"]["file"])
+    folder = config.tables["checkpoints"].get("folder", f"{output}.checkpoints")
+    return output, Path(folder)
+
+
+def _prepare(config: Config, folder: Path, options: argparse.Namespace) -> None:
+    """The first process looks at what is there before anything is computed, and notes what is trained."""
+    data = config.tables["data"]
+    inputs = [options.config, config.tables["vectors"].get("file"), *_files(data["train"])]
+    inputs += _files(data.get("valid"))
+    output = Path(config.tables["output"]["file"])
+    sources.check_output(output, inputs, options.overwrite)
+    for name in ("train", "valid"):
+        if name in data:
+            _corpus(data[name])  # an error now if there is no such file
+    there = sorted(folder.glob("*.safetensors"))
+    # When torchrun starts its processes anew, what they have left is theirs.
+    restarted = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
+    if there and options.fresh and not restarted:
+        for path in there:
+            path.unlink()
+        (folder / _CONFIG).unlink(missing_ok=True)
+        there = []
+    if options.resume and not there:
+        raise FileNotFoundError(2, "--resume: there is no checkpoint", str(folder))
+    now = json.loads(json.dumps(_decisive(config)))
+    noted = folder / _CONFIG
+    if there and noted.exists():
+        _check_same(folder, json.loads(noted.read_text(encoding="utf-8")), now)
+    folder.mkdir(parents=True, exist_ok=True)
+    part = noted.with_suffix(".part")
+    part.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
+    part.replace(noted)
+
+
+def _decisive(config: Config) -> dict[str, Any]:
+    """All that decides what is trained: parameters with their defaults, vectors and texts."""
+    defaults = config.kind._defaults()
+    encoder = {"class": config.kind.__name__}
+    encoder |= {name: config.parameters.get(name, defaults[name]) for name in _parameters(config.kind)}
+    return {"encoder": encoder, "vectors": config.tables["vectors"], "data": config.tables["data"]}
+
+
+def _check_same(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
+    changes = []
+    for table in now:
+        old = before.get(table, {})
+        for key in sorted({*old, *now[table]}):
+            if key not in _MAY_CHANGE and old.get(key) != now[table].get(key):
+                changes.append(f"[{table}] {key} was {old.get(key)!r} and is {now[table].get(key)!r}")
+    if changes:
+        raise ValueError(
+            f"{folder} holds checkpoints of another training: {'; '.join(changes)}; "
+            "--fresh begins anew, --checkpoints names another folder"
+        )
+
+
+def _files(source: Any) -> list[str]:
+    return [] if source is None else [source] if isinstance(source, str) else list(source)
+
+
+def _corpus(source: Any) -> Any:
+    from ..text.corpus import Corpus
+
+    return None if source is None else Corpus.from_files(_files(source))
+
+
+def _vectors(config: Config) -> Any:
+    from ..vectors import WordVectors
+
+    options = dict(config.tables["vectors"])
+    return WordVectors.load(options.pop("file"), **options) if options else WordVectors.default()
+
+
+def _logs(config: Config) -> list[Callback]:
+    from ..training import CsvLog, TensorBoardLog
+
+    logs = config.tables["logs"]
+    found: list[Callback] = []
+    if "csv" in logs:
+        found.append(CsvLog(logs["csv"]))
+    if "tensorboard" in logs:
+        found.append(TensorBoardLog(logs["tensorboard"]))
+    return found
+
+
+def _how_to_go_on(folder: Path) -> str:
+    kept = sorted(folder.glob("step-*.safetensors"))
+    if not kept:
+        return f"no step is kept in {folder} yet"
+    step = int(kept[-1].stem.removeprefix("step-"))
+    return f"step {step:,} is kept in {folder}; the same command goes on from there"
+
+
+def _summary(encoder: Any, output: Path, seconds: float) -> str:
+    parts = [f"{output}: {type(encoder).__name__}, {encoder.dim} numbers a sentence"]
+    parts.append(f"{encoder.network_parameters():,} parameters")
+    history = encoder.history_
+    if history.steps:
+        parts.append(f"step {history.steps[-1].step:,}, loss {history.steps[-1].loss:.3f}")
+    else:
+        parts.append("no step was left to do")
+    if best := [validation for validation in history.validations if validation.best]:
+        parts.append(f"valid {best[-1].loss:.3f} after step {best[-1].step:,}")
+    return f"{'; '.join(parts)}; {seconds / 60:.1f} minutes"
+
+
+# --- several processes ---
+
+
+@contextmanager
+def _processes(config: Config) -> Iterator[bool]:
+    """Joins the processes that torchrun has started. Says whether this is the first one, or the only."""
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    if world == 1:
+        yield True
+        return
+    import torch
+    import torch.distributed as dist
+
+    device = config.parameters.get("device", "auto")
+    cuda = torch.cuda.is_available() if device == "auto" else str(device).startswith("cuda")
+    if cuda:
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    dist.init_process_group("nccl" if cuda else "gloo")
+    try:
+        yield dist.get_rank() == 0
+    finally:
+        dist.destroy_process_group()
+
+
+def _meet() -> None:
+    """Waits for the others, if there are any."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        import torch.distributed as dist
+
+        dist.barrier()

@@ -1,0 +1,307 @@
+"""`sentencode train`: a TOML file, alone and as two processes; stopped, gone on with, refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import sentencode as se
+from sentencode.cli import UsageError, main, train
+from sentencode.training import History, Trainer
+
+WORDS = ["the", "a", "cat", "dog", "sat", "ran", "on", "in", "mat", "park"]
+TOML = """
+[encoder]
+class = "MeanMaxAAE"
+hidden = 8
+heads = 2
+dropout = 0           # so that several processes do what one does
+batch_size = 6
+learning_rate = 0.01
+clip_norm = false
+max_steps = 12
+max_epochs = false
+validate_every = 4
+device = "cpu"
+
+[vectors]
+file = "vectors.sentencode"
+
+[data]
+train = ["a.txt", "b.txt"]
+valid = "valid.txt"
+
+[output]
+file = "aae.sentencode"
+
+[logs]
+csv = "log.csv"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(len(WORDS), 6)).astype(np.float32)
+    se.WordVectors.from_array(WORDS, rows).save(tmp_path / "vectors.sentencode")
+    for name in ("a", "b", "valid"):
+        lines = [" ".join(rng.choice(WORDS, size=rng.integers(4, 7))) for _ in range(30)]
+        (tmp_path / f"{name}.txt").write_text("\n".join(lines) + "\n")
+    (tmp_path / "aae.toml").write_text(TOML)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")  # paths start from the file's folder
+    before = se.cache_dir()
+    se.set_cache_dir(tmp_path / "cache")
+    yield tmp_path
+    se.set_cache_dir(before)
+
+
+def command(folder, *more):
+    return ["train", str(folder / "aae.toml"), "--quiet", *map(str, more)]
+
+
+def weights(path):
+    return {name: tensor.numpy() for name, tensor in se.load(path).network.state_dict().items()}
+
+
+def same(first, second):
+    assert first.keys() == second.keys()
+    for name in first:
+        np.testing.assert_array_equal(first[name], second[name], err_msg=name)
+
+
+def test_it_trains_and_saves(folder, capsys):
+    assert main(command(folder)) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert "aae.sentencode: MeanMaxAAE, 16 numbers a sentence" in shown.out
+    assert "step 12, loss" in shown.out
+    saved = se.load(folder / "aae.sentencode")
+    parameters = saved.get_params()
+    assert (saved.hidden, saved.heads, saved.batch_size, saved.learning_rate) == (8, 2, 6, 0.01)
+    assert (parameters["max_epochs"], parameters["clip_norm"]) == (None, None)  # false in TOML
+    assert saved.origin_ == {
+        "vectors": {"file": str(folder / "vectors.sentencode")},
+        "data": {"train": [str(folder / "a.txt"), str(folder / "b.txt")], "valid": str(folder / "valid.txt")},
+    }
+    log = History.from_csv(folder / "log.csv")
+    assert [step.step for step in log.steps] == list(range(1, 13))
+    assert [validation.step for validation in log.validations] == [4, 8, 12]
+    # The same as by hand.
+    vectors = se.WordVectors.load(folder / "vectors.sentencode")
+    given = {
+        name: parameters[name] for name in parameters if name not in ("vectors", "vocabulary", "tokenizer")
+    }
+    text = se.Corpus([folder / "a.txt", folder / "b.txt"])
+    hand = se.MeanMaxAAE(vectors, **given)
+    hand.fit(text, valid=se.Corpus(folder / "valid.txt"), checkpoints=folder / "by-hand")
+    hand.save(folder / "hand.sentencode")
+    same(weights(folder / "aae.sentencode"), weights(folder / "hand.sentencode"))
+
+
+def test_where_it_comes_from_makes_no_other_encoder(folder):
+    assert main(command(folder)) == 0
+    saved = se.load(folder / "aae.sentencode")
+    before = saved.fingerprint()
+    saved.origin_ = None
+    assert saved.fingerprint() == before
+    saved.save(folder / "again.sentencode")
+    assert se.load(folder / "again.sentencode").origin_ is None
+
+
+def test_two_processes_train_what_one_trains(folder):
+    # Adam would make steps of a whole learning rate of rounding errors, where a gradient is zero.
+    plain = ["--set", "optimizer=sgd", "--set", "learning_rate=0.3"]
+    assert main(command(folder, *plain)) == 0
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "GLOO_SOCKET_IFNAME": "lo",
+        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+        "XDG_CACHE_HOME": str(folder / "xdg"),
+    }
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    plain += ["--output", folder / "two.sentencode", "--set", f"logs.csv={folder / 'two.csv'}"]
+    again = command(folder, *plain)
+    done = subprocess.run(
+        [*launch, "-m", "sentencode", *again], env=environment, capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("two.sentencode") == 1  # the first process prints
+    one, two = weights(folder / "aae.sentencode"), weights(folder / "two.sentencode")
+    for name in one:
+        np.testing.assert_allclose(two[name], one[name], rtol=1e-5, atol=1e-6, err_msg=name)
+    logs = [History.from_csv(folder / name) for name in ("log.csv", "two.csv")]
+    assert [step.examples for step in logs[0].steps] == [step.examples for step in logs[1].steps]
+    assert logs[0].steps[-1].loss < logs[0].steps[0].loss - 0.05  # something was learnt
+
+
+def test_ctrl_c_keeps_a_checkpoint_and_says_how_to_go_on(folder, capsys, monkeypatch):
+    assert main(command(folder, "--output", folder / "straight.sentencode")) == 0
+    capsys.readouterr()
+    run = Trainer.run
+
+    class Stops:
+        def on_step(self, trainer, step):
+            if step.step == 6:
+                raise KeyboardInterrupt
+
+        on_validation = on_end = lambda self, *_: None
+
+    def stopped(self, **more):
+        self._callbacks = (*self._callbacks, Stops())
+        return run(self, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "run", stopped)
+        assert main(command(folder)) == 130
+    checkpoints = folder / "aae.sentencode.checkpoints"
+    shown = capsys.readouterr().err
+    assert f"step 6 is kept in {checkpoints}; the same command goes on from there" in shown
+    assert not (folder / "aae.sentencode").exists()
+    assert main(command(folder, "--resume")) == 0
+    assert "step 12" in capsys.readouterr().out
+    same(weights(folder / "aae.sentencode"), weights(folder / "straight.sentencode"))
+    assert [step.step for step in History.from_csv(folder / "log.csv").steps] == list(range(1, 13))
+
+
+def test_a_signal_ends_the_process_with_130(folder):
+    more = command(folder, "--set", "max_steps=1000000", "--set", "validate_every=1000000")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    log = folder / "log.csv"
+    until = time.monotonic() + 100
+    launch = [sys.executable, "-m", "sentencode", *more]
+    with subprocess.Popen(launch, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            while not (log.exists() and log.read_text().count("\n") > 5):
+                assert process.poll() is None, process.stderr.read()
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+            assert "the same command goes on from there" in process.stderr.read()
+        finally:
+            process.kill()
+    assert list((folder / "aae.sentencode.checkpoints").glob("step-*.safetensors"))
+
+
+def test_what_is_there_is_gone_on_with_replaced_or_refused(folder, capsys):
+    assert main(command(folder)) == 0
+    assert main(command(folder)) == 1
+    assert "aae.sentencode: is there already; --overwrite replaces it" in capsys.readouterr().err
+    assert main(command(folder, "--overwrite")) == 0
+    assert "no step was left to do" in capsys.readouterr().out
+    assert main(command(folder, "--overwrite", "--set", "max_steps=14")) == 0  # further
+    assert "step 14" in capsys.readouterr().out
+    assert main(command(folder, "--overwrite", "--set", "hidden=4", "--set", "data.valid=../b.txt")) == 1
+    shown = capsys.readouterr().err
+    assert "holds checkpoints of another training: [encoder] hidden was 8 and is 4; [data] valid was" in shown
+    assert "--fresh begins anew" in shown
+    assert main(command(folder, "--overwrite", "--set", "hidden=4", "--fresh")) == 0
+    assert se.load(folder / "aae.sentencode").hidden == 4
+    assert main(command(folder, "--resume", "--checkpoints", "nothing", "--output", "x.sentencode")) == 1
+    assert "no checkpoint" in capsys.readouterr().err
+    assert main(command(folder, "--output", folder / "a.txt", "--overwrite")) == 2
+    assert "is read as well" in capsys.readouterr().err
+
+
+def test_a_restart_by_torchrun_does_not_begin_anew(folder, capsys, monkeypatch):
+    assert main(command(folder)) == 0
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    capsys.readouterr()
+    assert main(command(folder, "--overwrite", "--fresh")) == 0
+    assert "no step was left to do" in capsys.readouterr().out
+
+
+def test_checkpoints_note_all_that_decides(folder):
+    assert main(command(folder, "--checkpoints", folder / "run")) == 0
+    noted = json.loads((folder / "run" / "config.json").read_text())
+    assert noted["encoder"]["class"] == "MeanMaxAAE"
+    assert noted["encoder"]["hidden"] == 8
+    assert noted["encoder"]["min_length"] == 4  # a default
+    assert noted["data"]["valid"] == str(folder / "valid.txt")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "hidden = 8",
+            "hiden = 8",
+            r"aae.toml: \[encoder\] has no key 'hiden' \(MeanMaxAAE\); it has .*hidden",
+        ),
+        ("hidden = 8", "filters = 8", r"\[encoder\] has no key 'filters' \(MeanMaxAAE\)"),
+        ("hidden = 8", "vocabulary = 'x'", r"\[encoder\] has no key 'vocabulary'"),
+        ("valid =", "validation =", r"aae.toml: \[data\] has no key 'validation'; it has train, valid"),
+        ("[logs]", "[log]", r"aae.toml: there is no table \[log\]; there are encoder, vectors"),
+        ("[encoder]", "steps = 3\n[encoder]", r"aae.toml: there is no table \[steps\]"),
+        ("[encoder]", "logs = 3\n[encoder]", r"aae.toml: "),
+        ('"MeanMaxAAE"', '"SIF"', r"class must be one of CNNLSTMAE, LSTMSDAE, MeanMaxAAE, RAE, got 'SIF'"),
+        ('"MeanMaxAAE"', '["RAE"]', r"class must be one of .*, got \['RAE'\]"),
+        ('class = "MeanMaxAAE"', "", r"aae.toml: \[encoder\] lacks class"),
+        ('train = ["a.txt", "b.txt"]', "", r"aae.toml: \[data\] lacks train"),
+        ('train = ["a.txt", "b.txt"]', "train = 3", r"\[data\] train must be a path, got 3"),
+        ('"a.txt", "b.txt"', '"a.txt", "c.txt"', r"c.txt"),
+        ('file = "vectors.sentencode"', "limit = 3", r"\[vectors\] lacks file"),
+        ("hidden = 8", "hidden = ", r"aae.toml: this is no TOML: .*line 4"),
+        ("hidden = 8", "hidden = 9", r"hidden"),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_named(folder, capsys, old, new, message):
+    assert TOML.count(old) == 1
+    (folder / "aae.toml").write_text(TOML.replace(old, new))
+    assert main(command(folder)) == 1
+    error = capsys.readouterr().err
+    assert re.search(message, error), error
+    assert not (folder / "aae.sentencode").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("hiden=8", "--set: [encoder] has no key 'hiden' (MeanMaxAAE)"),
+        ("data.dev=x", "--set: [data] has no key 'dev'; it has train, valid"),
+        ("text.train=x", "--set: there is no table [text]"),
+        ("hidden", "--set: expected KEY=VALUE or TABLE.KEY=VALUE, got 'hidden'"),
+        ("a.b.c=1", "--set: expected"),
+    ],
+)
+def test_wrong_changes_are_wrong_usage(folder, capsys, change, message):
+    assert main(command(folder, "--set", change)) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_an_output_is_needed(folder, capsys):
+    (folder / "aae.toml").write_text(TOML.replace('[output]\nfile = "aae.sentencode"', ""))
+    assert main(command(folder)) == 2
+    assert "has no [output] file: give it there, or by --output" in capsys.readouterr().err
+
+
+def test_changes_stand_in_place_of_the_file(folder):
+    path = folder / "aae.toml"
+    config = train.read_config(path, {"hidden": 4, "data.valid": "near.txt", "output_projection": False})
+    assert config.parameters["hidden"] == 4
+    assert config.parameters["output_projection"] is False  # which is not None there
+    assert config.tables["data"]["valid"] == str(folder / "elsewhere" / "near.txt")
+    assert config.tables["data"]["train"] == [str(folder / "a.txt"), str(folder / "b.txt")]
+    assert config.kind is se.MeanMaxAAE
+    with pytest.raises(UsageError):
+        train.read_config(path, {"data.nothing": 1})
+
+
+@pytest.mark.parametrize("kind", ["CNNLSTMAE", "LSTMSDAE", "MeanMaxAAE", "RAE"])
+def test_every_class_takes_its_parameters(folder, kind):
+    names = sorted(getattr(se, kind)._defaults())
+    lines = "\n".join(f"{name} = 3" for name in names if name not in ("vectors", "vocabulary"))
+    (folder / "all.toml").write_text(f'[encoder]\nclass = "{kind}"\n{lines}\n[data]\ntrain = "a.txt"\n')
+    assert set(train.read_config(folder / "all.toml").parameters) == {*names} - {"vectors", "vocabulary"}

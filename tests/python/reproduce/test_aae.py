@@ -1,0 +1,289 @@
+"""All rows of table 3 at a tiny size, from training to tables."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+import sentencode as se
+from sentencode.cli import main
+from sentencode.evaluation import published
+from sentencode.reproduce import aae
+from sentencode.training import History
+
+GOOD, BAD = ["fine", "great", "nice", "warm"], ["awful", "poor", "bad", "cold"]
+WORDS = [*GOOD, *BAD, "film", "the", "a", "was"]
+TINY = aae.Size(
+    hidden=8,
+    filters=3,
+    training={"vocabulary_size": 30, "learning_rate": 0.01, "batch_size": 8, "warmup": 2},
+    steps=4,
+    valid_sentences=10,
+    probe=3,
+)
+QUICK = {"options": {"folds": 2}, "resamples": 20, "partial": True, "device": "cpu"}
+TRAINED = [name for name, row in aae.ROWS.items() if row.trained]
+
+
+def sentence(rng, words=WORDS, low=4, high=7):
+    return " ".join(rng.choice(words, size=rng.integers(low, high)))
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    rows = np.random.default_rng(1).normal(size=(len(WORDS), 6)).astype(np.float32)
+    return se.WordVectors.from_array(WORDS, rows, counts=list(range(30, 30 - len(WORDS), -1)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, vectors):
+    """SentEval's CR, TREC and STSBenchmark, and text."""
+    root, rng = tmp_path_factory.mktemp("aae"), np.random.default_rng(2)
+    places = {name: root / "data" / "downstream" / name for name in ("CR", "TREC", "STS/STSBenchmark")}
+    for place in places.values():
+        place.mkdir(parents=True)
+    for name, words in (("pos", GOOD), ("neg", BAD)):
+        lines = [sentence(rng, [*words, "film", "the"]) for _ in range(24)]
+        (places["CR"] / f"custrev.{name}").write_text("\n".join(lines) + "\n")
+    for name in ("train_5500", "TREC_10"):
+        lines = [f"{'NUM' if i % 2 else 'HUM'}:x {sentence(rng, (GOOD, BAD)[i % 2])}" for i in range(24)]
+        (places["TREC"] / f"{name}.label").write_text("\n".join(lines) + "\n")
+    for split in ("train", "dev", "test"):
+        lines = [
+            f"news\tx\t2014\t{i}\t{rng.uniform(0, 5):.1f}\t{sentence(rng)}\t{sentence(rng)}"
+            for i in range(20)
+        ]
+        (places["STS/STSBenchmark"] / f"sts-{split}.csv").write_text("\n".join(lines) + "\n")
+    for name, n in (("books", 40), ("reviews", 40), ("valid", 20)):
+        (root / f"{name}.txt").write_text("\n".join(sentence(rng) for _ in range(n)) + "\n")
+    vectors.save(root / "vectors.sentencode")
+    return root
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_cache(tmp_path_factory):
+    before = se.cache_dir()
+    se.set_cache_dir(tmp_path_factory.mktemp("cache"))
+    yield
+    se.set_cache_dir(before)
+
+
+def reproduce(folder, vectors, out, **more):
+    train = [folder / "books.txt", folder / "reviews.txt"]
+    given = {"size": TINY, **QUICK, **more}
+    return aae.reproduce(folder / "data", vectors, train, [folder / "valid.txt"], out=out, **given)
+
+
+@pytest.fixture(scope="module")
+def done(folder, vectors, tmp_path_factory):
+    out = tmp_path_factory.mktemp("out") / "aae"
+    return reproduce(folder, vectors, out), out
+
+
+def test_every_row_is_trained_and_judged(done):
+    report, out = done
+    assert {result["row"] for result in report.results} == set(aae.ROWS)
+    for result in report.results:
+        assert set(result["scores"]) == {
+            *("CR accuracy", "TREC accuracy", "STSBenchmark pearson", "STSBenchmark spearman")
+        }
+        cr = result["scores"]["CR accuracy"]
+        assert cr["low"] <= cr["value"] <= cr["high"]
+        if result["row"] in TRAINED:
+            assert result["steps"] == 4
+            assert result["sentences"] == 32
+            assert result["config"]["max_steps"] == 4
+            assert result["dev"]["loss"] > 0
+            assert 0 <= result["dev"]["accuracy"] <= 1
+            name = f"{aae.slug(result['row'])}-0"
+            assert len(History.from_csv(out / "logs" / f"{name}.csv").steps) == 4
+            assert se.load(out / "encoders" / f"{name}.sentencode").dim == result["dim"]
+    rows = {result["row"]: result for result in report.results}
+    assert rows["mean AAE"]["dim"] == rows["max RAE"]["dim"] == rows["LSTM SDAE"]["dim"] == 8
+    assert rows["mean-max AAE"]["dim"] == rows["untrained mean-max AAE"]["dim"] == 16
+    assert (rows["CNN-LSTM AE"]["dim"], rows["mean and max of words"]["dim"]) == (9, 12)
+    assert not list((out / "work").glob("*"))
+
+
+def test_parameters_are_counted(done):
+    report, out = done
+    found = report.of("mean-max AAE")[0]["parameters"]
+    network = se.load(out / "encoders" / "mean-max-aae-0.sentencode").network
+    words = len(WORDS) + 2
+    assert found["with_softmax"] - found["without_softmax"] == 8 * words + words
+    assert found["with_softmax"] == sum(p.numel() for p in network.parameters() if p.requires_grad)
+    assert report.of("untrained mean-max AAE")[0]["parameters"] == found
+
+
+def test_controls(done, vectors):
+    report, _ = done
+    tokens = ["The", "film", "was", "unknown"]
+    mean = np.mean([vectors[word] for word in ("the", "film", "was")], axis=0)
+    most = np.max([vectors[word] for word in ("the", "film", "was")], axis=0)
+    rows = aae._MeanMaxOfWords(vectors).encode([tokens, ["unknown"]])
+    np.testing.assert_allclose(rows[0], np.concatenate([mean, most]), rtol=1e-6)
+    assert not rows[1].any()
+    trained, untrained = (report.scores(name) for name in ("mean-max AAE", "untrained mean-max AAE"))
+    assert trained != untrained
+
+
+def test_tables_show_our_rows_among_the_published(done):
+    report, out = done
+    text = report.text()
+    markdown = (out / "tables.md").read_text()
+    assert markdown == report.markdown()
+    assert text.isascii()
+    for row in TRAINED:
+        assert f"\n{row}, paper" in text
+        assert f"\n{row}, ours" in text
+    printed = {figure.system: figure for figure in published("000", "3") if figure.task == "CR"}
+    line = next(line for line in markdown.splitlines() if line.startswith("| mean-max AAE, paper | 78.7"))
+    assert printed["mean-max AAE"].printed in line.split(" | ")
+    ours = report.scores("mean-max AAE")
+    line = next(line for line in markdown.splitlines() if line.startswith("| mean-max AAE, ours | -"))
+    cells = [cell.strip() for cell in line.strip("| \n").split("|")]
+    assert cells[2] == f"{ours['CR accuracy']:.1f}"
+    assert cells[6] == f"{ours['TREC accuracy']:.1f}"
+    assert cells[-1] == f"{ours['STSBenchmark pearson']:.3f}"
+    for minutes in ("50.4", "25.4", "25.9", "3.3"):
+        assert re.search(rf"paper( +-)+ +{minutes} ", text)
+    assert "skip-thoughts" in text
+
+
+def test_averages_with_a_task_missing_name_their_tasks(done):
+    report, _ = done
+    _, _, rest = report.text().partition("Table 2")
+    table, _, _ = rest.partition("Table 3")
+    header, *lines = table.splitlines()[1:]
+    assert header.endswith("macro of CR TREC  micro of CR TREC")
+    ours = report.scores("max AAE")
+    macro = (ours["CR accuracy"] + ours["TREC accuracy"]) / 2
+    micro = (3775 * ours["CR accuracy"] + 500 * ours["TREC accuracy"]) / 4275
+    (line,) = (line for line in lines if line.startswith("max AAE, ours"))
+    assert line.split()[-8:] == [*["-"] * 6, f"{macro:.1f}", f"{micro:.1f}"]
+    (line,) = (line for line in lines if line.startswith("mean-max AAE "))  # of table 1, by the same tasks
+    assert line.split()[2:] == ["84.7", "85.6", "86.0", "86.0", "85.0", "85.9", "86.8", "83.4"]
+    (line,) = (line for line in lines if line.startswith("word2vec BOW"))  # the paper has no averages of it
+    assert line.split()[2:] == [*["-"] * 6, "81.7", "80.2"]
+    assert "The last two averages of table 2" in report.text()
+
+
+def test_a_row_goes_on_where_it_was_stopped(folder, vectors, tmp_path, done, monkeypatch):
+    first, kept = done
+    rows = ["mean-max-aae", "max-rae"]
+
+    class Log(aae.CsvLog):
+        def on_step(self, trainer, step):
+            super().on_step(trainer, step)
+            if step.step == 3 and "rae" in self.path.name:
+                raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(aae, "CsvLog", Log)
+        with pytest.raises(KeyboardInterrupt):
+            reproduce(folder, vectors, tmp_path / "out", rows=rows)
+    assert [path.name for path in (tmp_path / "out" / "rows").iterdir()] == ["mean-max-aae-0.json"]
+    with pytest.raises(FileExistsError, match="resume"):
+        reproduce(folder, vectors, tmp_path / "out", rows=rows)
+    with pytest.raises(ValueError, match="other settings: preset was 'paper' and is 'reference'"):
+        reproduce(folder, vectors, tmp_path / "out", rows=rows, preset="reference", resume=True)
+    again = reproduce(folder, vectors, tmp_path / "out", rows=rows, resume=True)
+    assert [step.step for step in History.from_csv(tmp_path / "out/logs/max-rae-0.csv").steps] == [1, 2, 3, 4]
+    for row in ("mean-max AAE", "max RAE"):
+        found, expected = again.of(row)[0], first.of(row)[0]
+        assert {k: found[k] for k in ("scores", "dev", "sentences")} == {
+            k: expected[k] for k in ("scores", "dev", "sentences")
+        }
+    states = [
+        se.load(out / "encoders/max-rae-0.sentencode").network.state_dict()
+        for out in (kept, tmp_path / "out")
+    ]
+    assert all(bool((states[0][name] == states[1][name]).all()) for name in states[0])
+
+
+def test_minutes_make_steps_of_a_measured_time(folder, vectors, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    seen = {}
+    fit = se.MeanMaxAAE.fit
+
+    def watched(self, *args, **more):
+        seen[self.max_steps] = more.get("checkpoints")
+        if more.get("checkpoints"):  # the training: the plan is there
+            seen["plan"] = json.loads((out / "work/mean-aae-0/plan.json").read_text())
+        return fit(self, *args, **more)
+
+    monkeypatch.setattr(se.MeanMaxAAE, "fit", watched)
+    size = replace(TINY, steps=None, minutes=None)
+    report = reproduce(folder, vectors, out, rows=["mean-aae"], minutes=8 * 0.3 / 60, size=size)
+    plan = seen["plan"]
+    assert seen[3] is None  # the probe
+    assert plan["steps"] == max(10, int(0.3 / plan["seconds_a_step"]))
+    assert report.of("mean AAE")[0]["steps"] == plan["steps"]
+
+
+def test_several_seeds(folder, vectors, tmp_path):
+    report = reproduce(
+        folder, vectors, tmp_path / "out", rows=["lstm-sdae", "average-of-words"], seeds=[1, 5], tables=["3"]
+    )
+    assert [(r["row"], r["seed"]) for r in report.results] == [
+        *(("average of words", 1), ("LSTM SDAE", 1), ("LSTM SDAE", 5))
+    ]
+    text = report.text()
+    assert "LSTM SDAE, ours (2 seeds)" in text
+    assert "LSTM SDAE, seed 5" in text
+    assert "Table 1" not in text
+    values = [r["scores"]["CR accuracy"]["value"] for r in report.of("LSTM SDAE")]
+    assert report.scores("LSTM SDAE")["CR accuracy"] == pytest.approx(np.mean(values))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"rows": ["median-aae"]}, "no row is named 'median-aae'; there are mean-aae"),
+        ({"tables": ["4"]}, "no table is named '4'; there are 1, 2, 3, cost"),
+        ({"size": "huge"}, "size must be one of cpu, paper, got 'huge'"),
+        ({"seeds": []}, "seeds must be different numbers, at least one"),
+        ({"seeds": [1, 1]}, "seeds must be different numbers"),
+        ({"minutes": 1, "steps": 1}, "give minutes or steps, not both"),
+        ({"minutes": 0}, "minutes"),
+        ({"resamples": 0}, "resamples must be at least 1, got 0"),
+    ],
+)
+def test_wrong_arguments_are_told_before_any_work(given, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        aae.reproduce("nowhere", "nowhere", ["a"], ["b"], out=tmp_path / "out", **given)
+    assert not (tmp_path / "out").exists()
+
+
+def test_missing_files(folder, vectors, tmp_path):
+    with pytest.raises(FileNotFoundError, match="no-such-file"):
+        aae.reproduce(folder / "data", vectors, ["no-such-file"], ["b"], out=tmp_path / "out")
+    with pytest.raises(FileNotFoundError, match="no task's files are there"):
+        aae.reproduce(tmp_path, vectors, [folder / "books.txt"], [folder / "valid.txt"], out=tmp_path / "out")
+
+
+def test_command(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(aae.SIZES, "cpu", TINY)
+    command = ["reproduce", "aae", "--data", folder / "data", "--vectors", folder / "vectors.sentencode"]
+    command += ["--train", folder / "books.txt", folder / "reviews.txt", "--valid", folder / "valid.txt"]
+    command += ["--rows", "mean-max-aae", "average-of-words", "--steps", "2", "--device", "cpu"]
+    command = [*map(str, command), "--set", "folds=2", "--resamples", "20", "--partial", "--quiet"]
+    assert main(command) == 0
+    shown = capsys.readouterr()
+    assert "Table 1" in shown.out
+    assert "mean-max AAE, ours" in shown.out
+    assert "kept in aae-results: " in shown.out
+    assert shown.err == ""
+    result = json.loads((tmp_path / "aae-results/rows/mean-max-aae-0.json").read_text())
+    assert result["steps"] == 2
+    assert main(command) == 1
+    assert "aae-results holds results: resume to keep them" in capsys.readouterr().err
+    monkeypatch.setattr(aae._Bench, "result", lambda *_: pytest.fail("computed again"))
+    assert main([*command, "--resume"]) == 0
