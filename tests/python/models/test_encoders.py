@@ -125,11 +125,11 @@ def test_rows_are_those_of_the_eager_network(name, options):
 
 
 @each_family
-@pytest.mark.parametrize("dtype", ["float16", "int8"])
-def test_rows_of_small_vectors(name, dtype, tmp_path):
+@pytest.mark.parametrize("storage", ["float16", "int8"])
+def test_rows_of_small_vectors(name, storage, tmp_path):
     lines = (f"{word} {' '.join(map(str, row))}" for word, row in zip([*SEEN, *SPARE], ROWS, strict=True))
     (tmp_path / "vectors.txt").write_text("\n".join(lines), encoding="utf-8")
-    small = se.WordVectors.load(tmp_path / "vectors.txt", dtype=dtype)
+    small = se.WordVectors.load(tmp_path / "vectors.txt", storage=storage)
     assert not np.array_equal(small["the"], ROWS[0])
     encoder = fitted(name, small, unit_words=True)
     np.testing.assert_allclose(encoder.encode(TEXTS), reference(name, encoder, TEXTS), **TOLERANCE)
