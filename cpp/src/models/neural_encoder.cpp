@@ -6,8 +6,10 @@
 #include <c10/util/accumulate.h>
 
 #include <algorithm>
+#include <mutex>
 #include <numeric>
 #include <set>
+#include <shared_mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,14 +31,21 @@ constexpr char kNetwork[] = "network.";   // tensors of a file
 /// Kinds of neural encoders, as files name them.
 constexpr const char* kKinds[] = {"CNNLSTMAE", "LSTMSDAE", "MeanMaxAAE", "RAE"};
 
-/// No part of a network trains, for as long as this lives; then each is as it was.
+bool trains(const SentenceNetwork& network) {
+  const auto parts = network.modules();
+  return std::any_of(parts.begin(), parts.end(), [](const auto& part) { return part->is_training(); });
+}
+
+/// No part of a network trains, for as long as this lives; then each is as it was. Threads that find it so go
+/// side by side, one that has to change it goes alone.
 class Evaluating {
  public:
-  explicit Evaluating(SentenceNetwork& network) {
-    auto parts = network.modules();
-    for (const auto& part : parts) was_.push_back(part->is_training());
-    if (std::find(was_.begin(), was_.end(), true) == was_.end()) return;  // other threads may be encoding
-    parts_ = std::move(parts);
+  Evaluating(SentenceNetwork& network, std::shared_mutex& modes) : together_(modes) {
+    if (!trains(network)) return;
+    together_.unlock();
+    alone_ = std::unique_lock(modes);
+    parts_ = network.modules();
+    for (const auto& part : parts_) was_.push_back(part->is_training());
     network.eval();
   }
   ~Evaluating() {
@@ -47,6 +56,8 @@ class Evaluating {
   Evaluating& operator=(const Evaluating&) = delete;
 
  private:
+  std::shared_lock<std::shared_mutex> together_;
+  std::unique_lock<std::shared_mutex> alone_;
   std::vector<std::shared_ptr<torch::nn::Module>> parts_;
   std::vector<bool> was_;
 };
@@ -106,7 +117,7 @@ void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
   ST_CHECK(out.rows() == sentences.size() && out.cols() == dim(), InvalidInput, kind_, ": out must be [",
            sentences.size(), ", ", dim(), "], got [", out.rows(), ", ", out.cols(), "]");
   const c10::InferenceMode guard;
-  const Evaluating evaluating(*network_);
+  const Evaluating evaluating(*network_, modes_);
   const at::TensorOptions computed = network_->parameters().front().options();  // where, and how exactly
   const at::Tensor end = network_->end().defined() ? network_->end().to(at::kCPU, at::kFloat) : at::Tensor();
   const std::int64_t features = words_.dim(), ends = end.defined() ? 1 : 0;

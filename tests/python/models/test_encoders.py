@@ -209,8 +209,10 @@ def test_alone_and_in_any_batch(name, sentences, size, data, threads):
 
 
 @each_family
-def test_many_sentences_on_many_threads(name):
-    encoder = shared(name)
+@pytest.mark.parametrize("training", [False, True])
+def test_many_sentences_on_many_threads(name, training):
+    encoder = fitted(name)
+    encoder.network.train(training)
     chosen = random.Random(1)
     many = [" ".join(chosen.choices(SEEN, k=chosen.randrange(40))) for _ in range(3000)]
     se.set_num_threads(1)
@@ -230,6 +232,7 @@ def test_many_sentences_on_many_threads(name):
         worker.join()
     for rows in found:
         np.testing.assert_allclose(rows, expected, **TOLERANCE)
+    assert all(part.training == training for part in encoder.network.modules())
 
 
 # --- Learning -----------------------------------------------------------------------------------------------
