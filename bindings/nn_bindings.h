@@ -27,6 +27,7 @@ void bind_projected_pooling(py::module_& m);
 void bind_recurrent(py::module_& m);
 void bind_recurrent_autoencoder(py::module_& m);
 void bind_softmax_loss(py::module_& m);
+void bind_threads(py::module_& m);
 void bind_trainer(py::module_& m);
 
 }  // namespace sentencode

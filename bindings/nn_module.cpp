@@ -8,6 +8,7 @@ PYBIND11_MODULE(_nn, m) {
   pybind11::module_::import("sentencode._core");  // word vectors, tokenizers and encoders are its classes
   sentencode::bind_errors(m);
   sentencode::bind_interrupts(m);
+  sentencode::bind_threads(m);
   sentencode::bind_logistic(m);
   sentencode::bind_module_node(m);
   sentencode::bind_communicator(m);

@@ -1,15 +1,25 @@
 # What `cmake --install <build> --component core` gives to C++ users: headers, the static library, and the package that
-# find_package(Sentencode) finds.
+# find_package(Sentencode) finds. With `--component nn` beside it, find_package(Sentencode COMPONENTS nn) finds the half
+# that needs LibTorch.
 include(CMakePackageConfigHelpers)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Sentencode)
 
-# The half that needs LibTorch is Python's alone so far.
+set(neural_rooms nn models distributed)
+list(TRANSFORM neural_rooms REPLACE "(.+)" "PATTERN;\\1;EXCLUDE" OUTPUT_VARIABLE without_neural_rooms)
 install(DIRECTORY cpp/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT core
-  FILES_MATCHING PATTERN "*.h" PATTERN "nn" EXCLUDE PATTERN "distributed" EXCLUDE)
+  FILES_MATCHING PATTERN "*.h" ${without_neural_rooms})
 install(TARGETS sentencode_core sentencode_blas ${SENTENCODE_FETCHED_TARGETS} EXPORT SentencodeTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT core)
 install(EXPORT SentencodeTargets NAMESPACE Sentencode:: DESTINATION ${package} COMPONENT core)
+if(SENTENCODE_NN)
+  foreach(room IN LISTS neural_rooms)
+    install(DIRECTORY cpp/include/sentencode/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sentencode COMPONENT nn)
+  endforeach()
+  install(TARGETS sentencode_nn EXPORT SentencodeNnTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT nn)
+  install(EXPORT SentencodeNnTargets NAMESPACE Sentencode:: DESTINATION ${package} COMPONENT nn)
+  install(FILES cmake/Torch.cmake DESTINATION ${package} COMPONENT nn)
+endif()
 
 set(SENTENCODE_DEPENDENCIES "")
 foreach(arguments IN LISTS SENTENCODE_SYSTEM_PACKAGES)

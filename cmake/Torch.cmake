@@ -1,14 +1,14 @@
 # sentencode_torch: the LibTorch of the Python that was found, and SENTENCODE_TORCH_VERSION.
 #
 # Not by find_package(Torch): on a torch with CUDA that asks for a CUDA toolkit, even for code that has no kernel. The
-# libraries beside torch/__init__.py are all that is needed, on every flavour.
+# libraries beside torch/__init__.py are all that is needed, on every flavour. Users of Sentencode::nn run this file, too.
 execute_process(
   COMMAND "${Python_EXECUTABLE}" -c
     "import torch, pathlib; print(pathlib.Path(torch.__file__).parent, torch.__version__, int(torch.compiled_with_cxx11_abi()), torch.version.cuda, sep=';')"
   OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_VARIABLE why RESULT_VARIABLE failed)
 if(failed)
-  message(FATAL_ERROR "SENTENCODE_NN=ON needs torch in ${Python_EXECUTABLE}; SENTENCODE_NN=OFF builds the half that does "
-                      "not.\n${why}")
+  message(FATAL_ERROR "Sentencode's neural half needs torch in ${Python_EXECUTABLE}; SENTENCODE_NN=OFF builds the half "
+                      "that does not.\n${why}")
 endif()
 list(GET found 0 torch_folder)
 list(GET found 1 SENTENCODE_TORCH_VERSION)

@@ -43,6 +43,8 @@ void bind_neural_encoder(py::module_& m) {
                                return std::const_pointer_cast<WordVectors>(self.words().vectors());
                              })
       .def_property_readonly("tokenizer", [](const NeuralEncoder& self) { return self.words().tokenizer(); })
+      .def_property_readonly("weighted",
+                             [](const NeuralEncoder& self) { return !self.words().weights().empty(); })
       .def_property_readonly("max_words", [](const NeuralEncoder& self) { return self.options().max_words; })
       .def_property("params", &NeuralEncoder::params, &NeuralEncoder::set_params)
       .def(

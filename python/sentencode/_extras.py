@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from types import ModuleType
 
 __all__ = ["require", "require_nn"]
@@ -44,6 +45,7 @@ def require_nn() -> None:
     symbol at best.
     """
     from . import _core
+    from .threads import tell_neural_half
 
     built = _core.build_info()["torch"].partition("+")[0]
     if not built:
@@ -58,4 +60,6 @@ def require_nn() -> None:
             f"pip install 'torch=={built}', or build Sentencode anew against the torch that is there "
             "(SENTENCODE_TORCH=found pip install --no-build-isolation ...)"
         )
-    importlib.import_module("sentencode._nn")
+    if "sentencode._nn" not in sys.modules:
+        importlib.import_module("sentencode._nn")
+        tell_neural_half()

@@ -46,8 +46,10 @@ __all__: list[str] = [
     "log_uniform_distribution",
     "make_network",
     "noisy",
+    "num_threads",
     "sample",
     "sampled_softmax_loss",
+    "set_num_threads",
     "softmax_loss",
     "torch_version",
 ]
@@ -497,6 +499,8 @@ class NeuralEncoder(sentencode._core.Encoder):
     def tokenizer(self) -> sentencode._core.Tokenizer: ...
     @property
     def vectors(self) -> sentencode._core.WordVectors: ...
+    @property
+    def weighted(self) -> bool: ...
 
 class Autoencoder(SentenceNetwork, Decoder):
     """
@@ -622,6 +626,7 @@ def noisy(
     See sentencode.models.noisy.
     """
 
+def num_threads() -> int: ...
 def sample(
     decoder: Decoder,
     memory: collections.abc.Sequence[torch.Tensor],
@@ -649,6 +654,11 @@ def sampled_softmax_loss(
 ) -> torch.Tensor:
     """
     See sentencode.nn.sampled_softmax_loss.
+    """
+
+def set_num_threads(threads: typing.SupportsInt | typing.SupportsIndex) -> None:
+    """
+    LibTorch's, too.
     """
 
 def softmax_loss(

@@ -191,7 +191,7 @@ class Encoder(Estimator):
         if device is not None and str(device) not in ("cpu", "auto") and not tensors:
             raise ValueError(
                 f"encode: device={str(device)!r} is only where a tensor goes, with convert_to_tensor=True; "
-                f"{type(self).__name__} itself runs on the CPU"
+                f"it does not say where {type(self).__name__} itself computes"
             )
         single = is_single(sentences)
         rows = self._encode_all(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 from . import _core
 from .checks import checked_int
 
 __all__ = ["num_threads", "set_num_threads"]
+
+_chosen: int | None = None  # None: nobody has, and torch's count is the user's own
 
 
 def num_threads() -> int:
@@ -29,6 +33,8 @@ def num_threads() -> int:
 def set_num_threads(threads: int) -> None:
     """Sets how many threads every call may use, dense products included.
 
+    Where Sentencode's neural half is in use, it is torch's count, too (`torch.set_num_threads`).
+
     Args:
         threads: At least 1.
 
@@ -44,4 +50,14 @@ def set_num_threads(threads: int) -> None:
         1
         >>> se.set_num_threads(before)
     """
+    global _chosen
     _core.set_num_threads(checked_int("threads", threads, 1, 2**31 - 1))
+    _chosen = int(threads)
+    tell_neural_half()
+
+
+def tell_neural_half() -> None:
+    """The neural half has counts of its own; it may be loaded after they were chosen."""
+    neural = sys.modules.get(f"{__package__}._nn")
+    if neural is not None and _chosen is not None:
+        neural.set_num_threads(_chosen)

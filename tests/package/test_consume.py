@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -28,14 +29,33 @@ def run(*command, **options):
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("consume")
-    run("cmake", "--install", BUILD, "--prefix", folder / "prefix", "--component", "core")
-    settings = [f"-DCMAKE_PREFIX_PATH={folder / 'prefix'}", "-DCMAKE_BUILD_TYPE=Release"]
-    run("cmake", "-S", PROJECT, "-B", folder / "build", *settings)
+def built(folder, components, *settings):
+    for component in components:
+        run("cmake", "--install", BUILD, "--prefix", folder / "prefix", "--component", component)
+    found = [f"-DCMAKE_PREFIX_PATH={folder / 'prefix'}", "-DCMAKE_BUILD_TYPE=Release", *settings]
+    run("cmake", "-S", PROJECT, "-B", folder / "build", *found)
     run("cmake", "--build", folder / "build")
     return folder / "build" / "encode"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    return built(tmp_path_factory.mktemp("consume"), ["core"])
+
+
+@pytest.fixture(scope="module")
+def neural_program(tmp_path_factory):
+    pytest.importorskip("torch")
+    if not se._core.build_info()["torch"]:
+        pytest.skip("built without torch")
+    python = f"-DPython_EXECUTABLE={sys.executable}"
+    return built(tmp_path_factory.mktemp("neural"), ["core", "nn"], "-DNEURAL=ON", python)
+
+
+def rows_of(program, encoder, path):
+    encoder.save(path)
+    shown = run(program, path, input="\n".join(SENTENCES) + "\n")
+    return np.array([line.split() for line in shown.splitlines()], dtype=np.float32)
 
 
 @pytest.mark.parametrize(
@@ -49,11 +69,43 @@ def program(tmp_path_factory):
 )
 def test_rows_are_those_of_python(encoder, program, tmp_path):
     encoder.fit(["She wrote him a long letter.", "The vessel sank in a gale.", *SENTENCES])
-    encoder.save(tmp_path / "model.sentencode")
-    shown = run(program, tmp_path / "model.sentencode", input="\n".join(SENTENCES) + "\n")
-    rows = np.array([line.split() for line in shown.splitlines()], dtype=np.float32)
+    rows = rows_of(program, encoder, tmp_path / "model.sentencode")
     np.testing.assert_allclose(rows, encoder.encode(SENTENCES), rtol=0, atol=1e-6)
     assert np.abs(rows[0]).max() > 0
+
+
+def test_neural_rows_are_those_of_python(neural_program, tmp_path):
+    vectors = se.WordVectors.default()
+    for encoder in (
+        se.MeanMaxAAE(vectors, hidden=16, heads=4, max_steps=2, device="cpu", unit_words=True),
+        se.CNNLSTMAE(vectors, hidden=16, filters=8, max_steps=2, device="cpu"),
+        se.SIF(vectors),
+    ):
+        encoder.fit(["She wrote him a long letter .", "The vessel sank in a gale ."])
+        rows = rows_of(neural_program, encoder, tmp_path / "model.sentencode")
+        np.testing.assert_allclose(rows, encoder.encode(SENTENCES), rtol=0, atol=1e-6)
+        assert np.abs(rows[0]).max() > 0
+
+
+def test_the_core_alone_asks_for_no_torch(program, tmp_path):
+    cache = (program.parent / "CMakeCache.txt").read_text()
+    assert "torch" not in cache.lower()
+    done = subprocess.run(
+        [
+            "cmake",
+            "-S",
+            PROJECT,
+            "-B",
+            tmp_path,
+            "-DNEURAL=ON",
+            f"-DCMAKE_PREFIX_PATH={program.parents[1] / 'prefix'}",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "component nn is not installed" in " ".join(done.stderr.split())
 
 
 def test_a_file_that_is_no_model_is_an_error(program, tmp_path):

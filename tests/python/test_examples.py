@@ -79,6 +79,21 @@ def test_train_own_model(tmp_path):
     assert again.stdout == ""  # it was done
 
 
+def test_train_autoencoder(tmp_path):
+    pytest.importorskip("torch")
+    done = run(tmp_path, "train_autoencoder.py", ".")
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    losses = [float(line.split()[3]) for line in done.stdout.splitlines() if line.startswith("step")]
+    assert len(losses) == 3
+    assert losses[2] < losses[0]
+    assert "  ship is written from the mean by 0." in done.stdout
+    assert isinstance(se.load(tmp_path / "autoencoder.sentencode"), se.MeanMaxAAE)
+    again = run(tmp_path, "train_autoencoder.py", ".")
+    assert again.returncode == 0, again.stderr
+    assert "step" not in again.stdout  # it was done
+
+
 def test_train_distributed_goes_on_when_a_process_dies(tmp_path):
     pytest.importorskip("torch")
     from sentencode.training import History

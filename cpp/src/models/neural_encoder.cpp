@@ -2,10 +2,14 @@
 
 #include <ATen/Functions.h>
 #include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
+#include <c10/util/accumulate.h>
 
 #include <algorithm>
+#include <mutex>
 #include <numeric>
 #include <set>
+#include <shared_mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,22 +31,63 @@ constexpr char kNetwork[] = "network.";   // tensors of a file
 /// Kinds of neural encoders, as files name them.
 constexpr const char* kKinds[] = {"CNNLSTMAE", "LSTMSDAE", "MeanMaxAAE", "RAE"};
 
-/// A network that does not train, for as long as this lives.
+bool trains(const SentenceNetwork& network) {
+  const auto parts = network.modules();
+  return std::any_of(parts.begin(), parts.end(), [](const auto& part) { return part->is_training(); });
+}
+
+/// No part of a network trains, for as long as this lives; then each is as it was. Threads that find it so go
+/// side by side, one that has to change it goes alone.
 class Evaluating {
  public:
-  explicit Evaluating(SentenceNetwork& network) : network_(network), was_training_(network.is_training()) {
-    if (was_training_) network_.eval();
+  Evaluating(SentenceNetwork& network, std::shared_mutex& modes) : together_(modes) {
+    if (!trains(network)) return;
+    together_.unlock();
+    alone_ = std::unique_lock(modes);
+    parts_ = network.modules();
+    for (const auto& part : parts_) was_.push_back(part->is_training());
+    network.eval();
   }
   ~Evaluating() {
-    if (was_training_) network_.train();
+    // Those above come first: what train() does to the parts below them is undone.
+    for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i]->train(was_[i]);
   }
   Evaluating(const Evaluating&) = delete;
   Evaluating& operator=(const Evaluating&) = delete;
 
  private:
-  SentenceNetwork& network_;
-  bool was_training_;
+  std::shared_lock<std::shared_mutex> together_;
+  std::unique_lock<std::shared_mutex> alone_;
+  std::vector<std::shared_ptr<torch::nn::Module>> parts_;
+  std::vector<bool> was_;
 };
+
+at::ScalarType kept_as(const at::Tensor& tensor) {
+  return tensor.is_floating_point() ? at::kFloat : tensor.scalar_type();
+}
+
+bool is_finite(const at::Tensor& tensor) {
+  return !tensor.is_floating_point() || tensor.isfinite().all().item<bool>();
+}
+
+/// A network as the file describes it, with other weights. Whatever is wrong is a FormatError.
+std::shared_ptr<SentenceNetwork> described_network(const SavedModel& saved, const nlohmann::json& config) {
+  // No option is a number that is larger than how many numbers the file has: damage must not ask for memory
+  // that the network does not need.
+  std::int64_t numbers = 0;
+  for (const auto& [name, tensor] : saved.file->tensors()) {
+    if (name.starts_with(kNetwork)) numbers += c10::multiply_integers(tensor.shape);
+  }
+  for (const auto& [name, value] : config.items()) {
+    const bool fits = !value.is_number_integer() || (value >= 0 && value <= numbers);
+    saved.check(fits, "network: ", name, " is ", value.dump(), ", and the file has ", numbers, " numbers");
+  }
+  try {
+    return saved.valid([&] { return make_network(config.dump()); });
+  } catch (const c10::Error& error) {  // of a layer, or of the allocator
+    throw FormatError(concat(saved.file->source(), ": network: ", error.what_without_backtrace()));
+  }
+}
 
 training::NamedTensors tensors_of(const SentenceNetwork& network) {
   training::NamedTensors found;
@@ -72,8 +117,8 @@ void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
   ST_CHECK(out.rows() == sentences.size() && out.cols() == dim(), InvalidInput, kind_, ": out must be [",
            sentences.size(), ", ", dim(), "], got [", out.rows(), ", ", out.cols(), "]");
   const c10::InferenceMode guard;
-  const Evaluating evaluating(*network_);
-  const at::Device device = network_->parameters().front().device();
+  const Evaluating evaluating(*network_, modes_);
+  const at::TensorOptions computed = network_->parameters().front().options();  // where, and how exactly
   const at::Tensor end = network_->end().defined() ? network_->end().to(at::kCPU, at::kFloat) : at::Tensor();
   const std::int64_t features = words_.dim(), ends = end.defined() ? 1 : 0;
 
@@ -110,7 +155,7 @@ void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
           long_as[b] = length(batch[static_cast<std::size_t>(b)]) + ends;
         }
       });
-      const at::Tensor z = network_->encode(Sequences::of(x.to(device), lengths.to(device)))
+      const at::Tensor z = network_->encode(Sequences::of(x.to(computed), lengths.to(computed.device())))
                                .to(at::kCPU, at::kFloat)
                                .contiguous();  // [B, dim]
       const float* row = z.const_data_ptr<float>();
@@ -131,7 +176,10 @@ void NeuralEncoder::save(const std::string& path, const SaveOptions& options) co
   contents.config["batch_tokens"] = options_.batch_tokens;
   std::vector<at::Tensor> held;  // while they are written
   for (const auto& [name, tensor] : tensors_of(*network_)) {
-    held.push_back(tensor.detach().cpu().contiguous());
+    // A network may compute in other types: what is kept is what it is made with.
+    held.push_back(tensor.detach().to(at::kCPU, kept_as(tensor)).contiguous());
+    ST_CHECK(is_finite(held.back()), InvalidInput, kind_, ": the network's tensor '", name,
+             "' must be finite to be saved");
     contents.tensors[kNetwork + name] = nn::view_of(name, held.back());
   }
   write_safetensors(path, contents.tensors, contents.metadata(kind_, params_));
@@ -144,7 +192,7 @@ std::unique_ptr<NeuralEncoder> NeuralEncoder::load(const std::string& path) {
   options.batch_tokens = saved.size_option("batch_tokens", 1);
   const nlohmann::json& config = saved.option("network");
   saved.finish_config();
-  const auto network = saved.valid([&] { return make_network(config.dump()); });
+  const auto network = described_network(saved, config);
   const at::NoGradGuard guard;
   std::set<std::string> known;
   for (const auto& [name, tensor] : tensors_of(*network)) {
@@ -154,8 +202,7 @@ std::unique_ptr<NeuralEncoder> NeuralEncoder::load(const std::string& path) {
     saved.check(found.sizes() == tensor.sizes() && found.scalar_type() == tensor.scalar_type(), "tensor '",
                 place->first, "' is ", c10::toString(found.scalar_type()), " ", found.sizes(), ", expected ",
                 c10::toString(tensor.scalar_type()), " ", tensor.sizes());
-    saved.check(!found.is_floating_point() || found.isfinite().all().item<bool>(), "tensor '", place->first,
-                "' must be finite");
+    saved.check(is_finite(found), "tensor '", place->first, "' must be finite");
     tensor.detach().copy_(found);
     known.insert(place->first);
   }

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import numbers
 import os
-import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..encoder import Encoder
+from ..core_encoder import CoreEncoder, checked_keys, plain
 from ..errors import NotFittedError
-from ..text.tokenizer import Tokenizer, chosen_tokenizer
+from ..text.tokenizer import Tokenizer
 from ..vectors import WordVectors
 from .weights import SavedWeights
 
@@ -23,18 +21,10 @@ __all__ = ["LinearEncoder"]
 Floats = npt.NDArray[np.float32]
 
 
-class LinearEncoder(Encoder):
+class LinearEncoder(CoreEncoder):
     """An encoder over weighted word vectors. It is one of `Average`, `SIF`, `USIF` and `LAES`."""
 
-    vectors: WordVectors
-    tokenizer: Any
-    lowercase: Any
     frequencies: Any
-    # There once something was learnt: an encoder of the core, the tokenizer that goes with it, and the
-    # parameters that both were made of.
-    _model: Any
-    _cut: Tokenizer
-    _made_of: dict[str, Any]
 
     # What a class fills in.
 
@@ -54,11 +44,6 @@ class LinearEncoder(Encoder):
     def dim(self) -> int:
         """The length of a row."""
         return int(self._fitted_model().dim)
-
-    @property
-    def fitted(self) -> bool:
-        """Whether there is all that encoding needs: something was learnt, with the parameters as they are."""
-        return "_model" in self.__dict__ and not self._changes()
 
     def merge(self, other: Any) -> Any:
         """Takes over what another encoder with the same parameters has learnt, as if from its sentences.
@@ -102,15 +87,7 @@ class LinearEncoder(Encoder):
                 to `load`.
         """
         model = self._described_model()
-        if not self._cut.found_by_name:
-            name = self._cut.name
-            warnings.warn(
-                f"{type(self).__name__}.save: the tokenizer "
-                + (f"is not what its name {name!r} leads to" if name else "has no name that leads to it")
-                + "; give it again when loading, as in se.load(path, tokenizer=my_tokenizer)",
-                UserWarning,
-                stacklevel=2,
-            )
+        self._check_tokenizer_name()
         model.save(os.fspath(path), vectors=vectors, statistics=statistics)
 
     def _described_model(self) -> Any:
@@ -121,10 +98,10 @@ class LinearEncoder(Encoder):
 
     def _config(self) -> dict[str, Any]:
         """The parameters as JSON has them. Vectors and weights are elsewhere in the file."""
-        config = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
+        config = self.get_params(deep=False)
         del config["vectors"], config["frequencies"]
         config["tokenizer"] = self._tokenizer().to_config()
-        return config
+        return {name: plain(value) for name, value in config.items()}
 
     def _identity(self) -> Any:
         return self.vectors.fingerprint, self._described_model().to_bytes(statistics=False)
@@ -136,15 +113,7 @@ class LinearEncoder(Encoder):
             params = json.loads(model.params)
         except ValueError as error:  # or UnicodeDecodeError
             raise ValueError(f"params are no JSON: {error}") from None
-        if not isinstance(params, dict):
-            raise ValueError(f"params: expected a JSON object, got {model.params:.60}")
-        known = set(cls._defaults()) - {"vectors", "frequencies"}
-        for problem, names in (("unknown", set(params) - known), ("missing", known - set(params))):
-            if names:
-                raise ValueError(f"params: {problem} {', '.join(map(repr, sorted(names)))} of {cls.__name__}")
-        if not isinstance(params["tokenizer"], dict):
-            raise ValueError(f"params: tokenizer must be a JSON object, got {params['tokenizer']!r:.60}")
-        return params
+        return checked_keys(cls, params, set(cls._defaults()) - {"vectors", "frequencies"})
 
     @classmethod
     def _from_model(cls, model: Any, params: dict[str, Any], cut: Tokenizer) -> Any:
@@ -191,37 +160,17 @@ class LinearEncoder(Encoder):
 
     def _new_model(self) -> tuple[Any, Tokenizer]:
         """An empty encoder of the core, and the tokenizer; checks the parameters."""
-        if not isinstance(self.vectors, WordVectors):
-            raise ValueError(
-                f"{type(self).__name__}: vectors must be WordVectors, got a {type(self.vectors).__name__}; "
-                "see WordVectors.load, from_array and from_dict"
-            )
+        self._check_vectors()
         cut = self._new_tokenizer()
         core = cut.core(lowercase=not self.vectors.cased)
         model = getattr(_core, self._kind)(self.vectors._core, core, self._weights(), **self._options())
         return model, cut
-
-    def _new_tokenizer(self) -> Tokenizer:
-        return chosen_tokenizer(type(self).__name__, self.tokenizer, self.lowercase)
 
     def _adopt(self, model: Any, cut: Tokenizer | None = None) -> None:
         """Takes an encoder of the core as what was learnt with the parameters as they are now."""
         self._cut = self._new_tokenizer() if cut is None else cut
         self._model = model
         self._made_of = self.get_params(deep=False)  # last: other threads may be looking
-
-    def _changes(self) -> list[str]:
-        """The parameters that are no longer those of the model."""
-        made_of = self.__dict__.get("_made_of", {})
-        return [name for name, value in made_of.items() if not _is_still(getattr(self, name), value)]
-
-    def _check_fitted(self) -> None:
-        if "_model" in self.__dict__ and (changes := self._changes()):
-            raise NotFittedError(
-                f"parameters of this {type(self).__name__} have changed since it was fitted "
-                f"({', '.join(changes)}): call fit again, or change them back"
-            )
-        super()._check_fitted()
 
     def _check_learnt(self) -> None:
         """Whether there is a model, which encoding alone may not need."""
@@ -268,26 +217,3 @@ class LinearEncoder(Encoder):
         self.__dict__.update(state)
         if learnt is not None:
             self._model = _core.encoder_from_bytes(learnt, self._made_of["vectors"]._core)
-
-    def _facts(self) -> dict[str, str]:
-        facts = super()._facts()
-        if self.fitted:
-            facts["dim"] = str(self.dim)
-        return facts
-
-
-def _plain(value: Any) -> Any:
-    """A number as Python and JSON have it, also when it is NumPy's."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, numbers.Integral):
-        return value if isinstance(value, bool) else int(value)
-    return float(value) if isinstance(value, numbers.Real) else value
-
-
-def _is_still(now: Any, before: Any) -> bool:
-    """Whether a parameter is the same as before. Objects are the same only as themselves."""
-    if now is before:
-        return True
-    now, before = _plain(now), _plain(before)
-    return type(now) is type(before) and isinstance(now, str | int | float | Tokenizer) and now == before

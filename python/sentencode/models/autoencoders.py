@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from ..checks import checked_int
 from ..nn.attention import Activation
 from ..nn.pooling import Pooling
 from ..text.inputs import is_single
@@ -67,16 +68,20 @@ class _Autoencoder(NeuralEncoder):
 
         Raises:
             NotFittedError: If the encoder has to be fitted first.
+            ValueError: If an argument is out of range.
         """
         single = is_single(sentences)
+        max_length = checked_int("max_length", max_length, 1)
+        beam = checked_int("beam", beam, 1)
+        best = checked_int("best", best, 1, beam)
         rows = self.encode([sentences] if single else sentences)
-        device = next(self.network.parameters()).device
         words = self.vocabulary_.words
         found = []
-        with torch.no_grad():
+        with self._evaluating() as network:
+            like = next(network.parameters())
             for begin in range(0, len(rows), 256):
                 part = rows[begin : begin + 256]
-                z = torch.from_numpy(part).to(device)
+                z = torch.from_numpy(part).to(like)
                 ids, lengths, _ = self.network.reconstruct(z, max_length, beam, best, length_penalty)
                 for row, given, counts in zip(part, ids.tolist(), lengths.tolist(), strict=True):
                     texts = [
@@ -122,8 +127,7 @@ class _LatentAttention(_Autoencoder):
             ValueError: If no word of the sentence is known.
         """
         self._check_fitted()
-        tokens: list[str] = self._cut([sentence])[0] if is_single(sentence) else list(sentence)
-        words = [word for word in tokens if word in self.vectors][: self.max_words]
+        words = [word for word in self._cut([sentence])[0] if word in self.vectors][: self.max_words]
         if not words:
             raise ValueError("sentence has no word that is known")
         x = self.vectors.matrix(words)
@@ -132,9 +136,9 @@ class _LatentAttention(_Autoencoder):
         table = self.network.table.weight
         end = table[self.network._config["end"]].detach()
         rows = torch.cat([torch.from_numpy(x).to(end), end[None]])[None]  # [1, T, E]
-        with torch.no_grad():
+        with self._evaluating():
             weights = self.network.attention(rows, torch.tensor([len(words) + 1]))
-        return [*words, "</s>"], weights[0].cpu().numpy()
+        return [*words, "</s>"], weights[0].float().cpu().numpy()
 
     def plot_attention(
         self,
@@ -161,11 +165,9 @@ class _LatentAttention(_Autoencoder):
 
         pyplot = require("matplotlib.pyplot", "plot")
         words, weights = self.attention(sentence)
-        if heads == "mean":
-            shown = weights.mean(0)
-        elif heads == "max":
-            shown = weights.max(0)
-        elif isinstance(heads, int) and 0 <= heads < len(weights):
+        if heads in ("mean", "max"):
+            shown = getattr(weights, heads)(axis=0)
+        elif isinstance(heads, int | np.integer) and type(heads) is not bool and 0 <= heads < len(weights):
             shown = weights[heads]
         else:
             raise ValueError(f"heads must be 'mean', 'max' or from 0 to {len(weights) - 1}, got {heads!r}")
@@ -175,7 +177,7 @@ class _LatentAttention(_Autoencoder):
         image = ax.imshow(shown.T, cmap="Blues", vmin=0, vmax=1, aspect="auto")
         ax.set_xticks(range(len(words)), words, rotation=45, ha="right")
         ax.set_yticks(range(len(rows)), rows)
-        merged = f"head {heads}" if isinstance(heads, int) else f"{heads} of {len(weights)} heads"
+        merged = f"head {heads}" if not isinstance(heads, str) else f"{heads} of {len(weights)} heads"
         ax.set_title(f"attention to the poolings, {merged}", fontsize="medium")
         ax.figure.colorbar(image, ax=ax)
         return ax

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,12 +13,13 @@ import numpy.typing as npt
 import torch
 
 from .. import _nn
-from ..checks import checked_int, checked_str
+from ..checks import checked_float, checked_int, checked_str
+from ..core_encoder import CoreEncoder, checked_keys, is_still, plain
 from ..distributed import communicator as all_processes
 from ..encoder import Encoder, progress
-from ..text.tokenizer import Tokenizer, chosen_tokenizer
+from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
-from ..training import Batcher, Callback, Examples, History, Trainer
+from ..training import Batcher, Callback, Examples, History, Trainer, Validation
 from ..vectors import WordVectors
 from .autoencoder import Autoencoder
 
@@ -29,8 +30,12 @@ _BEGIN, _END = "<s>", "</s>"
 _BATCH_TOKENS = 4096  # that are encoded at a time
 _ROWS = 1 << 16  # of vectors that are looked at together
 
+# Options of networks by their kinds: what else is wrong with them the networks tell.
+_WHOLE = frozenset({"hidden", "inner", "heads", "filters", "sampled_words"})
+_SHARES = frozenset({"dropout", "drop_words", "swap_words", "label_smoothing", "epsilon"})
 
-class NeuralEncoder(Encoder):
+
+class NeuralEncoder(CoreEncoder):
     """An encoder whose network is trained. Use one of its subclasses, which share these parameters.
 
     A word that has a vector can be encoded, whether the network was trained with it or not.
@@ -76,9 +81,6 @@ class NeuralEncoder(Encoder):
     _network_options: ClassVar[tuple[str, ...]]  # parameters that are the network's
     _presets: ClassVar[dict[str, dict[str, Any]]]
 
-    _model: Any
-    _cut: Tokenizer
-    _made_of: dict[str, Any]
     network: Any
     vocabulary_: Vocabulary
     history_: History
@@ -156,7 +158,7 @@ class NeuralEncoder(Encoder):
         Raises:
             ValueError: If there is no such preset.
         """
-        if self.preset not in self._presets:
+        if not isinstance(self.preset, str) or self.preset not in self._presets:
             raise ValueError(f"preset must be one of {sorted(self._presets)}, got {self.preset!r}")
         chosen = self._presets[self.preset]
         given = self.get_params(deep=False)
@@ -176,14 +178,14 @@ class NeuralEncoder(Encoder):
     ) -> Any:
         """Trains the network, and forgets all that was learnt before.
 
-        If that fails or is interrupted, the encoder stays as it was. With `checkpoints`, the same call goes
-        on where it was; at the end the encoder has the weights that were best on `valid`.
+        If that fails or is interrupted, the encoder stays as it was; with `checkpoints`, the same call goes
+        on where it was. Where there is `valid`, the encoder ends with the weights that were best on it.
 
         Args:
             sentences: Many sentences, or the name of a text file, a folder or a glob. They are read twice:
                 for the vocabulary, and to become ids in a file of the cache.
             y: Ignored.
-            valid: Sentences to validate on.
+            valid: Sentences to validate on, every `validate_every` steps.
             checkpoints: A folder for the state of the training.
             callbacks: Told of every step and validation; see `sentencode.training`.
             show_progress_bar: Whether to show one. None: if the logger "sentencode" shows information.
@@ -192,12 +194,12 @@ class NeuralEncoder(Encoder):
             The encoder itself.
 
         Raises:
+            TypeError: If a parameter is not of its kind.
             ValueError: If a parameter cannot be used, or no sentence can be trained on.
             DivergedError: If the loss is not finite.
         """
         fresh = type(self)(**self.get_params(deep=False))
-        if isinstance(sentences, Iterator):
-            sentences = list(sentences)
+        sentences, valid = (list(s) if isinstance(s, Iterator) else s for s in (sentences, valid))
         fresh._train(sentences, valid, checkpoints, callbacks, show_progress_bar)
         self._take(fresh)
         return self
@@ -228,12 +230,16 @@ class NeuralEncoder(Encoder):
         chosen = self.settings()
         self._check_vectors()
         cut = self._new_tokenizer()
+        device = self._device()
+        checked_int("max_words", self.max_words, 1)
+        self._made_network(2, 0, 1)  # wrong options are told of now, and not when all sentences were read
         with progress(show, "words") as bar:
             vocabulary = self._vocabulary_of(sentences, cut, bar)
         with progress(show, "ids") as bar:
             train = self._examples_of(sentences, vocabulary, cut, bar)
         held_out = None if valid is None else self._examples_of(valid, vocabulary, cut, None)
-        network = self._new_network(train, vocabulary).to(self._device())
+        network = self._new_network(train, vocabulary).to(device)
+        best = _Best() if held_out is not None and checkpoints is None else None
         others = all_processes()
         sharing: dict[str, Any] = {"rank": others.rank, "world": others.size}
         trainer = Trainer(
@@ -242,7 +248,7 @@ class NeuralEncoder(Encoder):
             None if held_out is None else Batcher(held_out, batch_size=256, shuffle=False, **sharing),
             betas=tuple(chosen["betas"]),
             checkpoints=checkpoints,
-            callbacks=callbacks,
+            callbacks=callbacks if best is None else [*callbacks, best],
             communicator=others,
             validate_every=None if held_out is None else self.validate_every,
             save_every=self.validate_every,
@@ -257,7 +263,9 @@ class NeuralEncoder(Encoder):
         )
         self.history_ = trainer.run(show_progress_bar=show)
         self.origin_ = None
-        if held_out is not None and checkpoints is not None:
+        if best is not None:
+            best.load_into(network)
+        elif held_out is not None:
             trainer.load_best()
         self._adopt(network.eval(), vocabulary, cut)
 
@@ -292,26 +300,36 @@ class NeuralEncoder(Encoder):
         )
 
     def _new_network(self, examples: Examples, vocabulary: Vocabulary) -> Autoencoder:
-        chosen = self.settings()
         end = examples.symbols()[_END]
         begin = examples.vocabulary_size()  # the first id that no example has
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(checked_int("seed", self.seed, 0, 2**63 - 1))
-            network = self._network_class(
-                words=begin + 1,
-                features=self.vectors.dim,
-                begin=begin,
-                end=end,
-                label_smoothing=chosen["label_smoothing"],
-                sampled_words=checked_int("sampled_words", self.sampled_words, 0),
-                **{name: chosen[name] for name in self._network_options},
-            )
+        network = self._made_network(begin + 1, begin, end)
         network.load_words(self._table(vocabulary, begin, end))
         counts = np.zeros(begin + 1, np.int64)
         counts[: len(vocabulary)] = vocabulary.counts
         counts[end] = len(examples)
         network.set_word_counts(torch.from_numpy(counts))
         return network
+
+    def _made_network(self, words: int, begin: int, end: int) -> Autoencoder:
+        chosen = self.settings()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(checked_int("seed", self.seed, 0, 2**63 - 1))
+            return self._network_class(
+                words=words,
+                features=self.vectors.dim,
+                begin=begin,
+                end=end,
+                **self._network_settings(chosen),
+            )
+
+    def _network_settings(self, chosen: dict[str, Any]) -> dict[str, Any]:
+        names = ("label_smoothing", "sampled_words", *self._network_options)
+        for name in names:
+            if name in _WHOLE:
+                checked_int(name, chosen[name], int(name != "sampled_words"))
+            elif name in _SHARES:
+                checked_float(name, chosen[name], 0, 1)
+        return {name: chosen[name] for name in names}
 
     def _table(self, vocabulary: Vocabulary, begin: int, end: int) -> Floats:
         """The vectors of the words that are written, and of the symbols."""
@@ -333,23 +351,25 @@ class NeuralEncoder(Encoder):
         name = checked_str("device", self.device)
         if name == "auto":
             name = "cuda" if torch.cuda.is_available() else "cpu"
-        return torch.device(name)
+        try:
+            device = torch.device(name)
+            torch.empty(0, device=device)
+        except (RuntimeError, AssertionError) as error:  # the latter where torch was built without CUDA
+            why = str(error).partition("\n")[0]
+            raise ValueError(f"device={name!r} cannot be used: {why}") from None
+        return device
 
     # What was learnt.
 
     def _check_vectors(self) -> None:
-        if not isinstance(self.vectors, WordVectors):
-            raise ValueError(
-                f"{type(self).__name__}: vectors must be WordVectors, got a {type(self.vectors).__name__}; "
-                "see WordVectors.load, from_array and from_dict"
-            )
+        super()._check_vectors()
         if self.vectors.oov != "skip":
             raise ValueError(
                 f"{type(self).__name__}: vectors must skip unknown words, got oov={self.vectors.oov!r}"
             )
 
     def _new_tokenizer(self) -> Tokenizer:
-        cut = chosen_tokenizer(type(self).__name__, self.tokenizer, self.lowercase)
+        cut = super()._new_tokenizer()
         if cut.lowercase == "auto":
             cut = Tokenizer(cut, lowercase=not self.vectors.cased, invalid=cut.invalid)  # type: ignore[arg-type]
         return cut
@@ -366,9 +386,10 @@ class NeuralEncoder(Encoder):
         weights: Floats = 1 / np.maximum(np.concatenate(norms), np.finfo(np.float32).tiny, dtype=np.float32)
         return weights
 
-    def _adopt(self, network: Autoencoder, vocabulary: Vocabulary, cut: Tokenizer) -> None:
+    def _adopt(self, network: Autoencoder, vocabulary: Vocabulary, cut: Tokenizer, model: Any = None) -> None:
+        """Takes what was learnt with the parameters as they are now; `model` is made of it, or was read."""
         self.network, self.vocabulary_, self._cut = network, vocabulary, cut
-        self._model = _nn.NeuralEncoder(
+        self._model = model or _nn.NeuralEncoder(
             type(self).__name__,
             self.vectors._core,
             cut.core(),
@@ -377,15 +398,7 @@ class NeuralEncoder(Encoder):
             max_words=checked_int("max_words", self.max_words, 1),
             batch_tokens=_BATCH_TOKENS,
         )
-        self._made_of = self.get_params(deep=False)
-
-    @property
-    def fitted(self) -> bool:
-        """Whether there is all that encoding needs."""
-        return "_model" in self.__dict__ and all(
-            value is self._made_of[name] or value == self._made_of[name]
-            for name, value in self.get_params(deep=False).items()
-        )
+        self._made_of = self.get_params(deep=False)  # last: other threads may be looking
 
     @property
     def dim(self) -> int:
@@ -419,9 +432,10 @@ class NeuralEncoder(Encoder):
         if options.get("convert_to_tensor") or not options.get("convert_to_numpy", True):
             raise ValueError("encode: normalize is for NumPy arrays alone")
         rows = super().encode(sentences, *args, **options)
-        parts = rows.reshape(*rows.shape[:-1], -1, self._part())
-        lengths = np.linalg.norm(parts.astype(np.float32), axis=-1, keepdims=True)
-        parts /= np.where(lengths > 0, lengths, 1)
+        for begin in range(0, self.dim, self._part()):
+            part = rows[..., begin : begin + self._part()]
+            lengths = np.linalg.norm(part.astype(np.float32), axis=-1, keepdims=True)
+            part /= np.where(lengths > 0, lengths, 1)
         return rows
 
     def _part(self) -> int:
@@ -449,22 +463,19 @@ class NeuralEncoder(Encoder):
             UserWarning: If the tokenizer is neither built in nor found again by its name: it has to be given
                 to `load`.
         """
-        self._check_fitted()
-        if not self._cut.found_by_name:
-            warnings.warn(
-                f"{type(self).__name__}.save: the tokenizer does not lead to itself by its name "
-                f"{self._cut.name!r}; give it again when loading, as in se.load(path, tokenizer=...)",
-                UserWarning,
-                stacklevel=2,
-            )
-        self._described_model().save(os.fspath(path), vectors=vectors)
+        model = self._described_model()
+        self._check_tokenizer_name()
+        model.save(os.fspath(path), vectors=vectors)
 
     def _described_model(self) -> Any:
+        """The model, with the parameters that it will be saved with."""
+        self._check_fitted()
         config = self.get_params(deep=False)
         del config["vectors"], config["vocabulary"]
         config["tokenizer"] = self._cut.to_config()
+        params = {name: plain(value) for name, value in config.items()}
         words = {"words": self.vocabulary_.words, "counts": self.vocabulary_.counts.tolist()}
-        content = {"params": config, "vocabulary": words, "origin": self.origin_}
+        content = {"params": params, "vocabulary": words, "origin": self.origin_}
         self._model.params = json.dumps(content)
         return self._model
 
@@ -479,16 +490,12 @@ class NeuralEncoder(Encoder):
         content = json.loads(model.params)
         if not isinstance(content, dict) or set(content) != {"params", "vocabulary", "origin"}:
             raise ValueError("params: expected a JSON object with params, vocabulary and origin")
-        params = content["params"]
-        known = set(cls._defaults()) - {"vectors", "vocabulary"}
-        for problem, names in (("unknown", set(params) - known), ("missing", known - set(params))):
-            if names:
-                raise ValueError(f"params: {problem} {', '.join(map(repr, sorted(names)))} of {cls.__name__}")
-        words = content["vocabulary"]
-        params["vocabulary"] = Vocabulary(dict(zip(words["words"], words["counts"], strict=True)))
-        if not isinstance(content["origin"], dict | None):
+        params = checked_keys(cls, content["params"], set(cls._defaults()) - {"vectors", "vocabulary"})
+        words, origin = content["vocabulary"], content["origin"]
+        if not isinstance(origin, dict | None):
             raise ValueError("params: origin must be a JSON object or null")
-        return {**params, "origin": content["origin"]}
+        vocabulary = Vocabulary(dict(zip(words["words"], words["counts"], strict=True)))
+        return {**params, "vocabulary": vocabulary, "origin": origin}
 
     @classmethod
     def _from_model(cls, model: Any, params: dict[str, Any], cut: Tokenizer) -> Any:
@@ -496,21 +503,31 @@ class NeuralEncoder(Encoder):
         vocabulary, origin = params.pop("vocabulary"), params.pop("origin")
         encoder = cls(WordVectors(model.vectors), **{**params, "tokenizer": cut})
         encoder._check_vectors()
-        encoder.settings()
         config = json.loads(model.network.config())
         if config.pop("network") != cls._network_class.__name__:
             raise ValueError(f"config: the network is no {cls._network_class.__name__}")
+        there = {"max_words": model.max_words, "unit_words": model.weighted, **config}
+        chosen = encoder.settings()
+        for name in ("max_words", "unit_words", *encoder._network_settings(chosen)):
+            if not is_still(chosen[name], there[name]):
+                raise ValueError(f"params: {name}={chosen[name]!r}, but config has {there[name]!r}")
+        core = encoder._new_tokenizer().core()
+        for name in ("split", "lowercase", "invalid"):
+            if getattr(core, name) != getattr(model.tokenizer, name):
+                raise ValueError(f"params: another {name} of the tokenizer than config has")
+        if config["words"] != len(vocabulary) + 2:
+            raise ValueError(
+                f"the network writes {config['words'] - 2} words, the vocabulary has {len(vocabulary)}"
+            )
         network = cls._network_class.of(model.network, config)
-        if config["words"] < len(vocabulary) + 2:
-            raise ValueError(f"the network writes {config['words']} words, the vocabulary has more")
-        encoder._adopt(network.to(encoder._device()).eval(), vocabulary, cut)
+        encoder._adopt(network.to(encoder._device()).eval(), vocabulary, cut, model)
         encoder.origin_ = origin
         return encoder
 
     def _identity(self) -> Any:
-        state = {name: tensor.cpu().numpy() for name, tensor in self.network.state_dict().items()}
         params = json.loads(self._described_model().params)
         del params["origin"]  # where its texts lay makes no other encoder
+        state = {name: tensor.float().cpu().numpy() for name, tensor in self.network.state_dict().items()}
         return self.vectors.fingerprint, json.dumps(params), state
 
     def __getstate__(self) -> dict[str, Any]:
@@ -530,7 +547,6 @@ class NeuralEncoder(Encoder):
     def _facts(self) -> dict[str, str]:
         facts = super()._facts()
         if self.fitted:
-            facts["dim"] = str(self.dim)
             facts["parameters"] = f"{self.network_parameters():,}"
         return facts
 
@@ -542,3 +558,32 @@ class NeuralEncoder(Encoder):
         """
         self._check_fitted()
         return sum(p.numel() for p in self.network.parameters() if p.requires_grad)
+
+    @contextmanager
+    def _evaluating(self) -> Iterator[torch.nn.Module]:
+        """The network without dropout and gradients, and as it was afterwards."""
+        self._check_fitted()
+        modes = [(part, part.training) for part in self.network.modules()]
+        self.network.eval()
+        try:
+            with torch.no_grad():
+                yield self.network
+        finally:
+            for part, training in modes:  # those above come first
+                part.train(training)
+
+
+class _Best(Callback):
+    """Keeps the best weights in memory, where there is no folder for them."""
+
+    def __init__(self) -> None:
+        self.state: dict[str, torch.Tensor] = {}
+
+    def on_validation(self, trainer: Trainer, validation: Validation) -> None:
+        if validation.best:
+            state = trainer.model.state_dict()
+            self.state = {name: tensor.detach().clone() for name, tensor in state.items()}
+
+    def load_into(self, network: Any) -> None:
+        if self.state:
+            network.load_state_dict(self.state)

@@ -2,6 +2,9 @@
 // One sentence a line; rows as text, with all digits.
 #include <sentencode/encoder.h>
 #include <sentencode/error.h>
+#ifdef NEURAL
+#include <sentencode/models/neural_encoder.h>
+#endif
 
 #include <iostream>
 #include <string>
@@ -10,6 +13,9 @@
 
 int main(int count, char** arguments) {
   if (count != 2) return 2;
+#ifdef NEURAL
+  sentencode::models::register_encoders();
+#endif
   try {
     const auto encoder = sentencode::load_encoder(arguments[1]);
     std::vector<std::string> lines;

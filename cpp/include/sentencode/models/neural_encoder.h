@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <shared_mutex>
 #include <string>
 
 #include "sentencode/encoder.h"
@@ -29,7 +30,7 @@ class NeuralEncoder : public Encoder {
 
   std::string kind() const override { return kind_; }
   std::int64_t dim() const override;
-  /// Not while the network is trained in another thread.
+  /// As if the network were not in training, whatever its mode; not while it is trained in another thread.
   void encode(const Sentences& sentences, MatrixView out) const override;
   void save(const std::string& path) const override { save(path, SaveOptions{}); }
   void save(const std::string& path, const SaveOptions& options) const;
@@ -49,6 +50,7 @@ class NeuralEncoder : public Encoder {
   std::shared_ptr<SentenceNetwork> network_;
   NeuralOptions options_;
   std::string params_;
+  mutable std::shared_mutex modes_;  // of the network's parts
 };
 
 /// Files of these kinds are then read by `load_encoder`. C++ programs call it once; Python has done so.

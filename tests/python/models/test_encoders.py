@@ -1,0 +1,981 @@
+"""The autoencoders as encoders: what they learn from, what they encode, how they are kept and changed."""
+
+from __future__ import annotations
+
+import copy
+import json
+import multiprocessing
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+models = pytest.importorskip("sentencode.models")
+
+from eager.convolutional import Convolutional
+from eager.denoising import Denoising
+from eager.mean_max import MeanMax
+from eager.recurrent_autoencoder import Recurrent
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import sentencode as se
+from sentencode import saved
+from sentencode.training import Callback
+
+SEEN = ["the", "cat", "dog", "sat", "on", "a", "mat", "ran", "."]
+SPARE = ["ship", "sank", "ägäis"]  # they have vectors, and no sentence has them
+ROWS = np.random.default_rng(0).normal(size=(len(SEEN) + len(SPARE), 6)).astype(np.float32)
+VECTORS = se.WordVectors.from_array([*SEEN, *SPARE], ROWS)
+TRAIN = [
+    *("the cat sat on a mat .", "a dog ran on the mat .", "the dog sat .", "a cat ran on ."),
+    *("the cat ran on a dog .", "the mat sat on the dog .", "a dog sat on a cat ."),
+]
+TEXTS = ["the cat sat .", "", "a ship sank", "zzz qqq", "dog", "the zzz dog ran on on on on the mat ."]
+SMALL = {"max_steps": 4, "batch_size": 3, "device": "cpu"}
+ATTENDING = {"hidden": 8, "inner": 10, "heads": 2, **SMALL}
+# class, the eager twin of its network, options, what the twin is not told
+FAMILIES = {
+    "MeanMaxAAE": (se.MeanMaxAAE, MeanMax, ATTENDING),
+    "RAE": (se.RAE, Recurrent, ATTENDING),
+    "LSTMSDAE": (se.LSTMSDAE, Denoising, {"hidden": 8, **SMALL}),
+    "CNNLSTMAE": (se.CNNLSTMAE, Convolutional, {"hidden": 8, "filters": 5, "windows": (1, 3), **SMALL}),
+}
+TOLERANCE = {"atol": 1e-6, "rtol": 0}
+each_family = pytest.mark.parametrize("name", FAMILIES)
+each_attending = pytest.mark.parametrize("name", ["MeanMaxAAE", "RAE"])
+quick = settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def unfitted(name, vectors=VECTORS, **change):
+    made, _, options = FAMILIES[name]
+    return made(vectors, **(options | change))
+
+
+def fitted(name, vectors=VECTORS, **change):
+    return unfitted(name, vectors, **change).fit(TRAIN)
+
+
+FITTED = {}
+
+
+def shared(name):
+    """A fitted encoder that no test changes."""
+    if name not in FITTED:
+        FITTED[name] = fitted(name)
+    return FITTED[name]
+
+
+def same(a, b):
+    np.testing.assert_array_equal(a.encode(TEXTS), b.encode(TEXTS))
+
+
+@pytest.fixture(autouse=True)
+def threads_as_before():
+    before, torchs = se.num_threads(), torch.get_num_threads()
+    yield
+    se.set_num_threads(before)
+    torch.set_num_threads(torchs)
+
+
+# --- What a row is ------------------------------------------------------------------------------------------
+
+
+def reference(name, encoder, texts, max_words=512):
+    """Cut, looked up and closed one sentence at a time, then read by the eager twin."""
+    network = encoder.network
+    config = {key: value for key, value in network._config.items() if key != "sampled_words"}
+    twin = FAMILIES[name][1](**config).eval()
+    state = network.state_dict()
+    twin.load_state_dict({key: state[key] for key in twin.state_dict()})
+    end = state["table.weight"][network._config["end"]]
+    rows = np.zeros((len(texts), encoder.dim), np.float32)
+    for row, text in zip(rows, texts, strict=True):
+        found = [word for word in text.split() if word in encoder.vectors][:max_words]
+        if not found:
+            continue
+        x = torch.tensor(np.stack([encoder.vectors[word] for word in found]))
+        if encoder.unit_words:
+            x = x / x.norm(dim=1, keepdim=True)
+        x = torch.cat([x, end[None]])[None]
+        with torch.no_grad():
+            row[:] = twin.encode(x, torch.tensor([x.shape[1]]))[0]
+    return rows
+
+
+@each_family
+@pytest.mark.parametrize("options", [{}, {"unit_words": True}, {"max_words": 3}], ids=str)
+def test_rows_are_those_of_the_eager_network(name, options):
+    encoder = fitted(name, **options)
+    rows = encoder.encode(TEXTS)
+    expected = reference(name, encoder, TEXTS, encoder.max_words)
+    np.testing.assert_allclose(rows, expected, **TOLERANCE)
+    assert rows.dtype == np.float32
+    assert rows.shape == (len(TEXTS), encoder.dim)
+    assert not rows[[1, 3]].any()  # empty, and unknown
+    assert rows[[0, 2, 4, 5]].any(1).all()
+    np.testing.assert_allclose(encoder.encode("a ship sank"), expected[2], **TOLERANCE)
+
+
+@each_family
+@pytest.mark.parametrize("storage", ["float16", "int8"])
+def test_rows_of_small_vectors(name, storage, tmp_path):
+    lines = (f"{word} {' '.join(map(str, row))}" for word, row in zip([*SEEN, *SPARE], ROWS, strict=True))
+    (tmp_path / "vectors.txt").write_text("\n".join(lines), encoding="utf-8")
+    small = se.WordVectors.load(tmp_path / "vectors.txt", storage=storage)
+    assert not np.array_equal(small["the"], ROWS[0])
+    encoder = fitted(name, small, unit_words=True)
+    np.testing.assert_allclose(encoder.encode(TEXTS), reference(name, encoder, TEXTS), **TOLERANCE)
+
+
+@each_attending
+@pytest.mark.parametrize("pooling", ["mean", "max"])
+def test_one_pooling(name, pooling):
+    encoder = fitted(name, pooling=pooling)
+    assert encoder.dim == 8
+    np.testing.assert_allclose(encoder.encode(TEXTS), reference(name, encoder, TEXTS), **TOLERANCE)
+
+
+def test_reading_stops_after_max_words():
+    encoder = fitted("RAE", max_words=2)
+    np.testing.assert_array_equal(*encoder.encode(["the cat", "the cat sat on a mat"]))
+    np.testing.assert_array_equal(*encoder.encode(["the cat", "zzz the zzz cat sat"]))  # of those known
+
+
+def test_tokens_are_read_as_texts_are():
+    encoder = shared("MeanMaxAAE")
+    texts = [text for text in TEXTS if text]
+    rows = encoder.encode([text.split() for text in texts])
+    np.testing.assert_array_equal(rows, encoder.encode(texts))
+    np.testing.assert_array_equal(encoder.encode(["The CAT sat"]), encoder.encode([["The", "CAT", "sat"]]))
+
+
+def test_an_end_that_has_a_vector_is_that_vector():
+    words = [*SEEN, "</s>", "<s>"]
+    encoder = fitted("MeanMaxAAE", se.WordVectors.from_array(words, ROWS[: len(words)]))
+    table = encoder.network.state_dict()["table.weight"].numpy()
+    config = encoder.network._config
+    np.testing.assert_array_equal(table[[config["end"], config["begin"]]], ROWS[len(SEEN) : len(words)])
+    assert set(encoder.vocabulary_.words) == set(SEEN)
+
+
+def test_halves_are_divided_by_their_lengths():
+    encoder = shared("MeanMaxAAE")
+    rows, halves = encoder.encode(TEXTS), encoder.encode(TEXTS, normalize="halves")
+    known = rows.any(1)
+    for part in (slice(0, 8), slice(8, 16)):
+        lengths = np.linalg.norm(rows[known, part], axis=1, keepdims=True)
+        np.testing.assert_allclose(halves[known, part], rows[known, part] / lengths, rtol=1e-5)
+    assert not halves[~known].any()
+    np.testing.assert_allclose(encoder.encode(TEXTS[0], normalize="halves"), halves[0], **TOLERANCE)
+    wide = np.zeros((len(TEXTS), 2, encoder.dim), np.float32)
+    out = encoder.encode(TEXTS, normalize="halves", out=wide[:, 1])  # rows that do not touch
+    np.testing.assert_allclose(out, halves, **TOLERANCE)
+    np.testing.assert_allclose(wide[:, 1], halves, **TOLERANCE)
+    whole = shared("LSTMSDAE").encode(TEXTS[:1], normalize="halves")  # one pooling: the row
+    np.testing.assert_allclose(np.linalg.norm(whole), 1, rtol=1e-5)
+    with pytest.raises(ValueError, match="normalize must be None or 'halves', got 'thirds'"):
+        encoder.encode(TEXTS, normalize="thirds")
+    with pytest.raises(ValueError, match="normalize is for NumPy arrays alone"):
+        encoder.encode(TEXTS, normalize="halves", convert_to_tensor=True)
+
+
+SENTENCES = st.lists(
+    st.lists(st.sampled_from([*SEEN, *SPARE, "zzz"]), max_size=12).map(" ".join), max_size=12
+)
+
+
+@each_family
+@quick
+@given(sentences=SENTENCES, size=st.integers(1, 13), data=st.data(), threads=st.sampled_from([1, 2, 5]))
+def test_alone_and_in_any_batch(name, sentences, size, data, threads):
+    encoder = shared(name)
+    se.set_num_threads(1)
+    alone = [encoder.encode(text) for text in sentences]
+    se.set_num_threads(threads)
+    order = data.draw(st.permutations(range(len(sentences))))
+    rows = encoder.encode([sentences[i] for i in order], size)
+    assert rows.shape == (len(sentences), encoder.dim)
+    assert np.isfinite(rows).all()
+    for row, i in zip(rows, order, strict=True):
+        np.testing.assert_allclose(row, alone[i], **TOLERANCE)
+
+
+@each_family
+@pytest.mark.parametrize("training", [False, True])
+def test_many_sentences_on_many_threads(name, training):
+    encoder = fitted(name)
+    encoder.network.train(training)
+    chosen = random.Random(1)
+    many = [" ".join(chosen.choices(SEEN, k=chosen.randrange(40))) for _ in range(3000)]
+    se.set_num_threads(1)
+    expected = encoder.encode(many)
+    np.testing.assert_allclose(expected[:50], [encoder.encode(text) for text in many[:50]], **TOLERANCE)
+    se.set_num_threads(4)
+    np.testing.assert_allclose(encoder.encode(many), expected, **TOLERANCE)
+    found = [None] * 4
+
+    def work(i):
+        found[i] = encoder.encode(many)
+
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for rows in found:
+        np.testing.assert_allclose(rows, expected, **TOLERANCE)
+    assert all(part.training == training for part in encoder.network.modules())
+
+
+# --- Learning -----------------------------------------------------------------------------------------------
+
+
+@each_family
+def test_lists_files_and_iterators_are_the_same(name, tmp_path):
+    path = tmp_path / "train.txt"
+    path.write_text("\n".join(TRAIN), encoding="utf-8")
+    for sentences in (path, str(path), iter(TRAIN), [text.split() for text in TRAIN], np.array(TRAIN)):
+        same(unfitted(name).fit(sentences), shared(name))
+
+
+def test_the_words_that_are_written():
+    encoder = shared("MeanMaxAAE")
+    assert set(encoder.vocabulary_.words) == set(SEEN)
+    rare = fitted("MeanMaxAAE", vocabulary_size=7, min_count=3)
+    assert len(rare.vocabulary_) == 7
+    assert rare.network._config["words"] == 9
+    given = fitted("MeanMaxAAE", vocabulary=se.Vocabulary(dict.fromkeys([*SEEN, "ship", "none"], 1)))
+    assert set(given.vocabulary_.words) == {*SEEN, "ship"}  # what has no vector is no word
+    table = given.network.state_dict()["table.weight"].numpy()
+    np.testing.assert_array_equal(table[: len(SEEN) + 1], VECTORS.matrix(given.vocabulary_.words))
+
+
+def test_unit_words_are_written_as_units():
+    encoder = fitted("RAE", unit_words=True)
+    table = encoder.network.state_dict()["table.weight"].numpy()
+    np.testing.assert_allclose(np.linalg.norm(table, axis=1), 1, rtol=1e-5)
+
+
+def test_training_learns():
+    encoder = fitted("MeanMaxAAE", max_steps=60, max_epochs=None, learning_rate=0.01, dropout=0.0)
+    losses = [step.loss for step in encoder.history_.steps]
+    assert losses[-1] < 0.7 * losses[0]
+    assert encoder.network_parameters() == sum(
+        p.numel() for name, p in encoder.network.named_parameters() if name != "table.weight"
+    )
+
+
+def test_a_seed_is_a_training():
+    same(fitted("RAE", seed=3), fitted("RAE", seed=3))
+    assert np.abs(fitted("RAE", seed=3).encode(TEXTS) - shared("RAE").encode(TEXTS)).max() > 0.01
+
+
+def test_chance_elsewhere_stays_as_it_was():
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    fitted("CNNLSTMAE")
+    assert torch.equal(torch.rand(3), expected)
+
+
+class Interrupt(Callback):
+    def __init__(self, after):
+        self.after = after
+
+    def on_step(self, trainer, step):
+        if step.step == self.after:
+            raise KeyboardInterrupt
+
+
+@each_family
+def test_a_training_goes_on_bit_by_bit(name, tmp_path):
+    encoder = unfitted(name)
+    with pytest.raises(KeyboardInterrupt):
+        encoder.fit(TRAIN, checkpoints=tmp_path, callbacks=[Interrupt(2)])
+    assert not encoder.fitted
+    assert not hasattr(encoder, "network")
+    encoder.fit(TRAIN, checkpoints=tmp_path)
+    assert [step.step for step in encoder.history_.steps] == [3, 4]
+    same(encoder, shared(name))
+
+
+def test_a_fit_that_fails_changes_nothing():
+    encoder = fitted("MeanMaxAAE")
+    before = encoder.encode(TEXTS)
+    with pytest.raises(KeyboardInterrupt):
+        encoder.fit(TRAIN[:3], callbacks=[Interrupt(1)])
+    np.testing.assert_array_equal(encoder.encode(TEXTS), before)
+    with pytest.raises(ValueError, match="none of the 2 words of the sentences has a vector"):
+        encoder.fit(["zzz qqq"])
+    np.testing.assert_array_equal(encoder.encode(TEXTS), before)
+    encoder.fit(TRAIN)  # all is forgotten
+    np.testing.assert_array_equal(encoder.encode(TEXTS), before)
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["in memory", "in a folder"])
+def test_the_best_weights_and_an_early_stop(tmp_path, kept):
+    """Steps that are far too long: weights are soon worse than before."""
+    valid = TRAIN[:3]
+    wild = {"learning_rate": 0.5, "clip_norm": None, "max_epochs": None}
+    encoder = unfitted("MeanMaxAAE", **wild, max_steps=60, validate_every=1, stop_after=4)
+    encoder.fit(TRAIN, valid=iter(valid), checkpoints=tmp_path if kept else None)
+    validations = encoder.history_.validations
+    best = [validation for validation in validations if validation.best][-1]
+    assert len(validations) < 60
+    assert validations[-1].step == best.step + 4
+    same(encoder, fitted("MeanMaxAAE", **wild, max_steps=best.step))
+
+
+def test_progress_is_shown(capsys):
+    unfitted("MeanMaxAAE").fit(TRAIN, show_progress_bar=True)
+    assert "loss" in capsys.readouterr().err
+
+
+def test_there_is_no_partial_fit():
+    with pytest.raises(NotImplementedError, match="MeanMaxAAE has no partial_fit; fit"):
+        unfitted("MeanMaxAAE").partial_fit(TRAIN)
+
+
+# --- Parameters ---------------------------------------------------------------------------------------------
+
+
+@each_family
+def test_presets(name):
+    paper, code = (unfitted(name, preset=preset).settings() for preset in ("paper", "reference"))
+    assert (paper["betas"], paper["label_smoothing"]) == ((0.9, 0.999), 0.0)
+    assert (code["betas"], code["label_smoothing"]) == ((0.9, 0.98), 0.1)
+    if name in ("MeanMaxAAE", "RAE"):
+        assert (paper["projection"], code["projection"]) == ("none", "relu")
+        assert (paper["epsilon"], code["epsilon"]) == (1e-5, 1e-8)
+    if name == "MeanMaxAAE":
+        assert (paper["positions"], code["positions"]) == ("sinusoidal", "learnt")
+    assert unfitted(name, preset="reference", label_smoothing=0.3).settings()["label_smoothing"] == 0.3
+    given = paper | {"preset": "reference"}
+    assert set(given) == set(unfitted(name).get_params(deep=False))
+    config = fitted(name, preset="reference").network._config
+    assert all(config[option] == code[option] for option in set(config) & set(code))
+    with pytest.raises(ValueError, match=r"preset must be one of \['paper', 'reference'\], got 'code'"):
+        unfitted(name, preset="code").settings()
+    with pytest.raises(ValueError, match="preset must be one of"):
+        unfitted(name, preset=["paper"]).fit(TRAIN)
+
+
+def test_defaults_are_those_of_the_paper():
+    settings = se.MeanMaxAAE(VECTORS).settings()
+    expected = {"hidden": 2048, "inner": 4096, "heads": 8, "dropout": 0.5, "learning_rate": 2e-4}
+    assert {name: settings[name] for name in expected} == expected
+    assert settings["vocabulary_size"] == 21_583
+    assert settings["batch_size"] == 64
+    assert settings["clip_norm"] == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"heads": 3}, ValueError, "heads"),
+        ({"hidden": 0}, ValueError, "hidden"),
+        ({"hidden": "wide"}, (TypeError, ValueError), "hidden"),
+        ({"pooling": "min"}, ValueError, "pooling"),
+        ({"dropout": 1.5}, ValueError, "dropout"),
+        ({"max_words": 0}, ValueError, "max_words must be at least 1"),
+        ({"seed": -1}, ValueError, "seed"),
+        ({"sampled_words": -1}, ValueError, "sampled_words"),
+        ({"device": "cupboard"}, ValueError, "device='cupboard' cannot be used"),
+        ({"device": 3}, TypeError, "device"),
+        ({"tokenizer": "none"}, ValueError, "tokenizer"),
+        ({"vocabulary": ["the"]}, TypeError, "vocabulary must be a Vocabulary, got list"),
+        ({"vectors": {"the": 1}}, ValueError, "MeanMaxAAE: vectors must be WordVectors, got a dict"),
+    ],
+    ids=str,
+)
+def test_wrong_parameters_are_told_of_before_a_sentence_is_read(change, error, message):
+    class Sentences:
+        def __iter__(self):
+            raise AssertionError("they were read")
+
+    with pytest.raises(error, match=message):
+        unfitted("MeanMaxAAE").set_params(**change).fit(Sentences())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"learning_rate": 0}, "learning_rate"),
+        ({"learning_rate": float("nan")}, "learning_rate"),
+        ({"optimizer": "magic"}, "optimizer"),
+        ({"schedule": "none"}, "schedule"),
+        ({"betas": (0.9, 1.0)}, r"betas\[1\]"),
+        ({"clip_norm": -1}, "clip_norm"),
+        ({"max_steps": 0}, "max_steps"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"min_length": 9, "max_length": 3}, "min_length"),
+        ({"min_length": 30}, "no "),
+    ],
+    ids=str,
+)
+def test_wrong_parameters_of_training(change, message):
+    with pytest.raises(ValueError, match=message):
+        unfitted("MeanMaxAAE", **change).fit(TRAIN)
+
+
+def test_words_without_vectors_must_be_skipped():
+    other = se.WordVectors.from_array(SEEN, ROWS[: len(SEEN)], oov="zero")
+    with pytest.raises(ValueError, match="RAE: vectors must skip unknown words, got oov='zero'"):
+        unfitted("RAE", other).fit(TRAIN)
+
+
+def test_unknown_parameters():
+    with pytest.raises(TypeError, match="hiden"):
+        unfitted("MeanMaxAAE", hiden=3)
+    with pytest.raises(ValueError, match="MeanMaxAAE has no parameter 'hiden'"):
+        unfitted("MeanMaxAAE").set_params(hiden=3)
+
+
+@each_family
+def test_scikit_learn_clones_it(name):
+    base = pytest.importorskip("sklearn.base")
+    encoder = shared(name)
+    twin = base.clone(encoder)
+    assert not twin.fitted
+    mine, theirs = (e.get_params(deep=False) for e in (encoder, twin))
+    assert list(mine) == list(theirs)
+    assert all(theirs[key] == mine[key] for key in mine if key != "vectors")
+    same(twin.fit(TRAIN), encoder)
+    assert repr(base.clone(unfitted(name, clip_norm=1.5)).get_params()["clip_norm"]) == "1.5"
+
+
+def test_it_is_a_step_of_pipelines():
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+
+    pipeline = make_pipeline(unfitted("MeanMaxAAE"), linear_model.LogisticRegression())
+    labels = ["cat" in text for text in TRAIN * 2]
+    search = GridSearchCV(pipeline, {"meanmaxaae__hidden": [8, 16]}, cv=2).fit(TRAIN * 2, labels)
+    assert search.predict(TRAIN).shape == (len(TRAIN),)
+    assert len(shared("RAE").get_feature_names_out()) == 16
+
+
+def test_changed_parameters_ask_for_fit():
+    encoder = fitted("CNNLSTMAE")
+    rows = encoder.encode(TEXTS)
+    for change, back in [({"hidden": 9}, {"hidden": 8}), ({"windows": [1, 3]}, {"windows": (1, 3)})]:
+        encoder.set_params(**change)
+        if "hidden" in change:
+            with pytest.raises(se.NotFittedError, match=r"have changed since it was fitted \(hidden\)"):
+                encoder.encode(TEXTS)
+            with pytest.raises(se.NotFittedError, match="hidden"):
+                encoder.save("nowhere")
+            with pytest.raises(se.NotFittedError, match="hidden"):
+                encoder.reconstruct(TEXTS)
+        assert encoder.fitted == ("windows" in change)  # the same numbers in another sequence
+        encoder.set_params(**back)
+        np.testing.assert_array_equal(encoder.encode(TEXTS), rows)
+    encoder.set_params(windows=np.array([1, 3, 5]))
+    assert not encoder.fitted
+    encoder.set_params(windows=np.array([1, 3]), clip_norm=float("nan"))
+    assert not encoder.fitted
+    encoder.set_params(clip_norm=np.float64(5))
+    assert encoder.fitted
+
+
+def test_what_is_not_fitted_says_so():
+    encoder = unfitted("MeanMaxAAE")
+    for ask in (
+        lambda: encoder.encode("the cat"),
+        lambda: encoder.dim,
+        lambda: encoder.save("nowhere"),
+        lambda: encoder.reconstruct("the cat"),
+        lambda: encoder.attention("the cat"),
+        lambda: encoder.network_parameters(),
+        lambda: encoder.fingerprint(),
+    ):
+        with pytest.raises(se.NotFittedError, match="this MeanMaxAAE has not been fitted"):
+            ask()
+    assert "fitted" in encoder._repr_html_()
+    assert "no" in encoder._facts()["fitted"]
+
+
+# --- The network is torch's ---------------------------------------------------------------------------------
+
+
+@each_family
+def test_a_network_that_trains_encodes_without_noise(name):
+    encoder = fitted(name)
+    rows = encoder.encode(TEXTS)
+    parts = list(encoder.network.modules())
+    encoder.network.train()
+    parts[-1].eval()
+    modes = [part.training for part in parts]
+    np.testing.assert_array_equal(encoder.encode(TEXTS), rows)
+    told = encoder.reconstruct(TEXTS, max_length=5)
+    assert [part.training for part in parts] == modes
+    encoder.network.eval()
+    assert encoder.reconstruct(TEXTS, max_length=5) == told
+    parts[1].train()  # a part alone
+    np.testing.assert_array_equal(encoder.encode(TEXTS), rows)
+    # And it still trains, noise and all.
+    encoder.network.train()
+    ids = torch.tensor([[0, 1, encoder.network._config["end"]]])
+    losses = set()
+    for _ in range(4):
+        loss = encoder.network.loss(ids, torch.tensor([3])).sum
+        loss.backward()
+        losses.add(loss.item())
+    assert len(losses) > 1
+
+
+def test_encoding_sees_what_torch_does_to_the_network():
+    encoder = fitted("MeanMaxAAE")
+    before = encoder.encode(TEXTS)
+    optimizer = torch.optim.SGD([p for p in encoder.network.parameters() if p.requires_grad], lr=0.1)
+    ids = torch.tensor([[0, 1, 2, encoder.network._config["end"]]])
+    encoder.network.loss(ids, torch.tensor([4])).sum.backward()
+    optimizer.step()
+    assert np.abs(encoder.encode(TEXTS) - before).max() > 1e-4
+    np.testing.assert_allclose(encoder.encode(TEXTS), reference("MeanMaxAAE", encoder, TEXTS), **TOLERANCE)
+
+
+@each_family
+def test_another_precision(name, tmp_path):
+    encoder = fitted(name)
+    rows = encoder.encode(TEXTS)
+    encoder.network.double()
+    np.testing.assert_allclose(encoder.encode(TEXTS), rows, atol=1e-5)
+    assert encoder.encode(TEXTS).dtype == np.float32
+    encoder.reconstruct(TEXTS, max_length=3)
+    encoder.save(tmp_path / "model")
+    np.testing.assert_array_equal(se.load(tmp_path / "model").encode(TEXTS), rows)
+    encoder.network.bfloat16()
+    np.testing.assert_allclose(encoder.encode(TEXTS), rows, atol=0.1)
+
+
+def test_weights_that_are_no_numbers_are_not_saved(tmp_path):
+    encoder = fitted("RAE")
+    with torch.no_grad():
+        next(p for p in encoder.network.parameters() if p.requires_grad).fill_(float("nan"))
+    with pytest.raises(ValueError, match="must be finite to be saved"):
+        encoder.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+# --- Keeping ------------------------------------------------------------------------------------------------
+
+
+@each_family
+@pytest.mark.parametrize("again", [lambda e: pickle.loads(pickle.dumps(e)), copy.deepcopy])
+def test_copies(name, again):
+    encoder = fitted(name, unit_words=True)
+    other = again(encoder)
+    same(other, encoder)
+    assert repr(other) == repr(encoder)
+    assert other.fitted
+    assert other.fingerprint() == encoder.fingerprint()
+    with torch.no_grad():  # the copy has tensors of its own
+        for parameter in other.network.parameters():
+            parameter.zero_()
+    assert encoder.encode(TEXTS).any()
+    assert other.fingerprint() != encoder.fingerprint()
+    changed = again(encoder.set_params(seed=9))
+    assert not changed.fitted
+    same(changed.set_params(seed=0), encoder.set_params(seed=0))
+    assert not again(unfitted(name)).fitted
+    same(again(unfitted(name, unit_words=True)).fit(TRAIN), encoder)
+
+
+OPTIONS = [
+    {},
+    {"unit_words": True, "max_words": 7, "preset": "reference", "lowercase": False},
+    {"tokenizer": "whitespace", "betas": (0.8, 0.9), "clip_norm": None, "hidden": np.int64(16)},
+]
+
+
+@each_family
+@pytest.mark.parametrize("options", OPTIONS, ids=range(len(OPTIONS)))
+@pytest.mark.parametrize("embedded", [True, False], ids=["embedded", "referred to"])
+def test_save_and_load(name, options, embedded, tmp_path):
+    vectors = VECTORS
+    if not embedded:
+        VECTORS.save(tmp_path / "vectors")
+        vectors = se.WordVectors.load(tmp_path / "vectors")
+    encoder = fitted(name, vectors, **options)
+    encoder.save(tmp_path / "model", vectors=embedded)
+    other = se.load(tmp_path / "model")
+    assert type(other) is type(encoder)
+    assert other.fitted
+    assert not other.network.training
+    same(other, encoder)
+    assert other.fingerprint() == encoder.fingerprint()
+    assert other.vocabulary_.words == encoder.vocabulary_.words
+    assert other.reconstruct(TEXTS, max_length=4) == encoder.reconstruct(TEXTS, max_length=4)
+    assert other.network_parameters() == encoder.network_parameters()
+    for key, value in encoder.get_params(deep=False).items():
+        if key not in ("vectors", "tokenizer"):
+            found = other.get_params(deep=False)[key]
+            assert found == (list(value) if isinstance(value, tuple) else value), key
+    other.save(tmp_path / "again")
+    same(se.load(tmp_path / "again"), encoder)
+    same(pickle.loads(pickle.dumps(other)), encoder)
+    same(copy.deepcopy(other).fit(TRAIN), encoder)  # the parameters are all there
+
+
+def test_vectors_that_changed_are_refused(tmp_path):
+    VECTORS.save(tmp_path / "vectors")
+    fitted("RAE", se.WordVectors.load(tmp_path / "vectors")).save(tmp_path / "model", vectors=False)
+    with pytest.raises(ValueError, match="only vectors that were opened from a native file"):
+        shared("RAE").save(tmp_path / "other", vectors=False)
+    se.WordVectors.from_array(SEEN, ROWS[: len(SEEN)]).save(tmp_path / "vectors")
+    with pytest.raises(se.FormatError, match="other word vectors"):
+        se.load(tmp_path / "model")
+
+
+def by_letters(text):
+    return text.split()
+
+
+def test_a_tokenizer_of_ones_own(tmp_path):
+    encoder = fitted("MeanMaxAAE", tokenizer=by_letters)
+    same(encoder, fitted("MeanMaxAAE", tokenizer="whitespace"))
+    encoder.save(tmp_path / "model")
+    with pytest.raises(ValueError, match="by_letters"):
+        se.load(tmp_path / "model")
+    same(se.load(tmp_path / "model", tokenizer=by_letters), encoder)
+    nameless = fitted("MeanMaxAAE", tokenizer=lambda text: text.split())
+    with pytest.warns(UserWarning, match="no name that leads to it") as told:
+        nameless.save(tmp_path / "model")
+    assert told[0].filename == __file__
+    same(se.load(tmp_path / "model", tokenizer=str.split), encoder)
+
+
+def test_every_class_is_known_by_its_file():
+    kinds = {
+        name for name, kind in vars(models).items() if hasattr(kind, "_network_class") and name[0] != "_"
+    }
+    assert kinds == set(FAMILIES) == saved._NEURAL
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("saved") / "model"
+    shared("MeanMaxAAE").save(path)
+    return path
+
+
+def rewritten(path, change):
+    """A copy of a model file with another header."""
+    data = path.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+    metadata = header["__metadata__"]
+    config, params = json.loads(metadata["config"]), json.loads(metadata["params"])
+    change(metadata, config, params)
+    if metadata["config"] is not None:
+        metadata.update(config=json.dumps(config), params=json.dumps(params))
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    out = path.with_name("changed")
+    out.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + size :])
+    return out
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda m, c, p: m.update(kind="Oracle"), "unknown kind 'Oracle'"),
+        (lambda m, c, p: m.update(kind="RAE"), "unknown 'positions' of RAE"),
+        (lambda m, c, p: m.update(kind="SIF"), "components is missing"),
+        (lambda m, c, p: m.update(format_version="2"), "format version '2'"),
+        (lambda m, c, p: c.update(colour="red"), "unknown key 'colour'"),
+        (lambda m, c, p: c.pop("max_words"), "max_words is missing"),
+        (lambda m, c, p: c.update(max_words=0), "max_words must be a whole number"),
+        (lambda m, c, p: c.update(max_words=9), "max_words=512, but config has 9"),
+        (lambda m, c, p: c["network"].update(colour="red"), "unknown option 'colour'"),
+        (lambda m, c, p: c["network"].pop("heads"), "heads is missing"),
+        (lambda m, c, p: c["network"].update(network="Oracle"), 'unknown kind "Oracle"'),
+        (lambda m, c, p: c["network"].update(network=3), "network must be a JSON object"),
+        (lambda m, c, p: c.update(network=[]), "network must be a JSON object"),
+        (lambda m, c, p: c["network"].update(heads=3), "heads"),
+        (lambda m, c, p: c["network"].update(heads=True), "heads cannot be true"),
+        (lambda m, c, p: c["network"].update(heads=2.5), "heads cannot be 2.5"),
+        (lambda m, c, p: c["network"].update(hidden=16), r"expected Float \[11, 16"),
+        (lambda m, c, p: c["network"].update(hidden=1 << 40), "hidden is 1099511627776"),
+        (lambda m, c, p: c["network"].update(words=1 << 62), "words is"),
+        (lambda m, c, p: c["network"].update(features=7), "7"),
+        (lambda m, c, p: c["network"].update(dropout=-1), "dropout"),
+        (lambda m, c, p: c["network"].update(pooling="least"), "pooling"),
+        (lambda m, c, p: c["network"].update(end=99), "end"),
+        (lambda m, c, p: p["params"].update(colour="red"), "unknown 'colour' of MeanMaxAAE"),
+        (lambda m, c, p: p["params"].pop("heads"), "missing 'heads' of MeanMaxAAE"),
+        (lambda m, c, p: p["params"].update(heads=4), "heads=4, but config has 2"),
+        (lambda m, c, p: p["params"].update(pooling="mean"), "pooling='mean', but config has 'mean_max'"),
+        (lambda m, c, p: p["params"].update(unit_words=True), "unit_words=True, but config has False"),
+        (lambda m, c, p: p["params"].update(preset="code"), "preset must be one of"),
+        (lambda m, c, p: p["params"].update(tokenizer="words"), "tokenizer must be a JSON object"),
+        (
+            lambda m, c, p: p["params"]["tokenizer"].update(split="whitespace"),
+            "another split",
+        ),
+        (lambda m, c, p: p["params"].update(device="cupboard"), "cupboard"),
+        (lambda m, c, p: p.update(more=1), "expected a JSON object with params and vocabulary"),
+        (lambda m, c, p: p.update(params=[]), "expected a JSON object"),
+        (lambda m, c, p: p["vocabulary"].pop("words"), "words"),
+        (lambda m, c, p: p["vocabulary"]["words"].pop(), "."),
+        (lambda m, c, p: p["vocabulary"].update(words=["a"], counts=[1]), "the vocabulary has 1"),
+    ],
+)
+def test_files_that_contradict_themselves_are_refused(file, change, message):
+    with pytest.raises(se.FormatError, match=message) as error:
+        se.load(rewritten(file, change))
+    assert "changed" in str(error.value)  # the file's name
+
+
+def test_params_that_are_no_json(file):
+    with pytest.raises(se.FormatError):
+        se.load(rewritten(file, lambda m, c, p: m.update(params="{", config=None) or c.clear()))
+
+
+@each_family
+def test_damaged_files_never_crash(name, tmp_path):
+    path, damaged = tmp_path / "model", tmp_path / "damaged"
+    shared(name).save(path)
+    whole = path.read_bytes()
+    header = 8 + int.from_bytes(whole[:8], "little")
+    chosen = random.Random(5)
+    refused = 0
+    for trial in range(150):
+        data = bytearray(whole)
+        if trial % 10 == 0:
+            del data[chosen.randrange(len(data)) :]
+        for _ in range(chosen.choice([1, 1, 3])):
+            if data:
+                place = chosen.randrange(min(len(data), header if trial % 2 else len(data)))
+                data[place] = chosen.randrange(256)
+        damaged.write_bytes(data)
+        try:
+            loaded = se.load(damaged)
+            loaded.encode(TEXTS)
+        except se.FormatError as error:
+            refused += "damaged" in str(error)
+    assert refused > 60
+
+
+# --- Writing again ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def overfitted():
+    options = {"hidden": 32, "inner": 32, "dropout": 0.0, "learning_rate": 0.01, "max_steps": 150}
+    return fitted("MeanMaxAAE", **options, max_epochs=None)
+
+
+def test_reconstruct(overfitted):
+    assert overfitted.reconstruct(TRAIN) == TRAIN
+    assert overfitted.reconstruct(TRAIN[0]) == TRAIN[0]
+    assert overfitted.reconstruct([text.split() for text in TRAIN[:2]]) == TRAIN[:2]
+    assert overfitted.reconstruct(TRAIN, beam=3) == TRAIN
+    best = overfitted.reconstruct(TRAIN, beam=4, best=3, length_penalty=0.5)
+    assert [texts[0] for texts in best] == TRAIN
+    assert all(len(texts) == len(set(texts)) == 3 for texts in best)
+    assert overfitted.reconstruct(["", "zzz"]) == ["", ""]
+    assert overfitted.reconstruct(["zzz", TRAIN[1]], beam=2, best=2)[0] == ["", ""]
+    assert overfitted.reconstruct([]) == []
+    assert overfitted.reconstruct(TRAIN[0], max_length=2) == " ".join(TRAIN[0].split()[:2])
+    assert len(overfitted.reconstruct(TRAIN * 50)) == len(TRAIN) * 50
+
+
+@each_family
+def test_every_family_writes(name):
+    told = shared(name).reconstruct([*TRAIN, "a ship sank"], beam=2, max_length=6)
+    assert len(told) == len(TRAIN) + 1
+    for text in told:
+        assert set(text.split()) <= set(SEEN)
+        assert len(text.split()) <= 6
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"beam": 0}, "beam"),
+        ({"beam": 2, "best": 3}, "best must be at most 2"),
+        ({"max_length": 0}, "max_length"),
+    ],
+)
+def test_wrong_ways_to_write(change, message):
+    with pytest.raises(ValueError, match=message):
+        shared("RAE").reconstruct(TRAIN, **change)
+
+
+@each_attending
+@pytest.mark.parametrize("pooling", ["mean", "max", "mean_max"])
+def test_attention(name, pooling):
+    encoder = fitted(name, pooling=pooling, unit_words=True)
+    words, weights = encoder.attention("The cat zzz sank")
+    assert words == ["the", "cat", "sank", "</s>"]
+    assert weights.shape == (2, 4, 2 if pooling == "mean_max" else 1)
+    np.testing.assert_allclose(weights.sum(2), 1, rtol=1e-5)
+    for sentence in (["The", "cat", "zzz", "sank"], b"The cat zzz sank"):
+        again, found = encoder.attention(sentence)
+        assert again == words
+        np.testing.assert_array_equal(found, weights)
+    # Those of the network, told what encoding tells it.
+    x = np.stack([VECTORS[word] / np.linalg.norm(VECTORS[word]) for word in words[:-1]])
+    end = encoder.network.table.weight[encoder.network._config["end"]].detach().numpy()
+    expected = encoder.network.attention(torch.tensor(np.vstack([x, end]))[None], torch.tensor([4]))
+    np.testing.assert_allclose(weights, expected[0].detach().numpy(), **TOLERANCE)
+    with pytest.raises(ValueError, match="sentence has no word that is known"):
+        encoder.attention("zzz")
+
+
+@each_attending
+def test_plot_attention(name):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    encoder = shared(name)
+    words, weights = encoder.attention("the cat sat .")
+    for heads, shown, title in [
+        ("mean", weights.mean(0), "mean of 2 heads"),
+        ("max", weights.max(0), "max of 2 heads"),
+        (1, weights[1], "head 1"),
+        (np.int64(0), weights[0], "head 0"),
+    ]:
+        ax = encoder.plot_attention("the cat sat .", heads=heads)
+        np.testing.assert_allclose(ax.images[0].get_array(), shown.T)
+        assert [label.get_text() for label in ax.get_xticklabels()] == words
+        assert [label.get_text() for label in ax.get_yticklabels()] == ["mean", "max"]
+        assert title in ax.get_title()
+        pyplot.close(ax.figure)
+    _, mine = pyplot.subplots()
+    assert encoder.plot_attention("the cat", ax=mine) is mine
+    for heads in (2, -1, "some", True):
+        with pytest.raises(ValueError, match="heads must be 'mean', 'max' or from 0 to 1, got"):
+            encoder.plot_attention("the cat", heads=heads)
+    pyplot.close("all")
+
+
+# --- Among others -------------------------------------------------------------------------------------------
+
+
+@each_family
+def test_senteval_calls_it(name):
+    prepare, batcher = se.senteval.plugin(shared(name))
+
+    class Params(dict):
+        __getattr__, __setattr__ = dict.__getitem__, dict.__setitem__
+
+    params = Params()
+    batch = [text.split() for text in TRAIN]
+    prepare(params, batch)
+    rows = batcher(params, batch)
+    np.testing.assert_allclose(rows, shared(name).encode(batch), **TOLERANCE)
+
+
+def test_it_is_evaluated(tmp_path):
+    pytest.importorskip("sklearn")
+    folder = tmp_path / "downstream" / "CR"
+    folder.mkdir(parents=True)
+    chosen = random.Random(2)
+    for name, word in (("custrev.pos", "cat"), ("custrev.neg", "dog")):
+        lines = [" ".join([*chosen.choices(SEEN, k=chosen.randrange(2, 7)), word]) for _ in range(30)]
+        (folder / name).write_text("\n".join(lines) + "\n")
+    report = se.evaluate(
+        *(shared("MeanMaxAAE"),),
+        tasks=["CR"],
+        data=tmp_path,
+        partial=True,
+        protocol="fast",
+        resamples=20,
+        cache=False,
+    )
+    assert report["CR"].error is None
+    assert 0 <= report["CR"]["acc"] <= 100
+
+
+def encode_and_count(path):
+    """In a child."""
+    from sentencode import _nn
+
+    return se.load(path).encode(TEXTS), _nn.num_threads(), torch.get_num_threads()
+
+
+def test_forked_children_encode(file):
+    se.set_num_threads(4)
+    expected = shared("MeanMaxAAE").encode(TRAIN * 200)  # threads are there
+    assert len(expected)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        for rows, ours, torchs in pool.map_async(encode_and_count, [str(file)] * 4).get(timeout=60):
+            np.testing.assert_allclose(rows, shared("MeanMaxAAE").encode(TEXTS), **TOLERANCE)
+            assert ours == torchs == 1
+
+
+def test_threads_are_those_of_torch_too():
+    from sentencode import _nn
+
+    for threads in (3, 1):
+        se.set_num_threads(threads)
+        assert se.num_threads() == _nn.num_threads() == torch.get_num_threads() == threads
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_threads_that_were_chosen_before(chosen):
+    code = f"""
+        import torch, sentencode as se
+        torch.set_num_threads(5)
+        if {chosen}:
+            se.set_num_threads(3)
+        se.models
+        print(torch.get_num_threads())
+    """
+    shown = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], check=True, capture_output=True, text=True
+    )
+    assert int(shown.stdout) == (3 if chosen else 5)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer")
+def test_encoding_can_be_interrupted():
+    encoder = shared("RAE")
+    many = [" ".join(SEEN * 50)] * 20_000
+    before = signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            encoder.encode(many)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert encoder.encode(TEXTS).any()
+
+
+def test_the_device_of_rows(monkeypatch):
+    encoder = shared("MeanMaxAAE")
+    rows = encoder.encode(TEXTS, convert_to_tensor=True)
+    assert isinstance(rows, torch.Tensor)
+    with pytest.raises(ValueError, match="it does not say where MeanMaxAAE itself computes"):
+        encoder.encode(TEXTS, device="cuda")
+    if not torch.cuda.is_available():
+        with pytest.raises(ValueError, match="device='cuda' cannot be used"):
+            unfitted("MeanMaxAAE", device="cuda").fit(TRAIN)
+        assert fitted("MeanMaxAAE", device="auto").network.table.weight.device.type == "cpu"
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@each_family
+def test_on_a_gpu(name, tmp_path):
+    encoder = fitted(name, device="cuda")
+    assert encoder.network.table.weight.is_cuda
+    np.testing.assert_allclose(encoder.encode(TEXTS), shared(name).encode(TEXTS), atol=1e-2)
+    assert len(encoder.reconstruct(TRAIN)) == len(TRAIN)
+    encoder.save(tmp_path / "model")
+    np.testing.assert_allclose(se.load(tmp_path / "model").encode(TEXTS), encoder.encode(TEXTS), **TOLERANCE)
+    copied = pickle.loads(pickle.dumps(encoder))
+    np.testing.assert_allclose(copied.encode(TEXTS), encoder.encode(TEXTS), **TOLERANCE)
