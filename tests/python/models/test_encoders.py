@@ -724,7 +724,7 @@ def rewritten(path, change):
             "another split",
         ),
         (lambda m, c, p: p["params"].update(device="cupboard"), "cupboard"),
-        (lambda m, c, p: p.update(more=1), "expected a JSON object with params and vocabulary"),
+        (lambda m, c, p: p.update(more=1), "expected a JSON object with params, vocabulary and origin"),
         (lambda m, c, p: p.update(params=[]), "expected a JSON object"),
         (lambda m, c, p: p["vocabulary"].pop("words"), "words"),
         (lambda m, c, p: p["vocabulary"]["words"].pop(), "."),
