@@ -232,7 +232,8 @@ class NeuralEncoder(CoreEncoder):
         cut = self._new_tokenizer()
         device = self._device()
         checked_int("max_words", self.max_words, 1)
-        self._made_network(2, 0, 1)  # wrong options are told of now, and not when all sentences were read
+        # Wrong options are told of now, and not when all sentences were read.
+        self._made_network(2 + checked_int("sampled_words", self.sampled_words, 0), 0, 1)
         with progress(show, "words") as bar:
             vocabulary = self._vocabulary_of(sentences, cut, bar)
         with progress(show, "ids") as bar:

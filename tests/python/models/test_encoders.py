@@ -273,6 +273,19 @@ def test_training_learns():
     )
 
 
+def test_training_on_a_sample_of_the_words(tmp_path):
+    encoder = fitted("MeanMaxAAE", sampled_words=5, max_steps=20, max_epochs=None, learning_rate=0.01)
+    encoder.save(tmp_path / "model")
+    again = se.load(tmp_path / "model")
+    same(again, encoder)
+    for name, tensor in encoder.network.state_dict().items():
+        assert torch.equal(tensor, again.network.state_dict()[name]), name
+    with pytest.raises(ValueError, match=r"sampled_words must be from 0 \(all\) to 11, got 12"):
+        fitted("MeanMaxAAE", sampled_words=12)
+    assert np.isfinite([step.loss for step in encoder.history_.steps]).all()
+    assert np.abs(encoder.encode(TEXTS) - shared("MeanMaxAAE").encode(TEXTS)).max() > 0.01
+
+
 def test_a_seed_is_a_training():
     same(fitted("RAE", seed=3), fitted("RAE", seed=3))
     assert np.abs(fitted("RAE", seed=3).encode(TEXTS) - shared("RAE").encode(TEXTS)).max() > 0.01
@@ -520,7 +533,8 @@ def test_a_network_that_trains_encodes_without_noise(name):
     assert [part.training for part in parts] == modes
     encoder.network.eval()
     assert encoder.reconstruct(TEXTS, max_length=5) == told
-    parts[1].train()  # a part alone
+    for part in parts[1:]:  # the parts alone
+        part.train()
     np.testing.assert_array_equal(encoder.encode(TEXTS), rows)
     # And it still trains, noise and all.
     encoder.network.train()
