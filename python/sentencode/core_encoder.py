@@ -111,6 +111,9 @@ def is_still(now: Any, before: Any) -> bool:
     now, before = plain(now), plain(before)
     if isinstance(now, list) and isinstance(before, list):
         return len(now) == len(before) and all(map(is_still, now, before))
-    if type(now) is not type(before) or not isinstance(now, str | int | float | Tokenizer):
+    kinds = {
+        float if type(value) is int else type(value) for value in (now, before)
+    }  # 0 and 0.0 are one number
+    if len(kinds) > 1 or not isinstance(now, str | int | float | Tokenizer):
         return False
     return now == before or (now != now and before != before)  # what is no number stays none
