@@ -50,9 +50,9 @@ bool SavedModel::flag_option(const std::string& key) const {
 }
 
 void SavedModel::finish_config() const {
-  static const std::set<std::string> kCommon{"oov", "tokenizer", "vectors"};
+  static const std::set<std::string> common{"oov", "tokenizer", "vectors"};
   for (const auto& [key, value] : config.items()) {
-    check(asked_.contains(key) || kCommon.contains(key), "config: unknown key '", key, "'");
+    check(asked_.contains(key) || common.contains(key), "config: unknown key '", key, "'");
   }
 }
 
