@@ -101,7 +101,7 @@ $(stamps)/system: tools/system-packages
 
 $(stamps)/build-tools: pyproject.toml tools/requirements.py .venv/pyvenv.cfg
 	@mkdir -p $(@D)
-	$(pip) install --quiet $$($(bin)/python tools/requirements.py build run plot | tr '\n' ' ')
+	$(pip) install --quiet -r <($(bin)/python tools/requirements.py build run plot)
 	@touch $@
 
 $(stamps)/tools: pyproject.toml tools/requirements.py $(stamps)/build-tools
