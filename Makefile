@@ -46,7 +46,7 @@ bench: $(stamps)/full  ## The benchmarks, each as a ratio to its peers (long; SE
 
 .PHONY: test-cpp
 test-cpp: $(stamps)/full  ## GoogleTest suites
-	ctest --test-dir build/full --output-on-failure --parallel $(JOBS) --no-tests=error --progress
+	ctest --test-dir build/full --output-on-failure --parallel $(JOBS) --timeout 300 --no-tests=error --progress
 
 .PHONY: test-asan
 test-asan: $(stamps)/asan  ## Core suite under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -122,7 +122,7 @@ $(stamps)/full: $(sources) $(wildcard tests/cpp/CMakeLists.txt) $(shell find tes
 $(stamps)/asan: $(native) $(shell find tests/cpp tests/fuzz -type f 2>/dev/null) $(stamps)/build-tools
 	cmake --preset asan -G Ninja --log-level=WARNING
 	cmake --build --preset asan
-	ctest --preset asan --parallel $(JOBS) --no-tests=error --progress
+	ctest --preset asan --parallel $(JOBS) --timeout 300 --no-tests=error --progress
 	@touch $@
 
 $(stamps)/docs: $(sources) $(shell find docs -type f -not -path 'docs/_build/*') $(stamps)/full
