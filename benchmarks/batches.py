@@ -58,7 +58,8 @@ def build_in_python(corpus: str) -> dict:
     with Clock() as clock, opened(corpus, "rt", encoding="utf-8", newline="\n") as lines:
         full = (line.rstrip("\n") for line in lines if not line.isspace())
         while batch := list(itertools.islice(full, 10_000)):
-            found = [np.array([table.get(t, unknown) for t in tokens], np.int32) for tokens in cut(batch)]
+            cuts = [tokens for tokens in cut(batch) if tokens]  # a line may hold nothing but what is no word
+            found = [np.array([table.get(t, unknown) for t in tokens], np.int32) for tokens in cuts]
             rows += len(found)
             ids.extend(found)
     return clock.facts(sentences=rows, sum=int(np.concatenate(ids).sum(dtype=np.int64)))
