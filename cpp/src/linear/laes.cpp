@@ -344,7 +344,7 @@ std::vector<Curve> Laes::select(const Sentences& first, const Sentences& second,
   check_sizes(hidden, options_.hidden);
   const bool both = directions.size() == 2;
   const std::int64_t largest = hidden.empty() ? 0 : *std::max_element(hidden.begin(), hidden.end());
-  const std::int64_t at_once = largest > 500 ? 512 : 2048;  // at once: bounds the memory of A x_t
+  const std::int64_t at_once = largest > 500 ? 512 : 2048;  // bounds the memory of A x_t
 
   std::vector<Curve> curves;
   if (!both) {
