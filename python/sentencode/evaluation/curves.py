@@ -17,6 +17,7 @@ from ..checks import checked_int
 from .classifiers import Classifier, Examples, Fit, Places, Predictions, check_splits, stratified
 from .data import Task, load_task
 from .embeddings import Embedder
+from .progress import Bars
 from .protocols import Protocol, protocol_named
 from .repeats import over_runs
 from .report import Curve, TaskResult
@@ -50,6 +51,7 @@ def learning_curve(
     partial: bool = False,
     confidence: float = 0.95,
     resamples: int = 2000,
+    show_progress_bar: bool | None = None,
 ) -> Curve:
     """The score of a task against the number of examples that its classifier is trained on.
 
@@ -74,6 +76,7 @@ def learning_curve(
         confidence: Of the intervals, which cover other tested examples and other training examples of the
             same task; with all training examples of a task that has a test split, the former alone.
         resamples: Of the bootstrap.
+        show_progress_bar: None: where the log shows information.
 
     Returns:
         The means over repetitions. `report.curves["TREC"] = curve` puts it into a report.
@@ -111,18 +114,20 @@ def learning_curve(
         raise ValueError("learning_curve: sizes is empty")
     judging: dict[str, Any] = {"confidence": confidence, "resamples": resamples}
     points: list[tuple[TaskResult, str]] = []
-    for number in numbers:
-        # All training examples are the same set, in whatever order.
-        same = number == least and task.kind.validation != "nested"
-        with warnings.catch_warnings():  # of few examples, some classes have fewer than there are folds
-            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-            runs = [
-                _run(encoded, train[:number], test, one, judging)
-                for train, test in (cuts[:1] if same else cuts)
-                for one in seeded
-            ]
-        result = over_runs(runs, **judging)
-        points.append((result, result.headline))
+    # All training examples are the same set, in whatever order.
+    whole = {} if task.kind.validation == "nested" else {least: cuts[:1]}
+    orders = {number: whole.get(number, cuts) for number in numbers}
+    total = len(seeded) * sum(map(len, orders.values()))
+    with Bars(show_progress_bar, total, f"learning curve of {task.name}", "training") as bars:
+        for number, of_number in orders.items():
+            bars.show({f"{number} examples": (0, 0)})
+            runs = []
+            for train, test in of_number:
+                for one in seeded:
+                    runs.append(_run(encoded, train[:number], test, one, judging))
+                    bars.finish()
+            result = over_runs(runs, **judging)
+            points.append((result, result.headline))
     scale, label = _SHOWN[points[0][1]]
     intervals = [result.intervals[headline] for result, headline in points]
     return Curve(
@@ -188,9 +193,13 @@ def _run(
     encoded: Encoded, train: Places, test: Places | None, protocol: Protocol, judging: dict[str, Any]
 ) -> TaskResult:
     part = _part(encoded, train, test)
+    if test is not None:
+        protocol = replace(protocol, classifier=_OfNested(protocol.classifier))
+    with warnings.catch_warnings():  # of few examples, some classes have fewer than there are folds
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        result = judge_task(part, protocol, **judging)
     if test is None:
-        return judge_task(part, protocol, **judging)
-    result = judge_task(part, replace(protocol, classifier=_OfNested(protocol.classifier)), **judging)
+        return result
     (judged,) = result.judged.values()  # whose places count from the fold's first example
     result.judged = {"all": replace(judged, split="all", places=test[judged.places])}
     return result

@@ -19,6 +19,7 @@ from ..checks import checked_int
 from .data import Task, load_task, task_kind, task_names
 from .embeddings import DegenerateEncoderError, Embedder
 from .processes import HandedOver, judge_in_processes, longest_first
+from .progress import Bars
 from .protocols import Protocol, protocol_named
 from .report import Report, TaskResult
 from .runner import encode_task, run_task
@@ -114,7 +115,7 @@ def evaluate(
     report.curves = before.curves
     digests: dict[str, str] = {}
     judged: dict[str, TaskResult] = {}
-    with _Bars(show_progress_bar, len(wanted)) as bars:
+    with Bars(show_progress_bar, len(wanted), "evaluate", "task") as bars:
         todo: dict[str, Task] = {}
         for given in wanted:
             label = given if isinstance(given, str) else given.name
@@ -209,7 +210,7 @@ def _resumed(out: str | os.PathLike[str] | None, report: Report) -> Report:
 
 
 def _one_by_one(
-    tasks: Mapping[str, Task], embedder: Embedder, protocol: Protocol, bars: _Bars, **judging: Any
+    tasks: Mapping[str, Task], embedder: Embedder, protocol: Protocol, bars: Bars, **judging: Any
 ) -> Generator[tuple[str, TaskResult], None, None]:
     for label, task in tasks.items():
         bars.show({label: (0, 0)})
@@ -225,7 +226,7 @@ def _one_by_one(
 
 
 def _in_processes(
-    tasks: Mapping[str, Task], embedder: Embedder, protocol: Protocol, bars: _Bars, jobs: int, **judging: Any
+    tasks: Mapping[str, Task], embedder: Embedder, protocol: Protocol, bars: Bars, jobs: int, **judging: Any
 ) -> Generator[tuple[str, TaskResult], None, None]:
     """Encodes all tasks, which has all threads and a speed that compares, and then judges them."""
     with tempfile.TemporaryDirectory(prefix="sentencode-") as name:
@@ -262,34 +263,3 @@ def _kept(before: Report, report: Report, out: str | os.PathLike[str] | None) ->
     results = before.results | report.results
     skipped = {name: why for name, why in (before.skipped | report.skipped).items() if name not in results}
     Report(report.encoder, results, skipped, report.facts, report.curves).to_json(out)
-
-
-class _Bars:
-    """A bar of tasks, which tells how many classifiers of those that are being judged are trained."""
-
-    def __init__(self, show: bool | None, tasks: int) -> None:
-        self.wanted = _LOG.isEnabledFor(logging.INFO) if show is None else show
-        self.total = tasks
-        self.bar: Any = None
-
-    def __enter__(self) -> _Bars:
-        if self.wanted:
-            from tqdm.auto import tqdm
-
-            self.bar = tqdm(total=self.total, desc="evaluate", unit="task")
-        return self
-
-    def finish(self) -> None:
-        """One more task is done."""
-        if self.bar is not None:
-            self.bar.update()
-
-    def show(self, running: Mapping[str, tuple[int, int]]) -> None:
-        """Tasks that are being judged, how many of their classifiers are trained, and of how many."""
-        if self.bar is not None:
-            shown = (f"{task} {done}/{total}" if total else task for task, (done, total) in running.items())
-            self.bar.set_postfix_str(", ".join(shown))
-
-    def __exit__(self, *error: object) -> None:
-        if self.bar is not None:
-            self.bar.close()

@@ -8,6 +8,7 @@ checkpoint where a run was stopped.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import shutil
 import statistics
@@ -301,14 +302,18 @@ class _MeanMaxOfWords:
         self.vectors = vectors
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> npt.NDArray[np.float32]:
+        known = [[word for word in self._words(tokens) if word in self.vectors] for tokens in sentences]
+        places = {word: i for i, word in enumerate(dict.fromkeys(itertools.chain.from_iterable(known)))}
+        table = self.vectors.matrix(list(places))  # [words, d]
         rows = np.zeros((len(sentences), 2 * self.vectors.dim), np.float32)
-        for row, tokens in zip(rows, sentences, strict=True):
-            words = tokens if self.vectors.cased else [token.lower() for token in tokens]
-            known = [word for word in words if word in self.vectors]
-            if known:
-                found = self.vectors.matrix(known)
+        for row, words in zip(rows, known, strict=True):
+            if words:
+                found = table[[places[word] for word in words]]  # [T, d]
                 row[: self.vectors.dim], row[self.vectors.dim :] = found.mean(0), found.max(0)
         return rows
+
+    def _words(self, tokens: Sequence[str]) -> Sequence[str]:
+        return tokens if self.vectors.cased else [token.lower() for token in tokens]
 
 
 def _of_training(history: History) -> Result:

@@ -65,6 +65,14 @@ def test_the_end_is_evaluates_figure():
     assert curve != learning_curve(made.Noisy(0.6), task, sizes=[40, 80, 160], seed=5, **OPTIONS)
 
 
+def test_progress(capsys):
+    learning_curve(made.Noisy(0.6), made.classes(n=160), sizes=[40, 1.0], show_progress_bar=True, **OPTIONS)
+    shown = capsys.readouterr().err
+    assert "learning curve of kind" in shown
+    assert "6/6" in shown  # five orders of 40, and all of them once
+    assert "40 examples" in shown
+
+
 def test_subsets_are_nested_and_stratified():
     task = made.classes(n=160)
     for train, test in _cuts(task, 5, 3, 1):

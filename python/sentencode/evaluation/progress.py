@@ -1,0 +1,42 @@
+"""The bar of what is being judged."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["Bars"]
+
+_LOG = logging.getLogger("sentencode")
+
+
+class Bars:
+    """A bar of tasks or sizes, which tells how many classifiers of what is being judged are trained."""
+
+    def __init__(self, show: bool | None, total: int, desc: str, unit: str) -> None:
+        self.wanted = _LOG.isEnabledFor(logging.INFO) if show is None else show
+        self.given = {"total": total, "desc": desc, "unit": unit}
+        self.bar: Any = None
+
+    def __enter__(self) -> Bars:
+        if self.wanted:
+            from tqdm.auto import tqdm
+
+            self.bar = tqdm(**self.given)
+        return self
+
+    def finish(self) -> None:
+        """One more is done."""
+        if self.bar is not None:
+            self.bar.update()
+
+    def show(self, running: Mapping[str, tuple[int, int]]) -> None:
+        """What is being judged, how many of its classifiers are trained, and of how many."""
+        if self.bar is not None:
+            shown = (f"{name} {done}/{total}" if total else name for name, (done, total) in running.items())
+            self.bar.set_postfix_str(", ".join(shown))
+
+    def __exit__(self, *error: object) -> None:
+        if self.bar is not None:
+            self.bar.close()
