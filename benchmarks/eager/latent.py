@@ -8,14 +8,21 @@ from torch.nn import functional
 
 
 class Attention(nn.Module):
-    """Several heads; `relu` is of the projections."""
+    """Several heads; `relu` and `bias` are of the projections."""
 
     def __init__(
-        self, features: int, hidden: int, heads: int, relu: bool, output_projection: bool, dropout: float
+        self,
+        features: int,
+        hidden: int,
+        heads: int,
+        relu: bool,
+        bias: bool,
+        output_projection: bool,
+        dropout: float,
     ) -> None:
         super().__init__()
-        self.query, self.key, self.value = (nn.Linear(features, hidden) for _ in range(3))
-        self.output = nn.Linear(hidden, hidden) if output_projection else nn.Identity()
+        self.query, self.key, self.value = (nn.Linear(features, hidden, bias) for _ in range(3))
+        self.output = nn.Linear(hidden, hidden, bias) if output_projection else nn.Identity()
         self.heads, self.relu, self.dropout = heads, relu, dropout
 
     def project(self, layer: nn.Module, x: Tensor) -> Tensor:
@@ -58,6 +65,7 @@ class Latent(nn.Module):
         inner: int,
         heads: int,
         relu: bool,
+        bias: bool,
         output_projection: bool,
         weight_dropout: float,
         layer_dropout: float,
@@ -65,7 +73,7 @@ class Latent(nn.Module):
     ) -> None:
         super().__init__()
         self.norm_a = nn.LayerNorm(hidden, epsilon)
-        self.attention = Attention(hidden, hidden, heads, relu, output_projection, weight_dropout)
+        self.attention = Attention(hidden, hidden, heads, relu, bias, output_projection, weight_dropout)
         self.norm_z = nn.LayerNorm(hidden, epsilon)
         self.feed_forward = FeedForward(hidden, inner)
         self.norm_h = nn.LayerNorm(hidden, epsilon)

@@ -37,6 +37,7 @@ class Encoder(nn.Module):
             hidden,
             options["heads"],
             options["relu"],
+            options["bias"],
             options["output_projection"],
             options["weight_dropout"],
         )
@@ -55,14 +56,16 @@ class Encoder(nn.Module):
 class Decoder(nn.Module):
     def __init__(self, features: int, hidden: int, inner: int, positions: Positions, **options: Any) -> None:
         super().__init__()
-        heads, relu, output = options["heads"], options["relu"], options["output_projection"]
+        heads, relu, bias = options["heads"], options["relu"], options["bias"]
+        output = options["output_projection"]
         self.positions = positions
-        self.attention = Attention(features, hidden, heads, relu, output, options["weight_dropout"])
+        self.attention = Attention(features, hidden, heads, relu, bias, output, options["weight_dropout"])
         self.latent = Latent(
             hidden,
             inner,
             heads,
             relu,
+            bias,
             output,
             options["weight_dropout"],
             options["layer_dropout"],
@@ -93,6 +96,7 @@ class MeanMax(Autoencoder):
         positions: str = "sinusoidal",
         places: int = 34,
         projection: str = "none",
+        projection_bias: bool = False,
         output_projection: bool = False,
         epsilon: float = 1e-5,
         **rest: Any,
@@ -103,6 +107,7 @@ class MeanMax(Autoencoder):
         options = {
             "heads": heads,
             "relu": projection == "relu",
+            "bias": projection_bias,
             "output_projection": output_projection,
             "dropout": dropout,
             "weight_dropout": dropout if on_weights else 0.0,

@@ -61,16 +61,25 @@ std::int64_t Features::dim() const {
 
 at::Tensor Features::block(std::int64_t begin, std::int64_t end) const {
   if (!first_.defined()) return embeddings_.slice(0, begin, end).to(at::kFloat);
-  return joined(first_.slice(0, begin, end), second_.slice(0, begin, end));
+  return joined(first_.slice(0, begin, end), second_.defined() ? second_.slice(0, begin, end) : second_);
 }
 
 at::Tensor Features::rows_at(const at::Tensor& index) const {
   if (!first_.defined()) return embeddings_.index_select(0, index).to(at::kFloat);
-  return joined(first_.index_select(0, index), second_.index_select(0, index));
+  return joined(first_.index_select(0, index), second_.defined() ? second_.index_select(0, index) : second_);
+}
+
+Features Features::part(const at::Tensor& index) const {
+  Features chosen = *this;
+  chosen.first_ = first_.defined() ? first_.index_select(0, index) : index;
+  if (second_.defined()) chosen.second_ = second_.index_select(0, index);
+  if (parts_.empty()) chosen.parts_ = {Part::first};
+  return chosen;
 }
 
 at::Tensor Features::joined(const at::Tensor& first, const at::Tensor& second) const {
-  const auto u = embeddings_.index_select(0, first).to(at::kFloat);   // [b, d]
+  const auto u = embeddings_.index_select(0, first).to(at::kFloat);  // [b, d]
+  if (!second.defined()) return u;
   const auto v = embeddings_.index_select(0, second).to(at::kFloat);  // [b, d]
   std::vector<at::Tensor> columns;
   for (const Part part : parts_) {

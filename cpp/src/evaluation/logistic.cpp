@@ -25,6 +25,8 @@ constexpr std::int64_t kNumbersOfBlock = 1 << 18;  // that a thread works on: th
 constexpr std::int64_t kPieces = 16;               // of the rows, for as many threads at most
 constexpr double kSmall = 1 << 22;                 // multiplications that are not worth a second thread
 constexpr std::size_t kMemory = 8;                 // steps that L-BFGS remembers
+constexpr std::int64_t kSample = 16;               // rows for each column: they tell a Hessian well enough
+constexpr std::int64_t kFew = 4;                   // how many times fewer rows are worth beginning with
 constexpr std::int64_t kCoupled = 4096;            // of K D at most: the Hessian of all classes together
 constexpr double kReach = 30;                      // how much a step may change a score
 constexpr int kTries = 12;                         // shorter steps, before there is none
@@ -43,38 +45,45 @@ void in_parallel(std::int64_t count, bool worth, const Body& body) {
   });
 }
 
+void check_finite(const Tensor& of_features) {
+  TORCH_CHECK_VALUE(of_features.isfinite().all().item<bool>(),
+                    "features must be finite, and there are rows with NaN, infinity or very large numbers");
+}
+
 /// The rows X [n, D], D = d + 1: centred, which changes intercepts alone, and divided by their columns'
 /// deviations, which keeps float32's digits; and with a column of ones, whose weight is the intercept.
 class Design {
  public:
-  Design(const Features& features, std::int64_t max_bytes) : features_(features) {
+  Design(Features features, std::int64_t max_bytes) : features_(std::move(features)) {
     const std::int64_t few = std::clamp<std::int64_t>(kNumbersOfBlock / columns(), 1, kRowsOfBlock);
     // One pass: squared distances from the mean of the first rows, less the square of what it is off.
     const Tensor guess = features_.block(0, std::min(rows(), few)).mean(0);  // [d]
-    Tensor sum = at::zeros({features.dim()}, guess.options().dtype(at::kDouble)), squares = sum.clone();
-    for_blocks(few, [&](std::int64_t, const Tensor& block) {
+    const auto doubles = guess.options().dtype(at::kDouble);
+    Tensor sum = at::zeros({kPieces, features_.dim()}, doubles), squares = sum.clone();
+    for_blocks(few, [&](std::int64_t piece, std::int64_t, const Tensor& block) {
       const Tensor off = (block - guess).to(at::kDouble);
-      sum += off.sum(0);
-      squares += off.square().sum(0);
+      sum[piece] += off.sum(0);
+      squares[piece] += off.square().sum(0);
     });
-    TORCH_CHECK_VALUE(sum.isfinite().all().item<bool>(),
-                      "features must be finite, and there are rows with NaN, infinity or very large numbers");
-    sum /= static_cast<double>(rows());
+    sum = sum.sum(0) / static_cast<double>(rows());
+    check_finite(sum);
     mean_ = (guess + sum).to(at::kFloat);
-    deviation_ = (squares / static_cast<double>(rows()) - sum.square()).clamp_min_(0).sqrt_().to(at::kFloat);
+    deviation_ =
+        (squares.sum(0) / static_cast<double>(rows()) - sum.square()).clamp_min_(0).sqrt_().to(at::kFloat);
     // What is constant but for rounding, and what is nothing beside the other columns, is not made as large
     // as they are.
     const Tensor least = 1e-6 * at::maximum(mean_.abs(), deviation_.max());
     deviation_ = at::where(deviation_ <= least, deviation_.max(), deviation_);
     deviation_.masked_fill_(deviation_ == 0, 1);
     if (rows() * columns() * 4 > max_bytes) return;
-    whole_ = at::empty({rows(), columns()}, mean_.options());
-    for_blocks(few, [&](std::int64_t begin, const Tensor& block) {
-      augment(block, whole_.slice(0, begin, begin + block.size(0)));
+    Tensor whole = at::empty({rows(), columns()}, mean_.options());
+    for_blocks(few, [&](std::int64_t, std::int64_t begin, const Tensor& block) {
+      augment(block, whole.slice(0, begin, begin + block.size(0)));
     });
+    whole_ = std::move(whole);
   }
 
-  std::int64_t rows() const { return features_.rows(); }
+  std::int64_t rows() const { return whole_.defined() ? whole_.size(0) : features_.rows(); }
   std::int64_t columns() const { return features_.dim() + 1; }
   const Tensor& mean() const { return mean_; }            // [d]
   const Tensor& deviation() const { return deviation_; }  // [d]
@@ -94,8 +103,9 @@ class Design {
   template <typename Body>
   void sweep(std::int64_t outputs, const Body& body) const {
     if (!whole_.defined()) {
-      for_blocks(kRowsOfBlock,
-                 [&](std::int64_t begin, const Tensor& block) { body(0, begin, augmented(block)); });
+      for (std::int64_t begin = 0; begin < rows(); begin += kRowsOfBlock) {
+        body(0, begin, augmented(features_.block(begin, std::min(rows(), begin + kRowsOfBlock))));
+      }
       return;
     }
     if (!whole_.is_cpu()) return body(0, 0, whole_);
@@ -114,25 +124,39 @@ class Design {
     return augmented(features_.rows_at(index));
   }
 
+  /// Some of the rows, centred and divided as all of them are.
+  Design part(const Tensor& index) const {
+    Design chosen = *this;
+    chosen.whole_ = rows_at(index);
+    return chosen;
+  }
+
+  Tensor augmented(const Tensor& block) const {  // [b, d] -> [b, D]
+    Tensor out = at::empty({block.size(0), columns()}, block.options());
+    augment(block, out);
+    return out;
+  }
+
  private:
   void augment(const Tensor& block, Tensor out) const {  // [b, d] -> [b, D]
     Tensor columns = out.slice(1, 0, -1);
     at::sub_out(columns, block, mean_).div_(deviation_);
     out.select(1, -1).fill_(1);
   }
-  Tensor augmented(const Tensor& block) const {
-    Tensor out = at::empty({block.size(0), columns()}, block.options());
-    augment(block, out);
-    return out;
-  }
+
+  /// body(piece, begin, block) for all features, `size` rows at once, in kPieces pieces.
   template <typename Body>
   void for_blocks(std::int64_t size, const Body& body) const {
-    for (std::int64_t begin = 0; begin < rows(); begin += size) {
-      body(begin, features_.block(begin, std::min(rows(), begin + size)));
-    }
+    const bool worth = features_.device().is_cpu() && static_cast<double>(rows() * columns()) > kSmall;
+    in_parallel(kPieces, worth, [&](std::int64_t piece) {
+      const std::int64_t last = rows() * (piece + 1) / kPieces;
+      for (std::int64_t begin = rows() * piece / kPieces; begin < last; begin += size) {
+        body(piece, begin, features_.block(begin, std::min(last, begin + size)));
+      }
+    });
   }
 
-  const Features& features_;
+  Features features_;
   Tensor mean_, deviation_;
   Tensor whole_;  // [n, D], where it is small enough
 };
@@ -191,6 +215,12 @@ class Targets {
     at::exp_out(z, log_p);
     z.mul_(t.sum(2, true)).sub_(t);
     return loss;
+  }
+
+  /// How much of some rows, or of all of them, belongs to each class [classes].
+  Tensor shares(const Tensor& index) const {
+    const auto some = [&](const Tensor& all) { return index.defined() ? all.index_select(0, index) : all; };
+    return labels_.defined() ? at::bincount(some(labels_), {}, classes_) : some(right_).sum(0);
   }
 
   /// Scores [n, p, K] -> int16 [p, n]
@@ -293,11 +323,11 @@ class Memory {
   std::deque<Step> steps_;
 };
 
+/// Problems on rows that some fold trains on, each of them.
 class Solver {
  public:
-  Solver(const Features& features, const Targets& targets, const LogisticProblems& problems,
-         const LogisticOptions& options)
-      : options_(options), x_(features, options.max_bytes), targets_(targets), problems_(problems) {
+  Solver(Design x, const Targets& targets, const LogisticProblems& problems, const LogisticOptions& options)
+      : options_(options), x_(std::move(x)), targets_(targets), problems_(problems) {
     // 1/2 |w|^2 of the weights of columns as they are given.
     penalty_ = at::cat(
         {x_.deviation().to(at::kDouble).square().reciprocal(), x_.mean().new_zeros(1).to(at::kDouble)});
@@ -306,14 +336,14 @@ class Solver {
     const auto unique = at::_unique2(problems_.penalties, /*sorted=*/true, /*return_inverse=*/true);
     cs_ = std::get<0>(unique);
     group_ = std::get<1>(unique);
-    // Hessians need no more rows than these, evenly spread among those that are trained on.
-    trained_ = problems.folds.any(0).nonzero().squeeze(1);
-    const std::int64_t step = std::max<std::int64_t>(1, trained_.size(0) / (16 * x_.columns()));
-    sample_ = trained_.slice(0, 0, trained_.size(0), step).contiguous();
+    // Hessians need no more rows than these, evenly spread.
+    const std::int64_t step = std::max<std::int64_t>(1, x_.rows() / (kSample * x_.columns()));
+    sample_ = at::arange(0, x_.rows(), step, problems.fold.options());
     coupled_ = worth_coupling();
   }
 
-  LogisticSolutions solve() const {
+  /// Predictions are of the rows that it is fitted to, then of `others`.
+  LogisticSolutions solve(const std::optional<Features>& others) const {
     const std::int64_t p = problems_.fold.size(0);
     LogisticSolutions found = nothing(p);
     if (p > 0) {
@@ -323,8 +353,10 @@ class Solver {
         solved += more;
         if (options_.on_progress) options_.on_progress(solved, p);
       };
-      const auto [w, factors] =
-          shared ? begin([&](std::int64_t) { progress(0); }) : std::pair{zeros(cs_.size(0)), bounds()};
+      const auto unsolved = [&](std::int64_t) { progress(0); };
+      const Start start = shared       ? begin(unsolved)
+                          : few_tell() ? begin_with_few(unsolved)
+                                       : Start{zeros(cs_.size(0)), bounds(), 1};
       const Effort effort{options_.tolerance, options_.gap, options_.max_iterations, progress};
       // As many at once as scores, in a few copies, have room for.
       const std::int64_t bytes = x_.rows() * outputs() * 4 * 6;
@@ -334,9 +366,10 @@ class Solver {
         const Tensor index = order.slice(0, first, first + at_once);
         const Tensor group = group_.index_select(0, index);
         finish(batch_of(index, group, problems_.fold.index_select(0, index), problems_.folds,
-                        w.index_select(0, group)),
-               factors, shared && coupled_ ? outputs() : 1, effort, found);
+                        start.w.index_select(0, group)),
+               start.factors, start.blocks, effort, found);
       }
+      if (others) found.predictions = at::cat({found.predictions, predictions(*others, found.weights)}, 1);
     }
     // w (x - mean) / deviation + b = (w / deviation) x + (b - (w / deviation) mean)
     const Tensor whole = found.weights;
@@ -346,7 +379,14 @@ class Solver {
   }
 
  private:
-  using Factors = std::vector<Tensor>;  // of each group's Hessian, [D, D] or [K D, K D], lower triangles
+  using Factors = std::vector<Tensor>;  // of each group's Hessian, lower triangles
+
+  /// Where problems begin, each C at the same point, and what preconditions them.
+  struct Start {
+    Tensor w;             // [G, K, D]
+    Factors factors;      // [blocks D, blocks D] each
+    std::int64_t blocks;  // 1: of what classes have in common; K: of all classes together
+  };
 
   struct Effort {
     double tolerance, gap;
@@ -355,6 +395,7 @@ class Solver {
   };
 
   std::int64_t outputs() const { return targets_.outputs(); }
+  std::int64_t rows() const { return x_.rows(); }
 
   Tensor zeros(std::int64_t p) const {  // [p, K, D]
     return at::zeros({p, outputs(), x_.columns()}, x_.mean().options());
@@ -364,7 +405,7 @@ class Solver {
     const auto floats = x_.mean().options();
     LogisticSolutions found;
     found.weights = zeros(p);
-    found.predictions = at::zeros({p, x_.rows()}, floats.dtype(at::kShort));
+    found.predictions = at::zeros({p, rows()}, floats.dtype(at::kShort));
     found.objectives = at::zeros({p}, floats.dtype(at::kDouble));
     found.gradients = at::zeros({p}, floats);
     found.gaps = at::zeros({p}, floats);
@@ -420,22 +461,47 @@ class Solver {
     return found;
   }
 
-  /// Every C on the rows of all folds: weights [G, K, D] from which the folds begin, and the factors that
-  /// they share.
-  std::pair<Tensor, Factors> begin(const std::function<void(std::int64_t)>& on_iteration) const {
-    const Tensor groups = at::arange(cs_.size(0), problems_.fold.options());
-    const Tensor all = problems_.folds.any(0, /*keepdim=*/true);  // [1, n]
+  /// Every C on the rows of all folds.
+  Start begin(const std::function<void(std::int64_t)>& on_iteration) const {
+    const double trained = problems_.folds.to(at::kFloat).mean().item<double>();
     const Effort effort{10 * options_.tolerance, 10 * options_.gap, kRound, on_iteration};
+    return start_at(all_together(effort), trained);
+  }
+
+  /// Whether the rows of Hessians are much fewer than all, and of all classes that there are.
+  bool few_tell() const {
+    if (kFew * sample_.size(0) > rows()) return false;
+    return (targets_.shares(sample_) > 0).equal(targets_.shares({}) > 0);
+  }
+
+  /// Every C on the rows of Hessians alone, weighed as all: for what these leave open, few iterations over
+  /// all rows are enough, with the Hessians of a point as near.
+  Start begin_with_few(const std::function<void(std::int64_t)>& on_iteration) const {
+    LogisticProblems few = problems_;
+    few.targets = problems_.targets.index_select(0, sample_);
+    few.folds = problems_.folds.new_ones({1, sample_.size(0)});
+    few.penalties = problems_.penalties * spread();
+    const Targets targets(few, sample_.size(0));
+    const Effort effort{1e-3, 1e-4, kRound, on_iteration};
+    return start_at(Solver(x_.part(sample_), targets, few, options_).all_together(effort), 1);
+  }
+
+  /// Weights [G, K, D] of every C on all rows.
+  Tensor all_together(const Effort& effort) const {
+    const Tensor groups = at::arange(cs_.size(0), problems_.fold.options());
     LogisticSolutions found = nothing(groups.size(0));
-    finish(batch_of(groups, groups, at::zeros_like(groups), all, zeros(groups.size(0))), bounds(), 1, effort,
-           found);
-    const double trained =
-        problems_.folds.sum(1).to(at::kFloat).mean().item<double>() / all.sum().to(at::kFloat).item<double>();
+    finish(batch_of(groups, groups, at::zeros_like(groups), problems_.folds.new_ones({1, rows()}),
+                    zeros(groups.size(0))),
+           bounds(), 1, effort, found);
+    return found.weights;
+  }
+
+  /// With Hessians at weights w, of problems that train on that part of the rows.
+  Start start_at(Tensor w, double trained) const {
     Factors factors;
-    for (std::int64_t g = 0; g < cs_.size(0); ++g) {
-      factors.push_back(hessian(found.weights[g], all[0].to(at::kFloat) * trained, g));
-    }
-    return {found.weights, factors};
+    const Tensor mask = at::full({rows()}, trained, w.options());
+    for (std::int64_t g = 0; g < cs_.size(0); ++g) factors.push_back(hessian(w[g], mask, g));
+    return {std::move(w), std::move(factors), coupled_ ? outputs() : 1};
   }
 
   /// Until all are solved, or no more iterations may be made.
@@ -627,9 +693,7 @@ class Solver {
     return factor(h.view({k * columns, k * columns}), group, k);
   }
 
-  double spread() const {
-    return static_cast<double>(trained_.size(0)) / static_cast<double>(sample_.size(0));
-  }
+  double spread() const { return static_cast<double>(rows()) / static_cast<double>(sample_.size(0)); }
 
   /// Cholesky's factor of gram + penalty. A softmax's scores can all be raised alike: along that, and where
   /// rounding made it indefinite, a little is added.
@@ -659,16 +723,30 @@ class Solver {
     found.iterations.index_fill_(0, batch.index, spent);
   }
 
+  /// Of rows that nothing was fitted to: int16 [p, n]
+  Tensor predictions(const Features& others, const Tensor& w) const {  // [p, K, D]
+    const std::int64_t p = w.size(0), n = others.rows();
+    const std::int64_t few = std::clamp<std::int64_t>((1 << 24) / (p * outputs()), 64, kRowsOfBlock);
+    const Tensor flat = w.reshape({p * outputs(), -1}).t();  // [D, p K]
+    Tensor found = at::empty({p, n}, w.options().dtype(at::kShort));
+    for (std::int64_t begin = 0; begin < n; begin += few) {
+      const std::int64_t end = std::min(n, begin + few);
+      const Tensor x = x_.augmented(others.block(begin, end));  // [b, D]
+      check_finite(x);
+      found.slice(1, begin, end).copy_(targets_.predictions(x.mm(flat).view({-1, p, outputs()})));
+    }
+    return found;
+  }
+
   const LogisticOptions& options_;
-  Design x_;
+  const Design x_;
   const Targets& targets_;
   const LogisticProblems& problems_;
   Tensor penalty_;  // [D] double, of squared weights, for C = 1; the intercept has none
   Tensor slope_;    // [D], what the gradient is multiplied by to be that of the columns as they are given
   Tensor cs_;       // [G], each different C
   Tensor group_;    // [P], its place among them
-  Tensor trained_;  // the rows that any fold trains on
-  Tensor sample_;   // of them, those that Hessians are made of
+  Tensor sample_;   // rows that Hessians are made of
   bool coupled_ = false;
 };
 
@@ -743,6 +821,25 @@ class RowSpace {
   Features coordinates_;
 };
 
+/// Rows that no fold trains on are left out, until there is something to predict them with.
+LogisticSolutions fit(const Features& features, const LogisticProblems& problems,
+                      const LogisticOptions& options) {
+  const auto solve = [&](const Features& rows, const LogisticProblems& of_rows,
+                         const std::optional<Features>& others) {
+    const Targets targets(of_rows, rows.rows());
+    return Solver(Design(rows, options.max_bytes), targets, of_rows, options).solve(others);
+  };
+  const Tensor used = problems.folds.any(0);  // [n]
+  const Tensor trained = used.nonzero().squeeze(1), others = used.logical_not().nonzero().squeeze(1);
+  if (problems.fold.numel() == 0 || others.numel() == 0) return solve(features, problems, std::nullopt);
+  LogisticProblems of_rows = problems;
+  of_rows.targets = problems.targets.index_select(0, trained);
+  of_rows.folds = problems.folds.index_select(1, trained);
+  LogisticSolutions found = solve(features.part(trained), of_rows, features.part(others));
+  found.predictions = found.predictions.index_select(1, at::cat({trained, others}).argsort());
+  return found;
+}
+
 }  // namespace
 
 LogisticSolutions fit_logistic(const Features& features, const LogisticProblems& problems,
@@ -753,11 +850,10 @@ LogisticSolutions fit_logistic(const Features& features, const LogisticProblems&
                     options.max_iterations);
   LogisticSolutions found = [&] {
     const c10::InferenceMode guard;
-    const Targets targets(problems, features.rows());
-    check(problems, targets.labels(), features.rows());
+    check(problems, Targets(problems, features.rows()).labels(), features.rows());
     const auto space = RowSpace::of(features, problems);
-    if (!space) return Solver(features, targets, problems, options).solve();
-    LogisticSolutions solutions = Solver(space->features(), targets, problems, options).solve();
+    if (!space) return fit(features, problems, options);
+    LogisticSolutions solutions = fit(space->features(), problems, options);
     space->restore(solutions);
     return solutions;
   }();

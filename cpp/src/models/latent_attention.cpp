@@ -41,6 +41,7 @@ nn::AttentionOptions LayerOptions::attention(std::int64_t features) const {
           .heads = heads,
           .activation = projection,
           .output_projection = output_projection,
+          .bias = projection_bias,
           .dropout = weight_dropout()};
 }
 

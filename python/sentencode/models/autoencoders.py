@@ -29,6 +29,7 @@ _PAPER_LAYERS: dict[str, Any] = {
     **_PAPER,
     "dropout_place": "weights",
     "projection": "none",
+    "projection_bias": False,
     "output_projection": False,
     "epsilon": 1e-5,
 }
@@ -36,6 +37,7 @@ _REFERENCE_LAYERS: dict[str, Any] = {
     **_REFERENCE,
     "dropout_place": "weights",
     "projection": "relu",
+    "projection_bias": True,
     "output_projection": False,
     "epsilon": 1e-8,
 }
@@ -199,6 +201,7 @@ class MeanMaxAAE(_LatentAttention):
         dropout_place: See `sentencode.models.MeanMaxNetwork`, as for the next ones.
         positions: "sinusoidal", or "learnt".
         projection: Of queries, keys and values.
+        projection_bias: Whether their products have one added.
         output_projection: Whether there is one after the heads.
         epsilon: Of layer norms.
         **shared: See `sentencode.models.NeuralEncoder`.
@@ -215,7 +218,7 @@ class MeanMaxAAE(_LatentAttention):
     _network_class = MeanMaxNetwork
     _network_options = (
         *("hidden", "inner", "heads", "pooling", "dropout", "dropout_place"),
-        *("positions", "projection", "output_projection", "epsilon"),
+        *("positions", "projection", "projection_bias", "output_projection", "epsilon"),
     )
     _presets = {  # noqa: RUF012
         "paper": {**_PAPER_LAYERS, "positions": "sinusoidal"},
@@ -234,6 +237,7 @@ class MeanMaxAAE(_LatentAttention):
         dropout_place: Literal["weights", "sublayers"] | None = None,
         positions: Literal["sinusoidal", "learnt"] | None = None,
         projection: Activation | None = None,
+        projection_bias: bool | None = None,
         output_projection: bool | None = None,
         epsilon: float | None = None,
         **shared: Any,
@@ -247,6 +251,7 @@ class MeanMaxAAE(_LatentAttention):
         self.dropout_place = dropout_place
         self.positions = positions
         self.projection = projection
+        self.projection_bias = projection_bias
         self.output_projection = output_projection
         self.epsilon = epsilon
 
@@ -266,6 +271,7 @@ class RAE(_LatentAttention):
         dropout: Its rate.
         dropout_place: See `sentencode.models.RecurrentNetwork`, as for the next ones.
         projection: Of queries, keys and values.
+        projection_bias: Whether their products have one added.
         output_projection: Whether there is one after the heads.
         epsilon: Of layer norms.
         **shared: See `sentencode.models.NeuralEncoder`.
@@ -282,7 +288,7 @@ class RAE(_LatentAttention):
     _network_class = RecurrentNetwork
     _network_options = (
         *("hidden", "inner", "heads", "pooling", "dropout", "dropout_place"),
-        *("projection", "output_projection", "epsilon"),
+        *("projection", "projection_bias", "output_projection", "epsilon"),
     )
     _presets = {"paper": _PAPER_LAYERS, "reference": _REFERENCE_LAYERS}  # noqa: RUF012
 
@@ -297,6 +303,7 @@ class RAE(_LatentAttention):
         dropout: float = 0.5,
         dropout_place: Literal["weights", "sublayers"] | None = None,
         projection: Activation | None = None,
+        projection_bias: bool | None = None,
         output_projection: bool | None = None,
         epsilon: float | None = None,
         **shared: Any,
@@ -309,6 +316,7 @@ class RAE(_LatentAttention):
         self.dropout = dropout
         self.dropout_place = dropout_place
         self.projection = projection
+        self.projection_bias = projection_bias
         self.output_projection = output_projection
         self.epsilon = epsilon
 

@@ -32,6 +32,7 @@ class MeanMaxNetwork(Autoencoder):
         positions: "sinusoidal", or "learnt" as in the public code.
         places: In the table of learnt positions; words beyond it have the last one's.
         projection: Of queries, keys and values: "none", or "relu" as in the public code.
+        projection_bias: Whether a bias is added to them, as in the public code; eq. 7 has none.
         output_projection: Whether there is one after the heads; neither paper nor code have it.
         epsilon: Of layer norms (open in the paper); the public code's is 1e-8.
         **words: The keyword arguments of `Autoencoder`: words, features, begin, end, trainable_words,
@@ -70,6 +71,7 @@ class MeanMaxNetwork(Autoencoder):
         positions: Literal["sinusoidal", "learnt"] = "sinusoidal",
         places: int = 34,
         projection: Activation = "none",
+        projection_bias: bool = False,
         output_projection: bool = False,
         epsilon: float = 1e-5,
         **words: Any,
@@ -85,6 +87,7 @@ class MeanMaxNetwork(Autoencoder):
             positions=positions,
             places=places,
             projection=projection,
+            projection_bias=projection_bias,
             output_projection=output_projection,
             epsilon=epsilon,
             **words,

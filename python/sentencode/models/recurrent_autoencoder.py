@@ -30,6 +30,7 @@ class RecurrentNetwork(Autoencoder):
         dropout: As in `MeanMaxNetwork`.
         dropout_place: As in `MeanMaxNetwork`.
         projection: As in `MeanMaxNetwork`.
+        projection_bias: As in `MeanMaxNetwork`.
         output_projection: As in `MeanMaxNetwork`.
         epsilon: As in `MeanMaxNetwork`.
         **words: The keyword arguments of `Autoencoder`.
@@ -58,6 +59,7 @@ class RecurrentNetwork(Autoencoder):
         dropout: float = 0.5,
         dropout_place: Literal["weights", "sublayers"] = "weights",
         projection: Activation = "none",
+        projection_bias: bool = False,
         output_projection: bool = False,
         epsilon: float = 1e-5,
         **words: Any,
@@ -71,6 +73,7 @@ class RecurrentNetwork(Autoencoder):
             dropout=dropout,
             dropout_place=dropout_place,
             projection=projection,
+            projection_bias=projection_bias,
             output_projection=output_projection,
             epsilon=epsilon,
             **words,

@@ -25,6 +25,7 @@ from ..checks import checked_float, checked_int
 from ..evaluation import Task, TaskResult, evaluate, load_task
 from ..evaluation import published as published_figures
 from ..evaluation.averages import PAPER_TASKS, macro_and_micro
+from ..evaluation.protocols import protocol_named
 from ..text.corpus import Corpus
 from ..text.vocabulary import Vocabulary
 from ..threads import num_threads
@@ -82,6 +83,7 @@ SIZES = {
             "schedule": "linear",
             "warmup": 300,
             "sampled_words": 2000,
+            "label_smoothing": 0.0,  # of both presets: a sampled softmax excludes it
         },
         minutes=70,
     ),
@@ -319,15 +321,16 @@ class _MeanMaxOfWords:
 def _of_training(history: History) -> Result:
     seconds = sum(step.seconds for step in history.steps)
     sentences = sum(step.examples for step in history.steps)
-    best = [validation for validation in history.validations if validation.best][-1]
-    return {
+    found: Result = {
         "steps": history.steps[-1].step,
         "sentences": sentences,
         "minutes": seconds / 60,
         "sentences_per_second": sentences / seconds,
         "minutes_per_1000_batches": 1000 * seconds / 60 / len(history.steps),
-        "dev": {"step": best.step, "loss": best.loss, "accuracy": best.accuracy},
     }
+    for best in [validation for validation in history.validations if validation.best][-1:]:
+        found["dev"] = {"step": best.step, "loss": best.loss, "accuracy": best.accuracy}
+    return found
 
 
 def _scores(result: TaskResult) -> Result:
@@ -422,6 +425,9 @@ def reproduce(
         raise ValueError(f"seeds must be different numbers, at least one, got {seeds}")
     resamples = checked_int("resamples", resamples, 1)
     of_size = _sized(size, minutes, steps)
+    protocol_named(protocol, **(options or {}))
+    shared = {"preset": preset, "unit_words": unit_words, "device": device}
+    _check_networks([ROWS[name] for name in wanted_rows], shared)
     corpora = {name: Corpus.from_files(files) for name, files in (("train", train), ("valid", valid))}
     if not isinstance(vectors, WordVectors):
         vectors = WordVectors.load(vectors)
@@ -445,7 +451,7 @@ def reproduce(
         tasks,
         of_size,
         results,
-        shared={"preset": preset, "unit_words": unit_words, "device": device},
+        shared=shared,
         protocol=protocol,
         options=options or {},
         resamples=resamples,
@@ -470,6 +476,18 @@ def _runs(rows: Sequence[str], seeds: Sequence[int]) -> Iterator[tuple[str, int]
     for name in sorted(rows, key=lambda name: ROWS[name].trained):
         for seed in seeds if ROWS[name].kind else seeds[:1]:
             yield name, seed
+
+
+def _check_networks(rows: Sequence[Row], shared: Mapping[str, Any]) -> None:
+    """What rows share is found fault with before anything is read."""
+    from .. import models
+
+    word = WordVectors.from_array(["a"], np.ones((1, 1), np.float32))
+    for row in rows:
+        if row.kind:
+            network: NeuralEncoder = getattr(models, row.kind)(word, **shared)
+            network.settings()
+            network._device()
 
 
 def _sized(size: str | Size, minutes: float | None, steps: int | None) -> Size:

@@ -253,6 +253,9 @@ def test_several_seeds(folder, vectors, tmp_path):
         ({"minutes": 1, "steps": 1}, "give minutes or steps, not both"),
         ({"minutes": 0}, "minutes"),
         ({"resamples": 0}, "resamples must be at least 1, got 0"),
+        ({"preset": "papper"}, r"preset must be one of \['paper', 'reference'\], got 'papper'"),
+        ({"device": "tpu9"}, "device='tpu9' cannot be used"),
+        ({"protocol": "optimal"}, "optimal"),
     ],
 )
 def test_wrong_arguments_are_told_before_any_work(given, message, tmp_path):

@@ -25,6 +25,8 @@ class Features {
   at::Tensor block(std::int64_t begin, std::int64_t end) const;
   /// [index.size(0), dim], float32; index int64.
   at::Tensor rows_at(const at::Tensor& index) const;
+  /// Some of the rows, of the same embeddings; index int64.
+  Features part(const at::Tensor& index) const;
 
  private:
   enum class Part { first, second, difference, product };
@@ -32,7 +34,7 @@ class Features {
   at::Tensor joined(const at::Tensor& first, const at::Tensor& second) const;
 
   at::Tensor embeddings_;      // [m, d]
-  at::Tensor first_, second_;  // [n], undefined where rows are the embeddings'
+  at::Tensor first_, second_;  // [n], undefined where rows are the embeddings', or no pairs
   std::vector<Part> parts_;
 };
 

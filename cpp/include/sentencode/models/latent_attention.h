@@ -30,6 +30,7 @@ struct LayerOptions {
   double dropout = 0.5;
   DropoutPlace dropout_place = DropoutPlace::weights;
   nn::Activation projection = nn::Activation::none;  // of Q, K and V; the public code's is relu
+  bool projection_bias = false;                      // eq. 7 has none, the public code has
   bool output_projection = false;                    // eq. 4 has none
   double epsilon = 1e-5;                             // of layer norm; the public code's is 1e-8
 

@@ -34,6 +34,7 @@ void for_options(Options& of, const Visit& visit) {
   visit("dropout", of.dropout);
   visit("dropout_place", of.dropout_place);
   visit("projection", of.projection);
+  visit("projection_bias", of.projection_bias);
   visit("output_projection", of.output_projection);
   visit("epsilon", of.epsilon);
 }
