@@ -218,6 +218,55 @@ def test_no_problem_has_no_solution():
     assert found.predictions.shape == (0, len(x))
 
 
+@pytest.mark.parametrize("change", [CHANGES["far away"], CHANGES["constant columns"], CHANGES["scaled"]])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_one_fold_of_many_rows(classes, change):
+    """They begin with few of the rows."""
+    x, labels, folds = problem(classes, n=2000, folds=1, change=change)
+    problems = [(0, c) for c in CS]
+    found = fit_logistic(x, labels, folds, problems, classes=classes)
+    assert_solved(x, labels, classes, folds, problems, found, solver="newton-cholesky")
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_few_rows_may_lack_a_class(classes):
+    """Five rows of it, none among the evenly spread ones that they would begin with."""
+    x, labels, _ = problem(classes, n=3000, folds=1)
+    labels[labels == 1] = 0
+    labels[[17, 401, 1003, 1801, 2999]] = 1
+    problems = [(0, c) for c in CS]
+    folds = np.ones((1, len(x)), dtype=bool)
+    found = fit_logistic(x, labels, folds, problems, classes=classes)
+    assert_solved(x, labels, classes, folds, problems, found, solver="newton-cholesky")
+
+
+@pytest.mark.parametrize(("n", "classes"), [(240, 2), (240, 3), (3000, 3)])
+@pytest.mark.parametrize("kind", ["embeddings", "pairs"])
+def test_rows_that_no_fold_trains_on_are_predicted_alone(kind, n, classes):
+    x, labels, folds = problem(classes, n=n, folds=2)
+    rest = np.arange(n) % 3 == 1
+    folds &= ~rest
+    first, second, parts = np.arange(n)[::-1], np.arange(n), ("u", "|u-v|")
+    paired = kind == "pairs"
+    rows = made(x, first, second, parts) if paired else x
+    given = {"classes": classes, **({"pairs": (first, second), "parts": parts} if paired else {})}
+    problems = [(fold, c) for fold in range(2) for c in (0.01, 1.0)]
+    found = fit_logistic(x, labels, folds, problems, **given)
+    assert_solved(rows, labels, classes, folds, problems, found)
+    streamed = fit_logistic(x, labels, folds, problems, max_bytes=1, **given)
+    assert (streamed.predictions == found.predictions).mean() > 0.995
+    scores = rows @ np.swapaxes(found.weights, 1, 2).astype(float) + found.intercepts[:, None]  # [p, n, K]
+    best = scores.argmax(2) if classes > 2 else scores[..., 0] > 0
+    assert (found.predictions == best)[:, rest].mean() > 0.995
+
+
+def test_rows_that_no_fold_trains_on_are_looked_at():
+    x, labels, _ = problem(n=60, folds=1)
+    x[7, 2] = np.nan
+    with pytest.raises(ValueError, match="features must be finite"):
+        fit_logistic(x, labels, (np.arange(60) != 7)[None], [(0, 1.0)])
+
+
 def test_a_class_that_a_fold_lacks_is_never_predicted():
     x, labels, folds = problem(3)
     folds[0] &= labels != 2
