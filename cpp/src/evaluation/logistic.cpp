@@ -56,15 +56,20 @@ class Design {
  public:
   Design(Features features, std::int64_t max_bytes) : features_(std::move(features)) {
     const std::int64_t few = std::clamp<std::int64_t>(kNumbersOfBlock / columns(), 1, kRowsOfBlock);
-    // One pass: squared distances from the mean of the first rows, less the square of what it is off.
     const Tensor guess = features_.block(0, std::min(rows(), few)).mean(0);  // [d]
-    const auto doubles = guess.options().dtype(at::kDouble);
-    Tensor sum = at::zeros({kPieces, features_.dim()}, doubles), squares = sum.clone();
-    for_blocks(few, [&](std::int64_t piece, std::int64_t, const Tensor& block) {
-      const Tensor off = (block - guess).to(at::kDouble);
-      sum[piece] += off.sum(0);
-      squares[piece] += off.square().sum(0);
-    });
+    Tensor sum, squares;
+    // One pass: squared distances from the mean of the first rows, less the square of what it is off.
+    const auto moments = [&](at::ScalarType type) {
+      sum = at::zeros({kPieces, features_.dim()}, guess.options().dtype(at::kDouble));
+      squares = sum.clone();
+      for_blocks(few, [&](std::int64_t piece, std::int64_t, const Tensor& block) {
+        Tensor off = (block - guess).to(type);
+        sum[piece] += off.sum(0);
+        squares[piece] += off.square_().sum(0);
+      });
+    };
+    moments(at::kFloat);
+    if (!squares.isfinite().all().item<bool>()) moments(at::kDouble);  // float32 does not hold squares
     sum = sum.sum(0) / static_cast<double>(rows());
     check_finite(sum);
     mean_ = (guess + sum).to(at::kFloat);
@@ -474,16 +479,24 @@ class Solver {
     return (targets_.shares(sample_) > 0).equal(targets_.shares({}) > 0);
   }
 
-  /// Every C on the rows of Hessians alone, weighed as all: for what these leave open, few iterations over
-  /// all rows are enough, with the Hessians of a point as near.
+  /// A middle C on few rows, weighed as all: of so many rows as there are then, all C have nearly the same
+  /// optimum, and nearly the same Hessian of the loss. That is made of other rows, which these weights were
+  /// not fitted to, and of more of them: for what they leave open, few iterations are enough.
   Start begin_with_few(const std::function<void(std::int64_t)>& on_iteration) const {
     LogisticProblems few = problems_;
     few.targets = problems_.targets.index_select(0, sample_);
     few.folds = problems_.folds.new_ones({1, sample_.size(0)});
-    few.penalties = problems_.penalties * spread();
+    few.fold = problems_.fold.new_zeros({1});
+    few.penalties = cs_.slice(0, cs_.size(0) / 2, cs_.size(0) / 2 + 1) * spread();
     const Targets targets(few, sample_.size(0));
     const Effort effort{1e-3, 1e-4, kRound, on_iteration};
-    return start_at(Solver(x_.part(sample_), targets, few, options_).all_together(effort), 1);
+    const Tensor w = Solver(x_.part(sample_), targets, few, options_).all_together(effort)[0];  // [K, D]
+    const std::int64_t step = std::max<std::int64_t>(1, rows() / (kFew * kSample * x_.columns()));
+    const Tensor index = at::arange(step / 2, rows(), step, sample_.options());
+    const Tensor gram = curvature(w, at::ones({rows()}, w.options()), index, /*coupled=*/false);
+    Factors factors;
+    for (std::int64_t g = 0; g < cs_.size(0); ++g) factors.push_back(factor(gram, g, 1));
+    return {w.expand({cs_.size(0), -1, -1}), std::move(factors), 1};
   }
 
   /// Weights [G, K, D] of every C on all rows.
@@ -670,17 +683,23 @@ class Solver {
 
   /// The Hessian at weights w [K, D], of rows that count mask [n], factorised.
   Tensor hessian(const Tensor& w, const Tensor& mask, std::int64_t group) const {
+    return factor(curvature(w, mask, sample_, coupled_), group, coupled_ ? outputs() : 1);
+  }
+
+  /// The Hessian of the loss, made of some rows for all: of all classes together [K D, K D], or what they
+  /// have in common [D, D].
+  Tensor curvature(const Tensor& w, const Tensor& mask, const Tensor& index, bool coupled) const {
     const std::int64_t k = outputs(), columns = x_.columns();
-    const Tensor x = x_.rows_at(sample_), scale = mask.index_select(0, sample_) * spread();
+    const double spread = static_cast<double>(rows()) / static_cast<double>(index.size(0));
+    const Tensor x = x_.rows_at(index), scale = mask.index_select(0, index) * spread;
     const auto gram = [&](const Tensor& weights) { return x.t().mm(x * (weights * scale).unsqueeze(1)); };
     const Tensor scores = x.mm(w.t());  // [m, K]
     if (k == 1) {
       const Tensor p = at::sigmoid(scores.squeeze(1));
-      return factor(gram(p * (1 - p)), group, 1);
+      return gram(p * (1 - p));
     }
     const Tensor p = at::softmax(scores, 1);  // [m, K]
-    // Too many numbers for all classes together: what they have in common.
-    if (!coupled_) return factor(gram((p * (1 - p)).sum(1) / static_cast<double>(k - 1)), group, 1);
+    if (!coupled) return gram((p * (1 - p)).sum(1) / static_cast<double>(k - 1));
     Tensor h = at::empty({k, columns, k, columns}, x.options());
     for (std::int64_t a = 0; a < k; ++a) {
       for (std::int64_t b = 0; b <= a; ++b) {
@@ -690,7 +709,7 @@ class Solver {
         h.select(0, b).select(1, a) = block;
       }
     }
-    return factor(h.view({k * columns, k * columns}), group, k);
+    return h.view({k * columns, k * columns});
   }
 
   double spread() const { return static_cast<double>(rows()) / static_cast<double>(sample_.size(0)); }
