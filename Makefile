@@ -79,6 +79,9 @@ stubs: $(stamps)/full  ## Type stubs of the compiled modules
 tidy: $(stamps)/full  ## clang-tidy on the core and its bindings
 	$(bin)/python tools/tidy.py --jobs $(JOBS) build/full
 
+.PHONY: test-asan-nn
+test-asan-nn: $(stamps)/asan-nn  ## test-asan of what needs LibTorch (long)
+
 .PHONY: clean
 clean:  ## Removes what was built; the virtual environment stays
 	rm -rf build dist docs/_build demo
@@ -123,6 +126,14 @@ $(stamps)/asan: $(native) $(shell find tests/cpp tests/fuzz -type f 2>/dev/null)
 	cmake --preset asan -G Ninja --log-level=WARNING
 	cmake --build --preset asan
 	ctest --preset asan --parallel $(JOBS) --timeout 300 --no-tests=error --progress
+	@touch $@
+
+# Not a part of `test`: instrumented, what includes torch takes long to compile. tests/cpp/CMakeLists.txt says what a
+# LibTorch that is not instrumented asks for. One process: each takes seconds to begin.
+$(stamps)/asan-nn: $(native) $(shell find tests/cpp -type f) $(stamps)/tools
+	cmake --preset asan-nn -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(bin)/python --log-level=WARNING
+	cmake --build --preset asan-nn
+	timeout 1800 build/asan-nn/tests/cpp/nn_tests --gtest_brief
 	@touch $@
 
 $(stamps)/docs: $(sources) $(shell find docs -type f -not -path 'docs/_build/*') $(stamps)/full

@@ -101,25 +101,30 @@ const std::string& ExampleFile::metadata(const std::string& name) const {
 }
 
 std::shared_ptr<const ExampleFile> ExampleFile::open(const std::string& path) {
+  return of(SafeTensors::open(path));
+}
+
+std::shared_ptr<const ExampleFile> ExampleFile::of(std::shared_ptr<const SafeTensors> opened) {
   const std::shared_ptr<ExampleFile> result(new ExampleFile);
-  result->file_ = SafeTensors::open(path);
+  result->file_ = std::move(opened);
   const SafeTensors& file = *result->file_;
+  const std::string& source = file.source();
   const auto says = [&](const char* name, std::string_view value) {
     const auto found = file.metadata().find(name);
     return found != file.metadata().end() && found->second == value;
   };
-  ST_CHECK(says("format", kFormat) && says("kind", kKind), FormatError, path,
+  ST_CHECK(says("format", kFormat) && says("kind", kKind), FormatError, source,
            ": a safetensors file, but no examples of Sentencode's");
-  ST_CHECK(says("format_version", kVersion), FormatError, path, ": format version '",
+  ST_CHECK(says("format_version", kVersion), FormatError, source, ": format version '",
            result->metadata("format_version"), "'; this library reads version ", kVersion);
   result->key();
 
   const json config = json::parse(result->config(), nullptr, false);
   ST_CHECK(config.is_object() && config.contains("fields") && config["fields"].is_array() &&
                !config["fields"].empty(),
-           FormatError, path, ": config has no list of fields");
+           FormatError, source, ": config has no list of fields");
   const std::int64_t n = static_cast<std::int64_t>(file.values<std::uint32_t>("by_length", {-1}).size());
-  ST_CHECK(n <= kMaxExamples, FormatError, path, ": ", n, " examples; at most ", kMaxExamples,
+  ST_CHECK(n <= kMaxExamples, FormatError, source, ": ", n, " examples; at most ", kMaxExamples,
            " are possible");
   std::set<std::string> expected{"by_length"};
   for (const json& item : config["fields"]) {
@@ -127,17 +132,17 @@ std::shared_ptr<const ExampleFile> ExampleFile::open(const std::string& path) {
     ST_CHECK(item.is_object() && item.contains("name") && item["name"].is_string() &&
                  item.contains("vocabulary_size") && item["vocabulary_size"].is_number_integer() &&
                  item["vocabulary_size"] >= 0 && item["vocabulary_size"] <= kMostWords,
-             FormatError, path, ": config: a field needs a name and the size of its vocabulary");
+             FormatError, source, ": config: a field needs a name and the size of its vocabulary");
     ExampleField field;
     field.name = item["name"].get<std::string>();
     field.vocabulary_size = item["vocabulary_size"].get<std::int64_t>();
-    ST_CHECK(expected.insert(field.name + ".ids").second, FormatError, path, ": config: the field '",
+    ST_CHECK(expected.insert(field.name + ".ids").second, FormatError, source, ": config: the field '",
              field.name, "' is there twice");
     expected.insert(field.name + ".offsets");
     field.ids = file.values<std::int32_t>(field.name + ".ids", {-1});
     field.offsets = file.values<std::int64_t>(field.name + ".offsets", {n + 1});
-    check_offsets(path, field);
-    check_ids(path, field);
+    check_offsets(source, field);
+    check_ids(source, field);
     result->fields_.push_back(std::move(field));
   }
   if (file.has("labels")) {
@@ -151,10 +156,10 @@ std::shared_ptr<const ExampleFile> ExampleFile::open(const std::string& path) {
     }
   }
   for (const auto& [name, tensor] : file.tensors()) {
-    ST_CHECK(expected.contains(name), FormatError, path, ": unknown tensor '", name, "'");
+    ST_CHECK(expected.contains(name), FormatError, source, ": unknown tensor '", name, "'");
   }
   result->by_length_ = file.values<std::uint32_t>("by_length", {n});
-  check_order(path, result->fields_.front(), result->by_length_);
+  check_order(source, result->fields_.front(), result->by_length_);
   return result;
 }
 
@@ -176,7 +181,7 @@ void ExampleFile::verify() const {
       hash.update(tensor.bytes.subspan(i, std::min(kPiece, tensor.bytes.size() - i)));
     }
   }
-  ST_CHECK(hash.hex() == metadata("checksum"), FormatError, path(),
+  ST_CHECK(hash.hex() == metadata("checksum"), FormatError, file_->source(),
            ": is damaged: its checksum is not that of what was written");
 }
 

@@ -86,5 +86,23 @@ TEST(ExampleFile, NoticesChangedBytes) {
   EXPECT_THROW_WITH(file->verify(), FormatError, "is damaged");
 }
 
+TEST(ExampleFile, ReadsMemoryAndSaysWhichItWas) {
+  const TemporaryFolder folder;
+  Parts{}.write(folder.path("file"));
+  const auto bytes = std::make_shared<const std::string>(folder.read("file"));
+  const auto read = [&](std::size_t size) {
+    return ExampleFile::of(SafeTensors::parse(bytes, std::as_bytes(std::span(*bytes)).first(size), "a copy"));
+  };
+  const auto file = read(bytes->size());
+  EXPECT_EQ(ids_of(*file), ids_of(*ExampleFile::open(folder.path("file"))));
+  EXPECT_EQ(file->path(), "");
+  file->verify();
+  EXPECT_THROW_WITH(read(bytes->size() - 1), FormatError, "a copy: ");
+  Parts{.ids = {1, 0, 3, 1}}.write(folder.path("file"));
+  const std::string bad = folder.read("file");
+  EXPECT_THROW_WITH(ExampleFile::of(SafeTensors::parse(nullptr, std::as_bytes(std::span(bad)), "a bad one")),
+                    FormatError, "a bad one: tensor 'tokens.ids': [2] is 3");
+}
+
 }  // namespace
 }  // namespace sentencode

@@ -49,6 +49,8 @@ class ExampleFile {
   /// Everything that later steps rely on is checked: that offsets rise, ids are below their vocabulary's
   /// size, by_length is such an order. FormatError names file, tensor and place.
   static std::shared_ptr<const ExampleFile> open(const std::string& path);
+  /// The same of a file that is open already, or that is in memory.
+  static std::shared_ptr<const ExampleFile> of(std::shared_ptr<const SafeTensors> file);
 
   std::int64_t size() const { return static_cast<std::int64_t>(by_length_.size()); }
   const std::vector<ExampleField>& fields() const { return fields_; }
@@ -59,7 +61,7 @@ class ExampleFile {
   std::span<const std::int64_t> int_labels() const { return int_labels_; }  // [n], or empty
   std::span<const float> float_labels() const { return float_labels_; }     // the like
 
-  const std::string& path() const { return file_->path(); }
+  const std::string& path() const { return file_->path(); }         // empty where there is no file
   const std::string& config() const { return metadata("config"); }  // JSON
   const std::string& key() const { return metadata("key"); }
 
