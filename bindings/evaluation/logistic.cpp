@@ -16,6 +16,7 @@ void bind_logistic(py::module_& m) {
       .def(py::init<at::Tensor, at::Tensor, at::Tensor, const std::vector<std::string>&>(),
            py::arg("embeddings"), py::arg("first"), py::arg("second"), py::arg("parts"),
            "Of pairs of embeddings u, v: 'u', 'v', '|u-v|' and 'u*v', those that are wanted side by side.")
+      .def("part", &Features::part, py::arg("index"), "Some of the rows, of the same embeddings.")
       .def_property_readonly("rows", &Features::rows)
       .def_property_readonly("dim", &Features::dim)
       .def("block", &Features::block, py::arg("begin"), py::arg("end"),

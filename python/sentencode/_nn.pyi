@@ -80,6 +80,10 @@ class Features:
         """
         [end - begin, dim], float32.
         """
+    def part(self, index: torch.Tensor) -> Features:
+        """
+        Some of the rows, of the same embeddings.
+        """
     @property
     def dim(self) -> int: ...
     @property

@@ -25,8 +25,8 @@ void check_index(const at::Tensor& index, const char* name, std::int64_t rows) {
                     index.dtype(), " ", index.sizes());
   if (index.numel() == 0) return;
   const auto low = index.min().item<std::int64_t>(), high = index.max().item<std::int64_t>();
-  TORCH_CHECK_VALUE(low >= 0 && high < rows, name, " must hold rows of the embeddings, 0 to ", rows - 1,
-                    ", got ", low, " to ", high);
+  TORCH_CHECK_VALUE(low >= 0 && high < rows, name, " must hold numbers of rows, 0 to ", rows - 1, ", got ",
+                    low, " to ", high);
 }
 
 }  // namespace
@@ -70,7 +70,13 @@ at::Tensor Features::rows_at(const at::Tensor& index) const {
 }
 
 Features Features::part(const at::Tensor& index) const {
+  check_index(index, "index", rows());
   Features chosen = *this;
+  const std::int64_t count = index.size(0), begin = count > 0 ? index[0].item<std::int64_t>() : 0;
+  if (!first_.defined() && index.equal(at::arange(begin, begin + count, index.options()))) {
+    chosen.embeddings_ = embeddings_.slice(0, begin, begin + count);  // as train splits are: no copies
+    return chosen;
+  }
   chosen.first_ = first_.defined() ? first_.index_select(0, index) : index;
   if (second_.defined()) chosen.second_ = second_.index_select(0, index);
   if (parts_.empty()) chosen.parts_ = {Part::first};

@@ -137,13 +137,13 @@ class Optimum:
                 folds.append(chosen)
             problems.append((number[key], fit.penalty))
         pairs = examples.sides if len(examples.sides) == 2 else None
-        alone = examples.embeddings if pairs else examples.features()
         found = fit_logistic(
-            alone,
+            examples.embeddings,
             examples.labels,
             np.stack(folds),
             problems,
             classes=examples.classes,
+            places=None if pairs else examples.sides[0],
             pairs=pairs,
             parts=examples.parts,
             tolerance=self.tolerance,

@@ -45,6 +45,7 @@ def fit_logistic(
     problems: Sequence[tuple[int, float]],
     *,
     classes: int | None = None,
+    places: ArrayLike | None = None,
     pairs: tuple[ArrayLike, ArrayLike] | None = None,
     parts: Sequence[str] = (),
     tolerance: float = 1e-5,
@@ -60,11 +61,12 @@ def fit_logistic(
     the squared weights, to its optimum. Features are computed in float32.
 
     Args:
-        x: Rows `(n, d)`; or embeddings, of which `pairs` makes rows.
+        x: Rows `(n, d)`; or embeddings, of which `places` or `pairs` makes rows.
         targets: The class of each row, from 0; or `(n, classes)`, how much of it belongs to each.
         folds: Booleans `(folds, n)`: the rows that each fold trains on.
         problems: The fold and the C of each problem.
         classes: How many there are; None: as many as are seen.
+        places: Numbers of embeddings that are the rows; None: all of them, or `pairs`.
         pairs: Two lists of numbers of embeddings: row i is made of the embeddings u and v of its pair, block
             by block, so that no more than a few thousand rows are ever held.
         parts: What stands side by side in such a row: `"u"`, `"v"`, `"|u-v|"`, `"u*v"`.
@@ -111,6 +113,8 @@ def fit_logistic(
     rows = tensor(x, None if np.asarray(x).dtype in (np.float16, np.float32) else np.float32)
     if pairs is None:
         features = _nn.Features(rows)
+        if places is not None:
+            features = features.part(tensor(places, np.int64))
     else:
         first, second = (tensor(side, np.int64) for side in pairs)
         features = _nn.Features(rows, first, second, list(parts))
