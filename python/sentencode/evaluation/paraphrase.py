@@ -46,8 +46,8 @@ class LinearDiscriminant:
     """Linear discriminant analysis as scikit-learn's solver "svd" does it, for thousands of classes.
 
     The pooled covariance within classes is decomposed once; what is left of a direction below `tolerance`, of
-    features scaled to a deviation of 1 within classes, is dropped. Its matrix is summed in float64: where there
-    are more columns than rows less classes, some directions have no width at all, and float32 would lend them one.
+    features scaled to a deviation of 1 within classes, is dropped. Its matrix is summed in float64: where
+    there are more columns than rows less classes, some directions have no width, and float32 lends them one.
 
     Args:
         rows: `(n, d)`.

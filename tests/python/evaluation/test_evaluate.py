@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 
 import sentencode as se
 from sentencode.errors import FormatError
-from sentencode.evaluation import Kind, Report, Split, Task, TaskResult, task_names
+from sentencode.evaluation import Kind, Report, Split, Task, TaskResult, bootstrap_mean, task_names
 from sentencode.evaluation.averages import averages_of
 from sentencode.evaluation.embeddings import Embedder
 from sentencode.evaluation.metrics import Interval
@@ -659,8 +659,88 @@ def test_a_task_with_an_error_counts_as_missing():
 
 def test_averages_stand_in_the_table():
     report = Report("mine", with_accuracy(MR=70.0, CR=80.0))
-    assert "| mean of MR, CR | acc | 75.00 | |" in report.to_markdown()
-    assert r"mean of MR, CR & acc & 75.00 & \\" in report.to_latex()
+    assert "| mean of MR, CR | acc | 75.00 |  |" in report.to_markdown()
+    assert r"mean of MR, CR & acc & 75.00 &  \\" in report.to_latex()
+
+
+def test_averages_have_intervals():
+    """Against the bootstrap of the average itself, each task's examples drawn apart from the others'."""
+    random = np.random.default_rng(8)
+    right = {name: random.random(400) < EIGHT[name] / 100 for name in EIGHT}
+    results = {}
+    for name, row in right.items():
+        low, high = bootstrap_mean(row, resamples=5000)
+        figures = {"acc": 100 * float(row.mean())}
+        results[name] = TaskResult(name, figures, {"acc": Interval(100 * low, 100 * high)})
+    drawn = {name: 100 * random.choice(row, (5000, 400)).mean(1) for name, row in right.items()}
+    for average in averages_of(results):
+        weights = [SIZES[name] if average.name.startswith("micro") else 1 for name in average.tasks]
+        means = np.average([drawn[name] for name in average.tasks], axis=0, weights=weights)
+        assert average.interval == pytest.approx(np.quantile(means, (0.025, 0.975)), abs=0.15)
+        assert average.interval.low < average.value < average.interval.high
+    shown = f"{average.interval.low:.2f} to {average.interval.high:.2f}"
+    assert f"{average.value:.2f} | {shown} |" in Report("mine", results).to_markdown()
+    del results["MR"].intervals["acc"]
+    assert {a.interval for a in averages_of(results) if "MR" in a.tasks} == {None}
+
+
+def test_the_average_of_similarities_has_an_interval():
+    report = run(rows_of, [similarity(name, seed=i) for i, name in enumerate(("STS12", "STS13"))])
+    (average,) = report.averages
+    halves = []
+    for name in average.tasks:
+        low, high = report[name].intervals["all.pearson.wmean"]
+        halves.append(100 * (high - low) / 2)
+    assert average.interval.low < average.value < average.interval.high
+    width = average.interval.high - average.interval.low
+    assert width / 2 == pytest.approx(np.hypot(*halves) / 2, rel=0.35)  # Spearman's are a little wider
+
+
+def test_no_average_of_partial_files_bears_the_papers_name():
+    results = with_accuracy(**EIGHT)
+    results["MR"].details["partial"] = True
+    (average,) = averages_of(results)
+    assert average.name == f"mean of {', '.join(EIGHT)}"
+
+
+def test_deviations_are_in_the_unit_of_their_figures():
+    recalls = {"r1": 31.0, "r5": 60.0, "r10": 70.0, "medr": 3.0}
+    found = {
+        "ImageCaptionRetrieval": ({"i2t": recalls, "t2i": recalls}, "t2i.r1", "31.00 ± 0.50"),
+        "MR": ({"acc": 70.0}, "acc", "70.00 ± 0.50"),
+        "groups": ({"nn_cosine": 70.0}, "nn_cosine", "70.00 ± 0.50"),
+        "SICKRelatedness": ({"pearson": 0.7, "spearman": 0.6}, "pearson", "70.00 ± 50.00"),
+    }
+    for task, (figures, key, shown) in found.items():
+        report = Report("x", {task: TaskResult(task, figures, details={"deviations": {key: 0.5}})})
+        assert f"| {key} | {shown} |" in report.to_markdown()
+        assert shown.replace("±", r"$\pm$") in report.to_latex()
+        assert report.rows()[0][2] == float(shown.split()[0])
+
+
+def test_names_are_no_markup():
+    result = TaskResult("my_task & 50%", {"acc": 77.5}, {"acc": Interval(70, 80)})
+    odd = TaskResult("pipe|task", error="<lambda> gave {$x^$}~")
+    facts = {"protocol": "senteval-torch, optim=sgd_#", "folds": 10, "confidence": 0.5}
+    report = Report(r"a\b|#1 <b> _c_", {one.task: one for one in (result, odd)}, facts=facts)
+    text = report.to_markdown()
+    assert text.splitlines()[0] == r"| a\\b\|#1 \<b> \_c\_ | figure | value | 50 % interval |"
+    assert "| my_task & 50% | acc | 77.50 | 70.00 to 80.00 |" in text
+    assert r"pipe\|task: no figure, \<lambda> gave {\$x^\$}\~." in text
+    text = report.to_latex()
+    name = r"a\textbackslash{}b\textbar{}\#1 \textless{}b\textgreater{} \_c\_"
+    assert rf"{name} & figure & value & 50 \% interval \\" in text.splitlines()
+    assert r"my\_task \& 50\% & acc & 77.50 & 70.00 to 80.00 \\" in text
+    assert r"\multicolumn{4}{l}{Protocol senteval-torch, optim=sgd\_\#, 10 folds} \\" in text
+
+
+def test_figures_that_there_are_not():
+    result = TaskResult("x", {"acc": 77.5, "all": {"pearson": {"mean": 0.5}}})
+    for key in ("nope", "acc.mean", "all", "all.pearson", "all.pearson.nope"):
+        with pytest.raises(KeyError, match=f"x has no figure '{key}': there are acc, all"):
+            result.figure(key)
+    with pytest.raises(KeyError, match="x has no figure: it failed"):
+        _ = TaskResult("x", error="it failed").headline
 
 
 # --- errors ---
