@@ -218,7 +218,9 @@ def _part(encoded: Encoded, train: Places, test: Places | None) -> Encoded:
     for name, (source, rows_of) in chosen.items():
         split = task[source]
         splits[name] = replace(
-            split, sentences=tuple([] for _ in split.sentences), labels=split.labels[rows_of]
+            split,
+            sentences=tuple([""] * len(split.labels[rows_of]) for _ in split.sentences),
+            labels=split.labels[rows_of],
         )
         rows += [side[rows_of] for side in places[source]]
     kind = task.kind if test is None else replace(task.kind, validation="folds")

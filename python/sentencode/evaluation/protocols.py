@@ -7,17 +7,17 @@ from typing import Any
 
 from ..checks import checked_int, checked_str
 from .classifiers import Adam, Classifier, Optimum, ScikitLearn
+from .data import Kind
 from .retrieval import Ranking
 
 __all__ = ["PROTOCOLS", "Protocol", "protocol_named"]
 
-# What SentEval changes in its own classifier for one task, whatever it was told.
-_SPECIAL: dict[str, dict[str, Any]] = {
-    "SNLI": {"max_epoch": 15, "epoch_size": 1},  # there is much of it
-    "WordContent": {"nhid": 0},  # a thousand classes
+# SentEval's parameters that have another name.
+_SENTEVALS = {
+    "kfold": "folds",
+    "usepytorch": "the protocol, senteval-torch or senteval-sklearn,",
+    "similarity": "similarity=..., of evaluate itself,",
 }
-_UNPENALISED = ("SNLI",)
-
 # What is trained for which questions.
 _TRAINED = {"classification": "classifier", "relatedness": "classifier", "retrieval": "ranking"}
 
@@ -78,34 +78,24 @@ class Protocol:
         ]
         return [replace(self, seeds=1, **change) for change in changed]
 
-    def classifier_for(self, task: str) -> Classifier:
-        """The classifier for a task: SentEval's own differs for SNLI and WordContent.
+    def classifier_for(self, kind: Kind) -> Classifier:
+        """The classifier for a task: SentEval's own has other settings for SNLI and WordContent.
 
         Args:
-            task: Its name.
+            kind: The task's.
 
         Returns:
             The classifier.
 
         Example:
-            >>> from sentencode.evaluation import PROTOCOLS
-            >>> PROTOCOLS["senteval-torch"].classifier_for("SNLI").max_epoch
+            >>> from sentencode.evaluation import PROTOCOLS, task_kind
+            >>> PROTOCOLS["senteval-torch"].classifier_for(task_kind("SNLI")).max_epoch
             15
         """
         if isinstance(self.classifier, Adam):
-            return replace(self.classifier, **_SPECIAL.get(task, {}))
+            settings: dict[str, Any] = dict(kind.settings)
+            return replace(self.classifier, **settings)
         return self.classifier
-
-    @staticmethod
-    def penalised(task: str) -> bool:
-        """Whether a penalty is chosen for a task: SNLI has next to none.
-
-        Example:
-            >>> from sentencode.evaluation import Protocol
-            >>> Protocol.penalised("SNLI"), Protocol.penalised("TREC")
-            (False, True)
-        """
-        return task not in _UNPENALISED
 
 
 PROTOCOLS = {
@@ -149,10 +139,15 @@ def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
     name = ", ".join([protocol.name, *(f"{option}={value}" for option, value in options.items())])
     folds, seeds = options.pop("folds", protocol.folds), options.pop("seeds", protocol.seeds)
     classifier: Any = protocol.classifier
-    ranked, classified = ({one.name for one in fields(of)} for of in (protocol.ranking, classifier))
+    ranked, classified = ([one.name for one in fields(of)] for of in (protocol.ranking, classifier))
+    for option in options:
+        if option not in (*ranked, *classified):
+            known = dict.fromkeys(["folds", "seeds", *classified, *ranked])
+            advice = f" SentEval's {option} is {_SENTEVALS[option]} here." if option in _SENTEVALS else ""
+            raise TypeError(
+                f"{protocol.name} has no option {option!r}: there are {', '.join(known)}.{advice}"
+            )
     ranking = {option: value for option, value in options.items() if option in ranked}
-    rest = {
-        option: value for option, value in options.items() if option in classified or option not in ranked
-    }
+    rest = {option: value for option, value in options.items() if option in classified}
     changed = replace(protocol.ranking, **ranking)
     return Protocol(name, replace(classifier, **rest), folds, seeds, changed)

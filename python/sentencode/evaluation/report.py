@@ -443,8 +443,17 @@ class Report(Mapping[str, TaskResult]):
         for name, result in self.results.items():
             if result.error is not None:
                 notes.append(f"{name}: no figure, {result.error}.")
-            elif result.details.get("partial"):
+            if result.details.get("partial"):
                 notes.append(f"{name}: files of another size than published were accepted.")
+            if undefined := result.details.get("undefined"):
+                notes.append(
+                    f"{name}: all cosines or all scores of {', '.join(undefined)} are equal. The "
+                    "correlation, which does not exist, counts as 0 in the means."
+                )
+        unknown = {name: r.details.get("unknown_tokens") for name, r in self.results.items()}
+        listed = [f"{name} {100 * share:.1f} %" for name, share in unknown.items() if share is not None]
+        if listed:
+            notes.append(f"Tokens without a word vector: {', '.join(listed)}.")
         if self.skipped:
             notes.append(
                 "Not run: " + "; ".join(f"{task} ({why})" for task, why in self.skipped.items()) + "."

@@ -230,7 +230,7 @@ def test_loaded_reports_of_other_sentences_are_refused(tmp_path):
     """Equal scores do not make equal examples."""
     reports = []
     for i in range(2):
-        sides = [f"w{j} x" for j in range(6)], [f"w{j + i} y" for j in range(6)]
+        sides = [f"w{j} x" for j in range(6)], [f"w{j * j + i} y" for j in range(6)]
         task = Task("mine", {"test": Split(sides, np.arange(6.0))}, Kind("similarity", pairs=True))
         report = se.evaluate(made.Noisy(0.3), task, resamples=50, cache=False)
         report.to_json(tmp_path / f"{i}.json")

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import reports as made
 
 import sentencode as se
-from sentencode.evaluation import PROTOCOLS, Protocol, Report
+from sentencode.evaluation import PROTOCOLS, Protocol, Report, sentences_of
 from sentencode.evaluation.processes import longest_first
 
 pytestmark = pytest.mark.timeout(180)
@@ -169,15 +169,32 @@ def test_an_error_leaves_what_was_done(tmp_path, killed, error, message):
 
 
 def test_encoders_that_cannot_be_judged():
+    good = set(sentences_of(ALIKE[0]))
+
     def sometimes(sentences):
         rows = made.Noisy(0.6).encode(sentences)
-        return rows * np.nan if len(sentences) < 40 else rows
+        rows[[sentence not in good for sentence in sentences]] = np.nan
+        return rows
 
     reports = [se.evaluate(sometimes, ALIKE, cache=False, resamples=50, jobs=jobs) for jobs in (1, 2)]
     one, two = ({name: result.error for name, result in report.items()} for report in reports)
     assert two == one
     assert one["similar"] is None
     assert "gave NaN or infinity for" in one["third"]
+
+
+def test_tasks_that_cannot_be_judged():
+    """One lacks a class to train on: it has an error, the others their figures."""
+    one_class = with_dev(made.classes("alone"))
+    train = replace(one_class["train"], labels=0 * one_class["train"].labels)
+    one_class = replace(one_class, splits={**one_class.splits, "train": train})
+    for jobs in (1, 2):
+        report = run([SHORT, one_class, ALIKE[1]], jobs)
+        assert list(report) == ["short", "alone", "third"]
+        assert report["alone"].error == "fold 0 trains on one class alone: there is nothing to tell apart"
+        assert report["alone"].details["data"]
+        assert report["short"]["acc"] > 50
+        assert report["third"].error is None
 
 
 def test_jobs_are_numbers():
