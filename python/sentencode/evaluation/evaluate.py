@@ -20,7 +20,7 @@ import numpy as np
 from .._core import __version__ as sentencode_version
 from ..cache import cache_dir
 from ..checks import checked_float, checked_int
-from .data import Kind, Task, load_task, task_kind, task_names
+from .data import Task, load_task, task_kind, task_names
 from .embeddings import DegenerateEncoderError, Embedder
 from .processes import HandedOver, judge_in_processes, longest_first
 from .progress import Bars
@@ -62,7 +62,7 @@ def evaluate(
         tasks: Names of tasks, or tasks that were loaded. `"all"`: those whose files are there.
         data: SentEval's `data` folder; needed for names.
         protocol: `"optimum"`, `"fast"`, `"senteval-sklearn"`, `"liblinear"` or `"senteval-torch"`.
-        options: Options of the protocol's classifier or ranking, `folds` or `seeds`.
+        options: Options of the protocol's classifier or ranking, `folds`, `seeds` or `similarity`.
         name: What the encoder is called in the report. None: its class.
         key: What tells an encoder without a fingerprint from all others, so that its rows can be kept.
         tokens: Give the encoder lists of tokens, as SentEval does, and not strings. None: if it is ours.
@@ -216,8 +216,8 @@ def _loaded(name: str, data: Any, partial: bool, tasks: Any, report: Report) -> 
 def _digest(task: Task) -> str:
     """Tells a task's examples from all others."""
     # Only what a kind has of its own: what all others will have one day changes none of today's digests.
-    kind = {one.name: getattr(task.kind, one.name) for one in fields(task.kind)}
-    kind = {name: value for name, value in kind.items() if value != getattr(Kind, name, None)}
+    given = ((one, getattr(task.kind, one.name)) for one in fields(task.kind))
+    kind = {one.name: value for one, value in given if value != one.default}
     digest = hashlib.sha256(repr((kind, task.classes)).encode())
     for name, split in task.splits.items():
         digest.update(f"\n{name} {split.labels.dtype} {len(split)}\n".encode())

@@ -298,24 +298,24 @@ class Report(Mapping[str, TaskResult]):
 
     def to_markdown(self) -> str:
         """A table of the headline figures, with what was left out and how it was judged below it."""
-        head = [markdown(self.encoder), "figure", "value", f"{self._level} interval"]
+        head = [markdown(self.encoder), "figure", "value", f"{self.level} interval"]
         lines = [markdown_row(head), markdown_row(["---"] * 4)]
-        lines += [markdown_row([*map(markdown, row[:2]), *row[2:]]) for row in self._shown("±")]
+        lines += [markdown_row([*map(markdown, row[:2]), *row[2:]]) for row in self.shown()]
         return "\n".join([*lines, "", *map(markdown, self.notes())]) + "\n"
 
     def to_latex(self) -> str:
         """The same as a LaTeX table (booktabs)."""
-        head = (self.encoder, "figure", "value", f"{self._level} interval")
+        head = (self.encoder, "figure", "value", f"{self.level} interval")
         lines = [r"\begin{tabular}{llrr}", r"\toprule", rf"{' & '.join(map(latex, head))} \\", r"\midrule"]
-        for task, key, value, interval in self._shown(r"$\pm$"):
+        for task, key, value, interval in self.shown(r"$\pm$"):
             lines.append(rf"{latex(task)} & {latex(key)} & {value} & {interval} \\")
         lines.append(r"\bottomrule")
         if "protocol" in self.facts:
             lines.append(rf"\multicolumn{{4}}{{l}}{{{latex(self._protocol)}}} \\")
         return "\n".join([*lines, r"\end{tabular}", ""])
 
-    def _shown(self, sign: str) -> Iterator[tuple[str, str, str, str]]:
-        """The rows of tables: what a figure is of, its key, the value with its deviation, the interval."""
+    def shown(self, sign: str = "±") -> Iterator[tuple[str, str, str, str]]:
+        """The rows of tables as text: what a figure is of, its key, value with deviation, and interval."""
         for task, key, value, interval in self.rows():
             deviation = self[task].deviation(key)
             spread = "" if deviation is None else f" {sign} {_scale(key) * deviation:.2f}"
@@ -324,7 +324,8 @@ class Report(Mapping[str, TaskResult]):
             yield average.name, average.unit, f"{average.value:.2f}", _ends(average.interval)
 
     @property
-    def _level(self) -> str:
+    def level(self) -> str:
+        """Of the intervals, as `"95 %"`."""
         return percent(float(self.facts.get("confidence", 0.95)))
 
     @property

@@ -28,6 +28,7 @@ from .metrics import (
     percentile_interval,
     resampled_in_parts,
     spearman,
+    values_of,
 )
 from .paraphrase import cluster_classification, inverse_davies_bouldin, nearest_neighbours
 from .protocols import Protocol
@@ -40,6 +41,7 @@ __all__ = ["Encoded", "encode_task", "judge_task", "part_of", "run_task", "split
 
 Progress = Callable[[int, int], None]
 Scores = NDArray[np.float64]
+Rows = NDArray[np.float32]
 
 _SEED = 1111  # of what is resampled here, as of all other intervals
 _CORRELATIONS: tuple[tuple[Correlation, Callable[[Any, Any], float]], ...] = (
@@ -286,7 +288,7 @@ def _relatedness(
 
 
 def _similarity(
-    encoded: Encoded, _protocol: Protocol, options: dict[str, Any], _: Progress | None
+    encoded: Encoded, protocol: Protocol, options: dict[str, Any], _: Progress | None
 ) -> TaskResult:
     task, splits = encoded.task, encoded.task.splits
     figures: dict[str, Any] = {}
@@ -295,13 +297,14 @@ def _similarity(
     for name, places in encoded.by_split().items():
         split = splits[name]
         first, second = (np.ascontiguousarray(encoded.rows[side]) for side in places)
-        cosines, gold = cosine_of_pairs(first, second), np.asarray(split.labels, dtype=np.float64)
-        judged[name] = Judged(name, np.arange(len(gold)), cosines, gold)
-        figures[name], found = _agreement(cosines, gold, options)
+        scores, gold = _scored(protocol, first, second), np.asarray(split.labels, dtype=np.float64)
+        judged[name] = Judged(name, np.arange(len(gold)), scores, gold)
+        figures[name], found = _agreement(scores, gold, options)
         intervals |= {f"{name}.{key}": value for key, value in found.items()}
     undefined = [name for name in splits if np.isnan(figures[name]["pearson"][0])]
     if undefined and (len(undefined) == len(splits) or not task.kind.subsets):
-        raise ValueError(_undefined("cosines", judged[undefined[0]].gold))
+        what = "cosines" if protocol.similarity == "cosine" else "similarities"
+        raise ValueError(_undefined(what, judged[undefined[0]].gold))
     for name in undefined:
         figures[name] |= {key: (0.0, 1.0) for key, _ in _CORRELATIONS}
     if task.kind.subsets:
@@ -324,6 +327,13 @@ def _similarity(
                 intervals[f"all.{key}.{kind}"] = percentile_interval(means, options["confidence"])
     details = {"undefined": undefined} if undefined else {}
     return TaskResult(task.name, figures, intervals, judged, details)
+
+
+def _scored(protocol: Protocol, first: Rows, second: Rows) -> Scores:
+    """How near the rows of each pair are."""
+    if protocol.similarity == "cosine":
+        return cosine_of_pairs(first, second)
+    return values_of("similarity", [protocol.similarity(u, v) for u, v in zip(first, second, strict=True)])
 
 
 def _undefined(what: str, gold: Scores) -> str:
