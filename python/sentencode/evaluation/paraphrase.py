@@ -53,10 +53,18 @@ class LinearDiscriminant:
         rows: `(n, d)`.
         classes: Of each row, from 0; each has a row.
         tolerance: scikit-learn's `tol`.
+
+    Raises:
+        ValueError: Each class has one row.
     """
 
     def __init__(self, rows: Rows, classes: Groups, tolerance: float = 1e-4) -> None:
         counts = np.bincount(classes)
+        freedom = len(rows) - len(counts)
+        if freedom < 1:
+            raise ValueError(
+                "a discriminant needs classes of several rows: nothing varies within classes of one"
+            )
         means = _sums(rows, classes, len(counts)) / counts[:, None]  # [K, d]
         gram = np.zeros((rows.shape[1], rows.shape[1]))
         for first in range(0, len(rows), _BLOCK):
@@ -65,7 +73,6 @@ class LinearDiscriminant:
             gram += within.T @ within
         deviations = np.sqrt(gram.diagonal() / len(rows))
         deviations[deviations == 0] = 1
-        freedom = len(rows) - len(counts)
         values, vectors = np.linalg.eigh(gram / deviations[:, None] / deviations / freedom)
         kept = values > tolerance**2
         self._whiten = vectors[:, kept] / np.sqrt(values[kept]) / deviations[:, None]  # [d, r]
@@ -109,7 +116,8 @@ def cluster_classification(
         The mean share over all repetitions, and their deviation (of a sample).
 
     Raises:
-        ValueError: A group is too small to hold something out.
+        ValueError: A group is too small to hold something out, or all have two sentences: one remains of
+            each, and nothing tells how wide groups are.
 
     Example:
         >>> import numpy as np

@@ -240,7 +240,7 @@ def test_one_without_a_figure_does_not_stop_the_others(folder, capsys):
 def test_tasks_of_ones_own(folder, capsys):
     rows = [f"{i % 5}\t{GOOD[i % len(GOOD)]}\t{BAD[i % len(BAD)]} {GOOD[i % 2]}" for i in range(12)]
     (folder / "mine.tsv").write_text("\n".join(rows) + "\n")
-    groups = [f"g{i % 3}\t{word} film" for i, word in enumerate([*GOOD, *BAD])]
+    groups = [f"g{i % 2}\t{word} film" for i, word in enumerate([*GOOD, *BAD])]
     (folder / "groups.tsv").write_text("\n".join(sorted(groups)) + "\n")
     own = ["--tsv", f"similarity={folder / 'mine.tsv'}", "--groups", folder / "groups.tsv"]
     out = folder / "r.json"

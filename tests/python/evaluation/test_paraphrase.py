@@ -153,6 +153,8 @@ def test_groups_too_small_are_refused():
     rows, _ = clouds(groups=2, size=2)
     with pytest.raises(ValueError, match="group 1 has fewer than two sentences"):
         cluster_classification(rows, np.array([0, 0, 0, 1]))
+    with pytest.raises(ValueError, match="a discriminant needs classes of several rows"):
+        cluster_classification(rows, np.array([0, 0, 1, 1]))
 
 
 def test_evaluate_runs_groups():
