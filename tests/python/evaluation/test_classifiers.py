@@ -489,7 +489,7 @@ def test_protocols():
     with pytest.raises(ValueError, match="no protocol is named 'best'; there are optimum, fast"):
         protocol_named("best")
     with pytest.raises(
-        TypeError, match="optimum has no option 'nhid': there are folds, seeds, tolerance, dev"
+        TypeError, match="optimum has no option 'nhid': there are folds, seeds, similarity, tol"
     ):
         protocol_named("optimum", nhid=5)
     with pytest.raises(TypeError, match=r"SentEval's kfold is folds here\.$"):
