@@ -253,7 +253,7 @@ def scikit_learn(name: str, dim: int) -> dict:
     expected = all_fits[case.validation] * peer.seconds / PROCESSES
     splits, validation, how = case.splits, case.validation, "all fits"
     if expected > BUDGET and validation != "dev":
-        outer = classifiers._stratified(labels[train], FOLDS)[0]
+        outer = classifiers.stratified(labels[train], FOLDS)[0]
         if validation == "nested":  # what is left of an outer fold is cut into folds again
             splits = {"train": train[outer[0]], "test": train[outer[1]]}
             validation, how = "folds", f"one of {FOLDS} outer folds, extrapolated"

@@ -49,14 +49,14 @@ class UsageError(ValueError):
 
 
 def _parser() -> argparse.ArgumentParser:
-    from . import demo, encode, evaluate, reproduce, train, vectors
+    from . import compare, demo, encode, evaluate, reproduce, train, vectors
 
     parser = argparse.ArgumentParser(
         prog="sentencode", description="Train, run and evaluate sentence encoders."
     )
     parser.add_argument("--version", action="version", version=f"sentencode {_version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (encode, train, evaluate, vectors, reproduce, demo):
+    for module in (encode, train, evaluate, compare, vectors, reproduce, demo):
         add_command(commands, module)
     return parser
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "run"]
 
+_KINDS = ("classification", "pair_classification", "similarity")
 _BASELINES = ("random", "random-words", "bow", "majority")
 NAME = "evaluate"
 HELP = "judge encoders on SentEval's tasks"
@@ -29,6 +30,7 @@ EXAMPLE = """
 sentencode evaluate --encoder sif.sentencode --tasks MR CR SST2 --data SentEval/data
 sentencode evaluate --encoder sif.sentencode --encoder laes.sentencode --tasks all \\
     --data SentEval/data --out report.json --html report.html
+sentencode evaluate --encoder sif.sentencode --tsv similarity=mine.tsv --groups captions.tsv
 sentencode evaluate --rows rows.npy --sentences sentences.txt --tasks STS14 --data SentEval/data
 """
 
@@ -73,13 +75,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what it is called in reports; once for each --encoder, then --rows, then --baseline (default: "
         "its file's name)",
     )
-    parser.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="SentEval's data")
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="SentEval's data")
     parser.add_argument(
         "--tasks",
         nargs="+",
-        default=["all"],
+        default=[],
         metavar="NAME",
-        help="as in MR STSBenchmark; all: those whose files are there (default: all)",
+        help="as in MR STSBenchmark; all: those whose files are there (default: all, or those of --tsv and "
+        "--groups alone)",
+    )
+    parser.add_argument(
+        "--tsv",
+        action="append",
+        default=[],
+        metavar="KIND=FILE",
+        help="a task of your own, tab-separated: classification (label, sentence), pair_classification "
+        "(label, two sentences) or similarity (score, two sentences); may be given again",
+    )
+    parser.add_argument(
+        "--groups",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="groups of paraphrases: a group's name, a tab and a sentence on each line; may be given again",
     )
     parser.add_argument(
         "--protocol",
@@ -99,6 +118,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-cache", action="store_true", help="encode anew, so that the speed is measured")
     parser.add_argument("--resamples", type=int, default=2000, metavar="N", help="of the bootstrap")
+    parser.add_argument(
+        "--confidence", type=float, default=0.95, metavar="LEVEL", help="of the intervals (default: 0.95)"
+    )
     parser.add_argument(
         "--jobs",
         type=int,
@@ -132,31 +154,63 @@ def run(options: argparse.Namespace) -> None:
                 raise UsageError("--out and --html are the same file")
     if options.html is not None:
         sources.check_output(options.html, inputs, options.overwrite)
-    if "all" in options.tasks and len(options.tasks) > 1:
-        raise UsageError("--tasks: all are all: give no other")
+    tasks = _tasks(options)
     parameters = dict(map(sources.parameter, options.set))
-    reports = []
+    reports, failed = [], []
     for one, name, out in zip(judged, names, outs, strict=True):
         if out is not None and options.overwrite:
             out.unlink(missing_ok=True)
-        report = _report(options, one, name, out, parameters)
+        report = _report(options, one, name, out, tasks, parameters)
         print(report.to_markdown() if options.markdown else _text(report))
         reports.append(report)
+        if all(result.error is not None for result in report.values()):
+            failed.append(f"{one.label}: no task has a figure: {next(iter(report.values())).error}")
     if options.html is not None:
         reports[0].to_html(options.html, reports[1:])
     for written in (*outs, options.html):
         if written is not None:
             print(f"written: {written}")
+    if failed:
+        raise ValueError("; ".join(failed))
+
+
+def _tasks(options: argparse.Namespace) -> str | list[Any]:
+    """What to judge by: names, and tasks of the user's own."""
+    from ..evaluation import load_groups, load_tsv_task
+
+    own: list[Any] = []
+    for given in options.tsv:
+        kind, equals, file = given.partition("=")
+        if not equals or kind not in _KINDS:
+            raise UsageError(f"--tsv: expected KIND=FILE, KIND one of {', '.join(_KINDS)}; got {given!r}")
+        own.append(load_tsv_task(kind, file))
+    own += map(load_groups, options.groups)
+    names = options.tasks or ([] if own else ["all"])
+    for name in names:
+        if "," in name:
+            raise UsageError(f"--tasks: put spaces between names, not commas, got {name!r}")
+    if names and options.data is None:
+        raise UsageError("--data: the folder of SentEval's data is missing")
+    if "all" not in names:
+        return [*names, *own]
+    if len(names) > 1 or own:
+        raise UsageError("--tasks: all are all: give no other")
+    return "all"
 
 
 def _report(
-    options: argparse.Namespace, judged: _Judged, name: str, out: Path | None, parameters: dict[str, Any]
+    options: argparse.Namespace,
+    judged: _Judged,
+    name: str,
+    out: Path | None,
+    tasks: str | list[Any],
+    parameters: dict[str, Any],
 ) -> Report:
     import sentencode
 
     report: Report = sentencode.evaluate(
         judged.load(),
-        "all" if options.tasks == ["all"] else options.tasks,
+        tasks,
         options.data,
         protocol=options.protocol,
         options=parameters,
@@ -164,12 +218,11 @@ def _report(
         cache=not options.no_cache,
         out=out,
         partial=options.partial,
+        confidence=options.confidence,
         resamples=options.resamples,
         jobs=options.jobs,
         show_progress_bar=not options.quiet,
     )
-    if all(result.error is not None for result in report.values()):
-        raise ValueError(f"{judged.label}: no task has a figure: {next(iter(report.values())).error}")
     return report
 
 
@@ -248,11 +301,5 @@ def _slug(name: str) -> str:
 def _text(report: Report) -> str:
     from ..reproduce.frame import text_table
 
-    rows = [
-        (task, key, f"{value:.2f}", "" if ends is None else f"{ends.low:.2f} to {ends.high:.2f}")
-        for task, key, value, ends in report.rows()
-    ]
-    rows += [(average.name, average.unit, f"{average.value:.2f}", "") for average in report.averages]
-    percent = f"{100 * report.facts['confidence']:g} %"
-    table = text_table((report.encoder, "figure", "value", f"{percent} interval"), rows)
-    return "\n".join([table, *report.notes()])
+    head = (report.encoder, "figure", "value", f"{report.level} interval")
+    return "\n".join([text_table(head, list(report.shown())), *report.notes()])

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .metrics import Interval
+
 if TYPE_CHECKING:
     from .report import TaskResult
 
@@ -39,12 +41,15 @@ class Average(NamedTuple):
         value: Percent, or correlation times 100.
         unit: What is averaged.
         tasks: Over which tasks.
+        interval: Of the tasks' intervals, which are independent: how far each end lies from the figure adds
+            up as deviations do (Zou and Donner, Statistics in Medicine 27, 2008). None: a task has none.
     """
 
     name: str
     value: float
     unit: str
     tasks: tuple[str, ...]
+    interval: Interval | None = None
 
 
 def macro_and_micro(accuracies: Mapping[str, float], tasks: Sequence[str]) -> tuple[float, float] | None:
@@ -75,7 +80,8 @@ def averages_of(results: Mapping[str, TaskResult]) -> list[Average]:
     Macro and micro averages over 6, 7 and 8 tasks are those of Zhang et al. (2018), micro weighted by the
     tasks' tested examples; AvgAcc and AvgSim those of Cifka and Bojar (2018). AvgSim is the mean of Pearson's
     and Spearman's correlations; of STS years, of those weighted by the subsets' sizes. An average of which a
-    task is missing is not given: the plain means of what is there have their own tasks for a name.
+    task is missing, or whose files were of another size than published, is not given: the plain means of
+    what is there have their own tasks for a name.
 
     Args:
         results: By task.
@@ -84,33 +90,66 @@ def averages_of(results: Mapping[str, TaskResult]) -> list[Average]:
         The averages.
     """
     there = {name: result for name, result in results.items() if result.error is None}
-    accuracies = {name: result.figure("acc") for name, result in there.items() if result.headline == "acc"}
+    accuracies = {name: _accuracy(result) for name, result in there.items() if result.headline == "acc"}
+    similar = [name for name in _SIMILARITY if name in there]
+    similarities = {name: _similarity(there[name]) for name in similar} if len(similar) > 1 else {}
+    partial = {name for name, result in there.items() if result.details.get("partial")}
     found = []
     for tasks in (_SIX, _SEVEN, _EIGHT):
-        if (both := macro_and_micro(accuracies, tasks)) is not None:
-            for kind, value in zip(("macro", "micro"), both, strict=True):
-                found.append(Average(f"{kind} of {len(tasks)}", value, "acc", tasks))
-    if set(_ACCURACY) <= set(accuracies):
-        value = float(np.mean([accuracies[task] for task in _ACCURACY]))
-        found.append(Average("AvgAcc", value, "acc", _ACCURACY))
-    if set(_SIMILARITY) <= set(there):
-        value = float(np.mean([_similarity(there[task]) for task in _SIMILARITY]))
-        found.append(Average("AvgSim", value, "correlation", _SIMILARITY))
+        if set(tasks) <= set(accuracies) - partial:
+            for kind, weights in (("macro", None), ("micro", [_TESTED[task] for task in tasks])):
+                found.append(_average(f"{kind} of {len(tasks)}", "acc", accuracies, tasks, weights))
+    if set(_ACCURACY) <= set(accuracies) - partial:
+        found.append(_average("AvgAcc", "acc", accuracies, _ACCURACY))
+    if set(_SIMILARITY) <= set(similarities) - partial:
+        found.append(_average("AvgSim", "correlation", similarities, _SIMILARITY))
 
     named = {frozenset(average.tasks) for average in found}
-    own = tuple(accuracies)
-    if len(own) > 1 and frozenset(own) not in named:
-        found.append(
-            Average(f"mean of {', '.join(own)}", float(np.mean(list(accuracies.values()))), "acc", own)
-        )
-    similar = tuple(task for task in _SIMILARITY if task in there)
-    if len(similar) > 1 and frozenset(similar) not in named:
-        value = float(np.mean([_similarity(there[task]) for task in similar]))
-        found.append(Average(f"mean of {', '.join(similar)}", value, "correlation", similar))
+    for unit, figures in (("acc", accuracies), ("correlation", similarities)):
+        if len(figures) > 1 and frozenset(figures) not in named:
+            found.append(_average(f"mean of {', '.join(figures)}", unit, figures, tuple(figures)))
     return found
 
 
-def _similarity(result: TaskResult) -> float:
-    """The mean of Pearson's and Spearman's correlation, times 100."""
+class _Figure(NamedTuple):
+    value: float
+    interval: Interval | None
+
+
+def _average(
+    name: str,
+    unit: str,
+    figures: Mapping[str, _Figure],
+    tasks: tuple[str, ...],
+    weights: Sequence[float] | None = None,
+) -> Average:
+    share = np.ones(len(tasks)) if weights is None else np.asarray(weights, dtype=np.float64)
+    share = share / share.sum()
+    value = float(share @ [figures[task].value for task in tasks])
+    ends = [figures[task].interval for task in tasks]
+    known = [end for end in ends if end is not None]
+    if len(known) < len(ends):
+        return Average(name, value, unit, tasks)
+    apart = [
+        [figures[task].value - end.low, end.high - figures[task].value]
+        for task, end in zip(tasks, known, strict=True)
+    ]
+    below, above = np.sqrt(share**2 @ np.square(apart))
+    return Average(name, value, unit, tasks, Interval(float(value - below), float(value + above)))
+
+
+def _accuracy(result: TaskResult) -> _Figure:
+    return _Figure(result.figure("acc"), result.intervals.get("acc"))
+
+
+def _similarity(result: TaskResult) -> _Figure:
+    """The mean of Pearson's and Spearman's correlation, times 100; over other pairs both move together."""
     keys = ("all.pearson.wmean", "all.spearman.wmean") if "all" in result.figures else ("pearson", "spearman")
-    return 50 * sum(result.figure(key) for key in keys)
+    ends = [result.intervals.get(key) for key in keys]
+    low, high = (
+        None if None in ends else 50 * sum(end[i] for end in ends if end is not None) for i in (0, 1)
+    )
+    return _Figure(
+        50 * sum(result.figure(key) for key in keys),
+        None if low is None or high is None else Interval(low, high),
+    )

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._extras import require
-from ..checks import checked_str
+from ..checks import checked_float, checked_int, checked_str
 from ..memory import free_memory
+from ..threads import num_threads
 from .solver import fit_logistic
 
-__all__ = ["Classified", "Examples", "Fit", "check_splits", "classify", "stratified"]
+__all__ = ["Classified", "Examples", "Fit", "check_device", "check_splits", "classify", "stratified"]
 
 Labels = NDArray[np.int64]
 Places = NDArray[np.int64]
@@ -119,6 +120,10 @@ class Optimum:
     tolerance: float = 1e-5
     device: str = "cpu"
 
+    def __post_init__(self) -> None:
+        checked_float("tolerance", self.tolerance, 0, above=True)
+        check_device(self.device)
+
     def penalties(self, validation: str) -> Sequence[float]:
         """C."""
         return _C[validation]
@@ -162,27 +167,35 @@ class ScikitLearn:
     Attributes:
         solver: `"lbfgs"`, its default: at most 100 iterations. Or `"liblinear"`: one classifier against the
             rest for each class, intercepts penalised; its default before 2019, what published figures have.
-        jobs: Processes.
+        jobs: Processes. None: as many as this process may use threads (`num_threads`).
         memory: Gigabytes that features may take; None: what is free.
     """
 
     solver: str = "lbfgs"
-    jobs: int = -1
+    jobs: int | None = None
     memory: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.solver not in _SOLVERS:
+            raise ValueError(f"solver must be one of {', '.join(_SOLVERS)}, got {self.solver!r}")
+        if self.jobs is not None:
+            checked_int("jobs", self.jobs, 1)
+        _check_memory(self.memory)
 
     def penalties(self, validation: str) -> Sequence[float]:
         """C."""
         return _C[validation]
 
     def predict(self, examples: Examples, fits: Sequence[Fit], on_progress: Progress | None) -> Predictions:
-        """Trains one after the other, on all processors."""
+        """Trains one after the other, by several processes."""
         joblib = require("joblib", "eval")
         require("sklearn", "eval")
         examples.check_memory(self.memory)
         x = examples.features()
         work = (joblib.delayed(self._one)(x, examples.labels, fit) for fit in fits)
+        jobs = num_threads() if self.jobs is None else self.jobs
         classes = []
-        for done, found in enumerate(joblib.Parallel(self.jobs, return_as="generator")(work), 1):
+        for done, found in enumerate(joblib.Parallel(jobs, return_as="generator")(work), 1):
             classes.append(found)
             if on_progress:
                 on_progress(done, len(fits))
@@ -204,6 +217,8 @@ class ScikitLearn:
         return found
 
 
+# scikit-learn's.
+_SOLVERS = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
 # As SentEval's options call them: as torch does.
 _OPTIMISERS = {
     "adadelta": "Adadelta",
@@ -215,6 +230,7 @@ _OPTIMISERS = {
     "rprop": "Rprop",
     "sgd": "SGD",
 }
+_LEAST = {"nhid": 0, "batch_size": 1, "tenacity": 0, "epoch_size": 1, "max_epoch": 0}
 
 
 @dataclass(frozen=True)
@@ -250,6 +266,11 @@ class Adam:
 
     def __post_init__(self) -> None:
         self._optimiser()
+        for name, least in _LEAST.items():
+            checked_int(name, getattr(self, name), least)
+        checked_int("seed", self.seed, 0, 2**32 - 1)
+        checked_float("dropout", self.dropout, 0, 1)
+        _check_memory(self.memory)
         if self.reduction not in ("mean", "sum"):
             raise ValueError(f"reduction must be 'mean' or 'sum', got {self.reduction!r}")
 
@@ -284,7 +305,8 @@ class Adam:
         y = torch.from_numpy(examples.labels)
         classes = []
         for done, fit in enumerate(fits, 1):
-            model = self._trained(torch, x, y, examples.classes, fit)
+            with torch.random.fork_rng(devices=[]):  # the caller's draws go on as if nothing had been drawn
+                model = self._trained(torch, x, y, examples.classes, fit)
             with torch.no_grad():
                 classes.append(model(x).argmax(1).numpy())
             if on_progress:
@@ -296,7 +318,7 @@ class Adam:
 
         nn = torch.nn
         random = np.random.RandomState(self.seed)
-        torch.manual_seed(self.seed)
+        torch.default_generator.manual_seed(self.seed)  # no others than the processor's
         train, valid = fit.train, fit.valid
         if valid is None:  # a twentieth of the training examples
             order = random.permutation(len(train))
@@ -431,6 +453,27 @@ def classify(
         majority=round(100 * float(np.mean(np.concatenate(majority))), 2),
         details={"accuracies": accuracies} if validation == "nested" else {},
     )
+
+
+def check_device(device: str) -> None:
+    """Whether torch can compute there.
+
+    Raises:
+        ValueError: It cannot.
+    """
+    if checked_str("device", device) == "cpu":
+        return
+    torch = require("torch", "eval")
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        why = str(error).partition("\n")[0]
+        raise ValueError(f"device: torch cannot compute on {device!r}: {why}") from error
+
+
+def _check_memory(gigabytes: float | None) -> None:
+    if gigabytes is not None:
+        checked_float("memory", gigabytes, 0, above=True)
 
 
 def check_splits(splits: Iterable[str], validation: str) -> None:

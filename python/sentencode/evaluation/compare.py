@@ -20,6 +20,7 @@ from .significance import (
     paired_t_test,
     williams_test,
 )
+from .tables import markdown, markdown_row, percent
 
 __all__ = ["Compared", "Comparisons", "Differing", "compare"]
 
@@ -76,12 +77,16 @@ class Comparisons(Sequence[Compared]):
         b: What the other is called.
         rows: In the order of the first report's tasks.
         skipped: Tasks that could not be compared, and why.
+        confidence: Of the intervals.
+        protocols: What the one and the other was judged by.
     """
 
     a: str
     b: str
     rows: tuple[Compared, ...]
     skipped: dict[str, str] = field(default_factory=dict)
+    confidence: float = 0.95
+    protocols: tuple[str | None, str | None] = (None, None)
     _results: dict[str, tuple[TaskResult, TaskResult]] = field(default_factory=dict, repr=False)
 
     @overload
@@ -133,19 +138,27 @@ class Comparisons(Sequence[Compared]):
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON has it; what is not a finite number is a string."""
         rows = [plain(row._asdict()) for row in self.rows]
-        return {"a": self.a, "b": self.b, "rows": rows, "skipped": self.skipped}
+        return {
+            "a": self.a,
+            "b": self.b,
+            "confidence": self.confidence,
+            "protocols": list(self.protocols),
+            "rows": rows,
+            "skipped": self.skipped,
+        }
 
     def to_markdown(self) -> str:
         """A table of all rows, and below it what they are."""
         a, b = (self.a, self.b) if self.a != self.b else (f"{self.a} (a)", f"{self.b} (b)")
-        a, b = (name.replace("<", r"\<") for name in (a, b))
-        header = ["task", "figure", a, b, "difference", "95 % interval", "test", "p", "p one-tailed", "n"]
-        lines = [_line(header), _line(["---"] * 2 + ["---:"] * 4 + ["---"] + ["---:"] * 3)]
+        a, b = markdown(a), markdown(b)
+        level = f"{percent(self.confidence)} interval"
+        header = ["task", "figure", a, b, "difference", level, "test", "p", "p one-tailed", "n"]
+        lines = [markdown_row(header), markdown_row(["---"] * 2 + ["---:"] * 4 + ["---"] + ["---:"] * 3)]
         for row in self.rows:
             lines.append(
-                _line(
+                markdown_row(
                     (
-                        row.task if row.part in ("test", "all") else f"{row.task} {row.part}",
+                        markdown(row.task if row.part in ("test", "all") else f"{row.task} {row.part}"),
                         row.figure,
                         *(f"{value:.2f}" for value in (row.a, row.b)),
                         f"{row.difference:+.2f}",
@@ -160,7 +173,14 @@ class Comparisons(Sequence[Compared]):
             f"Differences are {a} less {b}, in percent or correlation times 100; one-tailed: {a} is better. "
             "The p-values are of each test alone, not corrected for the number of tests."
         ]
-        notes += [f"{task}: not compared, {why}." for task, why in self.skipped.items()]
+        one, other = self.protocols
+        if one != other:
+            notes.append(
+                markdown(
+                    f"They were judged by different protocols ({one}; {other}): their figures do not compare."
+                )
+            )
+        notes += [markdown(f"{task}: not compared, {why}.") for task, why in self.skipped.items()]
         return "\n".join([*lines, "", *notes]) + "\n"
 
     def _repr_markdown_(self) -> str:
@@ -196,6 +216,7 @@ def compare(
         A row for each task and test.
 
     Raises:
+        TypeError: One of the two is no report.
         ValueError: The reports have no task in common, or are of different examples of a task; or an option
             is out of range.
 
@@ -215,6 +236,9 @@ def compare(
         >>> found.differing("mine", limit=1)
         [Differing(sentences=('six', 'one'), gold=0.0, a=0.76..., b=1.0)]
     """
+    for name, report in (("a", a), ("b", b)):
+        if not isinstance(report, Report):
+            raise TypeError(f"compare: {name} must be a Report, got {type(report).__name__}")
     common = [task for task in a if task in b]
     if not common:
         raise ValueError(
@@ -235,7 +259,8 @@ def compare(
             rows += _accuracies(task, parts, a[task].headline, options)
         else:
             rows += _correlations(task, parts, "all" in a[task].figures, options)
-    return Comparisons(a.encoder, b.encoder, tuple(rows), skipped, compared)
+    protocols = (a.facts.get("protocol"), b.facts.get("protocol"))
+    return Comparisons(a.encoder, b.encoder, tuple(rows), skipped, confidence, protocols, compared)
 
 
 def _listed(report: Report) -> str:
@@ -258,7 +283,9 @@ def _aligned(a: TaskResult, b: TaskResult) -> Iterator[tuple[str, Judged, Judged
                 i = int(np.argmax(x != y))
                 raise ValueError(f"{where}: the {what} of example {i} is {x[i]} in a, {y[i]} in b")
         known = [result.splits[name].sentences for result in (a, b) if result.splits is not None]
-        if known and known[0] != known[-1]:
+        # Of reports that were read from files, there is a hash of the examples.
+        digests = {result.details["data"] for result in (a, b) if "data" in result.details}
+        if (known and known[0] != known[-1]) or len(digests) > 1:
             raise ValueError(f"{where}: their sentences are not the same")
         yield name, one, other
 
@@ -337,7 +364,3 @@ def _row(task: str, part: str, figure: str, values: Sequence[float], found: Comp
 
 def _p(value: float) -> str:
     return "< 0.0001" if value < 1e-4 and not math.isnan(value) else f"{value:.4f}"
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

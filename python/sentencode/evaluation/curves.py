@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cache import cache_dir
-from ..checks import checked_int
+from ..checks import checked_float, checked_int
 from .classifiers import Classifier, Examples, Fit, Places, Predictions, check_splits, stratified
 from .data import Task, load_task
 from .embeddings import Embedder
@@ -97,6 +97,8 @@ def learning_curve(
     """
     chosen = protocol_named(protocol, **(options or {}))
     checked_int("repeats", repeats, 1)
+    checked_int("resamples", resamples, 1)
+    checked_float("confidence", confidence, 0, 1, above=True, below=True)
     if isinstance(task, str):
         if data is None:
             raise ValueError(f"learning_curve: data is missing: the folder that the files of {task} are in")
@@ -218,7 +220,9 @@ def _part(encoded: Encoded, train: Places, test: Places | None) -> Encoded:
     for name, (source, rows_of) in chosen.items():
         split = task[source]
         splits[name] = replace(
-            split, sentences=tuple([] for _ in split.sentences), labels=split.labels[rows_of]
+            split,
+            sentences=tuple([""] * len(split.labels[rows_of]) for _ in split.sentences),
+            labels=split.labels[rows_of],
         )
         rows += [side[rows_of] for side in places[source]]
     kind = task.kind if test is None else replace(task.kind, validation="folds")

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from ..encoder import Encoder
 from ..vectors import WordVectors
-from .precomputed import Precomputed
+from .data import Task
+from .precomputed import Precomputed, sentences_of
 
 __all__ = ["DegenerateEncoderError", "Embedder"]
 
@@ -26,6 +27,8 @@ Rows = NDArray[np.float32]
 
 _LOG = logging.getLogger("sentencode")
 
+_REMEMBERED = 1 << 30  # bytes of rows
+_AT_ONCE = 1 << 16  # sentences
 _PAGE = 4096  # bytes
 _FORMAT = 2
 _CHECKSUM = hashlib.sha256().digest_size  # bytes behind the array, which NumPy does not look at
@@ -44,7 +47,8 @@ class Embedder:
             (scikit-learn); or a function from a list of sentences to their rows.
         name: What it is called in reports. None: its class.
         cache: A folder in which rows are kept, by the encoder's fingerprint and the sentences: of encoders
-            that have a fingerprint, and of others when `key` stands for one.
+            that have a fingerprint, and of others when `key` stands for one. Rows of sentences that several
+            tasks have (`expect`) are kept in memory as well.
         key: What tells this encoder from all others.
         tokens: Give lists of tokens, as SentEval does, and not strings. None: to our own encoders.
 
@@ -61,6 +65,8 @@ class Embedder:
     seconds: float = field(default=0.0, init=False)
     sentences: int = field(default=0, init=False)
     dim: int | None = field(default=None, init=False)
+    _shared: set[str] = field(default_factory=set, init=False, repr=False)
+    _rows: dict[str, Rows] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._encode = _encode_of(self.encoder)
@@ -88,7 +94,53 @@ class Embedder:
         kept = None if path is None else self._kept(path, len(sentences))
         if kept is not None:
             self.dim = kept.shape[1]
+            self._remember(sentences, kept)
             return kept
+        new = [i for i, sentence in enumerate(sentences) if sentence not in self._rows]
+        all_new = len(new) == len(sentences)
+        rows = self._encoded(sentences) if all_new else self._completed(sentences, new)
+        self._check_varied(rows)
+        self._remember(sentences, rows)
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part = path.with_suffix(f".{os.getpid()}.part")
+            with open(part, "w+b") as file:
+                np.save(file, rows)
+                file.flush()
+                file.write(_checksum(file.fileno()))
+            part.replace(path)
+        return rows
+
+    def expect(self, tasks: Iterable[Task]) -> None:
+        """Says which tasks will be encoded, so that a sentence of several of them is encoded once.
+
+        Their rows are kept in memory, up to a gibibyte: first come, first kept.
+
+        Args:
+            tasks: All that are to come.
+        """
+        found = Counter(sentence for task in tasks for sentence in sentences_of(task))
+        self._shared = {sentence for sentence, count in found.items() if count > 1}
+
+    def _remember(self, sentences: list[str], rows: Rows) -> None:
+        room = _REMEMBERED // (rows.shape[1] * rows.itemsize)
+        for i, sentence in enumerate(sentences):
+            if sentence in self._shared and sentence not in self._rows and len(self._rows) < room:
+                self._rows[sentence] = rows[i].copy()
+
+    def _completed(self, sentences: list[str], new: list[int]) -> Rows:
+        """The rows of sentences of which only those with these numbers are not known."""
+        assert self.dim is not None
+        rows = np.empty((len(sentences), self.dim), dtype=np.float32)
+        for i, sentence in enumerate(sentences):
+            if sentence in self._rows:
+                rows[i] = self._rows[sentence]
+        for first in range(0, len(new), _AT_ONCE):  # else all would be held twice
+            some = new[first : first + _AT_ONCE]
+            rows[some] = self._encoded([sentences[i] for i in some])
+        return rows
+
+    def _encoded(self, sentences: list[str]) -> Rows:
         begin = time.perf_counter()
         given = [sentence.split() for sentence in sentences] if self.tokens else sentences
         try:
@@ -100,14 +152,6 @@ class Embedder:
             self.seconds += time.perf_counter() - begin
             self.sentences += len(sentences)
         self.dim = rows.shape[1]
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_suffix(f".{os.getpid()}.part")
-            with open(part, "w+b") as file:
-                np.save(file, rows)
-                file.flush()
-                file.write(_checksum(file.fileno()))
-            part.replace(path)
         return rows
 
     def file_of(self, sentences: list[str]) -> Path | None:
@@ -157,7 +201,9 @@ class Embedder:
                 if not size or file.read() != _checksum(file.fileno(), size):
                     raise ValueError("its checksum is not that of its content")
             rows = np.lib.format.open_memmap(path, mode="r")
-            return self._checked(rows, count)
+            found = self._checked(rows, count)
+            self._check_varied(found)
+            return found
         except FileNotFoundError:
             return None
         except (OSError, EOFError, ValueError) as error:
@@ -165,8 +211,9 @@ class Embedder:
             return None
 
     def _checked(self, rows: Any, count: int) -> Rows:
-        if hasattr(rows, "detach"):  # a tensor, perhaps of a type that NumPy lacks
-            rows = rows.detach().cpu().float().numpy()
+        if isinstance(rows, (list, tuple)):
+            rows = [_of_tensor(row) for row in rows]
+        rows = _of_tensor(rows)
         if hasattr(rows, "toarray"):  # a sparse matrix
             rows = rows.toarray()
         try:
@@ -194,9 +241,16 @@ class Embedder:
                 f"{self.name} gave NaN or infinity for {np.count_nonzero(~finite)} of {count} sentences, the "
                 f"first of them number {int(np.argmin(finite))}"
             )
-        if count > 1 and (found == found[0]).all():
-            raise DegenerateEncoderError(f"{self.name} gave the same row for all {count} sentences")
         return found
+
+    def _check_varied(self, rows: Rows) -> None:
+        if len(rows) > 1 and (rows == rows[0]).all():
+            raise DegenerateEncoderError(f"{self.name} gave the same row for all {len(rows)} sentences")
+
+
+def _of_tensor(rows: Any) -> Any:
+    """A tensor as an array, perhaps one of a type that NumPy lacks, or with a gradient; all else as it is."""
+    return rows.detach().cpu().float().numpy() if hasattr(rows, "detach") else rows
 
 
 def _checksum(file: int, size: int = 0) -> bytes:

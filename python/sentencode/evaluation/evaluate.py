@@ -7,22 +7,26 @@ import logging
 import os
 import tempfile
 import uuid
+from collections import Counter
 from collections.abc import Generator, Iterable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
+from dataclasses import fields
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .._core import __version__ as sentencode_version
 from ..cache import cache_dir
-from ..checks import checked_int
+from ..checks import checked_float, checked_int
 from .data import Task, load_task, task_kind, task_names
 from .embeddings import DegenerateEncoderError, Embedder
 from .processes import HandedOver, judge_in_processes, longest_first
 from .progress import Bars
 from .protocols import Protocol, protocol_named
 from .report import Report, TaskResult
-from .runner import encode_task, run_task
+from .runner import encode_task, run_task, splits_in_order
 
 __all__ = ["evaluate"]
 
@@ -58,7 +62,7 @@ def evaluate(
         tasks: Names of tasks, or tasks that were loaded. `"all"`: those whose files are there.
         data: SentEval's `data` folder; needed for names.
         protocol: `"optimum"`, `"fast"`, `"senteval-sklearn"`, `"liblinear"` or `"senteval-torch"`.
-        options: Options of the protocol's classifier or ranking, `folds` or `seeds`.
+        options: Options of the protocol's classifier or ranking, `folds`, `seeds` or `similarity`.
         name: What the encoder is called in the report. None: its class.
         key: What tells an encoder without a fingerprint from all others, so that its rows can be kept.
         tokens: Give the encoder lists of tokens, as SentEval does, and not strings. None: if it is ours.
@@ -66,7 +70,8 @@ def evaluate(
             `key`, nothing is kept.
         out: A JSON file of the report, written after each task; what it holds already, for the same encoder,
             protocol and examples, is not computed again. Tasks in it that are not asked for stay in it; the
-            report that is returned has only those that are.
+            report that is returned has only those that are. Without a fingerprint or a `key` nothing tells
+            whether it is the same encoder: a file that is there is refused.
         partial: Accept files with fewer or more examples than were published.
         confidence: Of the intervals.
         resamples: Of the bootstrap.
@@ -75,10 +80,12 @@ def evaluate(
         show_progress_bar: None: where the log shows information.
 
     Returns:
-        The report.
+        The report. A task that cannot be judged, by what the encoder gave or what its examples are, has an
+        `error` in place of figures; the log warns of it.
 
     Raises:
-        ValueError: A task or protocol does not exist, or no task has its files there.
+        ValueError: A task or protocol does not exist, no task is asked for or has its files there, two are
+            of one name, an option is out of range, or `out` is the report of something else.
         FileNotFoundError: Files of a task that was named are missing.
         FormatError: A file is not what it should be.
         TypeError: The encoder is none.
@@ -96,6 +103,7 @@ def evaluate(
     chosen = protocol_named(protocol, **(options or {}))
     checked_int("resamples", resamples, 1)
     checked_int("jobs", jobs, 1)
+    checked_float("confidence", confidence, 0, 1, above=True, below=True)
     wanted, skipped = _tasks(tasks, data)
     folder = None if cache is False else cache_dir() / "embeddings" if cache is True else Path(cache)
     embedder = Embedder(encoder, name, folder, key, tokens)
@@ -108,6 +116,7 @@ def evaluate(
         "tokens": embedder.tokens,
         "confidence": confidence,
         "resamples": resamples,
+        "versions": _versions(),
     }
     before = _resumed(out, report)
     done = {name: result for name, result in before.results.items() if result.error is None}
@@ -126,10 +135,12 @@ def evaluate(
             chosen.seeded(task.kind.question)  # before anything is encoded
             digests[label] = _digest(task)
             if label in done and done[label].details.get("data") == digests[label]:
+                done[label].splits = splits_in_order(task)
                 judged[label] = done[label]
                 bars.finish()
             else:
                 todo[label] = task
+        embedder.expect(todo.values())
         judging = {"confidence": confidence, "resamples": resamples}
         work = (
             _one_by_one(todo, embedder, chosen, bars, **judging)
@@ -149,7 +160,7 @@ def evaluate(
                 bars.finish()
     report.results = {name: judged[name] for name in digests}
     if not report.results:
-        raise ValueError(f"evaluate: none of the tasks has its files in {os.fspath(data or '')}")
+        raise ValueError(f"evaluate: none of the tasks has its files in {os.fspath(data or '.')}")
     _kept(before, report, out)
     return report
 
@@ -163,13 +174,33 @@ def _tasks(
     if tasks == "all":
         wanted: list[str | Task] = list(task_names())
     else:
-        wanted = [tasks] if isinstance(tasks, str) else list(tasks)
+        wanted = [tasks] if isinstance(tasks, str) else _listed(tasks)
     for given in wanted:
         if isinstance(given, str):
             task_kind(given)  # says which there are
             if data is None:
                 raise ValueError(f"evaluate: data is missing: the folder that the files of {given} are in")
     return wanted, skipped
+
+
+def _listed(tasks: Any) -> list[str | Task]:
+    """Several tasks, each of another name."""
+    try:
+        wanted = list(tasks)
+    except TypeError:
+        wanted = [tasks]
+    for given in wanted:
+        if not isinstance(given, (str, Task)):
+            raise TypeError(
+                f"tasks must be names or tasks, or 'all'; got {given!r:.40} ({type(given).__name__})"
+            )
+    if not wanted:
+        raise ValueError("evaluate: tasks is empty: name some, or 'all'")
+    names = Counter(given if isinstance(given, str) else given.name for given in wanted)
+    name, count = names.most_common(1)[0]
+    if count > 1:
+        raise ValueError(f"evaluate: {count} tasks are called {name!r}: give each a name of its own")
+    return wanted
 
 
 def _loaded(name: str, data: Any, partial: bool, tasks: Any, report: Report) -> Task | None:
@@ -184,7 +215,10 @@ def _loaded(name: str, data: Any, partial: bool, tasks: Any, report: Report) -> 
 
 def _digest(task: Task) -> str:
     """Tells a task's examples from all others."""
-    digest = hashlib.sha256(repr((task.kind, task.classes)).encode())
+    # Only what a kind has of its own: what all others will have one day changes none of today's digests.
+    given = ((one, getattr(task.kind, one.name)) for one in fields(task.kind))
+    kind = {one.name: value for one, value in given if value != one.default}
+    digest = hashlib.sha256(repr((kind, task.classes)).encode())
     for name, split in task.splits.items():
         digest.update(f"\n{name} {split.labels.dtype} {len(split)}\n".encode())
         digest.update(np.ascontiguousarray(split.labels).tobytes())
@@ -196,17 +230,48 @@ def _digest(task: Task) -> str:
 
 
 def _resumed(out: str | os.PathLike[str] | None, report: Report) -> Report:
-    """The report on disk, if what it holds would be computed in the same way; else an empty one."""
-    if out is None or not Path(out).exists() or report.facts["fingerprint"] is None:
+    """The report on disk, if what it holds would be computed in the same way; without a file an empty one."""
+    if out is None:
+        return Report(report.encoder)
+    known = report.facts["fingerprint"] is not None
+    if not Path(out).exists():
+        if not known:
+            _LOG.warning(
+                "%s cannot be gone on with: the encoder has no fingerprint; key=... would stand for one",
+                os.fspath(out),
+            )
         return Report(report.encoder)
     before = Report.load(out)
-    same = all(before.facts.get(fact) == report.facts[fact] for fact in report.facts)
+    if not known:
+        raise ValueError(
+            f"evaluate: {os.fspath(out)} is there already, and the encoder has no fingerprint that tells "
+            "whether it is the report of the same one: give key=... to write reports that can be gone on "
+            "with, or remove the file"
+        )
+    versions = before.facts.get("versions", report.facts["versions"])
+    same = all(before.facts.get(name) == value for name, value in report.facts.items() if name != "versions")
     if not same:
         raise ValueError(
             f"evaluate: {os.fspath(out)} is the report of another encoder or protocol; "
             "remove it or choose another file"
         )
+    if versions != report.facts["versions"]:
+        _LOG.warning(
+            "%s was begun with %s, and is gone on with by %s",
+            os.fspath(out),
+            versions,
+            report.facts["versions"],
+        )
     return before
+
+
+def _versions() -> dict[str, str]:
+    """Of what figures depend on."""
+    found = {"sentencode": sentencode_version}
+    for name in ("numpy", "scipy", "scikit-learn", "torch"):
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def _one_by_one(
@@ -220,7 +285,7 @@ def _one_by_one(
 
         try:
             result = run_task(task, embedder, protocol, on_progress=on_progress, **judging)
-        except (DegenerateEncoderError, MemoryError) as error:
+        except (ValueError, MemoryError) as error:
             result = _without_figure(label, error)
         yield label, result
 
@@ -244,7 +309,7 @@ def _in_processes(
         found = judge_in_processes(handed, jobs, protocol, folder, on_progress=bars.show, **judging)
         with closing(found):
             for label, result in found:
-                if isinstance(result, MemoryError):
+                if isinstance(result, Exception):
                     yield label, _without_figure(label, result)
                     continue
                 result.splits = dict(splits[label])
@@ -252,8 +317,10 @@ def _in_processes(
 
 
 def _without_figure(label: str, error: Exception) -> TaskResult:
-    _LOG.warning("%s: %s", label, error, exc_info=error.__cause__)
-    return TaskResult(label, error=str(error))
+    why = str(error).removeprefix(f"{label}: ")
+    # Of an encoder that failed, where; all else is said in full.
+    _LOG.warning("%s: %s", label, why, exc_info=isinstance(error, DegenerateEncoderError) and error.__cause__)
+    return TaskResult(label, error=why)
 
 
 def _kept(before: Report, report: Report, out: str | os.PathLike[str] | None) -> None:

@@ -467,6 +467,10 @@ def _protocols(reports: list[Report], extra: Extra | None) -> list[Child]:
         if partial:
             text = f"Files of another size than published were accepted: {', '.join(partial)}."
             notes.append(element("p", text, class_="warning"))
+        for task, result in report.results.items():
+            if undefined := result.details.get("undefined"):
+                text = f"{task}: correlations of {', '.join(undefined)} do not exist and count as 0."
+                notes.append(element("p", text, class_="warning"))
         notes += [element("p", f"{task}: not run, {why}") for task, why in report.skipped.items()]
         shown += [element("h3", report.encoder), _definitions(facts), *notes, _details(report)]
     return shown

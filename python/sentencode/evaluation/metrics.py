@@ -339,7 +339,7 @@ def resampled_in_parts(
 ) -> NDArray[np.float64]:
     """Correlations of several parts, `(parts, resamples)`, each drawn apart from the others.
 
-    One that does not exist counts as 0, as SentEval has it.
+    One that does not exist counts as 0: else a single subset would take the mean of all with it.
     """
     drawn = [resampled_correlations(x, y, correlation, resamples, seed + i) for i, (x, y) in enumerate(parts)]
     return np.nan_to_num(np.stack(drawn))

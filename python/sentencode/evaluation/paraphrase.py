@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..checks import checked_int
 from ..search import semantic_search
-from .metrics import Interval, bootstrap_mean
+from .metrics import Interval, bootstrap_mean, percentile_interval, resampled_means
 
 __all__ = [
     "LinearDiscriminant",
@@ -23,6 +23,7 @@ Rows = NDArray[np.float32]
 Groups = NDArray[np.int64]
 
 _BLOCK = 1024  # rows of a matrix of distances
+_SEED = 1111  # of what is resampled, as of all other intervals
 
 
 class Paraphrases(NamedTuple):
@@ -31,7 +32,7 @@ class Paraphrases(NamedTuple):
     Attributes:
         value: A share is from 0 to 1.
         interval: For other groups of the same kind.
-        deviation: Of the repetitions, where there are some.
+        deviation: Of a sample of repetitions, where there are some.
         predicted: For each sentence the group that it was put into; -1 where it was not asked.
     """
 
@@ -45,23 +46,34 @@ class LinearDiscriminant:
     """Linear discriminant analysis as scikit-learn's solver "svd" does it, for thousands of classes.
 
     The pooled covariance within classes is decomposed once; what is left of a direction below `tolerance`, of
-    features scaled to a deviation of 1 within classes, is dropped.
+    features scaled to a deviation of 1 within classes, is dropped. Its matrix is summed in float64: where
+    there are more columns than rows less classes, some directions have no width, and float32 lends them one.
 
     Args:
         rows: `(n, d)`.
         classes: Of each row, from 0; each has a row.
         tolerance: scikit-learn's `tol`.
+
+    Raises:
+        ValueError: Each class has one row.
     """
 
     def __init__(self, rows: Rows, classes: Groups, tolerance: float = 1e-4) -> None:
         counts = np.bincount(classes)
-        means = _sums(rows, classes, len(counts)) / counts[:, None]  # [K, d]
-        within = rows - means[classes].astype(np.float32)  # [n, d]
-        deviations = np.sqrt(np.einsum("ij,ij->j", within, within, dtype=np.float64) / len(rows))
-        deviations[deviations == 0] = 1
-        scaled = within / deviations.astype(np.float32)
         freedom = len(rows) - len(counts)
-        values, vectors = np.linalg.eigh((scaled.T @ scaled).astype(np.float64) / freedom)
+        if freedom < 1:
+            raise ValueError(
+                "a discriminant needs classes of several rows: nothing varies within classes of one"
+            )
+        means = _sums(rows, classes, len(counts)) / counts[:, None]  # [K, d]
+        gram = np.zeros((rows.shape[1], rows.shape[1]))
+        for first in range(0, len(rows), _BLOCK):
+            block = slice(first, first + _BLOCK)
+            within = rows[block] - means[classes[block]]  # [b, d]
+            gram += within.T @ within
+        deviations = np.sqrt(gram.diagonal() / len(rows))
+        deviations[deviations == 0] = 1
+        values, vectors = np.linalg.eigh(gram / deviations[:, None] / deviations / freedom)
         kept = values > tolerance**2
         self._whiten = vectors[:, kept] / np.sqrt(values[kept]) / deviations[:, None]  # [d, r]
         self._centre = means.mean(axis=0)
@@ -101,10 +113,11 @@ def cluster_classification(
         resamples: Of the bootstrap.
 
     Returns:
-        The mean share over all repetitions, and their deviation.
+        The mean share over all repetitions, and their deviation (of a sample).
 
     Raises:
-        ValueError: A group is too small to hold something out.
+        ValueError: A group is too small to hold something out, or all have two sentences: one remains of
+            each, and nothing tells how wide groups are.
 
     Example:
         >>> import numpy as np
@@ -121,7 +134,7 @@ def cluster_classification(
     random = np.random.default_rng(seed)
     starts = np.cumsum(sizes) - sizes
     away = np.ones_like(sizes) if held_out == "one" else sizes // 2
-    shares, by_group = [], np.zeros(len(sizes))
+    shares, hits = [], np.zeros(len(sizes))
     predicted = np.full(len(groups), -1, dtype=np.int64)
     for _ in range(repeats):
         order = np.lexsort((random.random(len(groups)), groups))  # shuffled within groups
@@ -132,9 +145,10 @@ def cluster_classification(
         predicted[held] = found
         right = found == groups[held]
         shares.append(float(right.mean()))
-        by_group += np.bincount(groups[held], weights=right, minlength=len(sizes)) / away / repeats
-    interval = bootstrap_mean(by_group, confidence=confidence, resamples=resamples)
-    return Paraphrases(float(np.mean(shares)), interval, float(np.std(shares)), predicted)
+        hits += np.bincount(groups[held], weights=right, minlength=len(sizes))
+    interval = _of_share(hits, repeats * away, confidence, resamples)
+    deviation = float(np.std(shares, ddof=1)) if repeats > 1 else 0.0
+    return Paraphrases(float(np.mean(shares)), interval, deviation, predicted)
 
 
 def nearest_neighbours(
@@ -179,8 +193,7 @@ def nearest_neighbours(
     itself = hits[:, 0] == np.arange(len(rows))
     predicted = groups[np.where(itself, hits[:, 1], hits[:, 0])]
     right = predicted == groups
-    by_group = np.bincount(groups, weights=right) / np.bincount(groups)
-    interval = bootstrap_mean(by_group, confidence=confidence, resamples=resamples)
+    interval = _of_share(np.bincount(groups, weights=right), np.bincount(groups), confidence, resamples)
     return Paraphrases(float(right.mean()), interval, 0.0, predicted)
 
 
@@ -223,6 +236,12 @@ def inverse_davies_bouldin(
     with np.errstate(divide="ignore"):
         value, *ends = (float(x) for x in 1 / np.array([worst.mean(), high, low]))
     return Paraphrases(value, Interval(*ends))
+
+
+def _of_share(hits: ArrayLike, sizes: ArrayLike, confidence: float, resamples: int) -> Interval:
+    """Of a share of sentences, as figures are: groups are drawn, and each counts by its size."""
+    sums = resampled_means([np.asarray(hits), np.asarray(sizes)], resamples, _SEED)
+    return percentile_interval(sums[:, 0] / sums[:, 1], confidence)
 
 
 def _sums(rows: Rows, groups: Groups, count: int) -> NDArray[np.float64]:

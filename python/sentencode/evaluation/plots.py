@@ -41,23 +41,26 @@ def bars(reports: Report | Sequence[Report], tasks: Sequence[str] | None = None)
     if not wanted:
         raise ValueError("no report has a figure to draw")
     height = 0.8 / len(given)
+    drawn: list[Any] = []
     figure, axes = _figure(7, 0.9 + len(wanted) * (0.16 + 0.18 * len(given)))
     for i, report in enumerate(given):
         cells = [(row, found[task].cells.get(report.encoder)) for row, task in enumerate(wanted)]
         there = [(row - 0.4 + height * (i + 0.5), cell) for row, cell in cells if cell is not None]
         values = [cell.value for _, cell in there]
-        axes.barh([place for place, _ in there], values, height * 0.9, label=report.encoder)
+        drawn.append(axes.barh([place for place, _ in there], values, height * 0.9))
         for place, cell in there:
             if cell.interval is not None:
                 axes.plot(cell.interval, (place, place), color="black", linewidth=1.2)
-    axes.set_yticks(range(len(wanted)), wanted)
+    axes.set_yticks(range(len(wanted)), map(_literal, wanted))
     axes.invert_yaxis()
     units = dict.fromkeys("Pearson x 100" if found[t].unit == CORRELATION else "accuracy, %" for t in wanted)
     axes.set_xlabel("; ".join(units))
     axes.grid(axis="x", alpha=0.3)
     axes.set_axisbelow(True)
     if len(given) > 1:
-        figure.legend(loc="outside upper center", ncols=min(len(given), 3))
+        # Handles are given: of those that it finds by itself, names with a leading underscore are left out.
+        names = [_literal(report.encoder) for report in given]
+        figure.legend(drawn, names, loc="outside upper center", ncols=min(len(given), 3))
     else:
         axes.set_title(_literal(given[0].encoder))
     return figure
@@ -85,20 +88,21 @@ def curves(reports: Report | Sequence[Report]) -> Any:
     colours = {report.encoder: f"C{i % 10}" for i, report in enumerate(given)}  # as in `bars`
     figure, parts = _figure(5 * len(charts), 4, len(charts))
     for axes, chart in zip(parts, charts, strict=True):
+        drawn: list[Any] = []
         for encoder, curve in chart.curves.items():
             if curve.low:
                 axes.fill_between(curve.x, curve.low, curve.high, color=colours[encoder], alpha=0.16)
-            axes.plot(curve.x, curve.y, "o-", color=colours[encoder], markersize=4, label=_literal(encoder))
+            drawn += axes.plot(curve.x, curve.y, "o-", color=colours[encoder], markersize=4)
         if chart.logarithmic:
             axes.set_xscale("log", base=2)
             places = sorted({place for curve in chart.curves.values() for place in curve.x})
             axes.set_xticks(places, [f"{place:,.10g}" for place in places])
             axes.minorticks_off()
-        axes.set_xlabel(chart.x_label)
-        axes.set_ylabel(chart.y_label)
+        axes.set_xlabel(_literal(chart.x_label))
+        axes.set_ylabel(_literal(chart.y_label))
         axes.set_title(_literal(chart.name))
         axes.grid(alpha=0.3)
-        axes.legend(loc="best")
+        axes.legend(drawn, map(_literal, chart.curves), loc="best")
     return figure
 
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from .._extras import require
 from ..threads import num_threads, set_num_threads
-from .classifiers import ScikitLearn
 from .data import Task
 from .protocols import Protocol
 from .report import TaskResult
@@ -49,7 +48,7 @@ class HandedOver:
             name: _written(split.images, folder) for name, split in splits.items() if split.images is not None
         }
         bare = {
-            name: replace(split, sentences=tuple([] for _ in split.sentences), images=None)
+            name: replace(split, sentences=tuple([""] * len(split) for _ in split.sentences), images=None)
             for name, split in splits.items()
         }
         task, nothing = replace(encoded.task, splits=bare), np.empty((0, 0), dtype=np.float32)
@@ -83,7 +82,7 @@ def judge_in_processes(
     *,
     on_progress: Callable[[dict[str, tuple[int, int]]], None],
     **options: Any,
-) -> Generator[tuple[str, TaskResult | MemoryError], None, None]:
+) -> Generator[tuple[str, TaskResult | MemoryError | ValueError], None, None]:
     """Judges tasks by processes of their own, in the order in which they are given.
 
     The processes are new ones, no forks: OpenMP's threads would not survive one. They have as many threads
@@ -99,7 +98,8 @@ def judge_in_processes(
         **options: `judge_task`'s.
 
     Yields:
-        Names and results, as soon as they are there; what a task wants memory for is an error in its place.
+        Names and results, as soon as they are there; the error of a task that cannot be judged, or has not
+        enough memory, in its result's place.
 
     Raises:
         RuntimeError: A process was ended from outside.
@@ -119,7 +119,7 @@ def judge_in_processes(
     )
     try:
         running = {
-            pool.submit(_judge, task, _limited(protocol, threads), board, i, len(tasks), options): name
+            pool.submit(_judge, task, protocol, board, i, len(tasks), options): name
             for i, (name, task) in enumerate(tasks.items())
         }
         number = {name: i for i, name in enumerate(tasks)}
@@ -128,10 +128,10 @@ def judge_in_processes(
             # Results first: a task that failed must not take with it what was done at the same time.
             for future in sorted(done, key=lambda future: future.exception() is not None):
                 name = running.pop(future)
-                result: TaskResult | MemoryError
+                result: TaskResult | MemoryError | ValueError
                 try:
                     result = future.result()
-                except MemoryError as error:
+                except (MemoryError, ValueError) as error:
                     result = error
                 except loky.process_executor.BrokenProcessPool as error:
                     raise RuntimeError(
@@ -164,12 +164,6 @@ def longest_first(task: Task, protocol: Protocol) -> float:
     fits = {"nested": protocol.folds * (protocol.folds + 1), "folds": protocol.folds + 1, "dev": 1}
     features, outputs = max(1, len(kind.features)), max(1, len(task.classes) - 1)
     return -examples * (1 + 6 * fits[kind.validation] * features * outputs if kind.validation else 1)
-
-
-def _limited(protocol: Protocol, threads: int) -> Protocol:
-    if isinstance(protocol.classifier, ScikitLearn):
-        return replace(protocol, classifier=replace(protocol.classifier, jobs=threads))
-    return protocol
 
 
 def _begin(threads: int) -> None:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 from ..checks import checked_int, checked_str
 from .classifiers import Adam, Classifier, Optimum, ScikitLearn
+from .data import Kind
 from .retrieval import Ranking
 
 __all__ = ["PROTOCOLS", "Protocol", "protocol_named"]
 
-# What SentEval changes in its own classifier for one task, whatever it was told.
-_SPECIAL: dict[str, dict[str, Any]] = {
-    "SNLI": {"max_epoch": 15, "epoch_size": 1},  # there is much of it
-    "WordContent": {"nhid": 0},  # a thousand classes
+# SentEval's parameters that have another name.
+_SENTEVALS = {
+    "kfold": "folds",
+    "usepytorch": "the protocol, senteval-torch or senteval-sklearn,",
 }
-_UNPENALISED = ("SNLI",)
-
 # What is trained for which questions.
 _TRAINED = {"classification": "classifier", "relatedness": "classifier", "retrieval": "ranking"}
 
@@ -33,6 +33,8 @@ class Protocol:
         seeds: How many seeds what is random is trained with, one after the other from its own: figures are
             the means, their intervals cover other seeds too.
         ranking: How images and captions are ranked.
+        similarity: What scores a pair where nothing is learnt: `"cosine"`, or a function of two rows, as
+            SentEval's parameter of that name.
     """
 
     name: str
@@ -40,10 +42,15 @@ class Protocol:
     folds: int = 10
     seeds: int = 1
     ranking: Ranking = field(default_factory=Ranking)
+    similarity: Literal["cosine"] | Callable[[Any, Any], float] = "cosine"
 
     def __post_init__(self) -> None:
         checked_int("folds", self.folds, 2)
         checked_int("seeds", self.seeds, 1)
+        if self.similarity != "cosine" and not callable(self.similarity):
+            raise ValueError(
+                f"similarity must be 'cosine' or a function of two rows, got {self.similarity!r}"
+            )
 
     def seeded(self, question: str) -> list[Protocol]:
         """The same with one seed each, for tasks that ask this; one alone where nothing is trained.
@@ -78,34 +85,24 @@ class Protocol:
         ]
         return [replace(self, seeds=1, **change) for change in changed]
 
-    def classifier_for(self, task: str) -> Classifier:
-        """The classifier for a task: SentEval's own differs for SNLI and WordContent.
+    def classifier_for(self, kind: Kind) -> Classifier:
+        """The classifier for a task: SentEval's own has other settings for SNLI and WordContent.
 
         Args:
-            task: Its name.
+            kind: The task's.
 
         Returns:
             The classifier.
 
         Example:
-            >>> from sentencode.evaluation import PROTOCOLS
-            >>> PROTOCOLS["senteval-torch"].classifier_for("SNLI").max_epoch
+            >>> from sentencode.evaluation import PROTOCOLS, task_kind
+            >>> PROTOCOLS["senteval-torch"].classifier_for(task_kind("SNLI")).max_epoch
             15
         """
         if isinstance(self.classifier, Adam):
-            return replace(self.classifier, **_SPECIAL.get(task, {}))
+            settings: dict[str, Any] = dict(kind.settings)
+            return replace(self.classifier, **settings)
         return self.classifier
-
-    @staticmethod
-    def penalised(task: str) -> bool:
-        """Whether a penalty is chosen for a task: SNLI has next to none.
-
-        Example:
-            >>> from sentencode.evaluation import Protocol
-            >>> Protocol.penalised("SNLI"), Protocol.penalised("TREC")
-            (False, True)
-        """
-        return task not in _UNPENALISED
 
 
 PROTOCOLS = {
@@ -125,7 +122,7 @@ def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
 
     Args:
         protocol: One of `PROTOCOLS`, or a `Protocol`.
-        **options: `folds`, `seeds`, or attributes of its classifier, of its ranking, or of both.
+        **options: `folds`, `seeds`, `similarity`, or attributes of its classifier, its ranking, or both.
 
     Returns:
         The protocol; one whose options were changed says so in its name.
@@ -146,13 +143,20 @@ def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
         protocol = PROTOCOLS[protocol]
     if not options:
         return protocol
-    name = ", ".join([protocol.name, *(f"{option}={value}" for option, value in options.items())])
+    shown = {option: getattr(value, "__name__", value) for option, value in options.items()}
+    name = ", ".join([protocol.name, *(f"{option}={value}" for option, value in shown.items())])
+    similarity = options.pop("similarity", protocol.similarity)
     folds, seeds = options.pop("folds", protocol.folds), options.pop("seeds", protocol.seeds)
     classifier: Any = protocol.classifier
-    ranked, classified = ({one.name for one in fields(of)} for of in (protocol.ranking, classifier))
+    ranked, classified = ([one.name for one in fields(of)] for of in (protocol.ranking, classifier))
+    for option in options:
+        if option not in (*ranked, *classified):
+            known = dict.fromkeys(["folds", "seeds", "similarity", *classified, *ranked])
+            advice = f" SentEval's {option} is {_SENTEVALS[option]} here." if option in _SENTEVALS else ""
+            raise TypeError(
+                f"{protocol.name} has no option {option!r}: there are {', '.join(known)}.{advice}"
+            )
     ranking = {option: value for option, value in options.items() if option in ranked}
-    rest = {
-        option: value for option, value in options.items() if option in classified or option not in ranked
-    }
+    rest = {option: value for option, value in options.items() if option in classified}
     changed = replace(protocol.ranking, **ranking)
-    return Protocol(name, replace(classifier, **rest), folds, seeds, changed)
+    return Protocol(name, replace(classifier, **rest), folds, seeds, changed, similarity)

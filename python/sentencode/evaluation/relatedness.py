@@ -109,10 +109,12 @@ def _by_adam(
     torch = require("torch", "eval")
     examples.check_memory(classifier.memory)
     random = np.random.RandomState(classifier.seed)
-    torch.manual_seed(classifier.seed)
     x = {split: torch.from_numpy(examples.features(places)) for split, places in splits.items()}
     y = torch.from_numpy(targets_of(scores[splits["train"]]))
-    model = torch.nn.Sequential(torch.nn.Linear(x["train"].shape[1], len(_DEGREES)), torch.nn.Softmax(dim=-1))
+    with torch.random.fork_rng(devices=[]):  # all that is drawn by torch: the caller's draws go on unharmed
+        torch.default_generator.manual_seed(classifier.seed)
+        linear = torch.nn.Linear(x["train"].shape[1], len(_DEGREES))
+    model = torch.nn.Sequential(linear, torch.nn.Softmax(dim=-1))
     optimiser = torch.optim.Adam(model.parameters())
     loss_of = torch.nn.MSELoss(reduction=classifier.reduction)
 

@@ -18,6 +18,7 @@ from ..errors import FormatError
 from .averages import Average, averages_of
 from .data import Split
 from .metrics import Interval
+from .tables import latex, markdown, markdown_row, percent
 
 __all__ = [
     "Curve",
@@ -146,13 +147,22 @@ class TaskResult(Mapping[str, Any]):
         return len(self.figures)
 
     def figure(self, key: str) -> float:
-        """A figure by a key with dots for what is nested: `"all.pearson.wmean"`."""
+        """A figure by a key with dots for what is nested: `"all.pearson.wmean"`.
+
+        Raises:
+            KeyError: There is none of that key.
+        """
         value: Any = self.figures
         rest = key
-        while rest:
+        while rest and isinstance(value, Mapping):
             # Names of subsets have dots of their own.
-            found = max((k for k in value if rest == k or rest.startswith(f"{k}.")), key=len)
+            found = max((k for k in value if rest == k or rest.startswith(f"{k}.")), key=len, default=None)
+            if found is None:
+                break
             value, rest = value[found], rest[len(found) + 1 :]
+        if rest or isinstance(value, Mapping):
+            why = self.error or f"there are {', '.join(self.figures)}"
+            raise KeyError(f"{self.task} has no figure {key!r}: {why}")
         return float(value[0] if isinstance(value, tuple) else value)
 
     def deviation(self, key: str) -> float | None:
@@ -162,7 +172,13 @@ class TaskResult(Mapping[str, Any]):
 
     @property
     def headline(self) -> str:
-        """The key of the figure that tables show."""
+        """The key of the figure that tables show.
+
+        Raises:
+            KeyError: The task has no figure.
+        """
+        if not self.figures:
+            raise KeyError(f"{self.task} has no figure: {self.error}")
         if "t2i" in self.figures:  # whose acc are recalls
             return "t2i.r1"
         for key in ("acc", "pearson", "nn_cosine"):
@@ -273,7 +289,7 @@ class Report(Mapping[str, TaskResult]):
         for name, result in self.results.items():
             if result.error is None:
                 key = result.headline
-                scale = 1 if key in ("acc", "nn_cosine", "t2i.r1") else 100
+                scale = _scale(key)
                 interval = result.intervals.get(key)
                 if interval is not None:
                     interval = Interval(scale * interval.low, scale * interval.high)
@@ -282,23 +298,39 @@ class Report(Mapping[str, TaskResult]):
 
     def to_markdown(self) -> str:
         """A table of the headline figures, with what was left out and how it was judged below it."""
-        return "\n".join([*_markdown_table(self), "", *self.notes()]) + "\n"
+        head = [markdown(self.encoder), "figure", "value", f"{self.level} interval"]
+        lines = [markdown_row(head), markdown_row(["---"] * 4)]
+        lines += [markdown_row([*map(markdown, row[:2]), *row[2:]]) for row in self.shown()]
+        return "\n".join([*lines, "", *map(markdown, self.notes())]) + "\n"
 
     def to_latex(self) -> str:
         """The same as a LaTeX table (booktabs)."""
-        lines = [
-            r"\begin{tabular}{llrr}",
-            r"\toprule",
-            r"task & figure & value & 95\% interval \\",
-            r"\midrule",
-        ]
+        head = (self.encoder, "figure", "value", f"{self.level} interval")
+        lines = [r"\begin{tabular}{llrr}", r"\toprule", rf"{' & '.join(map(latex, head))} \\", r"\midrule"]
+        for task, key, value, interval in self.shown(r"$\pm$"):
+            lines.append(rf"{latex(task)} & {latex(key)} & {value} & {interval} \\")
+        lines.append(r"\bottomrule")
+        if "protocol" in self.facts:
+            lines.append(rf"\multicolumn{{4}}{{l}}{{{latex(self._protocol)}}} \\")
+        return "\n".join([*lines, r"\end{tabular}", ""])
+
+    def shown(self, sign: str = "±") -> Iterator[tuple[str, str, str, str]]:
+        """The rows of tables as text: what a figure is of, its key, value with deviation, and interval."""
         for task, key, value, interval in self.rows():
-            shown = "" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
-            spread = _spread(self, task, key, r"$\pm$ ")
-            lines.append(rf"{task} & {key.replace('_', ' ')} & {value:.2f}{spread} & {shown} \\")
+            deviation = self[task].deviation(key)
+            spread = "" if deviation is None else f" {sign} {_scale(key) * deviation:.2f}"
+            yield task, key, f"{value:.2f}{spread}", _ends(interval)
         for average in self.averages:
-            lines.append(rf"{average.name} & {average.unit} & {average.value:.2f} & \\")
-        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+            yield average.name, average.unit, f"{average.value:.2f}", _ends(average.interval)
+
+    @property
+    def level(self) -> str:
+        """Of the intervals, as `"95 %"`."""
+        return percent(float(self.facts.get("confidence", 0.95)))
+
+    @property
+    def _protocol(self) -> str:
+        return f"Protocol {self.facts['protocol']}, {self.facts['folds']} folds"
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Everything but the sentences, as JSON; also written to a file, whole or not at all.
@@ -397,13 +429,11 @@ class Report(Mapping[str, TaskResult]):
 
     def notes(self) -> list[str]:
         """How it was judged, and what has no figure."""
-        facts = self.facts
         notes = []
-        if "protocol" in facts:
+        if "protocol" in self.facts:
             notes.append(
-                f"Protocol {facts['protocol']}, {facts['folds']} folds; accuracies in percent, correlations "
-                "times 100; intervals by bootstrap. STS years: mean of the subsets' correlations, weighted "
-                "by their sizes (`all.pearson.wmean`)."
+                f"{self._protocol}; accuracies in percent, correlations times 100; intervals by bootstrap. "
+                "STS years: mean of the subsets' correlations, weighted by their sizes (all.pearson.wmean)."
             )
         seeds = {name: r.details["seeds"] for name, r in self.results.items() if "seeds" in r.details}
         if seeds:
@@ -414,8 +444,17 @@ class Report(Mapping[str, TaskResult]):
         for name, result in self.results.items():
             if result.error is not None:
                 notes.append(f"{name}: no figure, {result.error}.")
-            elif result.details.get("partial"):
+            if result.details.get("partial"):
                 notes.append(f"{name}: files of another size than published were accepted.")
+            if undefined := result.details.get("undefined"):
+                notes.append(
+                    f"{name}: all cosines or all scores of {', '.join(undefined)} are equal. The "
+                    "correlation, which does not exist, counts as 0 in the means."
+                )
+        unknown = {name: r.details.get("unknown_tokens") for name, r in self.results.items()}
+        listed = [f"{name} {100 * share:.1f} %" for name, share in unknown.items() if share is not None]
+        if listed:
+            notes.append(f"Tokens without a word vector: {', '.join(listed)}.")
         if self.skipped:
             notes.append(
                 "Not run: " + "; ".join(f"{task} ({why})" for task, why in self.skipped.items()) + "."
@@ -423,22 +462,13 @@ class Report(Mapping[str, TaskResult]):
         return notes
 
 
-def _markdown_table(report: Report) -> list[str]:
-    lines = [f"| {report.encoder} | figure | value | 95 % interval |", "| --- | --- | --- | --- |"]
-    for task, key, value, interval in report.rows():
-        shown = "" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
-        lines.append(f"| {task} | {key} | {value:.2f}{_spread(report, task, key, '± ')} | {shown} |")
-    for average in report.averages:
-        lines.append(f"| {average.name} | {average.unit} | {average.value:.2f} | |")
-    return lines
+def _scale(key: str) -> int:
+    """Tables show correlations times 100; accuracies and recalls are in percent."""
+    return 100 if {"pearson", "spearman"} & set(key.split(".")) else 1
 
 
-def _spread(report: Report, task: str, key: str, sign: str) -> str:
-    """The deviation of a figure, in the table's unit."""
-    deviation = report[task].deviation(key)
-    if deviation is None:
-        return ""
-    return f" {sign}{deviation * (1 if key in ('acc', 'nn_cosine') else 100):.2f}"
+def _ends(interval: Interval | None) -> str:
+    return "" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
 
 
 def is_class(gold: NDArray[Any]) -> bool:

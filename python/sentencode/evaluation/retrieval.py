@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._extras import require
-from ..checks import checked_int
-from .classifiers import check_splits
+from ..checks import checked_float, checked_int
+from .classifiers import check_device, check_splits
 from .data import Split
 from .metrics import Interval, percentile_interval, resampled_means
 
@@ -61,6 +61,11 @@ class Ranking:
     def __post_init__(self) -> None:
         for name in ("projdim", "ncontrast", "batch_size"):
             checked_int(name, getattr(self, name), 1)
+        for name in ("tenacity", "max_epoch"):
+            checked_int(name, getattr(self, name), 0)
+        checked_int("seed", self.seed, 0, 2**32 - 1)
+        checked_float("margin", self.margin, 0)
+        check_device(self.device)
 
 
 class Recalls(NamedTuple):

@@ -28,6 +28,7 @@ from .metrics import (
     percentile_interval,
     resampled_in_parts,
     spearman,
+    values_of,
 )
 from .paraphrase import cluster_classification, inverse_davies_bouldin, nearest_neighbours
 from .protocols import Protocol
@@ -36,10 +37,11 @@ from .repeats import over_runs
 from .report import Judged, TaskResult
 from .retrieval import retrieve
 
-__all__ = ["Encoded", "encode_task", "judge_task", "part_of", "run_task"]
+__all__ = ["Encoded", "encode_task", "judge_task", "part_of", "run_task", "splits_in_order"]
 
 Progress = Callable[[int, int], None]
 Scores = NDArray[np.float64]
+Rows = NDArray[np.float32]
 
 _SEED = 1111  # of what is resampled here, as of all other intervals
 _CORRELATIONS: tuple[tuple[Correlation, Callable[[Any, Any], float]], ...] = (
@@ -72,7 +74,8 @@ def run_task(
 
     Raises:
         DegenerateEncoderError: The encoder's rows cannot be judged.
-        ValueError: Its examples cannot be validated in its way: a split or a class is missing.
+        ValueError: Its examples cannot be validated in its way: a split or a class is missing; or a
+            correlation is undefined.
         MemoryError: The protocol holds more than there is room for.
     """
     encoded = encode_task(task, embedder)
@@ -137,7 +140,7 @@ def encode_task(task: Task, embedder: Embedder) -> Encoded:
         DegenerateEncoderError: The encoder's rows cannot be judged.
     """
     begin = time.perf_counter()
-    splits = {name: _ordered(task, split) for name, split in task.splits.items()}
+    splits = splits_in_order(task)
     sentences, places = distinct(side for split in splits.values() for side in split.sentences)
     classifier = embedder.encoder if isinstance(embedder.encoder, MajorityClass) else None
     if classifier is None:
@@ -176,7 +179,8 @@ def judge_task(
         The figures, under SentEval's keys, with their intervals.
 
     Raises:
-        ValueError: Its examples cannot be validated in its way: a split or a class is missing.
+        ValueError: Its examples cannot be validated in its way: a split or a class is missing; or a
+            correlation is undefined.
         MemoryError: The protocol holds more than there is room for.
     """
     begin = time.perf_counter()
@@ -206,9 +210,10 @@ def part_of(on_progress: Progress | None, i: int, runs: int) -> Progress | None:
     return None if on_progress is None else lambda done, total: on_progress(i * total + done, runs * total)
 
 
-def _ordered(task: Task, split: Split) -> Split:
-    """Where examples are cut into folds, in the order in which SentEval cuts them."""
-    return split.by_length() if task.kind.validation in ("nested", "folds") else split
+def splits_in_order(task: Task) -> dict[str, Split]:
+    """The examples as results number them: where they are cut into folds, in SentEval's order."""
+    cut = task.kind.validation in ("nested", "folds")
+    return {name: split.by_length() if cut else split for name, split in task.splits.items()}
 
 
 def _classification(
@@ -219,12 +224,12 @@ def _classification(
     examples, labels, numbers = encoded.examples()
     examples = replace(examples, labels=labels, classes=max(len(task.classes), int(labels.max()) + 1))
     found = classify(
-        protocol.classifier_for(task.name),
+        protocol.classifier_for(task.kind),
         examples,
         numbers,
         validation,
         protocol.folds,
-        penalised=protocol.penalised(task.name),
+        penalised=task.kind.penalised,
         on_progress=on_progress,
     )
     gold = labels[found.places]
@@ -260,10 +265,13 @@ def _relatedness(
     examples, labels, numbers = encoded.examples()
     found = relate(protocol.classifier, examples, labels, numbers)
     gold = labels[numbers["test"]]
+    agreement = pearson(found.scores, gold)
+    if np.isnan(agreement):
+        raise ValueError(_undefined("scores that were learnt", gold))
     figures = {
         "devpearson": found.dev,
-        "pearson": float(np.nan_to_num(pearson(found.scores, gold))),
-        "spearman": float(np.nan_to_num(spearman(found.scores, gold))),
+        "pearson": agreement,
+        "spearman": spearman(found.scores, gold),
         "mse": mean_squared_error(found.scores, gold),
         "yhat": found.scores,
         "ndev": len(numbers["dev"]),
@@ -280,7 +288,7 @@ def _relatedness(
 
 
 def _similarity(
-    encoded: Encoded, _protocol: Protocol, options: dict[str, Any], _: Progress | None
+    encoded: Encoded, protocol: Protocol, options: dict[str, Any], _: Progress | None
 ) -> TaskResult:
     task, splits = encoded.task, encoded.task.splits
     figures: dict[str, Any] = {}
@@ -289,10 +297,16 @@ def _similarity(
     for name, places in encoded.by_split().items():
         split = splits[name]
         first, second = (np.ascontiguousarray(encoded.rows[side]) for side in places)
-        cosines, gold = cosine_of_pairs(first, second), np.asarray(split.labels, dtype=np.float64)
-        judged[name] = Judged(name, np.arange(len(gold)), cosines, gold)
-        figures[name], found = _agreement(cosines, gold, options)
+        scores, gold = _scored(protocol, first, second), np.asarray(split.labels, dtype=np.float64)
+        judged[name] = Judged(name, np.arange(len(gold)), scores, gold)
+        figures[name], found = _agreement(scores, gold, options)
         intervals |= {f"{name}.{key}": value for key, value in found.items()}
+    undefined = [name for name in splits if np.isnan(figures[name]["pearson"][0])]
+    if undefined and (len(undefined) == len(splits) or not task.kind.subsets):
+        what = "cosines" if protocol.similarity == "cosine" else "similarities"
+        raise ValueError(_undefined(what, judged[undefined[0]].gold))
+    for name in undefined:
+        figures[name] |= {key: (0.0, 1.0) for key, _ in _CORRELATIONS}
     if task.kind.subsets:
         sizes = [figures[name]["nsamples"] for name in splits]
         predicted = np.concatenate([one.predicted for one in judged.values()])
@@ -311,7 +325,23 @@ def _similarity(
             for kind, weights in (("mean", None), ("wmean", sizes)):
                 means = np.average(drawn, axis=0, weights=weights)
                 intervals[f"all.{key}.{kind}"] = percentile_interval(means, options["confidence"])
-    return TaskResult(task.name, figures, intervals, judged, {})
+    details = {"undefined": undefined} if undefined else {}
+    return TaskResult(task.name, figures, intervals, judged, details)
+
+
+def _scored(protocol: Protocol, first: Rows, second: Rows) -> Scores:
+    """How near the rows of each pair are."""
+    if protocol.similarity == "cosine":
+        return cosine_of_pairs(first, second)
+    return values_of("similarity", [protocol.similarity(u, v) for u, v in zip(first, second, strict=True)])
+
+
+def _undefined(what: str, gold: Scores) -> str:
+    """Why a correlation does not exist."""
+    if len(gold) < 2:
+        return f"there {'is one pair' if len(gold) else 'are no pairs'}: correlations need two"
+    alike = "scores that are right" if (gold == gold[0]).all() else what
+    return f"all {alike} are equal: there is no correlation"
 
 
 def _groups(encoded: Encoded, _protocol: Protocol, options: dict[str, Any], _: Progress | None) -> TaskResult:
@@ -370,15 +400,15 @@ _JUDGES: dict[str, Callable[[Encoded, Protocol, dict[str, Any], Progress | None]
 def _agreement(
     cosines: Scores, gold: Scores, options: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Interval]]:
-    """Correlations with their p-values, as SciPy gives them; 0 where they are undefined."""
+    """Correlations with their p-values, as SciPy gives them: not a number where they are undefined."""
     law = require("scipy.stats", "eval").t
     figures: dict[str, Any] = {}
     intervals: dict[str, Interval] = {}
     for key, of in _CORRELATIONS:
         r = of(cosines, gold)
         degrees = len(gold) - 2
-        if np.isnan(r) or degrees < 1:
-            figures[key] = (0.0, 1.0)
+        if np.isnan(r) or degrees < 1:  # two pairs lie on a line, whatever they are
+            figures[key] = (r, 1.0)
             continue
         t = abs(r) * np.sqrt(degrees / max((1 - r) * (1 + r), 1e-300))
         figures[key] = (r, 2 * float(law.sf(t, degrees)))

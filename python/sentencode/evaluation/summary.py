@@ -203,7 +203,7 @@ def averages(reports: Sequence[Report]) -> list[Measure]:
                     tasks=average.tasks,
                 )
             partial = any(report[task].details.get("partial") for task in average.tasks)
-            found[average.name].cells[report.encoder] = Cell(average.value, partial=partial)
+            found[average.name].cells[report.encoder] = Cell(average.value, average.interval, partial=partial)
     return list(found.values())
 
 
@@ -439,7 +439,7 @@ def _shared_quality(reports: Sequence[Report], unit: str) -> tuple[str, dict[str
             cells[report.encoder] = Cell(float(np.mean(values)))
         else:
             label = widest.name
-            cells[report.encoder] = Cell(widest.value)
+            cells[report.encoder] = Cell(widest.value, widest.interval)
     return f"{label}, {unit}", cells
 
 

@@ -130,6 +130,12 @@ def test_speed_is_measured_without_what_was_kept(folder):
     [
         (["--tasks", "MX"], 1, "no task is named 'MX'"),
         (["--tasks", "all", "CR"], 2, "--tasks: all are all"),
+        (["--tasks", "CR,MR"], 2, "--tasks: put spaces between names, not commas, got 'CR,MR'"),
+        (["--tasks", "CR", "--confidence", "2"], 1, "confidence must be less than 1, got 2.0"),
+        (["--tsv", "mine.tsv"], 2, "--tsv: expected KIND=FILE, KIND one of classification, pair_class"),
+        (["--tsv", "similarity=nowhere.tsv"], 1, "nowhere.tsv"),
+        (["--groups", "nowhere.tsv"], 1, "nowhere.tsv"),
+        (["--tasks", "CR", "--set", "kfold=5"], 1, "SentEval's kfold is folds here"),
         (["--tasks", "MR"], 1, "rt-polarity"),
         (["--tasks", "CR", "--protocol", "quick"], 1, "no protocol is named 'quick'; there are optimum"),
         (["--tasks", "CR", "--set", "depth=3"], 1, "depth"),
@@ -215,3 +221,52 @@ def test_baselines_beside_an_encoder(folder, capsys):
     assert reports["bow"]["CR"]["acc"] > 80 > reports["random"]["CR"]["acc"]
     assert reports["random-words"]["STSBenchmark"]["pearson"] > -1
     assert se.compare(reports["average"], reports["majority"]).of("CR")[0].difference > 20
+
+
+def test_one_without_a_figure_does_not_stop_the_others(folder, capsys):
+    page = folder / "report.html"
+    given = ["--tasks", "STSBenchmarkCosine", "--html", page, "--out", folder / "r.json"]
+    assert main(arguments(folder, "--baseline", "majority", "--baseline", "random", *given)) == 1
+    shown = capsys.readouterr()
+    assert "STSBenchmarkCosine: no figure, majority answers only tasks of classes." in shown.out
+    assert [line.split()[0] for line in shown.out.splitlines() if "test.pearson" in line] == [
+        "STSBenchmarkCosine"
+    ] * 2
+    assert "--baseline majority: no task has a figure: majority answers only" in shown.err
+    assert page.exists()
+    assert Report.load(folder / "r-random.json")["STSBenchmarkCosine"].error is None
+
+
+def test_tasks_of_ones_own(folder, capsys):
+    rows = [f"{i % 5}\t{GOOD[i % len(GOOD)]}\t{BAD[i % len(BAD)]} {GOOD[i % 2]}" for i in range(12)]
+    (folder / "mine.tsv").write_text("\n".join(rows) + "\n")
+    groups = [f"g{i % 2}\t{word} film" for i, word in enumerate([*GOOD, *BAD])]
+    (folder / "groups.tsv").write_text("\n".join(sorted(groups)) + "\n")
+    own = ["--tsv", f"similarity={folder / 'mine.tsv'}", "--groups", folder / "groups.tsv"]
+    out = folder / "r.json"
+    given = arguments(folder, *own, "--confidence", "0.5", "--out", out)
+    at = given.index("--data")
+    assert main(given[:at] + given[at + 2 :]) == 0
+    assert "50 % interval" in capsys.readouterr().out
+    assert list(Report.load(out)) == ["mine", "groups"]
+    assert main(arguments(folder, *own[:2], "--tasks", "CR", "--out", folder / "more.json")) == 0
+    assert list(Report.load(folder / "more.json")) == ["CR", "mine"]
+    assert main(arguments(folder, *own, "--tasks", "all")) == 2
+    assert "--tasks: all are all" in capsys.readouterr().err
+    given = arguments(folder, "--tasks", "CR")
+    at = given.index("--data")
+    assert main(given[:at] + given[at + 2 :]) == 2
+    assert "--data: the folder of SentEval's data is missing" in capsys.readouterr().err
+
+
+def test_reports_compared(folder, capsys):
+    out = folder / "r.json"
+    assert main(arguments(folder, "--tasks", "CR", "--out", out, encoders=("average", "sif"))) == 0
+    capsys.readouterr()
+    files = [str(folder / f"r-{name}.json") for name in ("average", "sif")]
+    assert main(["compare", *files, "--confidence", "0.9", "--resamples", "100"]) == 0
+    expected = se.compare(*map(Report.load, files), confidence=0.9, resamples=100).to_markdown()
+    assert capsys.readouterr().out == expected
+    assert "| 90 % interval |" in expected
+    assert main(["compare", files[0], str(folder / "average.sentencode")]) == 1
+    assert "is not a report of Sentencode" in capsys.readouterr().err

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,8 @@ torch = pytest.importorskip("torch")
 linear_model = pytest.importorskip("sklearn.linear_model")
 selection = pytest.importorskip("sklearn.model_selection")
 
-from sentencode.evaluation import PROTOCOLS, Kind, Split, Task
+import sentencode as se
+from sentencode.evaluation import PROTOCOLS, Kind, Split, Task, task_kind
 from sentencode.evaluation.classifiers import Adam, Examples, Fit, Optimum, Predictions, ScikitLearn, classify
 from sentencode.evaluation.embeddings import Embedder
 from sentencode.evaluation.protocols import Protocol, protocol_named
@@ -391,7 +394,9 @@ class Asked:
 )
 def test_special_tasks(monkeypatch, name, expected):
     asked = Asked(monkeypatch)
-    small = task(name, {"train": 40, "dev": 20, "test": 20})
+    small = task("mine", {"train": 40, "dev": 20, "test": 20})
+    small = replace(small, kind=replace(small.kind, settings=task_kind(name).settings))
+    small = replace(small, kind=replace(small.kind, penalised=task_kind(name).penalised))
     run_task(small, Embedder(hashed), protocol_named("senteval-torch", nhid=50), resamples=10)
     (given,) = asked.settings
     assert given[:3] == expected[:3]
@@ -399,12 +404,75 @@ def test_special_tasks(monkeypatch, name, expected):
 
 
 def test_snli_has_no_penalty_at_the_optimum():
-    kind = Kind("classification", "dev", pairs=True, features=("u", "v", "u*v", "|u-v|"))
-    small = task("SNLI", {"train": 90, "dev": 60, "test": 60}, kind, ("e", "n", "c"))
+    small = task("mine", {"train": 90, "dev": 60, "test": 60}, task_kind("SNLI"), ("e", "n", "c"))
     result = run_task(small, Embedder(hashed), PROTOCOLS["optimum"], resamples=10)
     assert result.details["penalties"] == (1e9,)
     assert list(result) == ["devacc", "acc", "ndev", "ntest"]
     assert result["acc"] > 50
+
+
+@pytest.mark.parametrize("protocol", ["optimum", "senteval-torch"])
+def test_a_task_of_ones_own_is_not_what_its_name_says(protocol, monkeypatch):
+    asked = Asked(monkeypatch)
+    for name in ("SNLI", "WordContent"):
+        small = task(name, {"train": 40, "dev": 20, "test": 20})
+        options = {"nhid": 50} if protocol == "senteval-torch" else {}
+        result = run_task(small, Embedder(hashed), protocol_named(protocol, **options), resamples=10)
+        assert result.details["penalties"][0] in protocol_named(protocol).classifier.penalties("dev")
+    assert all(given[:3] == (50, 200, 4) for given in asked.settings)
+
+
+def test_draws_of_the_caller_go_on():
+    """SentEval's classifier is seeded apart from torch's own generator."""
+    small = task("mine", {"train": 40, "dev": 20, "test": 20})
+    torch.manual_seed(7)
+    expected = torch.rand(1)
+    torch.manual_seed(7)
+    run_task(small, Embedder(hashed), protocol_named("senteval-torch", nhid=3, max_epoch=4), resamples=10)
+    assert torch.equal(torch.rand(1), expected)
+
+
+@pytest.mark.parametrize(("jobs", "expected"), [(None, 1), (2, 2)])
+def test_scikit_learn_has_as_many_processes_as_threads(jobs, expected, monkeypatch):
+    import joblib
+
+    asked = []
+    monkeypatch.setattr(joblib, "Parallel", lambda n, **_: asked.append(n) or (lambda work: iter(())))
+    before = se.num_threads()
+    se.set_num_threads(1)
+    try:
+        with pytest.raises(ValueError, match="need at least one array"):  # nothing was trained
+            ScikitLearn(jobs=jobs).predict(examples(), [Fit(np.arange(9), 1.0)], None)
+    finally:
+        se.set_num_threads(before)
+    assert asked == [expected]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Adam(nhid=-5), "nhid must be at least 0, got -5"),
+        (lambda: Adam(nhid="abc"), "nhid must be a whole number, got 'abc'"),
+        (lambda: Adam(batch_size=0), "batch_size must be at least 1, got 0"),
+        (lambda: Adam(epoch_size=0), "epoch_size must be at least 1, got 0"),
+        (lambda: Adam(max_epoch=-1), "max_epoch must be at least 0, got -1"),
+        (lambda: Adam(tenacity=-1), "tenacity must be at least 0, got -1"),
+        (lambda: Adam(dropout=3.0), "dropout must be at most 1, got 3.0"),
+        (lambda: Adam(seed=-1), "seed must be at least 0, got -1"),
+        (lambda: Adam(memory=0), "memory must be more than 0, got 0"),
+        (lambda: Optimum(tolerance="abc"), "tolerance must be a number, got 'abc'"),
+        (lambda: Optimum(tolerance=-1), "tolerance must be more than 0, got -1"),
+        (lambda: Optimum(device="gpu"), "device: torch cannot compute on 'gpu'"),
+        (lambda: Optimum(device="cuda:77"), "device: torch cannot compute on 'cuda:77'"),
+        (lambda: Optimum(device=None), "device must be a str, got None"),
+        (lambda: ScikitLearn(solver="best"), "solver must be one of lbfgs, liblinear, .* got 'best'"),
+        (lambda: ScikitLearn(jobs=0), "jobs must be at least 1, got 0"),
+        (lambda: ScikitLearn(memory="much"), "memory must be a number, got 'much'"),
+    ],
+)
+def test_settings_are_checked_before_anything_is_done(make, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make()
 
 
 # --- protocols by name ---
@@ -420,5 +488,9 @@ def test_protocols():
     assert changed.classifier == Optimum(tolerance=1e-3)
     with pytest.raises(ValueError, match="no protocol is named 'best'; there are optimum, fast"):
         protocol_named("best")
-    with pytest.raises(TypeError, match="nhid"):
+    with pytest.raises(
+        TypeError, match="optimum has no option 'nhid': there are folds, seeds, similarity, tol"
+    ):
         protocol_named("optimum", nhid=5)
+    with pytest.raises(TypeError, match=r"SentEval's kfold is folds here\.$"):
+        protocol_named("fast", kfold=5)

@@ -211,3 +211,37 @@ def test_tasks_without_a_figure_are_left_out(two):
     assert "kind: not compared, b has no figure" in found.to_markdown()
     with pytest.raises(KeyError, match="similar was not compared: only one report has it"):
         found.differing("similar")
+
+
+def test_names_and_the_level_in_markdown():
+    a, b = made.report("a|b", 0.3), made.report("<i>", 1.0)
+    lines = se.compare(a, b, confidence=0.5).to_markdown().splitlines()
+    assert lines[0].startswith(r"| task | figure | a\|b | \<i> | difference | 50 % interval |")
+
+
+def test_reports_of_other_protocols_are_told_of():
+    a = made.report("good", 0.1, [made.classes()])
+    b = se.evaluate(made.Noisy(0.5), made.classes(), options={"folds": 3}, resamples=50)
+    assert "optimum, folds=3): their figures do not compare" in se.compare(a, b).to_markdown()
+    assert "protocols" not in se.compare(a, a).to_markdown()
+
+
+def test_loaded_reports_of_other_sentences_are_refused(tmp_path):
+    """Equal scores do not make equal examples."""
+    reports = []
+    for i in range(2):
+        sides = [f"w{j} x" for j in range(6)], [f"w{j * j + i} y" for j in range(6)]
+        task = Task("mine", {"test": Split(sides, np.arange(6.0))}, Kind("similarity", pairs=True))
+        report = se.evaluate(made.Noisy(0.3), task, resamples=50, cache=False)
+        report.to_json(tmp_path / f"{i}.json")
+        reports.append(Report.load(tmp_path / f"{i}.json"))
+    with pytest.raises(
+        ValueError, match="mine, test: the reports are of different examples: their sentences"
+    ):
+        se.compare(*reports)
+    assert len(se.compare(reports[0], reports[0])) == 4
+
+
+def test_what_is_no_report():
+    with pytest.raises(TypeError, match="b must be a Report, got dict"):
+        se.compare(made.report("good", 0.1), {})

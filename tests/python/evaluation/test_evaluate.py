@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import re
+from dataclasses import make_dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +21,20 @@ from sklearn.pipeline import make_pipeline
 
 import sentencode as se
 from sentencode.errors import FormatError
-from sentencode.evaluation import Kind, Report, Split, Task, TaskResult, task_names
+from sentencode.evaluation import (
+    Kind,
+    Report,
+    Split,
+    Task,
+    TaskResult,
+    bootstrap_mean,
+    embeddings,
+    sentences_of,
+    task_names,
+)
 from sentencode.evaluation.averages import averages_of
 from sentencode.evaluation.embeddings import Embedder
+from sentencode.evaluation.evaluate import _digest
 from sentencode.evaluation.metrics import Interval
 
 WORDS = ["good", "bad", "film", "plot", "cat", "dog", "sun", "moon"]
@@ -96,6 +108,8 @@ ENCODERS = {
     "torch": lambda sentences: torch.from_numpy(rows_of(sentences)),
     "torch with a gradient": lambda sentences: torch.from_numpy(rows_of(sentences)).requires_grad_() * 1,
     "torch bfloat16": lambda sentences: torch.from_numpy(rows_of(sentences)).bfloat16(),
+    "list of tensors": lambda sentences: list(torch.from_numpy(rows_of(sentences)).requires_grad_()),
+    "list of bfloat16": lambda sentences: list(torch.from_numpy(rows_of(sentences)).bfloat16()),
     "list of arrays": lambda sentences: list(rows_of(sentences)),
 }
 
@@ -245,6 +259,38 @@ def test_every_distinct_sentence_is_encoded_once():
     (call,) = seen.calls
     assert len(call) == len(set(call))
     assert set(call) == {s for split in task.splits.values() for side in split.sentences for s in side}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_sentence_of_several_tasks_is_encoded_once(jobs):
+    tasks = [similarity("a"), similarity("b"), similarity("c", seed=2), classification()]
+    seen = Counting()
+    report = run(seen, tasks, jobs=jobs)
+    encoded = [sentence for call in seen.calls for sentence in call]
+    assert len(encoded) == len(set(encoded))
+    assert set(encoded) == set(sentences_of(*tasks))
+    for task in tasks:
+        assert report[task.name].figures == run(rows_of, task)[task.name].figures
+
+
+def test_few_rows_that_are_alike_are_no_fault():
+    """Of a second task, all that is left to be encoded may have the same row."""
+    first = similarity("a")
+    sides = tuple([*side, "moon cat", "cat moon"] for side in first["one"].sentences)
+    labels = np.append(first["one"].labels, [1.0, 2.0])
+    report = run(rows_of, [first, Task("b", {"test": Split(sides, labels)}, Kind("similarity", pairs=True))])
+    assert report["b"].error is None
+
+
+def test_what_does_not_fit_is_encoded_again(monkeypatch):
+    monkeypatch.setattr(embeddings, "_REMEMBERED", 6 * 4 * 10)  # ten rows
+    monkeypatch.setattr(embeddings, "_AT_ONCE", 7)
+    seen = Counting()
+    report = run(seen, [similarity("a"), similarity("b")])
+    assert report["b"].figures == report["a"].figures
+    again = [sentence for call in seen.calls[1:] for sentence in call]
+    assert again == seen.calls[0][10:]
+    assert {len(call) for call in seen.calls[1:-1]} == {7}
 
 
 def test_rows_are_kept_on_disk(tmp_path):
@@ -459,6 +505,45 @@ def test_out_is_written_after_each_task(tmp_path):
     assert list(Report.load(out)) == ["mine"]
 
 
+def test_without_a_key_a_report_that_is_there_is_not_touched(tmp_path, caplog):
+    out = tmp_path / "report.json"
+    run(rows_of, similarity(), out=out)
+    assert "report.json cannot be gone on with: the encoder has no fingerprint; key=" in caplog.text
+    before = out.read_bytes()
+    for task in (similarity(), classification()):
+        with pytest.raises(
+            ValueError, match=r"report.json is there already, .* give key=.* or remove the file"
+        ):
+            run(length, task, out=out)
+    assert out.read_bytes() == before
+
+
+def test_what_was_resumed_knows_its_sentences(tmp_path):
+    out = tmp_path / "report.json"
+    tasks = [classification(), similarity()]
+    first = run(rows_of, tasks, out=out, key="a")
+    again = run(failing, tasks, out=out, key="a")
+    for task in ("mine", "alike"):
+        assert again[task].wrong() == first[task].wrong() != []
+    other = run(length, tasks[0], name="other")
+    loaded = Report.load(out)
+    assert se.compare(again, other).differing("mine") == se.compare(first, other).differing("mine") != []
+    assert se.compare(loaded, again).differing("mine") == []
+
+
+def test_versions_are_kept(tmp_path, caplog):
+    out = tmp_path / "report.json"
+    report = run(rows_of, similarity(), out=out, key="a")
+    assert report.facts["versions"]["torch"] == torch.__version__
+    assert report.facts["versions"]["numpy"] == np.__version__
+    run(failing, similarity(), out=out, key="a")
+    assert caplog.text == ""
+    out.write_text(out.read_text().replace(f'"{np.__version__}"', '"1.0"'))
+    run(failing, similarity(), out=out, key="a")
+    assert "report.json was begun with" in caplog.text
+    assert "'numpy': '1.0'" in caplog.text
+
+
 # --- reports ---
 
 
@@ -576,16 +661,91 @@ def test_similarity_is_scipys():
     assert result.figure("one.spearman") == result["one"]["spearman"][0]
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_another_similarity(jobs):
+    """SentEval's parameter of that name: a function of two rows."""
+    task = similarity()
+
+    def near(u, v):
+        return -float(np.abs(u - v).sum())
+
+    report = run(rows_of, [task, similarity("other", seed=5)], options={"similarity": near}, jobs=jobs)
+    assert report.facts["protocol"] == "fast, similarity=near"
+    split = task["one"]
+    scores = [near(*rows_of(pair)) for pair in split.pairs]
+    assert report["alike"]["one"]["pearson"][0] == pytest.approx(stats.pearsonr(scores, split.labels)[0])
+    same = run(rows_of, task, options={"similarity": lambda u, v: 1.0}).results["alike"]
+    assert same.error == "all similarities are equal: there is no correlation"
+    bad = run(rows_of, task, options={"similarity": lambda u, v: np.nan}).results["alike"]
+    assert bad.error.startswith("similarity must be finite")
+    with pytest.raises(ValueError, match="similarity must be 'cosine' or a function of two rows, got 'dot'"):
+        run(rows_of, task, options={"similarity": "dot"})
+
+
+def test_unknown_tokens_are_told_of():
+    assert re.search(r"Tokens without a word vector: alike 0.0 %\.", run(ours(), similarity()).to_markdown())
+    few = se.Average(se.WordVectors.from_array(list(TABLE)[:4], np.stack(list(TABLE.values()))[:4]))
+    report = run(few, similarity())
+    words = " ".join(sentences_of(similarity())).split()
+    share = np.mean([word not in WORDS[:4] for word in words])
+    assert f"Tokens without a word vector: alike {100 * share:.1f} %." in report.notes()
+    assert "Tokens" not in run(rows_of, similarity()).to_markdown()
+
+
 def test_one_set_of_pairs_has_no_average():
     result = run(rows_of, similarity(subsets=("test",)))["alike"]
     assert list(result) == ["test"]
     assert result.headline == "test.pearson"
 
 
-def test_scores_that_are_all_equal_correlate_with_nothing():
-    pairs = Split((["cat", "dog", "sun"], ["dog", "sun", "cat"]), np.ones(3))
-    result = run(rows_of, Task("same", {"test": pairs}, Kind("similarity", pairs=True)))["same"]
-    assert result["test"]["pearson"] == (0.0, 1.0)
+SAME = Split((["cat", "dog", "sun"], ["dog", "sun", "cat"]), np.ones(3))
+ONE_PAIR = Split((["cat"], ["dog"]), np.ones(1))
+
+
+def length(sentences):
+    """All cosines are 1."""
+    return np.array([[1.0 + len(sentence)] for sentence in sentences])
+
+
+@pytest.mark.parametrize(
+    ("encoder", "task", "message"),
+    [
+        (rows_of, Task("t", {"test": SAME}, Kind("similarity", pairs=True)), "all scores that are right are"),
+        (rows_of, Task("t", {"test": ONE_PAIR}, Kind("similarity", pairs=True)), "there is one pair: corr"),
+        (length, similarity("t"), "all cosines are equal: there is no correlation"),
+        (length, similarity("t", ("dev", "test")), "all cosines are equal: there is no correlation"),
+    ],
+)
+def test_correlations_that_do_not_exist_are_no_scores(encoder, task, message, caplog):
+    report = run(encoder, task)
+    assert report.results["t"].error.startswith(message)
+    assert (report.results["t"].figures, report.rows(), report.averages) == ({}, [], [])
+    (record,) = caplog.records
+    assert record.getMessage().startswith(f"t: {message}")
+    assert not record.exc_info
+
+
+def test_a_subset_without_a_correlation_is_told_of(tmp_path):
+    task = similarity("t", ("one", "two"))
+    with_same = replace(task, splits={**task.splits, "same": SAME})
+    report, without = run(rows_of, with_same), run(rows_of, task)
+    result = report["t"]
+    assert result["same"]["pearson"] == (0.0, 1.0)
+    assert "same.pearson" not in result.intervals
+    assert result["all"]["pearson"]["mean"] == pytest.approx(without["t"]["all"]["pearson"]["mean"] * 2 / 3)
+    low, high = result.intervals["all.pearson.wmean"]
+    assert low < result["all"]["pearson"]["wmean"] < high
+    assert "t: all cosines or all scores of same are equal. The correlation, which" in report.to_markdown()
+    report.to_html(tmp_path / "report.html")
+    assert "t: correlations of same do not exist and count as 0." in (tmp_path / "report.html").read_text()
+    assert "undefined" not in without["t"].details
+
+
+def test_two_pairs_lie_on_a_line():
+    pairs = Split((["cat", "dog"], ["dog", "sun"]), np.array([1.0, 2.0]))
+    result = run(rows_of, Task("t", {"test": pairs}, Kind("similarity", pairs=True)))["t"]
+    r, p = result["test"]["pearson"]
+    assert (abs(r), p) == (pytest.approx(1), 1.0)  # as SciPy has it
     assert result.intervals == {}
 
 
@@ -659,8 +819,88 @@ def test_a_task_with_an_error_counts_as_missing():
 
 def test_averages_stand_in_the_table():
     report = Report("mine", with_accuracy(MR=70.0, CR=80.0))
-    assert "| mean of MR, CR | acc | 75.00 | |" in report.to_markdown()
-    assert r"mean of MR, CR & acc & 75.00 & \\" in report.to_latex()
+    assert "| mean of MR, CR | acc | 75.00 |  |" in report.to_markdown()
+    assert r"mean of MR, CR & acc & 75.00 &  \\" in report.to_latex()
+
+
+def test_averages_have_intervals():
+    """Against the bootstrap of the average itself, each task's examples drawn apart from the others'."""
+    random = np.random.default_rng(8)
+    right = {name: random.random(400) < EIGHT[name] / 100 for name in EIGHT}
+    results = {}
+    for name, row in right.items():
+        low, high = bootstrap_mean(row, resamples=5000)
+        figures = {"acc": 100 * float(row.mean())}
+        results[name] = TaskResult(name, figures, {"acc": Interval(100 * low, 100 * high)})
+    drawn = {name: 100 * random.choice(row, (5000, 400)).mean(1) for name, row in right.items()}
+    for average in averages_of(results):
+        weights = [SIZES[name] if average.name.startswith("micro") else 1 for name in average.tasks]
+        means = np.average([drawn[name] for name in average.tasks], axis=0, weights=weights)
+        assert average.interval == pytest.approx(np.quantile(means, (0.025, 0.975)), abs=0.15)
+        assert average.interval.low < average.value < average.interval.high
+    shown = f"{average.interval.low:.2f} to {average.interval.high:.2f}"
+    assert f"{average.value:.2f} | {shown} |" in Report("mine", results).to_markdown()
+    del results["MR"].intervals["acc"]
+    assert {a.interval for a in averages_of(results) if "MR" in a.tasks} == {None}
+
+
+def test_the_average_of_similarities_has_an_interval():
+    report = run(rows_of, [similarity(name, seed=i) for i, name in enumerate(("STS12", "STS13"))])
+    (average,) = report.averages
+    halves = []
+    for name in average.tasks:
+        low, high = report[name].intervals["all.pearson.wmean"]
+        halves.append(100 * (high - low) / 2)
+    assert average.interval.low < average.value < average.interval.high
+    width = average.interval.high - average.interval.low
+    assert width / 2 == pytest.approx(np.hypot(*halves) / 2, rel=0.35)  # Spearman's are a little wider
+
+
+def test_no_average_of_partial_files_bears_the_papers_name():
+    results = with_accuracy(**EIGHT)
+    results["MR"].details["partial"] = True
+    (average,) = averages_of(results)
+    assert average.name == f"mean of {', '.join(EIGHT)}"
+
+
+def test_deviations_are_in_the_unit_of_their_figures():
+    recalls = {"r1": 31.0, "r5": 60.0, "r10": 70.0, "medr": 3.0}
+    found = {
+        "ImageCaptionRetrieval": ({"i2t": recalls, "t2i": recalls}, "t2i.r1", "31.00 ± 0.50"),
+        "MR": ({"acc": 70.0}, "acc", "70.00 ± 0.50"),
+        "groups": ({"nn_cosine": 70.0}, "nn_cosine", "70.00 ± 0.50"),
+        "SICKRelatedness": ({"pearson": 0.7, "spearman": 0.6}, "pearson", "70.00 ± 50.00"),
+    }
+    for task, (figures, key, shown) in found.items():
+        report = Report("x", {task: TaskResult(task, figures, details={"deviations": {key: 0.5}})})
+        assert f"| {key} | {shown} |" in report.to_markdown()
+        assert shown.replace("±", r"$\pm$") in report.to_latex()
+        assert report.rows()[0][2] == float(shown.split()[0])
+
+
+def test_names_are_no_markup():
+    result = TaskResult("my_task & 50%", {"acc": 77.5}, {"acc": Interval(70, 80)})
+    odd = TaskResult("pipe|task", error="<lambda> gave {$x^$}~")
+    facts = {"protocol": "senteval-torch, optim=sgd_#", "folds": 10, "confidence": 0.5}
+    report = Report(r"a\b|#1 <b> _c_", {one.task: one for one in (result, odd)}, facts=facts)
+    text = report.to_markdown()
+    assert text.splitlines()[0] == r"| a\\b\|#1 \<b> \_c\_ | figure | value | 50 % interval |"
+    assert "| my_task & 50% | acc | 77.50 | 70.00 to 80.00 |" in text
+    assert r"pipe\|task: no figure, \<lambda> gave {\$x^\$}\~." in text
+    text = report.to_latex()
+    name = r"a\textbackslash{}b\textbar{}\#1 \textless{}b\textgreater{} \_c\_"
+    assert rf"{name} & figure & value & 50 \% interval \\" in text.splitlines()
+    assert r"my\_task \& 50\% & acc & 77.50 & 70.00 to 80.00 \\" in text
+    assert r"\multicolumn{4}{l}{Protocol senteval-torch, optim=sgd\_\#, 10 folds} \\" in text
+
+
+def test_figures_that_there_are_not():
+    result = TaskResult("x", {"acc": 77.5, "all": {"pearson": {"mean": 0.5}}})
+    for key in ("nope", "acc.mean", "all", "all.pearson", "all.pearson.nope"):
+        with pytest.raises(KeyError, match=f"x has no figure '{key}': there are acc, all"):
+            result.figure(key)
+    with pytest.raises(KeyError, match="x has no figure: it failed"):
+        _ = TaskResult("x", error="it failed").headline
 
 
 # --- errors ---
@@ -677,6 +917,35 @@ def test_says_what_is_missing(tmp_path):
         run(rows_of, options={"nhid": 5})
     with pytest.raises(ValueError, match="resamples must be at least 1"):
         run(rows_of, resamples=0)
+    for level, message in ((1.5, "less than 1, got 1.5"), (0, "more than 0, got 0")):
+        with pytest.raises(ValueError, match=f"confidence must be {message}"):
+            run(pytest.fail, confidence=level)
+    with pytest.raises(ValueError, match="tasks is empty: name some, or 'all'"):
+        se.evaluate(rows_of, [])
+    for tasks in (None, 5, [None]):
+        with pytest.raises(TypeError, match="tasks must be names or tasks, or 'all'; got"):
+            se.evaluate(rows_of, tasks)
+    for tasks in ([similarity("MR"), "MR"], ["MR", "MR"], [similarity(), similarity()]):
+        with pytest.raises(ValueError, match=r"2 tasks are called '(MR|alike)': give each a name of its own"):
+            se.evaluate(pytest.fail, tasks, tmp_path)
+
+
+def test_splits_that_do_not_fit():
+    with pytest.raises(ValueError, match="as many sentences as labels, got 3 and 4 sentences and 3 labels"):
+        Split((["a"] * 3, ["b"] * 4), np.ones(3))
+    nothing = Split(([], []), np.ones(0))
+    with pytest.raises(ValueError, match="mine: the split 'test' has no examples"):
+        Task("mine", {"test": nothing}, Kind("similarity", pairs=True))
+    with pytest.raises(ValueError, match="mine: a task needs at least one split"):
+        Task("mine", {}, Kind("similarity", pairs=True))
+
+
+def test_the_digest_of_a_task_does_not_tell_what_it_has_not():
+    """A kind that will have more attributes one day leaves today's reports as they are."""
+    task = similarity()
+    longer = make_dataclass("Kind", [("more", bool, False)], bases=(Kind,), frozen=True)
+    assert _digest(task) == _digest(replace(task, kind=longer("similarity", pairs=True, subsets=True)))
+    assert _digest(task) != _digest(replace(task, kind=Kind("similarity", pairs=True)))
 
 
 def write_cr(folder):

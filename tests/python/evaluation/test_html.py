@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -235,3 +238,78 @@ def test_elements_escape():
     assert (
         element("p", [Markup("<b></b>"), None, ["&"]], id=None, class_="x") == '<p class="x"><b></b>&amp;</p>'
     )
+
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def in_browser(path, folder):
+    """The page after its scripts have run, and what the console says."""
+    done = subprocess.run(
+        [
+            *(BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
+            *(f"--user-data-dir={folder}", "--enable-logging=stderr", "--virtual-time-budget=5000"),
+            *("--dump-dom", path.as_uri()),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return Page(done.stdout), [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(BROWSER is None, reason="no browser without a window is there")
+def test_in_a_browser(three, tmp_path):
+    """As it is opened, and after clicks: on a heading, on the theme, on what is published."""
+    path = tmp_path / "report.html"
+    mr = TaskResult("MR", {"acc": 77.0}, {"acc": Interval(76, 78)})  # which papers have too
+    for i, report in enumerate(three):
+        report.results["MR"] = replace(mr, figures={"acc": 70.0 + i})
+    try:
+        write_html(three, path)
+    finally:
+        for report in three:
+            del report.results["MR"]
+    shown, console = in_browser(path, tmp_path / "profile")
+    assert console == []
+    (table,) = (attrs for attrs in shown.all("table") if attrs.get("id") == "headlines")
+    assert table["class"].split() == ["sortable", "hide-others"]  # the script chose
+    names = [row[0][0]["data-value"] for row in shown.rows if row and row[0][0].get("scope") == "row"][:3]
+    assert names == [report.encoder for report in three]
+
+    click = """<script>
+        document.querySelectorAll("#headlines thead button")[3].click();
+        document.querySelector("input[value=none]").click();
+        document.querySelector("button.theme").click();
+    </script></body>"""
+    text = path.read_text(encoding="utf-8")
+    assert text.count("</body>") == 1
+    path.write_text(text.replace("</body>", click), encoding="utf-8")
+    shown, console = in_browser(path, tmp_path / "profile")
+    assert console == []
+    (table,) = (attrs for attrs in shown.all("table") if attrs.get("id") == "headlines")
+    assert "hide-published" in table["class"].split()
+    assert shown.all("html")[0]["data-theme"] in ("dark", "light")
+    sorted_by = [attrs for attrs in shown.all("th") if "aria-sort" in attrs]
+    assert [attrs["aria-sort"] for attrs in sorted_by] == ["descending"]
+    values = [
+        float(row[3][0]["data-value"])
+        for row in shown.rows
+        if len(row) > 3 and row[0][0].get("data-value") in names and "data-value" in row[3][0]
+    ][:3]
+    assert values == sorted(values, reverse=True)
+    assert len(values) == 3
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(BROWSER is None, reason="no browser without a window is there")
+def test_a_browser_tells_of_errors(three, tmp_path):
+    """Else the test above could not fail."""
+    path = tmp_path / "report.html"
+    write_html(three, path)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("</body>", "<script>nothing.there()</script></body>"), encoding="utf-8")
+    _, console = in_browser(path, tmp_path / "profile")
+    assert any("nothing is not defined" in line for line in console)

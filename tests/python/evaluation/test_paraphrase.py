@@ -41,6 +41,17 @@ def test_discriminant_is_scikit_learns(prepare, scale):
     assert (LinearDiscriminant(rows, groups).predict(rows) == theirs.predict(rows)).mean() > 0.995
 
 
+@pytest.mark.parametrize("dim", [149, 150, 300])
+def test_discriminant_of_more_columns_than_freedom(dim):
+    """Directions that nothing varies along within groups tell nothing, however many there are."""
+    rows, groups = clouds(groups=50, size=5, dim=dim, spread=4.0, seed=1)
+    held = np.arange(len(rows)) % 5 == 0
+    theirs = discriminant_analysis.LinearDiscriminantAnalysis()
+    theirs.fit(rows[~held].astype(np.float64), groups[~held])
+    found = LinearDiscriminant(rows[~held], groups[~held]).predict(rows[held])
+    assert (found == theirs.predict(rows[held].astype(np.float64))).mean() > 0.95
+
+
 def test_discriminant_drops_directions_without_width():
     rows, groups = clouds()
     wide = np.concatenate([rows, rows[:, :3] + rows[:, 3:6], np.zeros((len(rows), 2), np.float32)], axis=1)
@@ -108,10 +119,42 @@ def test_davies_bouldin_is_scikit_learns(prepare):
     assert found.interval.low < found.value < found.interval.high
 
 
+@pytest.mark.parametrize(
+    "of",
+    [
+        nearest_neighbours,
+        lambda x, g: nearest_neighbours(x, g, "l2"),
+        cluster_classification,
+        lambda x, g: cluster_classification(x, g, "half"),
+    ],
+    ids=["nn cosine", "nn l2", "one", "half"],
+)
+def test_intervals_are_of_the_figure_where_groups_are_not_equally_large(of):
+    """Figures are shares of sentences: large groups count for more, in the intervals too."""
+    random = np.random.default_rng(4)
+    sizes = np.array([20] * 20 + [2] * 60)
+    groups = np.repeat(np.arange(80), sizes)
+    noise = np.where(sizes == 20, 0.2, 3.0)[groups, None]
+    rows = random.normal(size=(80, 10))[groups] + noise * random.normal(size=(len(groups), 10))
+    found = of(rows.astype(np.float32), groups)
+    assert found.interval.low <= found.value <= found.interval.high
+    assert found.interval.low < found.interval.high
+
+
+def test_the_deviation_is_that_of_a_sample():
+    rows, groups = clouds()
+    found = [cluster_classification(rows, groups, repeats=n) for n in (1, 2)]
+    shares = [found[0].value, 2 * found[1].value - found[0].value]  # the first of two is the only one of one
+    assert found[0].deviation == 0
+    assert found[1].deviation == pytest.approx(np.std(shares, ddof=1))
+
+
 def test_groups_too_small_are_refused():
     rows, _ = clouds(groups=2, size=2)
     with pytest.raises(ValueError, match="group 1 has fewer than two sentences"):
         cluster_classification(rows, np.array([0, 0, 0, 1]))
+    with pytest.raises(ValueError, match="a discriminant needs classes of several rows"):
+        cluster_classification(rows, np.array([0, 0, 1, 1]))
 
 
 def test_evaluate_runs_groups():

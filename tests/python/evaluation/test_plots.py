@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 import reports as made
 
-from sentencode.evaluation import Report, TaskResult, plots, published
+from sentencode.evaluation import Curve, Report, TaskResult, plots, published
 from sentencode.evaluation.summary import correlations, heat_map, measures, pareto_front, trade_offs
 
 
@@ -158,3 +158,27 @@ def test_matplotlib_is_named_where_it_is_missing(three, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"sentencode\[plot\]"):
         plots.bars(three)
+
+
+def test_names_are_shown_as_they_are(tmp_path):
+    """Neither mathematics, nor left out for a leading underscore."""
+    names = ["cost $x^$", "_bow", "plain"]
+    curve = Curve((1, 2), (1, 2), x_label="at $x^$")
+    given = [
+        Report(name, {"MR $x^$": TaskResult("MR $x^$", {"acc": 70.0})}, curves={"_c $x^$": curve})
+        for name in names
+    ]
+    figures = {"bars": plots.bars(given), "curves": plots.curves(given)}
+    shown = {
+        "bars": figures["bars"].legends[0],
+        "curves": figures["curves"].axes[0].get_legend(),
+    }
+    for name, figure in figures.items():
+        figure.savefig(tmp_path / f"{name}.png")
+        texts = [text.get_text().replace(r"\$", "$") for text in shown[name].get_texts()]
+        assert texts == names
+        colours = [
+            handle.get_facecolor() if name == "bars" else handle.get_color()
+            for handle in shown[name].legend_handles
+        ]
+        assert len(set(colours)) == 3

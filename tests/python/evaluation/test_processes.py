@@ -171,13 +171,30 @@ def test_an_error_leaves_what_was_done(tmp_path, killed, error, message):
 def test_encoders_that_cannot_be_judged():
     def sometimes(sentences):
         rows = made.Noisy(0.6).encode(sentences)
-        return rows * np.nan if len(sentences) < 40 else rows
+        rows[[sentence.endswith("x") for sentence in sentences]] = np.nan
+        return rows
 
-    reports = [se.evaluate(sometimes, ALIKE, cache=False, resamples=50, jobs=jobs) for jobs in (1, 2)]
+    sides = tuple([f"{sentence} x" for sentence in side] for side in ALIKE[1]["test"].sentences)
+    tasks = [ALIKE[0], replace(ALIKE[1], splits={"test": replace(ALIKE[1]["test"], sentences=sides)})]
+    reports = [se.evaluate(sometimes, tasks, cache=False, resamples=50, jobs=jobs) for jobs in (1, 2)]
     one, two = ({name: result.error for name, result in report.items()} for report in reports)
     assert two == one
     assert one["similar"] is None
     assert "gave NaN or infinity for" in one["third"]
+
+
+def test_tasks_that_cannot_be_judged():
+    """One lacks a class to train on: it has an error, the others their figures."""
+    one_class = with_dev(made.classes("alone"))
+    train = replace(one_class["train"], labels=0 * one_class["train"].labels)
+    one_class = replace(one_class, splits={**one_class.splits, "train": train})
+    for jobs in (1, 2):
+        report = run([SHORT, one_class, ALIKE[1]], jobs)
+        assert list(report) == ["short", "alone", "third"]
+        assert report["alone"].error == "fold 0 trains on one class alone: there is nothing to tell apart"
+        assert report["alone"].details["data"]
+        assert report["short"]["acc"] > 50
+        assert report["third"].error is None
 
 
 def test_jobs_are_numbers():

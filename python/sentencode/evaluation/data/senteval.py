@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -220,7 +220,15 @@ _FOLDS = Kind("classification", "folds", features=("u",))
 _DEV = Kind("classification", "dev", features=("u",))
 _PARAPHRASE = Kind("classification", "folds", pairs=True, features=_PAIR, f1=True)
 _ENTAILMENT = Kind("classification", "dev", pairs=True, features=_PAIR)
-_INFERENCE = Kind("classification", "dev", pairs=True, features=("u", "v", "u*v", "|u-v|"))
+_INFERENCE = Kind(
+    "classification",
+    "dev",
+    pairs=True,
+    features=("u", "v", "u*v", "|u-v|"),
+    penalised=False,
+    settings=(("max_epoch", 15), ("epoch_size", 1)),  # there is much of it
+)
+_THOUSAND_CLASSES = replace(_DEV, settings=(("nhid", 0),))
 _RELATEDNESS = Kind("relatedness", "dev", pairs=True, features=_PAIR)
 _COSINE = Kind("similarity", pairs=True)
 _COSINE_OF_SUBSETS = Kind("similarity", pairs=True, subsets=True)
@@ -272,10 +280,10 @@ def _sst(folder: str, table: Table, classes: str, train: int, dev: int, test: in
     return _Text(_DEV, Classes(tuple(classes)), Tables(table, **paths), sizes)
 
 
-def _probing(file: str, *classes: str) -> _Text:
+def _probing(file: str, *classes: str, kind: Kind = _DEV) -> _Text:
     """A probing task; its paper says 100,000 and twice 10,000 examples, give or take a few."""
     sizes = {"train": range(99_000, 101_001), "dev": range(9_900, 10_101), "test": range(9_900, 10_101)}
-    return _Text(_DEV, Classes(classes), Partitioned(file), sizes, room="probing")
+    return _Text(kind, Classes(classes), Partitioned(file), sizes, room="probing")
 
 
 _TASKS: dict[str, _Source] = {
@@ -368,7 +376,7 @@ _TASKS: dict[str, _Source] = {
         },
     ),
     "Length": _probing("sentence_length.txt", *"012345"),
-    "WordContent": _probing("word_content.txt"),
+    "WordContent": _probing("word_content.txt", kind=_THOUSAND_CLASSES),
     "Depth": _probing("tree_depth.txt"),
     "TopConstituents": _probing("top_constituents.txt"),
     "BigramShift": _probing("bigram_shift.txt", "I", "O"),

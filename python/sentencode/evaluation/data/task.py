@@ -31,6 +31,9 @@ class Kind:
         features: What a classifier sees of an example with the vectors u and v, side by side.
         f1: Whether the F1 score of class 1 is reported with the accuracy.
         subsets: Whether the splits are subsets of one test, whose scores are averaged.
+        penalised: Whether a penalty of weights is chosen; SNLI has next to none.
+        settings: What SentEval changes in its own classifier (`senteval-torch`) for the task, whatever it was
+            told: as for SNLI, `(("max_epoch", 15), ("epoch_size", 1))`.
     """
 
     question: Literal["classification", "relatedness", "similarity", "retrieval", "groups"]
@@ -39,6 +42,8 @@ class Kind:
     features: tuple[Feature, ...] = ()
     f1: bool = False
     subsets: bool = False
+    penalised: bool = True
+    settings: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +56,22 @@ class Split:
         labels: What is right for each example: scores (float64), or numbers (int64) of classes, of groups,
             or of rows of `images`.
         images: One row of features (float32) an image, where the sentences are captions.
+
+    Raises:
+        ValueError: There are not as many sentences as labels.
     """
 
     sentences: tuple[list[str], ...]
     labels: NDArray[np.float64] | NDArray[np.int64]
     images: NDArray[np.float32] | None = None
+
+    def __post_init__(self) -> None:
+        lengths = [len(side) for side in self.sentences]
+        if any(length != len(self.labels) for length in lengths):
+            raise ValueError(
+                f"a split must have as many sentences as labels, got {' and '.join(map(str, lengths))} "
+                f"sentences and {len(self.labels)} labels"
+            )
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -100,6 +116,9 @@ class Task:
         classes: The names of the classes or groups, in the order of their numbers; empty where labels are
             none of these.
         partial: Whether the files were accepted without a look at their published sizes.
+
+    Raises:
+        ValueError: There is no split, or one has no example.
     """
 
     name: str
@@ -107,6 +126,13 @@ class Task:
     kind: Kind
     classes: tuple[str, ...] = ()
     partial: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.splits:
+            raise ValueError(f"{self.name}: a task needs at least one split")
+        for name, split in self.splits.items():
+            if not len(split):
+                raise ValueError(f"{self.name}: the split {name!r} has no examples")
 
     def __getitem__(self, split: str) -> Split:
         return self.splits[split]
