@@ -47,7 +47,7 @@ class PythonModel final : public Model {
     Model::train(on);
     parts_.attr("train")(on);
   }
-  NamedTensors trained_tensors() const override { return tensors("parameters"); }
+  NamedTensors parameter_tensors() const override { return tensors("parameters"); }
   NamedTensors other_tensors() const override { return tensors("buffers"); }
 
  private:

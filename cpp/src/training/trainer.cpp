@@ -68,7 +68,7 @@ NamedTensors without_repeats(const torch::OrderedDict<std::string, at::Tensor>& 
 }
 
 at::Device device_of(const Model& model) {
-  const NamedTensors parameters = model.trained_tensors();
+  const NamedTensors parameters = model.parameter_tensors();
   ST_CHECK(!parameters.empty(), InvalidInput, "the model has no parameters");
   return parameters.front().second.device();
 }
@@ -130,7 +130,7 @@ std::shared_ptr<distributed::Communicator> or_alone(std::shared_ptr<distributed:
 
 }  // namespace
 
-NamedTensors Model::trained_tensors() const { return without_repeats(named_parameters()); }
+NamedTensors Model::parameter_tensors() const { return without_repeats(named_parameters()); }
 
 NamedTensors Model::other_tensors() const { return without_repeats(named_buffers()); }
 
@@ -185,7 +185,7 @@ Trainer::Trainer(std::shared_ptr<Model> model, std::shared_ptr<const Batcher> tr
       options_(std::move(options)),
       communicator_(or_alone(std::move(communicator))),
       checkpoints_(std::move(checkpoints)),
-      optimizer_(model_->trained_tensors(), options_.optimizer),
+      optimizer_(model_->parameter_tensors(), options_.optimizer),
       device_(device_of(*model_)) {
   options_.check();
   ST_CHECK(train_ != nullptr, InvalidInput, "there are no examples to train on");
@@ -208,7 +208,7 @@ Trainer::Trainer(std::shared_ptr<Model> model, std::shared_ptr<const Batcher> tr
 Trainer::~Trainer() = default;
 
 NamedTensors Trainer::weights() const {
-  NamedTensors found = model_->trained_tensors();
+  NamedTensors found = model_->parameter_tensors();
   for (auto& item : model_->other_tensors()) found.push_back(std::move(item));
   return found;
 }
