@@ -23,10 +23,16 @@ class Arguments {
   void operator()(const char* name, T& value) const {
     if (!left_.contains(name)) throw py::type_error(concat("missing argument '", name, "'"));
     const py::object given = left_.attr("pop")(name);
-    if constexpr (std::is_enum_v<T>) {
-      models::parse(given.cast<std::string>(), value);
-    } else {
-      value = given.cast<T>();
+    // True is no number here, and what is not empty is not true.
+    if (std::is_same_v<T, bool> != py::isinstance<py::bool_>(given)) throw wrong<T>(name, given);
+    try {
+      if constexpr (std::is_enum_v<T>) {
+        models::parse(given.cast<std::string>(), value);
+      } else {
+        value = given.cast<T>();
+      }
+    } catch (const py::cast_error&) {
+      throw wrong<T>(name, given);
     }
   }
 
@@ -37,6 +43,17 @@ class Arguments {
   }
 
  private:
+  template <typename T>
+  static py::type_error wrong(const char* name, const py::object& given) {
+    const char* kind = std::is_enum_v<T>             ? "a str"
+                       : std::is_same_v<T, bool>     ? "True or False"
+                       : std::is_integral_v<T>       ? "a whole number"
+                       : std::is_floating_point_v<T> ? "a number"
+                                                     : "whole numbers";
+    return py::type_error(concat(name, " must be ", kind, ", got ", py::repr(given).cast<std::string>(), " (",
+                                 py::type::of(given).attr("__name__").cast<std::string>(), ")"));
+  }
+
   py::dict left_;
 };
 

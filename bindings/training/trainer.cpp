@@ -47,7 +47,7 @@ class PythonModel final : public Model {
     Model::train(on);
     parts_.attr("train")(on);
   }
-  NamedTensors trained_tensors() const override { return tensors("parameters"); }
+  NamedTensors parameter_tensors() const override { return tensors("parameters"); }
   NamedTensors other_tensors() const override { return tensors("buffers"); }
 
  private:
@@ -67,12 +67,10 @@ class Callbacks {
             const std::optional<py::function>& validator)
       : trainer_(trainer) {
     trainer_.on_step = [&on_step](const StepReport& r) {
-      const py::gil_scoped_acquire gil;
-      on_step(r.step, r.epoch, r.loss, r.accuracy, r.rate, r.norm, r.examples, r.tokens);
+      tell(on_step, r.step, r.epoch, r.loss, r.accuracy, r.rate, r.norm, r.examples, r.tokens);
     };
     trainer_.on_validation = [&on_validation](const ValidationReport& r) {
-      const py::gil_scoped_acquire gil;
-      on_validation(r.step, r.loss, r.accuracy, r.score, r.best, r.decayed);
+      tell(on_validation, r.step, r.loss, r.accuracy, r.score, r.best, r.decayed);
     };
     if (!validator) return;
     trainer_.validator = [&validator] {
@@ -89,6 +87,17 @@ class Callbacks {
   Callbacks& operator=(const Callbacks&) = delete;
 
  private:
+  /// A Ctrl-C that came while C++ computed is raised as soon as Python runs again: here, in the place of the
+  /// function, if it were not taken away. What is done must be told.
+  template <typename... Figures>
+  static void tell(const py::function& function, Figures... figures) {
+    const py::gil_scoped_acquire gil;
+    std::optional<py::error_already_set> interrupt;
+    if (PyErr_CheckSignals() != 0) interrupt.emplace();
+    function(figures...);
+    if (interrupt) throw py::error_already_set(*interrupt);
+  }
+
   Trainer& trainer_;
 };
 
@@ -104,40 +113,42 @@ void bind_trainer(py::module_& m) {
            "parts has loss(fields, labels), train(mode), parameters() and buffers().");
 
   py::class_<Trainer>(m, "Trainer", "See sentencode.training.Trainer.")
-      .def(py::init([](std::shared_ptr<Model> model, std::shared_ptr<Batcher> train,
-                       std::optional<std::shared_ptr<Batcher>> valid,
-                       std::shared_ptr<Communicator> communicator, const std::string& optimizer, double beta1,
-                       double beta2, double momentum, double epsilon, double weight_decay,
-                       double learning_rate, const std::string& schedule, std::int64_t warmup,
-                       std::int64_t schedule_steps, double schedule_end, double decay, std::int64_t patience,
-                       bool higher_is_better, double clip_norm, double clip_each, std::int64_t max_steps,
-                       std::int64_t max_epochs, std::int64_t accumulate, std::int64_t validate_every,
-                       std::int64_t save_every, std::int64_t stop_after, bool validate_accuracy,
-                       bool reload_best, std::int64_t bad_steps, bool bfloat16, std::uint64_t seed,
-                       const std::optional<std::string>& checkpoints, std::int64_t keep_last) {
-             TrainerOptions options;
-             options.optimizer = {optimizer, beta1, beta2, momentum, epsilon, weight_decay};
-             options.schedule = {learning_rate,  shape_named(schedule), warmup,
-                                 schedule_steps, schedule_end,          decay,
-                                 patience,       higher_is_better};
-             options.clipping = {clip_norm, clip_each};
-             options.max_steps = max_steps;
-             options.max_epochs = max_epochs;
-             options.accumulate = accumulate;
-             options.validate_every = validate_every;
-             options.save_every = save_every;
-             options.stop_after = stop_after;
-             options.validate_accuracy = validate_accuracy;
-             options.reload_best = reload_best;
-             options.bad_steps = bad_steps;
-             options.bfloat16 = bfloat16;
-             options.seed = seed;
-             const py::gil_scoped_release release;  // it waits for the other processes
-             std::optional<CheckpointFolder> folder;
-             if (checkpoints) folder.emplace(*checkpoints, keep_last);
-             return std::make_unique<Trainer>(std::move(model), std::move(train), valid.value_or(nullptr),
-                                              std::move(options), std::move(communicator), std::move(folder));
-           }),
+      .def(py::init(
+               [](std::shared_ptr<Model> model, std::shared_ptr<Batcher> train,
+                  std::optional<std::shared_ptr<Batcher>> valid, std::shared_ptr<Communicator> communicator,
+                  const std::string& optimizer, double beta1, double beta2, double momentum, double epsilon,
+                  double weight_decay, double learning_rate, const std::string& schedule, std::int64_t warmup,
+                  std::int64_t schedule_steps, double schedule_end, double decay, std::int64_t patience,
+                  bool higher_is_better, double clip_norm, double clip_each, std::int64_t max_steps,
+                  std::int64_t max_epochs, std::int64_t accumulate, std::int64_t validate_every,
+                  std::int64_t save_every, std::int64_t stop_after, bool validate_accuracy, bool reload_best,
+                  std::int64_t bad_steps, bool bfloat16, std::uint64_t seed, std::string settings,
+                  const std::optional<std::string>& checkpoints, std::int64_t keep_last) {
+                 TrainerOptions options;
+                 options.optimizer = {optimizer, beta1, beta2, momentum, epsilon, weight_decay};
+                 options.schedule = {learning_rate,  shape_named(schedule), warmup,
+                                     schedule_steps, schedule_end,          decay,
+                                     patience,       higher_is_better};
+                 options.clipping = {clip_norm, clip_each};
+                 options.max_steps = max_steps;
+                 options.max_epochs = max_epochs;
+                 options.accumulate = accumulate;
+                 options.validate_every = validate_every;
+                 options.save_every = save_every;
+                 options.stop_after = stop_after;
+                 options.validate_accuracy = validate_accuracy;
+                 options.reload_best = reload_best;
+                 options.bad_steps = bad_steps;
+                 options.bfloat16 = bfloat16;
+                 options.seed = seed;
+                 options.settings = std::move(settings);
+                 const py::gil_scoped_release release;  // it waits for the other processes
+                 std::optional<CheckpointFolder> folder;
+                 if (checkpoints) folder.emplace(*checkpoints, keep_last);
+                 return std::make_unique<Trainer>(std::move(model), std::move(train), valid.value_or(nullptr),
+                                                  std::move(options), std::move(communicator),
+                                                  std::move(folder));
+               }),
            py::arg("model"), py::arg("train"), py::arg("valid"), py::arg("communicator"), py::kw_only(),
            py::arg("optimizer"), py::arg("beta1"), py::arg("beta2"), py::arg("momentum"), py::arg("epsilon"),
            py::arg("weight_decay"), py::arg("learning_rate"), py::arg("schedule"), py::arg("warmup"),
@@ -145,7 +156,8 @@ void bind_trainer(py::module_& m) {
            py::arg("higher_is_better"), py::arg("clip_norm"), py::arg("clip_each"), py::arg("max_steps"),
            py::arg("max_epochs"), py::arg("accumulate"), py::arg("validate_every"), py::arg("save_every"),
            py::arg("stop_after"), py::arg("validate_accuracy"), py::arg("reload_best"), py::arg("bad_steps"),
-           py::arg("bfloat16"), py::arg("seed"), py::arg("checkpoints"), py::arg("keep_last"))
+           py::arg("bfloat16"), py::arg("seed"), py::arg("settings"), py::arg("checkpoints"),
+           py::arg("keep_last"))
       .def_property_readonly("step", &Trainer::step, "Steps done.")
       .def_property_readonly("last_step", &Trainer::last_step, "The end, if it is not stopped before.")
       .def_property_readonly("scores", &Trainer::scores, "Of all validations.")

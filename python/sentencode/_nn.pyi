@@ -206,6 +206,7 @@ class Trainer:
         bad_steps: typing.SupportsInt | typing.SupportsIndex,
         bfloat16: bool,
         seed: typing.SupportsInt | typing.SupportsIndex,
+        settings: str,
         checkpoints: str | None,
         keep_last: typing.SupportsInt | typing.SupportsIndex,
     ) -> None: ...

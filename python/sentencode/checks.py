@@ -7,7 +7,32 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["checked_float", "checked_int", "checked_str", "checked_words"]
+import numpy as np
+
+__all__ = ["checked_bool", "checked_float", "checked_int", "checked_str", "checked_words"]
+
+
+def checked_bool(name: str, value: Any) -> bool:
+    """A `bool`. Nothing else is taken for one: "no" would be true.
+
+    Args:
+        name: What the argument is called.
+        value: A `bool`, or NumPy's.
+
+    Returns:
+        The same as `bool`.
+
+    Raises:
+        TypeError: If it is something else.
+
+    Example:
+        >>> checked_bool("shuffle", "no")
+        Traceback (most recent call last):
+        TypeError: shuffle must be True or False, got 'no' (str)
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r:.40} ({type(value).__name__})")
+    return bool(value)
 
 
 def checked_float(
@@ -38,7 +63,7 @@ def checked_float(
         ValueError: learning_rate must be more than 0, got 0
     """
     try:
-        if isinstance(value, (str, bytes)):
+        if isinstance(value, (str, bytes, bool)):
             raise TypeError
         number = float(value)
     except (TypeError, ValueError):
@@ -57,7 +82,7 @@ def checked_int(name: str, value: Any, low: int, high: int = 2**63 - 1) -> int:
 
     Args:
         name: What the argument is called.
-        value: An `int`, or what stands for one, as NumPy's integers do.
+        value: An `int`, or what stands for one, as NumPy's integers do; a `bool` does not.
         low: The least that it may be.
         high: The most.
 
@@ -77,6 +102,8 @@ def checked_int(name: str, value: Any, low: int, high: int = 2**63 - 1) -> int:
         TypeError: limit must be a whole number, got 1.5 (float)
     """
     try:
+        if isinstance(value, bool):
+            raise TypeError
         number = operator.index(value)
     except TypeError:
         raise TypeError(

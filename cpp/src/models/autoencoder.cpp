@@ -41,9 +41,9 @@ Autoencoder::Autoencoder(const std::string& name, const AutoencoderOptions& opti
 }
 
 void Autoencoder::set_word_counts(const Tensor& counts) {
-  if (options_.sampled_words == 0) return;
   TORCH_CHECK_VALUE(counts.dim() == 1 && counts.size(0) == options_.words, "counts must be those of ",
                     options_.words, " words, got ", counts.sizes());
+  if (options_.sampled_words == 0) return;
   const at::NoGradGuard guard;
   // A word that was never seen is drawn now and then all the same.
   expected_.copy_(nn::expected_counts(counts.to(at::kDouble).clamp_min(1), options_.sampled_words));

@@ -11,6 +11,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "sentencode/distributed/communicator.h"
@@ -67,7 +68,7 @@ NamedTensors without_repeats(const torch::OrderedDict<std::string, at::Tensor>& 
 }
 
 at::Device device_of(const Model& model) {
-  const NamedTensors parameters = model.trained_tensors();
+  const NamedTensors parameters = model.parameter_tensors();
   ST_CHECK(!parameters.empty(), InvalidInput, "the model has no parameters");
   return parameters.front().second.device();
 }
@@ -98,13 +99,38 @@ class Autocast {
   at::ScalarType dtype_ = at::kFloat;
 };
 
+/// Adds "a.b was 1 and is 2; c was ..." of two JSON values; null is nothing.
+void tell_differences(const json& before, const json& now, const std::string& name, std::string& told) {
+  if (before == now) return;
+  if (before.is_object() && now.is_object()) {
+    std::set<std::string> keys;
+    for (const json* side : {&before, &now})
+      for (const auto& item : side->items()) keys.insert(item.key());
+    for (const std::string& key : keys)
+      tell_differences(before.value(key, json()), now.value(key, json()),
+                       name.empty() ? key : concat(name, ".", key), told);
+    return;
+  }
+  const auto shown = [](const json& value) -> std::string {
+    const std::string text = value.is_null() ? "nothing" : value.dump();
+    return text.size() <= 40 ? text : text.substr(0, 12) + "...";  // a hash, most likely
+  };
+  told += concat(told.empty() ? "" : "; ", name, " was ", shown(before), " and is ", shown(now));
+}
+
+std::string differences(const json& before, const json& now) {
+  std::string told;
+  tell_differences(before, now, "", told);
+  return told;
+}
+
 std::shared_ptr<distributed::Communicator> or_alone(std::shared_ptr<distributed::Communicator> communicator) {
   return communicator ? std::move(communicator) : distributed::local_communicator();
 }
 
 }  // namespace
 
-NamedTensors Model::trained_tensors() const { return without_repeats(named_parameters()); }
+NamedTensors Model::parameter_tensors() const { return without_repeats(named_parameters()); }
 
 NamedTensors Model::other_tensors() const { return without_repeats(named_buffers()); }
 
@@ -145,6 +171,8 @@ void TrainerOptions::check() const {
   ST_CHECK(clipping.global_norm >= 0 && clipping.each_norm >= 0, InvalidInput,
            "norms that gradients are clipped at must not be negative, got ", clipping.global_norm, " and ",
            clipping.each_norm);
+  ST_CHECK(json::parse(settings, nullptr, /*allow_exceptions=*/false).is_object(), InvalidInput,
+           "settings must be a JSON object, got ", settings);
 }
 
 Trainer::Trainer(std::shared_ptr<Model> model, std::shared_ptr<const Batcher> train,
@@ -157,7 +185,7 @@ Trainer::Trainer(std::shared_ptr<Model> model, std::shared_ptr<const Batcher> tr
       options_(std::move(options)),
       communicator_(or_alone(std::move(communicator))),
       checkpoints_(std::move(checkpoints)),
-      optimizer_(model_->trained_tensors(), options_.optimizer),
+      optimizer_(model_->parameter_tensors(), options_.optimizer),
       device_(device_of(*model_)) {
   options_.check();
   ST_CHECK(train_ != nullptr, InvalidInput, "there are no examples to train on");
@@ -180,7 +208,7 @@ Trainer::Trainer(std::shared_ptr<Model> model, std::shared_ptr<const Batcher> tr
 Trainer::~Trainer() = default;
 
 NamedTensors Trainer::weights() const {
-  NamedTensors found = model_->trained_tensors();
+  NamedTensors found = model_->parameter_tensors();
   for (auto& item : model_->other_tensors()) found.push_back(std::move(item));
   return found;
 }
@@ -209,7 +237,72 @@ bool Trainer::save_due() const {
                                   : step_ % options_.save_every == 0 || step_ == last_step();
 }
 
+/// All that the steps to come depend on, but for what a checkpoint holds beside it. Where a training ends may
+/// change, and how often it looks at itself unless its learning rate depends on that.
+std::string Trainer::decisive() const {
+  const BatcherOptions& batches = train_->options();
+  const OptimizerOptions& optimizer = options_.optimizer;
+  const Schedule& schedule = options_.schedule;
+  json found{{"examples", train_->examples()->checksum()},
+             {"optimizer", optimizer.name},
+             {"epsilon", optimizer.epsilon},
+             {"weight_decay", optimizer.weight_decay},
+             {"learning_rate", schedule.rate},
+             {"schedule", name_of(schedule.shape)},
+             {"warmup", schedule.warmup},
+             {"clip_norm", options_.clipping.global_norm},
+             {"clip_each", options_.clipping.each_norm},
+             {"accumulate", options_.accumulate},
+             {"autocast", options_.bfloat16 ? "bfloat16" : "none"},
+             {"seed", options_.seed}};
+  found["batches"] = {{"mode", name_of(batches.mode)},
+                      {"batch_size", batches.batch_size},
+                      {"bounds", batches.bounds},
+                      {"buffer_batches", batches.buffer_batches},
+                      {"max_tokens", batches.max_tokens},
+                      {"shuffle", batches.shuffle},
+                      {"drop_short", batches.drop_short},
+                      {"seed", batches.seed},
+                      {"pad", batches.pad}};
+  found["model"] = json::parse(options_.settings);
+  if (optimizer.name.starts_with("adam")) {
+    found["betas"] = {optimizer.beta1, optimizer.beta2};
+  } else {
+    found["momentum"] = optimizer.momentum;
+  }
+  if (schedule.shape == Schedule::Shape::linear || schedule.shape == Schedule::Shape::cosine) {
+    found["schedule_steps"] = schedule.steps;
+    found["schedule_end"] = schedule.end;
+  }
+  if (schedule.decay < 1) {
+    found["decay"] = schedule.decay;
+    found["patience"] = schedule.patience;
+    found["reload_best"] = options_.reload_best;
+    found["validate_every"] = options_.validate_every;
+  }
+  return found.dump();
+}
+
+/// Scores of different things cannot be compared.
+std::string Trainer::scored_by() const {
+  json found{{"higher_is_better", options_.schedule.higher_is_better}};
+  if (validator) {
+    found["metric"] = "a function";
+  } else {
+    found["metric"] = options_.validate_accuracy ? "accuracy" : "loss";
+    found["valid"] = valid_->examples()->checksum();
+  }
+  return found.dump();
+}
+
+std::string Trainer::place() const { return checkpoints_ ? checkpoints_->path() : "checkpoint"; }
+
 void Trainer::run() {
+  if (validates() && !scores_.empty()) {
+    const std::string changes = differences(json::parse(scored_by_), json::parse(scored_by()));
+    ST_CHECK(changes.empty(), InvalidInput, place(),
+             ": its validations cannot be compared with those to come: ", changes);
+  }
   const std::int64_t drawn = step_ * options_.accumulate;
   device_ = device_of(*model_);  // it may have been moved
   BatchLoader batches(train_, {drawn / train_->steps(), drawn % train_->steps()});
@@ -313,6 +406,8 @@ StepReport Trainer::tried_step(BatchLoader& batches) {
     whole_ = true;
   } else {
     const bool bearable = bad_ < options_.bad_steps;
+    ST_CHECK(bearable || count > 0, InvalidInput, "step ", step_ + 1, ", batch ", numbers,
+             ": nothing counted: the model says that its loss is the sum over 0");
     const std::string before = bad_ == 0 ? "" : concat("; so it was in the ", bad_, " steps before");
     ST_CHECK(bearable, DivergedError, "step ", step_ + 1, ", batch ", numbers, ": the loss is ", report.loss,
              ", the gradients' norm ", report.norm, before,
@@ -344,6 +439,10 @@ void Trainer::validate() {
     const auto means = sums.means(*communicator_);
     report.loss = means.loss;
     report.accuracy = means.accuracy;
+    ST_CHECK(means.count > 0, InvalidInput, "validation after step ", step_,
+             ": nothing counted: the model says that its loss is the sum over 0");
+    ST_CHECK(validator || !options_.validate_accuracy || !std::isnan(report.accuracy), InvalidInput,
+             "metric is the accuracy, but the model does not say how much it had right");
   }
   report.score = options_.validate_accuracy ? report.accuracy : report.loss;
   if (validator) {
@@ -354,6 +453,7 @@ void Trainer::validate() {
   }
   model_->train();
   scores_.push_back(report.score);
+  scored_by_ = scored_by();
   validated_ = step_;
   saved_ = -1;
   const Verdict verdict = judge(scores_, options_.schedule.higher_is_better, options_.schedule.patience);
@@ -377,11 +477,10 @@ Checkpoint Trainer::checkpoint() const {
   found.add("optimizer", optimizer_.state());
   json scores = json::array();  // JSON has no NaN
   for (const double score : scores_) scores.push_back(std::isfinite(score) ? json(score) : json(nullptr));
-  found.state =
-      json{{"scores", scores},     {"validated", validated_},    {"stopped_early", stopped_early_},
-           {"bad_steps", bad_},    {"batches", train_->steps()}, {"accumulate", options_.accumulate},
-           {"seed", options_.seed}}
-          .dump();
+  found.state = json{{"scores", scores},        {"scored_by", json::parse(scored_by_)},
+                     {"validated", validated_}, {"stopped_early", stopped_early_},
+                     {"bad_steps", bad_},       {"training", json::parse(decisive())}}
+                    .dump();
   return found;
 }
 
@@ -405,20 +504,15 @@ void Trainer::restore(const Checkpoint& checkpoint) {
   const auto is_whole = [&](const char* key) {
     return state.contains(key) && state[key].is_number_integer();
   };
+  const auto is_object = [&](const char* key) { return state.contains(key) && state[key].is_object(); };
   ST_CHECK(state.is_object() && state.contains("scores") && state["scores"].is_array() &&
-               is_whole("validated") && is_whole("bad_steps") && is_whole("batches") &&
-               is_whole("accumulate") && is_whole("seed") && state.contains("stopped_early") &&
+               is_object("scored_by") && is_object("training") && is_whole("validated") &&
+               is_whole("bad_steps") && state.contains("stopped_early") &&
                state["stopped_early"].is_boolean(),
            FormatError, "checkpoint: it is not that of a training");
-  // With other batches, the place where it goes on would be another one.
-  const auto same = [&](const char* key, const auto& mine) {
-    const auto saved = state[key].get<std::decay_t<decltype(mine)>>();
-    ST_CHECK(saved == mine, InvalidInput, "checkpoint: it is of a training whose ", key, " are ", saved,
-             ", not ", mine, ": going on from it would not be going on");
-  };
-  same("batches", train_->steps());
-  same("accumulate", options_.accumulate);
-  same("seed", options_.seed);
+  const std::string changes = differences(state["training"], json::parse(decisive()));
+  ST_CHECK(changes.empty(), InvalidInput, place(),
+           ": that is another training, which cannot go on here: ", changes);
   std::vector<double> scores;
   for (const json& score : state["scores"]) {
     scores.push_back(score.is_number() ? score.get<double>() : std::numeric_limits<double>::quiet_NaN());
@@ -426,6 +520,7 @@ void Trainer::restore(const Checkpoint& checkpoint) {
   load_weights(checkpoint);
   optimizer_.restore(checkpoint.part("optimizer"));
   scores_ = std::move(scores);
+  scored_by_ = state["scored_by"].dump();
   step_ = saved_ = checkpoint.step;
   validated_ = state["validated"].get<std::int64_t>();
   bad_ = state["bad_steps"].get<std::int64_t>();

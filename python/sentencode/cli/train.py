@@ -51,7 +51,7 @@ _PATHS = {
 }
 _NOT_WRITTEN = ("vectors", "vocabulary")  # parameters that a file cannot hold
 # What may differ where a training goes on: where it ends and how often it looks, not which steps it takes.
-_MAY_CHANGE = ("device", "max_steps", "max_epochs", "validate_every", "stop_after", "max_words")
+_MAY_CHANGE = frozenset({"device", "max_steps", "max_epochs", "validate_every", "stop_after", "max_words"})
 _CONFIG = "config.json"  # in the folder of checkpoints
 
 
@@ -288,6 +288,15 @@ def _prepare(config: Config, folder: Path, options: argparse.Namespace) -> None:
     inputs += _files(data.get("valid"))
     output = Path(config.tables["output"]["file"])
     sources.check_output(output, inputs, options.overwrite)
+    for key, place in config.tables["logs"].items():
+        log = Path(place)
+        for path in (output, *filter(None, inputs)):
+            if os.path.realpath(log) == os.path.realpath(path):
+                what = "is to be written" if path is output else "is read"
+                raise UsageError(f"[logs] {key}: {log} {what} as well; give the log another name")
+        if key == "csv" and log.is_dir():
+            raise UsageError(f"[logs] csv: {log} is a folder, and must be a file")
+        (log.parent if key == "csv" else log).mkdir(parents=True, exist_ok=True)
     for name in ("train", "valid"):
         if name in data:
             _corpus(data[name])  # an error now if there is no such file
@@ -321,10 +330,15 @@ def _decisive(config: Config) -> dict[str, Any]:
 
 def _check_same(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
     changes = []
+    may_change = set(_MAY_CHANGE)
+    if now["encoder"].get("schedule") in ("linear", "cosine"):  # rates depend on where it ends
+        may_change -= {"max_steps", "max_epochs"}
+    if now["encoder"].get("decay") != 1:  # and on the validations
+        may_change -= {"validate_every"}
     for table in now:
         old = before.get(table, {})
         for key in sorted({*old, *now[table]}):
-            if key not in _MAY_CHANGE and old.get(key) != now[table].get(key):
+            if key not in may_change and old.get(key) != now[table].get(key):
                 changes.append(f"[{table}] {key} was {old.get(key)!r} and is {now[table].get(key)!r}")
     if changes:
         raise ValueError(

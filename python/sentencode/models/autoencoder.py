@@ -83,10 +83,11 @@ class Autoencoder(CppModule):
 
     def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
         """The same as `encode`."""
-        return self.encode(x, lengths)
+        z: Tensor = self._cpp.encode(x, lengths)
+        return z
 
     def encode(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """The vectors of sentences.
+        """The vectors of sentences. This is what calling the network does: its hooks fire.
 
         Words need not be those of the table: any that has a vector can be encoded.
 
@@ -100,7 +101,7 @@ class Autoencoder(CppModule):
         Raises:
             ValueError: If shapes or types do not fit.
         """
-        z: Tensor = self._cpp.encode(x, lengths)
+        z: Tensor = self(x, lengths)
         return z
 
     def decode(self, z: Tensor, y: Tensor, lengths: Tensor) -> Tensor:
@@ -121,7 +122,7 @@ class Autoencoder(CppModule):
         return states
 
     def loss(self, ids: Tensor, lengths: Tensor) -> Loss:
-        """How badly the network writes sentences again.
+        """How badly the network writes sentences again. All of it is computed in C++: no hooks fire.
 
         Args:
             ids: [batch, time], int64; each sentence's last word is `end`. Ids behind it must be words, too.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ..checks import checked_int
+from ..checks import checked_float, checked_int
 from ..nn.attention import Activation
 from ..nn.pooling import Pooling
 from ..text.inputs import is_single
@@ -76,6 +77,7 @@ class _Autoencoder(NeuralEncoder):
         max_length = checked_int("max_length", max_length, 1)
         beam = checked_int("beam", beam, 1)
         best = checked_int("best", best, 1, beam)
+        length_penalty = checked_float("length_penalty", length_penalty, -math.inf)
         rows = self.encode([sentences] if single else sentences)
         words = self.vocabulary_.words
         found = []
@@ -131,7 +133,11 @@ class _LatentAttention(_Autoencoder):
         self._check_fitted()
         words = [word for word in self._cut([sentence])[0] if word in self.vectors][: self.max_words]
         if not words:
-            raise ValueError("sentence has no word that is known")
+            tokens = not is_single(sentence) and any(len(str(token).split()) > 1 for token in sentence)
+            raise ValueError(
+                "sentence has no word that is known"
+                + (": a list is the tokens of one sentence, and these look like texts" if tokens else "")
+            )
         x = self.vectors.matrix(words)
         if self.unit_words:
             x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), np.finfo(np.float32).tiny)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
 
@@ -13,7 +16,7 @@ import numpy.typing as npt
 import torch
 
 from .. import _nn
-from ..checks import checked_float, checked_int, checked_str
+from ..checks import checked_bool, checked_float, checked_int, checked_str
 from ..core_encoder import CoreEncoder, checked_keys, is_still, plain
 from ..distributed import communicator as all_processes
 from ..encoder import Encoder, progress
@@ -33,6 +36,8 @@ _ROWS = 1 << 16  # of vectors that are looked at together
 # Options of networks by their kinds: what else is wrong with them the networks tell.
 _WHOLE = frozenset({"hidden", "inner", "heads", "filters", "sampled_words"})
 _SHARES = frozenset({"dropout", "drop_words", "swap_words", "label_smoothing", "epsilon"})
+_CHOICES = frozenset({"pooling", "dropout_place", "positions", "projection"})
+_SWITCHES = frozenset({"projection_bias", "output_projection"})
 
 
 class NeuralEncoder(CoreEncoder):
@@ -53,12 +58,16 @@ class NeuralEncoder(CoreEncoder):
         min_length: Sentences of fewer words are not trained on.
         max_length: Nor are those of more, nor those with a word that is not written.
         max_words: Of a sentence that are read where it is encoded.
-        batch_size: Sentences in a training step; they are of one length.
+        batch_size: Sentences in a batch; they are of one length.
+        accumulate: Batches of one training step.
         optimizer: Of `sentencode.training.Trainer`, as the next ones.
         learning_rate: Its highest.
         betas: Of Adam.
         schedule: Of the learning rate.
         warmup: Steps in which it rises.
+        decay: What the learning rate is multiplied by where validation has not got better; 0.5 halves it.
+        patience: After so many validations in a row that were not better.
+        reload_best: Whether the best weights are taken up again then; needs `checkpoints` in `fit`.
         clip_norm: What gradients' norm is at most.
         label_smoothing: Of the softmax, in training.
         sampled_words: How many words targets are told from in training; 0: all.
@@ -66,6 +75,9 @@ class NeuralEncoder(CoreEncoder):
         max_epochs: At most so many times all sentences.
         validate_every: Steps between two validations, where there are sentences to validate on.
         stop_after: It ends after so many validations that are not better than the best; None: never.
+        metric: What decides how good a validation is: the "loss" or the "accuracy" on the sentences to
+            validate on, or a function of the encoder, as it is then, that returns a number of which more is
+            better. A function is not saved.
         autocast: "bfloat16" to compute in it where the hardware does.
         seed: Of weights, order and dropout.
         device: "cpu", "cuda", ...; "auto" takes a GPU where there is one.
@@ -101,11 +113,15 @@ class NeuralEncoder(CoreEncoder):
         max_length: int = 32,
         max_words: int = 512,
         batch_size: int = 64,
+        accumulate: int = 1,
         optimizer: Literal["adam", "adamw", "sgd", "rmsprop", "adagrad"] = "adam",
         learning_rate: float = 2e-4,
         betas: tuple[float, float] | None = None,
         schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = "constant",
         warmup: int = 0,
+        decay: float = 1.0,
+        patience: int = 1,
+        reload_best: bool = False,
         clip_norm: float | None = 5.0,
         label_smoothing: float | None = None,
         sampled_words: int = 0,
@@ -113,6 +129,7 @@ class NeuralEncoder(CoreEncoder):
         max_epochs: int | None = 10,
         validate_every: int | None = 500,
         stop_after: int | None = None,
+        metric: Literal["loss", "accuracy"] | Callable[[Any], float] = "loss",
         autocast: Literal["bfloat16"] | None = None,
         seed: int = 0,
         device: str = "auto",
@@ -129,11 +146,15 @@ class NeuralEncoder(CoreEncoder):
         self.max_length = max_length
         self.max_words = max_words
         self.batch_size = batch_size
+        self.accumulate = accumulate
         self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.betas = betas
         self.schedule = schedule
         self.warmup = warmup
+        self.decay = decay
+        self.patience = patience
+        self.reload_best = reload_best
         self.clip_norm = clip_norm
         self.label_smoothing = label_smoothing
         self.sampled_words = sampled_words
@@ -141,6 +162,7 @@ class NeuralEncoder(CoreEncoder):
         self.max_epochs = max_epochs
         self.validate_every = validate_every
         self.stop_after = stop_after
+        self.metric = metric
         self.autocast = autocast
         self.seed = seed
         self.device = device
@@ -179,14 +201,19 @@ class NeuralEncoder(CoreEncoder):
         """Trains the network, and forgets all that was learnt before.
 
         If that fails or is interrupted, the encoder stays as it was; with `checkpoints`, the same call goes
-        on where it was. Where there is `valid`, the encoder ends with the weights that were best on it.
+        on where it was. Where there is `valid`, or a function as `metric`, the encoder ends with the weights
+        that were best.
 
         Args:
             sentences: Many sentences, or the name of a text file, a folder or a glob. They are read twice:
                 for the vocabulary, and to become ids in a file of the cache.
             y: Ignored.
             valid: Sentences to validate on, every `validate_every` steps.
-            checkpoints: A folder for the state of the training.
+            checkpoints: A folder for the state of the training. One that holds another training, of other
+                sentences, vectors or parameters, is refused; only where it ends may be another place
+                (`max_steps`, `max_epochs`, `stop_after`), how often it looks (`validate_every`), and what
+                decides nothing (`device`, `max_words`). The rates of a "linear" or "cosine" schedule depend
+                on the end, those with a `decay` on how often it looks: these may not change there.
             callbacks: Told of every step and validation; see `sentencode.training`.
             show_progress_bar: Whether to show one. None: if the logger "sentencode" shows information.
 
@@ -195,7 +222,8 @@ class NeuralEncoder(CoreEncoder):
 
         Raises:
             TypeError: If a parameter is not of its kind.
-            ValueError: If a parameter cannot be used, or no sentence can be trained on.
+            ValueError: If a parameter cannot be used, no sentence can be trained on, or the checkpoints are
+                of another training.
             DivergedError: If the loss is not finite.
         """
         fresh = type(self)(**self.get_params(deep=False))
@@ -232,6 +260,9 @@ class NeuralEncoder(CoreEncoder):
         cut = self._new_tokenizer()
         device = self._device()
         checked_int("max_words", self.max_words, 1)
+        checked_bool("unit_words", self.unit_words)
+        betas = self._betas(chosen["betas"])
+        self._check_validation(valid, checkpoints)
         # Wrong options are told of now, and not when all sentences were read.
         self._made_network(2 + checked_int("sampled_words", self.sampled_words, 0), 0, 1)
         with progress(show, "words") as bar:
@@ -240,25 +271,33 @@ class NeuralEncoder(CoreEncoder):
             train = self._examples_of(sentences, vocabulary, cut, bar)
         held_out = None if valid is None else self._examples_of(valid, vocabulary, cut, None)
         network = self._new_network(train, vocabulary).to(device)
-        best = _Best() if held_out is not None and checkpoints is None else None
+        metric = self.metric
+        if callable(metric):
+            # What it is asked about encodes with the weights as they are then.
+            self._adopt(network, vocabulary, cut)
+            own = metric
+            metric = lambda _: own(self)  # noqa: E731
+        validates = held_out is not None or callable(metric)
+        best = _Best() if validates and checkpoints is None else None
         others = all_processes()
         sharing: dict[str, Any] = {"rank": others.rank, "world": others.size}
         trainer = Trainer(
             network,
             Batcher(train, batch_size=self.batch_size, seed=self.seed, **sharing),
             None if held_out is None else Batcher(held_out, batch_size=256, shuffle=False, **sharing),
-            betas=tuple(chosen["betas"]),
+            betas=betas,
             checkpoints=checkpoints,
             callbacks=callbacks if best is None else [*callbacks, best],
             communicator=others,
-            validate_every=None if held_out is None else self.validate_every,
             save_every=self.validate_every,
-            stop_after=None if held_out is None else self.stop_after,
+            metric=metric,
+            settings=self._learnt_from(network, vocabulary) if checkpoints is not None else None,
             **{
                 name: chosen[name]
                 for name in (
-                    *("optimizer", "learning_rate", "schedule", "warmup", "clip_norm"),
-                    *("max_steps", "max_epochs", "autocast", "seed"),
+                    *("accumulate", "optimizer", "learning_rate", "schedule", "warmup", "decay", "patience"),
+                    *("reload_best", "clip_norm", "max_steps", "max_epochs", "validate_every", "stop_after"),
+                    *("autocast", "seed"),
                 )
             },
         )
@@ -266,9 +305,47 @@ class NeuralEncoder(CoreEncoder):
         self.origin_ = None
         if best is not None:
             best.load_into(network)
-        elif held_out is not None:
+        elif validates:
             trainer.load_best()
         self._adopt(network.eval(), vocabulary, cut)
+
+    @staticmethod
+    def _betas(value: Any) -> tuple[float, float]:
+        if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str) or len(value) != 2:
+            raise TypeError(f"betas must be two numbers, got {value!r:.40} ({type(value).__name__})")
+        first, second = (checked_float(f"betas[{i}]", beta, 0, 1, below=True) for i, beta in enumerate(value))
+        return first, second
+
+    def _check_validation(self, valid: Any, checkpoints: Any) -> None:
+        """What asks for validations, or for a folder, is told of before a sentence is read."""
+        if not callable(self.metric) and checked_str("metric", self.metric) not in ("loss", "accuracy"):
+            raise ValueError(f"metric must be 'loss', 'accuracy' or a function, got {self.metric!r}")
+        wants = {
+            "stop_after": self.stop_after is not None,
+            "decay": checked_float("decay", self.decay, 0, 1, above=True) < 1,
+            "reload_best": checked_bool("reload_best", self.reload_best),
+            "metric": self.metric == "accuracy",
+        }
+        for name, wanted in wants.items():
+            if wanted and valid is None and not callable(self.metric):
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} needs validations: give fit valid=SENTENCES, or a "
+                    "function as metric"
+                )
+        if self.reload_best and checkpoints is None:
+            raise ValueError(
+                "reload_best needs a folder where the best weights are kept: give fit checkpoints="
+            )
+
+    def _learnt_from(self, network: Autoencoder, vocabulary: Vocabulary) -> dict[str, Any]:
+        """What decides, beside the network's own options and the ids, what is learnt; for checkpoints."""
+        words = json.dumps([vocabulary.words, vocabulary.counts.tolist()]).encode("utf-8", "surrogatepass")
+        rows = network.state_dict()["table.weight"].cpu().numpy()
+        return {
+            "unit_words": bool(self.unit_words),
+            "vocabulary": hashlib.sha256(words).hexdigest(),
+            "vectors": hashlib.sha256(rows.tobytes()).hexdigest(),
+        }
 
     def _vocabulary_of(self, sentences: Any, cut: Tokenizer, bar: Any) -> Vocabulary:
         if self.vocabulary is not None:
@@ -282,6 +359,9 @@ class NeuralEncoder(CoreEncoder):
         for symbol in (_BEGIN, _END):
             known.pop(symbol, None)  # they have places of their own
         found = Vocabulary(known, max_size=self.vocabulary_size)
+        if not counts and self.vocabulary is None:
+            often = "" if self.min_count <= 1 else f" min_count={self.min_count} times"
+            raise ValueError(f"{type(self).__name__}: there is no sentence that has a word{often}")
         if len(found) == 0:
             raise ValueError(
                 f"{type(self).__name__}: none of the {len(counts)} words of the sentences has a vector"
@@ -330,7 +410,13 @@ class NeuralEncoder(CoreEncoder):
                 checked_int(name, chosen[name], int(name != "sampled_words"))
             elif name in _SHARES:
                 checked_float(name, chosen[name], 0, 1)
-        return {name: chosen[name] for name in names}
+            elif name in _CHOICES:
+                checked_str(name, chosen[name])
+            elif name in _SWITCHES:
+                checked_bool(name, chosen[name])
+            elif name == "windows":
+                _check_windows(chosen[name])
+        return {name: plain(chosen[name]) for name in names}
 
     def _table(self, vocabulary: Vocabulary, begin: int, end: int) -> Floats:
         """The vectors of the words that are written, and of the symbols."""
@@ -354,11 +440,28 @@ class NeuralEncoder(CoreEncoder):
             name = "cuda" if torch.cuda.is_available() else "cpu"
         try:
             device = torch.device(name)
+            if device.type == "meta":
+                raise RuntimeError("nothing is computed there")
             torch.empty(0, device=device)
         except (RuntimeError, AssertionError) as error:  # the latter where torch was built without CUDA
             why = str(error).partition("\n")[0]
             raise ValueError(f"device={name!r} cannot be used: {why}") from None
         return device
+
+    def _device_here(self) -> torch.device:
+        """The same for an encoder that was made elsewhere: without its device, it computes on another."""
+        try:
+            return self._device()
+        except ValueError as error:
+            try:
+                torch.device(self.device)
+            except RuntimeError:
+                raise error from None  # it is none anywhere
+            there = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+            warnings.warn(
+                f"{type(self).__name__}: {error}; it computes on {there}", UserWarning, stacklevel=3
+            )
+            return there
 
     # What was learnt.
 
@@ -474,6 +577,8 @@ class NeuralEncoder(CoreEncoder):
         config = self.get_params(deep=False)
         del config["vectors"], config["vocabulary"]
         config["tokenizer"] = self._cut.to_config()
+        if callable(config["metric"]):
+            config["metric"] = "function"  # that it was one; nothing in a file can be executed
         params = {name: plain(value) for name, value in config.items()}
         words = {"words": self.vocabulary_.words, "counts": self.vocabulary_.counts.tolist()}
         content = {"params": params, "vocabulary": words, "origin": self.origin_}
@@ -521,7 +626,7 @@ class NeuralEncoder(CoreEncoder):
                 f"the network writes {config['words'] - 2} words, the vocabulary has {len(vocabulary)}"
             )
         network = cls._network_class.of(model.network, config)
-        encoder._adopt(network.to(encoder._device()).eval(), vocabulary, cut, model)
+        encoder._adopt(network.to(encoder._device_here()).eval(), vocabulary, cut, model)
         encoder.origin_ = origin
         return encoder
 
@@ -534,13 +639,22 @@ class NeuralEncoder(CoreEncoder):
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         state.pop("_model", None)
+        if (network := state.get("network")) is not None:
+            # Tensors of a GPU could not be read where there is none.
+            state["_network_device"] = str(network.table.weight.device)
+            if state["_network_device"] != "cpu":
+                state["network"] = copy.deepcopy(network).cpu()
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         made_of = state.get("_made_of")
         self.__dict__.update(state)
+        device = self.__dict__.pop("_network_device", "cpu")
         if made_of is not None:
             now = self.get_params(deep=False)
+            if device != "cpu":
+                self.device = device
+                self.network.to(self._device_here())
             self.set_params(**made_of)
             self._adopt(self.network, self.vocabulary_, self._cut)
             self.set_params(**now)
@@ -572,6 +686,13 @@ class NeuralEncoder(CoreEncoder):
         finally:
             for part, training in modes:  # those above come first
                 part.train(training)
+
+
+def _check_windows(value: Any) -> None:
+    if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str | bytes):
+        raise TypeError(f"windows must be whole numbers, got {value!r:.40} ({type(value).__name__})")
+    for i, window in enumerate(value):
+        checked_int(f"windows[{i}]", window, 1)
 
 
 class _Best(Callback):

@@ -28,6 +28,8 @@ class _Mirror(nn.Module):
     """Holds the very tensors that one C++ module holds: either side sees what the other does to them."""
 
     _node: Node
+    _bound: frozenset[str] = frozenset()  # names of what C++ has, tensors and children
+    _assigning = False
 
     def _bind(self, node: Node) -> None:
         """Takes over the tensors of `node`, and those below it.
@@ -35,6 +37,7 @@ class _Mirror(nn.Module):
         What this module holds already (it was copied, unpickled or moved) goes into the C++ tensors first.
         """
         self._node = node
+        self._bound = frozenset()
         for kind, tensors in (("_parameters", node.parameters()), ("_buffers", node.buffers())):
             held = getattr(self, kind)
             for name, tensor in tensors:
@@ -52,6 +55,53 @@ class _Mirror(nn.Module):
             mirror = self._modules[name]
             assert isinstance(mirror, _Mirror)
             mirror._bind(child)
+        theirs = (*node.parameters(), *node.buffers(), *node.children())
+        self._bound = frozenset(name for name, _ in theirs)
+
+    # C++ holds its tensors, and would not see others that stand here in their places. Where torch puts
+    # others there all the same, what they hold goes into C++'s; elsewhere that is refused.
+
+    def _check_not_bound(self, name: str) -> None:
+        if name in self._bound and not self._assigning:
+            raise AttributeError(
+                f"{self._get_name()}.{name} is C++'s and cannot be replaced, parametrised or pruned; change "
+                f"its values instead, by load_state_dict or, under torch.no_grad(), by {name}.copy_(values)"
+            )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._check_not_bound(name)
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._check_not_bound(name)
+        super().__delattr__(name)
+
+    def _check_new(self, name: str) -> None:
+        self._check_not_bound(name)
+        if type(self) is _Mirror and not self._assigning:
+            raise AttributeError(
+                f"{self._get_name()} is computed in C++, which knows of no {name!r}: it cannot be given one"
+            )
+
+    def register_parameter(self, name: str, param: nn.Parameter | None) -> None:
+        self._check_new(name)
+        super().register_parameter(name, param)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        self._check_new(name)
+        super().register_buffer(name, tensor, persistent)
+
+    def add_module(self, name: str, module: nn.Module | None) -> None:
+        self._check_new(name)
+        super().add_module(name, module)
+
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        self._assigning = True
+        try:
+            super()._load_from_state_dict(*args, **kwargs)
+        finally:
+            del self._assigning
+            self._bind(self._node)  # with assign=True, tensors were replaced
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> _Mirror:
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
@@ -78,8 +128,10 @@ class CppModule(_Mirror):
 
     It does what a `torch.nn.Module` does: `state_dict`, optimisers of `torch.optim`, hooks, `.double()`,
     `.to()` any device that holds data (not "meta"), `copy.deepcopy`, pickling. Parameters are the same
-    tensors on both sides. Children are there with their parameters; they run inside the C++ forward pass, so
-    that hooks on them do not fire.
+    tensors on both sides; so they cannot be replaced, parametrised or pruned (`load_state_dict`, also with
+    assign=True, and `.to()` put what they bring into them), and `torch.func.functional_call` has no effect.
+    Children are there with their parameters; they run inside the C++ forward pass, so that hooks on them do
+    not fire. Those on the module itself fire when it is called.
 
     Args:
         cpp_class: The bound C++ class.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sentencode import _core
 
-from ..checks import checked_int, checked_str
+from ..checks import checked_bool, checked_int, checked_str
 from .examples import Examples
 
 __all__ = ["Batch", "Batcher"]
@@ -132,8 +132,8 @@ class Batcher:
             bounds=[checked_int(f"bounds[{i}]", bound, 0) for i, bound in enumerate(bounds or ())],
             buffer_batches=checked_int("buffer_batches", buffer_batches, 1),
             max_tokens=0 if max_tokens is None else checked_int("max_tokens", max_tokens, 1),
-            shuffle=bool(shuffle),
-            drop_short=bool(drop_short),
+            shuffle=checked_bool("shuffle", shuffle),
+            drop_short=checked_bool("drop_short", drop_short),
             seed=checked_int("seed", seed, 0, 2**64 - 1),
             pad=checked_int("pad", pad, -(2**63)),
             rank=checked_int("rank", rank, 0),

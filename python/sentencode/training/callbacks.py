@@ -19,7 +19,8 @@ __all__ = ["Callback", "CsvLog", "TensorBoardLog"]
 class Callback:
     """What a trainer tells of its run. Each process calls its own; `trainer.rank` says which one it is.
 
-    What it raises ends the run, and comes out of `Trainer.run` as it is; the checkpoint is written before.
+    What it raises ends the run, and comes out of `Trainer.run` as it is; the checkpoint is written before,
+    and the other callbacks are told of the step all the same.
     Any object with these three methods will do.
 
     Example:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import json
 import logging
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -20,7 +21,7 @@ from .._extras import require_nn
 require_nn()
 
 from .. import _nn  # noqa: E402
-from ..checks import checked_float, checked_int, checked_str  # noqa: E402
+from ..checks import checked_bool, checked_float, checked_int, checked_str  # noqa: E402
 from ..distributed import Communicator  # noqa: E402
 from ..distributed import communicator as all_processes  # noqa: E402
 from .batcher import Batcher  # noqa: E402
@@ -118,6 +119,9 @@ class Trainer:
         higher_is_better: Whether a higher score is better. None: unless it is the loss.
         checkpoints: A folder for them: the last ones, and the best. None: none.
         keep_last: How many of the last ones are kept.
+        settings: Those of the model, and whatever else decides what is learnt, by name, as JSON has values.
+            Checkpoints note them, and are refused where they have changed. The networks of this package tell
+            theirs themselves.
         autocast: `"bfloat16"`: matrix products in bfloat16, where the hardware has it; parameters stay
             float32. None: not.
         bad_steps: So many steps in a row may have a loss or gradient that is not finite: they are left out.
@@ -191,6 +195,7 @@ class Trainer:
         higher_is_better: bool | None = None,
         checkpoints: str | os.PathLike[str] | None = None,
         keep_last: int = 2,
+        settings: Mapping[str, Any] | None = None,
         autocast: Literal["bfloat16"] | None = None,
         bad_steps: int = 0,
         seed: int = 0,
@@ -205,6 +210,7 @@ class Trainer:
         self.model = model
         self.history = History()
         self._metric = metric if callable(metric) else _one_of("metric", metric, ("loss", "accuracy"))
+        checked_bool("reload_best", reload_best)
         if metric == "accuracy" and valid is None:
             raise ValueError("metric is 'accuracy', but there is no valid to measure it on")
         if not callable(metric) and valid is None:
@@ -253,7 +259,11 @@ class Trainer:
             schedule_end=checked_float("schedule_end", schedule_end, 0, 1),
             decay=checked_float("decay", decay, 0, 1, above=True),
             patience=checked_int("patience", patience, 1),
-            higher_is_better=metric != "loss" if higher_is_better is None else bool(higher_is_better),
+            higher_is_better=(
+                metric != "loss"
+                if higher_is_better is None
+                else checked_bool("higher_is_better", higher_is_better)
+            ),
             clip_norm=_bound("clip_norm", clip_norm),
             clip_each=_bound("clip_each", clip_each),
             max_steps=steps,
@@ -263,10 +273,11 @@ class Trainer:
             save_every=_every("save_every", save_every),
             stop_after=_every("stop_after", stop_after),
             validate_accuracy=metric == "accuracy",
-            reload_best=bool(reload_best),
+            reload_best=reload_best,
             bad_steps=checked_int("bad_steps", bad_steps, 0),
             bfloat16=autocast is not None,
             seed=checked_int("seed", seed, 0, 2**64 - 1),
+            settings=_settings(model, settings),
             checkpoints=self._folder,
             keep_last=checked_int("keep_last", keep_last, 1),
         )
@@ -302,8 +313,10 @@ class Trainer:
 
         Raises:
             DivergedError: The loss or a gradient is not finite.
-            FormatError: The checkpoint is damaged, or that of another model or optimiser.
-            ValueError: The checkpoint is that of other batches, or the model's loss is not what it should be.
+            FormatError: All checkpoints of the folder are damaged, or of another version.
+            ValueError: The checkpoint is of another training: of other examples, batches, settings of the
+                optimiser, of the schedule or of the model, ...; the message names what differs. Or the
+                model's loss is not what it should be.
         """
         if self.step == 0 and self._folder is not None:
             if not resume and any(name.endswith(".safetensors") for name in os.listdir(self._folder)):
@@ -321,21 +334,34 @@ class Trainer:
                 stack.callback(callback.on_end, self)
             stack.enter_context(self._undisturbed())
             clock = [time.perf_counter()]
-            validator = functools.partial(self._metric, self.model) if callable(self._metric) else None
+            validator = (
+                functools.partial(_score, self._metric, self.model) if callable(self._metric) else None
+            )
+
+            def tell(event: Step | Validation) -> None:
+                # All are told, whatever one of them raises: a log has each step that a checkpoint has.
+                errors: list[BaseException] = []
+                for callback in told:
+                    try:
+                        if isinstance(event, Step):
+                            callback.on_step(self, event)
+                        else:
+                            callback.on_validation(self, event)
+                    except BaseException as error:
+                        errors.append(error)
+                clock[0] = time.perf_counter()
+                if errors:
+                    raise errors[0]
 
             def on_step(*figures: Any) -> None:
                 step = Step(*(*figures, time.perf_counter() - clock[0]))
                 self.history.steps.append(step)
-                for callback in told:
-                    callback.on_step(self, step)
-                clock[0] = time.perf_counter()
+                tell(step)
 
             def on_validation(*figures: Any) -> None:
                 validation = Validation(*figures)
                 self.history.validations.append(validation)
-                for callback in told:
-                    callback.on_validation(self, validation)
-                clock[0] = time.perf_counter()
+                tell(validation)
 
             self._core.run(on_step, on_validation, validator)
         return self.history
@@ -420,6 +446,28 @@ def _checked_loss(found: Any, what: str) -> tuple[Tensor, float, Tensor | None]:
     if right is not None:
         right = torch.as_tensor(right, device=total.device).detach().reshape(())
     return total.reshape(()), count, right
+
+
+def _settings(model: Any, given: Mapping[str, Any] | None) -> str:
+    """What checkpoints note of a model: JSON."""
+    cpp = getattr(model, "_cpp", model)
+    known = json.loads(cpp.config()) if isinstance(cpp, _nn.SentenceNetwork) else {}
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"settings must be a mapping of names to values, got {type(given).__name__}")
+    try:
+        return json.dumps({**known, **(given or {})}, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"settings: {error}") from None
+
+
+def _score(metric: Callable[[Any], float], model: Any) -> float:
+    found = metric(model)
+    try:
+        if isinstance(found, str | bytes | bool):
+            raise TypeError
+        return float(found)
+    except (TypeError, ValueError):
+        raise TypeError(f"metric must return a number, got {found!r:.40} ({type(found).__name__})") from None
 
 
 def _core_model(model: Any, train: Batcher) -> _nn.Model:

@@ -5,6 +5,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <utility>
 
 #include "sentencode/error.h"
 #include "temporary_folder.h"
@@ -49,6 +51,57 @@ TEST(Checkpoint, SaysWhenAFileIsNone) {
   std::ofstream(path) << "nonsense";
   EXPECT_THROW(Checkpoint::read(path), FormatError);
   EXPECT_THROW(Checkpoint::read(folder.path("absent")), IoError);
+}
+
+/// A copy of the file with `from` in the place of `to`, which is as long.
+std::string changed(const TemporaryFolder& folder, const std::string& path, const std::string& from,
+                    const std::string& to) {
+  std::ifstream in(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  const auto place = bytes.find(from);
+  EXPECT_NE(place, std::string::npos) << from;
+  bytes.replace(place, from.size(), to);
+  const std::string other = folder.path("changed");
+  std::ofstream(other, std::ios::binary) << bytes;
+  return other;
+}
+
+TEST(Checkpoint, SaysWhenAByteHasChanged) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a.safetensors");
+  some(7).write(path);
+  const float three = 3, other = 1e6F;
+  const auto bytes = [](const float& value) {
+    return std::string(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  for (const auto& [from, to] : {std::pair{bytes(three), bytes(other)},
+                                 {"epoch", "epics"},
+                                 {"\"7\"", "\"8\""},
+                                 {"model.bias", "model.bios"},
+                                 {"[3,2]", "[2,3]"}}) {
+    try {
+      Checkpoint::read(changed(folder, path, from, to));
+      ADD_FAILURE() << from;
+    } catch (const FormatError& error) {
+      EXPECT_NE(std::string(error.what()).find("is damaged"), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_EQ(Checkpoint::read(path).step, 7);
+}
+
+TEST(Checkpoint, SaysWhenItIsOfAnotherVersion) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a.safetensors");
+  some(7).write(path);
+  const std::string key = "\"format_version\":";
+  try {
+    Checkpoint::read(changed(folder, path, key + "\"2\"", key + "\"1\""));
+    FAIL();
+  } catch (const FormatError& error) {
+    EXPECT_NE(std::string(error.what()).find("version '1'; this library goes on from version 2 alone"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(CheckpointFolder, KeepsTheLast) {

@@ -38,10 +38,10 @@ class FirstWord : public Model {
     const at::Tensor scores = out_(mean).to(at::kFloat), right = tokens.ids.select(1, 0);  // [B, 8], [B]
     product = at::linear(mean, out_->weight).scalar_type();
     if (broken) return {scores.sum() * std::numeric_limits<double>::quiet_NaN(), 1.0, {}};
-    return {at::cross_entropy_loss(scores, right, {}, at::Reduction::Sum), static_cast<double>(batch.size),
-            (scores.argmax(1) == right).sum()};
+    return {at::cross_entropy_loss(scores, right, {}, at::Reduction::Sum),
+            empty ? 0.0 : static_cast<double>(batch.size), (scores.argmax(1) == right).sum()};
   }
-  bool broken = false, throws = false;
+  bool broken = false, throws = false, empty = false;
   at::ScalarType product = at::kFloat;  // of its last matrix product
 
  private:
@@ -333,17 +333,92 @@ TEST_F(TrainerTest, RefusesAnotherModelsCheckpoint) {
   other.tensors["model.out.bias"] = at::zeros({9});
   EXPECT_THROW(training->restore(other), FormatError);
   EXPECT_THROW(training->restore({}), FormatError);
-  other = training->checkpoint();
-  const auto place = other.state.find("\"seed\":0");
-  ASSERT_NE(place, std::string::npos);
-  other.state.replace(place, 8, "\"seed\":1");
-  EXPECT_THROW(training->restore(other), InvalidInput);
+}
+
+TEST_F(TrainerTest, RefusesTheCheckpointOfAnotherTraining) {
+  auto mine = options(4);
+  mine.settings = R"({"pooling": "mean", "layers": [2, 3]})";
+  mine.schedule.steps = 4;
+  const Checkpoint saved = trainer(std::make_shared<FirstWord>(), mine)->checkpoint();
+  const auto refused = [&](const auto& change) -> std::string {
+    auto other = mine;
+    change(other);
+    try {
+      trainer(std::make_shared<FirstWord>(), other)->restore(saved);
+    } catch (const InvalidInput& error) {
+      return error.what();
+    }
+    return "it was not";
+  };
+  const auto ends_with = [&](const std::string& end, const auto& change) {
+    const std::string told = refused(change);
+    EXPECT_TRUE(told.ends_with(": " + end)) << told;
+  };
+  ends_with("seed was 0 and is 1", [](auto& other) { other.seed = 1; });
+  ends_with("learning_rate was 0.05 and is 0.5", [](auto& other) { other.schedule.rate = 0.5; });
+  ends_with("betas was [0.9,0.999] and is [0.9,0.98]", [](auto& other) { other.optimizer.beta2 = 0.98; });
+  ends_with("clip_norm was 0.0 and is 1.0", [](auto& other) { other.clipping.global_norm = 1; });
+  ends_with("accumulate was 1 and is 2", [](auto& other) { other.accumulate = 2; });
+  ends_with("autocast was \"none\" and is \"bfloat16\"", [](auto& other) { other.bfloat16 = true; });
+  ends_with("model.pooling was \"mean\" and is \"max\"",
+            [](auto& other) { other.settings = R"({"pooling": "max", "layers": [2, 3]})"; });
+  ends_with("model.layers was [2,3] and is nothing; model.pooling was \"mean\" and is nothing",
+            [](auto& other) { other.settings = "{}"; });
+  EXPECT_EQ(refused([](auto& other) {
+              other.max_steps = 9;
+              other.validate_every = 2;
+              other.save_every = 3;
+              other.stop_after = 4;
+              other.schedule.steps = 9;  // of a schedule that does not depend on it
+              other.schedule.patience = 3;
+            }),
+            "it was not");
+  mine.schedule.shape = Schedule::Shape::linear;
+  const Checkpoint falling = trainer(std::make_shared<FirstWord>(), mine)->checkpoint();
+  mine.schedule.steps = 9;
+  EXPECT_THROW(trainer(std::make_shared<FirstWord>(), mine)->restore(falling), InvalidInput);
+  const auto larger = std::make_shared<const Batcher>(examples_, BatcherOptions{.batch_size = 9, .seed = 3});
+  mine.schedule.steps = 4;
+  Trainer of_larger(std::make_shared<FirstWord>(), larger, nullptr, mine, nullptr, {});
+  EXPECT_THROW(of_larger.restore(falling), InvalidInput);
+}
+
+TEST_F(TrainerTest, DoesNotCompareScoresOfDifferentThings) {
+  auto chosen = options(4);
+  chosen.validate_every = 2;
+  trainer(std::make_shared<FirstWord>(), chosen, "run", true)->run();
+  chosen.max_steps = 6;
+  chosen.validate_accuracy = true;
+  const auto by_accuracy = trainer(std::make_shared<FirstWord>(), chosen, "run", true);
+  EXPECT_TRUE(by_accuracy->resume());
+  EXPECT_THROW(by_accuracy->run(), InvalidInput);
+  EXPECT_EQ(by_accuracy->step(), 4);
+  const auto without = trainer(std::make_shared<FirstWord>(), chosen, "run", false);
+  EXPECT_TRUE(without->resume());
+  without->run();
+  EXPECT_EQ(without->step(), 6);
+}
+
+TEST_F(TrainerTest, SaysWhereNothingCounts) {
+  const auto model = std::make_shared<FirstWord>();
+  model->empty = true;
+  const auto training = trainer(model, options(4));
+  EXPECT_THROW(training->run(), InvalidInput);
+  EXPECT_EQ(training->step(), 0);
 }
 
 TEST_F(TrainerTest, SaysWhatIsWrong) {
-  EXPECT_THROW((TrainerOptions{.max_epochs = 0}.check()), InvalidInput);
-  EXPECT_THROW((TrainerOptions{.accumulate = 0}.check()), InvalidInput);
-  EXPECT_THROW((TrainerOptions{.schedule = {.rate = -1}}.check()), InvalidInput);
+  const auto expect_refused = [](const auto& change) {
+    TrainerOptions wrong;
+    EXPECT_NO_THROW(wrong.check());
+    change(wrong);
+    EXPECT_THROW(wrong.check(), InvalidInput);
+  };
+  expect_refused([](auto& wrong) { wrong.max_epochs = 0; });
+  expect_refused([](auto& wrong) { wrong.accumulate = 0; });
+  expect_refused([](auto& wrong) { wrong.schedule.rate = -1; });
+  expect_refused([](auto& wrong) { wrong.settings = "[1]"; });
+  expect_refused([](auto& wrong) { wrong.settings = "{"; });
   auto reloads = options(1);
   reloads.reload_best = true;
   EXPECT_THROW(trainer(std::make_shared<FirstWord>(), reloads), InvalidInput);

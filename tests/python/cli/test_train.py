@@ -215,6 +215,49 @@ def test_what_is_there_is_gone_on_with_replaced_or_refused(folder, capsys):
     assert "is read as well" in capsys.readouterr().err
 
 
+def test_where_rates_depend_on_the_end_it_is_held(folder, capsys):
+    linear = ["--overwrite", "--set", "schedule=linear"]
+    assert main(command(folder, *linear)) == 0
+    assert main(command(folder, *linear, "--set", "max_steps=14")) == 1
+    assert "another training: [encoder] max_steps was 12 and is 14; --fresh" in capsys.readouterr().err
+    assert main(command(folder, *linear)) == 0
+    decays = [*linear[:1], "--set", "decay=0.5", "--checkpoints", folder / "decays"]
+    assert main(command(folder, *decays)) == 0
+    assert main(command(folder, *decays, "--set", "max_steps=14")) == 0
+    capsys.readouterr()
+    assert main(command(folder, *decays, "--set", "max_steps=14", "--set", "validate_every=3")) == 1
+    assert "[encoder] validate_every was 4 and is 3" in capsys.readouterr().err
+
+
+def test_logs_get_their_folders_and_replace_nothing(folder, capsys):
+    log = folder / "logs" / "new" / "log.csv"
+    assert main(command(folder, "--set", f"logs.csv={log}", "--set", "max_steps=2")) == 0
+    assert len(History.from_csv(log).steps) == 2
+    for name, message in [
+        ("b.sentencode", "b.sentencode is to be written as well; give the log another name"),
+        ("valid.txt", "valid.txt is read as well"),
+        ("logs", "is a folder, and must be a file"),
+    ]:
+        more = ["--output", folder / "b.sentencode", "--set", f"logs.csv={folder / name}"]
+        assert main(command(folder, *more)) == 2
+        assert message in capsys.readouterr().err
+    assert not (folder / "b.sentencode").exists()
+
+
+def test_validation_is_by_accuracy_if_the_file_says_so(folder):
+    chosen = {"metric": "accuracy", "decay": 0.5, "patience": 1, "reload_best": True, "accumulate": 2}
+    text = TOML.replace(
+        "max_steps = 12",
+        "max_steps = 12\n" + "\n".join(f"{name} = {json.dumps(value)}" for name, value in chosen.items()),
+    )
+    (folder / "aae.toml").write_text(text)
+    assert main(command(folder)) == 0
+    saved = se.load(folder / "aae.sentencode")
+    assert {name: saved.get_params()[name] for name in chosen} == chosen
+    log = History.from_csv(folder / "log.csv")
+    assert [v.score for v in log.validations] == [v.accuracy for v in log.validations]
+
+
 def test_a_restart_by_torchrun_does_not_begin_anew(folder, capsys, monkeypatch):
     assert main(command(folder)) == 0
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
@@ -255,6 +298,10 @@ def test_checkpoints_note_all_that_decides(folder):
         ('file = "vectors.sentencode"', "limit = 3", r"\[vectors\] lacks file"),
         ("hidden = 8", "hidden = ", r"aae.toml: this is no TOML: .*line 4"),
         ("hidden = 8", "hidden = 9", r"hidden"),
+        ("hidden = 8", 'hidden = 8\nunit_words = "yes"', r"unit_words must be True or False, got 'yes'"),
+        ("hidden = 8", "hidden = 8\nunit_words = 1", r"unit_words must be True or False, got 1"),
+        ("hidden = 8", "hidden = 8\nseed = true", r"seed must be a whole number, got True"),
+        ("hidden = 8", "hidden = 8\npooling = false", r"pooling must be a str, got False"),
     ],
 )
 def test_what_is_wrong_in_the_file_is_named(folder, capsys, old, new, message):

@@ -54,6 +54,14 @@ each_attending = pytest.mark.parametrize("name", ["MeanMaxAAE", "RAE"])
 quick = settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+class _Unread:
+    def __iter__(self):
+        raise AssertionError("they were read")
+
+
+UNREAD = _Unread()
+
+
 def unfitted(name, vectors=VECTORS, **change):
     made, _, options = FAMILIES[name]
     return made(vectors, **(options | change))
@@ -320,6 +328,114 @@ def test_a_training_goes_on_bit_by_bit(name, tmp_path):
     same(encoder, shared(name))
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"pooling": "max"}, r'model.pooling was "mean" and is "max"$'),
+        ({"heads": 4}, "model.heads was 2 and is 4$"),
+        ({"dropout": 0.1}, "model.dropout was 0.5 and is 0.1$"),
+        ({"projection": "relu"}, r'model.projection was "none" and is "relu"$'),
+        ({"unit_words": True}, r"model.unit_words was false and is true; model.vectors was \S+ and is \S+$"),
+        ({"batch_size": 4}, "batches.batch_size was 3 and is 4$"),
+        ({"betas": (0.5, 0.9)}, r"betas was \[0.9,0.999\] and is \[0.5,0.9\]$"),
+        ({"clip_norm": None}, "clip_norm was 5.0 and is 0.0$"),
+        ({"epsilon": 1e-3}, "model.epsilon was 1e-05 and is 0.001$"),
+        ({"learning_rate": 0.1}, "learning_rate was 0.0002 and is 0.1$"),
+        ({"schedule": "linear"}, r'schedule was "constant" and is "linear"'),
+        ({"seed": 3}, "batches.seed was 0 and is 3; seed was 0 and is 3$"),
+        ({"accumulate": 2}, "accumulate was 1 and is 2$"),
+        ({"decay": 0.5}, "decay was nothing and is 0.5"),
+        (
+            {"vectors": se.WordVectors.from_array([*SEEN, *SPARE], ROWS[::-1].copy())},
+            r"model.vectors was \S+",
+        ),
+        ({"sentences": [*TRAIN[:-1], "a dog sat on a mat ."]}, r"examples was .*; model.vocabulary was"),
+        (
+            {
+                "sentences": [
+                    " ".join({"cat": "dog", "dog": "cat"}.get(w, w) for w in t.split()) for t in TRAIN
+                ]
+            },
+            "is",
+        ),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_checkpoints_of_another_training_are_refused(tmp_path, change, message):
+    fit = {"valid": TRAIN[:3], "checkpoints": tmp_path}
+    options = {"pooling": "mean", "validate_every": 2}
+    encoder = unfitted("MeanMaxAAE", **options).fit(TRAIN, **fit)
+    other = unfitted("MeanMaxAAE", **options)
+    sentences = change.pop("sentences", TRAIN) if "sentences" in change else TRAIN
+    other.set_params(**change)
+    with pytest.raises(ValueError, match=f"that is another training, which cannot go on here: .*{message}"):
+        other.fit(sentences, **fit)
+    assert not other.fitted
+    # Where it ends, how often it looks, and what decides nothing.
+    free = {"max_steps": 6, "validate_every": 3, "stop_after": 50, "max_words": 9, "max_epochs": None}
+    again = unfitted("MeanMaxAAE", **(options | free)).fit(TRAIN, **fit)
+    assert [step.step for step in again.history_.steps] == [5, 6]
+    assert encoder.fitted
+
+
+def test_a_linear_schedule_ends_where_it_began_to(tmp_path):
+    unfitted("RAE", schedule="linear").fit(TRAIN, checkpoints=tmp_path)
+    with pytest.raises(ValueError, match=r"schedule_steps was 4 and is 6$"):
+        unfitted("RAE", schedule="linear", max_steps=6).fit(TRAIN, checkpoints=tmp_path)
+
+
+def test_validation_by_accuracy_decay_and_accumulated_batches(tmp_path):
+    wild = {"learning_rate": 0.5, "clip_norm": None, "max_epochs": None, "max_steps": 30}
+    options = {"metric": "accuracy", "decay": 0.5, "patience": 2, "reload_best": True, "accumulate": 2}
+    encoder = unfitted("MeanMaxAAE", **wild, **options, validate_every=1, stop_after=5, batch_size=2)
+    encoder.fit(TRAIN, valid=TRAIN[:3], checkpoints=tmp_path)
+    told = encoder.history_.validations
+    assert [v.score for v in told] == [v.accuracy for v in told]
+    best = max(told, key=lambda v: v.score)
+    assert [v for v in told if v.best][-1] == best
+    assert told[-1].step == best.step + 5
+    assert any(v.decayed for v in told)
+    assert encoder.history_.steps[-1].learning_rate < 0.5
+    assert encoder.history_.steps[0].examples > 2
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["in memory", "in a folder"])
+def test_a_function_says_which_weights_are_best(tmp_path, kept):
+    told = []
+
+    def score(encoder):
+        told.append(encoder.encode(TEXTS))
+        assert encoder.fitted
+        return -abs(len(told) - 2)
+
+    encoder = unfitted("MeanMaxAAE", metric=score, validate_every=1, learning_rate=0.1)
+    encoder.fit(TRAIN, checkpoints=tmp_path / "kept" if kept else None)
+    assert len(told) == 4
+    np.testing.assert_array_equal(encoder.encode(TEXTS), told[1])
+    assert not np.array_equal(told[0], told[1])
+    encoder.save(tmp_path / "model")
+    again = se.load(tmp_path / "model")
+    same(again, encoder)
+    with pytest.raises(ValueError, match="metric must be 'loss', 'accuracy' or a function, got 'function'"):
+        again.fit(TRAIN)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"stop_after": 3}, "stop_after=3 needs validations: give fit valid="),
+        ({"decay": 0.5}, "decay=0.5 needs validations"),
+        ({"reload_best": True}, "reload_best=True needs validations"),
+        ({"metric": "accuracy"}, "metric='accuracy' needs validations"),
+        ({"metric": len, "reload_best": True}, "reload_best needs a folder"),
+    ],
+    ids=str,
+)
+def test_what_needs_validations_says_so(change, message):
+    with pytest.raises(ValueError, match=message):
+        unfitted("MeanMaxAAE", **change).fit(UNREAD)
+
+
 def test_a_fit_that_fails_changes_nothing():
     encoder = fitted("MeanMaxAAE")
     before = encoder.encode(TEXTS)
@@ -329,6 +445,11 @@ def test_a_fit_that_fails_changes_nothing():
     with pytest.raises(ValueError, match="none of the 2 words of the sentences has a vector"):
         encoder.fit(["zzz qqq"])
     np.testing.assert_array_equal(encoder.encode(TEXTS), before)
+    for nothing in ([], ["", "  "]):
+        with pytest.raises(ValueError, match=r"MeanMaxAAE: there is no sentence that has a word$"):
+            encoder.fit(nothing)
+    with pytest.raises(ValueError, match="there is no sentence that has a word min_count=99 times"):
+        unfitted("MeanMaxAAE", min_count=99).fit(TRAIN)
     encoder.fit(TRAIN)  # all is forgotten
     np.testing.assert_array_equal(encoder.encode(TEXTS), before)
 
@@ -403,6 +524,24 @@ def test_defaults_are_those_of_the_paper():
         ({"sampled_words": -1}, ValueError, "sampled_words"),
         ({"device": "cupboard"}, ValueError, "device='cupboard' cannot be used"),
         ({"device": 3}, TypeError, "device"),
+        ({"device": "meta"}, ValueError, "device='meta' cannot be used: nothing is computed there"),
+        ({"seed": True}, TypeError, "seed must be a whole number, got True"),
+        ({"hidden": True}, TypeError, "hidden must be a whole number, got True"),
+        ({"dropout": True}, TypeError, "dropout must be a number, got True"),
+        ({"unit_words": "no"}, TypeError, "unit_words must be True or False, got 'no'"),
+        ({"unit_words": 1}, TypeError, "unit_words must be True or False, got 1"),
+        ({"pooling": None}, TypeError, "pooling must be a str, got None"),
+        ({"pooling": 3}, TypeError, "pooling must be a str, got 3"),
+        ({"pooling": False}, TypeError, "pooling must be a str, got False"),
+        ({"output_projection": "no"}, TypeError, "output_projection must be True or False, got 'no'"),
+        ({"windows": [3.5]}, TypeError, r"windows\[0\] must be a whole number, got 3.5"),
+        ({"windows": "345"}, TypeError, "windows must be whole numbers, got '345'"),
+        ({"windows": 3}, TypeError, r"windows must be whole numbers, got 3 \(int\)"),
+        ({"betas": 0.9}, TypeError, r"betas must be two numbers, got 0.9 \(float\)"),
+        ({"betas": (0.9,)}, TypeError, "betas must be two numbers"),
+        ({"betas": (0.9, 1.0)}, ValueError, r"betas\[1\] must be less than 1"),
+        ({"metric": "bleu"}, ValueError, "metric must be 'loss', 'accuracy' or a function, got 'bleu'"),
+        ({"reload_best": "no"}, TypeError, "reload_best must be True or False, got 'no'"),
         ({"tokenizer": "none"}, ValueError, "tokenizer"),
         ({"vocabulary": ["the"]}, TypeError, "vocabulary must be a Vocabulary, got list"),
         ({"vectors": {"the": 1}}, ValueError, "MeanMaxAAE: vectors must be WordVectors, got a dict"),
@@ -410,12 +549,8 @@ def test_defaults_are_those_of_the_paper():
     ids=str,
 )
 def test_wrong_parameters_are_told_of_before_a_sentence_is_read(change, error, message):
-    class Sentences:
-        def __iter__(self):
-            raise AssertionError("they were read")
-
     with pytest.raises(error, match=message):
-        unfitted("MeanMaxAAE").set_params(**change).fit(Sentences())
+        unfitted("CNNLSTMAE" if "windows" in change else "MeanMaxAAE").set_params(**change).fit(UNREAD)
 
 
 @pytest.mark.parametrize(
@@ -425,12 +560,12 @@ def test_wrong_parameters_are_told_of_before_a_sentence_is_read(change, error, m
         ({"learning_rate": float("nan")}, "learning_rate"),
         ({"optimizer": "magic"}, "optimizer"),
         ({"schedule": "none"}, "schedule"),
-        ({"betas": (0.9, 1.0)}, r"betas\[1\]"),
         ({"clip_norm": -1}, "clip_norm"),
         ({"max_steps": 0}, "max_steps"),
         ({"batch_size": 0}, "batch_size"),
         ({"min_length": 9, "max_length": 3}, "min_length"),
-        ({"min_length": 30}, "no "),
+        ({"min_length": 30}, "none is left of 7 rows: 7 are too short"),
+        ({"accumulate": 0}, "accumulate must be at least 1"),
     ],
     ids=str,
 )
@@ -556,6 +691,32 @@ def test_encoding_sees_what_torch_does_to_the_network():
     optimizer.step()
     assert np.abs(encoder.encode(TEXTS) - before).max() > 1e-4
     np.testing.assert_allclose(encoder.encode(TEXTS), reference("MeanMaxAAE", encoder, TEXTS), **TOLERANCE)
+
+
+@each_family
+def test_encoding_sees_weights_that_are_assigned(name):
+    encoder, other = fitted(name), fitted(name, seed=5)
+    state = {key: tensor.clone() for key, tensor in other.network.state_dict().items()}
+    encoder.network.load_state_dict(state, assign=True)
+    same(encoder, other)
+    with pytest.raises(AttributeError, match=r"bias is C.*cannot be replaced"):
+        encoder.network.softmax.bias = torch.nn.Parameter(torch.zeros(11))
+    with pytest.raises(AttributeError, match=r"weight is C.*cannot be replaced, parametrised"):
+        torch.nn.utils.parametrizations.weight_norm(encoder.network.softmax)
+    same(encoder, other)
+
+
+@each_family
+def test_hooks_fire_where_the_network_is_called(name):
+    network, told = shared(name).network, []
+    x, lengths = torch.tensor(ROWS[None, :3]), torch.tensor([3])
+    handle = network.register_forward_pre_hook(lambda module, given: told.append(given[0].shape))
+    try:
+        rows = network.encode(x, lengths)
+        assert torch.equal(rows, network(x, lengths))
+    finally:
+        handle.remove()
+    assert told == [x.shape] * 2
 
 
 @each_family
@@ -820,10 +981,12 @@ def test_every_family_writes(name):
         ({"beam": 0}, "beam"),
         ({"beam": 2, "best": 3}, "best must be at most 2"),
         ({"max_length": 0}, "max_length"),
+        ({"beam": 2, "length_penalty": float("nan")}, "length_penalty must be finite, got nan"),
+        ({"beam": 2, "length_penalty": "a"}, "length_penalty must be a number, got 'a'"),
     ],
 )
 def test_wrong_ways_to_write(change, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         shared("RAE").reconstruct(TRAIN, **change)
 
 
@@ -844,8 +1007,11 @@ def test_attention(name, pooling):
     end = encoder.network.table.weight[encoder.network._config["end"]].detach().numpy()
     expected = encoder.network.attention(torch.tensor(np.vstack([x, end]))[None], torch.tensor([4]))
     np.testing.assert_allclose(weights, expected[0].detach().numpy(), **TOLERANCE)
-    with pytest.raises(ValueError, match="sentence has no word that is known"):
-        encoder.attention("zzz")
+    for nothing in ("zzz", ["zzz", "qqq"]):
+        with pytest.raises(ValueError, match=r"sentence has no word that is known$"):
+            encoder.attention(nothing)
+    with pytest.raises(ValueError, match="a list is the tokens of one sentence, and these look like texts"):
+        encoder.attention(["the cat", "a dog"])
 
 
 @each_attending
@@ -980,6 +1146,23 @@ def test_the_device_of_rows(monkeypatch):
         with pytest.raises(ValueError, match="device='cuda' cannot be used"):
             unfitted("MeanMaxAAE", device="cuda").fit(TRAIN)
         assert fitted("MeanMaxAAE", device="auto").network.table.weight.device.type == "cpu"
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+def test_what_a_gpu_made_computes_on_what_is_there(file):
+    made = rewritten(file, lambda m, c, p: p["params"].update(device="cuda"))
+    with pytest.warns(UserWarning, match="device='cuda' cannot be used: .*; it computes on cpu"):
+        encoder = se.load(made)
+    same(encoder, shared("MeanMaxAAE"))
+    assert encoder.device == "cuda"
+    # As it would have been pickled there.
+    pickled = copy.deepcopy(shared("MeanMaxAAE").__getstate__() | {"_network_device": "cuda:0"})
+    other = unfitted("MeanMaxAAE")
+    with pytest.warns(UserWarning, match="computes on cpu"):
+        other.__setstate__(pickled)
+    same(other, encoder)
+    assert other.fitted
+    assert other.device == "cpu"
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -311,6 +311,8 @@ def test_word_counts_say_what_is_sampled():
     assert "expected" in mine.state_dict()
     with pytest.raises(ValueError, match=r"those of 11 words, got \[3\]"):
         mine.set_word_counts([1, 2, 3])
+    with pytest.raises(ValueError, match=r"those of 11 words, got \[3\]"):  # where nothing is sampled, too
+        network("denoising").set_word_counts([1, 2, 3])
 
 
 # --- Modules ------------------------------------------------------------------------------------------------
@@ -396,6 +398,25 @@ def test_wrong_options_are_value_errors(name, change, message):
     ours, _, options = NETWORKS[name]
     with pytest.raises(ValueError, match=message):
         ours(**({"words": WORDS, "features": FEATURES} | options | change))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"pooling": None}, r"pooling must be a str, got None \(NoneType\)"),
+        ({"output_projection": "no"}, r"output_projection must be True or False, got 'no' \(str\)"),
+        ({"output_projection": 1}, "output_projection must be True or False, got 1"),
+        ({"hidden": True}, "hidden must be a whole number, got True"),
+        ({"hidden": 3.5}, "hidden must be a whole number, got 3.5"),
+        ({"dropout": "half"}, "dropout must be a number, got 'half'"),
+        ({"windows": [3.5]}, r"windows must be whole numbers, got \(3.5,\)"),
+        ({"windows": "345"}, r"windows must be whole numbers, got \('3', '4', '5'\)"),
+    ],
+)
+def test_options_of_another_type_are_named(change, message):
+    made = models.ConvolutionalNetwork if "windows" in change else models.MeanMaxNetwork
+    with pytest.raises(TypeError, match=message):
+        made(words=9, features=4, **change)
 
 
 def test_unknown_options_are_type_errors():

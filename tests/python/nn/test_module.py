@@ -52,6 +52,59 @@ def test_state_dict_round_trip(encoder, batch):
     assert torch.equal(other(*batch), encoder(*batch))
 
 
+def test_state_dict_that_is_assigned(encoder, batch):
+    other = nn.ProjectedPooling(3, 2, "mean_max")
+    other.projection.weight.requires_grad_(False)
+    other.load_state_dict(
+        {name: tensor.clone() for name, tensor in encoder.state_dict().items()}, assign=True
+    )
+    assert torch.equal(other(*batch), encoder(*batch))
+    assert not other.projection.weight.requires_grad
+    before = other(*batch)
+    optimiser = torch.optim.SGD([p for p in other.parameters() if p.requires_grad], lr=1.0)
+    other(*batch).sum().backward()
+    optimiser.step()
+    assert not torch.allclose(other(*batch), before)
+    assert [name for name, _ in other.named_parameters()] == ["projection.weight", "projection.bias"]
+
+
+def test_tensors_cannot_be_replaced(encoder, batch):
+    prune = pytest.importorskip("torch.nn.utils.prune")
+    before, state = encoder(*batch), copy.deepcopy(encoder.state_dict())
+    linear = encoder.projection
+    refused = r"Linear\.(weight|bias) is C\+\+'s and cannot be replaced, parametrised or pruned"
+    attempts = {
+        "parameter": lambda: setattr(linear, "bias", torch.nn.Parameter(torch.zeros(2))),
+        "tensor": lambda: setattr(linear, "bias", torch.zeros(2)),
+        "none": lambda: setattr(linear, "bias", None),
+        "delete": lambda: delattr(linear, "bias"),
+        "register": lambda: linear.register_parameter("bias", None),
+        "parametrise": lambda: torch.nn.utils.parametrizations.weight_norm(linear, "weight"),
+        "child": lambda: setattr(encoder, "projection", torch.nn.Linear(3, 2)),
+    }
+    for name, attempt in attempts.items():
+        with pytest.raises(AttributeError, match=r"projection is C\+\+'s" if name == "child" else refused):
+            attempt()
+    for attempt in (
+        lambda: prune.l1_unstructured(linear, "weight", amount=1),
+        lambda: linear.register_buffer("mask", torch.ones(2)),
+        lambda: linear.add_module("inner", torch.nn.Linear(1, 1)),
+        lambda: setattr(linear, "extra", torch.nn.Parameter(torch.ones(2))),
+    ):
+        with pytest.raises(AttributeError, match=r"Linear is computed in C.*, which knows of no"):
+            attempt()
+    assert torch.equal(encoder(*batch), before)
+    assert encoder.state_dict().keys() == state.keys()
+
+
+def test_hooks_of_a_module_fire(encoder, batch):
+    told = []
+    encoder.register_forward_pre_hook(lambda *_: told.append("before"))
+    encoder.register_forward_hook(lambda *_: told.append("after"))
+    encoder(*batch)
+    assert told == ["before", "after"]
+
+
 def test_gradcheck_through_parameters(batch):
     encoder = nn.ProjectedPooling(3, 2, "mean_max").double()
     x, mask = batch

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import types
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from sentencode.training import (
     Batcher,
     Callback,
     CsvLog,
+    Examples,
     History,
     Loss,
     Step,
@@ -201,6 +204,78 @@ def test_accuracy_is_unknown_where_the_model_does_not_tell(tmp_path):
     history = tiny.trainer(tmp_path / "file", Silent(), max_steps=5).run()
     assert math.isnan(history.steps[0].accuracy)
     assert math.isnan(history.validations[0].accuracy)
+    trainer = tiny.trainer(tmp_path / "file", Silent(), max_steps=9, metric="accuracy")
+    with pytest.raises(ValueError, match="metric is the accuracy, but the model does not say how much"):
+        trainer.run()
+    assert trainer.step == 5
+
+
+def test_a_batch_in_which_nothing_counts_is_named(tmp_path):
+    class Empty(tiny.Reader):
+        def loss(self, batch):
+            total, count, right = super().loss(batch)
+            return total, count * (not self.training), right
+
+    with pytest.raises(ValueError, match=r"step 1, batch 0 of epoch 0: nothing counted: .* the sum over 0"):
+        tiny.trainer(tmp_path / "file", Empty(), max_steps=2).run()
+    trainer = tiny.trainer(tmp_path / "file", Empty(), max_steps=2, bad_steps=2)
+    trainer.run()
+    assert trainer.step == 2
+
+    class Unseen(tiny.Reader):
+        def loss(self, batch):
+            total, count, right = super().loss(batch)
+            return total, count * self.training, right
+
+    with pytest.raises(ValueError, match=r"validation after step 5: nothing counted"):
+        tiny.trainer(tmp_path / "file", Unseen(), max_steps=9).run()
+
+
+@pytest.mark.parametrize("found", [None, "much", True, [1.0]])
+def test_a_metric_that_is_no_number_is_named(tmp_path, found):
+    trainer = tiny.trainer(tmp_path / "file", max_steps=9, metric=lambda model: found)
+    with pytest.raises(TypeError, match="metric must return a number, got "):
+        trainer.run()
+
+
+class Written(Callback):
+    """What a log would have."""
+
+    def __init__(self):
+        self.steps = []
+
+    def on_step(self, trainer, step):
+        self.steps.append(step.step)
+
+
+def test_all_are_told_of_a_step_that_a_callback_ends_with(tmp_path):
+    def stop(step):
+        if step.step == 3:
+            raise KeyboardInterrupt
+
+    log = Written()
+    trainer = tiny.trainer(tmp_path / "file", max_steps=9, callbacks=[tiny.Do(stop), log])
+    with pytest.raises(KeyboardInterrupt):
+        trainer.run()
+    assert log.steps == [step.step for step in trainer.history.steps] == [1, 2, 3]
+
+
+@pytest.mark.skipif(not hasattr(signal, "raise_signal"), reason="needs signals")
+def test_a_step_that_ctrl_c_came_in_is_told(tmp_path):
+    """C++ ends the step that it is in; Python raises as soon as it runs again."""
+    models = pytest.importorskip("sentencode.models")
+    found = tiny.examples(tmp_path / "file")
+    sizes = {"features": 16, "hidden": 256, "inner": 2048, "heads": 2}
+    network = models.MeanMaxNetwork(words=found.vocabulary_size() + 2, **sizes)
+    log = Written()
+    trainer = Trainer(network, Batcher(found, batch_size=61), max_epochs=10_000, callbacks=[log])
+    for _ in range(8):
+        timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            trainer.run()
+        timer.join()
+        assert log.steps == list(range(1, trainer.step + 1))
 
 
 # --- Going on --------------------------------------------------------------------------------------------
@@ -362,15 +437,151 @@ def test_an_interrupt_anywhere_leaves_no_trace(tmp_path, where):
     assert told == {validation.step: validation.score for validation in history.validations}
 
 
-def test_checkpoints_of_another_run_are_refused(tmp_path):
+OTHERS = [
+    ({"batch_size": 7}, "batches.batch_size was 6 and is 7"),
+    ({"seed": 1}, "seed was 0 and is 1"),
+    ({"optimizer": "sgd"}, r'betas was \[0.9,0.999\] and is nothing; .*; optimizer was "adam" and is "sgd"'),
+    ({"betas": (0.9, 0.98)}, r"betas was \[0.9,0.999\] and is \[0.9,0.98\]$"),
+    ({"epsilon": 1e-6}, "epsilon was 1e-08 and is 1e-06$"),
+    ({"weight_decay": 0.1}, "weight_decay was 0.0 and is 0.1$"),
+    ({"learning_rate": 0.01}, "learning_rate was 0.02 and is 0.01$"),
+    ({"warmup": 2}, "warmup was 0 and is 2$"),
+    ({"schedule": "inverse_sqrt"}, 'schedule was "constant" and is "inverse_sqrt"$'),
+    (
+        {"schedule": "cosine"},
+        'schedule was "constant" and is "cosine"; .*schedule_steps was nothing and is 9$',
+    ),
+    ({"decay": 0.5}, "decay was nothing and is 0.5"),
+    ({"clip_norm": 1}, "clip_norm was 0.0 and is 1.0$"),
+    ({"clip_each": 1}, "clip_each was 0.0 and is 1.0$"),
+    ({"accumulate": 2}, "accumulate was 1 and is 2$"),
+    ({"settings": {"width": 8}}, "model.width was 9 and is 8$"),
+    ({"settings": {}}, "model.width was 9 and is nothing$"),
+    ({"metric": "accuracy"}, 'higher_is_better was false and is true; metric was "loss" and is "accuracy"'),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"), OTHERS, ids=lambda value: "-".join(value) if isinstance(value, dict) else ""
+)
+def test_checkpoints_of_another_training_are_refused(tmp_path, change, message):
+    folder, settings = tmp_path / "kept", {"width": 9}
+    tiny.trainer(tmp_path / "file", max_steps=5, settings=settings, checkpoints=folder).run()
+    changed = {"max_steps": 9, "settings": settings, **change}
+    with pytest.raises(ValueError, match=message) as refused:
+        tiny.trainer(tmp_path / "file", checkpoints=folder, **changed).run()
+    assert str(folder) in str(refused.value)
+    # What does not decide which steps are taken may change.
+    free = {"validate_every": 2, "save_every": 1, "stop_after": 9, "bad_steps": 1, "keep_last": 5}
+    done = tiny.trainer(tmp_path / "file", checkpoints=folder, settings=settings, max_steps=7, **free)
+    assert [step.step for step in done.run().steps] == [6, 7]
+
+
+def test_checkpoints_of_other_examples_are_refused(tmp_path):
+    folder, vocabulary = tmp_path / "kept", se.Vocabulary({"a": 2, "b": 1})
+
+    class Bag(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words = nn.EmbeddingBag(4, 4)
+
+        def loss(self, batch):
+            return self.words(batch.ids["tokens"]).square().sum(), len(batch)
+
+    def run(sentences, name, steps, **options):
+        examples = Examples.build(sentences, vocabulary, path=tmp_path / name)
+        batches = Batcher(examples, batch_size=2, **options)
+        return Trainer(Bag(), batches, max_steps=steps, checkpoints=folder).run()
+
+    run(["a b", "b a", "a a"], "one", 2)
+    with pytest.raises(ValueError, match=r"examples was \S+ and is \S+$"):  # as many, of the same lengths
+        run(["a b", "b a", "b b"], "two", 3)
+    with pytest.raises(ValueError, match=r"batches.seed was 0 and is 1$"):
+        run(["a b", "b a", "a a"], "one", 3, seed=1)
+    with pytest.raises(ValueError, match=r'batches.mode was "equal_length" and is "plain"$'):
+        run(["a b", "b a", "a a"], "one", 3, mode="plain")
+    assert [step.step for step in run(["a b", "b a", "a a"], "elsewhere", 3).steps] == [3]  # the same content
+
+
+def test_rates_that_depend_on_the_end_hold_it(tmp_path):
+    folder, linear = tmp_path / "kept", {"schedule": "linear", "checkpoints": tmp_path / "kept"}
+    tiny.trainer(tmp_path / "file", max_steps=5, **linear).run()
+    with pytest.raises(ValueError, match=r"schedule_steps was 5 and is 9$"):
+        tiny.trainer(tmp_path / "file", max_steps=9, **linear).run()
+    again = tiny.trainer(tmp_path / "file", max_steps=9, schedule_steps=5, **linear)
+    assert [step.learning_rate for step in again.run().steps] == [0] * 4
+    assert folder.is_dir()
+
+
+def test_what_may_not_change_where_rates_depend_on_validations(tmp_path):
+    options = {"decay": 0.5, "patience": 2, "checkpoints": tmp_path / "kept"}
+    tiny.trainer(tmp_path / "file", max_steps=5, **options).run()
+    for change, message in [
+        ({"patience": 1}, "patience was 2 and is 1$"),
+        ({"validate_every": 2}, "validate_every was 5 and is 2$"),
+        ({"reload_best": True}, "reload_best was false and is true$"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            tiny.trainer(tmp_path / "file", max_steps=9, **(options | change)).run()
+
+
+def test_a_network_tells_its_own_settings(tmp_path):
+    models = pytest.importorskip("sentencode.models")
+    found = tiny.examples(tmp_path / "file")
+
+    def run(steps, **options):
+        sizes = {"words": found.vocabulary_size() + 2, "features": 4, "hidden": 4, "inner": 4, "heads": 2}
+        network = models.MeanMaxNetwork(**(sizes | options), trainable_words=True)
+        batches = Batcher(found, batch_size=8)
+        return Trainer(network, batches, max_steps=steps, checkpoints=tmp_path / "kept").run()
+
+    run(2, pooling="mean")
+    with pytest.raises(
+        ValueError, match=r'model.heads was 2 and is 1; model.pooling was "mean" and is "max"$'
+    ):
+        run(4, pooling="max", heads=1)
+    assert len(run(4, pooling="mean").steps) == 2
+
+
+@pytest.mark.parametrize("value", [float("nan"), 1e6])
+def test_a_damaged_checkpoint_is_not_gone_on_from(tmp_path, value):
+    folder = tmp_path / "kept"
+    options = {"save_every": 2, "valid": False, "validate_every": None}
+    straight, model = tiny.Reader(), tiny.Reader()
+    tiny.trainer(tmp_path / "file", straight, max_steps=6, **options).run()
+    options["checkpoints"] = folder
+
+    def damage(name):
+        whole = bytearray((folder / name).read_bytes())
+        size = int.from_bytes(whole[:8], "little")
+        begin = 8 + size + json.loads(whole[8 : 8 + size])["model.scores.weight"]["data_offsets"][0]
+        whole[begin : begin + 4] = np.float32(value).tobytes()
+        (folder / name).write_bytes(whole)
+
+    tiny.trainer(tmp_path / "file", max_steps=4, **options).run()
+    damage("step-000000004.safetensors")
+    assert tiny.trainer(tmp_path / "file", model, max_steps=6, **options).run().steps[0].step == 3
+    assert_same(weights(model), weights(straight))
+    damage("step-000000004.safetensors")
+    damage("step-000000006.safetensors")
+    with pytest.raises(se.FormatError, match=r"none of its 2 checkpoints can be read: .* is damaged"):
+        tiny.trainer(tmp_path / "file", max_steps=6, **options).run()
+
+
+def test_checkpoints_of_an_earlier_version_are_refused(tmp_path):
+    folder = tmp_path / "kept"
+    tiny.trainer(tmp_path / "file", max_steps=2, checkpoints=folder).run()
+    (path,) = folder.glob("step-*")
+    whole = path.read_bytes()
+    assert whole.count(b'"format_version":"2"') == 1
+    path.write_bytes(whole.replace(b'"format_version":"2"', b'"format_version":"1"'))
+    with pytest.raises(se.FormatError, match="format version '1'; this library goes on from version 2 alone"):
+        tiny.trainer(tmp_path / "file", max_steps=4, checkpoints=folder).run()
+
+
+def test_a_run_that_is_done(tmp_path):
     folder = tmp_path / "kept"
     tiny.trainer(tmp_path / "file", max_steps=5, checkpoints=folder).run()
-    with pytest.raises(ValueError, match=r"batches are \d+, not \d+"):
-        tiny.trainer(tmp_path / "file", max_steps=9, batch_size=7, checkpoints=folder).run()
-    with pytest.raises(ValueError, match="seed are 0, not 1"):
-        tiny.trainer(tmp_path / "file", max_steps=9, seed=1, checkpoints=folder).run()
-    with pytest.raises(se.FormatError, match="optimizer"):
-        tiny.trainer(tmp_path / "file", max_steps=9, optimizer="sgd", checkpoints=folder).run()
     with pytest.raises(ValueError, match=r"holds those of an earlier run"):
         tiny.trainer(tmp_path / "file", max_steps=9, checkpoints=folder).run(resume=False)
     done = tiny.trainer(tmp_path / "file", max_steps=5, checkpoints=folder)
@@ -655,6 +866,13 @@ def test_what_is_no_loss_is_refused(tmp_path, returned, error, message):
         ),
         ({"communicator": 2}, TypeError, "communicator must be a Communicator, got int"),
         ({"reload_best": True}, ValueError, "reload_best needs checkpoints"),
+        ({"reload_best": "no"}, TypeError, "reload_best must be True or False, got 'no'"),
+        ({"higher_is_better": 1}, TypeError, "higher_is_better must be True or False, got 1"),
+        ({"max_steps": True}, TypeError, "max_steps must be a whole number, got True"),
+        ({"epsilon": True}, TypeError, "epsilon must be a number, got True"),
+        ({"settings": 3}, TypeError, "settings must be a mapping of names to values, got int"),
+        ({"settings": {"a": print}}, TypeError, "settings: .*not JSON serializable"),
+        ({"settings": {"a": math.nan}}, ValueError, "settings: "),
         ({"nothing": 1}, TypeError, "nothing"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
@@ -733,6 +951,8 @@ def test_early_stop_and_the_best_weights(tmp_path):
         max_steps=100,
         validate_every=2,
         stop_after=3,
+        decay=0.5,
+        reload_best=True,
         metric=lambda its: 0.0,
         checkpoints=tmp_path / "kept",
     )

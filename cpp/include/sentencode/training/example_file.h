@@ -64,6 +64,7 @@ class ExampleFile {
   const std::string& path() const { return file_->path(); }         // empty where there is no file
   const std::string& config() const { return metadata("config"); }  // JSON
   const std::string& key() const { return metadata("key"); }
+  const std::string& checksum() const { return metadata("checksum"); }  // of the content alone
 
   /// Reads all bytes; FormatError when they are not those that were written.
   void verify() const;

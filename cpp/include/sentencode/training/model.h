@@ -40,9 +40,9 @@ class Model : public torch::nn::Module {
   using torch::nn::Module::Module;
   virtual Loss loss(const TensorBatch& batch) = 0;
 
-  /// What is trained, and what a checkpoint holds beside it. Each tensor once; a model that keeps them
-  /// elsewhere than in this module says where.
-  virtual NamedTensors trained_tensors() const;
+  /// Its parameters, of which those are trained that want a gradient, and what a checkpoint holds beside
+  /// them. Each tensor once; a model that keeps them elsewhere than in this module says where.
+  virtual NamedTensors parameter_tensors() const;
   virtual NamedTensors other_tensors() const;
 };
 

@@ -36,6 +36,7 @@ struct TrainerOptions {
   std::int64_t bad_steps = 0;      // in a row, of a loss or gradient that is not finite, which are left out
   bool bfloat16 = false;           // matrix products in bfloat16 (autocast); parameters stay what they are
   std::uint64_t seed = 0;
+  std::string settings = "{}";  // of the model, and what else decides what is learnt: a JSON object
 
   void check() const;  // InvalidInput that names the member
 };
@@ -79,7 +80,8 @@ class Trainer {
   std::function<double()> validator;
 
   /// From the last checkpoint of the folder, if there is one; returns whether there was. All processes have
-  /// to see the same folder.
+  /// to see the same folder. InvalidInput names what differs where it is that of another training: one whose
+  /// next steps would not be those of this one.
   bool resume();
   /// Until an end is reached. Between steps it can be interrupted.
   void run();
@@ -117,6 +119,9 @@ class Trainer {
   StepReport tried_step(BatchLoader& batches);
   void validate();
   Loss loss_of(const Batch& batch);
+  std::string decisive() const;
+  std::string scored_by() const;
+  std::string place() const;
   void load_weights(const Checkpoint& checkpoint);
   NamedTensors weights() const;
   void save();
@@ -132,6 +137,7 @@ class Trainer {
   std::int64_t step_ = 0, bad_ = 0;
   std::int64_t validated_ = 0, saved_ = -1;  // steps where that was done last
   std::vector<double> scores_;
+  std::string scored_by_ = "{}";  // JSON: what the scores are of
   bool stopped_early_ = false;
   bool whole_ = true;  // not in the middle of moving weights
 };
