@@ -101,6 +101,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="groups of paraphrases: a group's name, a tab and a sentence on each line; may be given again",
     )
     parser.add_argument(
+        "--curve",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a task whose learning curve is added to the report: its score against the number of training "
+        "examples; may be given again",
+    )
+    parser.add_argument(
         "--protocol",
         default="optimum",
         metavar="NAME",
@@ -155,6 +163,7 @@ def run(options: argparse.Namespace) -> None:
     if options.html is not None:
         sources.check_output(options.html, inputs, options.overwrite)
     tasks = _tasks(options)
+    _check_curves(options)
     parameters = dict(map(sources.parameter, options.set))
     reports, failed = [], []
     for one, name, out in zip(judged, names, outs, strict=True):
@@ -208,22 +217,39 @@ def _report(
 ) -> Report:
     import sentencode
 
+    from ..evaluation import Report, learning_curve
+
+    encoder = judged.load()
+    judging: dict[str, Any] = {
+        "protocol": options.protocol,
+        "options": parameters,
+        "cache": not options.no_cache,
+        "partial": options.partial,
+        "confidence": options.confidence,
+        "resamples": options.resamples,
+        "show_progress_bar": not options.quiet,
+    }
     report: Report = sentencode.evaluate(
-        judged.load(),
-        tasks,
-        options.data,
-        protocol=options.protocol,
-        options=parameters,
-        name=name,
-        cache=not options.no_cache,
-        out=out,
-        partial=options.partial,
-        confidence=options.confidence,
-        resamples=options.resamples,
-        jobs=options.jobs,
-        show_progress_bar=not options.quiet,
+        encoder, tasks, options.data, name=name, out=out, jobs=options.jobs, **judging
     )
+    for task in options.curve:
+        if task not in report.curves:
+            report.curves[task] = learning_curve(encoder, task, options.data, **judging)
+            if out is not None:  # which may hold more tasks than were asked for
+                kept = Report.load(out)
+                kept.curves[task] = report.curves[task]
+                kept.to_json(out)
     return report
+
+
+def _check_curves(options: argparse.Namespace) -> None:
+    from ..evaluation import task_kind
+
+    for name in options.curve:
+        if task_kind(name).validation is None:
+            raise UsageError(f"--curve: nothing is learnt in {name}")
+        if options.data is None:
+            raise UsageError("--data: the folder of SentEval's data is missing")
 
 
 class _Judged(NamedTuple):

@@ -26,6 +26,7 @@ from .runner import Encoded, encode_task, judge_task
 __all__ = ["learning_curve"]
 
 _SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+_REPEATS = 5
 
 # By the key of the figure.
 _SHOWN = {
@@ -43,7 +44,7 @@ def learning_curve(
     sizes: Sequence[float] = _SHARES,
     protocol: str | Protocol = "optimum",
     options: dict[str, Any] | None = None,
-    repeats: int = 5,
+    repeats: int | None = None,
     seed: int = 1111,
     key: str | None = None,
     tokens: bool | None = None,
@@ -67,7 +68,7 @@ def learning_curve(
         sizes: Numbers of examples (whole numbers), or shares of all (up to 1.0).
         protocol: As `evaluate` takes it.
         options: The same.
-        repeats: How many orders are drawn.
+        repeats: How many orders are drawn. None: five, or one a fold where there are fewer.
         seed: Decides which.
         key: As in `evaluate`.
         tokens: As in `evaluate`.
@@ -96,7 +97,8 @@ def learning_curve(
         ((20.0, 40.0), (100.0, 100.0))
     """
     chosen = protocol_named(protocol, **(options or {}))
-    checked_int("repeats", repeats, 1)
+    if repeats is not None:
+        checked_int("repeats", repeats, 1)
     checked_int("resamples", resamples, 1)
     checked_float("confidence", confidence, 0, 1, above=True, below=True)
     if isinstance(task, str):
@@ -152,12 +154,13 @@ def _number(size: float, most: int) -> int:
     return number
 
 
-def _cuts(task: Task, folds: int, repeats: int, seed: int) -> list[tuple[Places, Places | None]]:
+def _cuts(task: Task, folds: int, repeats: int | None, seed: int) -> list[tuple[Places, Places | None]]:
     """For each repetition, training examples in the order in which they are taken, and a fold to test on."""
     random = np.random.default_rng(seed)
     if task.kind.validation != "nested":
         labels = task["train"].labels
-        return [(_order(labels, random), None) for _ in range(repeats)]
+        return [(_order(labels, random), None) for _ in range(repeats or _REPEATS)]
+    repeats = repeats or min(_REPEATS, folds)
     labels = np.asarray(task["all"].labels, dtype=np.int64)
     outer = stratified(labels, folds)
     if repeats > folds:

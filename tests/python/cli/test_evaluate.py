@@ -132,6 +132,8 @@ def test_speed_is_measured_without_what_was_kept(folder):
         (["--tasks", "all", "CR"], 2, "--tasks: all are all"),
         (["--tasks", "CR,MR"], 2, "--tasks: put spaces between names, not commas, got 'CR,MR'"),
         (["--tasks", "CR", "--confidence", "2"], 1, "confidence must be less than 1, got 2.0"),
+        (["--curve", "STS14"], 2, "--curve: nothing is learnt in STS14"),
+        (["--curve", "MX"], 1, "no task is named 'MX'"),
         (["--tsv", "mine.tsv"], 2, "--tsv: expected KIND=FILE, KIND one of classification, pair_class"),
         (["--tsv", "similarity=nowhere.tsv"], 1, "nowhere.tsv"),
         (["--groups", "nowhere.tsv"], 1, "nowhere.tsv"),
@@ -257,6 +259,26 @@ def test_tasks_of_ones_own(folder, capsys):
     at = given.index("--data")
     assert main(given[:at] + given[at + 2 :]) == 2
     assert "--data: the folder of SentEval's data is missing" in capsys.readouterr().err
+
+
+def test_learning_curves(folder, monkeypatch):
+    reviews = folder / "data" / "downstream" / "CR"
+    for file in reviews.iterdir():
+        file.write_text(4 * file.read_text())
+    out, html = folder / "report.json", folder / "report.html"
+    assert main(arguments(folder, "--tasks", "CR", "--out", out)) == 0
+    given = arguments(folder, "--tasks", "STSBenchmark", "--curve", "CR", "--out", out)
+    assert main([*given, "--html", str(html)]) == 0
+    report = Report.load(out)
+    assert set(report.results) == {"CR", "STSBenchmark"}
+    assert report.curves["CR"].x == (10, 20, 40, 80, 160)  # of three folds, two to train on
+    assert "training examples" in html.read_text()
+
+    def fail(*given, **options):
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr("sentencode.evaluation.learning_curve", fail)
+    assert main(given) == 0
 
 
 def test_reports_compared(folder, capsys):

@@ -49,6 +49,7 @@ def test_the_public_codes_size():
         positions="learnt",
         places=34,
         projection="relu",
+        projection_bias=True,
         epsilon=1e-8,
     )
     assert round(count(network.encoder) / 1e6, 2) == 18.65
