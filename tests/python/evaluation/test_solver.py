@@ -172,7 +172,8 @@ def test_separable_classes(classes, c):
     x, labels, folds = problem(classes, n=60, d=150, folds=2, seed=4)
     found = fit_logistic(x, labels, folds, [(0, c), (1, c)], classes=classes)
     assert all((found.predictions[p] == labels)[folds[p]].all() for p in range(2))
-    assert_solved(x, labels, classes, folds, [(0, c), (1, c)], found)
+    # Of objectives that are nearly nothing, the same distance is a larger share.
+    assert_solved(x, labels, classes, folds, [(0, c), (1, c)], found, close=3e-6)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
