@@ -37,37 +37,15 @@ sentencode evaluate --rows rows.npy --sentences sentences.txt --tasks STS14 --da
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
-    parser.add_argument(
-        "--encoder",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="a saved encoder; may be given again",
-    )
-    parser.add_argument(
-        "--rows",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="rows in place of an encoder, a .npy file; may be given again",
-    )
-    parser.add_argument(
-        "--sentences",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="their sentences, one a line: once, or once for each --rows",
-    )
-    parser.add_argument(
-        "--baseline",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a baseline beside them: random, random-words, bow or majority; may be given again",
-    )
+
+    def several(name: str, metavar: str, text: str, **more: Any) -> None:
+        text = f"{text}; may be given again"
+        parser.add_argument(name, action="append", default=[], metavar=metavar, help=text, **more)
+
+    several("--encoder", "FILE", "a saved encoder", type=Path)
+    several("--rows", "FILE", "rows in place of an encoder, a .npy file", type=Path)
+    several("--sentences", "FILE", "their sentences, one a line: once, or once for each --rows", type=Path)
+    several("--baseline", "NAME", "a baseline beside them: random, random-words, bow or majority")
     parser.add_argument(
         "--name",
         action="append",
@@ -84,29 +62,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="as in MR STSBenchmark; all: those whose files are there (default: all, or those of --tsv and "
         "--groups alone)",
     )
-    parser.add_argument(
+    several(
         "--tsv",
-        action="append",
-        default=[],
-        metavar="KIND=FILE",
-        help="a task of your own, tab-separated: classification (label, sentence), pair_classification "
-        "(label, two sentences) or similarity (score, two sentences); may be given again",
+        "KIND=FILE",
+        "a task of your own, tab-separated: classification (label, sentence), pair_classification "
+        "(label, two sentences) or similarity (score, two sentences)",
     )
-    parser.add_argument(
+    several(
         "--groups",
+        "FILE",
+        "groups of paraphrases: a group's name, a tab and a sentence on each line",
         type=Path,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="groups of paraphrases: a group's name, a tab and a sentence on each line; may be given again",
     )
-    parser.add_argument(
+    several(
         "--curve",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a task whose learning curve is added to the report: its score against the number of training "
-        "examples; may be given again",
+        "NAME",
+        "a task whose learning curve is added to the report: its score against the number of training "
+        "examples",
     )
     parser.add_argument(
         "--protocol",
@@ -114,13 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="optimum, fast, senteval-sklearn, liblinear or senteval-torch (default: optimum)",
     )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="an option of the protocol, as in folds=5; may be given again",
-    )
+    several("--set", "NAME=VALUE", "an option of the protocol, as in folds=5")
     parser.add_argument(
         "--partial", action="store_true", help="accept files of another size than was published"
     )

@@ -53,7 +53,8 @@ struct LogisticSolutions {
 ///
 /// Problems of the same C have nearly the same Hessian, which differs by the rows that a fold leaves out. So
 /// each C is solved for the rows of all folds first, where there are several; its solution is where the folds
-/// begin, and its Hessian, factorised once, preconditions L-BFGS for all of them. Where fewer rows are
+/// begin, and its Hessian, factorised once, preconditions L-BFGS for all of them. One fold of many rows
+/// begins with few of them. Rows that no fold trains on are only predicted, in the end. Where fewer rows are
 /// trained on than there are columns, their singular vectors take the columns' place. None of it changes
 /// where the problems end: the objective is strictly convex.
 LogisticSolutions fit_logistic(const Features& features, const LogisticProblems& problems,
