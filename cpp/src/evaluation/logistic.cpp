@@ -50,6 +50,13 @@ void check_finite(const Tensor& of_features) {
                     "features must be finite, and there are rows with NaN, infinity or very large numbers");
 }
 
+/// Intercepts [P, K] of rows whose mean was taken away before: w (x - mean) + b = w x + (b - w mean). In
+/// double, and of the weights as they are rounded: what is wrong here is wrong for all rows alike, and would
+/// be most of the gradient in the end.
+Tensor uncentred(const Tensor& intercepts, const Tensor& weights, const Tensor& mean) {
+  return (intercepts - at::matmul(weights.to(at::kDouble), mean.to(at::kDouble))).to(at::kFloat);
+}
+
 /// The rows X [n, D], D = d + 1: centred, which changes intercepts alone, and divided by their columns'
 /// deviations, which keeps float32's digits; and with a column of ones, whose weight is the intercept.
 class Design {
@@ -376,10 +383,9 @@ class Solver {
       }
       if (others) found.predictions = at::cat({found.predictions, predictions(*others, found.weights)}, 1);
     }
-    // w (x - mean) / deviation + b = (w / deviation) x + (b - (w / deviation) mean)
     const Tensor whole = found.weights;
     found.weights = whole.slice(2, 0, -1) / x_.deviation();
-    found.intercepts = whole.select(2, -1) - at::matmul(found.weights, x_.mean());
+    found.intercepts = uncentred(whole.select(2, -1), found.weights, x_.mean());
     return found;
   }
 
@@ -543,7 +549,8 @@ class Solver {
     Memory memory;
     move(batch, at::zeros({x_.rows(), batch.size(), outputs()}, batch.w.options()), batch.w);
     bool stuck = false;
-    for (const std::int64_t end = std::min(spent + kRound, effort.max_iterations);; ++spent) {
+    const std::int64_t begin = spent;
+    for (const std::int64_t end = std::min(begin + kRound, effort.max_iterations);; ++spent) {
       Tensor d = at::empty_like(batch.w);                                              // [p, K, D]
       Tensor slope = at::empty_like(batch.f), steepest = at::empty_like(batch.count);  // [p]
       for_groups(batch, [&](std::size_t group, std::int64_t from, std::int64_t to) {
@@ -555,7 +562,10 @@ class Solver {
         steepest.slice(0, from, to).copy_(at::amax((g * slope_).abs(), {1, 2}));
       });
       steepest /= batch.count;
-      const Tensor above = (slope / at::maximum(batch.f, batch.least)).mul_(-0.5).to(at::kFloat);  // [p]
+      // Newton's estimate is of a quadratic, which the loss of rows that are sure of their class is less and
+      // less.
+      const Tensor doubt = (100 * batch.least / batch.f).clamp_(1, 10);
+      const Tensor above = (slope * doubt / at::maximum(batch.f, batch.least)).mul_(-0.5).to(at::kFloat);
       Tensor done = (steepest <= effort.tolerance).logical_and_(above <= effort.gap);
       done.logical_or_(steepest <= 1e-5 * effort.tolerance);  // float32 cannot say more of the objective
       const bool last = stuck || spent == end;
@@ -563,7 +573,7 @@ class Solver {
       // Those that are solved go on with the others until it is worth moving what is left together.
       if (last || 4 * done.sum().item<std::int64_t>() >= done.size(0)) {
         const Tensor gone = done.nonzero().squeeze(1), left = done.logical_not().nonzero().squeeze(1);
-        put_away(batch, gone, steepest, above, spent, found);
+        put_away(batch, gone, steepest, above, spent - begin, spent, found);
         batch.keep(left);
         memory.keep(left);
         d = d.index_select(0, left);
@@ -614,7 +624,8 @@ class Solver {
 
   /// Moves a batch to weights start + length d, whose scores are from + length dz: scores, objective and
   /// gradient there, in one pass over the rows. Without a start: to d itself. Without dz it is X d. Returns
-  /// dz [n, p, K] and how far it changes a problem's scores at most [p].
+  /// dz [n, p, K] and how far it changes a problem's scores at most [p]; 0 for all of them, if it is no more
+  /// than kReach for any.
   std::pair<Tensor, Tensor> move(Batch& batch, const Tensor& from, const Tensor& d, const Tensor& start = {},
                                  Tensor dz = {}, const Tensor& length = {}) const {
     const std::int64_t p = batch.size(), k = outputs(), columns = x_.columns(), pieces = x_.pieces(p * k);
@@ -622,16 +633,19 @@ class Solver {
     const Tensor flat = d.reshape({p * k, columns}).t();  // [D, p K]
     if (whole) dz = at::empty_like(from);
     const auto options = from.options();
-    Tensor z = at::empty_like(from), reach = at::zeros({pieces, p * k}, options);
+    Tensor z = at::empty_like(from);
+    std::vector<float> far(static_cast<std::size_t>(pieces), 0);
     Tensor losses = at::zeros({pieces, p}, options.dtype(at::kDouble));
     Tensor sums = at::zeros({pieces, p * k, columns}, options);
     x_.sweep(p * k, [&](std::int64_t piece, std::int64_t begin, const Tensor& x) {  // x [b, D]
       const std::int64_t end = begin + x.size(0);
       Tensor change = dz.slice(0, begin, end), there = z.slice(0, begin, end);  // [b, p, K]
       if (whole) {
-        Tensor product = change.view({-1, p * k}), far = reach[piece];
+        Tensor product = change.view({-1, p * k});
         at::mm_out(product, x, flat);
-        at::maximum_out(far, far, product.abs().amax(0));
+        const auto [least, most] = at::aminmax(product);
+        float& most_far = far[static_cast<std::size_t>(piece)];
+        most_far = std::max({most_far, -least.item<float>(), most.item<float>()});
         at::add_out(there, from.slice(0, begin, end), change);
       } else {
         at::addcmul_out(there, from.slice(0, begin, end), change, length.view({1, -1, 1}));
@@ -657,7 +671,9 @@ class Solver {
       batch.f.slice(0, first, last) += 0.5 * (w * penalised).sum({1, 2}, false, at::kDouble);
       at::sum_out(g, gradients.slice(1, first, last), {0}).add_(penalised);
     });
-    return {dz, reach.view({pieces, p, k}).amax({0, 2})};
+    // Steps are short, nearly always: then nobody needs to know whose goes how far.
+    const bool short_ones = !whole || *std::ranges::max_element(far) <= kReach;
+    return {dz, short_ones ? at::zeros({p}, options) : dz.abs().amax({0, 2})};
   }
 
   /// Scores and objective of the weights as they are, without what rounding added to the steps'.
@@ -689,27 +705,30 @@ class Solver {
   /// The Hessian of the loss, made of some rows for all: of all classes together [K D, K D], or what they
   /// have in common [D, D].
   Tensor curvature(const Tensor& w, const Tensor& mask, const Tensor& index, bool coupled) const {
-    const std::int64_t k = outputs(), columns = x_.columns();
+    const std::int64_t k = outputs(), columns = x_.columns(), blocks = coupled ? k : 1;
     const double spread = static_cast<double>(rows()) / static_cast<double>(index.size(0));
-    const Tensor x = x_.rows_at(index), scale = mask.index_select(0, index) * spread;
-    const auto gram = [&](const Tensor& weights) { return x.t().mm(x * (weights * scale).unsqueeze(1)); };
-    const Tensor scores = x.mm(w.t());  // [m, K]
-    if (k == 1) {
-      const Tensor p = at::sigmoid(scores.squeeze(1));
-      return gram(p * (1 - p));
-    }
-    const Tensor p = at::softmax(scores, 1);  // [m, K]
-    if (!coupled) return gram((p * (1 - p)).sum(1) / static_cast<double>(k - 1));
-    Tensor h = at::empty({k, columns, k, columns}, x.options());
-    for (std::int64_t a = 0; a < k; ++a) {
-      for (std::int64_t b = 0; b <= a; ++b) {
-        const Tensor block =
-            gram(a == b ? p.select(1, a) * (1 - p.select(1, a)) : -p.select(1, a) * p.select(1, b));
-        h.select(0, a).select(1, b) = block;
-        h.select(0, b).select(1, a) = block;
+    const std::int64_t few = std::max<std::int64_t>(256, 4 * kNumbersOfBlock / columns);
+    Tensor h = at::zeros({blocks, columns, blocks, columns}, w.options());
+    for (const Tensor& at : index.split(few)) {
+      const Tensor x = x_.rows_at(at), counts = mask.index_select(0, at) * spread;  // [b, D], [b]
+      const auto add = [&](std::int64_t a, std::int64_t b, const Tensor& bend) {
+        h.select(0, a).select(1, b).addmm_(x.t(), x * (bend * counts).unsqueeze(1));
+      };
+      const Tensor scores = x.mm(w.t());                                                        // [b, K]
+      const Tensor p = k == 1 ? at::sigmoid(scores) : at::softmax(scores, 1), q = p * (1 - p);  // [b, K]
+      if (!coupled) {
+        add(0, 0, k == 1 ? q.squeeze(1) : q.sum(1) / static_cast<double>(k - 1));
+        continue;
+      }
+      for (std::int64_t a = 0; a < k; ++a) {
+        add(a, a, q.select(1, a));
+        for (std::int64_t b = 0; b < a; ++b) add(a, b, -p.select(1, a) * p.select(1, b));
       }
     }
-    return h.view({k * columns, k * columns});
+    for (std::int64_t a = 0; a < blocks; ++a) {
+      for (std::int64_t b = 0; b < a; ++b) h.select(0, b).select(1, a) = h.select(0, a).select(1, b);
+    }
+    return h.view({blocks * columns, blocks * columns});
   }
 
   double spread() const { return static_cast<double>(rows()) / static_cast<double>(sample_.size(0)); }
@@ -729,11 +748,13 @@ class Solver {
     return at::diag(h.diagonal().clamp_min(1e-30).sqrt());
   }
 
+  /// The last `steps` of those that were spent were added to scores.
   void put_away(Batch batch, const Tensor& gone, const Tensor& steepest, const Tensor& above,
-                std::int64_t spent, LogisticSolutions& found) const {
+                std::int64_t steps, std::int64_t spent, LogisticSolutions& found) const {
     if (gone.numel() == 0) return;
     batch.keep(gone);
-    settle(batch);
+    // Rounding adds up as the root of a sum's length, a product's as that of the columns.
+    if (steps * steps > x_.columns()) settle(batch);
     found.weights.index_copy_(0, batch.index, batch.w);
     found.predictions.index_copy_(0, batch.index, targets_.predictions(batch.z));
     found.objectives.index_copy_(0, batch.index, batch.f * cs_.index_select(0, batch.group));
@@ -816,7 +837,7 @@ class RowSpace {
 
   void restore(LogisticSolutions& found) const {
     found.weights = at::matmul(found.weights, basis_.t());
-    found.intercepts.sub_(at::matmul(found.weights, mean_));
+    found.intercepts = uncentred(found.intercepts, found.weights, mean_);
   }
 
  private:
