@@ -66,7 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tsv",
         "KIND=FILE",
         "a task of your own, tab-separated: classification (label, sentence), pair_classification "
-        "(label, two sentences) or similarity (score, two sentences)",
+        "(label, two sentences) or similarity (score, two sentences); or its folder, of train.tsv and "
+        "test.tsv, and dev.tsv where there is one",
     )
     several(
         "--groups",
@@ -158,7 +159,11 @@ def _tasks(options: argparse.Namespace) -> str | list[Any]:
         kind, equals, file = given.partition("=")
         if not equals or kind not in _KINDS:
             raise UsageError(f"--tsv: expected KIND=FILE, KIND one of {', '.join(_KINDS)}; got {given!r}")
-        own.append(load_tsv_task(kind, file))
+        folder = Path(file)
+        splits = {path.stem: path for path in sorted(folder.glob("*.tsv"))} if folder.is_dir() else file
+        if not splits:
+            raise FileNotFoundError(f"--tsv: {folder} has no file *.tsv")
+        own.append(load_tsv_task(kind, splits))
     own += map(load_groups, options.groups)
     names = options.tasks or ([] if own else ["all"])
     for name in names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
@@ -117,6 +118,15 @@ PROTOCOLS = {
 }
 
 
+def _shown(value: object) -> object:
+    """An option as a protocol's name has it. Functions without a name are told apart by what they compute."""
+    name = getattr(value, "__name__", value)
+    code = getattr(value, "__code__", None)
+    if name != "<lambda>" or code is None:
+        return name
+    return f"<lambda {zlib.crc32(repr((code.co_code, code.co_consts, code.co_names)).encode()):08x}>"
+
+
 def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
     """A protocol, with options of its classifier changed.
 
@@ -143,8 +153,7 @@ def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
         protocol = PROTOCOLS[protocol]
     if not options:
         return protocol
-    shown = {option: getattr(value, "__name__", value) for option, value in options.items()}
-    name = ", ".join([protocol.name, *(f"{option}={value}" for option, value in shown.items())])
+    name = ", ".join([protocol.name, *(f"{option}={_shown(value)}" for option, value in options.items())])
     similarity = options.pop("similarity", protocol.similarity)
     folds, seeds = options.pop("folds", protocol.folds), options.pop("seeds", protocol.seeds)
     classifier: Any = protocol.classifier

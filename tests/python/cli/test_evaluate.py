@@ -253,6 +253,15 @@ def test_tasks_of_ones_own(folder, capsys):
     assert list(Report.load(out)) == ["mine", "groups"]
     assert main(arguments(folder, *own[:2], "--tasks", "CR", "--out", folder / "more.json")) == 0
     assert list(Report.load(folder / "more.json")) == ["CR", "mine"]
+    moods = folder / "moods"
+    moods.mkdir()
+    assert main(arguments(folder, "--tsv", f"classification={moods}", "--tasks", "CR")) == 1
+    assert "--tsv: " in capsys.readouterr().err
+    for split in ("train", "test"):
+        (moods / f"{split}.tsv").write_text("".join(f"{len(w) % 2}\t{w} film\n" for w in (*GOOD, *BAD)))
+    of_splits = ["--tsv", f"classification={moods}", "--set", "folds=2", "--out", folder / "splits.json"]
+    assert main(arguments(folder, *of_splits, "--tasks", "CR")) == 0
+    assert list(Report.load(folder / "splits.json")) == ["CR", "moods"]
     assert main(arguments(folder, *own, "--tasks", "all")) == 2
     assert "--tasks: all are all" in capsys.readouterr().err
     given = arguments(folder, "--tasks", "CR")

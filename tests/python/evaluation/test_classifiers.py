@@ -494,3 +494,11 @@ def test_protocols():
         protocol_named("optimum", nhid=5)
     with pytest.raises(TypeError, match=r"SentEval's kfold is folds here\.$"):
         protocol_named("fast", kfold=5)
+
+
+def test_functions_without_a_name_are_told_apart():
+    one, again, other = (
+        protocol_named("optimum", similarity=f).name
+        for f in (lambda u, v: u @ v, lambda u, v: u @ v, lambda u, v: -u @ v)
+    )
+    assert one == again != other

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sentencode.errors import FormatError
-from sentencode.evaluation import load_groups, load_tsv_task
+from sentencode.evaluation import evaluate, load_groups, load_tsv_task
 
 
 def written(folder, name, text, encoding="utf-8"):
@@ -41,6 +41,14 @@ def test_files_say_how_to_validate(tmp_path, splits, validation):
     assert task["train"].pairs == [("x", "y"), ("u", "v")]
     assert task["test"].labels.tolist() == [1]
     assert load_tsv_task("pair_classification", files).name == tmp_path.name
+
+
+def test_papers_averages_leave_out_what_only_has_their_tasks_names(tmp_path):
+    text = "".join(f"{i % 2}\tsentence {i} of {i % 2}\n" for i in range(30))
+    names = ("MR", "CR", "SUBJ", "MPQA", "TREC", "MRPC")
+    tasks = [load_tsv_task("classification", written(tmp_path, "own.tsv", text), name=name) for name in names]
+    report = evaluate(lambda texts: [[len(t), t.endswith("1")] for t in texts], tasks, protocol="fast")
+    assert [average.name for average in report.averages] == ["mean of MR, CR, SUBJ, MPQA, TREC, MRPC"]
 
 
 def test_similarity(tmp_path):

@@ -13,6 +13,7 @@ import numpy as np
 from ...checks import checked_int
 from ...errors import FormatError
 from .files import Classes, Example, Scores, Table, read_lines, splits_of, tokens
+from .senteval import task_names
 from .task import Kind, Split, Task
 
 __all__ = ["load_groups", "load_tsv_task"]
@@ -51,7 +52,8 @@ def load_tsv_task(
             first.
 
     Returns:
-        The task.
+        The task. One that has the name of a task of SentEval's counts as one whose files are of another size
+        than published: it is in no paper's average.
 
     Raises:
         ValueError: The question or the names of the files are none of these.
@@ -85,9 +87,9 @@ def load_tsv_task(
     if kind.question == "classification" and len(classes) < 2:
         raise FormatError(f"{paths[order[0]]} has one class, {classes[0]!r}: expected at least two")
     first = next(iter(paths.values()))
-    return Task(
-        name or (first.stem if len(paths) == 1 else first.absolute().parent.name), splits, kind, classes
-    )
+    name = name or (first.stem if len(paths) == 1 else first.absolute().parent.name)
+    # Of a task of SentEval's name nobody has seen whether it is that: papers' averages shall not count it.
+    return Task(name, splits, kind, classes, partial=name in task_names())
 
 
 def _own_kind(question: str, paths: Mapping[str, Path]) -> Kind:
