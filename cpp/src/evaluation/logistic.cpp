@@ -28,9 +28,11 @@ constexpr std::size_t kMemory = 8;                 // steps that L-BFGS remember
 constexpr std::int64_t kSample = 16;               // rows for each column: they tell a Hessian well enough
 constexpr std::int64_t kFew = 4;                   // how many times fewer rows are worth beginning with
 constexpr std::int64_t kCoupled = 4096;            // of K D at most: the Hessian of all classes together
+constexpr double kRounded = 1e-9;                  // of an objective: float32 does not tell it from its least
 constexpr double kReach = 30;                      // how much a step may change a score
 constexpr int kTries = 12;                         // shorter steps, before there is none
 constexpr std::int64_t kRound = 60;                // iterations until Hessians are made anew
+constexpr std::int64_t kPatience = 15;             // iterations without a smaller gradient, near the optimum
 
 /// body(i) for all i < count, on all threads where the work is worth them.
 template <typename Body>
@@ -255,15 +257,19 @@ struct Batch {
   Tensor penalty;                  // [p, 1, D], 1 / C, and 0 for the intercept
   Tensor mask;                     // [n, p] float
   Tensor count;                    // [p], rows trained on
-  Tensor least;  // [p] double: objectives below this are as good as 0, as they become of separable classes
-  Tensor w;      // [p, K, D]
-  Tensor z;      // [n, p, K], scores
-  Tensor f;      // [p] double, objective
-  Tensor g;      // [p, K, D], gradient
+  Tensor least;     // [p] double: objectives below this are as good as 0, as they become of separable classes
+  Tensor smallest;  // [p], of gradients so far
+  Tensor waited;    // [p], iterations since there was one much smaller than those before
+  Tensor w;         // [p, K, D]
+  Tensor z;         // [n, p, K], scores
+  Tensor f;         // [p] double, objective
+  Tensor g;         // [p, K, D], gradient
 
   std::int64_t size() const { return index.size(0); }
   void keep(const Tensor& which) {
-    for (Tensor* t : {&index, &group, &penalty, &count, &least, &w, &f, &g}) *t = t->index_select(0, which);
+    for (Tensor* t : {&index, &group, &penalty, &count, &least, &smallest, &waited, &w, &f, &g}) {
+      *t = t->index_select(0, which);
+    }
     for (Tensor* t : {&mask, &z}) *t = t->index_select(1, which);
     find_ends(std::ssize(ends));
   }
@@ -447,6 +453,8 @@ class Solver {
     batch.mask = folds.index_select(0, fold).t().to(at::kFloat).contiguous();
     batch.count = batch.mask.sum(0);
     batch.least = 1e-4 * std::log(static_cast<double>(problems_.classes)) * batch.count.to(at::kDouble);
+    batch.smallest = at::full_like(batch.count, std::numeric_limits<float>::infinity());
+    batch.waited = at::zeros_like(batch.count);
     batch.w = std::move(w);
     batch.find_ends(cs_.size(0));
     return batch;
@@ -568,6 +576,11 @@ class Solver {
       const Tensor above = (slope * doubt / at::maximum(batch.f, batch.least)).mul_(-0.5).to(at::kFloat);
       Tensor done = (steepest <= effort.tolerance).logical_and_(above <= effort.gap);
       done.logical_or_(steepest <= 1e-5 * effort.tolerance);  // float32 cannot say more of the objective
+      // Nor of the gradient, once it is made of rounding.
+      const Tensor smaller = steepest < 0.9 * batch.smallest;
+      batch.smallest = at::minimum(batch.smallest, steepest);
+      batch.waited.add_(1).masked_fill_(smaller, 0);
+      done.logical_or_((batch.waited >= kPatience).logical_and_(above <= kRounded));
       const bool last = stuck || spent == end;
       if (stuck || spent == effort.max_iterations) done.fill_(true);
       // Those that are solved go on with the others until it is worth moving what is left together.

@@ -71,7 +71,8 @@ def fit_logistic(
             by block, so that no more than a few thousand rows are ever held.
         parts: What stands side by side in such a row: `"u"`, `"v"`, `"|u-v|"`, `"u*v"`.
         tolerance: For the largest element of the gradient, divided by C and the number of rows: what
-            scikit-learn's `tol` is compared with.
+            scikit-learn's `tol` is compared with. What float32 cannot reach, about 1e-7, is not waited for:
+            the solutions' `gradients` tell.
         gap: For the distance of the objective to its least value, relative to it, as estimated; or relative
             to a ten-thousandth of what it is at zero weights, where that is more, as with separable classes.
         max_iterations: After so many a problem is given up; its gradient tells.

@@ -303,6 +303,9 @@ class _MeanMaxOfWords:
     def __init__(self, vectors: WordVectors) -> None:
         self.vectors = vectors
 
+    def fingerprint(self) -> str:
+        return f"mean and max of {self.vectors.fingerprint}"
+
     def encode(self, sentences: Sequence[Sequence[str]]) -> npt.NDArray[np.float32]:
         known = [[word for word in self._words(tokens) if word in self.vectors] for tokens in sentences]
         places = {word: i for i, word in enumerate(dict.fromkeys(itertools.chain.from_iterable(known)))}

@@ -177,6 +177,14 @@ def test_separable_classes(classes, c):
 
 
 @pytest.mark.parametrize("classes", [2, 3])
+def test_what_float32_cannot_reach_is_not_waited_for(classes):
+    x, labels, folds = problem(classes)
+    found = fit_logistic(x, labels, folds, [(0, 1.0), (1, 100.0)], classes=classes, tolerance=1e-14)
+    assert found.iterations.max() < 100
+    assert found.gradients.max() < 1e-6
+
+
+@pytest.mark.parametrize("classes", [2, 3])
 def test_separable_classes_without_a_penalty_end(classes):
     """There is no optimum but at infinity: what there is to ask for is an end, and right classes."""
     x, labels, folds = problem(classes, n=60, d=150, folds=2, seed=4)

@@ -26,7 +26,8 @@ struct LogisticProblems {
 };
 
 struct LogisticOptions {
-  /// Of the gradient's largest element, divided by C and the number of rows: scikit-learn's `tol`.
+  /// Of the gradient's largest element, divided by C and the number of rows: scikit-learn's `tol`. What
+  /// float32 cannot reach is not waited for: the solutions' gradients tell.
   double tolerance = 1e-5;
   /// Of how far the objective can be above its least value, relative to it, as Newton's step estimates it; or
   /// relative to a ten-thousandth of what it is at zero weights, where that is more.
