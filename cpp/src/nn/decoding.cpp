@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "sentencode/error.h"
+#include "sentencode/parallel.h"
 
 namespace sentencode::nn {
 namespace {
@@ -85,6 +86,7 @@ Decoded one_by_one(Decoder& decoder, const DecoderState& memory, const Tensor& f
   DecoderState state = decoder.start(memory);
   Tensor ids = first;  // [N]
   for (std::int64_t length = 0; length < options.max_length && !rows.empty(); ++length) {
+    poll_interrupt();
     Tensor logits;
     std::tie(logits, state) = decoder.step(ids, state);  // [N, V]
     check_logits(logits, ids.size(0), options);
@@ -214,6 +216,7 @@ Decoded beam_search(Decoder& decoder, const DecoderState& memory, const Tensor& 
   Tensor ids = first.index_select(0, begin);  // [B K]
 
   for (std::int64_t length = 0; !rows.empty(); ++length) {
+    poll_interrupt();
     Tensor logits;
     std::tie(logits, state) = decoder.step(ids, state);  // [N K, V]
     check_logits(logits, ids.size(0), options);

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kFormat = "sentencode checkpoint", kVersion = "2";
+constexpr std::string_view kFormat = "sentencode checkpoint", kVersion = "3";
 constexpr std::string_view kBegin = "step-", kEnd = ".safetensors";
 
 /// Of all that a checkpoint says. Tensors are cut into pieces, which threads share: a large model is hashed

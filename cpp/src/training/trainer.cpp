@@ -225,10 +225,18 @@ bool Trainer::ends_epoch() const {
   return step_ > 0 && epochs(step_) > epochs(step_ - 1);
 }
 
-bool Trainer::validation_due() const {
-  if (step_ == validated_) return false;
-  if (step_ == last_step()) return true;
+bool Trainer::validation_planned() const {
   return options_.validate_every == 0 ? ends_epoch() : step_ % options_.validate_every == 0;
+}
+
+bool Trainer::validation_due() const {
+  return step_ != validated_ && (step_ == last_step() || validation_planned());
+}
+
+bool Trainer::out_of_patience() const {
+  const Schedule& schedule = options_.schedule;
+  return options_.stop_after > 0 &&
+         judge(scores_, schedule.higher_is_better, schedule.patience).misses >= options_.stop_after;
 }
 
 bool Trainer::save_due() const {
@@ -349,6 +357,24 @@ Loss Trainer::loss_of(const Batch& batch) {
   return model_->loss(to_tensors(batch, device_));
 }
 
+/// The gradients of what has one in any process: what has none in all of them is left as it is.
+std::vector<at::Tensor> Trainer::gradients_of_all() const {
+  const NamedTensors& parameters = optimizer_.parameters();
+  std::vector<float> mine;
+  for (const auto& [name, tensor] : parameters) mine.push_back(tensor.grad().defined() ? 1 : 0);
+  const at::Tensor share = at::tensor(mine, at::kFloat).to(device_);  // [parameters]
+  communicator_->all_reduce_mean({share});
+  const at::Tensor anywhere = share.cpu();
+  std::vector<at::Tensor> found;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (anywhere.const_data_ptr<float>()[i] == 0) continue;
+    at::Tensor tensor = parameters[i].second;
+    if (!tensor.grad().defined()) tensor.mutable_grad() = at::zeros_like(tensor);
+    found.push_back(tensor.grad());
+  }
+  return found;
+}
+
 StepReport Trainer::train_step(BatchLoader& batches) {
   buffers_.keep(model_->other_tensors());
   try {
@@ -386,14 +412,7 @@ StepReport Trainer::tried_step(BatchLoader& batches) {
   report.accuracy = accuracy;
   {
     const at::NoGradGuard guard;
-    std::vector<at::Tensor> gradients;
-    for (const auto& [name, tensor] : optimizer_.parameters()) {
-      if (!tensor.grad().defined()) {
-        if (world == 1) continue;
-        tensor.mutable_grad() = at::zeros_like(tensor);  // others may have one
-      }
-      gradients.push_back(tensor.grad());
-    }
+    const std::vector<at::Tensor> gradients = gradients_of_all();
     communicator_->all_reduce_mean(gradients);
     if (!gradients.empty()) at::_foreach_mul_(gradients, world / count);
   }
@@ -455,11 +474,12 @@ void Trainer::validate() {
   scores_.push_back(report.score);
   scored_by_ = scored_by();
   validated_ = step_;
+  unplanned_ = !validation_planned();
   saved_ = -1;
   const Verdict verdict = judge(scores_, options_.schedule.higher_is_better, options_.schedule.patience);
   report.best = verdict.best == std::ssize(scores_) - 1;
   report.decayed = verdict.decayed && options_.schedule.decay < 1;
-  stopped_early_ = options_.stop_after > 0 && verdict.misses >= options_.stop_after;
+  stopped_early_ = out_of_patience();
   if (report.best && checkpoints_ && communicator_->rank() == 0) checkpoints_->save_best(checkpoint());
   if (report.decayed && options_.reload_best) load_best();
   if (on_validation) on_validation(report);
@@ -478,7 +498,7 @@ Checkpoint Trainer::checkpoint() const {
   json scores = json::array();  // JSON has no NaN
   for (const double score : scores_) scores.push_back(std::isfinite(score) ? json(score) : json(nullptr));
   found.state = json{{"scores", scores},        {"scored_by", json::parse(scored_by_)},
-                     {"validated", validated_}, {"stopped_early", stopped_early_},
+                     {"validated", validated_}, {"unplanned", unplanned_},
                      {"bad_steps", bad_},       {"training", json::parse(decisive())}}
                     .dump();
   return found;
@@ -507,8 +527,7 @@ void Trainer::restore(const Checkpoint& checkpoint) {
   const auto is_object = [&](const char* key) { return state.contains(key) && state[key].is_object(); };
   ST_CHECK(state.is_object() && state.contains("scores") && state["scores"].is_array() &&
                is_object("scored_by") && is_object("training") && is_whole("validated") &&
-               is_whole("bad_steps") && state.contains("stopped_early") &&
-               state["stopped_early"].is_boolean(),
+               is_whole("bad_steps") && state.contains("unplanned") && state["unplanned"].is_boolean(),
            FormatError, "checkpoint: it is not that of a training");
   const std::string changes = differences(state["training"], json::parse(decisive()));
   ST_CHECK(changes.empty(), InvalidInput, place(),
@@ -524,8 +543,23 @@ void Trainer::restore(const Checkpoint& checkpoint) {
   step_ = saved_ = checkpoint.step;
   validated_ = state["validated"].get<std::int64_t>();
   bad_ = state["bad_steps"].get<std::int64_t>();
-  stopped_early_ = state["stopped_early"].get<bool>();
+  unplanned_ = state["unplanned"].get<bool>();
+  if (unplanned_ && step_ < last_step()) forget_last_score();
+  stopped_early_ = out_of_patience();
   whole_ = true;
+}
+
+/// The unbroken run would not have validated here, nor would its learning rate depend on that.
+void Trainer::forget_last_score() {
+  const Schedule& schedule = options_.schedule;
+  const Verdict verdict = judge(scores_, schedule.higher_is_better, schedule.patience);
+  ST_CHECK(!options_.reload_best || schedule.decay == 1 || verdict.best < std::ssize(scores_) - 1,
+           InvalidInput, place(), ": this training ended after step ", step_,
+           ", where no validation was planned, and has its best weights from there: with reload_best it "
+           "cannot go on as "
+           "if it had not ended");
+  scores_.pop_back();
+  unplanned_ = false;
 }
 
 bool Trainer::resume() {
@@ -540,8 +574,11 @@ bool Trainer::resume() {
              " in ", checkpoints_->path(), ", process ", i, " step ", its,
              " (-1: none): all processes must see the same folder");
   }
-  if (last) restore(*last);
-  return last.has_value();
+  if (!last) return false;
+  restore(*last);
+  ST_CHECK(step_ <= last_step(), InvalidInput, place(), ": this training is at step ", step_,
+           " there, and is to end after step ", last_step());
+  return true;
 }
 
 bool Trainer::load_best() {

@@ -95,10 +95,10 @@ TEST(Checkpoint, SaysWhenItIsOfAnotherVersion) {
   some(7).write(path);
   const std::string key = "\"format_version\":";
   try {
-    Checkpoint::read(changed(folder, path, key + "\"2\"", key + "\"1\""));
+    Checkpoint::read(changed(folder, path, key + "\"3\"", key + "\"1\""));
     FAIL();
   } catch (const FormatError& error) {
-    EXPECT_NE(std::string(error.what()).find("version '1'; this library goes on from version 2 alone"),
+    EXPECT_NE(std::string(error.what()).find("version '1'; this library goes on from version 3 alone"),
               std::string::npos)
         << error.what();
   }

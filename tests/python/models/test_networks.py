@@ -5,6 +5,9 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+import subprocess
+import sys
+import textwrap
 
 import pytest
 
@@ -437,3 +440,26 @@ def test_sentences_without_words_and_batches_without_sentences(name):
     nothing = torch.zeros(0, dtype=torch.int64)
     assert mine.encode(x[:0], nothing).shape == (0, mine.dim)
     assert mine.reconstruct(z[:0]).ids.shape == (0, 1, 0)
+
+
+@pytest.mark.parametrize("beam", [1, 2])
+def test_ctrl_c_ends_a_search_between_words(beam):
+    script = f"""
+        import os, signal, threading
+        import torch
+        from sentencode.models import MeanMaxNetwork
+        network = MeanMaxNetwork(words=9, features=4, hidden=4, inner=4, heads=2).eval()
+        with torch.no_grad():
+            network.get_parameter("softmax.bias")[1] = -1e9  # it has no end
+        z = torch.randn(2, network.dim)
+        network.reconstruct(z, max_length=2, beam={beam})  # everything is loaded
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            network.reconstruct(z, max_length=1_000_000, beam={beam})
+        except KeyboardInterrupt:
+            print("stopped")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout == "stopped\n", done.stderr

@@ -573,9 +573,9 @@ def test_checkpoints_of_an_earlier_version_are_refused(tmp_path):
     tiny.trainer(tmp_path / "file", max_steps=2, checkpoints=folder).run()
     (path,) = folder.glob("step-*")
     whole = path.read_bytes()
-    assert whole.count(b'"format_version":"2"') == 1
-    path.write_bytes(whole.replace(b'"format_version":"2"', b'"format_version":"1"'))
-    with pytest.raises(se.FormatError, match="format version '1'; this library goes on from version 2 alone"):
+    assert whole.count(b'"format_version":"3"') == 1
+    path.write_bytes(whole.replace(b'"format_version":"3"', b'"format_version":"1"'))
+    with pytest.raises(se.FormatError, match="format version '1'; this library goes on from version 3 alone"):
         tiny.trainer(tmp_path / "file", max_steps=4, checkpoints=folder).run()
 
 
@@ -587,6 +587,9 @@ def test_a_run_that_is_done(tmp_path):
     done = tiny.trainer(tmp_path / "file", max_steps=5, checkpoints=folder)
     assert done.run().steps == []  # nothing is left to do
     assert done.step == 5
+    message = r"kept: this training is at step 5 there, and is to end after step 3$"
+    with pytest.raises(ValueError, match=message):
+        tiny.trainer(tmp_path / "file", max_steps=3, checkpoints=folder).run()
 
 
 # --- Several processes -----------------------------------------------------------------------------------
@@ -604,6 +607,7 @@ if world > 1:
     dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=30))
 try:
     model = tiny.Reader(dropout=0.0).double()
+    model.unused = torch.nn.Parameter(torch.ones(3).double())  # what has no gradient does not decay
     if os.environ.get("RANK", "0") != "0":
         with torch.no_grad():
             model.scores.bias.add_(1)  # the first one's weights hold
@@ -612,8 +616,8 @@ try:
         seen.append(1)
         return float(model.scores.weight.sum())
     trainer = tiny.trainer({path!r}, model, max_steps=30, batch_size={size}, accumulate={accumulate},
-                           clip_norm=0.5, metric={metric}, decay=0.5, checkpoints={folder!r},
-                           reload_best=True)
+                           optimizer="adamw", weight_decay=0.1, clip_norm=0.5, metric={metric}, decay=0.5,
+                           checkpoints={folder!r}, reload_best=True)
     history = trainer.run()
     assert bool(seen) == ({metric!r} == "score" and trainer.rank == 0), seen
     trainer.load_best()
@@ -945,19 +949,81 @@ def test_early_stop_and_the_best_weights(tmp_path):
         "step-000000008.safetensors",
         "step-000000010.safetensors",
     ]
-    again = tiny.trainer(
-        tmp_path / "file",
-        valid=False,
-        max_steps=100,
-        validate_every=2,
-        stop_after=3,
-        decay=0.5,
-        reload_best=True,
-        metric=lambda its: 0.0,
-        checkpoints=tmp_path / "kept",
-    )
-    again.run()
-    assert (again.step, again.stopped_early) == (10, True)
+
+
+def test_a_training_that_was_stopped_goes_on_with_more_patience(tmp_path):
+    def run(stop_after, scores, **more):
+        told = iter(scores)
+        trainer = tiny.trainer(
+            tmp_path / "file",
+            valid=False,
+            max_steps=30,
+            validate_every=2,
+            decay=0.5,
+            reload_best=True,
+            stop_after=stop_after,
+            **more,
+            metric=lambda its: next(told),
+        )
+        history = trainer.run()
+        return trainer, [step.learning_rate for step in history.steps]
+
+    scores = [0.5, 0.7, 0.6, 0.6, 0.6, 0.9, 0.1, 0.1, 0.1, 0.1]
+    folder = {"checkpoints": tmp_path / "kept"}
+    first, rates = run(3, scores, **folder)
+    assert (first.step, first.stopped_early) == (10, True)
+    same, none = run(3, [], **folder)
+    assert (same.step, same.stopped_early, none) == (10, True, [])
+    more, its = run(4, scores[5:], **folder)
+    assert (more.step, more.stopped_early) == (20, True)
+    whole, all_rates = run(4, scores, checkpoints=tmp_path / "whole")
+    assert rates + its == all_rates
+    assert_same(weights(more.model), weights(whole.model))
+    unbound, _ = run(None, scores[10:] + [0.1] * 5, **folder)
+    assert (unbound.step, unbound.stopped_early) == (30, False)
+
+
+@pytest.mark.parametrize("validate_every", [4, None])
+def test_a_later_end_takes_the_steps_of_a_run_that_did_not_end(tmp_path, validate_every):
+    """The validation at an end that comes between others is no miss afterwards."""
+
+    def run(folder, steps):
+        trainer = tiny.trainer(
+            tmp_path / "file",
+            max_steps=steps,
+            validate_every=validate_every,
+            metric=lambda its: 0.0,
+            decay=0.5,
+            patience=1,
+            checkpoints=tmp_path / folder,
+        )
+        return trainer, [step.learning_rate for step in trainer.run().steps]
+
+    _, first = run("parts", 6)
+    parts, rest = run("parts", 40)
+    whole, rates = run("whole", 40)
+    assert first + rest == rates
+    assert len(set(rates)) > 2
+    assert_same(weights(parts.model), weights(whole.model))
+
+
+def test_the_best_weights_of_an_end_between_validations_are_not_gone_on_from(tmp_path):
+    def trainer(steps):
+        told = iter([0.1, 0.2, 0.3])
+        return tiny.trainer(
+            tmp_path / "file",
+            max_steps=steps,
+            validate_every=4,
+            metric=lambda its: next(told),
+            decay=0.5,
+            reload_best=True,
+            checkpoints=tmp_path / "kept",
+        )
+
+    trainer(6).run()
+    with pytest.raises(ValueError, match=r"kept: this training ended after step 6, where no validation was"):
+        trainer(12).run()
+    assert trainer(6).run().steps == []
 
 
 def test_lower_may_be_better_for_a_function_too(tmp_path):

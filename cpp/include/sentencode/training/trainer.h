@@ -113,8 +113,12 @@ class Trainer {
 
   bool validates() const { return valid_ != nullptr || validator != nullptr; }
   bool ends_epoch() const;
+  bool validation_planned() const;  // whenever the training ends
   bool validation_due() const;
+  bool out_of_patience() const;
+  void forget_last_score();
   bool save_due() const;
+  std::vector<at::Tensor> gradients_of_all() const;
   StepReport train_step(BatchLoader& batches);
   StepReport tried_step(BatchLoader& batches);
   void validate();
@@ -138,6 +142,7 @@ class Trainer {
   std::int64_t validated_ = 0, saved_ = -1;  // steps where that was done last
   std::vector<double> scores_;
   std::string scored_by_ = "{}";  // JSON: what the scores are of
+  bool unplanned_ = false;        // whether the last of them was there only because the training ended
   bool stopped_early_ = false;
   bool whole_ = true;  // not in the middle of moving weights
 };
