@@ -39,7 +39,7 @@ def count(module):
 
 
 def test_the_public_codes_size():
-    # Of implementations.md: encoder 18.65M, decoder 31.24M, softmax 44.2M of 21,583 words.
+    # As the public code: encoder 18.65M, decoder 31.24M, softmax 44.2M of 21,583 words.
     network = models.MeanMaxNetwork(
         words=21583,
         features=300,
