@@ -26,6 +26,7 @@ from ..distributed import Communicator  # noqa: E402
 from ..distributed import communicator as all_processes  # noqa: E402
 from .batcher import Batcher  # noqa: E402
 from .callbacks import Callback, Progress  # noqa: E402
+from .checkpoints import checkpoint_files  # noqa: E402
 from .history import History, Step, Validation  # noqa: E402
 
 __all__ = ["Loss", "TensorBatch", "Trainer"]
@@ -319,7 +320,7 @@ class Trainer:
                 model's loss is not what it should be.
         """
         if self.step == 0 and self._folder is not None:
-            if not resume and any(name.endswith(".safetensors") for name in os.listdir(self._folder)):
+            if not resume and checkpoint_files(self._folder):
                 raise ValueError(
                     f"checkpoints: {self._folder} holds those of an earlier run: with resume=False, "
                     "name another folder, or remove them"

@@ -589,6 +589,15 @@ def test_a_run_that_is_done(tmp_path):
     assert done.step == 5
 
 
+def test_a_model_beside_checkpoints_is_none(tmp_path):
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes(b"precious")
+    trainer = tiny.trainer(tmp_path / "file", max_steps=2, checkpoints=folder)
+    assert len(trainer.run(resume=False).steps) == 2
+    assert (folder / "model.safetensors").read_bytes() == b"precious"
+
+
 # --- Several processes -----------------------------------------------------------------------------------
 
 
