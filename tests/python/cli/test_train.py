@@ -221,7 +221,7 @@ def header(metadata):
     return len(text).to_bytes(8, "little") + text
 
 
-@pytest.mark.parametrize("fresh", [[], ["--fresh"]], ids=["", "fresh"])
+@pytest.mark.parametrize("fresh", [[], ["--fresh"]], ids=["plain", "fresh"])
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -230,6 +230,7 @@ def header(metadata):
         ("best.safetensors", header({"format": "pt"}), "best.safetensors is no checkpoint"),
         ("step-12.safetensors", header({}), "step-12.safetensors is no checkpoint"),
     ],
+    ids=["another config", "no JSON", "another best", "another step"],
 )
 def test_a_folder_of_other_files_is_refused_and_stays_as_it_is(folder, capsys, fresh, name, content, message):
     models = folder / "models"
