@@ -53,6 +53,7 @@ _NOT_WRITTEN = ("vectors", "vocabulary")  # parameters that a file cannot hold
 # What may differ where a training goes on: where it ends and how often it looks, not which steps it takes.
 _MAY_CHANGE = frozenset({"device", "max_steps", "max_epochs", "validate_every", "stop_after", "max_words"})
 _CONFIG = "config.json"  # in the folder of checkpoints
+_NOTED = ("encoder", "vectors", "data")  # the tables that stand in it
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -283,6 +284,8 @@ def _places(config: Config, options: argparse.Namespace) -> tuple[Path, Path]:
 
 def _prepare(config: Config, folder: Path, options: argparse.Namespace) -> None:
     """The first process looks at what is there before anything is computed, and notes what is trained."""
+    from ..training.checkpoints import checkpoint_files, foreign_files
+
     data = config.tables["data"]
     inputs = [options.config, config.tables["vectors"].get("file"), *_files(data["train"])]
     inputs += _files(data.get("valid"))
@@ -300,24 +303,49 @@ def _prepare(config: Config, folder: Path, options: argparse.Namespace) -> None:
     for name in ("train", "valid"):
         if name in data:
             _corpus(data[name])  # an error now if there is no such file
-    there = sorted(folder.glob("*.safetensors"))
+    # A folder may be one of models, or of another program: what is not ours is neither removed nor replaced.
+    noted = folder / _CONFIG
+    before = _read_noted(noted)
+    for path in foreign_files(folder):
+        raise ValueError(_other_files(path, "no checkpoint"))
+    there = checkpoint_files(folder)
     # When torchrun starts its processes anew, what they have left is theirs.
     restarted = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
     if there and options.fresh and not restarted:
         for path in there:
             path.unlink()
-        (folder / _CONFIG).unlink(missing_ok=True)
+        noted.unlink(missing_ok=True)
         there = []
     if options.resume and not there:
         raise FileNotFoundError(2, "--resume: there is no checkpoint", str(folder))
     now = json.loads(json.dumps(_decisive(config)))
-    noted = folder / _CONFIG
-    if there and noted.exists():
-        _check_same(folder, json.loads(noted.read_text(encoding="utf-8")), now)
+    if there and before is not None:
+        _check_same(folder, before, now)
     folder.mkdir(parents=True, exist_ok=True)
     part = noted.with_suffix(".part")
     part.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
     part.replace(noted)
+
+
+def _read_noted(path: Path) -> dict[str, Any] | None:
+    """What an earlier run noted, if there was one.
+
+    Raises:
+        ValueError: The file is another program's: models have one of that name, too.
+    """
+    if not path.exists():
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(found.get(table), dict) for table in _NOTED):
+        raise ValueError(_other_files(path, "not of sentencode train"))
+    return found
+
+
+def _other_files(path: Path, what: str) -> str:
+    return f"{path.parent} holds other files: {path.name} is {what}; --checkpoints names another folder"
 
 
 def _decisive(config: Config) -> dict[str, Any]:
@@ -377,7 +405,9 @@ def _logs(config: Config) -> list[Callback]:
 
 
 def _how_to_go_on(folder: Path) -> str:
-    kept = sorted(folder.glob("step-*.safetensors"))
+    from ..training.checkpoints import checkpoint_files
+
+    kept = [path for path in checkpoint_files(folder) if path.stem != "best"]
     if not kept:
         return f"no step is kept in {folder} yet"
     step = int(kept[-1].stem.removeprefix("step-"))

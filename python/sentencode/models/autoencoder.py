@@ -124,6 +124,9 @@ class Autoencoder(CppModule):
     def loss(self, ids: Tensor, lengths: Tensor) -> Loss:
         """How badly the network writes sentences again. All of it is computed in C++: no hooks fire.
 
+        Nor does it ask what a subclass makes of `encode` or `decode`. A subclass may have another loss:
+        `sentencode.training.Trainer` calls it as that of any module, with a `TensorBatch`.
+
         Args:
             ids: [batch, time], int64; each sentence's last word is `end`. Ids behind it must be words, too.
             lengths: [batch], int64, of sentences with their ends.

@@ -20,6 +20,7 @@ from ..checks import checked_bool, checked_float, checked_int, checked_str
 from ..core_encoder import CoreEncoder, checked_keys, is_still, plain
 from ..distributed import communicator as all_processes
 from ..encoder import Encoder, progress
+from ..errors import FormatError, NotFittedError
 from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 from ..training import Batcher, Callback, Examples, History, Trainer, Validation
@@ -72,7 +73,7 @@ class NeuralEncoder(CoreEncoder):
         label_smoothing: Of the softmax, in training.
         sampled_words: How many words targets are told from in training; 0: all.
         max_steps: At most so many steps.
-        max_epochs: At most so many times all sentences.
+        max_epochs: At most so many times all sentences. Where this and `max_steps` are None: once.
         validate_every: Steps between two validations, where there are sentences to validate on.
         stop_after: It ends after so many validations that are not better than the best; None: never.
         metric: What decides how good a validation is: the "loss" or the "accuracy" on the sentences to
@@ -83,7 +84,8 @@ class NeuralEncoder(CoreEncoder):
         device: "cpu", "cuda", ...; "auto" takes a GPU where there is one.
 
     Attributes:
-        network: The network, a `torch.nn.Module`, once fitted.
+        network: The network, a `torch.nn.Module`, once fitted. It cannot be replaced: an encoder is made of
+            it. Its weights can be changed, as those of any module.
         vocabulary_: The words that are written, with their counts.
         history_: What happened in training; not saved.
         origin_: What `sentencode train` noted of the vectors and texts that it is made of; else None.
@@ -93,7 +95,7 @@ class NeuralEncoder(CoreEncoder):
     _network_options: ClassVar[tuple[str, ...]]  # parameters that are the network's
     _presets: ClassVar[dict[str, dict[str, Any]]]
 
-    network: Any
+    _network: Autoencoder
     vocabulary_: Vocabulary
     history_: History
     origin_: dict[str, Any] | None = None
@@ -174,6 +176,13 @@ class NeuralEncoder(CoreEncoder):
         shared = Encoder._defaults.__func__(NeuralEncoder)  # type: ignore[attr-defined]
         return {**own, **{name: value for name, value in shared.items() if name not in own}}
 
+    @property
+    def network(self) -> Any:
+        """The network, a `torch.nn.Module`. Encoding computes with its weights as they are."""
+        if "_network" not in self.__dict__:
+            raise NotFittedError(f"this {type(self).__name__} has no network yet: call fit first")
+        return self._network
+
     def settings(self) -> dict[str, Any]:
         """All parameters as they are used: what is None is what the preset says.
 
@@ -225,6 +234,10 @@ class NeuralEncoder(CoreEncoder):
             ValueError: If a parameter cannot be used, no sentence can be trained on, or the checkpoints are
                 of another training.
             DivergedError: If the loss is not finite.
+
+        Warns:
+            UserWarning: If the best weights are to be taken from `checkpoints`, and that file is damaged or
+                missing; the encoder has the last ones then.
         """
         fresh = type(self)(**self.get_params(deep=False))
         sentences, valid = (list(s) if isinstance(s, Iterator) else s for s in (sentences, valid))
@@ -306,8 +319,26 @@ class NeuralEncoder(CoreEncoder):
         if best is not None:
             best.load_into(network)
         elif validates:
-            trainer.load_best()
+            self._load_best(trainer, os.path.join(os.fspath(checkpoints), "best.safetensors"))
         self._adopt(network.eval(), vocabulary, cut)
+
+    def _load_best(self, trainer: Trainer, path: str) -> None:
+        """Gives the network the best weights. Where they are lost, a training that is done is not."""
+        state = trainer.model.state_dict()
+        last = {name: tensor.to("cpu", copy=True) for name, tensor in state.items()}
+        try:
+            if trainer.load_best() or not trainer._core.scores:
+                return
+            why = f"{path} is missing, which had the weights of the best validation"
+        except FormatError as error:
+            trainer.model.load_state_dict(last)  # some may have been read
+            why = f"the weights of the best validation cannot be read: {error}"
+        warnings.warn(
+            f"{type(self).__name__}: {why}; the encoder has those of the last step, {trainer.step:,}. Put "
+            "the file back from a copy and call fit again, or train anew in another folder",
+            UserWarning,
+            stacklevel=4,
+        )
 
     @staticmethod
     def _betas(value: Any) -> tuple[float, float]:
@@ -492,7 +523,7 @@ class NeuralEncoder(CoreEncoder):
 
     def _adopt(self, network: Autoencoder, vocabulary: Vocabulary, cut: Tokenizer, model: Any = None) -> None:
         """Takes what was learnt with the parameters as they are now; `model` is made of it, or was read."""
-        self.network, self.vocabulary_, self._cut = network, vocabulary, cut
+        self._network, self.vocabulary_, self._cut = network, vocabulary, cut
         self._model = model or _nn.NeuralEncoder(
             type(self).__name__,
             self.vectors._core,
@@ -588,7 +619,8 @@ class NeuralEncoder(CoreEncoder):
     @staticmethod
     def _open(path: str) -> _nn.NeuralEncoder:
         """What the core makes of a file."""
-        return _nn.NeuralEncoder.load(path)
+        with torch.random.fork_rng(devices=[]):  # weights are drawn before they are read
+            return _nn.NeuralEncoder.load(path)
 
     @classmethod
     def _read_params(cls, model: Any) -> dict[str, Any]:
@@ -639,11 +671,11 @@ class NeuralEncoder(CoreEncoder):
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         state.pop("_model", None)
-        if (network := state.get("network")) is not None:
+        if (network := state.get("_network")) is not None:
             # Tensors of a GPU could not be read where there is none.
             state["_network_device"] = str(network.table.weight.device)
             if state["_network_device"] != "cpu":
-                state["network"] = copy.deepcopy(network).cpu()
+                state["_network"] = copy.deepcopy(network).cpu()
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+import torch
 from torch import Tensor, nn
 
 if TYPE_CHECKING:
@@ -167,7 +168,8 @@ class CppModule(_Mirror):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]
-        self._build()
+        with torch.random.fork_rng(devices=[]):  # what C++ draws is replaced at once: no chance is spent
+            self._build()
         self.train(self.training)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:

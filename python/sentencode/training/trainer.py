@@ -26,6 +26,8 @@ from ..distributed import Communicator  # noqa: E402
 from ..distributed import communicator as all_processes  # noqa: E402
 from .batcher import Batcher  # noqa: E402
 from .callbacks import Callback, Progress  # noqa: E402
+from .checkpoints import checkpoint_files, header_of  # noqa: E402
+from .examples import Examples  # noqa: E402
 from .history import History, Step, Validation  # noqa: E402
 
 __all__ = ["Loss", "TensorBatch", "Trainer"]
@@ -33,6 +35,12 @@ __all__ = ["Loss", "TensorBatch", "Trainer"]
 _LOG = logging.getLogger("sentencode")
 _OPTIMIZERS = ("adam", "adamw", "sgd", "rmsprop", "adagrad")
 _SCHEDULES = ("constant", "linear", "cosine", "inverse_sqrt")
+# Names in a safetensors file.
+_DTYPES = {
+    **{"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16},
+    **{"I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8},
+    "BOOL": torch.bool,
+}
 
 
 @dataclass(frozen=True)
@@ -78,7 +86,8 @@ class Trainer:
 
     A model is a C++ one of this package, or any `torch.nn.Module` with a method `loss(batch)`: it gets a
     `TensorBatch` and returns a `Loss`, or (sum, count) or (sum, count, right). The mean over all batches of a
-    step, in all processes, is what is minimised.
+    step, in all processes, is what is minimised. A subclass of one of this package's networks that has a
+    `loss` of its own is trained by that, as any module is.
 
     What is done in a step depends on the seed, the step, the weights, the optimiser's state and the scores so
     far, and on nothing else: a checkpoint holds these, and a run that goes on from one takes the very steps
@@ -205,8 +214,8 @@ class Trainer:
         for name, batcher in (("train", train), ("valid", valid)):
             if not isinstance(batcher, Batcher) and not (name == "valid" and batcher is None):
                 raise TypeError(f"{name} must be a Batcher, got {type(batcher).__name__}")
-        if valid is not None and valid.examples.fields != train.examples.fields:
-            raise ValueError(f"valid has the fields {valid.examples.fields}, train {train.examples.fields}")
+        if valid is not None:
+            _check_same_ids(train.examples, valid.examples)
         self.model = model
         self.history = History()
         self._metric = metric if callable(metric) else _one_of("metric", metric, ("loss", "accuracy"))
@@ -241,6 +250,8 @@ class Trainer:
             schedule_steps = max(min(ends), warmup + 1)
         elif shape in {"constant", "inverse_sqrt"}:
             raise ValueError(f"schedule_steps: a schedule that is {shape!r} has no end")
+        # The optimiser's: held, so that a new tensor cannot come to lie where an old one did.
+        self._trained = [parameter for parameter in _parameters(model) if parameter.requires_grad]
         self._core = _nn.Trainer(
             _core_model(model, train),
             train.core,
@@ -316,14 +327,17 @@ class Trainer:
             FormatError: All checkpoints of the folder are damaged, or of another version.
             ValueError: The checkpoint is of another training: of other examples, batches, settings of the
                 optimiser, of the schedule or of the model, ...; the message names what differs. Or the
-                model's loss is not what it should be.
+                model's loss is not what it should be, or its parameters are no longer those that it had when
+                the trainer was made.
         """
+        self._check_parameters()
         if self.step == 0 and self._folder is not None:
-            if not resume and any(name.endswith(".safetensors") for name in os.listdir(self._folder)):
+            if not resume and checkpoint_files(self._folder):
                 raise ValueError(
                     f"checkpoints: {self._folder} holds those of an earlier run: with resume=False, "
                     "name another folder, or remove them"
                 )
+            self._check_dtypes()
             self._core.resume()
         show = _LOG.isEnabledFor(logging.INFO) if show_progress_bar is None else show_progress_bar
         told: list[Callback] = [*self._callbacks]
@@ -363,14 +377,22 @@ class Trainer:
                 self.history.validations.append(validation)
                 tell(validation)
 
-            self._core.run(on_step, on_validation, validator)
+            try:
+                self._core.run(on_step, on_validation, validator)
+            except RuntimeError as error:
+                self._check_sparse(error)
+                raise
         return self.history
 
     def load_best(self) -> bool:
         """Gives the model the weights of the best validation so far. All processes have to call it.
 
         Returns:
-            Whether there are any: without checkpoints, or before the first validation, there are none.
+            Whether there are any: without checkpoints, or before the first validation, there are none; nor
+            where somebody has removed `best.safetensors`.
+
+        Raises:
+            FormatError: That file is damaged, or is no checkpoint of this model.
         """
         return self._core.load_best()
 
@@ -385,6 +407,45 @@ class Trainer:
             finally:
                 if training is not None:
                     self.model.train(training)
+
+    def _check_parameters(self) -> None:
+        """The optimiser has the tensors of then: it would not move those that have come since."""
+        if not isinstance(self.model, nn.Module):
+            return
+        now = dict(self.model.named_parameters())
+        known = {id(parameter) for parameter in self._trained}
+        new = [name for name, tensor in now.items() if tensor.requires_grad and id(tensor) not in known]
+        if new or not known <= {id(tensor) for tensor in now.values()}:
+            which = f"{new[0]!r} was not among them" if new else "some of them are no longer the model's"
+            raise ValueError(
+                f"model: its parameters to train have changed since the Trainer was made ({which}): replace, "
+                "add or unfreeze them first, and make the Trainer then"
+            )
+
+    def _check_dtypes(self) -> None:
+        """Weights of another precision would be rounded, and the steps would be others."""
+        steps = [path for path in checkpoint_files(str(self._folder)) if path.stem != "best"]
+        header = header_of(steps[-1]) if steps else None
+        if header is None or not isinstance(self.model, nn.Module):
+            return
+        for name, tensor in (*self.model.named_parameters(), *self.model.named_buffers()):
+            saved = header.get(f"model.{name}")
+            dtype = _DTYPES.get(str(saved.get("dtype"))) if isinstance(saved, dict) else None
+            if dtype not in (None, tensor.dtype):
+                raise ValueError(
+                    f"checkpoints: {steps[-1]}: the model's {name!r} was {dtype} and is {tensor.dtype}: that "
+                    "is another training, which cannot go on here"
+                )
+
+    def _check_sparse(self, error: RuntimeError) -> None:
+        if not isinstance(self.model, nn.Module):
+            return
+        for name, tensor in self.model.named_parameters():
+            if tensor.grad is not None and tensor.grad.is_sparse:
+                raise ValueError(
+                    f"model: the gradient of {name!r} is sparse, and Trainer's optimisers take dense ones "
+                    "alone; make its module with sparse=False"
+                ) from error
 
     def _check_autocast(self) -> None:
         if self._autocast is None:
@@ -423,6 +484,23 @@ class _Parts:
 
     def buffers(self) -> list[tuple[str, Tensor]]:
         return list(self._module.named_buffers())
+
+
+def _check_same_ids(train: Examples, valid: Examples) -> None:
+    """Ids of validation must mean what those of training do."""
+    if valid.fields != train.fields:
+        raise ValueError(f"valid has the fields {valid.fields}, train {train.fields}")
+    for name, ours, theirs in zip(train.fields, train.config["fields"], valid.config["fields"], strict=True):
+        if ours["vocabulary"] != theirs["vocabulary"]:
+            raise ValueError(
+                f"valid: the words of its field {name!r} are of another vocabulary than train's, so that its "
+                "ids mean other words; build both with one vocabulary"
+            )
+        if train.symbols(name) != valid.symbols(name):
+            raise ValueError(
+                f"valid: its field {name!r} has the symbols {valid.symbols(name)}, train's "
+                f"{train.symbols(name)}; build both with the same ones"
+            )
 
 
 def _checked_loss(found: Any, what: str) -> tuple[Tensor, float, Tensor | None]:
@@ -472,13 +550,20 @@ def _score(metric: Callable[[Any], float], model: Any) -> float:
 
 def _core_model(model: Any, train: Batcher) -> _nn.Model:
     cpp = getattr(model, "_cpp", model)
-    if isinstance(cpp, _nn.Model):
+    if isinstance(cpp, _nn.Model) and not _has_own_loss(model):
         return cpp
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
     if not callable(getattr(model, "loss", None)):
         raise TypeError(f"model: {type(model).__name__} has no method loss(batch)")
     return _nn.PythonModel(_Parts(model, train.examples.fields))
+
+
+def _has_own_loss(model: Any) -> bool:
+    """Whether a network of this package has another loss than that in C++: one that a subclass gave it."""
+    from ..models.autoencoder import Autoencoder
+
+    return isinstance(model, Autoencoder) and getattr(model.loss, "__func__", None) is not Autoencoder.loss
 
 
 def _parameters(model: Any) -> Iterator[Tensor]:

@@ -215,6 +215,52 @@ def test_what_is_there_is_gone_on_with_replaced_or_refused(folder, capsys):
     assert "is read as well" in capsys.readouterr().err
 
 
+def header(metadata):
+    """A safetensors file without tensors."""
+    text = json.dumps({"__metadata__": metadata}).encode()
+    return len(text).to_bytes(8, "little") + text
+
+
+@pytest.mark.parametrize("fresh", [[], ["--fresh"]], ids=["plain", "fresh"])
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("config.json", b'{"model_type": "bert"}', "config.json is not of sentencode train"),
+        ("config.json", b"no JSON", "config.json is not of sentencode train"),
+        ("best.safetensors", header({"format": "pt"}), "best.safetensors is no checkpoint"),
+        ("step-12.safetensors", header({}), "step-12.safetensors is no checkpoint"),
+    ],
+    ids=["another config", "no JSON", "another best", "another step"],
+)
+def test_a_folder_of_other_files_is_refused_and_stays_as_it_is(folder, capsys, fresh, name, content, message):
+    models = folder / "models"
+    models.mkdir()
+    files = {"model.safetensors": b"precious", name: content}
+    for file, bytes_ in files.items():
+        (models / file).write_bytes(bytes_)
+    assert main(command(folder, "--checkpoints", models, *fresh)) == 1
+    assert f"{models} holds other files: {message}; --checkpoints names another" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in models.iterdir()} == files
+
+
+def test_fresh_removes_checkpoints_alone(folder, capsys):
+    run = folder / "run"
+    run.mkdir()
+    others = ["model.safetensors", "step-x.safetensors", "step-3.safetensors.bak"]
+    for name in others:
+        (run / name).write_bytes(b"precious")
+    kept = ["--checkpoints", run, "--overwrite"]
+    assert main(command(folder, *kept, "--set", "max_steps=4")) == 0  # they are no checkpoints, and not asked
+    assert main(command(folder, *kept, "--resume", "--set", "max_steps=5")) == 0
+    (run / "best.safetensors").write_bytes(b"damaged")  # ours by its name
+    assert main(command(folder, *kept, "--fresh", "--set", "hidden=4", "--set", "max_steps=2")) == 0
+    assert sorted(path.name for path in run.iterdir()) == sorted(
+        [*others, "best.safetensors", "config.json", "step-000000002.safetensors"]
+    )
+    assert [(run / name).read_bytes() for name in others] == [b"precious"] * 3
+    assert json.loads((run / "config.json").read_text())["encoder"]["hidden"] == 4
+
+
 def test_where_rates_depend_on_the_end_it_is_held(folder, capsys):
     linear = ["--overwrite", "--set", "schedule=linear"]
     assert main(command(folder, *linear)) == 0

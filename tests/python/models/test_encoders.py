@@ -299,11 +299,22 @@ def test_a_seed_is_a_training():
     assert np.abs(fitted("RAE", seed=3).encode(TEXTS) - shared("RAE").encode(TEXTS)).max() > 0.01
 
 
-def test_chance_elsewhere_stays_as_it_was():
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda path: fitted("CNNLSTMAE"),
+        lambda path: copy.deepcopy(shared("CNNLSTMAE")),
+        lambda path: pickle.loads(pickle.dumps(shared("CNNLSTMAE").network)),
+        lambda path: (shared("CNNLSTMAE").save(path / "model"), se.load(path / "model")),
+    ],
+    ids=["fit", "deepcopy", "pickle", "load"],
+)
+def test_chance_elsewhere_stays_as_it_was(work, tmp_path):
+    shared("CNNLSTMAE")
     torch.manual_seed(7)
     expected = torch.rand(3)
     torch.manual_seed(7)
-    fitted("CNNLSTMAE")
+    work(tmp_path)
     assert torch.equal(torch.rand(3), expected)
 
 
@@ -468,6 +479,43 @@ def test_the_best_weights_and_an_early_stop(tmp_path, kept):
     same(encoder, fitted("MeanMaxAAE", **wild, max_steps=best.step))
 
 
+@pytest.mark.parametrize(
+    ("lose", "message"),
+    [
+        (lambda path: path.unlink(), r"best\.safetensors is missing, which had the weights of the best val"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-3]), r"cannot be read: .*best\.safetensors"),
+        (lambda path: path.write_bytes(b""), r"cannot be read: .*best\.safetensors"),
+    ],
+    ids=["missing", "cut", "empty"],
+)
+def test_a_training_that_is_done_outlives_its_best_weights(tmp_path, lose, message):
+    wild = {"learning_rate": 0.5, "clip_norm": None, "max_epochs": None}
+    options = {**wild, "max_steps": 12, "validate_every": 1}
+    encoder = unfitted("MeanMaxAAE", **options).fit(TRAIN, valid=TRAIN[:3], checkpoints=tmp_path)
+    assert encoder.history_.validations[-1].best is False
+    lose(tmp_path / "best.safetensors")
+    for _ in range(2):
+        again = unfitted("MeanMaxAAE", **options)
+        with pytest.warns(UserWarning, match=message) as told:
+            again.fit(TRAIN, valid=TRAIN[:3], checkpoints=tmp_path)
+        assert told[0].filename == __file__
+        assert "the encoder has those of the last step, 12. Put the file back" in str(told[0].message)
+    same(again, unfitted("MeanMaxAAE", **wild, max_steps=12).fit(TRAIN))
+
+
+def test_best_weights_of_another_network_are_not_taken_by_halves(tmp_path):
+    options = {"max_steps": 3, "validate_every": 1, "max_epochs": None}
+    fit = {"valid": TRAIN[:3]}
+    wide = {**options, "inner": 12}  # some of its tensors have the same shapes
+    unfitted("MeanMaxAAE", **wide).fit(TRAIN, checkpoints=tmp_path / "wide", **fit)
+    unfitted("MeanMaxAAE", **options).fit(TRAIN, checkpoints=tmp_path / "own", **fit)
+    (tmp_path / "wide" / "best.safetensors").replace(tmp_path / "own" / "best.safetensors")
+    encoder = unfitted("MeanMaxAAE", **options)
+    with pytest.warns(UserWarning, match="the weights of the best validation cannot be read: "):
+        encoder.fit(TRAIN, checkpoints=tmp_path / "own", **fit)
+    same(encoder, unfitted("MeanMaxAAE", max_steps=3, max_epochs=None).fit(TRAIN))
+
+
 def test_progress_is_shown(capsys):
     unfitted("MeanMaxAAE").fit(TRAIN, show_progress_bar=True)
     assert "loss" in capsys.readouterr().err
@@ -610,6 +658,20 @@ def test_it_is_a_step_of_pipelines():
     search = GridSearchCV(pipeline, {"meanmaxaae__hidden": [8, 16]}, cv=2).fit(TRAIN * 2, labels)
     assert search.predict(TRAIN).shape == (len(TRAIN),)
     assert len(shared("RAE").get_feature_names_out()) == 16
+
+
+def test_the_network_cannot_be_replaced():
+    encoder = fitted("MeanMaxAAE")
+    with pytest.raises(AttributeError, match=r"network|set attribute"):
+        encoder.network = shared("MeanMaxAAE").network
+    with pytest.raises(se.NotFittedError, match="this MeanMaxAAE has no network yet: call fit first"):
+        _ = unfitted("MeanMaxAAE").network
+
+
+def test_no_bound_is_one_epoch():
+    assert len(unfitted("RAE", max_steps=None, max_epochs=None).fit(TRAIN).history_.steps) == len(
+        unfitted("RAE", max_steps=None, max_epochs=1).fit(TRAIN).history_.steps
+    )
 
 
 def test_changed_parameters_ask_for_fit():

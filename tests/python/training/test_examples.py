@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import types
 
 import numpy as np
 import pytest
@@ -227,6 +228,80 @@ def test_tokenizers_without_a_name_are_told_apart_by_what_they_do(tmp_path):
         assert Examples.build(source, VOCABULARY, by_hyphen).key == first.key
     named = Examples.build(text, VOCABULARY, se.Tokenizer(str.split))
     assert ids(named) == [[5, 2]]
+
+
+def module_with(code, monkeypatch):
+    module = types.ModuleType("cuts")
+    exec(code, vars(module))
+    monkeypatch.setitem(sys.modules, "cuts", module)
+    return module
+
+
+PLAIN = "def cut(text):\n    return text.split()"
+WRAPPER = """
+import functools
+def own(function):
+    @functools.wraps(function)
+    def inner(text):
+        return function(text)
+    return inner
+"""
+CHANGED = {
+    "code": "def cut(text):\n    return text.split()[::-1]",
+    "name": "def cut(text):\n    return text.rsplit()",
+    "constant": "def cut(text):\n    return text.split(' ')",
+    "nested": "def cut(text):\n    return [f'{word}' for word in text.split()]",
+    "nested constant": "def cut(text):\n    return (lambda: [w for w in text.split() if w != 'x'])()",
+    "default": "def cut(text, least=0):\n    return [w for w in text.split() if len(w) >= least]",
+    "another default": "def cut(text, least=1):\n    return [w for w in text.split() if len(w) >= least]",
+    "keyword": "def cut(text, *, least=0):\n    return [w for w in text.split() if len(w) >= least]",
+    "set": "def cut(text):\n    return [w for w in text.split() if w not in {'x', 'y', 'z'}]",
+    "wrapped": WRAPPER + "@own\n" + PLAIN,
+    "wrapped changed": WRAPPER + "@own\ndef cut(text):\n    return text.split()[::-1]",
+}
+
+
+@pytest.mark.parametrize("source", ["file", "list", "fields"])
+def test_a_tokenizer_whose_code_has_changed_is_another(tmp_path, monkeypatch, source):
+    text = tmp_path / "text"
+    text.write_text("a b\nc\n")
+    given = {"file": text, "list": ["a b", "c"], "fields": {"one": text, "two": text}}[source]
+
+    def key(code):
+        return Examples.build(given, VOCABULARY, module_with(code, monkeypatch).cut).key
+
+    first = key(PLAIN)
+    assert key(f"# moved\n\n{PLAIN}  # a remark") == first  # the same code
+    keys = {name: key(code) for name, code in CHANGED.items()}
+    assert len({first, *keys.values()}) == len(CHANGED) + 1
+    assert key(CHANGED["set"]) == keys["set"]
+    if source == "file":
+        changed = Examples.build(text, VOCABULARY, module_with(CHANGED["code"], monkeypatch).cut)
+        assert ids(changed) == [[1, 0], [2]]
+
+
+def test_the_key_of_a_tokenizers_code_is_the_same_in_every_process(monkeypatch):
+    program = (
+        "from sentencode.training.examples import _code_digest\n"
+        f"code = {CHANGED['set']!r}\nexec(code)\nprint(_code_digest(cut))"
+    )
+    found = set()
+    for seed in "123":
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        )
+        found.add(done.stdout)
+    assert len(found) == 1
+
+
+def test_an_object_that_cuts_is_known_by_what_it_does(monkeypatch):
+    code = "class Cut:\n    def __call__(self, text):\n        return text.split({0!r})\ncut = Cut()"
+    keys = []
+    for separator in ("-", " "):
+        module_with(code.format(separator), monkeypatch)
+        keys.append(Examples.build(["a-b c"], VOCABULARY, "cuts:cut").key)
+    assert keys[0] != keys[1]
 
 
 def test_errors_count_from_the_first_row():

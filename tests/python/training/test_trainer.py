@@ -181,6 +181,77 @@ def test_a_model_in_cpp_is_trained_without_its_mirror(tmp_path):
         assert_same(weights(model), weights(models[0]))
 
 
+def test_a_loss_that_a_subclass_has_is_the_one_that_is_trained(tmp_path):
+    from sentencode.models import RecurrentNetwork
+
+    found = Examples.build(
+        ["a b c", "b c", "c a b"], se.Vocabulary({"a": 3, "b": 2, "c": 1}), path=tmp_path / "file", end="</s>"
+    )
+    size = found.vocabulary_size()
+    options = {"words": size + 1, "features": 4, "hidden": 4, "inner": 4, "heads": 2, "dropout": 0.0}
+    options |= {"begin": size, "end": found.symbols()["</s>"]}
+
+    class Scaled(RecurrentNetwork):
+        def __init__(self, **options):
+            super().__init__(**options)
+            self.scale = nn.Parameter(torch.zeros(()))
+
+        def loss(self, batch):
+            assert isinstance(batch, TensorBatch)
+            told = super().loss(batch.ids["tokens"], batch.lengths["tokens"])
+            return told.sum * self.scale.exp(), told.tokens, told.right
+
+    class Named(RecurrentNetwork):
+        """What it adds is none of the loss's business."""
+
+    def run(kind, **more):
+        torch.manual_seed(0)
+        model = kind(**options)
+        return model, Trainer(model, Batcher(found, batch_size=3), max_steps=2, **more).run().steps
+
+    plain, told = run(RecurrentNetwork)
+    scaled, steps = run(Scaled)
+    assert scaled.scale != 0  # it is trained, and has a gradient through Python alone
+    assert steps[0].loss == pytest.approx(told[0].loss)
+    assert steps[0].accuracy == told[0].accuracy
+    assert steps[0].norm > told[0].norm
+    assert not torch.equal(scaled.softmax.bias, RecurrentNetwork(**options).softmax.bias)
+    named, steps = run(Named)
+    assert_same(weights(named), weights(plain))
+    own = RecurrentNetwork(**options)
+    own.loss = lambda batch: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        Trainer(own, Batcher(found), max_steps=1).run()
+
+
+def test_parameters_that_changed_since_are_not_trained_by_halves(tmp_path):
+    for change in (
+        lambda model: setattr(model, "scores", nn.Linear(8, 6)),
+        lambda model: model.load_state_dict(model.state_dict(), assign=True),
+        lambda model: model.scores.bias.requires_grad_(True),
+        lambda model: model.register_parameter("more", nn.Parameter(torch.zeros(1))),
+        lambda model: delattr(model.scores, "weight"),
+    ):
+        model = tiny.Reader()
+        model.scores.bias.requires_grad_(False)
+        trainer = tiny.trainer(tmp_path / "file", model, max_steps=2)
+        change(model)
+        with pytest.raises(ValueError, match=r"have changed since the Trainer was made .*, and make the Tr"):
+            trainer.run()
+    model = tiny.Reader()
+    trainer = tiny.trainer(tmp_path / "file", model, max_steps=2)
+    model.scores.requires_grad_(False)  # what is frozen stays as it is
+    trainer.run()
+    assert torch.equal(model.scores.weight, tiny.Reader().scores.weight)
+
+
+def test_sparse_gradients_are_named(tmp_path):
+    model = tiny.Reader()
+    model.table.sparse = True
+    with pytest.raises(ValueError, match=r"model: the gradient of 'table.weight' is sparse, .*sparse=False"):
+        tiny.trainer(tmp_path / "file", model, max_steps=2).run()
+
+
 def test_parameters_that_are_shared_or_frozen(tmp_path):
     class Shares(tiny.Reader):
         def __init__(self):
@@ -568,6 +639,15 @@ def test_a_damaged_checkpoint_is_not_gone_on_from(tmp_path, value):
         tiny.trainer(tmp_path / "file", max_steps=6, **options).run()
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_checkpoints_of_another_precision_are_refused(tmp_path, dtype):
+    options = {"valid": False, "validate_every": None, "checkpoints": tmp_path / "kept"}
+    tiny.trainer(tmp_path / "file", max_steps=2, **options).run()
+    with pytest.raises(ValueError, match=r"the model's 'table.weight' was torch.float32 and is torch.\w+:"):
+        tiny.trainer(tmp_path / "file", tiny.Reader().to(dtype), max_steps=4, **options).run()
+    assert len(tiny.trainer(tmp_path / "file", max_steps=4, **options).run().steps) == 2
+
+
 def test_checkpoints_of_an_earlier_version_are_refused(tmp_path):
     folder = tmp_path / "kept"
     tiny.trainer(tmp_path / "file", max_steps=2, checkpoints=folder).run()
@@ -590,6 +670,15 @@ def test_a_run_that_is_done(tmp_path):
     message = r"kept: this training is at step 5 there, and is to end after step 3$"
     with pytest.raises(ValueError, match=message):
         tiny.trainer(tmp_path / "file", max_steps=3, checkpoints=folder).run()
+
+
+def test_a_model_beside_checkpoints_is_none(tmp_path):
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes(b"precious")
+    trainer = tiny.trainer(tmp_path / "file", max_steps=2, checkpoints=folder)
+    assert len(trainer.run(resume=False).steps) == 2
+    assert (folder / "model.safetensors").read_bytes() == b"precious"
 
 
 # --- Several processes -----------------------------------------------------------------------------------
@@ -896,6 +985,19 @@ def test_bad_models_and_batches_are_named(tmp_path):
         Trainer(tiny.Reader(), found)
     with pytest.raises(TypeError, match="valid must be a Batcher, got list"):
         Trainer(tiny.Reader(), Batcher(found), [])
+    same = se.Vocabulary({letter: len(tiny.LETTERS) - i for i, letter in enumerate(tiny.LETTERS)})
+    other = se.Vocabulary({**dict(same), "f": 9})  # the same words at other places
+    for vocabulary, symbols, message in (
+        (other, {}, "valid: the words of its field 'tokens' are of another vocabulary than train's"),
+        (
+            same,
+            {"end": "</s>"},
+            r"valid: its field 'tokens' has the symbols .*</s>.*, train's \{'<unk>': 6\}",
+        ),
+    ):
+        valid = Examples.build(["a b"], vocabulary, "whitespace", path=tmp_path / "valid", **symbols)
+        with pytest.raises(ValueError, match=message):
+            Trainer(tiny.Reader(), Batcher(found), Batcher(valid))
     with pytest.raises(ValueError, match="stop_after needs validations"):
         Trainer(tiny.Reader(), Batcher(found), stop_after=3)
     with pytest.raises(ValueError, match="metric is 'accuracy', but there is no valid"):
