@@ -73,8 +73,9 @@ class Batcher:
         rank: Which one of several processes this is. It gets every `world`-th example of each batch, from the
             `rank`-th on, so that together they see what one process would; none, where the batch has too few.
         world: How many processes there are.
-        threads: That make batches ahead of their use.
-        ahead: How many batches are made ahead at most.
+        threads: That make batches ahead of their use, where it is iterated over. A `Trainer` has one of its
+            own, and begins at the step that it is at.
+        ahead: How many batches are made ahead at most, likewise.
 
     Raises:
         ValueError: The options contradict each other, or make no batch.
