@@ -115,8 +115,8 @@ class Trainer:
         patience: After so many validations in a row that were not better.
         reload_best: Whether the best weights are taken up again then (needs `checkpoints`).
         max_steps: The last step, at most. None: no bound.
-        max_epochs: The like in epochs, in whole steps: the last one of several batches (`accumulate`) may go into
-            the next epoch. If both are None: one epoch.
+        max_epochs: The like in epochs, in whole steps: the last one of several batches (`accumulate`) may go
+            into the next epoch. If both are None: one epoch.
         accumulate: Batches of one step.
         clip_norm: The norm of all gradients together is at most so large. None: any.
         clip_each: That of each tensor's gradient is; before `clip_norm`.
