@@ -509,7 +509,7 @@ def _by_group(
     names = np.asarray(groups)
     same_length({"a": values, "groups": names})
     _, place, sizes = np.unique(names, return_inverse=True, return_counts=True)
-    return np.bincount(place, weights=values), sizes.astype(np.float64)
+    return np.bincount(place, weights=values).astype(np.float64), sizes.astype(np.float64)
 
 
 def _named(test: str, groups: ArrayLike | None) -> str:
@@ -521,7 +521,7 @@ def _single(groups: ArrayLike | None) -> str:
 
 
 def _tails_of_signs(numbers: NDArray[np.int64]) -> tuple[float, float]:
-    """The p-values, two-tailed and one-tailed, of a sum of numbers each of which had either sign as likely."""
+    """The p-values, two-tailed and one-tailed, of a sum of numbers that have either sign as likely."""
     law = np.ones(1)  # of the sums from that of all negative to that of all positive
     for size in np.abs(numbers).tolist():
         law = (np.pad(law, (0, 2 * size)) + np.pad(law, (2 * size, 0))) / 2
