@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .metrics import Correlation, Interval, pearson, resampled_in_parts, spearman
+from .metrics import (
+    Correlation,
+    Interval,
+    pearson,
+    resampled_correlations,
+    resampled_in_parts,
+    resampled_means,
+    spearman,
+)
+from .repeats import mean_of_runs
 from .report import Judged, Report, TaskResult, examples_of, is_class, plain, ranks_apart
 from .significance import (
     Comparison,
@@ -25,6 +35,8 @@ from .tables import markdown, markdown_row, percent
 __all__ = ["Compared", "Comparisons", "Differing", "compare"]
 
 _AGREE: dict[Correlation, Callable[[Any, Any], float]] = {"pearson": pearson, "spearman": spearman}
+# Examples that are not independent, by headline; what is right of each is the group that it is of.
+_GROUPED = {"nn_cosine": "sentences of a group", "t2i.r1": "captions of an image"}
 
 
 class Compared(NamedTuple):
@@ -42,7 +54,7 @@ class Compared(NamedTuple):
         statistic: The test's own.
         p_two_tailed: How likely a difference as large as this, either way, would be if there were none.
         p_one_tailed: How likely a difference as much in favour of greater figures for a would be.
-        n: The number of examples.
+        n: The number of examples, or of groups where these were tested.
     """
 
     task: str
@@ -79,6 +91,7 @@ class Comparisons(Sequence[Compared]):
         skipped: Tasks that could not be compared, and why.
         confidence: Of the intervals.
         protocols: What the one and the other was judged by.
+        notes: What the tests of some tasks suppose, by task.
     """
 
     a: str
@@ -87,6 +100,7 @@ class Comparisons(Sequence[Compared]):
     skipped: dict[str, str] = field(default_factory=dict)
     confidence: float = 0.95
     protocols: tuple[str | None, str | None] = (None, None)
+    notes: dict[str, str] = field(default_factory=dict)
     _results: dict[str, tuple[TaskResult, TaskResult]] = field(default_factory=dict, repr=False)
 
     @overload
@@ -113,7 +127,7 @@ class Comparisons(Sequence[Compared]):
 
         Returns:
             The examples: of classes, those first that one of the encoders has right; of scores, those first
-            whose ranks are farthest apart.
+            whose ranks are farthest apart. Of several seeds the first one's.
 
         Raises:
             KeyError: The task was not compared.
@@ -144,6 +158,7 @@ class Comparisons(Sequence[Compared]):
             "confidence": self.confidence,
             "protocols": list(self.protocols),
             "rows": rows,
+            "notes": self.notes,
             "skipped": self.skipped,
         }
 
@@ -180,6 +195,7 @@ class Comparisons(Sequence[Compared]):
                     f"They were judged by different protocols ({one}; {other}): their figures do not compare."
                 )
             )
+        notes += [markdown(f"{task}: {note}.") for task, note in self.notes.items()]
         notes += [markdown(f"{task}: not compared, {why}.") for task, why in self.skipped.items()]
         return "\n".join([*lines, "", *notes]) + "\n"
 
@@ -204,6 +220,11 @@ def compare(
     Accuracies are compared by McNemar's test, Student's paired t-test and the paired bootstrap; correlations
     by Williams' test and the paired bootstrap. Of STS years each subset is compared, and all pairs pooled;
     the mean over the subsets, weighted by their sizes, by a bootstrap within subsets.
+
+    Sentences of one group, and captions of one image, hang together: the tests are of groups then, and the
+    bootstrap draws whole groups. Of several seeds the figures are means over all. McNemar's test and the
+    t-test take what all seeds say of an example as one group, so that they tell of other examples and the
+    same seeds; the bootstrap draws seeds anew, too. `Comparisons.notes` says where it is so.
 
     Args:
         a: One encoder's report.
@@ -246,6 +267,7 @@ def compare(
         )
     options = {"confidence": confidence, "resamples": resamples, "seed": seed}
     rows: list[Compared] = []
+    notes = {}
     skipped = {task: "only one report has it" for task in dict.fromkeys([*a, *b]) if task not in common}
     compared = {}
     for task in common:
@@ -259,8 +281,30 @@ def compare(
             rows += _accuracies(task, parts, a[task].headline, options)
         else:
             rows += _correlations(task, parts, "all" in a[task].figures, options)
+        if said := _notes(*compared[task]):
+            notes[task] = said
     protocols = (a.facts.get("protocol"), b.facts.get("protocol"))
-    return Comparisons(a.encoder, b.encoder, tuple(rows), skipped, confidence, protocols, compared)
+    return Comparisons(a.encoder, b.encoder, tuple(rows), skipped, confidence, protocols, notes, compared)
+
+
+def _notes(a: TaskResult, b: TaskResult) -> str:
+    """What tests of these suppose that is not so everywhere."""
+    notes = []
+    if hanging := _GROUPED.get(a.headline):
+        notes.append(f"{hanging} hang together, so that groups are tested and counted")
+    seeds = [int(result.details.get("seeds", 1)) for result in (a, b)]
+    kept = [max(len(one.said) for one in result.judged.values()) for result in (a, b)]
+    for name, count, there in zip("ab", seeds, kept, strict=True):
+        if there != count:  # a report of before all of them were kept
+            notes.append(
+                f"of {name}'s {count} seeds the report holds the first one's answers: they are compared"
+            )
+    if max(kept) > 1:
+        notes.append(
+            f"means of seeds, {kept[0]} of a and {kept[1]} of b: the bootstrap draws seeds anew, other tests "
+            "are for these seeds, whose answers to an example are one group"
+        )
+    return "; ".join(notes)
 
 
 def _listed(report: Report) -> str:
@@ -293,8 +337,9 @@ def _aligned(a: TaskResult, b: TaskResult) -> Iterator[tuple[str, Judged, Judged
 def _in_order(judged: Judged) -> Judged:
     """Protocols of other folds test the same examples in another order."""
     order = np.argsort(judged.places, kind="stable")
-    rows = (judged.places, judged.predicted, judged.gold)
-    return Judged(judged.split, *(row[order] for row in rows))
+    rows = {name: getattr(judged, name)[order] for name in ("places", "predicted", "gold")}
+    by_seed = None if judged.by_seed is None else judged.by_seed[:, order]
+    return replace(judged, **rows, by_seed=by_seed)
 
 
 _Parts = list[tuple[str, Judged, Judged]]
@@ -302,12 +347,41 @@ _Parts = list[tuple[str, Judged, Judged]]
 
 def _accuracies(task: str, parts: _Parts, figure: str, options: dict[str, Any]) -> Iterator[Compared]:
     for name, one, other in parts:
-        right = [judged.predicted == judged.gold for judged in (one, other)]
-        values = [100 * float(np.mean(row)) for row in right]
-        confidence = options["confidence"]
-        yield _row(task, name, figure, values, mcnemar_test(*right, confidence=confidence))
-        yield _row(task, name, figure, values, paired_t_test(*right, confidence=confidence))
-        yield _row(task, name, figure, values, paired_bootstrap(*right, **options))
+        right = [judged.said == judged.gold for judged in (one, other)]  # [seeds, n]
+        values = [100 * float(np.mean(each)) for each in right]
+        groups = one.gold if figure in _GROUPED else None
+        seeds = math.lcm(*map(len, right))
+        if seeds == 1:
+            rows, units = [each[0] for each in right], groups
+            drawn = paired_bootstrap(*rows, groups=groups, **options)
+        else:
+            rows = [np.tile(each, (seeds // len(each), 1)).ravel() for each in right]
+            numbers = np.arange(len(one.gold)) if groups is None else groups
+            units = np.tile(numbers, seeds)
+            drawn = _over_seeds(_shares(right, numbers, options), values, len(np.unique(numbers)), options)
+        given = {"groups": units, "confidence": options["confidence"]}
+        for found in (mcnemar_test(*rows, **given), paired_t_test(*rows, **given), drawn):
+            yield _row(task, name, figure, values, found)
+
+
+def _shares(
+    right: Sequence[NDArray[np.bool_]], groups: NDArray[Any], options: dict[str, Any]
+) -> list[NDArray[np.float64]]:
+    """The accuracies of each encoder's seeds on groups that are drawn, `(resamples, seeds)`."""
+    _, place, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    columns = [np.bincount(place, weights=row) for each in right for row in each]
+    drawn = resampled_means([*columns, sizes], options["resamples"], options["seed"])
+    shares = drawn[:, :-1] / drawn[:, -1:]
+    return [shares[:, : len(right[0])], shares[:, len(right[0]) :]]
+
+
+def _over_seeds(
+    drawn: Sequence[NDArray[np.float64]], values: Sequence[float], n: int, options: dict[str, Any]
+) -> Comparison:
+    """The paired bootstrap of figures that each encoder has of several seeds, which are drawn too."""
+    a, b = (mean_of_runs(each, options["seed"] + i) for i, each in enumerate(drawn))
+    difference = (values[0] - values[1]) / 100
+    return bootstrapped("paired bootstrap over seeds", difference, a - b, n, confidence=options["confidence"])
 
 
 def _correlations(task: str, parts: _Parts, subsets: bool, options: dict[str, Any]) -> Iterator[Compared]:
@@ -316,6 +390,9 @@ def _correlations(task: str, parts: _Parts, subsets: bool, options: dict[str, An
         a, b, gold = (np.concatenate(rows) for rows in zip(*scores.values(), strict=True))
         scores["pooled"] = (a, b, gold)
     for figure in _AGREE:
+        if any(len(judged.said) > 1 for _, *both in parts for judged in both):
+            yield from _of_seeds(task, parts, figure, options)
+            continue
         for name, (a, b, gold) in scores.items():
             values = [100 * _AGREE[figure](row, gold) for row in (a, b)]
             williams = williams_test(a, b, gold, figure, confidence=options["confidence"])
@@ -325,6 +402,19 @@ def _correlations(task: str, parts: _Parts, subsets: bool, options: dict[str, An
             )
         if subsets:
             yield _of_weighted_mean(task, parts, figure, **options)
+
+
+def _of_seeds(task: str, parts: _Parts, figure: Correlation, options: dict[str, Any]) -> Iterator[Compared]:
+    """Of means of several correlations there is no test but the bootstrap."""
+    draws = options["resamples"], options["seed"]
+    for name, *both in parts:
+        gold = both[0].gold
+        values = [100 * float(np.mean([_AGREE[figure](row, gold) for row in one.said])) for one in both]
+        drawn = [
+            np.stack([resampled_correlations(row, gold, figure, *draws) for row in one.said], axis=1)
+            for one in both
+        ]
+        yield _row(task, name, figure, values, _over_seeds(drawn, values, len(gold), options))
 
 
 def _of_weighted_mean(

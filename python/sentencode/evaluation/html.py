@@ -9,6 +9,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from . import summary, svg
 from .markup import Child, Markup, element
 from .published import PublishedFigure
@@ -23,6 +25,10 @@ _PARTS = {
     "wmean": "mean of subsets, weighted by size",
     "pooled": "all pairs pooled",
 }
+
+
+_DIRECTIONS = {"i2t": "captions of an image (i2t)", "t2i": "the image of a caption (t2i)"}
+_MOST_SHOWN = 50  # values in a row of a detail
 
 
 def write_html(
@@ -248,28 +254,30 @@ def _subsets(found: list[Measure], names: list[str]) -> list[Markup]:
         rows: dict[str, dict[str, Measure]] = {}
         for measure in of_task:
             figure, _, kind = measure.figure.partition(".")
-            name = _PARTS.get(kind, kind) if kind else measure.part
+            name = _PARTS.get(kind, kind) if kind else _DIRECTIONS.get(measure.part, measure.part)
             rows.setdefault(name, {})[figure] = measure
-        figures = [f for f in ("pearson", "spearman") if any(f in row for row in rows.values())]
-        headings = [_heading(name, f"{figure}, {CORRELATION}") for figure in figures for name in names]
+        units = {figure: measure.unit for row in rows.values() for figure, measure in row.items()}
+        sized = units.pop("nsamples", None) is not None
+        headings = [_heading("pairs")] if sized else []
+        headings += [_heading(name, f"{figure}, {unit}") for figure, unit in units.items() for name in names]
         lines = []
         for part, row in rows.items():
             cells = [
                 _cell(row[f], row[f].cells.get(name), "no figure")
                 if f in row
                 else element("td", class_="none")
-                for f in figures
+                for f in units
                 for name in names
             ]
-            sizes = (
-                {int(cell.value) for cell in row["nsamples"].cells.values()} if "nsamples" in row else set()
-            )
-            lines.append(_row(part, [_sizes_cell(sizes), *cells]))
-        caption = f"{task}: cosines against the scores that people gave"
-        tables += [
-            element("h3", task),
-            _table(None, caption, [_heading("part"), _heading("pairs"), *headings], lines),
-        ]
+            if sized:
+                counted = row["nsamples"].cells.values() if "nsamples" in row else ()
+                cells.insert(0, _sizes_cell({int(cell.value) for cell in counted}))
+            lines.append(_row(part, cells))
+        what = "cosines against the scores that people gave"
+        if CORRELATION not in units.values():
+            what = "recalls at 1, 5 and 10, and the median rank (medr)"
+        table = _table(None, f"{task}: {what}", [_heading("part"), *headings], lines)
+        tables += [element("h3", task), table]
     return tables
 
 
@@ -477,8 +485,12 @@ def _protocols(reports: list[Report], extra: Extra | None) -> list[Child]:
 
 
 def _details(report: Report) -> Markup | None:
-    """How each task was judged: penalties, gradients, seconds."""
-    rows = {name: result.details for name, result in report.results.items() if result.details}
+    """How each task was judged: penalties, gradients, seconds; not what there is of each example."""
+    rows = {
+        name: {key: value for key, value in result.details.items() if _longest(value) <= _MOST_SHOWN}
+        for name, result in report.results.items()
+        if result.details
+    }
     keys = list(dict.fromkeys(key for details in rows.values() for key in details))
     if not keys:
         return None
@@ -491,6 +503,13 @@ def _details(report: Report) -> Markup | None:
     ]
     headings = [_heading("task"), *(_heading(key.replace("_", " ")) for key in keys)]
     return _table(None, f"How {report.encoder} was judged", headings, lines)
+
+
+def _longest(value: Any) -> int:
+    """The length of the longest row in it."""
+    if isinstance(value, Mapping):
+        return max(map(_longest, value.values()), default=0)
+    return len(value) if isinstance(value, list | tuple | np.ndarray) else 0
 
 
 def _detail(value: Any) -> Markup:

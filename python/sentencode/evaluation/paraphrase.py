@@ -23,6 +23,7 @@ Rows = NDArray[np.float32]
 Groups = NDArray[np.int64]
 
 _BLOCK = 1024  # rows of a matrix of distances
+_ALIKE = 1e-6  # of the rows' length, which are float32: centroids that are nearer are the same
 _SEED = 1111  # of what is resampled, as of all other intervals
 
 
@@ -202,6 +203,9 @@ def inverse_davies_bouldin(
 ) -> Paraphrases:
     """One over the index of Davies and Bouldin (1979): how far groups are apart, for how wide they are.
 
+    As in scikit-learn, groups whose centroids are the same are no neighbours of each other. What rounding
+    leaves between them, a millionth of the rows' length, is no distance either.
+
     Args:
         rows: `(n, d)`, one for each sentence.
         groups: Of each sentence, from 0.
@@ -209,7 +213,7 @@ def inverse_davies_bouldin(
         resamples: Of the bootstrap.
 
     Returns:
-        The inverse index: greater is better.
+        The inverse index: greater is better; not a number where all centroids are the same.
 
     Example:
         >>> import numpy as np
@@ -221,21 +225,32 @@ def inverse_davies_bouldin(
     centroids = _sums(rows, groups, len(counts)) / counts[:, None]  # [K, d]
     distances = np.linalg.norm(rows - centroids[groups], axis=1)
     scatter = np.bincount(groups, weights=distances) / counts  # S_i, means of distances
-    squares = np.einsum("ij,ij->i", centroids, centroids)
-    worst = np.empty(len(counts))
+    lengths = np.bincount(groups, weights=np.linalg.norm(rows.astype(np.float64), axis=1)) / counts
+    worst, apart = np.empty(len(counts)), False
     for first in range(0, len(counts), _BLOCK):
         block = slice(first, first + _BLOCK)
-        apart = squares[block, None] + squares - 2 * centroids[block] @ centroids.T
-        apart = np.sqrt(np.maximum(apart, 0))  # d_ij
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = (scatter[block, None] + scatter) / apart
-        rows_of_block = np.arange(len(ratios))
-        ratios[rows_of_block, rows_of_block + first] = -np.inf
-        worst[block] = np.nan_to_num(ratios, nan=0.0, posinf=np.inf, neginf=-np.inf).max(axis=1)
+        between = _distances(centroids, block)  # d_ij
+        between[between <= _ALIKE * np.maximum(lengths[block, None], lengths)] = np.inf
+        apart |= bool(np.isfinite(between).any())
+        worst[block] = ((scatter[block, None] + scatter) / between).max(axis=1)
+    if not apart:
+        return Paraphrases(np.nan, Interval(np.nan, np.nan))
     low, high = bootstrap_mean(worst, confidence=confidence, resamples=resamples)
     with np.errstate(divide="ignore"):
         value, *ends = (float(x) for x in 1 / np.array([worst.mean(), high, low]))
     return Paraphrases(value, Interval(*ends))
+
+
+def _distances(centroids: NDArray[np.float64], block: slice) -> NDArray[np.float64]:
+    """Those of a block of centroids to all, `(block, K)`; small ones keep their digits."""
+    centred = centroids - centroids.mean(axis=0)
+    squares = np.einsum("ij,ij->i", centred, centred)
+    sums = squares[block, None] + squares
+    found = sums - 2 * centred[block] @ centred.T
+    for i, near in enumerate(found < _ALIKE * sums):  # what the difference of large numbers leaves of them
+        found[i, near] = np.square(centred[near] - centred[block][i]).sum(axis=1)
+    distances: NDArray[np.float64] = np.sqrt(found)
+    return distances
 
 
 def _of_share(hits: ArrayLike, sizes: ArrayLike, confidence: float, resamples: int) -> Interval:

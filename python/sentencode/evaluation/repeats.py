@@ -16,10 +16,10 @@ from .metrics import (
     resampled_correlations,
     resampled_means,
 )
-from .report import TaskResult
+from .report import Judged, TaskResult
 from .retrieval import resampled_recalls
 
-__all__ = ["over_runs"]
+__all__ = ["mean_of_runs", "over_runs"]
 
 _SEED = 1111  # of what is resampled, as of all other intervals
 
@@ -33,7 +33,8 @@ def over_runs(
     """The mean of several runs of a task.
 
     Its intervals cover both what is random: other tested examples, and other runs, which are drawn anew with
-    replacement. What was said of each example is that of the first run.
+    replacement. What was said of each example is that of the first run, and of all runs where they tested the
+    same examples.
 
     Args:
         results: One a run.
@@ -63,14 +64,34 @@ def over_runs(
     figures |= {key: round(figures[key], 2) for key in set(_PERCENT) & set(measured)}
     intervals = dict(first.intervals)
     for key, drawn in _resampled(results, set(measured), resamples).items():  # [resamples, runs]
-        chosen = np.random.default_rng(_SEED).integers(0, len(results), size=drawn.shape)
-        mean_of_drawn = np.take_along_axis(drawn, chosen, axis=1).mean(axis=1)
-        intervals[key] = Interval(*percentile_interval(mean_of_drawn, confidence))
+        intervals[key] = Interval(*percentile_interval(mean_of_runs(drawn, _SEED), confidence))
     deviations = {
         key: float(np.std(each, ddof=1)) if len(each) > 1 else 0.0 for key, each in measured.items()
     }
     details = first.details | {"deviations": deviations, "by_run": measured}
-    return replace(first, figures=figures, intervals=intervals, details=details)
+    judged = {name: _of_all([result.judged[name] for result in results]) for name in first.judged}
+    return replace(first, figures=figures, intervals=intervals, details=details, judged=judged)
+
+
+def mean_of_runs(drawn: Drawn, seed: int) -> Drawn:
+    """The means of runs that are drawn with replacement too, of figures `(resamples, runs)`.
+
+    Example:
+        >>> import numpy as np
+        >>> sorted(set(mean_of_runs(np.array([[1.0, 2.0]] * 50), seed=0).tolist()))
+        [1.0, 1.5, 2.0]
+    """
+    chosen = np.random.default_rng(seed).integers(0, drawn.shape[1], size=drawn.shape)
+    means: Drawn = np.take_along_axis(drawn, chosen, axis=1).mean(axis=1)
+    return means
+
+
+def _of_all(judged: Sequence[Judged]) -> Judged:
+    """The first run's, with what all said where they were asked of the same examples."""
+    first = judged[0]
+    if all(np.array_equal(one.places, first.places) for one in judged):
+        return replace(first, by_seed=np.stack([one.predicted for one in judged]))
+    return first
 
 
 def _measured(figures: Mapping[str, Any], of: str = "") -> Iterator[str]:

@@ -32,6 +32,12 @@ __all__ = [
     "ranks_apart",
 ]
 
+# What tables show of a task below its headline, where it is there.
+_BELOW = {
+    "acc": ("f1",),
+    "nn_cosine": ("nn_l2", "cl_one", "cl_half", "idb"),
+    "t2i.r1": ("t2i.r5", "t2i.r10", "t2i.medr", "i2t.r1", "i2t.r5", "i2t.r10", "i2t.medr"),
+}
 _FORMAT = "sentencode.report"
 _VERSION = 1
 
@@ -43,14 +49,21 @@ class Judged:
     Attributes:
         split: Which examples they are from.
         places: Their numbers in it.
-        predicted: Classes, or scores.
+        predicted: Classes, or scores; of several seeds the first one's.
         gold: The same, as it should be.
+        by_seed: Of several seeds, what each said, `(seeds, examples)`.
     """
 
     split: str
     places: NDArray[np.int64]
     predicted: NDArray[Any]
     gold: NDArray[Any]
+    by_seed: NDArray[Any] | None = None
+
+    @property
+    def said(self) -> NDArray[Any]:
+        """What each seed said, `(seeds, examples)`; without several there is one."""
+        return self.predicted[None] if self.by_seed is None else self.by_seed
 
 
 class Wrong(NamedTuple):
@@ -172,7 +185,7 @@ class TaskResult(Mapping[str, Any]):
 
     @property
     def headline(self) -> str:
-        """The key of the figure that tables show.
+        """The key of the figure that stands for the task: in averages, in bars, in the first of its rows.
 
         Raises:
             KeyError: The task has no figure.
@@ -191,6 +204,34 @@ class TaskResult(Mapping[str, Any]):
             if isinstance(self.figures[split]["pearson"], dict)
             else f"{split}.pearson"
         )
+
+    @property
+    def shown(self) -> list[str]:
+        """The keys of the figures that tables show, the headline first.
+
+        Raises:
+            KeyError: The task has no figure.
+
+        Example:
+            >>> from sentencode.evaluation import TaskResult
+            >>> TaskResult("MRPC", {"devacc": 74.1, "acc": 73.2, "f1": 81.5, "ntest": 1725}).shown
+            ['acc', 'f1']
+        """
+        headline = self.headline
+        of, pearson, kind = headline.rpartition("pearson")
+        if pearson:
+            kinds = (".wmean", ".mean", ".pooled") if kind else ("",)
+            keys = [f"{of}{figure}{kind}" for figure in ("pearson", "spearman") for kind in kinds]
+        else:
+            keys = [headline, *_BELOW.get(headline, ())]
+        return [key for key in keys if self._has(key)]
+
+    def _has(self, key: str) -> bool:
+        try:
+            self.figure(key)
+        except KeyError:
+            return False
+        return True
 
     def wrong(self, limit: int | None = None) -> list[Wrong]:
         """The examples that were classified wrongly, or whose rank among all scores is farthest from right.
@@ -227,6 +268,7 @@ class TaskResult(Mapping[str, Any]):
                     "places": judged.places.tolist(),
                     "predicted": judged.predicted.tolist(),
                     "gold": judged.gold.tolist(),
+                    **({} if judged.by_seed is None else {"by_seed": judged.by_seed.tolist()}),
                 }
                 for name, judged in self.judged.items()
             },
@@ -238,7 +280,7 @@ class TaskResult(Mapping[str, Any]):
     def from_dict(cls, task: str, values: Mapping[str, Any]) -> TaskResult:
         """What `to_dict` made."""
         judged = {
-            name: Judged(name, *(np.asarray(one[key]) for key in ("places", "predicted", "gold")))
+            name: Judged(name, **{key: np.asarray(each) for key, each in one.items()})
             for name, one in values["judged"].items()
         }
         intervals = {key: Interval(*map(_number, ends)) for key, ends in values["intervals"].items()}
@@ -280,15 +322,17 @@ class Report(Mapping[str, TaskResult]):
         """Of the papers' averages, those whose tasks are all there, and plain means of what is there."""
         return averages_of(self.results)
 
-    def rows(self) -> list[tuple[str, str, float, Interval | None]]:
-        """Task, figure's key, value and interval: what tables show.
+    def rows(self, *, several: bool = False) -> list[tuple[str, str, float, Interval | None]]:
+        """Task, figure's key, value and interval; accuracies in percent, correlations times 100.
 
-        Accuracies are in percent, correlations times 100.
+        Args:
+            several: All figures of a task that tables show, and not the headline alone.
         """
         rows = []
         for name, result in self.results.items():
-            if result.error is None:
-                key = result.headline
+            if result.error is not None:
+                continue
+            for key in result.shown if several else [result.headline]:
                 scale = _scale(key)
                 interval = result.intervals.get(key)
                 if interval is not None:
@@ -297,7 +341,7 @@ class Report(Mapping[str, TaskResult]):
         return rows
 
     def to_markdown(self) -> str:
-        """A table of the headline figures, with what was left out and how it was judged below it."""
+        """A table of the figures, with what was left out and how it was judged below it."""
         head = [markdown(self.encoder), "figure", "value", f"{self.level} interval"]
         lines = [markdown_row(head), markdown_row(["---"] * 4)]
         lines += [markdown_row([*map(markdown, row[:2]), *row[2:]]) for row in self.shown()]
@@ -316,10 +360,11 @@ class Report(Mapping[str, TaskResult]):
 
     def shown(self, sign: str = "±") -> Iterator[tuple[str, str, str, str]]:
         """The rows of tables as text: what a figure is of, its key, value with deviation, and interval."""
-        for task, key, value, interval in self.rows():
+        for task, key, value, interval in self.rows(several=True):
+            digits = 4 if key == "idb" else 2  # which is often less than 1
             deviation = self[task].deviation(key)
-            spread = "" if deviation is None else f" {sign} {_scale(key) * deviation:.2f}"
-            yield task, key, f"{value:.2f}{spread}", _ends(interval)
+            spread = "" if deviation is None else f" {sign} {_scale(key) * deviation:.{digits}f}"
+            yield task, key, f"{value:.{digits}f}{spread}", _ends(interval, digits)
         for average in self.averages:
             yield average.name, average.unit, f"{average.value:.2f}", _ends(average.interval)
 
@@ -433,7 +478,8 @@ class Report(Mapping[str, TaskResult]):
         if "protocol" in self.facts:
             notes.append(
                 f"{self._protocol}; accuracies in percent, correlations times 100; intervals by bootstrap. "
-                "STS years: mean of the subsets' correlations, weighted by their sizes (all.pearson.wmean)."
+                "STS years: the subsets' correlations weighted by their sizes (wmean), their plain mean, and "
+                "all pairs pooled."
             )
         seeds = {name: r.details["seeds"] for name, r in self.results.items() if "seeds" in r.details}
         if seeds:
@@ -467,8 +513,8 @@ def _scale(key: str) -> int:
     return 100 if {"pearson", "spearman"} & set(key.split(".")) else 1
 
 
-def _ends(interval: Interval | None) -> str:
-    return "" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
+def _ends(interval: Interval | None, digits: int = 2) -> str:
+    return "" if interval is None else f"{interval.low:.{digits}f} to {interval.high:.{digits}f}"
 
 
 def is_class(gold: NDArray[Any]) -> bool:

@@ -52,7 +52,7 @@ class Comparison(NamedTuple):
         statistic: The test's own.
         p_two_tailed: How likely a difference as large as this, either way, would be if there were none.
         p_one_tailed: How likely a difference as much in favour of greater values for a would be.
-        n: The number of examples.
+        n: The number of examples, or of groups where these were tested.
     """
 
     test: str
@@ -64,18 +64,25 @@ class Comparison(NamedTuple):
     n: int
 
 
-def paired_t_test(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> Comparison:
-    """Student's t-test of the differences example by example.
+def paired_t_test(
+    a: ArrayLike, b: ArrayLike, *, groups: ArrayLike | None = None, confidence: float = 0.95
+) -> Comparison:
+    """Student's t-test of the differences example by example, or group by group.
+
+    Of groups it is the test of their mean differences; where they are not equally large, of the sums that
+    they add to the difference of all examples (its linearisation as a ratio).
 
     Args:
         a: A value for each example by one system: whether it was right, or an error.
         b: The same by the other system.
+        groups: Which group each example is of, where those of one group hang together, as captions of one
+            image do. None: no example says anything of another.
         confidence: Of the interval, which is Student's too.
 
     Returns:
         The comparison of the means. With one example the difference is not tested, and its interval is
         unbounded; if all examples differ by the same, the statistic is infinite and the p-values are its
-        limits, 0 and 1: of classes, `mcnemar_test` says more then.
+        limits, 0 and 1: of classes, `mcnemar_test` says more then. So it is with groups in place of examples.
 
     Raises:
         ValueError: There is no example, lengths differ, a value is not finite, or an option is out of range.
@@ -86,13 +93,14 @@ def paired_t_test(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> Co
         >>> result.difference, round(result.p_two_tailed, 4), round(result.p_one_tailed, 4)
         (0.5, 0.0331, 0.0166)
     """
-    test, level = "paired t-test", _level(confidence)
-    differences = np.subtract(*_pair(a, b))
-    n, mean = len(differences), float(np.mean(differences))
-    if not differences.any():
+    test, level = _named("paired t-test", groups), _level(confidence)
+    sums, sizes = _by_group(np.subtract(*_pair(a, b)), groups)
+    n, mean = len(sums), float(sums.sum() / sizes.sum())
+    if not sums.any():
         return _undecided(test, "the two are the same", 0.0, Interval(0.0, 0.0), n)
     if n == 1:
-        return _undecided(test, "there is one example", mean, Interval(-math.inf, math.inf), n)
+        return _undecided(test, _single(groups), mean, Interval(-math.inf, math.inf), n)
+    differences = sums if groups is None else mean + (sums - mean * sizes) * n / sizes.sum()
     error = float(np.std(differences, ddof=1)) / math.sqrt(n) if np.ptp(differences) > 0 else 0.0
     law = _scipy_stats().t(n - 1)
     statistic = mean / error if error > 0 else math.copysign(math.inf, mean)
@@ -100,16 +108,27 @@ def paired_t_test(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> Co
     return Comparison(test, mean, Interval(mean - reach, mean + reach), statistic, *_tails(statistic, law), n)
 
 
-def mcnemar_test(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> Comparison:
+def mcnemar_test(
+    a: ArrayLike, b: ArrayLike, *, groups: ArrayLike | None = None, confidence: float = 0.95
+) -> Comparison:
     """McNemar's test: of the examples that one system alone got right, is it one half each?
 
     With fewer than 25 such examples the test is exact, by the binomial law, and the statistic is the smaller
     of the two counts. With more it is chi-square with the continuity correction, `max(|n_a - n_b| - 1, 0)^2 /
     (n_a + n_b)`, and its one-tailed p-value is that of the root of it.
 
+    Of groups, each has the number `d` of examples that a alone got right less that of those that b alone did,
+    which without a difference is as likely to be `-d`. With fewer than 25 groups where it is not 0, all signs
+    that they could have are counted; with more the statistic is `max(|sum of d| - c, 0)^2 / sum of d^2`, `c`
+    the greatest number that divides every `d`. (Obuchowski, "On the comparison of correlated proportions for
+    clustered data", Statistics in Medicine, 1998, has the variance.) With one example a group, these are the
+    same tests.
+
     Args:
         a: Whether one system was right, for each example: True and False, or 1 and 0.
         b: The same of the other system.
+        groups: Which group each example is of, where those of one group hang together, as captions of one
+            image do. None: no example says anything of another.
         confidence: Of the interval: Wald's with one half added to each of the four counts (Agresti and Min,
             "Simple improved confidence intervals for comparing matched proportions", Statistics in Medicine,
             2005), so that it has a width even for equal systems.
@@ -129,26 +148,33 @@ def mcnemar_test(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> Com
     """
     level, stats = _level(confidence), _scipy_stats()
     right_a, right_b = (_right(name, row) for name, row in zip("ab", _pair(a, b), strict=True))
-    n = len(right_a)
-    only_a, only_b = int(np.sum(right_a & ~right_b)), int(np.sum(right_b & ~right_a))
-    discordant = only_a + only_b
-    if discordant < _FEW_DISCORDANT:
-        test, statistic = "McNemar, exact binomial", float(min(only_a, only_b))
-        law = stats.binom(discordant, 0.5)
-        one, two = float(law.sf(only_a - 1)), min(1.0, 2 * float(law.cdf(statistic)))
+    test, n = _named("McNemar", groups), len(right_a)
+    only, sizes = _by_group(right_a.astype(np.float64) - right_b, groups)
+    total, discordant = int(only.sum()), only[only != 0].astype(np.int64)
+    if len(discordant) < _FEW_DISCORDANT:
+        test += ", exact binomial" if groups is None else ", exact by signs"
+        statistic = float(min(only[only > 0].sum(), -only[only < 0].sum()))
+        two, one = _tails_of_signs(discordant)
     else:
-        test = "McNemar, chi-square with continuity correction"
-        root = math.sqrt(discordant)
-        statistic = (max(abs(only_a - only_b) - 1, 0) / root) ** 2
-        two, one = float(stats.chi2.sf(statistic, 1)), float(stats.norm.sf((only_a - only_b - 1) / root))
-    middle = (only_a - only_b) / (n + 2)
-    reach = float(stats.norm.ppf(level)) * math.sqrt((discordant + 1) / (n + 2) ** 2 - middle**2 / (n + 2))
+        test += ", chi-square with continuity correction"
+        root, step = math.sqrt(np.sum(discordant**2)), int(np.gcd.reduce(discordant))
+        statistic = (max(abs(total) - step, 0) / root) ** 2
+        two, one = float(stats.chi2.sf(statistic, 1)), float(stats.norm.sf((total - step) / root))
+    middle = total / (n + 2)
+    spread = float(np.sum((only - middle * sizes) ** 2)) + 1 + 2 * middle**2
+    reach = float(stats.norm.ppf(level)) * math.sqrt(spread) / (n + 2)
     interval = Interval(max(middle - reach, -1.0), min(middle + reach, 1.0))
-    return Comparison(test, (only_a - only_b) / n, interval, statistic, two, one, n)
+    return Comparison(test, total / n, interval, statistic, two, one, len(only))
 
 
 def paired_bootstrap(
-    a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95, resamples: int = 2000, seed: int = 1111
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 1111,
 ) -> Comparison:
     """The bootstrap test of a difference between two means, both over the same resamples.
 
@@ -162,6 +188,8 @@ def paired_bootstrap(
         a: A value for each example by one system: whether it was right, an error, or anything whose mean is
             reported.
         b: The same by the other system.
+        groups: Which group each example is of, where those of one group hang together, as captions of one
+            image do: whole groups are drawn. None: single examples are.
         confidence: How much of the resampled differences the interval holds.
         resamples: How often the examples are drawn anew, with replacement.
         seed: Decides which examples are drawn.
@@ -179,16 +207,17 @@ def paired_bootstrap(
         >>> result.interval.high < 0, result.p_two_tailed < 0.001, result.p_one_tailed > 0.999
         (True, True, True)
     """
-    test = "paired bootstrap"
-    differences = np.subtract(*_pair(a, b))
-    n, mean = len(differences), float(np.mean(differences))
-    resampled = resampled_means([differences], resamples, seed)[:, 0]
-    if not differences.any():
+    test = _named("paired bootstrap", groups)
+    sums, sizes = _by_group(np.subtract(*_pair(a, b)), groups)
+    n, mean = len(sums), float(sums.sum() / sizes.sum())
+    drawn = resampled_means([sums, sizes], resamples, seed)
+    resampled = drawn[:, 0] / drawn[:, 1]
+    if not sums.any():
         interval = percentile_interval(resampled, confidence)
         return _undecided(test, "the two are the same", 0.0, interval, n)
     if n == 1:
-        return _undecided(test, "there is one example", mean, Interval(-math.inf, math.inf), n)
-    slack = _ROUNDING * float(np.abs(differences).max())
+        return _undecided(test, _single(groups), mean, Interval(-math.inf, math.inf), n)
+    slack = _ROUNDING * float(np.abs(sums).max())
     return bootstrapped(test, mean, resampled, n, confidence=confidence, slack=slack)
 
 
@@ -469,6 +498,36 @@ def _pair(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.f
     rows = {"a": values_of("a", a), "b": values_of("b", b)}
     same_length(rows)
     return rows["a"], rows["b"]
+
+
+def _by_group(
+    values: NDArray[np.float64], groups: ArrayLike | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The sum of each group's values, and how many it has; without groups each example is one."""
+    if groups is None:
+        return values, np.ones_like(values)
+    names = np.asarray(groups)
+    same_length({"a": values, "groups": names})
+    _, place, sizes = np.unique(names, return_inverse=True, return_counts=True)
+    return np.bincount(place, weights=values).astype(np.float64), sizes.astype(np.float64)
+
+
+def _named(test: str, groups: ArrayLike | None) -> str:
+    return test if groups is None else f"{test} by groups"
+
+
+def _single(groups: ArrayLike | None) -> str:
+    return f"there is one {'example' if groups is None else 'group'}"
+
+
+def _tails_of_signs(numbers: NDArray[np.int64]) -> tuple[float, float]:
+    """The p-values, two-tailed and one-tailed, of a sum of numbers that have either sign as likely."""
+    law = np.ones(1)  # of the sums from that of all negative to that of all positive
+    for size in np.abs(numbers).tolist():
+        law = (np.pad(law, (0, 2 * size)) + np.pad(law, (2 * size, 0))) / 2
+    total, most = int(numbers.sum()), len(law) // 2
+    sums = np.arange(-most, most + 1)
+    return float(law[np.abs(sums) >= abs(total)].sum()), float(law[sums >= total].sum())
 
 
 def _right(name: str, row: NDArray[np.float64]) -> NDArray[np.bool_]:

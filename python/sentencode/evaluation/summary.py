@@ -36,7 +36,7 @@ __all__ = [
     "unique",
 ]
 
-PERCENT, CORRELATION, COUNT, PLAIN = "percent", "correlation x 100", "count", ""
+PERCENT, CORRELATION, COUNT, RANK, PLAIN = "percent", "correlation x 100", "count", "rank", ""
 
 Extra = Mapping[str, Mapping[str, float]]
 
@@ -171,6 +171,8 @@ def _unit(figure: str) -> str:
         return PERCENT
     if figure.partition(".")[0] in ("pearson", "spearman", "devpearson"):
         return CORRELATION
+    if figure == "medr":
+        return RANK
     return COUNT if figure in ("ndev", "ntest", "nsamples", "ngroups") else PLAIN
 
 

@@ -66,6 +66,7 @@ def test_one_encoder(folder, capsys):
     assert ["STSBenchmark", "pearson", f"{100 * report['STSBenchmark']['pearson']:.2f}"] in [
         line[:3] for line in lines
     ]
+    assert ["STSBenchmark", "spearman"] in [line[:2] for line in lines]
     assert f"written: {out}" in shown.out
 
 

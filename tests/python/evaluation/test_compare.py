@@ -20,11 +20,15 @@ from sentencode.evaluation import (
     Report,
     Split,
     Task,
+    TaskResult,
     mcnemar_test,
+    paired_bootstrap,
     paired_bootstrap_correlation,
     paired_t_test,
     williams_test,
 )
+from sentencode.evaluation.repeats import over_runs
+from sentencode.evaluation.report import Judged
 
 
 @pytest.fixture(scope="module")
@@ -245,3 +249,107 @@ def test_loaded_reports_of_other_sentences_are_refused(tmp_path):
 def test_what_is_no_report():
     with pytest.raises(TypeError, match="b must be a Report, got dict"):
         se.compare(made.report("good", 0.1), {})
+
+
+def judged_as(name, figures, gold, *seeds):
+    """A report of one task that says these things of examples."""
+    runs = []
+    for said in seeds:
+        judged = Judged("test", np.arange(len(gold)), np.asarray(said), gold)
+        runs.append(TaskResult("t", figures, judged={"test": judged}))
+    result = over_runs(runs, resamples=10) if len(runs) > 1 else runs[0]
+    if len(runs) > 1:
+        result.details["seeds"] = len(runs)
+    return Report(name, {"t": result})
+
+
+RECALLS = {"acc": [(1.0,) * 4] * 2, "i2t": {"r1": 1.0}, "t2i": {"r1": 1.0}}
+
+
+@pytest.mark.parametrize("figures", [{"nn_cosine": 50.0}, RECALLS], ids=["groups", "retrieval"])
+def test_sentences_of_a_group_are_no_examples_by_themselves(figures):
+    """Two encoders that are equally good, and have groups right or wrong as a whole."""
+    gold, small = np.repeat(np.arange(100), 5), []
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        rights = np.repeat(random.random((2, 100)) < 0.5, 5, axis=1)
+        a, b = (judged_as("ab"[i], figures, gold, np.where(rights[i], gold, -1)) for i in range(2))
+        found = se.compare(a, b, resamples=200)
+        small.append([row.p_two_tailed < 0.1 for row in found])
+    assert (np.mean(small, axis=0) < 0.21).all()  # they were 0.4 and more
+    assert [row.test.partition(",")[0] for row in found] == [
+        "McNemar by groups",
+        "paired t-test by groups",
+        "paired bootstrap by groups",
+    ]
+    assert {row.n for row in found} == {100}
+    assert "hang together, so that groups are tested" in found.to_markdown()
+    assert "hang together" in found.to_dict()["notes"]["t"]
+    right = [report["t"].judged["test"].predicted == gold for report in (a, b)]
+    expected = paired_bootstrap(*right, groups=gold, resamples=200)
+    assert found[2].interval == pytest.approx([100 * end for end in expected.interval])
+
+
+def test_all_seeds_are_compared(tmp_path):
+    random = np.random.default_rng(0)
+    gold = random.integers(0, 2, 300)
+    accuracies = ((0.9, 0.6, 0.6), (0.7, 0.7))
+    seeds = [[np.where(random.random(300) < share, gold, 1 - gold) for share in each] for each in accuracies]
+    a, b = (judged_as(name, {"acc": 1.0}, gold, *each) for name, each in zip("ab", seeds, strict=True))
+    found = se.compare(a, b, resamples=500)
+    means = [np.mean([said == gold for said in each], axis=0) for each in seeds]
+    for row in found:
+        assert (row.a, row.b) == pytest.approx([100 * mean.mean() for mean in means])
+        assert row.difference == pytest.approx(row.a - row.b)
+        assert row.n == 300
+    expected = paired_t_test(*means)
+    assert found[1].p_two_tailed == pytest.approx(expected.p_two_tailed)
+    assert found[1].interval == pytest.approx([100 * end for end in expected.interval])
+    assert found[2].test == "paired bootstrap over seeds"
+    width = np.ptp(found[2].interval)
+    assert width > 1.5 * np.ptp(found[1].interval)  # which knows nothing of other seeds
+    assert found[2].interval.low < 0 < found[2].interval.high
+    assert "means of seeds, 3 of a and 2 of b: the bootstrap draws seeds anew" in found.to_markdown()
+    for name, report in zip("ab", (a, b), strict=True):
+        report.to_json(tmp_path / name)
+    read = [Report.load(tmp_path / name) for name in "ab"]
+    assert list(se.compare(*read, resamples=500)) == list(found)
+    one = judged_as("one", {"acc": 1.0}, gold, seeds[1][0])
+    assert se.compare(a, one, resamples=20)[0].b == pytest.approx(100 * np.mean(seeds[1][0] == gold))
+
+
+def test_seeds_that_agree_are_one():
+    random = np.random.default_rng(1)
+    gold = random.integers(0, 2, 200)
+    said = [np.where(random.random(200) < share, gold, 1 - gold) for share in (0.8, 0.7)]
+    a, b = (judged_as(name, {"acc": 1.0}, gold, *[one] * 3) for name, one in zip("ab", said, strict=True))
+    alone = (judged_as(name, {"acc": 1.0}, gold, one) for name, one in zip("ab", said, strict=True))
+    found, expected = se.compare(a, b), se.compare(*alone)
+    for row, other in zip(found, expected, strict=True):
+        assert row[3:6] == pytest.approx(other[3:6])
+        assert row.p_two_tailed == pytest.approx(other.p_two_tailed, abs=0.01)
+        assert tuple(row.interval) == pytest.approx(tuple(other.interval), abs=1)  # of other draws
+
+
+def test_seeds_of_correlations():
+    random = np.random.default_rng(2)
+    gold = random.normal(size=200)
+    seeds = [[gold + noise * random.normal(size=200) for noise in each] for each in ((0.3, 0.9), (1, 1.1))]
+    a, b = (judged_as(name, {"pearson": 0.5}, gold, *each) for name, each in zip("ab", seeds, strict=True))
+    found = se.compare(a, b, resamples=300)
+    assert [(row.figure, row.test) for row in found] == [
+        (figure, "paired bootstrap over seeds") for figure in ("pearson", "spearman")
+    ]
+    for row, of in zip(found, (stats.pearsonr, stats.spearmanr), strict=True):
+        expected = [100 * np.mean([of(said, gold)[0] for said in each]) for each in seeds]
+        assert (row.a, row.b) == pytest.approx(expected)
+        assert row.interval.low < row.difference < row.interval.high
+
+
+def test_reports_that_hold_one_of_their_seeds_say_so():
+    gold = np.arange(20) % 2
+    old, new = (judged_as(name, {"acc": 1.0}, gold, gold) for name in ("old", "new"))
+    old["t"].details["seeds"] = 3
+    text = se.compare(old, new, resamples=20).to_markdown()
+    assert "t: of a's 3 seeds the report holds the first one's answers: they are compared." in text
+    assert "seeds" not in se.compare(new, new, resamples=20).to_markdown()

@@ -878,6 +878,49 @@ def test_deviations_are_in_the_unit_of_their_figures():
         assert report.rows()[0][2] == float(shown.split()[0])
 
 
+def test_tables_show_more_than_one_figure_of_a_task():
+    kinds = {"wmean": 0.5, "mean": 0.4, "pooled": 0.3}
+    subset = {"pearson": (0.1, 0.0), "spearman": (0.2, 0.0), "nsamples": 7}
+    year = {
+        "deft.forum": subset,
+        "all": {"pearson": kinds, "spearman": {key: r / 10 for key, r in kinds.items()}},
+    }
+    groups = {"cl_one": 11.0, "cl_half": 12.0, "nn_cosine": 13.0, "nn_l2": 14.0, "idb": 0.12345, "ngroups": 5}
+    learnt = {"devpearson": 0.9, "pearson": 0.7, "spearman": 0.6, "mse": 0.3, "yhat": np.zeros(3), "ntest": 3}
+    found = {
+        "STS14": (
+            year,
+            {
+                **{f"all.pearson.{key}": f"{100 * r:.2f}" for key, r in kinds.items()},
+                **{f"all.spearman.{key}": f"{10 * r:.2f}" for key, r in kinds.items()},
+            },
+        ),
+        "mine": (
+            groups,
+            {"nn_cosine": "13.00", "nn_l2": "14.00", "cl_one": "11.00", "cl_half": "12.00", "idb": "0.1235"},
+        ),
+        "MRPC": (
+            {"devacc": 71.0, "acc": 72.0, "ndev": 3, "ntest": 9, "f1": 81.0},
+            {"acc": "72.00", "f1": "81.00"},
+        ),
+        "SICKRelatedness": (learnt, {"pearson": "70.00", "spearman": "60.00"}),
+        "STSBenchmarkCosine": (
+            {"dev": subset, "test": subset},
+            {"test.pearson": "10.00", "test.spearman": "20.00"},
+        ),
+    }
+    report = Report("x", {task: TaskResult(task, figures) for task, (figures, _) in found.items()})
+    shown = [(task, key, value) for task, (_, rows) in found.items() for key, value in rows.items()]
+    table = "\n".join(f"| {task} | {key} | {value} |  |" for task, key, value in shown)
+    assert table in report.to_markdown()
+    table = "\n".join(rf"{task} & {key} & {value} &  \\" for task, key, value in shown).replace("_", r"\_")
+    assert table in report.to_latex()
+    headlines = ["all.pearson.wmean", "nn_cosine", "acc", "pearson", "test.pearson"]
+    assert [row[1] for row in report.rows()] == headlines
+    assert [row[:2] for row in report.rows(several=True)] == [row[:2] for row in shown]
+    assert report["STS14"].shown == list(found["STS14"][1])
+
+
 def test_names_are_no_markup():
     result = TaskResult("my_task & 50%", {"acc": 77.5}, {"acc": Interval(70, 80)})
     odd = TaskResult("pipe|task", error="<lambda> gave {$x^$}~")

@@ -73,9 +73,33 @@ def page(tmp_path, reports, **options):
     return Page((tmp_path / "report.html").read_text(encoding="utf-8"))
 
 
+def with_recalls(reports):
+    """The same reports with recalls of images and captions, and a rank of every query."""
+    found, random = [], np.random.default_rng(0)
+    for report in reports:
+        values = {way: dict(zip(RECALLS, random.uniform(10, 90, 4).tolist(), strict=True)) for way in WAYS}
+        figures = {"devacc": 300.0, "acc": [tuple(values[way].values()) for way in WAYS], **values}
+        intervals = {
+            f"{way}.{key}": Interval(value - 1, value + 1)
+            for way in WAYS
+            for key, value in values[way].items()
+        }
+        details = {"epochs": 7, "ranks": {way: np.arange(30_000) for way in WAYS}}
+        result = TaskResult("ImageCaptionRetrieval", figures, intervals, details=details)
+        found.append(replace(report, results={**report.results, result.task: result}))
+    return found
+
+
+RECALLS, WAYS = ("r1", "r5", "r10", "medr"), ("i2t", "t2i")
+
+
 def test_every_figure_is_in_it(tmp_path, three):
-    text = " ".join(page(tmp_path, three).text)
-    found = measures(three)
+    reports = with_recalls(three)
+    shown = page(tmp_path, reports)
+    text = " ".join(shown.text)
+    found = measures(reports)
+    names = {(measure.part, measure.figure) for measure in found if "Retrieval" in measure.task}
+    assert names >= {(way, key) for way in WAYS for key in RECALLS}
     assert len(found) > 20
     for measure in found:
         form = ",.0f" if measure.unit == "count" else ".4f" if not measure.unit else ".2f"
@@ -83,6 +107,27 @@ def test_every_figure_is_in_it(tmp_path, three):
             assert format(cell.value, form) in text, measure.label
             if cell.interval is not None:
                 assert f"{cell.interval.low:.1f} to {cell.interval.high:.1f}" in text, measure.label
+
+
+def test_recalls_have_a_table(tmp_path, three):
+    shown = page(tmp_path, with_recalls(three))
+    (start,) = (
+        i
+        for i, row in enumerate(shown.rows)
+        if len(row) == 1 + 4 * 3 and "".join(row[1][1]).endswith("r1, percent")
+    )
+    heading, *rows = shown.rows[start : start + 3]
+    assert ["".join(cell[1]).split(", ")[-1] for cell in heading[1:]] == ["percent"] * 9 + ["rank"] * 3
+    assert ["".join(row[0][1]) for row in rows] == [
+        "captions of an image (i2t)",
+        "the image of a caption (t2i)",
+    ]
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "ImageCaptionRetrieval: recalls at 1, 5 and 10, and the median rank (medr)" in text
+    assert "ImageCaptionRetrieval: cosines" not in text
+    assert "similar: cosines against the scores that people gave" in text
+    assert "29,999" not in text  # no rank of every query
+    assert "29999" not in text
 
 
 def test_nothing_is_loaded(tmp_path, three):

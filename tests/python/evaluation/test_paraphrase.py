@@ -119,6 +119,50 @@ def test_davies_bouldin_is_scikit_learns(prepare):
     assert found.interval.low < found.value < found.interval.high
 
 
+def by_hand(rows, groups):
+    """As scikit-learn has it: a distance of 0 is infinite."""
+    each = [rows[groups == group] for group in range(groups.max() + 1)]
+    centroids = [x.mean(axis=0) for x in each]
+    scatter = [np.linalg.norm(x - x.mean(axis=0), axis=1).mean() for x in each]
+    worst = []
+    for i, a in enumerate(centroids):
+        distances = [np.linalg.norm(a - b) for b in centroids]
+        worst.append(max((scatter[i] + s) / d for s, d in zip(scatter, distances, strict=True) if d > 1e-9))
+    return 1 / np.mean(worst)
+
+
+@pytest.mark.parametrize("offset", [0, 100])
+@pytest.mark.parametrize("twice", [[4, 5, 6, 7], [5, 4, 7, 6]], ids=["equal", "in another order"])
+def test_davies_bouldin_of_groups_with_one_centroid(offset, twice):
+    """They are no neighbours; what rounding leaves between their centroids is no distance."""
+    rows, groups = np.random.default_rng(0).normal(size=(40, 8)), np.repeat(np.arange(10), 4)
+    rows[:4] = rows[twice]
+    found = inverse_davies_bouldin((rows + offset).astype(np.float32), groups)
+    assert found.value == pytest.approx(by_hand(rows, groups), rel=1e-5)
+    assert found.interval.low < found.value < found.interval.high < 10
+    noisy = rows + offset
+    noisy[:4] *= 1 + 1e-7 * np.random.default_rng(1).normal(size=(4, 8))  # as sums in another order are
+    assert inverse_davies_bouldin(noisy.astype(np.float32), groups).value == pytest.approx(
+        found.value, rel=1e-4
+    )
+
+
+def test_davies_bouldin_of_centroids_that_are_near():
+    """A distance that is small, and no rounding, counts with all its digits."""
+    rows, groups = clouds(groups=12)
+    far = np.where(groups == 0, 1e4, 0)[:, None]  # lengths that would take the digits of small differences
+    near = 1e-3 * np.where(groups[:, None] < 6, rows, 5 * rows) + far
+    assert inverse_davies_bouldin(near, groups).value == pytest.approx(by_hand(near, groups), rel=1e-6)
+
+
+def test_davies_bouldin_where_all_centroids_are_one():
+    rows = np.tile(np.array([[0, 1], [0, 3]], dtype=np.float32), (3, 1))
+    found = inverse_davies_bouldin(rows, np.repeat(np.arange(3), 2))
+    assert np.isnan([found.value, *found.interval]).all()
+    tight = np.repeat(np.eye(3, dtype=np.float32), 2, axis=0)
+    assert inverse_davies_bouldin(tight, np.repeat(np.arange(3), 2)).value == np.inf
+
+
 @pytest.mark.parametrize(
     "of",
     [
@@ -167,3 +211,23 @@ def test_evaluate_runs_groups():
     assert report["mine"]["nn_cosine"] == report["mine"]["nn_l2"] == 100
     assert set(report["mine"].intervals) == {"cl_one", "cl_half", "nn_cosine", "nn_l2", "idb"}
     assert report.rows()[0][:3] == ("mine", "nn_cosine", 100)
+
+
+def test_a_group_that_stands_twice_costs_no_figure(tmp_path):
+    words = [f"w{i}" for i in range(8)]
+    rows = dict(zip(words, np.random.default_rng(0).normal(size=(8, 6)), strict=True))
+    examples = Split((words + words[:4],), np.repeat(np.arange(3), 4))
+    task = Task("mine", {"all": examples}, Kind("groups"), ("a", "b", "a again"))
+    report = se.evaluate(lambda sentences: [rows[s] for s in sentences], task, name="x", cache=False)
+    assert report["mine"].error is None
+    given = np.array([rows[s] for s in examples.sentences[0]])
+    assert report["mine"]["idb"] == pytest.approx(by_hand(given, examples.labels), rel=1e-5)
+    one = Split((words[:4] * 3,), np.repeat(np.arange(3), 4))
+    task = Task("one", {"all": one}, Kind("groups"), ("a", "b", "c"))
+    report = se.evaluate(lambda sentences: [rows[s] for s in sentences], task, name="x", cache=False)
+    assert np.isnan(report["one"]["idb"])
+    assert report["one"]["cl_one"] >= 0
+    report.to_json(tmp_path / "report.json")
+    assert np.isnan(se.evaluation.Report.load(tmp_path / "report.json")["one"]["idb"])
+    report.to_html(tmp_path / "report.html")
+    assert "not a number" in (tmp_path / "report.html").read_text()

@@ -51,6 +51,10 @@ def test_figures_are_means_of_seeds(tmp_path):
     assert (result["ndev"], result["ntest"], result.details["seeds"]) == (60, 60, 3)
     judged, first = result.judged["test"], alone[0]["kind"].judged["test"]
     assert np.array_equal(judged.predicted, first.predicted)
+    each = [one["kind"].judged["test"].predicted for one in alone]
+    np.testing.assert_array_equal(judged.said, each)
+    compared = se.compare(report, alone[1])[0]  # all seeds' figure, not the first one's
+    assert (compared.a, compared.b) == pytest.approx((result["acc"], alone[1]["kind"]["acc"]), abs=0.011)
     assert report["similar"].figures == alone[0]["similar"].figures  # nothing random in it
     assert report["similar"].deviation("all.pearson.wmean") is None
     assert report.facts["protocol"].endswith("seeds=3")

@@ -297,10 +297,16 @@ def test_reports_show_and_compare_it(tmp_path):
     found = se.compare(good, bad)
     assert found[0].a == pytest.approx(good["ImageCaptionRetrieval"]["t2i"]["r1"])
     assert found[0].p_two_tailed < 0.01
+    assert all("by groups" in row.test and row.n == 40 for row in found)  # images, not their captions
     wrong = bad["ImageCaptionRetrieval"].wrong(3)
     assert all(one.gold == int(one.sentences[0].split()[1]) // 5 != one.predicted for one in wrong)
     good.to_html(tmp_path / "report.html", [bad])
-    assert "t2i" in (tmp_path / "report.html").read_text()
+    page, table = (tmp_path / "report.html").read_text(), good.to_markdown()
+    for way in ("i2t", "t2i"):
+        for key, value in good["ImageCaptionRetrieval"][way].items():
+            assert f">{value:.2f}</b>" in page
+            low, high = good["ImageCaptionRetrieval"].intervals[f"{way}.{key}"]
+            assert f"| {way}.{key} | {value:.2f} | {low:.2f} to {high:.2f} |" in table
 
 
 def test_other_images_are_another_task(tmp_path):

@@ -360,3 +360,88 @@ def test_large_sets_are_quick_and_small_in_memory():
     assert peak < 120e6
     assert result.interval == pytest.approx(paired_t_test(a, b).interval, abs=1e-4)
     assert interval.low < 0.5 < interval.high
+
+
+# --- groups ---
+
+
+def grouped(groups=120, size=5, seed=0, share=0.5):
+    """Whether two systems were right, all examples of a group alike."""
+    random = np.random.default_rng(seed)
+    right = (np.repeat(random.random(groups) < share, size) for _ in range(2))
+    return *right, np.repeat(np.arange(groups), size)
+
+
+@MEANS
+def test_examples_that_hang_together_are_no_proof(compare):
+    """Of two systems that are equally good, p-values below 0.1 are a tenth; they were four in ten."""
+    options = {"resamples": 300} if compare is paired_bootstrap else {}
+    found = {True: [], False: []}
+    for seed in range(200):
+        a, b, groups = grouped(seed=seed)
+        for by_group in found:
+            given = groups if by_group else None
+            found[by_group].append(compare(a, b, groups=given, **options).p_two_tailed < 0.1)
+    assert 0.04 < np.mean(found[True]) < 0.16
+    assert np.mean(found[False]) > 0.3
+
+
+@MEANS
+@pytest.mark.parametrize("groups", [14, 120])
+def test_groups_that_are_alike_within_count_once(compare, groups):
+    """Five times the same is one example; and groups may have any names, in any order."""
+    a, b, names = grouped(groups, seed=3)
+    alone, found = compare(a[::5], b[::5]), compare(a, b, groups=names)
+    assert " by groups" in found.test
+    assert found.n == alone.n == groups
+    assert found.difference == pytest.approx(alone.difference)
+    assert found[4:6] == pytest.approx(alone[4:6])
+    order = np.random.default_rng(0).permutation(len(a))
+    again = compare(a[order], b[order], groups=np.array([f"g{name:04}" for name in names])[order])
+    assert again == found
+
+
+@pytest.mark.parametrize(("only_a", "only_b"), [(9, 1), (6, 6), (0, 7), (20, 15), (300, 250)])
+def test_mcnemar_of_groups_of_one_is_mcnemars(only_a, only_b):
+    a, b = rows_with(only_a, only_b)
+    found, expected = mcnemar_test(a, b, groups=np.arange(len(a))), mcnemar_test(a, b)
+    assert found[1:] == expected[1:]
+    assert found.test.split(", ")[0] == "McNemar by groups"
+
+
+def test_mcnemar_of_few_groups_counts_all_signs():
+    differences = [3, -1, 2, 2, 0]  # of 16 ways, the sum is at least 6 in one of + + + +, and one of + - + +
+    a = np.concatenate([[d > 0] * abs(d) + [True] * (3 - abs(d)) for d in differences])
+    b = np.concatenate([[d < 0] * abs(d) + [True] * (3 - abs(d)) for d in differences])
+    found = mcnemar_test(a, b, groups=np.repeat(np.arange(5), 3))
+    assert found.test == "McNemar by groups, exact by signs"
+    assert (found.p_one_tailed, found.p_two_tailed) == (2 / 16, 4 / 16)
+    assert (found.statistic, found.n, found.difference) == (1, 5, 6 / 15)
+
+
+@pytest.mark.parametrize("compare", [paired_t_test, paired_bootstrap])
+def test_groups_count_by_their_sizes(compare):
+    """The difference is that of all examples; its deviation is that which groups drawn anew have."""
+    random = np.random.default_rng(1)
+    sizes = random.integers(1, 12, size=150)
+    groups = np.repeat(np.arange(150), sizes)
+    a = random.random(len(groups)) < random.random(150)[groups]
+    b = random.random(len(groups)) < random.random(150)[groups]
+    found = compare(a, b, groups=groups)
+    assert found.difference == pytest.approx(a.mean() - b.mean())
+    sums = np.bincount(groups, weights=1.0 * a - b)
+    drawn = random.integers(0, 150, size=(4000, 150))
+    spread = np.std(sums[drawn].sum(1) / sizes[drawn].sum(1))
+    assert found.interval.high - found.interval.low == pytest.approx(2 * 1.96 * spread, rel=0.06)
+
+
+@MEANS
+def test_groups_that_say_nothing(compare):
+    one = compare([1, 1, 0], [0, 1, 0], groups=[7, 7, 7])
+    if compare is not mcnemar_test:
+        assert one.test.endswith("by groups, undecided: there is one group")
+    assert (one.n, one.p_two_tailed) == (1, 1)
+    cancelled = compare([1, 0, 1, 0], [0, 1, 0, 1], groups=[1, 1, 2, 2])
+    assert (cancelled.difference, cancelled.p_two_tailed, cancelled.n) == (0, 1, 2)
+    with pytest.raises(ValueError, match="a and groups must be equally long, got 3 and 2"):
+        compare([1, 1, 0], [0, 1, 0], groups=[1, 2])
