@@ -513,7 +513,7 @@ def test_out_is_written_after_each_task(tmp_path):
 def test_without_a_key_a_report_that_is_there_is_not_touched(tmp_path, caplog):
     out = tmp_path / "report.json"
     run(rows_of, similarity(), out=out)
-    assert "report.json cannot be gone on with: the encoder has no fingerprint; key=" in caplog.text
+    assert "report.json cannot be gone on with: the encoder has no fingerprint: give key=" in caplog.text
     before = out.read_bytes()
     for task in (similarity(), classification()):
         with pytest.raises(

@@ -156,6 +156,4 @@ def test_scores_beyond_the_degrees_are_refused():
     for values, message in ((scores * 20, "to 100"), (scores - 1, "to 4"), (scores, None)):
         task, encode = task_of(examples, values, splits)
         error = evaluate(encode, task, resamples=10).results["mine"].error
-        assert (
-            (error is None) if message is None else (f"{message}; scale them" in error)
-        )
+        assert (error is None) if message is None else (f"{message}; scale them" in error)
