@@ -45,7 +45,7 @@ def identity(value: Any) -> str | None:
     try:
         for part in _parts(value, {}):
             digest.update(f"{len(part)} {part}\n".encode("utf-8", "surrogatepass"))
-    except (_UnknownError, RecursionError):
+    except (_UnknownError, RecursionError, ValueError):  # a value that is not there yet
         return None
     return digest.hexdigest()
 
@@ -111,10 +111,10 @@ def _of_all(what: str, values: Any, seen: _Seen) -> Iterator[str]:
 
 def _of_function(function: FunctionType, seen: _Seen) -> Iterator[str]:
     yield f"function {function.__module__} {function.__qualname__}"
+    yield from _of_all("around", (cell.cell_contents for cell in function.__closure__ or ()), seen)
     if _installed(function):
         return
-    around = [cell.cell_contents for cell in function.__closure__ or ()]
-    yield from _of_all("made with", (function.__defaults__, function.__kwdefaults__, *around), seen)
+    yield from _of_all("defaults", (function.__defaults__, function.__kwdefaults__), seen)
     yield from _parts(function.__code__, seen)
     for name in sorted(_globals_of(function.__code__)):
         if name in function.__globals__:
