@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if options.debug:
             traceback.print_exc()
-        print(f"sentencode: error: {_one_line(error)}", file=sys.stderr)
+        print(f"sentencode: error: {one_line(error)}", file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
     return 0
 
@@ -85,7 +85,8 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser], m
         parser.set_defaults(run=module.run)
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
+    """What an error says, as the command line does."""
     if isinstance(error, OSError) and error.strerror and error.filename:
         text = f"{error.filename}: {error.strerror}"
     else:

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import UsageError, sources
+from . import UsageError, one_line, sources
 
 if TYPE_CHECKING:
     from ..evaluation import Report
@@ -122,30 +122,45 @@ def run(options: argparse.Namespace) -> None:
     inputs = [*options.encoder, *options.rows, *options.sentences]
     names = _names(options, [one.name for one in judged])
     outs = _outs(options.out, names)
-    for written in outs:
-        if written is not None:  # what is there is gone on with
-            sources.check_output(written, inputs, overwrite=True)
-            if options.html is not None and written.absolute() == options.html.absolute():
+    for out in outs:
+        if out is not None:  # what is there is gone on with
+            sources.check_output(out, inputs, overwrite=True)
+            if options.html is not None and out.absolute() == options.html.absolute():
                 raise UsageError("--out and --html are the same file")
     if options.html is not None:
         sources.check_output(options.html, inputs, options.overwrite)
     tasks = _tasks(options)
     _check_curves(options)
     parameters = dict(map(sources.parameter, options.set))
-    reports, failed = [], []
+    reports: list[Report] = []
+    written: list[Path] = []
+    failed: list[str] = []
     for one, name, out in zip(judged, names, outs, strict=True):
-        if out is not None and options.overwrite:
-            out.unlink(missing_ok=True)
-        report = _report(options, one, name, out, tasks, parameters)
-        print(report.to_markdown() if options.markdown else _text(report))
+        try:
+            if out is not None and options.overwrite:
+                out.unlink(missing_ok=True)
+            encoder = one.load()
+            report = _report(options, encoder, name, out, tasks, parameters)
+        except Exception as error:  # the others may do
+            if len(judged) == 1 or options.debug:
+                raise
+            failed.append(f"{one.label}: {one_line(error)}")
+            continue
         reports.append(report)
+        written += [] if out is None else [out]
+        for task in options.curve:
+            try:
+                _add_curve(options, encoder, report, task, out, parameters)
+            except Exception as error:
+                failed.append(f"{one.label}: --curve {task}: {one_line(error)}")
+        print(report.to_markdown() if options.markdown else _text(report))
         if all(result.error is not None for result in report.values()):
             failed.append(f"{one.label}: no task has a figure: {next(iter(report.values())).error}")
-    if options.html is not None:
+    if options.html is not None and reports:
         reports[0].to_html(options.html, reports[1:])
-    for written in (*outs, options.html):
-        if written is not None:
-            print(f"written: {written}")
+        written.append(options.html)
+    for path in written:
+        print(f"written: {path}")
     if failed:
         raise ValueError("; ".join(failed))
 
@@ -180,7 +195,7 @@ def _tasks(options: argparse.Namespace) -> str | list[Any]:
 
 def _report(
     options: argparse.Namespace,
-    judged: _Judged,
+    encoder: Any,
     name: str,
     out: Path | None,
     tasks: str | list[Any],
@@ -188,10 +203,21 @@ def _report(
 ) -> Report:
     import sentencode
 
-    from ..evaluation import Report, learning_curve
+    report: Report = sentencode.evaluate(
+        encoder,
+        tasks,
+        options.data,
+        name=name,
+        out=out,
+        jobs=options.jobs,
+        **_judging(options, parameters),
+    )
+    return report
 
-    encoder = judged.load()
-    judging: dict[str, Any] = {
+
+def _judging(options: argparse.Namespace, parameters: dict[str, Any]) -> dict[str, Any]:
+    """What `evaluate` and `learning_curve` take alike."""
+    return {
         "protocol": options.protocol,
         "options": parameters,
         "cache": not options.no_cache,
@@ -200,17 +226,27 @@ def _report(
         "resamples": options.resamples,
         "show_progress_bar": not options.quiet,
     }
-    report: Report = sentencode.evaluate(
-        encoder, tasks, options.data, name=name, out=out, jobs=options.jobs, **judging
-    )
-    for task in options.curve:
-        if task not in report.curves:
-            report.curves[task] = learning_curve(encoder, task, options.data, **judging)
-            if out is not None:  # which may hold more tasks than were asked for
-                kept = Report.load(out)
-                kept.curves[task] = report.curves[task]
-                kept.to_json(out)
-    return report
+
+
+def _add_curve(
+    options: argparse.Namespace,
+    encoder: Any,
+    report: Report,
+    name: str,
+    out: Path | None,
+    parameters: dict[str, Any],
+) -> None:
+    """Adds a learning curve to a report, unless it has the one of these examples."""
+    from ..evaluation import learning_curve, load_task
+    from ..evaluation.kept import add_curve, digest_of
+
+    task = load_task(name, options.data, partial=options.partial)
+    if name in report.curves and report.curves[name].data == digest_of(task):
+        return
+    report.curves.pop(name, None)
+    report.curves[name] = learning_curve(encoder, task, **_judging(options, parameters))
+    if out is not None:  # which may hold more tasks than were asked for
+        add_curve(out, name, report.curves[name])
 
 
 def _check_curves(options: argparse.Namespace) -> None:

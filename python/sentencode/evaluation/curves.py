@@ -6,17 +6,16 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cache import cache_dir
 from ..checks import checked_float, checked_int
 from .classifiers import Classifier, Examples, Fit, Places, Predictions, check_splits, stratified
 from .data import Task, load_task
-from .embeddings import Embedder
+from .embeddings import Embedder, cache_folder
+from .kept import digest_of
 from .progress import Bars
 from .protocols import Protocol, protocol_named
 from .repeats import over_runs
@@ -109,8 +108,7 @@ def learning_curve(
         raise ValueError(f"learning_curve: nothing is learnt in {task.name}")
     check_splits(task.splits, task.kind.validation)
     seeded = chosen.seeded(task.kind.question)
-    folder = None if cache is False else cache_dir() / "embeddings" if cache is True else Path(cache)
-    encoded = encode_task(task, Embedder(encoder, None, folder, key, tokens))
+    encoded = encode_task(task, Embedder(encoder, None, cache_folder(cache), key, tokens))
     cuts = _cuts(encoded.task, chosen.folds, repeats, seed)
     least = min(len(train) for train, _ in cuts)
     numbers = sorted({_number(size, least) for size in sizes})
@@ -141,6 +139,7 @@ def learning_curve(
         tuple(scale * interval.high for interval in intervals),
         y_label=label,
         logarithmic=True,
+        data=digest_of(task),
     )
 
 

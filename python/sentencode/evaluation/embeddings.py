@@ -6,6 +6,7 @@ import hashlib
 import logging
 import mmap
 import os
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -16,12 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core import __version__ as sentencode_version
+from ..cache import cache_dir
 from ..encoder import Encoder
 from ..vectors import WordVectors
 from .data import Task
 from .precomputed import Precomputed, sentences_of
+from .whole import whole_file
 
-__all__ = ["DegenerateEncoderError", "Embedder"]
+__all__ = ["DegenerateEncoderError", "Embedder", "cache_folder", "distinct"]
 
 Rows = NDArray[np.float32]
 
@@ -36,6 +40,11 @@ _CHECKSUM = hashlib.sha256().digest_size  # bytes behind the array, which NumPy 
 
 class DegenerateEncoderError(ValueError):
     """An encoder failed, or gave what cannot be judged: no numbers, too few rows, or the same row always."""
+
+
+def cache_folder(cache: str | os.PathLike[str] | bool) -> Path | None:
+    """Where rows are kept: in a folder, in Sentencode's cache (True), or nowhere (False)."""
+    return None if cache is False else cache_dir() / "embeddings" if cache is True else Path(cache)
 
 
 @dataclass
@@ -65,6 +74,7 @@ class Embedder:
     seconds: float = field(default=0.0, init=False)
     sentences: int = field(default=0, init=False)
     dim: int | None = field(default=None, init=False)
+    _writable: bool = field(default=True, init=False, repr=False)
     _shared: set[str] = field(default_factory=set, init=False, repr=False)
     _rows: dict[str, Rows] = field(default_factory=dict, init=False, repr=False)
 
@@ -74,8 +84,10 @@ class Embedder:
             self.name = getattr(self.encoder, "__name__", type(self.encoder).__name__)
         if self.tokens is None:
             self.tokens = isinstance(self.encoder, Encoder)
-        if self.key is None and hasattr(self.encoder, "fingerprint"):
+        if self.key is None and callable(getattr(self.encoder, "fingerprint", None)):
             self.key = str(self.encoder.fingerprint())
+        if self.cache is not None and self.key is not None and not isinstance(self.encoder, Precomputed):
+            self._check_cache()
 
     def __call__(self, sentences: list[str]) -> Rows:
         """The rows of distinct sentences, `(n, d)`, float32.
@@ -101,14 +113,8 @@ class Embedder:
         rows = self._encoded(sentences) if all_new else self._completed(sentences, new)
         self._check_varied(rows)
         self._remember(sentences, rows)
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_suffix(f".{os.getpid()}.part")
-            with open(part, "w+b") as file:
-                np.save(file, rows)
-                file.flush()
-                file.write(_checksum(file.fileno()))
-            part.replace(path)
+        if path is not None and self._writable:
+            self._keep(path, rows)
         return rows
 
     def expect(self, tasks: Iterable[Task]) -> None:
@@ -121,6 +127,26 @@ class Embedder:
         """
         found = Counter(sentence for task in tasks for sentence in sentences_of(task))
         self._shared = {sentence for sentence, count in found.items() if count > 1}
+
+    def _check_cache(self) -> None:
+        """Whether rows can be kept, before they are computed."""
+        assert self.cache is not None
+        try:
+            self.cache.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.cache):
+                pass
+        except OSError as error:
+            self._writable = False  # what is in it is read all the same
+            _LOG.warning("rows are not kept: %s cannot be written: %s", self.cache, error)
+
+    def _keep(self, path: Path, rows: Rows) -> None:
+        try:
+            with whole_file(path) as file:
+                np.save(file, rows)
+                file.flush()
+                file.write(_checksum(file.fileno()))
+        except OSError as error:  # as of a full disk: the rows are there, and worth more than the file
+            _LOG.warning("rows are not kept: %s cannot be written: %s", path, error)
 
     def _remember(self, sentences: list[str], rows: Rows) -> None:
         room = _REMEMBERED // (rows.shape[1] * rows.itemsize)
@@ -188,7 +214,10 @@ class Embedder:
         if self.cache is None or self.key is None or isinstance(self.encoder, Precomputed):
             return None
         # Files of another format have other names: what comes without a checksum is not taken for damaged.
-        digest = hashlib.sha256(f"{_FORMAT} {self.key} {self.tokens}\n".encode())
+        # What another version of ours computes may differ; others' versions are their key's affair.
+        ours = type(self.encoder).__module__.partition(".")[0] == __name__.partition(".")[0]
+        version = sentencode_version if ours else ""
+        digest = hashlib.sha256(f"{_FORMAT} {self.key} {self.tokens} {version}\n".encode())
         digest.update("\n".join(sentences).encode("utf-8", "surrogatepass"))
         return Path(self.cache) / f"{digest.hexdigest()}.npy"
 
@@ -204,7 +233,7 @@ class Embedder:
             found = self._checked(rows, count)
             self._check_varied(found)
             return found
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, EOFError, ValueError) as error:
             _LOG.warning("%s is damaged, its sentences are encoded anew: %s", path, error)
@@ -270,7 +299,7 @@ def _checksum(file: int, size: int = 0) -> bytes:
 
 
 def _encode_of(encoder: Any) -> Callable[[Any], Any]:
-    if not getattr(encoder, "fitted", True):
+    if isinstance(encoder, Encoder):  # others may have a `fitted` of another meaning
         encoder._check_fitted()
     for method in ("encode", "transform"):
         # A str has an encode too.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import tempfile
@@ -10,18 +9,16 @@ import uuid
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import closing, suppress
-from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .._core import __version__ as sentencode_version
-from ..cache import cache_dir
 from ..checks import checked_float, checked_int
 from .data import Task, load_task, task_kind, task_names
-from .embeddings import DegenerateEncoderError, Embedder
+from .embeddings import DegenerateEncoderError, Embedder, cache_folder
+from .identity import identity
+from .kept import KeptReport, digest_of
 from .processes import HandedOver, judge_in_processes, longest_first
 from .progress import Bars
 from .protocols import Protocol, protocol_named
@@ -69,9 +66,10 @@ def evaluate(
         cache: Keep rows on disk: in this folder, or (True) in Sentencode's cache. Without a fingerprint or a
             `key`, nothing is kept.
         out: A JSON file of the report, written after each task; what it holds already, for the same encoder,
-            protocol and examples, is not computed again. Tasks in it that are not asked for stay in it; the
-            report that is returned has only those that are. Without a fingerprint or a `key` nothing tells
-            whether it is the same encoder: a file that is there is refused.
+            protocol and examples, is not computed again. Tasks in it that are not asked for stay in it, as do
+            those that other runs add in the meantime; the report that is returned has only those that are
+            asked for. Without a fingerprint or a `key` nothing tells whether it is the same encoder: a file
+            that is there is refused, as it is where a function of the protocol cannot be compared.
         partial: Accept files with fewer or more examples than were published.
         confidence: Of the intervals.
         resamples: Of the bootstrap.
@@ -80,12 +78,13 @@ def evaluate(
         show_progress_bar: None: where the log shows information.
 
     Returns:
-        The report. A task that cannot be judged, by what the encoder gave or what its examples are, has an
-        `error` in place of figures; the log warns of it.
+        The report. A task that cannot be judged, by what the encoder gave, what its examples are or whatever
+        else fails, has an `error` in place of figures; the log warns of it.
 
     Raises:
         ValueError: A task or protocol does not exist, no task is asked for or has its files there, two are
-            of one name, an option is out of range, or `out` is the report of something else.
+            of one name, an option is out of range, or `out` is, or becomes, the report of something else.
+        OSError: `out` cannot be written.
         FileNotFoundError: Files of a task that was named are missing.
         FormatError: A file is not what it should be.
         TypeError: The encoder is none.
@@ -105,12 +104,12 @@ def evaluate(
     checked_int("jobs", jobs, 1)
     checked_float("confidence", confidence, 0, 1, above=True, below=True)
     wanted, skipped = _tasks(tasks, data)
-    folder = None if cache is False else cache_dir() / "embeddings" if cache is True else Path(cache)
-    embedder = Embedder(encoder, name, folder, key, tokens)
+    embedder = Embedder(encoder, name, cache_folder(cache), key, tokens)
     assert embedder.name is not None
     report = Report(embedder.name, skipped=skipped)
     report.facts = {
         "protocol": chosen.name,
+        "judging": identity(chosen),
         "folds": chosen.folds,
         "fingerprint": embedder.key,
         "tokens": embedder.tokens,
@@ -118,10 +117,11 @@ def evaluate(
         "resamples": resamples,
         "versions": _versions(),
     }
-    before = _resumed(out, report)
+    kept = KeptReport(out, report)
+    before = kept.before
     done = {name: result for name, result in before.results.items() if result.error is None}
     report.facts = before.facts | report.facts
-    report.curves = before.curves
+    report.curves = before.curves  # of which stale ones are dropped below
     digests: dict[str, str] = {}
     judged: dict[str, TaskResult] = {}
     with Bars(show_progress_bar, len(wanted), "evaluate", "task") as bars:
@@ -133,7 +133,9 @@ def evaluate(
                 bars.finish()
                 continue
             chosen.seeded(task.kind.question)  # before anything is encoded
-            digests[label] = _digest(task)
+            digests[label] = digest_of(task)
+            if label in report.curves and report.curves[label].data not in ("", digests[label]):
+                del report.curves[label]
             if label in done and done[label].details.get("data") == digests[label]:
                 done[label].splits = splits_in_order(task)
                 judged[label] = done[label]
@@ -156,12 +158,12 @@ def evaluate(
                 if embedder.seconds > 0:
                     report.facts["sentences_per_second"] = round(embedder.sentences / embedder.seconds, 1)
                     report.facts["run"] = _RUN
-                _kept(before, report, out)
+                kept.write(report)
                 bars.finish()
     report.results = {name: judged[name] for name in digests}
     if not report.results:
         raise ValueError(f"evaluate: none of the tasks has its files in {os.fspath(data or '.')}")
-    _kept(before, report, out)
+    kept.write(report)
     return report
 
 
@@ -213,58 +215,6 @@ def _loaded(name: str, data: Any, partial: bool, tasks: Any, report: Report) -> 
         return None
 
 
-def _digest(task: Task) -> str:
-    """Tells a task's examples from all others."""
-    # Only what a kind has of its own: what all others will have one day changes none of today's digests.
-    given = ((one, getattr(task.kind, one.name)) for one in fields(task.kind))
-    kind = {one.name: value for one, value in given if value != one.default}
-    digest = hashlib.sha256(repr((kind, task.classes)).encode())
-    for name, split in task.splits.items():
-        digest.update(f"\n{name} {split.labels.dtype} {len(split)}\n".encode())
-        digest.update(np.ascontiguousarray(split.labels).tobytes())
-        for side in split.sentences:
-            digest.update("\n".join(side).encode("utf-8", "surrogatepass"))
-        if split.images is not None:
-            digest.update(np.ascontiguousarray(split.images).tobytes())
-    return digest.hexdigest()
-
-
-def _resumed(out: str | os.PathLike[str] | None, report: Report) -> Report:
-    """The report on disk, if what it holds would be computed in the same way; without a file an empty one."""
-    if out is None:
-        return Report(report.encoder)
-    known = report.facts["fingerprint"] is not None
-    if not Path(out).exists():
-        if not known:
-            _LOG.warning(
-                "%s cannot be gone on with: the encoder has no fingerprint; key=... would stand for one",
-                os.fspath(out),
-            )
-        return Report(report.encoder)
-    before = Report.load(out)
-    if not known:
-        raise ValueError(
-            f"evaluate: {os.fspath(out)} is there already, and the encoder has no fingerprint that tells "
-            "whether it is the report of the same one: give key=... to write reports that can be gone on "
-            "with, or remove the file"
-        )
-    versions = before.facts.get("versions", report.facts["versions"])
-    same = all(before.facts.get(name) == value for name, value in report.facts.items() if name != "versions")
-    if not same:
-        raise ValueError(
-            f"evaluate: {os.fspath(out)} is the report of another encoder or protocol; "
-            "remove it or choose another file"
-        )
-    if versions != report.facts["versions"]:
-        _LOG.warning(
-            "%s was begun with %s, and is gone on with by %s",
-            os.fspath(out),
-            versions,
-            report.facts["versions"],
-        )
-    return before
-
-
 def _versions() -> dict[str, str]:
     """Of what figures depend on."""
     found = {"sentencode": sentencode_version}
@@ -285,7 +235,7 @@ def _one_by_one(
 
         try:
             result = run_task(task, embedder, protocol, on_progress=on_progress, **judging)
-        except (ValueError, MemoryError) as error:
+        except Exception as error:  # of one task: those that are done are kept, the next may do
             result = _without_figure(label, error)
         yield label, result
 
@@ -301,10 +251,10 @@ def _in_processes(
             bars.show({f"{label} (encoding)": (0, 0)})
             try:
                 encoded = encode_task(tasks[label], embedder)
-            except DegenerateEncoderError as error:
+                handed[label] = HandedOver.of(encoded, embedder.file_of(encoded.sentences), folder)
+            except Exception as error:
                 yield label, _without_figure(label, error)
                 continue
-            handed[label] = HandedOver.of(encoded, embedder.file_of(encoded.sentences), folder)
             splits[label] = encoded.task.splits
         found = judge_in_processes(handed, jobs, protocol, folder, on_progress=bars.show, **judging)
         with closing(found):
@@ -318,15 +268,10 @@ def _in_processes(
 
 def _without_figure(label: str, error: Exception) -> TaskResult:
     why = str(error).removeprefix(f"{label}: ")
-    # Of an encoder that failed, where; all else is said in full.
-    _LOG.warning("%s: %s", label, why, exc_info=isinstance(error, DegenerateEncoderError) and error.__cause__)
+    foreseen = isinstance(error, (ValueError, MemoryError)) and why
+    if not foreseen:
+        why = f"{type(error).__name__}: {why}".removesuffix(": ")
+    # Of an encoder that failed, and of what nobody foresaw, where; all else is said in full.
+    where = error.__cause__ if isinstance(error, DegenerateEncoderError) else None if foreseen else error
+    _LOG.warning("%s: %s", label, why, exc_info=where)
     return TaskResult(label, error=why)
-
-
-def _kept(before: Report, report: Report, out: str | os.PathLike[str] | None) -> None:
-    """Writes what is new beside what the file held already."""
-    if out is None:
-        return
-    results = before.results | report.results
-    skipped = {name: why for name, why in (before.skipped | report.skipped).items() if name not in results}
-    Report(report.encoder, results, skipped, report.facts, report.curves).to_json(out)

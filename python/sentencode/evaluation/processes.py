@@ -82,7 +82,7 @@ def judge_in_processes(
     *,
     on_progress: Callable[[dict[str, tuple[int, int]]], None],
     **options: Any,
-) -> Generator[tuple[str, TaskResult | MemoryError | ValueError], None, None]:
+) -> Generator[tuple[str, TaskResult | Exception], None, None]:
     """Judges tasks by processes of their own, in the order in which they are given.
 
     The processes are new ones, no forks: OpenMP's threads would not survive one. They have as many threads
@@ -98,12 +98,8 @@ def judge_in_processes(
         **options: `judge_task`'s.
 
     Yields:
-        Names and results, as soon as they are there; the error of a task that cannot be judged, or has not
-        enough memory, in its result's place.
-
-    Raises:
-        RuntimeError: A process was ended from outside.
-        Exception: What a task raises. The results of all tasks that were done by then were given before.
+        Names and results, as soon as they are there; what a task raised in its result's place. When a process
+        is ended from outside, all tasks that are not done have that for an error.
     """
     if not tasks:
         return
@@ -128,16 +124,16 @@ def judge_in_processes(
             # Results first: a task that failed must not take with it what was done at the same time.
             for future in sorted(done, key=lambda future: future.exception() is not None):
                 name = running.pop(future)
-                result: TaskResult | MemoryError | ValueError
+                result: TaskResult | Exception
                 try:
                     result = future.result()
-                except (MemoryError, ValueError) as error:
+                except loky.process_executor.BrokenProcessPool:
+                    result = MemoryError(
+                        "a process that judged tasks was ended from outside, perhaps for want of memory; "
+                        f"take fewer jobs than {jobs}, or run again to go on where it stopped"
+                    )
+                except Exception as error:
                     result = error
-                except loky.process_executor.BrokenProcessPool as error:
-                    raise RuntimeError(
-                        "evaluate: a process that judged tasks was ended from outside, perhaps for want of "
-                        f"memory; take fewer jobs than {jobs}, or run again to go on where it stopped"
-                    ) from error
                 yield name, result
             begun = {name: progress[number[name]] for name in running.values()}
             on_progress({name: (int(n), int(all_)) for name, (n, all_) in begun.items() if all_})

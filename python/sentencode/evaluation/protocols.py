@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
@@ -10,6 +9,7 @@ from typing import Any, Literal
 from ..checks import checked_int, checked_str
 from .classifiers import Adam, Classifier, Optimum, ScikitLearn
 from .data import Kind
+from .identity import identity
 from .retrieval import Ranking
 
 __all__ = ["PROTOCOLS", "Protocol", "protocol_named"]
@@ -120,11 +120,12 @@ PROTOCOLS = {
 
 def _shown(value: object) -> object:
     """An option as a protocol's name has it. Functions without a name are told apart by what they compute."""
-    name = getattr(value, "__name__", value)
-    code = getattr(value, "__code__", None)
-    if name != "<lambda>" or code is None:
+    if not callable(value):
+        return value
+    name = getattr(value, "__name__", type(value).__name__)
+    if name != "<lambda>":
         return name
-    return f"<lambda {zlib.crc32(repr((code.co_code, code.co_consts, code.co_names)).encode()):08x}>"
+    return f"<lambda {(identity(value) or 'unknown')[:8]}>"
 
 
 def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:

@@ -62,9 +62,14 @@ def relate(
         What was found.
 
     Raises:
-        ValueError: A split is missing.
+        ValueError: A split is missing, or a score is below 0 or above 5.
     """
     check_splits(splits, "dev")
+    if scores.min() < 0 or scores.max() > 5:
+        raise ValueError(
+            "relatedness is learnt as shares of the degrees 1 to 5: scores must be from 0 to 5, got "
+            f"{scores.min():g} to {scores.max():g}; scale them"
+        )
     if isinstance(classifier, Optimum):
         return _at_optimum(classifier, examples, scores, splits)
     if not isinstance(classifier, Adam):

@@ -19,6 +19,7 @@ from .averages import Average, averages_of
 from .data import Split
 from .metrics import Interval
 from .tables import latex, markdown, markdown_row, percent
+from .whole import whole_file
 
 __all__ = [
     "Curve",
@@ -86,6 +87,7 @@ class Curve:
         x_label: What `x` counts.
         y_label: What `y` is, and its unit.
         logarithmic: Whether `x` is drawn so.
+        data: Tells the examples of a task's curve from all others; empty where they are not known.
 
     Raises:
         ValueError: There is no point, lengths differ, `x` does not rise, a number is not finite, or `x` is to
@@ -105,6 +107,7 @@ class Curve:
     x_label: str = "training examples"
     y_label: str = "accuracy, percent"
     logarithmic: bool = False
+    data: str = ""
 
     def __post_init__(self) -> None:
         for name in ("x", "y", "low", "high"):
@@ -400,9 +403,8 @@ class Report(Mapping[str, TaskResult]):
             allow_nan=False,
         )
         if path is not None:
-            part = Path(f"{os.fspath(path)}.part")
-            part.write_text(text, encoding="utf-8")
-            part.replace(path)
+            with whole_file(path) as file:
+                file.write(text.encode("utf-8"))
         return text
 
     @classmethod

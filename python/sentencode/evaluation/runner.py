@@ -91,7 +91,7 @@ class Encoded:
     """A task and the rows of its sentences: all that judging needs.
 
     Attributes:
-        task: Its examples are in the order in which they are cut into folds.
+        task: Its examples are in the order in which they are cut into folds, or drawn for batches.
         sentences: Its distinct sentences.
         places: For each side of each split, one after the other, which row each sentence is.
         rows: One for each distinct sentence.
@@ -211,9 +211,14 @@ def part_of(on_progress: Progress | None, i: int, runs: int) -> Progress | None:
 
 
 def splits_in_order(task: Task) -> dict[str, Split]:
-    """The examples as results number them: where they are cut into folds, in SentEval's order."""
-    cut = task.kind.validation in ("nested", "folds")
-    return {name: split.by_length() if cut else split for name, split in task.splits.items()}
+    """The examples as results number them: in SentEval's order, which decides folds and batches."""
+    if task.kind.question not in ("classification", "relatedness"):
+        return dict(task.splits)
+    second_first = task.kind.second_first
+    names = task.classes if second_first else ()
+    return {
+        name: split.by_length(second_first=second_first, names=names) for name, split in task.splits.items()
+    }
 
 
 def _classification(

@@ -240,6 +240,29 @@ def test_one_without_a_figure_does_not_stop_the_others(folder, capsys):
     assert Report.load(folder / "r-random.json")["STSBenchmarkCosine"].error is None
 
 
+def test_whatever_fails_of_one_does_not_stop_the_others(folder, capsys):
+    for file in (folder / "data" / "downstream").glob("**/*.*"):
+        file.write_text(8 * file.read_text())
+    (folder / "broken.sentencode").write_bytes(b"no encoder")
+    (folder / "r-bow.json").write_text("no report")
+    page, out = folder / "report.html", folder / "r.json"
+    given = ["--tasks", "CR", "STSBenchmark", "--html", page, "--out", out, "--curve", "STSBenchmark"]
+    baselines = ["--baseline", "majority", "--baseline", "bow", "--baseline", "random"]
+    assert main(arguments(folder, *baselines, *given, encoders=("broken",))) == 1
+    shown = capsys.readouterr()
+    assert "broken.sentencode" in shown.err
+    assert "--baseline majority: --curve STSBenchmark: majority answers only tasks of classes" in shown.err
+    assert "--baseline bow: " in shown.err
+    assert "r-bow.json is not a report of Sentencode" in shown.err
+    assert shown.err.count("\n") == 1
+    assert f"written: {folder / 'r-random.json'}" in shown.out
+    assert f"written: {folder / 'r-bow.json'}" not in shown.out
+    report = Report.load(folder / "r-random.json")
+    assert set(report) == {"CR", "STSBenchmark"}
+    assert set(report.curves) == {"STSBenchmark"}
+    assert "majority" in page.read_text()
+
+
 def test_tasks_of_ones_own(folder, capsys):
     rows = [f"{i % 5}\t{GOOD[i % len(GOOD)]}\t{BAD[i % len(BAD)]} {GOOD[i % 2]}" for i in range(12)]
     (folder / "mine.tsv").write_text("\n".join(rows) + "\n")
@@ -287,8 +310,13 @@ def test_learning_curves(folder, monkeypatch):
     def fail(*given, **options):
         raise AssertionError("computed again")
 
-    monkeypatch.setattr("sentencode.evaluation.learning_curve", fail)
+    with monkeypatch.context() as patched:
+        patched.setattr("sentencode.evaluation.learning_curve", fail)
+        assert main(given) == 0
+    for file in reviews.iterdir():
+        file.write_text(2 * file.read_text())
     assert main(given) == 0
+    assert Report.load(out).curves["CR"].x[-1] == 320  # of other examples: anew
 
 
 def test_reports_compared(folder, capsys):

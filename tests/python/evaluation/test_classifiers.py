@@ -16,7 +16,7 @@ from sentencode.evaluation import PROTOCOLS, Kind, Split, Task, task_kind
 from sentencode.evaluation.classifiers import Adam, Examples, Fit, Optimum, Predictions, ScikitLearn, classify
 from sentencode.evaluation.embeddings import Embedder
 from sentencode.evaluation.protocols import Protocol, protocol_named
-from sentencode.evaluation.runner import run_task
+from sentencode.evaluation.runner import encode_task, run_task
 
 PAIR = ("|u-v|", "u*v")
 
@@ -256,6 +256,32 @@ def hashed(sentences):
 def test_a_task_says_what_it_lacks():
     with pytest.raises(ValueError, match=r"^mine: needs the splits train, dev, test; there are train, test$"):
         run_task(task("mine", {"train": 40, "test": 20}), Embedder(hashed), PROTOCOLS["optimum"])
+
+
+@pytest.mark.parametrize(
+    ("name", "pairs"),
+    [("SST2", False), ("Length", False), ("SICKEntailment", True), ("SICKRelatedness", True), ("SNLI", True)],
+)
+def test_rows_are_in_the_order_of_the_original(name, pairs):
+    """Which decides what is drawn for a batch: its own words, in sst.py, probing.py, sick.py and snli.py."""
+    random = np.random.default_rng(4)
+    names = ("entailment", "neutral", "contradiction")
+    splits, expected = {}, []
+    for i, split in enumerate(("train", "dev", "test")):
+        x, z = ([f"{'a ' * random.integers(4)}{i}{j}" for j in range(50)] for _ in range(2))
+        y = random.integers(0, 3, 50)
+        splits[split] = Split((x, z) if pairs else (x,), y)
+        given = [(a.split(), b.split(), label) for a, b, label in zip(x, z, y, strict=True)]
+        if name == "SNLI":
+            given = [(b, a, names[label]) for a, b, label in given]
+        found = sorted(given, key=lambda e: (len(e[0]), len(e[1]) if pairs else 0, e[2]))
+        if name == "SNLI":
+            found = [(b, a, names.index(label)) for a, b, label in found]
+        expected += [(" ".join(a), label) for a, _, label in found]
+    task = Task(name, splits, task_kind(name), names)
+    encoded = encode_task(task, Embedder(lambda s: [[len(one), i] for i, one in enumerate(s)]))
+    seen, labels, _ = encoded.examples()
+    assert list(zip([encoded.sentences[i] for i in seen.sides[0]], labels, strict=True)) == expected
 
 
 # --- other classifiers ---

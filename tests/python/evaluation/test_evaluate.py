@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import os
 import re
-from dataclasses import make_dataclass, replace
+from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,8 @@ from sklearn.pipeline import make_pipeline
 import sentencode as se
 from sentencode.errors import FormatError
 from sentencode.evaluation import (
+    PROTOCOLS,
+    Curve,
     Kind,
     Report,
     Split,
@@ -33,8 +36,10 @@ from sentencode.evaluation import (
     task_names,
 )
 from sentencode.evaluation.averages import averages_of
+from sentencode.evaluation.classifiers import Adam, Optimum
 from sentencode.evaluation.embeddings import Embedder
-from sentencode.evaluation.evaluate import _digest
+from sentencode.evaluation.identity import identity
+from sentencode.evaluation.kept import digest_of
 from sentencode.evaluation.metrics import Interval
 
 WORDS = ["good", "bad", "film", "plot", "cat", "dog", "sun", "moon"]
@@ -508,7 +513,7 @@ def test_out_is_written_after_each_task(tmp_path):
 def test_without_a_key_a_report_that_is_there_is_not_touched(tmp_path, caplog):
     out = tmp_path / "report.json"
     run(rows_of, similarity(), out=out)
-    assert "report.json cannot be gone on with: the encoder has no fingerprint; key=" in caplog.text
+    assert "report.json cannot be gone on with: the encoder has no fingerprint: give key=" in caplog.text
     before = out.read_bytes()
     for task in (similarity(), classification()):
         with pytest.raises(
@@ -542,6 +547,226 @@ def test_versions_are_kept(tmp_path, caplog):
     run(failing, similarity(), out=out, key="a")
     assert "report.json was begun with" in caplog.text
     assert "'numpy': '1.0'" in caplog.text
+
+
+def power(p):
+    return lambda u, v: -float((np.abs(u - v) ** p).sum())
+
+
+def near(u, v):
+    return -float(np.abs(u - v).sum())
+
+
+def edited(p):
+    """A function of one name, as it stands before and after an edit in a notebook."""
+    made = {"np": np}
+    exec(f"def near(u, v): return -float((np.abs(u - v) ** {p}).sum())", made)
+    return made["near"]
+
+
+@dataclass(frozen=True)
+class Distance:
+    p: float = 1.0
+
+    def __call__(self, u, v):
+        return power(self.p)(u, v)
+
+
+OTHER_PROTOCOLS = {
+    "closure": (power(1), power(9)),
+    "default": (lambda u, v, p=1: power(p)(u, v), lambda u, v, p=2: power(p)(u, v)),
+    "edited": (edited(1), edited(9)),
+    "object": (Distance(), Distance(9.0)),
+    "partial": (functools.partial(lambda p, u, v: power(p)(u, v), 1), functools.partial(power(9))),
+    "not at all": ("cosine", near),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), OTHER_PROTOCOLS.values(), ids=OTHER_PROTOCOLS.keys())
+def test_a_protocol_of_the_same_name_is_not_the_same(one, other, tmp_path):
+    out = tmp_path / "report.json"
+    protocols = [replace(PROTOCOLS["fast"], similarity=similarity) for similarity in (one, other)]
+    assert protocols[0].name == protocols[1].name
+    run(rows_of, similarity(), out=out, key="a", protocol=protocols[0])
+    run(failing, similarity(), out=out, key="a", protocol=replace(protocols[0]))  # nothing is computed
+    with pytest.raises(ValueError, match="is the report of another encoder or protocol"):
+        run(rows_of, similarity(), out=out, key="a", protocol=protocols[1])
+
+
+def test_protocols_are_told_apart_by_all_that_they_have():
+    fast = PROTOCOLS["fast"]
+    others = [
+        replace(fast, folds=4),
+        replace(fast, seeds=2),
+        replace(fast, classifier=Optimum(tolerance=1e-4)),
+        replace(fast, classifier=Adam()),
+        replace(fast, ranking=replace(fast.ranking, margin=0.1)),
+        replace(fast, similarity=near),
+    ]
+    assert len({identity(one) for one in (fast, *others)}) == 1 + len(others)
+    assert identity(replace(fast)) == identity(fast)
+    within = [lambda x: [y + 1 for y in x], lambda x: [y + 2 for y in x]]
+    assert identity(within[0]) != identity(within[1])
+
+
+def test_a_protocol_that_cannot_be_compared_is_not_gone_on_with(tmp_path, caplog):
+    out = tmp_path / "report.json"
+    random = np.random.default_rng(0)
+    options = {"similarity": lambda u, v: near(u, v) + random.normal()}
+    run(rows_of, similarity(), out=out, key="a", options=options)
+    assert "depends on what cannot be compared" in caplog.text
+    with pytest.raises(ValueError, match=r"is there already, .* depends on what cannot be compared"):
+        run(rows_of, similarity(), out=out, key="a", options=options)
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_two_runs_with_one_file_keep_each_others_tasks(tmp_path, begun):
+    out = tmp_path / "report.json"
+    if begun:
+        run(rows_of, similarity("old", seed=9), out=out, key="a")
+    inner = []
+
+    def encode(sentences):
+        if not inner:
+            inner.append(run(rows_of, similarity("other", seed=4), out=out, key="a"))
+            inner[0].curves["TREC"] = Curve((1, 2), (3, 4))
+            embedded = Report.load(out)
+            embedded.curves |= inner[0].curves
+            embedded.to_json(out)
+        return rows_of(sentences)
+
+    report = run(encode, [similarity("mine"), similarity("more", seed=8)], out=out, key="a")
+    assert list(report) == ["mine", "more"]
+    kept = Report.load(out)
+    assert set(kept) == {"mine", "more", "other"} | ({"old"} if begun else set())
+    assert kept["other"].to_dict() == inner[0]["other"].to_dict()
+    assert kept.curves["TREC"].y == (3, 4)
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_a_file_that_becomes_anothers_is_left_alone(tmp_path):
+    out = tmp_path / "report.json"
+    inner = []
+
+    def encode(sentences):
+        if not inner:
+            inner.append(run(rows_of, similarity("other", seed=4), out=out, key="b"))
+        return rows_of(sentences)
+
+    with pytest.raises(ValueError, match="is the report of another encoder or protocol"):
+        run(encode, similarity(), out=out, key="a")
+    assert list(Report.load(out)) == ["other"]
+
+
+def test_an_error_takes_no_figure_away(tmp_path):
+    """That another run found in the meantime for the same examples."""
+    out = tmp_path / "report.json"
+
+    def encode(sentences):
+        run(rows_of, similarity(), out=out, key="a")
+        raise MemoryError
+
+    assert run(encode, similarity(), out=out, key="a").results["alike"].error
+    assert Report.load(out)["alike"]["all"]["pearson"]
+
+
+def test_a_curve_of_other_examples_is_dropped(tmp_path):
+    out = tmp_path / "report.json"
+    report = run(rows_of, [classification(), similarity()], out=out, key="a")
+    good = Curve((1, 2), (3, 4), data=digest_of(classification()))
+    report.curves = {"mine": good, "alike": replace(good, data="other"), "steps": Curve((1,), (2,))}
+    report.to_json(out)
+    again = run(rows_of, [classification(), similarity()], out=out, key="a")
+    assert set(again.curves) == set(Report.load(out).curves) == {"mine", "steps"}
+
+
+# --- what cannot be written ---
+
+
+def test_a_report_that_cannot_be_written_is_noticed_first(tmp_path):
+    (tmp_path / "file").touch()
+    for out in (tmp_path / "nowhere" / "r.json", tmp_path / "file" / "r.json"):
+        seen = Counting()
+        with pytest.raises(OSError, match=r"the report cannot be written: .*r\.json"):
+            run(seen, similarity(), out=out, key="a")
+        assert seen.calls == []
+
+
+def test_a_cache_that_cannot_be_written_is_noticed_first(tmp_path, caplog):
+    (tmp_path / "file").touch()
+    warned = []
+
+    def encode(sentences):
+        warned.append("rows are not kept: " in caplog.text)
+        return rows_of(sentences)
+
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        report = run(encode, similarity(), cache=folder, key="a")
+        assert report["alike"].error is None
+    assert warned == [True] * len(warned)
+    caplog.clear()
+    run(rows_of, similarity(), cache=tmp_path / "file")  # without a key nothing would be kept
+    assert caplog.text == ""
+
+
+def test_a_disk_that_is_full_loses_no_rows(tmp_path, caplog, monkeypatch):
+    def full(file, rows):
+        file.write(b"some of it")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "save", full)
+    assert run(rows_of, similarity(), cache=tmp_path, key="a")["alike"].error is None
+    assert "No space left on device" in caplog.text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_of_another_version_of_ours_are_not_used(tmp_path, monkeypatch):
+    for version, files in (("1.0", 1), ("1.1", 2)):
+        monkeypatch.setattr(embeddings, "sentencode_version", version)
+        run(ours(), similarity(), cache=tmp_path)
+        assert len(list(tmp_path.iterdir())) == files
+    for version in ("1.0", "1.1"):
+        monkeypatch.setattr(embeddings, "sentencode_version", version)
+        run(rows_of, similarity(), cache=tmp_path, key="theirs")
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+# --- errors of one task ---
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_whatever_fails_in_one_task_leaves_the_others(jobs):
+    def odd(u, v):
+        return 1 / 0
+
+    tasks = [similarity(), classification()]
+    report = run(rows_of, tasks, options={"similarity": odd}, jobs=jobs)
+    assert report["alike"].error == "ZeroDivisionError: division by zero"
+    assert report["mine"]["acc"] > 50
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_encoder_without_enough_memory_for_one_task(jobs, monkeypatch):
+    plain = Embedder.__call__
+
+    def call(self, sentences):
+        if len(sentences) > 60:
+            raise MemoryError("too many rows")
+        return plain(self, sentences)
+
+    monkeypatch.setattr(Embedder, "__call__", call)
+    many, few = similarity("many", subsets=("one", "two", "three")), similarity("few", subsets=("test",))
+    report = run(rows_of, [many, few], jobs=jobs)
+    assert report["many"].error == "too many rows"
+    assert report["few"].error is None
+
+
+def test_what_others_call_fitted_and_fingerprint():
+    class Theirs(WithEncode):
+        fitted = False
+        fingerprint = "abc"
+
+    assert run(Theirs(), similarity())["alike"].error is None
 
 
 # --- reports ---
@@ -983,12 +1208,59 @@ def test_splits_that_do_not_fit():
         Task("mine", {}, Kind("similarity", pairs=True))
 
 
+CLASSES = np.arange(60) % 2
+LABELS = {
+    "float64": CLASSES.astype(float),
+    "float32": CLASSES.astype(np.float32),
+    "int32": CLASSES.astype(np.int32),
+    "uint8": CLASSES.astype(np.uint8),
+    "bool": CLASSES.astype(bool),
+    "list": CLASSES.tolist(),
+}
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS.keys())
+def test_labels_of_other_types_become_ours(labels):
+    sentences = some_sentences(60, 0)
+    kind = Kind("classification", "nested", features=("u",))
+    task = Task("mine", {"all": Split((sentences,), labels)}, kind, ("no", "yes"))
+    assert task["all"].labels.dtype == np.int64
+    assert np.array_equal(task["all"].labels, CLASSES)
+    pairs = Task("alike", {"test": Split((sentences, sentences), labels)}, Kind("similarity", pairs=True))
+    assert pairs["test"].labels.dtype == np.float64
+    assert np.array_equal(pairs["test"].labels, CLASSES)
+
+
+@pytest.mark.parametrize(
+    ("labels", "error", "message"),
+    [
+        (["no", "yes"], TypeError, r"labels must be numbers, got 'no' \(str\); of classes, number them"),
+        ([None, 1], TypeError, r"labels must be numbers, got None \(NoneType\)"),
+        ([1j, 1], TypeError, "labels must be numbers"),
+        ([[0], [1]], ValueError, r"one number for each example, got an array \[2, 1\]"),
+        (np.array(1), ValueError, r"one number for each example, got an array \[\]"),
+        ([0, np.nan], ValueError, r"labels must be finite, but labels\[1\] is nan"),
+        ([0.0, 0.5], ValueError, r"mine, all: labels must be whole numbers from 0, .* labels\[1\] is 0.5"),
+        ([0, -1], ValueError, r"mine, all: labels must be whole numbers from 0, .* labels\[1\] is -1"),
+        (np.array([0, 2**63], np.uint64), ValueError, r"labels must fit int64, but labels\[1\] is 92"),
+    ],
+)
+def test_labels_that_are_none(labels, error, message):
+    with pytest.raises(error, match=message):
+        Task("mine", {"all": Split((["a", "b"],), labels)}, Kind("classification", "nested", features=("u",)))
+
+
+def test_classes_need_a_validation():
+    with pytest.raises(ValueError, match="classification needs a validation: 'nested', 'folds' or 'dev'"):
+        Kind("classification", features=("u",))
+
+
 def test_the_digest_of_a_task_does_not_tell_what_it_has_not():
     """A kind that will have more attributes one day leaves today's reports as they are."""
     task = similarity()
     longer = make_dataclass("Kind", [("more", bool, False)], bases=(Kind,), frozen=True)
-    assert _digest(task) == _digest(replace(task, kind=longer("similarity", pairs=True, subsets=True)))
-    assert _digest(task) != _digest(replace(task, kind=Kind("similarity", pairs=True)))
+    assert digest_of(task) == digest_of(replace(task, kind=longer("similarity", pairs=True, subsets=True)))
+    assert digest_of(task) != digest_of(replace(task, kind=Kind("similarity", pairs=True)))
 
 
 def write_cr(folder):

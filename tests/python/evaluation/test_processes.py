@@ -143,13 +143,13 @@ def test_threads_are_shared_and_rows_are_mapped(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("killed", "error", "message"),
+    ("killed", "message"),
     [
-        (False, ArithmeticError, "too many"),
-        (True, RuntimeError, "ended from outside, perhaps for want of memory; take fewer jobs"),
+        (False, "ArithmeticError: too many"),
+        (True, "ended from outside, perhaps for want of memory; take fewer jobs"),
     ],
 )
-def test_an_error_leaves_what_was_done(tmp_path, killed, error, message):
+def test_an_error_leaves_what_was_done(tmp_path, killed, message):
     def fails_on_more(examples):
         import os
         import signal
@@ -163,9 +163,10 @@ def test_an_error_leaves_what_was_done(tmp_path, killed, error, message):
             raise ArithmeticError("too many")
 
     out = str(tmp_path / "report.json")
-    with pytest.raises(error, match=message):
-        run([SHORT, LONG], 2, protocol=classifier(fails_on_more), out=out)
-    assert list(Report.load(out)) == ["short"]
+    report = run([SHORT, LONG], 2, protocol=classifier(fails_on_more), out=out)
+    assert message in report["long"].error
+    assert report["short"].error is None
+    assert Report.load(out)["short"].to_dict() == report["short"].to_dict()
 
 
 def test_encoders_that_cannot_be_judged():

@@ -149,3 +149,11 @@ def test_draws_of_the_caller_go_on():
     torch.manual_seed(7)
     relate(Adam(), *pairs())
     assert torch.equal(torch.rand(1), expected)
+
+
+def test_scores_beyond_the_degrees_are_refused():
+    examples, scores, splits = pairs()
+    for values, message in ((scores * 20, "to 100"), (scores - 1, "to 4"), (scores, None)):
+        task, encode = task_of(examples, values, splits)
+        error = evaluate(encode, task, resamples=10).results["mine"].error
+        assert (error is None) if message is None else (f"{message}; scale them" in error)

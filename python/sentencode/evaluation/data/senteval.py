@@ -227,6 +227,7 @@ _INFERENCE = Kind(
     features=("u", "v", "u*v", "|u-v|"),
     penalised=False,
     settings=(("max_epoch", 15), ("epoch_size", 1)),  # there is much of it
+    second_first=True,
 )
 _THOUSAND_CLASSES = replace(_DEV, settings=(("nhid", 0),))
 _RELATEDNESS = Kind("relatedness", "dev", pairs=True, features=_PAIR)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 __all__ = ["Feature", "Kind", "Split", "Task"]
 
 Feature = Literal["u", "v", "|u-v|", "u*v"]
+Labels = NDArray[np.float64] | NDArray[np.int64]
+
+_NUMBERED = ("classification", "groups", "retrieval")  # whose labels are no scores
+_EXACT = 2**53  # whole numbers up to this are the same in float64
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,11 @@ class Kind:
         penalised: Whether a penalty of weights is chosen; SNLI has next to none.
         settings: What SentEval changes in its own classifier (`senteval-torch`) for the task, whatever it was
             told: as for SNLI, `(("max_epoch", 15), ("epoch_size", 1))`.
+        second_first: Whether SentEval sorts the examples by their second sentence first, and equally long
+            ones by the names of their classes, not by their numbers: SNLI's.
+
+    Raises:
+        ValueError: Classification has no validation.
     """
 
     question: Literal["classification", "relatedness", "similarity", "retrieval", "groups"]
@@ -44,6 +53,11 @@ class Kind:
     subsets: bool = False
     penalised: bool = True
     settings: tuple[tuple[str, int], ...] = ()
+    second_first: bool = False
+
+    def __post_init__(self) -> None:
+        if self.question == "classification" and self.validation is None:
+            raise ValueError("classification needs a validation: 'nested', 'folds' or 'dev', got None")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,18 +68,20 @@ class Split:
         sentences: One list of sentences; or two lists, where the examples are pairs. A sentence is its
             tokens with one space between them, as `" ".join(line.split())` makes it; it may be empty.
         labels: What is right for each example: scores (float64), or numbers (int64) of classes, of groups,
-            or of rows of `images`.
+            or of rows of `images`. Lists and numbers of other types become these.
         images: One row of features (float32) an image, where the sentences are captions.
 
     Raises:
-        ValueError: There are not as many sentences as labels.
+        ValueError: There are not as many sentences as labels, or labels are not finite.
+        TypeError: Labels are no numbers.
     """
 
     sentences: tuple[list[str], ...]
-    labels: NDArray[np.float64] | NDArray[np.int64]
+    labels: Labels
     images: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", _numbers(self.labels))
         lengths = [len(side) for side in self.sentences]
         if any(length != len(self.labels) for length in lengths):
             raise ValueError(
@@ -83,11 +99,15 @@ class Split:
             raise ValueError("the examples of this task are single sentences, not pairs")
         return list(zip(*self.sentences, strict=True))
 
-    def by_length(self) -> Split:
-        """The same examples in the order in which SentEval cuts them into folds.
+    def by_length(self, *, second_first: bool = False, names: Sequence[str] = ()) -> Split:
+        """The same examples in the order in which SentEval cuts them into folds, and draws its batches.
 
         That is by the number of tokens, of the first sentence and then of the second, and then by label;
         examples that are alike in these keep their order. Other orders make other folds.
+
+        Args:
+            second_first: Begin with the second sentence.
+            names: Of the classes, by which labels are sorted. Empty: by their numbers.
 
         Returns:
             The sorted split.
@@ -99,7 +119,8 @@ class Split:
             (['yes', 'no', 'so it is'],)
         """
         lengths = [np.array([len(sentence.split()) for sentence in side]) for side in self.sentences]
-        keys: list[NDArray[Any]] = [*lengths, self.labels]
+        labels = np.argsort(np.argsort(names))[self.labels] if len(names) else self.labels
+        keys: list[NDArray[Any]] = [*(lengths[::-1] if second_first else lengths), labels]
         order = np.lexsort(keys[::-1])  # its last key is the first to count
         sentences = tuple([side[i] for i in order] for side in self.sentences)
         return replace(self, sentences=sentences, labels=self.labels[order])
@@ -118,7 +139,8 @@ class Task:
         partial: Whether the files were accepted without a look at their published sizes.
 
     Raises:
-        ValueError: There is no split, or one has no example.
+        ValueError: There is no split, or one has no example; or labels are no numbers of classes, groups or
+            images where the kind of task needs these.
     """
 
     name: str
@@ -133,6 +155,11 @@ class Task:
         for name, split in self.splits.items():
             if not len(split):
                 raise ValueError(f"{self.name}: the split {name!r} has no examples")
+        of = _of_classes if self.kind.question in _NUMBERED else _of_scores
+        labels = {name: of(f"{self.name}, {name}", split.labels) for name, split in self.splits.items()}
+        if any(labels[name] is not split.labels for name, split in self.splits.items()):
+            splits = {name: replace(split, labels=labels[name]) for name, split in self.splits.items()}
+            object.__setattr__(self, "splits", splits)
 
     def __getitem__(self, split: str) -> Split:
         return self.splits[split]
@@ -140,3 +167,40 @@ class Task:
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name} {len(split)}" for name, split in self.splits.items())
         return f"Task({self.name!r}, {sizes})"
+
+
+def _numbers(labels: Any) -> Labels:
+    """Labels as float64 or int64, which changes none of them."""
+    given = np.asarray(labels)
+    if given.dtype.kind not in "biuf":
+        first = (
+            f"got {labels[0]!r:.40} ({type(labels[0]).__name__})" if len(given.shape) else f"got {labels!r}"
+        )
+        raise TypeError(f"labels must be numbers, {first}; of classes, number them from 0")
+    if given.ndim != 1:
+        raise ValueError(f"labels must be one number for each example, got an array {list(given.shape)}")
+    found: Labels
+    if given.dtype.kind == "f":
+        found = given.astype(np.float64, copy=False)
+    else:
+        found = given.astype(np.int64, copy=False)
+    for i in np.flatnonzero(~np.isfinite(found))[:1]:
+        raise ValueError(f"labels must be finite, but labels[{i}] is {found[i]}")
+    for i in np.flatnonzero(found != given)[:1]:
+        raise ValueError(f"labels must fit {found.dtype}, but labels[{i}] is {given[i]}")
+    return found
+
+
+def _of_classes(where: str, labels: Labels) -> NDArray[np.int64]:
+    """Numbers of classes, groups or images."""
+    for i in np.flatnonzero((labels != np.floor(labels)) | (labels < 0) | (labels > _EXACT))[:1]:
+        raise ValueError(
+            f"{where}: labels must be whole numbers from 0, as of classes, but labels[{i}] is {labels[i]}"
+        )
+    return labels.astype(np.int64, copy=False)
+
+
+def _of_scores(where: str, labels: Labels) -> NDArray[np.float64]:
+    for i in np.flatnonzero(np.abs(labels) > _EXACT)[:1] if labels.dtype.kind == "i" else ():
+        raise ValueError(f"{where}: scores must fit float64, but labels[{i}] is {labels[i]}")
+    return labels.astype(np.float64, copy=False)

@@ -1,0 +1,162 @@
+"""What tells one way of judging from all others, so that figures of another are never taken for its own."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import hashlib
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from inspect import getattr_static
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+__all__ = ["identity"]
+
+_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
+_BUILT_IN = (BuiltinFunctionType, np.ufunc, type(str.lower), type(str.__add__), type(int.from_bytes))
+
+
+def identity(value: Any) -> str | None:
+    """A digest of all that a value computes with; None where something in it cannot be told from others.
+
+    Values of dataclasses count by their fields, functions by their code, defaults, and what they take from
+    around them, objects by their attributes and methods. What installed libraries have counts by its name:
+    their versions are known elsewhere.
+
+    Args:
+        value: A protocol, a function, or anything else that has parts.
+
+    Returns:
+        The digest.
+
+    Example:
+        >>> def power(p):
+        ...     return lambda u, v: abs(u - v) ** p
+        >>> identity(power(2)) == identity(power(2)) != identity(power(3))
+        True
+    """
+    digest = hashlib.sha256()
+    try:
+        for part in _parts(value, {}):
+            digest.update(f"{len(part)} {part}\n".encode("utf-8", "surrogatepass"))
+    except (_UnknownError, RecursionError, ValueError):  # a value that is not there yet
+        return None
+    return digest.hexdigest()
+
+
+_Seen = dict[int, tuple[int, Any]]
+
+
+class _UnknownError(Exception):
+    """A value that has no parts that can be compared."""
+
+
+def _parts(value: Any, seen: _Seen) -> Iterator[str]:
+    if isinstance(value, (*_PLAIN, np.generic)) and type(value).__module__ in ("builtins", "numpy"):
+        yield f"{type(value).__name__} {value!r}"
+        return
+    if not isinstance(value, (tuple, frozenset, CodeType)):  # which Python shares, or not, as it likes
+        if id(value) in seen:  # as a function that calls itself
+            yield f"again {seen[id(value)][0]}"
+            return
+        seen[id(value)] = len(seen), value  # kept alive: the next one shall have another id
+    if isinstance(value, ModuleType):
+        yield f"module {value.__name__}"
+    elif isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        yield f"array {value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+    elif isinstance(value, CodeType):
+        yield from _of_code(value, seen)
+    elif isinstance(value, FunctionType):
+        yield from _of_function(value, seen)
+    elif isinstance(value, MethodType):
+        yield from _of_all("method", (value.__func__, value.__self__), seen)
+    elif isinstance(value, functools.partial):
+        yield from _of_all("partial", (value.func, value.args, value.keywords), seen)
+    elif isinstance(value, type):
+        yield from _of_class(value, seen)
+    elif isinstance(value, _BUILT_IN):
+        yield f"built-in {getattr(value, '__module__', '')} {getattr(value, '__qualname__', value.__name__)}"
+        yield from _parts(getattr(value, "__self__", None), seen)  # what it is a method of, or its module
+    elif callable(value) and hasattr(value, "__qualname__") and _installed(value):  # as many of NumPy's
+        yield f"built-in {value.__module__} {value.__qualname__}"
+    elif isinstance(value, list | tuple):
+        yield from _of_all(f"{type(value).__name__} {len(value)}", value, seen)
+    elif isinstance(value, Mapping):
+        yield from _of_all(f"mapping {len(value)}", (x for item in value.items() for x in item), seen)
+    elif isinstance(value, set | frozenset):
+        yield from sorted("".join(_parts(one, dict(seen))) for one in value)
+    elif is_dataclass(value):
+        yield from _of_class(type(value), seen)
+        for one in fields(value):
+            yield one.name
+            yield from _parts(getattr(value, one.name), seen)
+    elif hasattr(value, "__dict__") and not _installed(type(value)):
+        yield from _of_class(type(value), seen)
+        yield from _parts(vars(value), seen)
+    else:
+        raise _UnknownError(type(value).__name__)
+
+
+def _of_all(what: str, values: Any, seen: _Seen) -> Iterator[str]:
+    yield what
+    for value in values:
+        yield from _parts(value, seen)
+
+
+def _of_function(function: FunctionType, seen: _Seen) -> Iterator[str]:
+    yield f"function {function.__module__} {function.__qualname__}"
+    yield from _of_all("around", (cell.cell_contents for cell in function.__closure__ or ()), seen)
+    if _installed(function):
+        return
+    yield from _of_all("defaults", (function.__defaults__, function.__kwdefaults__), seen)
+    yield from _parts(function.__code__, seen)
+    for name in sorted(_globals_of(function.__code__)):
+        if name in function.__globals__:
+            yield name
+            yield from _parts(function.__globals__[name], seen)
+
+
+def _of_code(code: CodeType, seen: _Seen) -> Iterator[str]:
+    # Not the whole object: where it was written is no part of what it does.
+    flags = (code.co_flags, code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    exceptions = getattr(code, "co_exceptiontable", b"")
+    yield from _of_all("code", (code.co_code, exceptions, *flags, *names), seen)
+    yield from _of_all("constants", code.co_consts, seen)
+
+
+def _globals_of(code: CodeType) -> set[str]:
+    """The names that it, or a function within it, takes from its module."""
+    found = {one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return found.union(*(_globals_of(one) for one in code.co_consts if isinstance(one, CodeType)))
+
+
+def _of_class(of: type, seen: _Seen) -> Iterator[str]:
+    """Its name, and what it does: its methods and the values that they share."""
+    yield f"class {of.__module__} {of.__qualname__}"
+    for base in of.__mro__:
+        if _installed(base):
+            continue
+        for name in sorted(vars(base)):
+            if name == "__call__" or not name.startswith(("__", "_abc_")):
+                value = getattr_static(base, name)
+                value = getattr(value, "__func__", getattr(value, "fget", value))
+                if type(value).__name__ not in ("member_descriptor", "getset_descriptor"):
+                    yield name
+                    yield from _parts(value, seen)
+
+
+def _installed(what: Any) -> bool:
+    """Whether a function or a class is a library's, or this one's: its name and version tell all of it."""
+    module = getattr(what, "__module__", None) or ""
+    top = module.partition(".")[0]
+    if top in sys.stdlib_module_names or top == __name__.partition(".")[0]:
+        return True
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    return top != "__main__" and file.startswith(_LIBRARIES)

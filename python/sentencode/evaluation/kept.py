@@ -1,0 +1,183 @@
+"""The file of a report that a run goes on from, which other runs may write at the same time."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+
+from .data import Task
+from .report import Curve, Report
+
+__all__ = ["KeptReport", "add_curve", "digest_of"]
+
+_LOG = logging.getLogger("sentencode")
+_SAME = ("protocol", "judging", "folds", "fingerprint", "tokens", "confidence", "resamples")  # of facts
+
+
+class KeptReport:
+    """A report's file: what it held, and what is added to it.
+
+    Args:
+        out: The file. None: nothing is kept.
+        report: The new report, with its facts.
+
+    Attributes:
+        before: What is known of before; empty where there is no file.
+
+    Raises:
+        ValueError: The file is the report of something else, or may be.
+        OSError: The file cannot be written.
+    """
+
+    def __init__(self, out: str | os.PathLike[str] | None, report: Report) -> None:
+        self._out = None if out is None else Path(out)
+        self._facts = {name: report.facts[name] for name in _SAME}
+        self._seen: tuple[int, ...] | None = None
+        self.before = Report(report.encoder)
+        if self._out is None:
+            return
+        _check_writable(self._out)
+        unknown = self._unknown()
+        if not self._out.exists():
+            if unknown:
+                _LOG.warning("%s cannot be gone on with: %s", self._out, unknown)
+            return
+        if unknown:
+            raise ValueError(
+                f"evaluate: {self._out} is there already, and nothing tells whether it is the report of the "
+                f"same: {unknown}; or remove the file"
+            )
+        with _locked(self._out):
+            self._read()
+        versions = self.before.facts.get("versions", report.facts["versions"])
+        if versions != report.facts["versions"]:
+            _LOG.warning(
+                "%s was begun with %s, and is gone on with by %s",
+                self._out,
+                versions,
+                report.facts["versions"],
+            )
+
+    def write(self, report: Report) -> None:
+        """Writes what is new beside what the file holds by now, which another run may have added to.
+
+        Args:
+            report: What was found so far.
+
+        Raises:
+            ValueError: The file has become the report of something else.
+        """
+        if self._out is None:
+            return
+        with _locked(self._out):
+            if _state(self._out) not in (None, self._seen):
+                self._read()
+            before = self.before
+            results = before.results | report.results
+            for name, other in before.results.items():
+                mine = results[name]
+                # An error, as of too little memory, takes no figure of the same examples away.
+                if mine.error and not other.error and mine.details.get("data") == other.details.get("data"):
+                    results[name] = other
+            skipped = before.skipped | report.skipped
+            skipped = {name: why for name, why in skipped.items() if name not in results}
+            facts, curves = before.facts | report.facts, before.curves | report.curves
+            Report(report.encoder, results, skipped, facts, curves).to_json(self._out)
+            self._seen = _state(self._out)
+
+    def _unknown(self) -> str | None:
+        """Why a file cannot be told from one of something else."""
+        if self._facts["fingerprint"] is None:
+            return "the encoder has no fingerprint: give key=... to write reports that can be gone on with"
+        if self._facts["judging"] is None:
+            return "the protocol's similarity or classifier depends on what cannot be compared"
+        return None
+
+    def _read(self) -> None:
+        assert self._out is not None
+        state = _state(self._out)
+        found = Report.load(self._out)
+        if any(found.facts.get(name) != value for name, value in self._facts.items()) or self._unknown():
+            raise ValueError(
+                f"evaluate: {self._out} is the report of another encoder or protocol; "
+                "remove it or choose another file"
+            )
+        self.before, self._seen = found, state
+
+
+def add_curve(out: str | os.PathLike[str], name: str, curve: Curve) -> None:
+    """Puts a curve into a report's file, whatever else was added to it by others.
+
+    Args:
+        out: The file.
+        name: What the curve is called.
+        curve: The curve.
+    """
+    with _locked(Path(out)):
+        report = Report.load(out)
+        report.curves[name] = curve
+        report.to_json(out)
+
+
+def digest_of(task: Task) -> str:
+    """Tells a task's examples from all others.
+
+    Example:
+        >>> from sentencode.evaluation import Kind, Split, Task
+        >>> kind = Kind("similarity", pairs=True)
+        >>> one, two = (Task("mine", {"test": Split((["a"], [b]), [1.0])}, kind) for b in "ab")
+        >>> digest_of(one) == digest_of(two)
+        False
+    """
+    # Only what a kind has of its own: what all others will have one day changes none of today's digests.
+    given = ((one, getattr(task.kind, one.name)) for one in fields(task.kind))
+    kind = {one.name: value for one, value in given if value != one.default}
+    digest = hashlib.sha256(repr((kind, task.classes)).encode())
+    for name, split in task.splits.items():
+        digest.update(f"\n{name} {split.labels.dtype} {len(split)}\n".encode())
+        digest.update(np.ascontiguousarray(split.labels).tobytes())
+        for side in split.sentences:
+            digest.update("\n".join(side).encode("utf-8", "surrogatepass"))
+        if split.images is not None:
+            digest.update(np.ascontiguousarray(split.images).tobytes())
+    return digest.hexdigest()
+
+
+def _state(path: Path) -> tuple[int, ...] | None:
+    """Tells a file from what it was before; None where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _check_writable(path: Path) -> None:
+    """Whether a file can be written, before any work."""
+    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with open(beside, "wb"):
+            pass
+    except OSError as error:
+        raise type(error)(error.errno, f"the report cannot be written: {error.strerror}", str(path)) from None
+    beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Waits until no other process, or thread, reads or writes a report in the folder."""
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
