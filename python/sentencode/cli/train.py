@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..files import whole_file
 from . import UsageError, sources
 
 if TYPE_CHECKING:
@@ -322,9 +323,8 @@ def _prepare(config: Config, folder: Path, options: argparse.Namespace) -> None:
     if there and before is not None:
         _check_same(folder, before, now)
     folder.mkdir(parents=True, exist_ok=True)
-    part = noted.with_suffix(".part")
-    part.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
-    part.replace(noted)
+    with whole_file(noted) as file:
+        file.write(f"{json.dumps(now, indent=1)}\n".encode())
 
 
 def _read_noted(path: Path) -> dict[str, Any] | None:

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from .._core import __version__ as sentencode_version
 from ..cache import cache_dir
 from ..encoder import Encoder
+from ..files import whole_file
 from ..vectors import WordVectors
 from .data import Task
 from .precomputed import Precomputed, sentences_of
-from .whole import whole_file
 
 __all__ = ["DegenerateEncoderError", "Embedder", "cache_folder", "distinct"]
 

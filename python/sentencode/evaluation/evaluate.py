@@ -15,9 +15,9 @@ from typing import Any
 
 from .._core import __version__ as sentencode_version
 from ..checks import checked_float, checked_int
+from ..identity import identity
 from .data import Task, load_task, task_kind, task_names
 from .embeddings import DegenerateEncoderError, Embedder, cache_folder
-from .identity import identity
 from .kept import KeptReport, digest_of
 from .processes import HandedOver, judge_in_processes, longest_first
 from .progress import Bars

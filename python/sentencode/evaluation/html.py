@@ -6,11 +6,11 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..files import whole_file
 from . import summary, svg
 from .markup import Child, Markup, element
 from .published import PublishedFigure
@@ -60,9 +60,8 @@ def write_html(
         True
     """
     text = _page(summary.unique(reports), extra)
-    part = Path(f"{os.fspath(path)}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    with whole_file(path) as file:
+        file.write(text.encode())
 
 
 def _page(reports: list[Report], extra: Extra | None) -> str:

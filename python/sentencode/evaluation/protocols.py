@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from ..checks import checked_int, checked_str
+from ..identity import identity
 from .classifiers import Adam, Classifier, Optimum, ScikitLearn
 from .data import Kind
-from .identity import identity
 from .retrieval import Ranking
 
 __all__ = ["PROTOCOLS", "Protocol", "protocol_named"]

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
+from ..files import whole_file
 from .averages import Average, averages_of
 from .data import Split
 from .metrics import Interval
 from .tables import latex, markdown, markdown_row, percent
-from .whole import whole_file
 
 __all__ = [
     "Curve",

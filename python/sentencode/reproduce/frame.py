@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..evaluation import published as published_figures
+from ..files import whole_file
 
 __all__ = [
     "Results",
@@ -88,15 +89,10 @@ class Results:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         data = content.encode("utf-8") if isinstance(content, str) else content
-        part = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            with part.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        with whole_file(path) as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def published(family: str) -> dict[str, Any]:

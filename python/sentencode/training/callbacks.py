@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ..files import whole_file
 from .history import COLUMNS, Event, Step, Validation, read_log, row_of
 
 if TYPE_CHECKING:
@@ -86,10 +87,8 @@ class CsvLog(Callback):
         """The file with all that was before this event, and nothing else."""
         there = self.path.exists() and self.path.stat().st_size > 0
         kept = [event for event in read_log(self.path) if _place(event) < _place(first)] if there else []
-        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        with open(beside, "w", encoding="utf-8") as file:
-            file.writelines(",".join(row) + "\n" for row in (COLUMNS, *map(row_of, kept)))
-        os.replace(beside, self.path)
+        with whole_file(self.path) as file:
+            file.writelines(f"{','.join(row)}\n".encode() for row in (COLUMNS, *map(row_of, kept)))
         return open(self.path, "a", encoding="utf-8")
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -18,6 +16,7 @@ from sentencode import _core
 
 from ..cache import cache_dir
 from ..checks import checked_int, checked_str
+from ..identity import identity
 from ..text.corpus import Corpus
 from ..text.inputs import Batch, Progress, counted_from, to_batch
 from ..text.tokenizer import Tokenizer
@@ -27,10 +26,6 @@ __all__ = ["Examples"]
 
 _ROWS = 16384  # of an iterable that are in memory together
 _SHARD = 1_000_000
-_FUNCTIONS = (
-    *(types.FunctionType, types.MethodType, types.BuiltinFunctionType),
-    *(types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType),
-)
 Labels = Literal["int64", "float32"]
 
 
@@ -124,9 +119,9 @@ class Examples:
                 belong together line by line.
             vocabulary: Its words' places are the ids. For fields of different languages, one for each.
             tokenizer: A `Tokenizer`, or what one is made of; or one for each field. Its lowercase="auto" asks
-                whether the vocabulary has upper-case letters. A function of a module is known again by its
-                name and its code (not by that of functions which it calls); any other of your own cuts all
-                texts a first time to tell whether they are the same.
+                whether the vocabulary has upper-case letters. One of your own is known again by its code,
+                with that of the functions that it calls; one that cannot be compared cuts all texts a first
+                time, to tell whether they are the same.
             path: Where the file is to be. By default in `cache_dir()`, by the name of its key.
             fields: The names of a tuple's texts; by default `tokens`, or what the dictionary has.
             labels: The type of the labels, when tuples end with one.
@@ -325,9 +320,9 @@ class _Rows:
         self.files: list[list[str]] | None = None
         self.digest: str | None = None  # None: it can be read only once
         self._names, self._labels, self._tokenizers = names, labels, tokenizers
-        # Of a tokenizer whose name tells nothing, what it makes is the content.
-        known = all(_is_known(cut) for cut in tokenizers)
-        codes = [_code_digest(cut._external) if known else "" for cut in tokenizers]
+        # Of a tokenizer that cannot be told from others, what it makes is the content.
+        codes = [_code_of(cut) for cut in tokenizers]
+        known = None not in codes
         self._corpora: list[Corpus] | None = None
         self._tuples: Any = None
         if isinstance(source, Mapping):
@@ -372,8 +367,8 @@ class _Rows:
                 if labels is not None:
                     content.add_bytes(np.array(piece.labels, labels).tobytes())
             self.digest = content.hex()
-        if self.digest is not None and any(codes):
-            self.digest += f"+code:{','.join(codes)}"
+        if self.digest is not None and known and any(codes):
+            self.digest += f"+code:{','.join(map(str, codes))}"
 
     def _can_be_read_again(self) -> bool:
         source = self._tuples if self._corpora is None else self._corpora[0]._source
@@ -438,59 +433,9 @@ class _Rows:
                 on_progress(row, whole)
 
 
-def _is_known(cut: Tokenizer) -> bool:
-    """Whether the name leads to what it led to before, or the code tells what has changed.
-
-    An object's state may be another each time; and in a notebook functions are rewritten, with those that
-    they call.
-    """
-    if cut.split != "external" or cut.name.startswith("hf:"):
-        return True
-    owner = getattr(cut._external, "__self__", None)
-    return (
-        isinstance(cut._external, _FUNCTIONS)
-        and (owner is None or isinstance(owner, type | types.ModuleType))
-        and cut.found_by_name
-        and not cut.name.startswith("__main__:")
-    )
-
-
-def _code_digest(external: Any) -> str:
-    """A hash of a function's code; empty of what has none, as what is written in C."""
-    function = getattr(external, "__func__", external)
-    if not isinstance(function, types.FunctionType):
-        return ""
-    content = hashlib.sha256()
-    _add_code(content, function, set())
-    return content.hexdigest()
-
-
-def _add_code(content: Any, part: Any, seen: set[int]) -> None:
-    """Adds what a function does: its code, and the values that were bound to it when it was made."""
-    parts: list[Any]
-    if isinstance(part, types.FunctionType):
-        if id(part) in seen:
-            return  # it refers to itself
-        seen.add(id(part))
-        empty = types.CellType()
-        bound = [cell.cell_contents for cell in part.__closure__ or () if cell != empty]
-        parts = [part.__code__, part.__defaults__, part.__kwdefaults__, tuple(bound)]
-    elif isinstance(part, types.CodeType):
-        parts = [part.co_code, part.co_names, part.co_consts]
-    elif isinstance(part, tuple | list):
-        parts = list(part)
-    elif isinstance(part, dict):
-        parts = [item for pair in part.items() for item in pair]
-    elif isinstance(part, set | frozenset):
-        parts = sorted(map(repr, part))  # their order is another in every process
-    else:
-        parts = []
-        if part is None or isinstance(part, str | bytes | int | float | complex):
-            content.update(repr(part).encode("utf-8", "backslashreplace"))
-        # The repr of any other object may have its address, which is another every time.
-    content.update(f":{type(part).__qualname__} of {len(parts)};".encode())
-    for inner in parts:
-        _add_code(content, inner, seen)
+def _code_of(cut: Tokenizer) -> str | None:
+    """What a tokenizer of one's own computes with; None where nothing tells it from others."""
+    return "" if cut.split != "external" or cut.name.startswith("hf:") else identity(cut._external)
 
 
 def _corpus(files: Any, keep_empty: bool) -> Corpus:

@@ -38,9 +38,9 @@ from sentencode.evaluation import (
 from sentencode.evaluation.averages import averages_of
 from sentencode.evaluation.classifiers import Adam, Optimum
 from sentencode.evaluation.embeddings import Embedder
-from sentencode.evaluation.identity import identity
 from sentencode.evaluation.kept import digest_of
 from sentencode.evaluation.metrics import Interval
+from sentencode.identity import identity
 
 WORDS = ["good", "bad", "film", "plot", "cat", "dog", "sun", "moon"]
 TABLE = dict(zip(WORDS, np.random.default_rng(5).normal(size=(8, 6)).astype(np.float32), strict=True))

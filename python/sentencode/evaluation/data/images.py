@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FormatError
+from ...files import whole_file
 from .files import check_size, tokens
 from .task import Split
 
@@ -135,13 +136,8 @@ def _convert(path: Path, target: Path) -> Path:
         content = _unpickled(path, file)
     features, captions = _content(path, content)
     images = np.repeat(np.arange(len(features)), _CAPTIONS)
-    part = target.with_suffix(".npz.part")
-    try:
-        with open(part, "wb") as file:
-            np.savez(file, features=features, captions=captions, images=images)
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
+    with whole_file(target) as file:
+        np.savez(file, features=features, captions=captions, images=images)
     return target
 
 

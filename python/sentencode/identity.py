@@ -1,4 +1,4 @@
-"""What tells one way of judging from all others, so that figures of another are never taken for its own."""
+"""What tells functions and parameters from all others, so that what others made is never taken for theirs."""
 
 from __future__ import annotations
 
