@@ -49,6 +49,7 @@ TASKS = ("MR", "CR", "SST2", "TREC", "MRPC", "SICKEntailment")
 PARTS = ("300", "2048", "suite")
 TARGETS = {300: 10.0, 2048: 8.0}
 TOLERANCE, LEAST_TOLERANCE = 1e-5, 1e-7
+SMALL = 1.2 * TOLERANCE
 FOLDS = 10
 PROCESSES = 2
 DATA = Path()
@@ -181,10 +182,10 @@ def bare_products(x: np.ndarray, solved: Any) -> tuple[float, float]:
 
 # Solver, whether it works on the dual, precision. liblinear penalises the intercept and is of two classes.
 SOLVERS = (
-    ("newton-cholesky", False, np.float32),
     ("newton-cholesky", False, np.float64),
-    ("lbfgs", False, np.float32),
+    ("newton-cholesky", False, np.float32),
     ("lbfgs", False, np.float64),
+    ("lbfgs", False, np.float32),
     ("liblinear", False, np.float64),
     ("liblinear", True, np.float64),
 )
@@ -227,29 +228,40 @@ class Peer:
         self.grid, self.labels, self.kept = grid, labels, []
         self.tried: dict[str, tuple[float, float] | str] = {}
         self.seconds = float("inf")
+        self.ranking: list[tuple[float, str, str, bool, np.ndarray]] = []  # fastest first
         outputs = 1 if labels.max() == 1 else labels.max() + 1
+        few = np.concatenate([np.flatnonzero(labels == k)[:20] for k in range(labels.max() + 1)])
+        fitted(x, labels, fit._replace(train=few), "lbfgs", False)  # libraries are loaded
         for solver, dual, dtype in SOLVERS:
             if solver == "liblinear" and (outputs > 1 or dual != (x.shape[1] > len(fit.train))):
                 continue
             if solver == "newton-cholesky" and x.shape[1] * outputs > 8192:
                 continue  # its Hessian alone would take half a gigabyte
             name, given = f"{solver}{' dual' if dual else ''} {dtype.__name__}", x.astype(dtype)
-            begin = time.perf_counter()
+            times: list[float] = []
             try:
-                with threadpool_limits(1), at_most(self.seconds):
-                    _, w, b = fitted(given, labels, fit, solver, dual)
+                while not times or (sum(times) < 1 and len(times) < 3):
+                    begin = time.perf_counter()
+                    with threadpool_limits(1), at_most(self.seconds):
+                        _, w, b = fitted(given, labels, fit, solver, dual)
+                    times.append(time.perf_counter() - begin)
             except TimeoutError:
-                self.tried[name] = f"stopped after {self.seconds:.1f} s"
-                continue
-            seconds = time.perf_counter() - begin
+                if not times:
+                    self.tried[name] = f"stopped after {self.seconds:.1f} s"
+                    continue
+            seconds = min(times)
             gradient = steepest(x, labels, fit, w, b)
             self.tried[name] = (seconds, gradient)
             # liblinear's problem is another one, of whose gradient ours says nothing. Others stop at most
             # where ours does, but for a rounding.
-            small = solver == "liblinear" or gradient <= 1.2 * TOLERANCE
-            if small and seconds < self.seconds:
-                self.seconds, self.name = seconds, name
-                self.solver, self.dual, self.x = solver, dual, given
+            if solver == "liblinear" or gradient <= SMALL:
+                self.ranking.append((seconds, name, solver, dual, given))
+                self.seconds = min(self.seconds, seconds)
+        self.ranking.sort(key=lambda one: one[0])
+
+    def use(self, place: int) -> None:
+        self.seconds, self.name, self.solver, self.dual, self.x = self.ranking[place]
+        self.kept.clear()
 
     def penalties(self, _: str) -> Any:
         return Optimum().penalties(self.grid)
@@ -272,28 +284,32 @@ def scikit_learn(name: str, dim: int) -> dict:
     all_fits = {"nested": FOLDS * (FOLDS * len(grid) + 1), "folds": FOLDS * len(grid) + 1, "dev": len(grid)}
     train = case.splits["all" if case.validation == "nested" else "train"]
     peer = Peer(x, labels, case.validation, Fit(train, grid[len(grid) // 2]))
-    peer.predict(case.examples, [Fit(train, grid[0])] * PROCESSES, None)  # processes are there
-    peer.kept.clear()
-    expected = all_fits[case.validation] * peer.seconds / PROCESSES
-    splits, validation, how = case.splits, case.validation, "all fits"
-    if expected > BUDGET and validation != "dev":
-        outer = classifiers.stratified(labels[train], FOLDS)[0]
-        if validation == "nested":  # what is left of an outer fold is cut into folds again
-            splits = {"train": train[outer[0]], "test": train[outer[1]]}
-            validation, how = "folds", f"one of {FOLDS} outer folds, extrapolated"
-        else:
-            splits = {"train": train[outer[0]], "dev": train[outer[1]], "test": splits["test"]}
-            validation, how = "dev", f"one of {FOLDS} folds, extrapolated"
-    with Clock() as clock:
-        found = classify(peer, case.examples, splits, validation, FOLDS)
+    for place in range(len(peer.ranking)):
+        peer.use(place)
+        peer.predict(case.examples, [Fit(train, grid[0])] * PROCESSES, None)  # processes are there
+        peer.kept.clear()
+        expected = all_fits[case.validation] * peer.seconds / PROCESSES
+        splits, validation, how = case.splits, case.validation, "all fits"
+        if expected > BUDGET and validation != "dev":
+            outer = classifiers.stratified(labels[train], FOLDS)[0]
+            if validation == "nested":  # what is left of an outer fold is cut into folds again
+                splits = {"train": train[outer[0]], "test": train[outer[1]]}
+                validation, how = "folds", f"one of {FOLDS} outer folds, extrapolated"
+            else:
+                splits = {"train": train[outer[0]], "dev": train[outer[1]], "test": splits["test"]}
+                validation, how = "dev", f"one of {FOLDS} folds, extrapolated"
+        with Clock() as clock:
+            found = classify(peer, case.examples, splits, validation, FOLDS)
+        gradient = max(steepest(x, labels, *peer.kept[i]) for i in some(len(peer.kept)))
+        if peer.solver == "liblinear" or gradient <= SMALL:
+            break  # else the next one, if all fits together say what one did not
     facts = clock.facts(fits=len(peer.kept))
     times = all_fits[case.validation] / len(peer.kept)
     facts |= {"timed": facts["seconds"], "seconds": facts["seconds"] * times, "how": how}
     get_reusable_executor().shutdown(wait=True)  # only what has ended is accounted for
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    gradients = [steepest(x, labels, *peer.kept[i]) for i in some(len(peer.kept))]
     return facts | {
-        "gradient": max(gradients),
+        "gradient": gradient,
         "solver": peer.name,
         "tried": peer.tried,
         "acc": found.test if how == "all fits" else None,
@@ -346,6 +362,10 @@ def main() -> None:
             ((they,),) = measure(1, ("scikit_learn", name, dim))
             tolerance = min(TOLERANCE, max(they["gradient"], LEAST_TOLERANCE))
             (we,) = measure(given.rounds, ("ours", name, dim, tolerance))
+            # Ours stops by its gradient in float32, to which the rounding of its weights may add.
+            while we[0]["gradient"] > they["gradient"] and tolerance > LEAST_TOLERANCE:
+                tolerance = max(0.7 * tolerance, LEAST_TOLERANCE)
+                (we,) = measure(given.rounds, ("ours", name, dim, tolerance))
             tell(name, dim, we, they)
     if "suite" in given.only:
         (runs,) = measure(given.rounds, ("suite",))
