@@ -317,13 +317,14 @@ class Memory {
       alphas[i] = step.rho * inner_products(step.s, q);
       q.addcmul_(alphas[i], step.y, -1);
     }
-    q = inverse(q);
-    if (!steps_.empty()) {
-      const Step last = steps_.back().slice(begin, end);
-      const Tensor yhy = inner_products(last.y, inverse(last.y));
-      const Tensor scale = (yhy * last.rho).reciprocal();
-      q.mul_(at::where(scale.isfinite(), scale, at::ones_like(scale)));
-    }
+    if (steps_.empty()) return inverse(q).neg_();
+    // Both at once: what takes time is to read the factor.
+    const Step last = steps_.back().slice(begin, end);
+    const Tensor both = inverse(at::cat({q, last.y}));  // [2 p, K, D]
+    q = both.slice(0, 0, end - begin);
+    const Tensor yhy = inner_products(last.y, both.slice(0, end - begin));
+    const Tensor scale = (yhy * last.rho).reciprocal();
+    q.mul_(at::where(scale.isfinite(), scale, at::ones_like(scale)));
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const Step step = steps_[i].slice(begin, end);
       q.addcmul_(alphas[i] - step.rho * inner_products(step.y, q), step.s);

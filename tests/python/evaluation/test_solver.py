@@ -181,7 +181,7 @@ def test_what_float32_cannot_reach_is_not_waited_for(classes):
     x, labels, folds = problem(classes)
     found = fit_logistic(x, labels, folds, [(0, 1.0), (1, 100.0)], classes=classes, tolerance=1e-14)
     assert found.iterations.max() < 100
-    assert found.gradients.max() < 1e-6
+    assert found.gradients.max() < 1e-5
 
 
 @pytest.mark.parametrize("classes", [2, 3])
