@@ -9,9 +9,9 @@ float64 can end far beyond what either was asked for. Parts:
   2048   2,048 random features of these, tanh(x W + b)
   suite  evaluate(..., tasks="all") of a 300-dimensional encoder: seconds and memory
 
-scikit-learn has two processes, and for each case the solver and precision that fitted one classifier fastest
-with a gradient small enough; one that takes longer than the best before it is stopped. Where all fits would
-take longer than --budget, those of one fold are timed and the whole is extrapolated, which is then said.
+scikit-learn has two processes, and for each case the solver and precision that is fastest with gradients
+small enough; one that takes twice as long as the best before it is given up. Where all fits would take longer
+than --budget, those of one fold are timed and the whole is extrapolated, which is then said.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ PARTS = ("300", "2048", "suite")
 TARGETS = {300: 10.0, 2048: 8.0}
 TOLERANCE, LEAST_TOLERANCE = 1e-5, 1e-7
 SMALL = 1.2 * TOLERANCE
+GIVEN_UP = 2  # times the best solver's seconds, after which another is no longer tried
 FOLDS = 10
 PROCESSES = 2
 DATA = Path()
@@ -242,12 +243,12 @@ class Peer:
             try:
                 while not times or (sum(times) < 1 and len(times) < 3):
                     begin = time.perf_counter()
-                    with threadpool_limits(1), at_most(self.seconds):
+                    with threadpool_limits(1), at_most(GIVEN_UP * self.seconds):
                         _, w, b = fitted(given, labels, fit, solver, dual)
                     times.append(time.perf_counter() - begin)
             except TimeoutError:
                 if not times:
-                    self.tried[name] = f"stopped after {self.seconds:.1f} s"
+                    self.tried[name] = f"stopped after {GIVEN_UP * self.seconds:.1f} s"
                     continue
             seconds = min(times)
             gradient = steepest(x, labels, fit, w, b)
@@ -284,6 +285,7 @@ def scikit_learn(name: str, dim: int) -> dict:
     all_fits = {"nested": FOLDS * (FOLDS * len(grid) + 1), "folds": FOLDS * len(grid) + 1, "dev": len(grid)}
     train = case.splits["all" if case.validation == "nested" else "train"]
     peer = Peer(x, labels, case.validation, Fit(train, grid[len(grid) // 2]))
+    best: dict = {}
     for place in range(len(peer.ranking)):
         peer.use(place)
         peer.predict(case.examples, [Fit(train, grid[0])] * PROCESSES, None)  # processes are there
@@ -291,6 +293,8 @@ def scikit_learn(name: str, dim: int) -> dict:
         expected = all_fits[case.validation] * peer.seconds / PROCESSES
         splits, validation, how = case.splits, case.validation, "all fits"
         if expected > BUDGET and validation != "dev":
+            if best:
+                break
             outer = classifiers.stratified(labels[train], FOLDS)[0]
             if validation == "nested":  # what is left of an outer fold is cut into folds again
                 splits = {"train": train[outer[0]], "test": train[outer[1]]}
@@ -301,20 +305,19 @@ def scikit_learn(name: str, dim: int) -> dict:
         with Clock() as clock:
             found = classify(peer, case.examples, splits, validation, FOLDS)
         gradient = max(steepest(x, labels, *peer.kept[i]) for i in some(len(peer.kept)))
-        if peer.solver == "liblinear" or gradient <= SMALL:
-            break  # else the next one, if all fits together say what one did not
-    facts = clock.facts(fits=len(peer.kept))
-    times = all_fits[case.validation] / len(peer.kept)
-    facts |= {"timed": facts["seconds"], "seconds": facts["seconds"] * times, "how": how}
+        facts = clock.facts(fits=len(peer.kept), solver=peer.name, gradient=gradient, how=how)
+        times = all_fits[case.validation] / len(peer.kept)
+        facts |= {"timed": clock.seconds, "seconds": clock.seconds * times}
+        facts["acc"] = found.test if how == "all fits" else None
+        # One fit says little of all: of those that take seconds each solver is asked for all of them.
+        small = peer.solver == "liblinear" or gradient <= SMALL
+        if small and (not best or facts["seconds"] < best["seconds"]):
+            best = facts
+    if not best:
+        raise SystemExit(f"{name}: no solver of scikit-learn came to a gradient of {SMALL:g}: {peer.tried}")
     get_reusable_executor().shutdown(wait=True)  # only what has ended is accounted for
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    return facts | {
-        "gradient": gradient,
-        "solver": peer.name,
-        "tried": peer.tried,
-        "acc": found.test if how == "all fits" else None,
-        "mebibytes_of_a_process": round(children),
-    }
+    return best | {"tried": peer.tried, "mebibytes_of_a_process": round(children)}
 
 
 # --- the whole suite ---
