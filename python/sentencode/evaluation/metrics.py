@@ -12,6 +12,7 @@ from .. import _core
 from ..checks import checked_int
 
 __all__ = [
+    "SEED",
     "Interval",
     "accuracy",
     "bootstrap_difference",
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 Correlation = Literal["pearson", "spearman"]
+SEED = 1111  # of what intervals draw, as of the original's folds
 
 _FEW_KINDS = 64  # examples of so many kinds are resampled by counting kinds
 _DRAWS_AT_ONCE = 1 << 21  # 16 MiB of places, and as much of values
@@ -181,7 +183,7 @@ def mean_squared_error(predicted: ArrayLike, gold: ArrayLike) -> float:
 
 
 def bootstrap_mean(
-    values: ArrayLike, *, confidence: float = 0.95, resamples: int = 2000, seed: int = 1111
+    values: ArrayLike, *, confidence: float = 0.95, resamples: int = 2000, seed: int = SEED
 ) -> Interval:
     """The percentile bootstrap interval of a mean over examples.
 
@@ -217,7 +219,7 @@ def bootstrap_f1(
     *,
     confidence: float = 0.95,
     resamples: int = 2000,
-    seed: int = 1111,
+    seed: int = SEED,
 ) -> Interval:
     """The percentile bootstrap interval of an F1 score.
 
@@ -253,7 +255,7 @@ def bootstrap_interval(
     *,
     confidence: float = 0.95,
     resamples: int = 2000,
-    seed: int = 1111,
+    seed: int = SEED,
 ) -> Interval:
     """The percentile bootstrap interval of a correlation.
 
@@ -288,7 +290,7 @@ def bootstrap_difference(
     *,
     confidence: float = 0.95,
     resamples: int = 2000,
-    seed: int = 1111,
+    seed: int = SEED,
 ) -> Interval:
     """The interval of how much better `a` correlates with `y` than `b` does, both on the same resamples.
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..checks import checked_int
 from ..search import semantic_search
-from .metrics import Interval, bootstrap_mean, percentile_interval, resampled_means
+from .metrics import SEED, Interval, bootstrap_mean, percentile_interval, resampled_means
 
 __all__ = [
     "LinearDiscriminant",
@@ -24,7 +24,6 @@ Groups = NDArray[np.int64]
 
 _BLOCK = 1024  # rows of a matrix of distances
 _ALIKE = 1e-6  # of the rows' length, which are float32: centroids that are nearer are the same
-_SEED = 1111  # of what is resampled, as of all other intervals
 
 
 class Paraphrases(NamedTuple):
@@ -255,7 +254,7 @@ def _distances(centroids: NDArray[np.float64], block: slice) -> NDArray[np.float
 
 def _of_share(hits: ArrayLike, sizes: ArrayLike, confidence: float, resamples: int) -> Interval:
     """Of a share of sentences, as figures are: groups are drawn, and each counts by its size."""
-    sums = resampled_means([np.asarray(hits), np.asarray(sizes)], resamples, _SEED)
+    sums = resampled_means([np.asarray(hits), np.asarray(sizes)], resamples, SEED)
     return percentile_interval(sums[:, 0] / sums[:, 1], confidence)
 
 

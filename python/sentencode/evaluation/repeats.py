@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .metrics import (
+    SEED,
     Interval,
     f1_of_resamples,
     percentile_interval,
@@ -21,7 +22,6 @@ from .retrieval import resampled_recalls
 
 __all__ = ["mean_of_runs", "over_runs"]
 
-_SEED = 1111  # of what is resampled, as of all other intervals
 
 Runs = Sequence[NDArray[Any]]
 Drawn = NDArray[np.float64]
@@ -64,7 +64,7 @@ def over_runs(
     figures |= {key: round(figures[key], 2) for key in set(_PERCENT) & set(measured)}
     intervals = dict(first.intervals)
     for key, drawn in _resampled(results, set(measured), resamples).items():  # [resamples, runs]
-        intervals[key] = Interval(*percentile_interval(mean_of_runs(drawn, _SEED), confidence))
+        intervals[key] = Interval(*percentile_interval(mean_of_runs(drawn, SEED), confidence))
     deviations = {
         key: float(np.std(each, ddof=1)) if len(each) > 1 else 0.0 for key, each in measured.items()
     }
@@ -122,9 +122,9 @@ def _resampled(results: Sequence[TaskResult], measured: set[str], resamples: int
     for key in measured & set(_RESAMPLED):
         of = _RESAMPLED[key]
         if same:
-            found[key] = of([one.predicted for one in judged], judged[0].gold, resamples, _SEED)
+            found[key] = of([one.predicted for one in judged], judged[0].gold, resamples, SEED)
         else:
-            apart = [of([one.predicted], one.gold, resamples, _SEED + i) for i, one in enumerate(judged)]
+            apart = [of([one.predicted], one.gold, resamples, SEED + i) for i, one in enumerate(judged)]
             found[key] = np.concatenate(apart, axis=1)
     return found
 

@@ -13,7 +13,7 @@ from .._extras import require
 from ..checks import checked_float, checked_int
 from .classifiers import check_device, check_splits
 from .data import Split
-from .metrics import Interval, percentile_interval, resampled_means
+from .metrics import SEED, Interval, percentile_interval, resampled_means
 
 __all__ = ["Found", "Ranking", "Recalls", "ranks_of", "recalls", "resampled_recalls", "retrieve"]
 
@@ -23,7 +23,6 @@ Progress = Callable[[int, int], None]
 
 _DIRECTIONS = ("i2t", "t2i")
 _AT = (1, 5, 10)
-_SEED = 1111  # of what is resampled, as of all other intervals
 _FOLD = 1000  # images that are ranked against each other
 _DRAWS_AT_ONCE = 1 << 21  # ranks of resamples
 
@@ -357,8 +356,8 @@ def resampled_recalls(ranks: Sequence[dict[str, Ranks]], resamples: int) -> dict
         by_image = np.stack([one[direction].reshape(images, -1) for one in ranks], axis=1)  # [m, systems, k]
         for k in _AT:
             shares = (by_image < k).mean(2)
-            found[f"{direction}.r{k}"] = 100 * resampled_means(list(shares.T), resamples, _SEED)
-        random = np.random.default_rng(_SEED)
+            found[f"{direction}.r{k}"] = 100 * resampled_means(list(shares.T), resamples, SEED)
+        random = np.random.default_rng(SEED)
         medians = np.zeros((resamples, len(ranks)))
         folds = _folds(images)
         for fold in folds:

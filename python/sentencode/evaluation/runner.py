@@ -16,6 +16,7 @@ from .classifiers import Examples, Places, classify
 from .data import Split, Task
 from .embeddings import DegenerateEncoderError, Embedder, distinct
 from .metrics import (
+    SEED,
     Correlation,
     Interval,
     bootstrap_f1,
@@ -43,7 +44,6 @@ Progress = Callable[[int, int], None]
 Scores = NDArray[np.float64]
 Rows = NDArray[np.float32]
 
-_SEED = 1111  # of what is resampled here, as of all other intervals
 _CORRELATIONS: tuple[tuple[Correlation, Callable[[Any, Any], float]], ...] = (
     ("pearson", pearson),
     ("spearman", spearman),
@@ -326,7 +326,7 @@ def _similarity(
             }
             intervals[f"all.{key}.pooled"] = bootstrap_interval(predicted, gold, key, **options)
             pairs = [(one.predicted, one.gold) for one in judged.values()]
-            drawn = resampled_in_parts(pairs, key, options["resamples"], _SEED)
+            drawn = resampled_in_parts(pairs, key, options["resamples"], SEED)
             for kind, weights in (("mean", None), ("wmean", sizes)):
                 means = np.average(drawn, axis=0, weights=weights)
                 intervals[f"all.{key}.{kind}"] = percentile_interval(means, options["confidence"])
