@@ -26,7 +26,9 @@ constexpr std::int64_t kPieces = 16;               // of the rows, for as many t
 constexpr double kSmall = 1 << 22;                 // multiplications that are not worth a second thread
 constexpr std::size_t kMemory = 8;                 // steps that L-BFGS remembers
 constexpr std::int64_t kSample = 16;               // rows for each column: they tell a Hessian well enough
-constexpr std::int64_t kFew = 4;                   // how many times fewer rows are worth beginning with
+constexpr std::int64_t kFirst = 32;                // of them, that are worth beginning with
+constexpr std::int64_t kOthers = 64;               // of them, that tell a Hessian better
+constexpr std::int64_t kStrips = 4;                // that a symmetric product is made in
 constexpr std::int64_t kCoupled = 4096;            // of K D at most: the Hessian of all classes together
 constexpr double kRounded = 1e-9;                  // of an objective: float32 does not tell it from its least
 constexpr double kReach = 30;                      // how much a step may change a score
@@ -264,6 +266,7 @@ struct Batch {
   Tensor z;         // [n, p, K], scores
   Tensor f;         // [p] double, objective
   Tensor g;         // [p, K, D], gradient
+  bool alike;       // all are at the same point yet, and train on the same rows
 
   std::int64_t size() const { return index.size(0); }
   void keep(const Tensor& which) {
@@ -279,6 +282,15 @@ struct Batch {
   }
 };
 
+/// Adds x^T y [D, D], which is symmetric, on the diagonal and below.
+void add_product(const Tensor& x, const Tensor& y, Tensor sum) {  // [b, D], [b, D]
+  const std::int64_t columns = x.size(1);
+  for (std::int64_t i = 0; i < kStrips; ++i) {
+    const std::int64_t from = columns * i / kStrips, to = columns * (i + 1) / kStrips;
+    sum.slice(0, from, to).slice(1, 0, to).addmm_(x.slice(1, from, to).t(), y.slice(1, 0, to));
+  }
+}
+
 Tensor inner_products(const Tensor& a, const Tensor& b) {  // [p, K, D], [p, K, D] -> [p, 1, 1]
   const std::int64_t p = a.size(0);
   return at::bmm(a.reshape({p, 1, -1}), b.reshape({p, -1, 1}));
@@ -288,6 +300,9 @@ Tensor inner_products(const Tensor& a, const Tensor& b) {  // [p, K, D], [p, K, 
 /// [begin, end) are worked on by themselves, some by each thread.
 class Memory {
  public:
+  /// What directions begin with may be too long or too short, where it is to be scaled: the last step tells.
+  explicit Memory(bool scaled) : scaled_(scaled) {}
+
   /// Room for another step of all problems, whose weights are as large as `w`.
   void push(const Tensor& w) {
     if (steps_.size() == kMemory) steps_.pop_front();
@@ -317,14 +332,17 @@ class Memory {
       alphas[i] = step.rho * inner_products(step.s, q);
       q.addcmul_(alphas[i], step.y, -1);
     }
-    if (steps_.empty()) return inverse(q).neg_();
-    // Both at once: what takes time is to read the factor.
-    const Step last = steps_.back().slice(begin, end);
-    const Tensor both = inverse(at::cat({q, last.y}));  // [2 p, K, D]
-    q = both.slice(0, 0, end - begin);
-    const Tensor yhy = inner_products(last.y, both.slice(0, end - begin));
-    const Tensor scale = (yhy * last.rho).reciprocal();
-    q.mul_(at::where(scale.isfinite(), scale, at::ones_like(scale)));
+    if (steps_.empty() || !scaled_) {
+      q = inverse(q);
+    } else {
+      // Both at once: what takes time is to read the factor.
+      const Step last = steps_.back().slice(begin, end);
+      const Tensor both = inverse(at::cat({q, last.y}));  // [2 p, K, D]
+      q = both.slice(0, 0, end - begin);
+      const Tensor yhy = inner_products(last.y, both.slice(0, end - begin));
+      const Tensor scale = (yhy * last.rho).reciprocal();
+      q.mul_(at::where(scale.isfinite(), scale, at::ones_like(scale)));
+    }
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const Step step = steps_[i].slice(begin, end);
       q.addcmul_(alphas[i] - step.rho * inner_products(step.y, q), step.s);
@@ -340,6 +358,7 @@ class Memory {
     }
   };
   std::deque<Step> steps_;
+  bool scaled_;
 };
 
 /// Problems on rows that some fold trains on, each of them.
@@ -355,9 +374,7 @@ class Solver {
     const auto unique = at::_unique2(problems_.penalties, /*sorted=*/true, /*return_inverse=*/true);
     cs_ = std::get<0>(unique);
     group_ = std::get<1>(unique);
-    // Hessians need no more rows than these, evenly spread.
-    const std::int64_t step = std::max<std::int64_t>(1, x_.rows() / (kSample * x_.columns()));
-    sample_ = at::arange(0, x_.rows(), step, problems.fold.options());
+    sample_ = evenly(kSample, 0);
     coupled_ = worth_coupling();
   }
 
@@ -375,7 +392,7 @@ class Solver {
       const auto unsolved = [&](std::int64_t) { progress(0); };
       const Start start = shared       ? begin(unsolved)
                           : few_tell() ? begin_with_few(unsolved)
-                                       : Start{zeros(cs_.size(0)), bounds(), 1};
+                                       : Start{zeros(1), bounds()};
       const Effort effort{options_.tolerance, options_.gap, options_.max_iterations, progress};
       // As many at once as scores, in a few copies, have room for.
       const std::int64_t bytes = x_.rows() * outputs() * 4 * 6;
@@ -385,8 +402,8 @@ class Solver {
         const Tensor index = order.slice(0, first, first + at_once);
         const Tensor group = group_.index_select(0, index);
         finish(batch_of(index, group, problems_.fold.index_select(0, index), problems_.folds,
-                        start.w.index_select(0, group)),
-               start.factors, start.blocks, effort, found);
+                        start.w.size(0) == 1 ? start.w : start.w.index_select(0, group)),
+               start.factors, effort, found);
       }
       if (others) found.predictions = at::cat({found.predictions, predictions(*others, found.weights)}, 1);
     }
@@ -397,13 +414,17 @@ class Solver {
   }
 
  private:
-  using Factors = std::vector<Tensor>;  // of each group's Hessian, lower triangles
+  /// What preconditions: of each group's Hessian, or of what stands for it.
+  struct Factors {
+    std::vector<Tensor> lower;  // [blocks D, blocks D] each
+    std::int64_t blocks;        // 1: of what classes have in common; K: of all classes together
+    bool hessian;               // all of it, where the problems are: not more, nor less
+  };
 
-  /// Where problems begin, each C at the same point, and what preconditions them.
+  /// Where problems begin.
   struct Start {
-    Tensor w;             // [G, K, D]
-    Factors factors;      // [blocks D, blocks D] each
-    std::int64_t blocks;  // 1: of what classes have in common; K: of all classes together
+    Tensor w;  // [G, K, D], of each C; or [1, K, D]
+    Factors factors;
   };
 
   struct Effort {
@@ -414,6 +435,13 @@ class Solver {
 
   std::int64_t outputs() const { return targets_.outputs(); }
   std::int64_t rows() const { return x_.rows(); }
+
+  /// So many rows for each column, evenly spread, or all.
+  Tensor evenly(std::int64_t each, double first) const {
+    const std::int64_t step = std::max<std::int64_t>(1, rows() / (each * x_.columns()));
+    const auto begin = static_cast<std::int64_t>(first * static_cast<double>(step));
+    return at::arange(begin, rows(), step, problems_.fold.options());
+  }
 
   Tensor zeros(std::int64_t p) const {  // [p, K, D]
     return at::zeros({p, outputs(), x_.columns()}, x_.mean().options());
@@ -442,8 +470,9 @@ class Solver {
     return k > 1 && k * d <= kCoupled && hessian < 2 * iterations;  // products are half of an iteration
   }
 
+  /// Of all problems that there are, some with weights w [p, K, D]; or [1, K, D], if all begin there.
   Batch batch_of(const Tensor& index, const Tensor& group, const Tensor& fold, const Tensor& folds,
-                 Tensor w) const {
+                 const Tensor& w) const {
     Batch batch;
     batch.index = index;
     batch.group = group;
@@ -456,7 +485,8 @@ class Solver {
     batch.least = 1e-4 * std::log(static_cast<double>(problems_.classes)) * batch.count.to(at::kDouble);
     batch.smallest = at::full_like(batch.count, std::numeric_limits<float>::infinity());
     batch.waited = at::zeros_like(batch.count);
-    batch.w = std::move(w);
+    batch.w = w.expand({group.size(0), -1, -1}).contiguous();
+    batch.alike = w.size(0) == 1 && folds.size(0) == 1;
     batch.find_ends(cs_.size(0));
     return batch;
   }
@@ -474,11 +504,10 @@ class Solver {
 
   /// Factors that know of the loss only how steeply it can bend (Boehning), for every C.
   Factors bounds() const {
-    const Tensor rows = x_.rows_at(sample_) * std::sqrt(spread() * (outputs() == 1 ? 0.25 : 0.5));
-    const Tensor gram = rows.t().mm(rows);
-    Factors found;
-    for (std::int64_t g = 0; g < cs_.size(0); ++g) found.push_back(factor(gram, g, 1));
-    return found;
+    const Tensor rows = x_.rows_at(sample_) * std::sqrt(spread(sample_) * (outputs() == 1 ? 0.25 : 0.5));
+    Tensor gram = at::zeros({x_.columns(), x_.columns()}, rows.options());
+    add_product(rows, rows, gram);
+    return factors(gram, /*hessian=*/false);
   }
 
   /// Every C on the rows of all folds.
@@ -488,75 +517,69 @@ class Solver {
     return start_at(all_together(effort), trained);
   }
 
-  /// Whether the rows of Hessians are much fewer than all, and of all classes that there are.
+  /// Whether some rows are much fewer than all, and of all classes that there are.
   bool few_tell() const {
-    if (kFew * sample_.size(0) > rows()) return false;
-    return (targets_.shares(sample_) > 0).equal(targets_.shares({}) > 0);
+    if (kOthers * x_.columns() > rows()) return false;
+    return (targets_.shares(evenly(kFirst, 0)) > 0).equal(targets_.shares({}) > 0);
   }
 
   /// A middle C on few rows, weighed as all: of so many rows as there are then, all C have nearly the same
   /// optimum, and nearly the same Hessian of the loss. That is made of other rows, which these weights were
   /// not fitted to, and of more of them: for what they leave open, few iterations are enough.
   Start begin_with_few(const std::function<void(std::int64_t)>& on_iteration) const {
+    const Tensor first = evenly(kFirst, 0), others = evenly(kOthers, 0.5);
     LogisticProblems few = problems_;
-    few.targets = problems_.targets.index_select(0, sample_);
-    few.folds = problems_.folds.new_ones({1, sample_.size(0)});
+    few.targets = problems_.targets.index_select(0, first);
+    few.folds = problems_.folds.new_ones({1, first.size(0)});
     few.fold = problems_.fold.new_zeros({1});
-    few.penalties = cs_.slice(0, cs_.size(0) / 2, cs_.size(0) / 2 + 1) * spread();
-    const Targets targets(few, sample_.size(0));
+    few.penalties = cs_.slice(0, cs_.size(0) / 2, cs_.size(0) / 2 + 1) * spread(first);
+    const Targets targets(few, first.size(0));
     const Effort effort{1e-3, 1e-4, kRound, on_iteration};
-    const Tensor w = Solver(x_.part(sample_), targets, few, options_).all_together(effort)[0];  // [K, D]
-    const std::int64_t step = std::max<std::int64_t>(1, rows() / (kFew * kSample * x_.columns()));
-    const Tensor index = at::arange(step / 2, rows(), step, sample_.options());
-    const Tensor gram = curvature(w, at::ones({rows()}, w.options()), index, /*coupled=*/false);
-    Factors factors;
-    for (std::int64_t g = 0; g < cs_.size(0); ++g) factors.push_back(factor(gram, g, 1));
-    return {w.expand({cs_.size(0), -1, -1}), std::move(factors), 1};
+    const Tensor w = Solver(x_.part(first), targets, few, options_).all_together(effort);  // [1, K, D]
+    const Tensor gram = curvature(w[0], at::ones({rows()}, w.options()), others, /*coupled=*/false);
+    return {w, factors(gram, /*hessian=*/outputs() == 1)};
   }
 
   /// Weights [G, K, D] of every C on all rows.
   Tensor all_together(const Effort& effort) const {
     const Tensor groups = at::arange(cs_.size(0), problems_.fold.options());
     LogisticSolutions found = nothing(groups.size(0));
-    finish(batch_of(groups, groups, at::zeros_like(groups), problems_.folds.new_ones({1, rows()}),
-                    zeros(groups.size(0))),
-           bounds(), 1, effort, found);
+    finish(batch_of(groups, groups, at::zeros_like(groups), problems_.folds.new_ones({1, rows()}), zeros(1)),
+           bounds(), effort, found);
     return found.weights;
   }
 
   /// With Hessians at weights w, of problems that train on that part of the rows.
   Start start_at(Tensor w, double trained) const {
-    Factors factors;
+    Factors factors = none();
     const Tensor mask = at::full({rows()}, trained, w.options());
-    for (std::int64_t g = 0; g < cs_.size(0); ++g) factors.push_back(hessian(w[g], mask, g));
-    return {std::move(w), std::move(factors), coupled_ ? outputs() : 1};
+    for (std::int64_t g = 0; g < cs_.size(0); ++g) factors.lower.push_back(hessian(w[g], mask, g));
+    return {std::move(w), std::move(factors)};
   }
 
   /// Until all are solved, or no more iterations may be made.
-  void finish(Batch batch, Factors factors, std::int64_t blocks, const Effort& effort,
-              LogisticSolutions& found) const {
+  void finish(Batch batch, Factors factors, const Effort& effort, LogisticSolutions& found) const {
     for (std::int64_t spent = 0;;) {
-      batch = iterate(std::move(batch), factors, blocks, effort, spent, found);
+      batch = iterate(std::move(batch), factors, effort, spent, found);
       if (batch.size() == 0) return;
       // The factors that they share serve the rest badly: new ones, where they are now.
-      blocks = coupled_ ? outputs() : 1;
+      factors = none();
       for (std::int64_t g = 0, first = 0; g < cs_.size(0); ++g) {
-        const auto at = static_cast<std::size_t>(g);
-        const std::int64_t end = batch.ends[at];
-        if (first < end) {
-          factors[at] =
-              hessian(batch.w.slice(0, first, end).mean(0), batch.mask.slice(1, first, end).mean(1), g);
-        }
+        const std::int64_t end = batch.ends[static_cast<std::size_t>(g)];
+        const bool some = first < end;
+        factors.lower.push_back(
+            some ? hessian(batch.w.slice(0, first, end).mean(0), batch.mask.slice(1, first, end).mean(1), g)
+                 : Tensor());
         first = end;
       }
     }
   }
 
   /// Until all are solved, or kRound iterations are made, or all that may be: then none is left.
-  Batch iterate(Batch batch, const Factors& factors, std::int64_t blocks, const Effort& effort,
-                std::int64_t& spent, LogisticSolutions& found) const {
-    Memory memory;
-    move(batch, at::zeros({x_.rows(), batch.size(), outputs()}, batch.w.options()), batch.w);
+  Batch iterate(Batch batch, const Factors& factors, const Effort& effort, std::int64_t& spent,
+                LogisticSolutions& found) const {
+    Memory memory(/*scaled=*/!factors.hessian);
+    move(batch, {}, batch.w);
     bool stuck = false;
     const std::int64_t begin = spent;
     for (const std::int64_t end = std::min(begin + kRound, effort.max_iterations);; ++spent) {
@@ -564,8 +587,9 @@ class Solver {
       Tensor slope = at::empty_like(batch.f), steepest = at::empty_like(batch.count);  // [p]
       for_groups(batch, [&](std::size_t group, std::int64_t from, std::int64_t to) {
         const Tensor g = batch.g.slice(0, from, to);
-        const Tensor here = balanced(memory.direction(
-            from, to, g, [&](const Tensor& q) { return precondition(q, factors[group], blocks); }));
+        const Tensor here = balanced(memory.direction(from, to, g, [&](const Tensor& q) {
+          return precondition(q, factors.lower[group], factors.blocks);
+        }));
         d.slice(0, from, to).copy_(here);
         slope.slice(0, from, to).copy_(inner_products(g, here).flatten());  // negative
         steepest.slice(0, from, to).copy_(at::amax((g * slope_).abs(), {1, 2}));
@@ -642,41 +666,45 @@ class Solver {
   /// than kReach for any.
   std::pair<Tensor, Tensor> move(Batch& batch, const Tensor& from, const Tensor& d, const Tensor& start = {},
                                  Tensor dz = {}, const Tensor& length = {}) const {
-    const std::int64_t p = batch.size(), k = outputs(), columns = x_.columns(), pieces = x_.pieces(p * k);
-    const bool whole = !length.defined();
-    const Tensor flat = d.reshape({p * k, columns}).t();  // [D, p K]
-    if (whole) dz = at::empty_like(from);
-    const auto options = from.options();
-    Tensor z = at::empty_like(from);
+    const std::int64_t all = batch.size(), p = std::exchange(batch.alike, false) ? 1 : all;
+    const std::int64_t k = outputs(), columns = x_.columns(), pieces = x_.pieces(p * k);
+    const bool first_ever = !start.defined(), whole = !length.defined();
+    const Tensor flat = d.slice(0, 0, p).reshape({p * k, columns}).t();  // [D, p K]
+    const auto options = d.options();
+    Tensor z = at::empty({rows(), p, k}, options);
+    if (whole && !first_ever) dz = at::empty_like(z);
     std::vector<float> far(static_cast<std::size_t>(pieces), 0);
     Tensor losses = at::zeros({pieces, p}, options.dtype(at::kDouble));
     Tensor sums = at::zeros({pieces, p * k, columns}, options);
     x_.sweep(p * k, [&](std::int64_t piece, std::int64_t begin, const Tensor& x) {  // x [b, D]
       const std::int64_t end = begin + x.size(0);
-      Tensor change = dz.slice(0, begin, end), there = z.slice(0, begin, end);  // [b, p, K]
-      if (whole) {
-        Tensor product = change.view({-1, p * k});
+      Tensor there = z.slice(0, begin, end);  // [b, p, K]
+      if (first_ever) {
+        Tensor product = there.view({-1, p * k});
+        at::mm_out(product, x, flat);
+      } else if (whole) {
+        Tensor change = dz.slice(0, begin, end), product = change.view({-1, p * k});
         at::mm_out(product, x, flat);
         const auto [least, most] = at::aminmax(product);
         float& most_far = far[static_cast<std::size_t>(piece)];
         most_far = std::max({most_far, -least.item<float>(), most.item<float>()});
         at::add_out(there, from.slice(0, begin, end), change);
       } else {
-        at::addcmul_out(there, from.slice(0, begin, end), change, length.view({1, -1, 1}));
+        at::addcmul_out(there, from.slice(0, begin, end), dz.slice(0, begin, end), length.view({1, -1, 1}));
       }
-      const Tensor mask = batch.mask.slice(0, begin, end);  // [b, p]
-      Tensor r = there.clone();                             // [b, p, K]
+      const Tensor mask = batch.mask.slice(0, begin, end).slice(1, 0, p);  // [b, p]
+      Tensor r = there.clone();                                            // [b, p, K]
       losses[piece] += targets_.losses(r, begin, end).mul_(mask).sum(0, false, at::kDouble);
       sums[piece].addmm_(r.mul_(mask.unsqueeze(2)).view({-1, p * k}).t(), x);
     });
-    batch.z = std::move(z);
-    batch.w = !start.defined() ? d : at::empty_like(d);
-    batch.f = losses.sum(0);
+    batch.z = z.expand({-1, all, -1});
+    batch.w = first_ever ? d : at::empty_like(d);
+    batch.f = losses.sum(0).repeat({all / p});
     batch.g = at::empty_like(d);
-    const Tensor gradients = sums.view({pieces, p, k, columns});
+    const Tensor gradients = sums.view({pieces, p, k, columns}).expand({-1, all, -1, -1});
     for_groups(batch, [&](std::size_t, std::int64_t first, std::int64_t last) {
       Tensor w = batch.w.slice(0, first, last), g = batch.g.slice(0, first, last);
-      if (start.defined()) {
+      if (!first_ever) {
         const Tensor moved = d.slice(0, first, last),
                      t = whole ? moved : moved * length.slice(0, first, last).view({-1, 1, 1});
         at::add_out(w, start.slice(0, first, last), t);
@@ -717,16 +745,15 @@ class Solver {
   }
 
   /// The Hessian of the loss, made of some rows for all: of all classes together [K D, K D], or what they
-  /// have in common [D, D].
+  /// have in common [D, D]. Below the diagonal: the rest is nobody's concern.
   Tensor curvature(const Tensor& w, const Tensor& mask, const Tensor& index, bool coupled) const {
     const std::int64_t k = outputs(), columns = x_.columns(), blocks = coupled ? k : 1;
-    const double spread = static_cast<double>(rows()) / static_cast<double>(index.size(0));
     const std::int64_t few = std::max<std::int64_t>(256, 4 * kNumbersOfBlock / columns);
     Tensor h = at::zeros({blocks, columns, blocks, columns}, w.options());
     for (const Tensor& at : index.split(few)) {
-      const Tensor x = x_.rows_at(at), counts = mask.index_select(0, at) * spread;  // [b, D], [b]
+      const Tensor x = x_.rows_at(at), counts = mask.index_select(0, at) * spread(index);  // [b, D], [b]
       const auto add = [&](std::int64_t a, std::int64_t b, const Tensor& bend) {
-        h.select(0, a).select(1, b).addmm_(x.t(), x * (bend * counts).unsqueeze(1));
+        add_product(x, x * (bend * counts).unsqueeze(1), h.select(0, a).select(1, b));
       };
       const Tensor scores = x.mm(w.t());                                                        // [b, K]
       const Tensor p = k == 1 ? at::sigmoid(scores) : at::softmax(scores, 1), q = p * (1 - p);  // [b, K]
@@ -740,12 +767,30 @@ class Solver {
       }
     }
     for (std::int64_t a = 0; a < blocks; ++a) {
-      for (std::int64_t b = 0; b < a; ++b) h.select(0, b).select(1, a) = h.select(0, a).select(1, b);
+      for (std::int64_t b = 0; b < a; ++b) {
+        Tensor block = h.select(0, a).select(1, b);
+        block.copy_(block.tril() + block.tril(-1).t());
+      }
     }
     return h.view({blocks * columns, blocks * columns});
   }
 
-  double spread() const { return static_cast<double>(rows()) / static_cast<double>(sample_.size(0)); }
+  /// How many rows each of some stands for.
+  double spread(const Tensor& some) const {
+    return static_cast<double>(rows()) / static_cast<double>(some.size(0));
+  }
+
+  /// Of all classes together, or of what they have in common; still to be made.
+  Factors none() const {
+    return {.lower = {}, .blocks = coupled_ ? outputs() : 1, .hessian = coupled_ || outputs() == 1};
+  }
+
+  /// Of what is the same for every C, but for its penalty.
+  Factors factors(const Tensor& gram, bool hessian) const {
+    Factors found{.lower = {}, .blocks = 1, .hessian = hessian};
+    for (std::int64_t g = 0; g < cs_.size(0); ++g) found.lower.push_back(factor(gram, g, 1));
+    return found;
+  }
 
   /// Cholesky's factor of gram + penalty. A softmax's scores can all be raised alike: along that, and where
   /// rounding made it indefinite, a little is added.
