@@ -736,7 +736,9 @@ class Solver {
 
   /// Gradients q of problems of one C through its factor.
   Tensor precondition(const Tensor& q, const Tensor& factor, std::int64_t blocks) const {
-    return at::cholesky_solve(q.reshape({-1, blocks * x_.columns()}).t(), factor).t().reshape(q.sizes());
+    const Tensor right = q.reshape({-1, blocks * x_.columns()}).t();  // at::cholesky_solve copies the factor
+    const Tensor half = at::linalg_solve_triangular(factor, right, /*upper=*/false);
+    return at::linalg_solve_triangular(factor.mT(), half, /*upper=*/true).t().reshape(q.sizes());
   }
 
   /// The Hessian at weights w [K, D], of rows that count mask [n], factorised.
