@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from .metrics import (
     Correlation,
     Interval,
+    f1,
+    f1_of_resamples,
     pearson,
     resampled_correlations,
     resampled_in_parts,
@@ -45,7 +47,7 @@ class Compared(NamedTuple):
     Attributes:
         task: Its name.
         part: `"test"` or `"all"`; of tasks with subsets the subset's name, `"pooled"` or `"weighted mean"`.
-        figure: `"pearson"`, `"spearman"`, or the share of examples that were right, as `"acc"`.
+        figure: `"pearson"`, `"spearman"`, `"f1"`, or the share of examples that were right, as `"acc"`.
         a: The one encoder's figure, over all examples together: percent, or correlation times 100.
         b: The other's.
         difference: Of a less b.
@@ -217,9 +219,10 @@ def compare(
 ) -> Comparisons:
     """Compares two encoders on every task that both reports have, example by example.
 
-    Accuracies are compared by McNemar's test, Student's paired t-test and the paired bootstrap; correlations
-    by Williams' test and the paired bootstrap. Of STS years each subset is compared, and all pairs pooled;
-    the mean over the subsets, weighted by their sizes, by a bootstrap within subsets.
+    Accuracies are compared by McNemar's test, Student's paired t-test and the paired bootstrap; F1 by the
+    last alone; correlations by Williams' test and the paired bootstrap. Of STS years each subset is
+    compared, and all pairs pooled; the mean over the subsets, weighted by their sizes, by a bootstrap within
+    subsets.
 
     Sentences of one group, and captions of one image, hang together: the tests are of groups then, and the
     bootstrap draws whole groups. Of several seeds the figures are means over all. McNemar's test and the
@@ -279,6 +282,8 @@ def compare(
         parts = list(_aligned(*compared[task]))
         if is_class(parts[0][1].gold):
             rows += _accuracies(task, parts, a[task].headline, options)
+            if "f1" in a[task].figures:
+                rows += _f1s(task, parts, options)
         else:
             rows += _correlations(task, parts, "all" in a[task].figures, options)
         if said := _notes(*compared[task]):
@@ -358,30 +363,45 @@ def _accuracies(task: str, parts: _Parts, figure: str, options: dict[str, Any]) 
             rows = [np.tile(each, (seeds // len(each), 1)).ravel() for each in right]
             numbers = np.arange(len(one.gold)) if groups is None else groups
             units = np.tile(numbers, seeds)
-            drawn = _over_seeds(_shares(right, numbers, options), values, len(np.unique(numbers)), options)
+            shares = _shares(right, numbers, options)
+            drawn = _of_drawn(shares, len(right[0]), values, len(np.unique(numbers)), options)
         given = {"groups": units, "confidence": options["confidence"]}
         for found in (mcnemar_test(*rows, **given), paired_t_test(*rows, **given), drawn):
             yield _row(task, name, figure, values, found)
 
 
+def _f1s(task: str, parts: _Parts, options: dict[str, Any]) -> Iterator[Compared]:
+    """F1 is no mean over examples: there is no test of it but the bootstrap."""
+    for name, *both in parts:
+        gold = both[0].gold
+        values = [100 * float(np.mean([f1(row, gold) for row in one.said])) for one in both]
+        said = [row for one in both for row in one.said]
+        drawn = f1_of_resamples(said, gold, options["resamples"], options["seed"])  # [resamples, seeds]
+        yield _row(task, name, "f1", values, _of_drawn(drawn, len(both[0].said), values, len(gold), options))
+
+
 def _shares(
     right: Sequence[NDArray[np.bool_]], groups: NDArray[Any], options: dict[str, Any]
-) -> list[NDArray[np.float64]]:
-    """The accuracies of each encoder's seeds on groups that are drawn, `(resamples, seeds)`."""
+) -> NDArray[np.float64]:
+    """The accuracies of both encoders' seeds on groups that are drawn, `(resamples, seeds)`."""
     _, place, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     columns = [np.bincount(place, weights=row) for each in right for row in each]
     drawn = resampled_means([*columns, sizes], options["resamples"], options["seed"])
-    shares = drawn[:, :-1] / drawn[:, -1:]
-    return [shares[:, : len(right[0])], shares[:, len(right[0]) :]]
+    return drawn[:, :-1] / drawn[:, -1:]
 
 
-def _over_seeds(
-    drawn: Sequence[NDArray[np.float64]], values: Sequence[float], n: int, options: dict[str, Any]
+def _of_drawn(
+    drawn: NDArray[np.float64], first: int, values: Sequence[float], n: int, options: dict[str, Any]
 ) -> Comparison:
-    """The paired bootstrap of figures that each encoder has of several seeds, which are drawn too."""
-    a, b = (mean_of_runs(each, options["seed"] + i) for i, each in enumerate(drawn))
-    difference = (values[0] - values[1]) / 100
-    return bootstrapped("paired bootstrap over seeds", difference, a - b, n, confidence=options["confidence"])
+    """The paired bootstrap of figures `(resamples, seeds)`, of which the first ones are those of a.
+
+    Where an encoder has several seeds, these are drawn, too.
+    """
+    a, b = (
+        mean_of_runs(each, options["seed"] + i) for i, each in enumerate((drawn[:, :first], drawn[:, first:]))
+    )
+    test = "paired bootstrap" + (" over seeds" if drawn.shape[1] > 2 else "")
+    return bootstrapped(test, (values[0] - values[1]) / 100, a - b, n, confidence=options["confidence"])
 
 
 def _correlations(task: str, parts: _Parts, subsets: bool, options: dict[str, Any]) -> Iterator[Compared]:
@@ -410,11 +430,9 @@ def _of_seeds(task: str, parts: _Parts, figure: Correlation, options: dict[str, 
     for name, *both in parts:
         gold = both[0].gold
         values = [100 * float(np.mean([_AGREE[figure](row, gold) for row in one.said])) for one in both]
-        drawn = [
-            np.stack([resampled_correlations(row, gold, figure, *draws) for row in one.said], axis=1)
-            for one in both
-        ]
-        yield _row(task, name, figure, values, _over_seeds(drawn, values, len(gold), options))
+        drawn = [resampled_correlations(row, gold, figure, *draws) for one in both for row in one.said]
+        found = _of_drawn(np.stack(drawn, axis=1), len(both[0].said), values, len(gold), options)
+        yield _row(task, name, figure, values, found)
 
 
 def _of_weighted_mean(

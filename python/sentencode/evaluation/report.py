@@ -138,7 +138,8 @@ class TaskResult(Mapping[str, Any]):
         intervals: Where figures lie for other examples of the same kind; keys of nested figures are joined
             by dots.
         judged: Each example, by split.
-        details: The protocol, the penalties that were chosen, the largest gradient, seconds.
+        details: The protocol, the penalties that were chosen, the largest gradient and the tolerance for it,
+            seconds.
         error: Why there are no figures, where there are none.
         splits: The task's examples, as long as the report is not one that was read from a file.
     """
@@ -474,6 +475,15 @@ class Report(Mapping[str, TaskResult]):
         shown = ", ".join(f"{task} {value:.2f}" for task, _, value, _ in self.rows())
         return f"Report({self.encoder!r}: {shown or 'no figures'})"
 
+    def unsolved(self) -> list[str]:
+        """The tasks with a classifier whose gradient is larger than it should be, and both numbers."""
+        short = []
+        for name, result in self.results.items():
+            gradient, wanted = (result.details.get(key, math.nan) for key in ("gradient", "tolerance"))
+            if gradient > wanted:
+                short.append(f"{name}, gradient {gradient:.1e} where {wanted:g} was asked for")
+        return short
+
     def notes(self) -> list[str]:
         """How it was judged, and what has no figure."""
         notes = []
@@ -499,6 +509,8 @@ class Report(Mapping[str, TaskResult]):
                     f"{name}: all cosines or all scores of {', '.join(undefined)} are equal. The "
                     "correlation, which does not exist, counts as 0 in the means."
                 )
+        if unsolved := self.unsolved():
+            notes.append(f"Short of the optimum: {'; '.join(unsolved)}.")
         unknown = {name: r.details.get("unknown_tokens") for name, r in self.results.items()}
         listed = [f"{name} {100 * share:.1f} %" for name, share in unknown.items() if share is not None]
         if listed:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._extras import require
 from .baselines import MajorityClass
-from .classifiers import Examples, Places, classify
+from .classifiers import Classifier, Examples, Optimum, Places, classify
 from .data import Split, Task
 from .embeddings import DegenerateEncoderError, Embedder, distinct
 from .metrics import (
@@ -228,8 +228,9 @@ def _classification(
     assert validation is not None, task.name
     examples, labels, numbers = encoded.examples()
     examples = replace(examples, labels=labels, classes=max(len(task.classes), int(labels.max()) + 1))
+    classifier = protocol.classifier_for(task.kind)
     found = classify(
-        protocol.classifier_for(task.kind),
+        classifier,
         examples,
         numbers,
         validation,
@@ -255,13 +256,19 @@ def _classification(
     details = {
         "protocol": protocol.name,
         "penalties": found.chosen,
-        "gradient": found.gradient,
+        **_solved(classifier, found.gradient),
         "majority": found.majority,
         **found.details,
     }
     first = min(numbers.get("test", numbers.get("all", found.places)))
     judged = Judged("test" if "test" in numbers else "all", found.places - first, found.predictions, gold)
     return TaskResult(task.name, figures, intervals, {judged.split: judged}, details)
+
+
+def _solved(classifier: Classifier, gradient: float) -> dict[str, float]:
+    """How near the optimum classifiers are, and how near they should be."""
+    wanted = {"tolerance": classifier.tolerance} if isinstance(classifier, Optimum) else {}
+    return {"gradient": gradient, **wanted}
 
 
 def _relatedness(
@@ -287,7 +294,11 @@ def _relatedness(
         "spearman": bootstrap_interval(found.scores, gold, "spearman", **options),
         "mse": bootstrap_mean((found.scores - gold) ** 2, **options),
     }
-    details = {"protocol": protocol.name, "penalties": (found.chosen,), "gradient": found.gradient}
+    details = {
+        "protocol": protocol.name,
+        "penalties": (found.chosen,),
+        **_solved(protocol.classifier, found.gradient),
+    }
     judged = Judged("test", np.arange(len(gold)), found.scores, gold)
     return TaskResult(encoded.task.name, figures, intervals, {"test": judged}, details)
 

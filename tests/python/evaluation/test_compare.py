@@ -318,6 +318,34 @@ def test_all_seeds_are_compared(tmp_path):
     assert se.compare(a, one, resamples=20)[0].b == pytest.approx(100 * np.mean(seeds[1][0] == gold))
 
 
+def test_f1_is_compared_by_the_bootstrap():
+    from sklearn.metrics import f1_score
+
+    random = np.random.default_rng(2)
+    gold = (random.random(400) < 0.7).astype(int)
+    said = [np.where(random.random(400) < share, gold, 1 - gold) for share in (0.8, 0.7)]
+    figures = {"acc": 1.0, "f1": 1.0}
+    a, b = (judged_as(name, figures, gold, one) for name, one in zip("ab", said, strict=True))
+    found = se.compare(a, b, resamples=4000)
+    assert [row.figure for row in found] == ["acc"] * 3 + ["f1"]
+    row = found[3]
+    assert row.test == "paired bootstrap"
+    assert (row.a, row.b) == pytest.approx([100 * f1_score(gold, one) for one in said])
+    assert row.difference == row.statistic == pytest.approx(row.a - row.b)
+    drawn = random.integers(0, 400, (1500, 400))
+    apart = [100 * np.subtract(*(f1_score(gold[i], one[i]) for one in said)) for i in drawn]
+    assert row.interval == pytest.approx(np.percentile(apart, [2.5, 97.5]), abs=0.5)
+    assert row.p_one_tailed <= row.p_two_tailed < 0.05
+    other = se.compare(b, a, resamples=4000)[3]
+    assert other.p_one_tailed > 0.95
+    assert other.difference == -row.difference
+
+    seeds = judged_as("seeds", figures, gold, *said)
+    found = se.compare(seeds, b, resamples=500)[3]
+    assert found.test == "paired bootstrap over seeds"
+    assert found.a == pytest.approx(np.mean([row.a, row.b]))
+
+
 def test_seeds_that_agree_are_one():
     random = np.random.default_rng(1)
     gold = random.integers(0, 2, 200)

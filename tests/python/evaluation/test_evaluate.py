@@ -75,6 +75,14 @@ def similarity(name="alike", subsets=("one", "two"), seed=1):
     return Task(name, splits, Kind("similarity", pairs=True, subsets=len(subsets) > 1))
 
 
+def relatedness(name="mine"):
+    splits = {
+        split: similarity(subsets=("one",), seed=seed)["one"]
+        for seed, split in enumerate(("train", "dev", "test"))
+    }
+    return Task(name, splits, Kind("relatedness", "dev", pairs=True, features=PAIR))
+
+
 def run(encoder, tasks=None, **options):
     options = {"protocol": "fast", "resamples": 50, "cache": False, **options}
     return se.evaluate(encoder, tasks or [classification(), similarity()], **options)
@@ -854,6 +862,21 @@ def test_accuracy_and_f1_are_those_of_the_predictions():
     wrong = result.wrong()
     assert len(wrong) == np.sum(judged.predicted != judged.gold)
     assert all(labels_of(one.sentences)[0] == one.gold != one.predicted for one in wrong)
+
+
+@pytest.mark.parametrize("make", [classification, relatedness])
+def test_what_is_short_of_the_optimum_is_told_of(make):
+    task = make()
+    solved = run(rows_of, task, protocol="optimum")
+    details = solved["mine"].details
+    assert details["gradient"] <= details["tolerance"] == 1e-5
+    assert "optimum" not in " ".join(solved.notes()[1:])
+    short = run(rows_of, task, protocol="optimum", options={"tolerance": 1e-13})
+    assert "Short of the optimum: mine, gradient " in short.to_markdown()
+    assert "where 1e-13 was asked for." in short.to_markdown()
+    others = run(rows_of, task, protocol="senteval-sklearn")
+    assert "tolerance" not in others["mine"].details
+    assert others.unsolved() == []
 
 
 # --- similarity ---

@@ -245,11 +245,13 @@ def test_notes(tmp_path, three):
     failed.skipped["MR"] = "files are missing"
     failed.facts["protocol"] = "liblinear"
     partial = made.report("partial", 0.3)
-    partial["kind"].details["partial"] = True
+    partial["kind"].details |= {"partial": True, "gradient": 3e-4, "tolerance": 1e-5}
     text = "".join(page(tmp_path, [three[0], failed, partial]).text)
     assert "judged by different protocols (fast, liblinear)" in text
     assert "kind: no figure, broken gave NaN or infinity" in text
     assert "MR: not run, files are missing" in text
+    assert text.count("Short of the optimum") == 1
+    assert "Short of the optimum: kind, gradient 3.0e-04 where 1e-05 was asked for." in text
     assert "Files of another size than published were accepted: kind." in text
     assert f"{partial['kind']['acc']:.2f} †" in text
 
