@@ -511,11 +511,17 @@ void Trainer::load_weights(const Checkpoint& checkpoint) {
   ST_CHECK(saved.size() == mine.size(), FormatError, "checkpoint: ", saved.size(),
            " tensors of a model that has ", mine.size());
   for (const auto& [name, tensor] : mine) {
-    const auto place = saved.find(name);
-    ST_CHECK(place != saved.end(), FormatError, "checkpoint: tensor '", name, "' of the model is missing");
-    ST_CHECK(place->second.sizes() == tensor.sizes(), FormatError, "checkpoint: tensor '", name, "' is ",
-             place->second.sizes(), ", the model's ", tensor.sizes());
-    tensor.copy_(place->second);
+    const auto found = saved.find(name);
+    ST_CHECK(found != saved.end(), FormatError, "checkpoint: tensor '", name, "' of the model is missing");
+    const at::Tensor& its = found->second;
+    ST_CHECK(its.sizes() == tensor.sizes(), FormatError, "checkpoint: tensor '", name, "' is ", its.sizes(),
+             ", the model's ", tensor.sizes());
+    // They would be rounded, and the steps would be others.
+    ST_CHECK(its.scalar_type() == tensor.scalar_type(), InvalidInput, place(), ": the model's '", name,
+             "' was ", c10::getDtypeNames(its.scalar_type()).first, " and is ",
+             c10::getDtypeNames(tensor.scalar_type()).first,
+             ": that is another training, which cannot go on here");
+    tensor.copy_(its);
   }
 }
 

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-__all__ = ["checkpoint_files", "foreign_files", "header_of"]
+__all__ = ["checkpoint_files", "foreign_files"]
 
 _STEP = re.compile(r"step-([0-9]+)\.safetensors", re.ASCII)
 _BEST = "best.safetensors"
@@ -39,13 +39,13 @@ def foreign_files(folder: str | os.PathLike[str]) -> list[Path]:
     """Files that have a checkpoint's name, and whose header says that they are something else."""
     found = []
     for path in checkpoint_files(folder):
-        header = header_of(path)
+        header = _header_of(path)
         if header is not None and _metadata(header).get("format") != _FORMAT:
             found.append(path)
     return found
 
 
-def header_of(path: Path) -> dict[str, Any] | None:
+def _header_of(path: Path) -> dict[str, Any] | None:
     """What stands in the header of a safetensors file; None where it is damaged."""
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")

@@ -26,7 +26,7 @@ from ..distributed import Communicator  # noqa: E402
 from ..distributed import communicator as all_processes  # noqa: E402
 from .batcher import Batcher  # noqa: E402
 from .callbacks import Callback, Progress  # noqa: E402
-from .checkpoints import checkpoint_files, header_of  # noqa: E402
+from .checkpoints import checkpoint_files  # noqa: E402
 from .examples import Examples  # noqa: E402
 from .history import History, Step, Validation  # noqa: E402
 
@@ -35,12 +35,6 @@ __all__ = ["Loss", "TensorBatch", "Trainer"]
 _LOG = logging.getLogger("sentencode")
 _OPTIMIZERS = ("adam", "adamw", "sgd", "rmsprop", "adagrad")
 _SCHEDULES = ("constant", "linear", "cosine", "inverse_sqrt")
-# Names in a safetensors file.
-_DTYPES = {
-    **{"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16},
-    **{"I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8},
-    "BOOL": torch.bool,
-}
 
 
 @dataclass(frozen=True)
@@ -338,7 +332,6 @@ class Trainer:
                     f"checkpoints: {self._folder} holds those of an earlier run: with resume=False, "
                     "name another folder, or remove them"
                 )
-            self._check_dtypes()
             self._core.resume()
         show = _LOG.isEnabledFor(logging.INFO) if show_progress_bar is None else show_progress_bar
         told: list[Callback] = [*self._callbacks]
@@ -422,21 +415,6 @@ class Trainer:
                 f"model: its parameters to train have changed since the Trainer was made ({which}): replace, "
                 "add or unfreeze them first, and make the Trainer then"
             )
-
-    def _check_dtypes(self) -> None:
-        """Weights of another precision would be rounded, and the steps would be others."""
-        steps = [path for path in checkpoint_files(str(self._folder)) if path.stem != "best"]
-        header = header_of(steps[-1]) if steps else None
-        if header is None or not isinstance(self.model, nn.Module):
-            return
-        for name, tensor in (*self.model.named_parameters(), *self.model.named_buffers()):
-            saved = header.get(f"model.{name}")
-            dtype = _DTYPES.get(str(saved.get("dtype"))) if isinstance(saved, dict) else None
-            if dtype not in (None, tensor.dtype):
-                raise ValueError(
-                    f"checkpoints: {steps[-1]}: the model's {name!r} was {dtype} and is {tensor.dtype}: that "
-                    "is another training, which cannot go on here"
-                )
 
     def _check_sparse(self, error: RuntimeError) -> None:
         if not isinstance(self.model, nn.Module):

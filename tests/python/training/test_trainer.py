@@ -643,7 +643,8 @@ def test_a_damaged_checkpoint_is_not_gone_on_from(tmp_path, value):
 def test_checkpoints_of_another_precision_are_refused(tmp_path, dtype):
     options = {"valid": False, "validate_every": None, "checkpoints": tmp_path / "kept"}
     tiny.trainer(tmp_path / "file", max_steps=2, **options).run()
-    with pytest.raises(ValueError, match=r"the model's 'table.weight' was torch.float32 and is torch.\w+:"):
+    message = f"kept: the model's 'table.weight' was float32 and is {str(dtype)[6:]}: that is another"
+    with pytest.raises(ValueError, match=message):
         tiny.trainer(tmp_path / "file", tiny.Reader().to(dtype), max_steps=4, **options).run()
     assert len(tiny.trainer(tmp_path / "file", max_steps=4, **options).run().steps) == 2
 
