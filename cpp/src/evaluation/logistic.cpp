@@ -266,7 +266,7 @@ struct Batch {
   Tensor z;         // [n, p, K], scores
   Tensor f;         // [p] double, objective
   Tensor g;         // [p, K, D], gradient
-  bool alike;       // all are at the same point yet, and train on the same rows
+  bool alike = false;  // all are at the same point yet, and train on the same rows
 
   std::int64_t size() const { return index.size(0); }
   void keep(const Tensor& which) {
