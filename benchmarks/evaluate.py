@@ -279,7 +279,7 @@ class Peer:
         return Predictions(np.stack([classes for classes, *_ in found]), np.full(len(fits), np.nan))
 
     def without_the_last(self, fit: Fit) -> dict:
-        """What a fit without its last iteration takes of the whole one's time, and its gradient."""
+        """What a fit takes of its time without the last iteration, and with what gradient it ends then."""
         from threadpoolctl import threadpool_limits
 
         seconds, most, w, b = [], 10_000, np.empty(0), np.empty(0)
@@ -288,7 +288,7 @@ class Peer:
             with threadpool_limits(1):
                 _, w, b, iterations = fitted(self.x, self.labels, fit, self.solver, self.dual, most)
             seconds.append(time.perf_counter() - begin)
-            most = iterations - 1
+            most = max(1, iterations - 1)
         return {"share": seconds[1] / seconds[0], "gradient": steepest(self.x, self.labels, fit, w, b)}
 
 
@@ -416,7 +416,7 @@ def tell(name: str, dim: int, ours: list[dict], they: dict) -> None:
     say(f"       gradient theirs {they['gradient']:.1e}, ours {we['gradient']:.1e};")
     if "without_the_last" in they:
         share, gradient = (they["without_the_last"][key] for key in ("share", "gradient"))
-        say(f"       without Newton's last step theirs {gradient:.1e} in {100 * share:.0f} % of the time:")
+        say(f"       a middle C's without its last iteration {gradient:.1e}, {100 * share:.0f} % of the time:")
         ratio = share * they["seconds"] / seconds
         say(f"       x{ratio:.1f} {verdict(ratio, TARGETS[dim])};")
     say(f"       accuracy theirs {they['acc'] or '-'}, ours {we['acc']};")

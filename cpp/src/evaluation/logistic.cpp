@@ -1,5 +1,6 @@
 #include "sentencode/evaluation/logistic.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
@@ -31,6 +32,8 @@ constexpr std::int64_t kOthers = 64;               // of them, that tell a Hessi
 constexpr std::int64_t kStrips = 4;                // that a symmetric product is made in
 constexpr std::int64_t kCoupled = 4096;            // of K D at most: the Hessian of all classes together
 constexpr double kRounded = 1e-9;                  // of an objective: float32 does not tell it from its least
+constexpr double kMisled = 3;                      // times the objective that few rows made one expect
+constexpr std::size_t kTrusted = 5;                // steps by a Hessian's factor as it is
 constexpr double kReach = 30;                      // how much a step may change a score
 constexpr int kTries = 12;                         // shorter steps, before there is none
 constexpr std::int64_t kRound = 60;                // iterations until Hessians are made anew
@@ -300,11 +303,16 @@ Tensor inner_products(const Tensor& a, const Tensor& b) {  // [p, K, D], [p, K, 
 /// [begin, end) are worked on by themselves, some by each thread.
 class Memory {
  public:
-  /// What directions begin with may be too long or too short, where it is to be scaled: the last step tells.
-  explicit Memory(bool scaled) : scaled_(scaled) {}
+  /// `trusted`: what directions begin with is the inverse of the Hessian, as near as it is known; elsewhere
+  /// the last step tells by which factor it is off. Near the optimum that is a worse guess, of one direction.
+  explicit Memory(bool trusted) : trusted_(trusted) {}
+
+  /// A step was too long: it is not known well.
+  void doubt() { trusted_ = false; }
 
   /// Room for another step of all problems, whose weights are as large as `w`.
   void push(const Tensor& w) {
+    if (steps_.size() == kTrusted) doubt();
     if (steps_.size() == kMemory) steps_.pop_front();
     steps_.push_back({at::empty_like(w), at::empty_like(w), at::empty({w.size(0), 1, 1}, w.options())});
   }
@@ -332,7 +340,7 @@ class Memory {
       alphas[i] = step.rho * inner_products(step.s, q);
       q.addcmul_(alphas[i], step.y, -1);
     }
-    if (steps_.empty() || !scaled_) {
+    if (steps_.empty() || trusted_) {
       q = inverse(q);
     } else {
       // Both at once: what takes time is to read the factor.
@@ -358,7 +366,7 @@ class Memory {
     }
   };
   std::deque<Step> steps_;
-  bool scaled_;
+  bool trusted_;
 };
 
 /// Problems on rows that some fold trains on, each of them.
@@ -374,7 +382,14 @@ class Solver {
     const auto unique = at::_unique2(problems_.penalties, /*sorted=*/true, /*return_inverse=*/true);
     cs_ = std::get<0>(unique);
     group_ = std::get<1>(unique);
-    sample_ = evenly(kSample, 0);
+    if (2 * kSample * x_.columns() < x_.rows()) {
+      // By no step, which the rows' own order may have too.
+      order_ =
+          at::randperm(x_.rows(), at::detail::createCPUGenerator(0), at::kLong).to(problems.fold.device());
+      sample_ = draw(kSample);
+    } else {
+      sample_ = at::arange(x_.rows(), problems.fold.options());
+    }
     coupled_ = worth_coupling();
   }
 
@@ -390,9 +405,9 @@ class Solver {
         if (options_.on_progress) options_.on_progress(solved, p);
       };
       const auto unsolved = [&](std::int64_t) { progress(0); };
-      const Start start = shared       ? begin(unsolved)
-                          : few_tell() ? begin_with_few(unsolved)
-                                       : Start{zeros(1), bounds()};
+      Start start = shared       ? begin(unsolved)
+                    : few_tell() ? begin_with_few(unsolved)
+                                 : Start{zeros(1), bounds()};
       const Effort effort{options_.tolerance, options_.gap, options_.max_iterations, progress};
       // As many at once as scores, in a few copies, have room for.
       const std::int64_t bytes = x_.rows() * outputs() * 4 * 6;
@@ -401,9 +416,17 @@ class Solver {
       for (std::int64_t first = 0; first < p; first += at_once) {
         const Tensor index = order.slice(0, first, first + at_once);
         const Tensor group = group_.index_select(0, index);
-        finish(batch_of(index, group, problems_.fold.index_select(0, index), problems_.folds,
-                        start.w.size(0) == 1 ? start.w : start.w.index_select(0, group)),
-               start.factors, effort, found);
+        const auto begun = [&] {
+          return batch_of(index, group, problems_.fold.index_select(0, index), problems_.folds,
+                          start.w.size(0) == 1 ? start.w : start.w.index_select(0, group));
+        };
+        Batch batch = begun();
+        const double expected = std::max(start.expected, batch.least.max().item<double>());
+        if (!(batch.f.min().item<double>() <= kMisled * expected)) {
+          start = {zeros(1), bounds()};  // the few rows were easier than the others
+          batch = begun();
+        }
+        finish(std::move(batch), start.factors, effort, found);
       }
       if (others) found.predictions = at::cat({found.predictions, predictions(*others, found.weights)}, 1);
     }
@@ -418,13 +441,14 @@ class Solver {
   struct Factors {
     std::vector<Tensor> lower;  // [blocks D, blocks D] each
     std::int64_t blocks;        // 1: of what classes have in common; K: of all classes together
-    bool hessian;               // all of it, where the problems are: not more, nor less
+    bool hessian;               // all of it, about where the problems are; not a bound, nor a part
   };
 
   /// Where problems begin.
   struct Start {
     Tensor w;  // [G, K, D], of each C; or [1, K, D]
     Factors factors;
+    double expected = std::numeric_limits<double>::infinity();  // of the objective there, about
   };
 
   struct Effort {
@@ -436,11 +460,11 @@ class Solver {
   std::int64_t outputs() const { return targets_.outputs(); }
   std::int64_t rows() const { return x_.rows(); }
 
-  /// So many rows for each column, evenly spread, or all.
-  Tensor evenly(std::int64_t each, double first) const {
-    const std::int64_t step = std::max<std::int64_t>(1, rows() / (each * x_.columns()));
-    const auto begin = static_cast<std::int64_t>(first * static_cast<double>(step));
-    return at::arange(begin, rows(), step, problems_.fold.options());
+  /// So many rows for each column: drawn at random, the same always, and not those that `before` were drawn.
+  /// Rising.
+  Tensor draw(std::int64_t each, std::int64_t before = 0) const {
+    const std::int64_t d = x_.columns();
+    return std::get<0>(order_.slice(0, before * d, (before + each) * d).sort());
   }
 
   Tensor zeros(std::int64_t p) const {  // [p, K, D]
@@ -488,6 +512,7 @@ class Solver {
     batch.w = w.expand({group.size(0), -1, -1}).contiguous();
     batch.alike = w.size(0) == 1 && folds.size(0) == 1;
     batch.find_ends(cs_.size(0));
+    move(batch, {}, batch.w);
     return batch;
   }
 
@@ -504,30 +529,31 @@ class Solver {
 
   /// Factors that know of the loss only how steeply it can bend (Boehning), for every C.
   Factors bounds() const {
-    const Tensor rows = x_.rows_at(sample_) * std::sqrt(spread(sample_) * (outputs() == 1 ? 0.25 : 0.5));
-    Tensor gram = at::zeros({x_.columns(), x_.columns()}, rows.options());
-    add_product(rows, rows, gram);
-    return factors(gram, /*hessian=*/false);
+    Tensor gram = at::zeros({x_.columns(), x_.columns()}, x_.mean().options());
+    over(sample_, [&](const Tensor&, const Tensor& x) { add_product(x, x, gram); });
+    return factors(gram * (spread(sample_) * (outputs() == 1 ? 0.25 : 0.5)), /*hessian=*/false);
   }
 
   /// Every C on the rows of all folds.
   Start begin(const std::function<void(std::int64_t)>& on_iteration) const {
     const double trained = problems_.folds.to(at::kFloat).mean().item<double>();
     const Effort effort{10 * options_.tolerance, 10 * options_.gap, kRound, on_iteration};
-    return start_at(all_together(effort), trained);
+    return start_at(all_together(effort).weights, trained);
   }
 
   /// Whether some rows are much fewer than all, and of all classes that there are.
   bool few_tell() const {
-    if (kOthers * x_.columns() > rows()) return false;
-    return (targets_.shares(evenly(kFirst, 0)) > 0).equal(targets_.shares({}) > 0);
+    const std::int64_t first = kFirst * x_.columns();
+    if ((kFirst + kOthers) * x_.columns() > rows() || 8 * first * x_.columns() > options_.max_bytes)
+      return false;
+    return (targets_.shares(draw(kFirst)) > 0).equal(targets_.shares({}) > 0);
   }
 
   /// A middle C on few rows, weighed as all: of so many rows as there are then, all C have nearly the same
   /// optimum, and nearly the same Hessian of the loss. That is made of other rows, which these weights were
   /// not fitted to, and of more of them: for what they leave open, few iterations are enough.
   Start begin_with_few(const std::function<void(std::int64_t)>& on_iteration) const {
-    const Tensor first = evenly(kFirst, 0), others = evenly(kOthers, 0.5);
+    const Tensor first = draw(kFirst), others = draw(kOthers, kFirst);
     LogisticProblems few = problems_;
     few.targets = problems_.targets.index_select(0, first);
     few.folds = problems_.folds.new_ones({1, first.size(0)});
@@ -535,18 +561,20 @@ class Solver {
     few.penalties = cs_.slice(0, cs_.size(0) / 2, cs_.size(0) / 2 + 1) * spread(first);
     const Targets targets(few, first.size(0));
     const Effort effort{1e-3, 1e-4, kRound, on_iteration};
-    const Tensor w = Solver(x_.part(first), targets, few, options_).all_together(effort);  // [1, K, D]
-    const Tensor gram = curvature(w[0], at::ones({rows()}, w.options()), others, /*coupled=*/false);
-    return {w, factors(gram, /*hessian=*/outputs() == 1)};
+    const LogisticSolutions found = Solver(x_.part(first), targets, few, options_).all_together(effort);
+    const Tensor gram = curvature(found.weights[0], at::ones({rows()}, x_.mean().options()), others,
+                                  spread(others), /*coupled=*/false);
+    return {found.weights, factors(gram, /*hessian=*/outputs() == 1),
+            (found.objectives / few.penalties).item<double>() * spread(first)};
   }
 
-  /// Weights [G, K, D] of every C on all rows.
-  Tensor all_together(const Effort& effort) const {
+  /// Every C on all rows; without intercepts and predictions.
+  LogisticSolutions all_together(const Effort& effort) const {
     const Tensor groups = at::arange(cs_.size(0), problems_.fold.options());
     LogisticSolutions found = nothing(groups.size(0));
     finish(batch_of(groups, groups, at::zeros_like(groups), problems_.folds.new_ones({1, rows()}), zeros(1)),
            bounds(), effort, found);
-    return found.weights;
+    return found;
   }
 
   /// With Hessians at weights w, of problems that train on that part of the rows.
@@ -572,14 +600,14 @@ class Solver {
                  : Tensor());
         first = end;
       }
+      move(batch, {}, batch.w);
     }
   }
 
   /// Until all are solved, or kRound iterations are made, or all that may be: then none is left.
   Batch iterate(Batch batch, const Factors& factors, const Effort& effort, std::int64_t& spent,
                 LogisticSolutions& found) const {
-    Memory memory(/*scaled=*/!factors.hessian);
-    move(batch, {}, batch.w);
+    Memory memory(/*trusted=*/factors.hessian);
     bool stuck = false;
     const std::int64_t begin = spent;
     for (const std::int64_t end = std::min(begin + kRound, effort.max_iterations);; ++spent) {
@@ -597,7 +625,7 @@ class Solver {
       steepest /= batch.count;
       // Newton's estimate is of a quadratic, which the loss of rows that are sure of their class is less and
       // less.
-      const Tensor doubt = (100 * batch.least / batch.f).clamp_(1, 10);
+      const Tensor doubt = (1000 * batch.least / batch.f).clamp_(1, 10);
       const Tensor above = (slope * doubt / at::maximum(batch.f, batch.least)).mul_(-0.5).to(at::kFloat);
       Tensor done = (steepest <= effort.tolerance).logical_and_(above <= effort.gap);
       done.logical_or_(steepest <= 1e-5 * effort.tolerance);  // float32 cannot say more of the objective
@@ -652,6 +680,7 @@ class Solver {
       // Scores are linear in the step: no further product.
       move(batch, from, d, start, dz, length.to(at::kFloat));
     }
+    if (length.min().item<double>() < 1) memory.doubt();
     memory.push(batch.w);
     for_groups(batch, [&](std::size_t, std::int64_t first, std::int64_t end) {
       memory.fill(first, end, batch.w.slice(0, first, end) - start.slice(0, first, end),
@@ -743,17 +772,31 @@ class Solver {
 
   /// The Hessian at weights w [K, D], of rows that count mask [n], factorised.
   Tensor hessian(const Tensor& w, const Tensor& mask, std::int64_t group) const {
-    return factor(curvature(w, mask, sample_, coupled_), group, coupled_ ? outputs() : 1);
+    const Tensor trained = mask.nonzero().squeeze(1);
+    Tensor some = sample_;
+    if (trained.size(0) < rows()) {
+      some = order_.defined() ? order_.index({mask.index_select(0, order_) > 0}) : trained;
+      some = std::get<0>(some.slice(0, 0, kSample * x_.columns()).sort());
+    }
+    const double spread = static_cast<double>(trained.size(0)) / static_cast<double>(some.size(0));
+    return factor(curvature(w, mask, some, spread, coupled_), group, coupled_ ? outputs() : 1);
   }
 
-  /// The Hessian of the loss, made of some rows for all: of all classes together [K D, K D], or what they
-  /// have in common [D, D]. Below the diagonal: the rest is nobody's concern.
-  Tensor curvature(const Tensor& w, const Tensor& mask, const Tensor& index, bool coupled) const {
+  /// body(at, x [b, D]) for some rows, so many at once as stay in a cache.
+  template <typename Body>
+  void over(const Tensor& index, const Body& body) const {
+    const std::int64_t few = std::max<std::int64_t>(256, 4 * kNumbersOfBlock / x_.columns());
+    for (const Tensor& at : index.split(few)) body(at, x_.rows_at(at));
+  }
+
+  /// The Hessian of the loss, made of some rows for `spread` times as many: of all classes together
+  /// [K D, K D], or what they have in common [D, D]. Below the diagonal: the rest is nobody's concern.
+  Tensor curvature(const Tensor& w, const Tensor& mask, const Tensor& index, double spread,
+                   bool coupled) const {
     const std::int64_t k = outputs(), columns = x_.columns(), blocks = coupled ? k : 1;
-    const std::int64_t few = std::max<std::int64_t>(256, 4 * kNumbersOfBlock / columns);
     Tensor h = at::zeros({blocks, columns, blocks, columns}, w.options());
-    for (const Tensor& at : index.split(few)) {
-      const Tensor x = x_.rows_at(at), counts = mask.index_select(0, at) * spread(index);  // [b, D], [b]
+    over(index, [&](const Tensor& at, const Tensor& x) {
+      const Tensor counts = mask.index_select(0, at) * spread;  // [b]
       const auto add = [&](std::int64_t a, std::int64_t b, const Tensor& bend) {
         add_product(x, x * (bend * counts).unsqueeze(1), h.select(0, a).select(1, b));
       };
@@ -761,13 +804,13 @@ class Solver {
       const Tensor p = k == 1 ? at::sigmoid(scores) : at::softmax(scores, 1), q = p * (1 - p);  // [b, K]
       if (!coupled) {
         add(0, 0, k == 1 ? q.squeeze(1) : q.sum(1) / static_cast<double>(k - 1));
-        continue;
+        return;
       }
       for (std::int64_t a = 0; a < k; ++a) {
         add(a, a, q.select(1, a));
         for (std::int64_t b = 0; b < a; ++b) add(a, b, -p.select(1, a) * p.select(1, b));
       }
-    }
+    });
     for (std::int64_t a = 0; a < blocks; ++a) {
       for (std::int64_t b = 0; b < a; ++b) {
         Tensor block = h.select(0, a).select(1, b);
@@ -847,6 +890,7 @@ class Solver {
   Tensor slope_;    // [D], what the gradient is multiplied by to be that of the columns as they are given
   Tensor cs_;       // [G], each different C
   Tensor group_;    // [P], its place among them
+  Tensor order_;    // [n], all rows in a random one, where some are enough
   Tensor sample_;   // rows that Hessians are made of
   bool coupled_ = false;
 };

@@ -516,12 +516,20 @@ void Trainer::load_weights(const Checkpoint& checkpoint) {
     const at::Tensor& its = found->second;
     ST_CHECK(its.sizes() == tensor.sizes(), FormatError, "checkpoint: tensor '", name, "' is ", its.sizes(),
              ", the model's ", tensor.sizes());
-    // They would be rounded, and the steps would be others.
-    ST_CHECK(its.scalar_type() == tensor.scalar_type(), InvalidInput, place(), ": the model's '", name,
-             "' was ", c10::getDtypeNames(its.scalar_type()).first, " and is ",
+  }
+  for (const auto& [name, tensor] : mine) tensor.copy_(saved.at(name));
+}
+
+/// Weights of another precision would be rounded, and the steps would be others.
+void Trainer::check_precision(const Checkpoint& checkpoint) const {
+  const auto saved = checkpoint.part("model");
+  for (const auto& [name, tensor] : weights()) {
+    const auto found = saved.find(name);
+    ST_CHECK(found == saved.end() || found->second.scalar_type() == tensor.scalar_type(), InvalidInput,
+             place(), ": the model's '", name, "' was ",
+             c10::getDtypeNames(found->second.scalar_type()).first, " and is ",
              c10::getDtypeNames(tensor.scalar_type()).first,
              ": that is another training, which cannot go on here");
-    tensor.copy_(its);
   }
 }
 
@@ -542,6 +550,7 @@ void Trainer::restore(const Checkpoint& checkpoint) {
   for (const json& score : state["scores"]) {
     scores.push_back(score.is_number() ? score.get<double>() : std::numeric_limits<double>::quiet_NaN());
   }
+  check_precision(checkpoint);
   load_weights(checkpoint);
   optimizer_.restore(checkpoint.part("optimizer"));
   scores_ = std::move(scores);

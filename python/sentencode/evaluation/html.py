@@ -478,8 +478,9 @@ def _protocols(reports: list[Report], extra: Extra | None) -> list[Child]:
             if undefined := result.details.get("undefined"):
                 text = f"{task}: correlations of {', '.join(undefined)} do not exist and count as 0."
                 notes.append(element("p", text, class_="warning"))
-        if unsolved := report.unsolved():
-            notes.append(element("p", f"Short of the optimum: {'; '.join(unsolved)}.", class_="warning"))
+        if steep := report.steep():
+            text = f"Gradients larger than was asked for: {', '.join(steep)}."
+            notes.append(element("p", text, class_="warning"))
         notes += [element("p", f"{task}: not run, {why}") for task, why in report.skipped.items()]
         shown += [element("h3", report.encoder), _definitions(facts), *notes, _details(report)]
     return shown

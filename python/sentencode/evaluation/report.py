@@ -475,14 +475,15 @@ class Report(Mapping[str, TaskResult]):
         shown = ", ".join(f"{task} {value:.2f}" for task, _, value, _ in self.rows())
         return f"Report({self.encoder!r}: {shown or 'no figures'})"
 
-    def unsolved(self) -> list[str]:
+    def steep(self) -> list[str]:
         """The tasks with a classifier whose gradient is larger than it should be, and both numbers."""
-        short = []
+        found = []
         for name, result in self.results.items():
-            gradient, wanted = (result.details.get(key, math.nan) for key in ("gradient", "tolerance"))
+            # Of a report that was read from a file, what is not a number is a word.
+            gradient, wanted = (float(result.details.get(key, math.nan)) for key in ("gradient", "tolerance"))
             if gradient > wanted:
-                short.append(f"{name}, gradient {gradient:.1e} where {wanted:g} was asked for")
-        return short
+                found.append(f"{name} {gradient:.1e} ({wanted:g})")
+        return found
 
     def notes(self) -> list[str]:
         """How it was judged, and what has no figure."""
@@ -509,8 +510,8 @@ class Report(Mapping[str, TaskResult]):
                     f"{name}: all cosines or all scores of {', '.join(undefined)} are equal. The "
                     "correlation, which does not exist, counts as 0 in the means."
                 )
-        if unsolved := self.unsolved():
-            notes.append(f"Short of the optimum: {'; '.join(unsolved)}.")
+        if steep := self.steep():
+            notes.append(f"Gradients larger than was asked for: {', '.join(steep)}.")
         unknown = {name: r.details.get("unknown_tokens") for name, r in self.results.items()}
         listed = [f"{name} {100 * share:.1f} %" for name, share in unknown.items() if share is not None]
         if listed:

@@ -67,8 +67,8 @@ def fit_logistic(
         problems: The fold and the C of each problem.
         classes: How many there are; None: as many as are seen.
         places: Numbers of embeddings that are the rows; None: all of them, or `pairs`.
-        pairs: Two lists of numbers of embeddings: row i is made of the embeddings u and v of its pair, block
-            by block, so that no more than a few thousand rows are ever held.
+        pairs: Two lists of numbers of embeddings: row i is made of the embeddings u and v of its pair; block
+            by block in each pass over them, where all would take more than `max_bytes`.
         parts: What stands side by side in such a row: `"u"`, `"v"`, `"|u-v|"`, `"u*v"`.
         tolerance: For the largest element of the gradient, divided by C and the number of rows: what
             scikit-learn's `tol` is compared with. What float32 cannot reach, about 1e-7, is not waited for:
@@ -76,7 +76,7 @@ def fit_logistic(
         gap: For the distance of the objective to its least value, relative to it, as estimated; or relative
             to a ten-thousandth of what it is at zero weights, where that is more, as with separable classes.
         max_iterations: After so many a problem is given up; its gradient tells.
-        max_bytes: Features that take more are not held in memory.
+        max_bytes: Features that take more are not held in memory, nor are copies of some of them.
         device: Where torch computes.
         on_progress: Called with the number of problems that are solved, and of all.
 

@@ -250,8 +250,8 @@ def test_notes(tmp_path, three):
     assert "judged by different protocols (fast, liblinear)" in text
     assert "kind: no figure, broken gave NaN or infinity" in text
     assert "MR: not run, files are missing" in text
-    assert text.count("Short of the optimum") == 1
-    assert "Short of the optimum: kind, gradient 3.0e-04 where 1e-05 was asked for." in text
+    assert text.count("Gradients larger") == 1
+    assert "Gradients larger than was asked for: kind 3.0e-04 (1e-05)." in text
     assert "Files of another size than published were accepted: kind." in text
     assert f"{partial['kind']['acc']:.2f} †" in text
 

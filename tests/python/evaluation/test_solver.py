@@ -239,7 +239,7 @@ def test_one_fold_of_many_rows(classes, change):
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_few_rows_may_lack_a_class(classes):
-    """Five rows of it, none among the evenly spread ones that they would begin with."""
+    """Five rows of it: hardly all are among the few that they would begin with."""
     x, labels, _ = problem(classes, n=3000, folds=1)
     labels[labels == 1] = 0
     labels[[17, 401, 1003, 1801, 2999]] = 1
@@ -247,6 +247,75 @@ def test_few_rows_may_lack_a_class(classes):
     folds = np.ones((1, len(x)), dtype=bool)
     found = fit_logistic(x, labels, folds, problems, classes=classes)
     assert_solved(x, labels, classes, folds, problems, found, solver="newton-cholesky")
+
+
+def drawn(classes, n, d, scale, seed=0):
+    """Rows and their classes, which are the surer, the larger the scale."""
+    random = np.random.default_rng(seed)
+    x = random.normal(size=(n, d)).astype(np.float32)
+    scores = x @ random.normal(size=(d, classes)) * scale / np.sqrt(d) + random.gumbel(size=(n, classes))
+    return x, scores.argmax(axis=1), random
+
+
+def ones_of(column, every):
+    """Every so many rows know nothing of half the columns, or nearly nothing of any."""
+
+    def change(x):
+        x = x.copy()
+        x[::every, : x.shape[1] // 2 if column else None] *= 0 if column else 0.05
+        return x
+
+    return change
+
+
+GRID = (0.25, 8.0)
+HARD = {  # classes, rows, columns, scale, change, penalties
+    "nearly separable": (2, 5376, 20, 40, lambda x: x, (1e9,)),
+    "nearly separable, 3": (3, 5376, 20, 40, lambda x: x, (1e9,)),
+    "nearly separable, a large middle C": (3, 5376, 20, 40, lambda x: x, (1e-6, 1e8, 1e9)),
+    "every other row without columns": (2, 5376, 20, 1.5, ones_of(True, 2), GRID),
+    "every other row without columns, 3": (3, 5376, 20, 1.5, ones_of(True, 2), GRID),
+    "every other row small": (2, 5376, 20, 1.5, ones_of(False, 2), GRID),
+    "every fourth row small": (2, 5376, 20, 1.5, ones_of(False, 4), GRID),
+    "all told apart by the few": (2, 12800, 50, 20, lambda x: x, (8.0, 1e9)),
+}
+
+
+@pytest.mark.parametrize(
+    ("classes", "n", "d", "scale", "change", "penalties"), HARD.values(), ids=HARD.keys()
+)
+def test_few_rows_that_mislead_cost_few_iterations(classes, n, d, scale, change, penalties):
+    x, labels, _ = drawn(classes, n, d, scale)
+    x, folds, problems = change(x), np.ones((1, n), bool), [(0, c) for c in penalties]
+    found = fit_logistic(x, labels, folds, problems, classes=classes)
+    assert_solved(x, labels, classes, folds, problems, found, solver="newton-cholesky")
+    assert found.iterations.max() < 60
+
+
+def test_rare_classes_cost_few_iterations():
+    x, labels, random = drawn(2, 50_000, 10, 1.5)
+    labels = np.where(labels == 1, 0, labels)
+    labels[random.choice(len(x), 5, replace=False)] = 1
+    folds, problems = np.ones((1, len(x)), bool), [(0, 1.0), (0, 8.0)]
+    found = fit_logistic(x, labels, folds, problems)
+    assert_solved(x, labels, 2, folds, problems, found, solver="newton-cholesky")
+    assert found.iterations.max() < 60
+
+
+@pytest.mark.parametrize("shares", [(0.9,) * 10, (0.01, 0.03, 0.1, 0.5, 1.0)], ids=["alike", "mixed"])
+def test_folds_of_classes_that_are_told_apart_cost_few_iterations(shares):
+    x, labels, random = drawn(6, 5500, 60, 40) if len(shares) == 10 else drawn(3, 20_000, 20, 20)
+    folds = np.stack([random.random(len(x)) < share for share in shares])
+    problems = [(fold, c) for c in (0.25, 8.0) for fold in range(len(folds))]
+    found = fit_logistic(x, labels, folds, problems)
+    for p in (0, len(problems) - 1):
+        fold, c = problems[p]
+        given = x[folds[fold]].astype(float), labels[folds[fold]]
+        model = fitted(*given, c, "newton-cholesky")
+        targets = one_hot(given[1], int(labels.max()) + 1)
+        least, _ = objective_and_gradient(given[0], targets, c, model.coef_, model.intercept_)
+        assert found.objectives[p] == pytest.approx(least, rel=1e-6)
+    assert found.iterations.max() < 90
 
 
 @pytest.mark.parametrize(("n", "classes"), [(240, 2), (240, 3), (3000, 3)])

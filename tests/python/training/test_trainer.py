@@ -646,6 +646,12 @@ def test_checkpoints_of_another_precision_are_refused(tmp_path, dtype):
     message = f"kept: the model's 'table.weight' was float32 and is {str(dtype)[6:]}: that is another"
     with pytest.raises(ValueError, match=message):
         tiny.trainer(tmp_path / "file", tiny.Reader().to(dtype), max_steps=4, **options).run()
+    model = tiny.Reader()
+    model.scores.bias.data = model.scores.bias.data.to(dtype)
+    before = {name: value.clone() for name, value in weights(model).items()}
+    with pytest.raises(ValueError, match=r"'scores\.bias' was float32"):
+        tiny.trainer(tmp_path / "file", model, max_steps=4, **options).run()
+    assert_same(weights(model), before)
     assert len(tiny.trainer(tmp_path / "file", max_steps=4, **options).run().steps) == 2
 
 

@@ -127,6 +127,7 @@ class Trainer {
   std::string scored_by() const;
   std::string place() const;
   void load_weights(const Checkpoint& checkpoint);
+  void check_precision(const Checkpoint& checkpoint) const;
   NamedTensors weights() const;
   void save();
 
