@@ -416,7 +416,7 @@ def tell(name: str, dim: int, ours: list[dict], they: dict) -> None:
     say(f"       gradient theirs {they['gradient']:.1e}, ours {we['gradient']:.1e};")
     if "without_the_last" in they:
         share, gradient = (they["without_the_last"][key] for key in ("share", "gradient"))
-        say(f"       a middle C's without its last iteration {gradient:.1e}, {100 * share:.0f} % of the time:")
+        say(f"       without the last iteration {gradient:.1e}, {100 * share:.0f} % of the time:")
         ratio = share * they["seconds"] / seconds
         say(f"       x{ratio:.1f} {verdict(ratio, TARGETS[dim])};")
     say(f"       accuracy theirs {they['acc'] or '-'}, ours {we['acc']};")
