@@ -544,7 +544,7 @@ class Solver {
   /// Whether some rows are much fewer than all, and of all classes that there are.
   bool few_tell() const {
     const std::int64_t first = kFirst * x_.columns();
-    if ((kFirst + kOthers) * x_.columns() > rows() || 8 * first * x_.columns() > options_.max_bytes)
+    if ((kFirst + kOthers) * x_.columns() > rows() || 4 * first * x_.columns() > options_.max_bytes)
       return false;
     return (targets_.shares(draw(kFirst)) > 0).equal(targets_.shares({}) > 0);
   }

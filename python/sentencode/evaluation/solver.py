@@ -51,7 +51,7 @@ def fit_logistic(
     tolerance: float = 1e-5,
     gap: float = 1e-7,
     max_iterations: int = 500,
-    max_bytes: int = 4 << 30,
+    max_bytes: int | None = None,
     device: str = "cpu",
     on_progress: Callable[[int, int], None] | None = None,
 ) -> LogisticSolutions:
@@ -76,7 +76,8 @@ def fit_logistic(
         gap: For the distance of the objective to its least value, relative to it, as estimated; or relative
             to a ten-thousandth of what it is at zero weights, where that is more, as with separable classes.
         max_iterations: After so many a problem is given up; its gradient tells.
-        max_bytes: Features that take more are not held in memory, nor are copies of some of them.
+        max_bytes: Features that take more are not held in memory, nor are copies of some of them. None: 1 GiB
+            for pairs, whose rows are several times as long as what they are made of; 4 GiB for others.
         device: Where torch computes.
         on_progress: Called with the number of problems that are solved, and of all.
 
@@ -129,7 +130,7 @@ def fit_logistic(
         tolerance,
         gap,
         max_iterations,
-        max_bytes,
+        ((4 if pairs is None else 1) << 30) if max_bytes is None else max_bytes,
         progress,
     )
     return LogisticSolutions(**{name: values.cpu().numpy() for name, values in found.items()})

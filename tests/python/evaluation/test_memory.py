@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 
@@ -101,3 +103,27 @@ def test_learning_curves_say_it_too():
     )
     with pytest.raises(MemoryError, match="take the protocol optimum or fast"):
         learning_curve(made.Noisy(0.5), ENTAILED, protocol=small, cache=False, resamples=5)
+
+
+def test_rows_of_many_pairs_are_never_held():
+    """1.2 million of 232 numbers would take a gibibyte, which nobody has to ask not to be used."""
+    code = """
+        import resource, sys
+        import numpy as np
+        from sentencode.evaluation.solver import fit_logistic
+        random, n, unit = np.random.default_rng(0), 1_200_000, 1024 if sys.platform == "linux" else 1
+        x = random.normal(size=(1000, 58)).astype(np.float32)
+        first, second, labels = (random.integers(0, size, n) for size in (1000, 1000, 2))
+        def fit(count):
+            return fit_logistic(
+                x, labels[:count], np.ones((1, count), bool), [(0, 1.0)], max_iterations=2,
+                pairs=(first[:count], second[:count]), parts=("u", "v", "|u-v|", "u*v"),
+            )
+        fit(10_000)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        fit(n)
+        print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit >> 20)
+    """
+    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert int(ran.stdout) < 400
