@@ -9,6 +9,7 @@ have their words looked up and their matrix built by then as well. Parts:
   floor    fit on 100,000 sentences of books, max_length 40: ours / the bare matrix products of G in NumPy
   sweep    every hidden size from 1 to 150 scored on dev, over one fit
   large    2,400 hidden units on SICK and STSB, seconds and memory
+  demo     what `sentencode demo` fits, 150 hidden units to 1,566 sentences: processor time
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import gzip
 import itertools
 import lzma
 import time
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +37,7 @@ from common import (
 
 from sentencode import _core
 
-PARTS = ("dense", "blocks", "floor", "sweep", "large")
+PARTS = ("dense", "blocks", "floor", "sweep", "large", "demo")
 DATA = Path()
 TOKENIZER = _core.Tokenizer("words", lowercase=True, invalid="replace")
 
@@ -227,7 +229,19 @@ def sweep(name: str, count: int, hidden: int, max_length: int) -> dict:
     )
 
 
-CONTESTANTS = Contestants(__file__, ours, dense, blocks, products, sweep)
+def demo(name: str, count: int, hidden: int, max_length: int) -> dict:
+    """The built-in sentences and vectors. What threads burn while they wait counts."""
+    import sentencode as se
+
+    text = resources.files("sentencode").joinpath("data/demo_sentences.txt").read_text(encoding="utf-8")
+    sentences = [line for line in text.splitlines() if line][: count or None]
+    encoder = se.LAES(se.WordVectors.default(), hidden=hidden, max_length=max_length)
+    with Clock() as clock:
+        encoder.fit(sentences)
+    return clock.facts(work=clock.seconds * clock.cores)
+
+
+CONTESTANTS = Contestants(__file__, ours, dense, blocks, products, sweep, demo)
 
 # One measurement: the contestant, the sentences, how many of them (0: all), hidden units, max_length.
 Case = tuple[str, str, int, int, int]
@@ -288,6 +302,11 @@ def main() -> None:
             aim = verdict(we[0]["seconds"], 180, at_least=False) if name == "sick" else ""
             say(f"large  {name}: {given.large} units in {seconds(we)} {aim};")
             say(f"       memory {we[0]['mebibytes']} MiB")
+    if "demo" in given.only:
+        (we,) = measure(given.rounds, ("demo", "demo", some, hidden, 64))
+        work = median(we, "work")
+        say(f"demo   {hidden} units: {work:.2f} s of processors {verdict(work, 1.5, at_least=False)},")
+        say(f"       {seconds(we)} by the clock, memory {we[0]['mebibytes']} MiB")
     write_json(given.json, results=CONTESTANTS.everything)
 
 

@@ -26,6 +26,7 @@ ORDER = {
     "batches": "--rounds 1 --sentences 20000",
     "softmax_loss": "--rounds 1 --rows 128 --features 64 --words 1000",
     "train_step": "--rounds 1 --steps 3 --hidden 64 --words 1000 --sentences 20000",
+    "busy": "--rounds 1 --steps 3 --only training linear",
     "encode_neural": "--rounds 1 --sentences 500 --hidden 64",
 }
 WITHOUT_DATA = {"import_time", "gemm", "softmax_loss"}

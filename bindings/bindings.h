@@ -3,6 +3,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include "gil.h"
+
 namespace sentencode {
 
 namespace py = pybind11;
@@ -15,8 +17,10 @@ void bind_encoder(py::module_& m);
 void bind_errors(py::module_& m);
 void bind_examples(py::module_& m);
 void bind_interrupts(py::module_& m);
+void bind_gil(py::module_& m);
 void bind_laes(py::module_& m);
 void bind_linear_encoder(py::module_& m);
+void bind_files(py::module_& m);
 void bind_frequencies(py::module_& m);
 void bind_metrics(py::module_& m);
 void bind_parallel(py::module_& m);

@@ -2,9 +2,11 @@
 
 #include "arrays.h"
 #include "bindings.h"
+#include "paths.h"
 #include "sentences.h"
 #include "sentencode/error.h"
 #include "sentencode/parallel.h"
+#include "sentencode/vectors/word_vectors.h"
 
 namespace sentencode {
 namespace {
@@ -17,7 +19,7 @@ void encode_into(const Encoder& encoder, const py::object& sentences, py::array 
   MatrixView view = writable_matrix_view(out, "out");
   if (!encoder.side_by_side() || !SentencesArgument::holds_texts(sentences)) {
     const SentencesArgument argument(sentences);
-    const py::gil_scoped_release released;
+    const WithoutGil released;
     encoder.encode(argument.get(), view);
     return;
   }
@@ -25,29 +27,39 @@ void encode_into(const Encoder& encoder, const py::object& sentences, py::array 
   ST_CHECK(view.rows() == count && view.cols() == encoder.dim(), InvalidInput, "out must be [", count, ", ",
            encoder.dim(), "], got [", view.rows(), ", ", view.cols(), "]");
   // Python's objects can be looked at by one thread at a time: while one does, others encode.
-  const py::gil_scoped_release released;
+  const WithoutGil released(/*computes=*/false);  // the pieces do
   parallel_for(0, count, kPiece, [&](std::int64_t begin, std::int64_t end) {
-    const py::gil_scoped_acquire acquired;
+    const WithGil acquired;
     const SentencesArgument piece(sentences, begin, end);
-    const py::gil_scoped_release working;
+    const WithoutGil working;
     encoder.encode(piece.get(), MatrixView(view.row(begin).data(), end - begin, view.cols(),
                                            Eigen::OuterStride<>(view.outerStride())));
   });
 }
 
 void bind_encoder(py::module_& m) {
-  using Release = py::call_guard<py::gil_scoped_release>;
   py::class_<Encoder, std::shared_ptr<Encoder>>(m, "Encoder", "Sentences in, one row each out.")
       .def_property_readonly("kind", &Encoder::kind)
       .def_property_readonly("dim", &Encoder::dim)
       .def_property_readonly("side_by_side", &Encoder::side_by_side)
       .def("encode_into", &encode_into, py::arg("sentences"), py::arg("out").noconvert(),
            "Fills float32 [n, dim] in place.");
+  py::class_<LoadOptions>(m, "LoadOptions", "How a saved encoder is opened.")
+      .def(py::init([](const std::shared_ptr<WordVectors>& vectors, bool trust_vectors, bool verify) {
+             return LoadOptions{vectors, trust_vectors, verify};
+           }),
+           py::kw_only(), py::arg("vectors") = nullptr, py::arg("trust_vectors") = false,
+           py::arg("verify") = true);
   m.def(
-      "load_encoder", [](const std::string& path) { return std::shared_ptr<Encoder>(load_encoder(path)); },
-      py::arg("path"), Release(), "Any saved encoder, as the class that it was saved from.");
-  m.def("encoder_config", &encoder_config, py::arg("path"), Release(),
-        "What a saved encoder says of itself, as JSON: kind, config, params.");
+      "load_encoder",
+      [](const Path& path, const LoadOptions& options) {
+        return std::shared_ptr<Encoder>(load_encoder(path, options));
+      },
+      py::arg("path"), py::arg_v("options", LoadOptions{}, "..."), Release(),
+      "Any saved encoder, as the class that it was saved from.");
+  m.def(
+      "encoder_config", [](const Path& path) { return encoder_config(path); }, py::arg("path"), Release(),
+      "What a saved encoder says of itself, as JSON: kind, config, params.");
 }
 
 }  // namespace sentencode

@@ -14,32 +14,40 @@ PyObject* diverged_error = nullptr;
 PyObject* format_error = nullptr;
 PyObject* not_fitted_error = nullptr;
 
+/// What is not UTF-8 is of a file's name, and stays what Python has for it.
+py::object text_of(const Error& error) {
+  const std::string_view text = error.what();
+  PyObject* made = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape");
+  if (made == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(made);
+}
+
 void translate(std::exception_ptr failure) {  // NOLINT(performance-unnecessary-value-param): pybind11 asks so
   if (!failure) return;
   try {
     std::rethrow_exception(failure);
   } catch (const InvalidInput& e) {
-    py::set_error(PyExc_ValueError, e.what());
+    py::set_error(PyExc_ValueError, text_of(e));
   } catch (const DivergedError& e) {
-    py::set_error(diverged_error, e.what());
+    py::set_error(diverged_error, text_of(e));
   } catch (const FormatError& e) {
-    py::set_error(format_error, e.what());
+    py::set_error(format_error, text_of(e));
   } catch (const IoError& e) {
     // With a number, Python chooses the subclass: FileNotFoundError, PermissionError, ...
     if (e.error_number() == 0) {
-      py::set_error(PyExc_OSError, e.what());
+      py::set_error(PyExc_OSError, text_of(e));
     } else {
-      py::set_error(PyExc_OSError, py::make_tuple(e.error_number(), e.what()));
+      py::set_error(PyExc_OSError, py::make_tuple(e.error_number(), text_of(e)));
     }
   } catch (const NotFitted& e) {
-    py::set_error(not_fitted_error, e.what());
+    py::set_error(not_fitted_error, text_of(e));
   } catch (const Unsupported& e) {
-    py::set_error(PyExc_NotImplementedError, e.what());
+    py::set_error(PyExc_NotImplementedError, text_of(e));
   } catch (const Interrupted&) {
     // The signal's handler has already said what it wants to raise.
     if (PyErr_Occurred() == nullptr) PyErr_SetNone(PyExc_KeyboardInterrupt);
   } catch (const Error& e) {
-    py::set_error(PyExc_RuntimeError, e.what());
+    py::set_error(PyExc_RuntimeError, text_of(e));
   }
 }
 

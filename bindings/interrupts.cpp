@@ -1,22 +1,23 @@
-#include <atomic>
 #include <chrono>
 
 #include "bindings.h"
+#include "gil.h"
 #include "sentencode/parallel.h"
 
 namespace sentencode {
 namespace {
 
-// Asking costs the GIL, which busy Python threads give up only every few milliseconds: ask seldom.
+// Signals are the main thread's. Asking costs it the GIL, which busy Python threads give up only every few
+// milliseconds: it asks seldom.
 bool signalled() {
+  if (python_exited()) return true;
+  if (!is_main_thread()) return false;
   using Clock = std::chrono::steady_clock;
-  static std::atomic<Clock::rep> last{0};
-  const Clock::rep now = Clock::now().time_since_epoch().count();
-  constexpr Clock::rep kPause =
-      std::chrono::duration_cast<Clock::duration>(std::chrono::milliseconds(50)).count();
-  if (now - last < kPause) return false;
+  static Clock::time_point last;
+  const Clock::time_point now = Clock::now();
+  if (now - last < std::chrono::milliseconds(50)) return false;
   last = now;
-  const py::gil_scoped_acquire gil;
+  const WithGil gil;
   return PyErr_CheckSignals() != 0;
 }
 

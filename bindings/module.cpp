@@ -1,12 +1,16 @@
+#include "module.h"
+
 #include "bindings.h"
 
-PYBIND11_MODULE(_core, m, pybind11::mod_gil_not_used()) {
+SENTENCODE_MODULE(_core, m, pybind11::mod_gil_not_used()) {
   m.doc() = "The compiled half of sentencode that needs no torch.";
   // A class comes before those that take it, give it or derive from it: signatures then name it.
   sentencode::bind_errors(m);
+  sentencode::bind_gil(m);
   sentencode::bind_interrupts(m);
   sentencode::bind_parallel(m);
   sentencode::bind_version(m);
+  sentencode::bind_files(m);
 
   sentencode::bind_sentences(m);
   sentencode::bind_split_sentences(m);

@@ -17,6 +17,7 @@ void bind_denoising(py::module_& m);
 void bind_embedding(py::module_& m);
 void bind_errors(py::module_& m);
 void bind_interrupts(py::module_& m);
+void bind_gil(py::module_& m);
 void bind_logistic(py::module_& m);
 void bind_masked_pooling(py::module_& m);
 void bind_mean_max(py::module_& m);

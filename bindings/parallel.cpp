@@ -1,11 +1,24 @@
 #include "sentencode/parallel.h"
 
+#include <pybind11/stl.h>
+
 #include "bindings.h"
+#include "paths.h"
+#include "sentencode/control_groups.h"
 
 namespace sentencode {
 void bind_parallel(py::module_& m) {
   m.def("num_threads", &num_threads);
   m.def("set_num_threads", &set_num_threads, py::arg("threads"));
+  m.def(
+      "control_groups",
+      [](const std::string& controller, const Path& root) {
+        std::vector<Path> found;
+        for (auto& folder : control_groups(controller, root)) found.push_back({std::move(folder)});
+        return found;
+      },
+      py::arg("controller"), py::arg("root") = "/", Release(),
+      "The folders of the control groups that may limit this process; see control_groups.h.");
   // Every child of a pool (joblib, multiprocessing, a DataLoader's workers) would else want all processors.
   const py::module_ os = py::module_::import("os");
   if (py::hasattr(os, "register_at_fork")) {

@@ -2,6 +2,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include "gil.h"
+
 namespace sentencode {
 
 namespace py = pybind11;

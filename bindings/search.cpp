@@ -22,7 +22,7 @@ void bind_search(py::module_& m) {
       "normalize_rows",
       [](py::array rows) {
         const MatrixView view = writable_matrix_view(rows, "rows");
-        const py::gil_scoped_release release;
+        const WithoutGil release;
         normalize_rows(view);
       },
       py::arg("rows").noconvert(), "Divides every row by its length, in place; a zero row stays zero.");
@@ -34,7 +34,7 @@ void bind_search(py::module_& m) {
         py::array_t<float> out({left.rows(), right.rows()});
         const MatrixView view = writable_matrix_view(out, "out");
         {
-          const py::gil_scoped_release release;
+          const WithoutGil release;
           similarities(left, right, measure, view);
         }
         return out;
@@ -52,7 +52,7 @@ void bind_search(py::module_& m) {
           "add",
           [](NearestRows& self, const py::array& rows) {
             const ConstMatrixView view = matrix_view(rows, "rows");
-            const py::gil_scoped_release release;
+            const WithoutGil release;
             self.add(view);
           },
           py::arg("rows").noconvert(), "The next rows of the stream.")

@@ -16,11 +16,13 @@ void bind_version(py::module_& m) {
         result["version"] = info.version;
         result["compiler"] = info.compiler;
         result["blas"] = info.blas;
+        result["blas_kernel"] = blas_kernel();
+        result["simd"] = simd();
         result["torch"] = SENTENCODE_TORCH_VERSION;
         return result;
       },
       "What was built: version, compiler, the library behind dense products, and the torch of `_nn` ('' "
-      "without).");
+      "without). And what it uses here: OpenBLAS's kernel, and the instructions of the core's own loops.");
 }
 
 }  // namespace sentencode

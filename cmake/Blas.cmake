@@ -2,6 +2,9 @@
 #   SENTENCODE_HAVE_BLAS      0: Eigen alone. 1: Fortran symbols <prefix>sgemm_, <prefix>ssyevd_, ...
 #   SENTENCODE_BLAS_PREFIX    scipy_ or nothing
 #   SENTENCODE_HAVE_OPENBLAS  1: <prefix>openblas_set_num_threads exists
+if(NOT SENTENCODE_BLAS MATCHES "^(auto|scipy|system|eigen)$")
+  message(FATAL_ERROR "SENTENCODE_BLAS must be auto, scipy, system or eigen, got \"${SENTENCODE_BLAS}\"")
+endif()
 add_library(sentencode_blas INTERFACE)
 set(SENTENCODE_BLAS_FOUND eigen)
 
@@ -33,5 +36,19 @@ if(SENTENCODE_BLAS_FOUND STREQUAL "eigen" AND SENTENCODE_BLAS MATCHES "^(auto|sy
   endif()
 endif()
 if(SENTENCODE_BLAS_FOUND STREQUAL "eigen")
+  # Never unasked: nothing but the time that it takes would tell.
+  if(NOT SENTENCODE_BLAS STREQUAL "eigen")
+    message(FATAL_ERROR
+      "SENTENCODE_BLAS=${SENTENCODE_BLAS}: no OpenBLAS was found. Without it, fitting and evaluating take several "
+      "times as long.\n"
+      "Install one of:\n"
+      "  python -m pip install scipy-openblas32       for the Python package, with the Python that builds it\n"
+      "  apt install libopenblas-dev                  Debian, Ubuntu\n"
+      "  dnf install openblas-devel                   Fedora\n"
+      "  conda install -c conda-forge libopenblas\n"
+      "Or build the slow way:\n"
+      "  SENTENCODE_BLAS=eigen pip install .\n"
+      "  cmake -DSENTENCODE_BLAS=eigen ...\n")
+  endif()
   target_compile_definitions(sentencode_blas INTERFACE SENTENCODE_HAVE_BLAS=0 SENTENCODE_HAVE_OPENBLAS=0)
 endif()

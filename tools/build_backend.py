@@ -5,6 +5,7 @@ against has to be the torch that runs it. The pin stands once, in pyproject.toml
 
 Environment:
     SENTENCODE_NN=OFF       builds the light half alone: no torch is needed.
+    SENTENCODE_BLAS=eigen   builds without OpenBLAS, where none is found: several times slower.
     SENTENCODE_TORCH=found  builds against the torch that is installed (`pip install --no-build-isolation`).
 """
 

@@ -11,7 +11,6 @@ namespace sentencode {
 
 void bind_communicator(py::module_& m) {
   using distributed::Communicator;
-  using Release = py::call_guard<py::gil_scoped_release>;
   py::class_<Communicator, std::shared_ptr<Communicator>>(m, "Communicator",
                                                           R"doc(All that a trainer knows of other processes.
 

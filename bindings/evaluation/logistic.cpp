@@ -1,6 +1,5 @@
 #include "sentencode/evaluation/logistic.h"
 
-#include <pybind11/functional.h>
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
@@ -19,26 +18,25 @@ void bind_logistic(py::module_& m) {
       .def("part", &Features::part, py::arg("index"), "Some of the rows, of the same embeddings.")
       .def_property_readonly("rows", &Features::rows)
       .def_property_readonly("dim", &Features::dim)
-      .def("block", &Features::block, py::arg("begin"), py::arg("end"),
-           py::call_guard<py::gil_scoped_release>(), "[end - begin, dim], float32.");
+      .def("block", &Features::block, py::arg("begin"), py::arg("end"), Release(),
+           "[end - begin, dim], float32.");
 
-  using Progress = std::function<void(std::int64_t, std::int64_t)>;
   m.def(
       "fit_logistic",
       [](const Features& features, at::Tensor targets, std::int64_t classes, at::Tensor folds,
          at::Tensor fold, at::Tensor penalties, double tolerance, double gap, std::int64_t max_iterations,
-         std::int64_t max_bytes, const std::optional<Progress>& on_progress) {
+         std::int64_t max_bytes, const py::object& on_progress) {
         LogisticOptions options{tolerance, gap, max_iterations, max_bytes, {}};
         options.on_progress = [&](std::int64_t done, std::int64_t all) {
-          const py::gil_scoped_acquire held;
+          const WithGil held;
           if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-          if (on_progress) (*on_progress)(done, all);
+          if (!on_progress.is_none()) call(on_progress, done, all);
         };
         const LogisticProblems problems{std::move(targets), classes, std::move(folds), std::move(fold),
                                         std::move(penalties)};
         LogisticSolutions found;
         {
-          const py::gil_scoped_release released;
+          const WithoutGil released;
           found = fit_logistic(features, problems, options);
         }
         py::dict result;

@@ -31,7 +31,7 @@ Correlation correlation_named(std::string_view name) {
 template <double (*Function)(std::span<const double>, std::span<const double>)>
 double of_two(const Scores& x, const Scores& y) {
   const auto a = span_of(x, "x"), b = span_of(y, "y");
-  const py::gil_scoped_release release;
+  const WithoutGil release;
   return Function(a, b);
 }
 
@@ -47,7 +47,7 @@ void bind_metrics(py::module_& m) {
         Scores out(left.rows());
         const std::span<double> scores(out.mutable_data(), static_cast<std::size_t>(left.rows()));
         {
-          const py::gil_scoped_release release;
+          const WithoutGil release;
           cosine_of_pairs(left, right, scores);
         }
         return out;
@@ -60,7 +60,7 @@ void bind_metrics(py::module_& m) {
         const auto a = span_of(x, "x"), b = span_of(y, "y");
         const Correlation kind = correlation_named(correlation);
         const std::vector<double> values = [&] {
-          const py::gil_scoped_release release;
+          const WithoutGil release;
           return bootstrap(kind, a, b, {resamples, seed});
         }();
         return array_of(values);

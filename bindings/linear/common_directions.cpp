@@ -8,7 +8,7 @@ namespace sentencode {
 namespace {
 
 py::object statistics(const CommonDirections& self) {
-  const auto moment = self.statistics();
+  const auto moment = without_gil([&] { return self.statistics(); });
   if (!moment) return py::none();
   py::dict result;
   result["moment"] = array_of(moment->sum());
@@ -21,7 +21,7 @@ py::dict select(CommonDirections& self, const py::object& first, const py::objec
   const SentencesArgument one(first, "first"), two(second, "second");
   const auto gold = scores_of(scores);
   const Curve curve = [&] {
-    const py::gil_scoped_release release;
+    const WithoutGil release;
     self.solve();
     return self.select(one.get(), two.get(), gold, largest);
   }();
@@ -35,17 +35,21 @@ void bind_common_directions(py::module_& m) {
   py::class_<Self, LinearEncoder, std::shared_ptr<Self>>(m, "CommonDirections",
                                                          "Sentence means without their leading directions.")
       .def_property_readonly("components", &Self::components)
-      .def_property_readonly("directions", [](const Self& self) { return array_of(self.directions()); })
-      .def_property_readonly("singular_values",
-                             [](const Self& self) { return array_of(self.singular_values()); })
-      .def_property_readonly("factors", [](const Self& self) { return array_of(self.factors()); })
-      .def("merge", &Self::merge, py::arg("other"), py::call_guard<py::gil_scoped_release>())
+      .def_property_readonly(
+          "directions",
+          [](const Self& self) { return array_of(without_gil([&] { return self.directions(); })); })
+      .def_property_readonly(
+          "singular_values",
+          [](const Self& self) { return array_of(without_gil([&] { return self.singular_values(); })); })
+      .def_property_readonly(
+          "factors", [](const Self& self) { return array_of(without_gil([&] { return self.factors(); })); })
+      .def("merge", &Self::merge, py::arg("other"), Release())
       .def("statistics", &statistics, "The second moment and count of the means seen; None: loaded without.")
       .def(
           "set_statistics",
           [](Self& self, const py::dict& from) {
-            self.set_statistics(
-                SecondMoment(matrix_in<double>(from, "moment"), from["count"].cast<std::int64_t>()));
+            SecondMoment given(matrix_in<double>(from, "moment"), from["count"].cast<std::int64_t>());
+            without_gil([&] { self.set_statistics(std::move(given)); });
           },
           py::arg("statistics"))
       .def("select", &select, py::arg("first"), py::arg("second"), py::arg("scores"), py::arg("largest"),

@@ -42,7 +42,7 @@ py::dict options(const Laes& self) {
 
 py::dict parameters(Laes& self, std::string_view direction) {
   const auto m = [&] {
-    const py::gil_scoped_release release;
+    const WithoutGil release;
     self.solve();
     return self.autoencoder(reading_named(direction));
   }();
@@ -61,7 +61,7 @@ py::array_t<float> states(Laes& self, const py::object& sentence, std::string_vi
   const SentencesArgument one(py::make_tuple(sentence), "sentence");
   Matrix h;
   {
-    const py::gil_scoped_release release;
+    const WithoutGil release;
     self.solve();
     h = self.states(one.get(), reading_named(direction));
   }
@@ -75,7 +75,7 @@ py::array_t<float> decode(Laes& self,
   const Vector h = Eigen::Map<const Vector>(state.data(), state.size());
   Matrix x;
   {
-    const py::gil_scoped_release release;
+    const WithoutGil release;
     self.solve();
     x = self.decode(h, length, reading_named(direction));
   }
@@ -86,7 +86,7 @@ std::vector<double> reconstruction_error(Laes& self, const py::object& sentences
                                          const std::vector<std::int64_t>& hidden,
                                          std::string_view direction) {
   const SentencesArgument argument(sentences);
-  const py::gil_scoped_release release;
+  const WithoutGil release;
   self.solve();
   return self.reconstruction_error(argument.get(), hidden, reading_named(direction));
 }
@@ -96,7 +96,7 @@ py::list select(Laes& self, const py::object& first, const py::object& second, c
   const SentencesArgument one(first, "first"), two(second, "second");
   const auto gold = scores_of(scores);
   const std::vector<Curve> curves = [&] {
-    const py::gil_scoped_release release;
+    const WithoutGil release;
     self.solve();
     return self.select(one.get(), two.get(), gold, hidden);
   }();
@@ -107,7 +107,11 @@ py::list select(Laes& self, const py::object& first, const py::object& second, c
 
 py::object statistics(const Laes& self) {
   py::dict result;
-  for (PrefixGram::State& state : self.statistics()) {
+  auto states = [&] {
+    const WithoutGil release;
+    return self.statistics();
+  }();
+  for (PrefixGram::State& state : states) {
     py::dict one;
     one["gram"] = array_of(std::move(state.gram));
     one["sums"] = array_of(std::move(state.sums));
@@ -138,21 +142,22 @@ void set_statistics(Laes& self, const py::dict& from) {
                       .waiting = {vector_in<std::int32_t>(one, "waiting_ids"),
                                   vector_in<std::int64_t>(one, "waiting_offsets")}});
   }
-  const py::gil_scoped_release release;
+  const WithoutGil release;
   self.set_statistics(std::move(states));
 }
 
 }  // namespace
 
 void bind_laes(py::module_& m) {
-  using Release = py::call_guard<py::gil_scoped_release>;
   py::class_<Laes, LinearEncoder, std::shared_ptr<Laes>>(m, "LAES", "The linear autoencoder for sequences.")
       .def(py::init(&make), py::arg("vectors"), py::arg("tokenizer"), py::arg("weights"), py::kw_only(),
            py::arg("hidden"), py::arg("mode"), py::arg("direction"), py::arg("combine"), py::arg("center"),
            py::arg("state"), py::arg("max_length"))
       .def_property_readonly("options", &options)
-      .def_property_readonly("sentences_seen", &Laes::sentences_seen)
-      .def_property_readonly("tokens_seen", &Laes::tokens_seen)
+      .def_property_readonly("solved", py::cpp_function(&Laes::solved, Release()),
+                             "Whether parameters know all that the statistics know.")
+      .def_property_readonly("sentences_seen", py::cpp_function(&Laes::sentences_seen, Release()))
+      .def_property_readonly("tokens_seen", py::cpp_function(&Laes::tokens_seen, Release()))
       .def("merge", &Laes::merge, py::arg("other"), Release())
       .def("parameters", &parameters, py::arg("direction"),
            "A, B, U (of state 'projection'), singular_values, center, longest and rank of one direction.")

@@ -4,15 +4,15 @@
 #include "bindings.h"
 #include "encoder.h"
 #include "linear/arguments.h"
+#include "paths.h"
 #include "sentences.h"
 
 namespace sentencode {
 
 void bind_linear_encoder(py::module_& m) {
-  using Release = py::call_guard<py::gil_scoped_release>;
   py::class_<LinearEncoder, Encoder, std::shared_ptr<LinearEncoder>>(m, "LinearEncoder",
                                                                      "An encoder over weighted words.")
-      .def_property_readonly("fitted", &LinearEncoder::fitted)
+      .def_property_readonly("fitted", getter(&LinearEncoder::fitted))
       .def_property_readonly("vectors",
                              [](const LinearEncoder& self) {
                                return std::const_pointer_cast<WordVectors>(self.words().vectors());
@@ -24,12 +24,12 @@ void bind_linear_encoder(py::module_& m) {
                                if (weights.empty()) return py::none();
                                return py::array_t<float>(std::ssize(weights), weights.data());
                              })
-      .def_property("params", &LinearEncoder::params, &LinearEncoder::set_params)
+      .def_property("params", getter(&LinearEncoder::params), getter(&LinearEncoder::set_params))
       .def(
           "partial_fit",
           [](LinearEncoder& self, const py::object& sentences) {
             const SentencesArgument argument(sentences);
-            const py::gil_scoped_release released;
+            const WithoutGil released;
             self.partial_fit(argument.get());
           },
           py::arg("sentences"), "Adds sentences to the statistics.")
@@ -39,7 +39,7 @@ void bind_linear_encoder(py::module_& m) {
           "encode_into",
           [](LinearEncoder& self, const py::object& sentences, py::array out) {
             {
-              const py::gil_scoped_release released;
+              const WithoutGil released;
               self.solve();
             }
             encode_into(self, sentences, std::move(out));
@@ -48,7 +48,7 @@ void bind_linear_encoder(py::module_& m) {
           "Fills float32 [n, dim] in place. Solves first where there is something to solve.")
       .def(
           "save",
-          [](LinearEncoder& self, const std::string& path, bool vectors, bool statistics) {
+          [](LinearEncoder& self, const Path& path, bool vectors, bool statistics) {
             self.solve();
             using Vectors = SaveOptions::Vectors;
             self.save(path, {vectors ? Vectors::embedded : Vectors::referred_to, statistics});
@@ -58,7 +58,7 @@ void bind_linear_encoder(py::module_& m) {
           "to_bytes",
           [](const LinearEncoder& self, bool statistics) {
             const std::string bytes = [&] {
-              const py::gil_scoped_release released;
+              const WithoutGil released;
               return self.to_bytes(statistics);
             }();
             return py::bytes(bytes);

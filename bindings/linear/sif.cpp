@@ -17,7 +17,7 @@ void bind_sif(py::module_& m) {
           [](const Sif& self, std::int64_t components) {
             return std::shared_ptr<Sif>(self.with_components(components));
           },
-          py::arg("components"), py::call_guard<py::gil_scoped_release>());
+          py::arg("components"), Release());
 }
 
 }  // namespace sentencode

@@ -29,7 +29,6 @@ training::TensorBatch batch_of(const at::Tensor& ids, const at::Tensor& lengths)
 void bind_autoencoder(py::module_& m) {
   using models::Autoencoder;
   using models::Sequences;
-  using Release = py::call_guard<py::gil_scoped_release>;
   py::class_<Autoencoder, models::SentenceNetwork, nn::Decoder, std::shared_ptr<Autoencoder>>(
       m, "Autoencoder", "See sentencode.models.Autoencoder.")
       .def(

@@ -17,8 +17,8 @@ void bind_denoising(py::module_& m) {
         const Sequences found = models::noisy(Sequences::of(x, lengths), drop_words, swap_words);
         return std::make_pair(found.x, found.lengths);
       },
-      py::arg("x"), py::arg("lengths"), py::arg("drop_words"), py::arg("swap_words"),
-      py::call_guard<py::gil_scoped_release>(), "See sentencode.models.noisy.");
+      py::arg("x"), py::arg("lengths"), py::arg("drop_words"), py::arg("swap_words"), Release(),
+      "See sentencode.models.noisy.");
 }
 
 }  // namespace sentencode

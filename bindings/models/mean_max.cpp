@@ -16,7 +16,7 @@ void bind_mean_max(py::module_& m) {
           [](MeanMaxNetwork& self, const at::Tensor& x, const at::Tensor& lengths) {
             return self.attention(models::Sequences::of(x, lengths));
           },
-          py::arg("x"), py::arg("lengths"), py::call_guard<py::gil_scoped_release>());
+          py::arg("x"), py::arg("lengths"), Release());
 }
 
 }  // namespace sentencode

@@ -4,6 +4,7 @@
 
 #include "linear/arguments.h"
 #include "nn/module_node.h"
+#include "paths.h"
 #include "py.h"
 #include "sentencode/models/sentence_network.h"
 
@@ -12,7 +13,6 @@ namespace sentencode {
 void bind_neural_encoder(py::module_& m) {
   using models::NeuralEncoder;
   using models::SentenceNetwork;
-  using Release = py::call_guard<py::gil_scoped_release>;
   models::register_encoders();
   py::class_<SentenceNetwork, training::Model, std::shared_ptr<SentenceNetwork>>(
       m, "SentenceNetwork", "What makes one vector of those of a sentence's words.")
@@ -46,18 +46,20 @@ void bind_neural_encoder(py::module_& m) {
       .def_property_readonly("weighted",
                              [](const NeuralEncoder& self) { return !self.words().weights().empty(); })
       .def_property_readonly("max_words", [](const NeuralEncoder& self) { return self.options().max_words; })
-      .def_property("params", &NeuralEncoder::params, &NeuralEncoder::set_params)
+      .def_property("params", getter(&NeuralEncoder::params), getter(&NeuralEncoder::set_params))
       .def(
           "save",
-          [](const NeuralEncoder& self, const std::string& path, bool vectors) {
+          [](const NeuralEncoder& self, const Path& path, bool vectors) {
             using Vectors = SaveOptions::Vectors;
             self.save(path, {vectors ? Vectors::embedded : Vectors::referred_to, false});
           },
           py::arg("path"), py::kw_only(), py::arg("vectors") = true, Release())
       .def_static(
           "load",
-          [](const std::string& path) { return std::shared_ptr<NeuralEncoder>(NeuralEncoder::load(path)); },
-          py::arg("path"), Release());
+          [](const Path& path, const LoadOptions& options) {
+            return std::shared_ptr<NeuralEncoder>(NeuralEncoder::load(path, options));
+          },
+          py::arg("path"), py::arg_v("options", LoadOptions{}, "..."), Release());
 }
 
 }  // namespace sentencode

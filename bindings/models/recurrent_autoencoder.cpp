@@ -16,7 +16,7 @@ void bind_recurrent_autoencoder(py::module_& m) {
           [](RecurrentNetwork& self, const at::Tensor& x, const at::Tensor& lengths) {
             return self.attention(models::Sequences::of(x, lengths));
           },
-          py::arg("x"), py::arg("lengths"), py::call_guard<py::gil_scoped_release>());
+          py::arg("x"), py::arg("lengths"), Release());
 }
 
 }  // namespace sentencode

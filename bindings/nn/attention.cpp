@@ -31,7 +31,7 @@ void bind_attention(py::module_& m) {
             return self.forward(query, key, value, key_mask.value_or(at::Tensor()), causal);
           },
           py::arg("query"), py::arg("key"), py::arg("value"), py::arg("key_mask"), py::arg("causal"),
-          py::call_guard<py::gil_scoped_release>())
+          Release())
       .def(
           "with_weights",
           [](const MultiHeadAttention& self, const at::Tensor& query, const at::Tensor& key,
@@ -39,7 +39,7 @@ void bind_attention(py::module_& m) {
             return self.with_weights(query, key, value, key_mask.value_or(at::Tensor()), causal);
           },
           py::arg("query"), py::arg("key"), py::arg("value"), py::arg("key_mask"), py::arg("causal"),
-          py::call_guard<py::gil_scoped_release>())
+          Release())
       .def(
           "project",
           [](const MultiHeadAttention& self, const at::Tensor& key, const at::Tensor& value,
@@ -47,7 +47,7 @@ void bind_attention(py::module_& m) {
             const nn::KeysValues memory = self.project(key, value, key_mask.value_or(at::Tensor()));
             return std::make_pair(memory.keys, memory.values);
           },
-          py::arg("key"), py::arg("value"), py::arg("key_mask"), py::call_guard<py::gil_scoped_release>())
+          py::arg("key"), py::arg("value"), py::arg("key_mask"), Release())
       .def(
           "attend",
           [](const MultiHeadAttention& self, const at::Tensor& query, const at::Tensor& keys,
@@ -55,11 +55,11 @@ void bind_attention(py::module_& m) {
             return self.attend(query, {keys, values}, key_mask.value_or(at::Tensor()), causal);
           },
           py::arg("query"), py::arg("keys"), py::arg("values"), py::arg("key_mask"), py::arg("causal"),
-          py::call_guard<py::gil_scoped_release>());
+          Release());
   bind_nn_module<FeedForward>(m, "FeedForward", "See sentencode.nn.FeedForward.")
       .def(py::init<std::int64_t, std::int64_t, const std::string&, double>(), py::arg("features"),
            py::arg("hidden"), py::arg("activation"), py::arg("dropout"))
-      .def("forward", &FeedForward::forward, py::arg("x"), py::call_guard<py::gil_scoped_release>());
+      .def("forward", &FeedForward::forward, py::arg("x"), Release());
 }
 
 }  // namespace sentencode

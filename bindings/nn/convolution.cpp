@@ -16,8 +16,7 @@ void bind_convolution(py::module_& m) {
                                                   nn::parse_activation(activation));
            }),
            py::arg("features"), py::arg("filters"), py::arg("window"), py::arg("activation"))
-      .def("forward", &Convolution::forward, py::arg("x"), py::arg("mask"),
-           py::call_guard<py::gil_scoped_release>());
+      .def("forward", &Convolution::forward, py::arg("x"), py::arg("mask"), Release());
 }
 
 }  // namespace sentencode

@@ -4,9 +4,12 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <tuple>
 
 #include "py.h"
+#include "sentencode/error.h"
 
 namespace sentencode {
 
@@ -20,13 +23,25 @@ class PythonDecoder : public nn::Decoder {
   using Step = std::pair<at::Tensor, DecoderState>;
 
   DecoderState start(const DecoderState& memory) override {
-    PYBIND11_OVERRIDE_PURE(DecoderState, nn::Decoder, start, memory);
+    return *overridden<DecoderState>("start", memory);
   }
   Step step(const at::Tensor& ids, const DecoderState& state) override {
-    PYBIND11_OVERRIDE_PURE(Step, nn::Decoder, step, ids, state);
+    return *overridden<Step>("step", ids, state);
   }
   DecoderState reorder(const DecoderState& state, const at::Tensor& index) override {
-    PYBIND11_OVERRIDE(DecoderState, nn::Decoder, reorder, state, index);
+    const auto found = overridden<DecoderState>("reorder", state, index);
+    return found ? *found : nn::Decoder::reorder(state, index);
+  }
+
+ private:
+  /// What the Python class's method gives; nothing where it leaves the method to the base.
+  template <typename Result, typename... Arguments>
+  std::optional<Result> overridden(const char* name, const Arguments&... arguments) const {
+    const WithGil gil;
+    const py::function method = py::get_override(static_cast<const nn::Decoder*>(this), name);
+    if (method) return call(method, arguments...).template cast<Result>();
+    if (std::string_view(name) == "reorder") return std::nullopt;
+    throw py::type_error(concat("a Decoder must have a method ", name));
   }
 };
 
@@ -37,7 +52,6 @@ Result as_tuple(const nn::Decoded& found) { return {found.ids, found.lengths, fo
 }  // namespace
 
 void bind_decoding(py::module_& m) {
-  using Release = py::call_guard<py::gil_scoped_release>;
   py::class_<nn::Decoder, PythonDecoder, std::shared_ptr<nn::Decoder>>(m, "Decoder",
                                                                        "See sentencode.nn.Decoder.")
       .def(py::init<>())

@@ -12,14 +12,13 @@ void bind_embedding(py::module_& m) {
   bind_nn_module<WordEmbedding>(m, "WordEmbedding", "See sentencode.nn.WordEmbedding.")
       .def(py::init<std::int64_t, std::int64_t, bool>(), py::arg("words"), py::arg("features"),
            py::arg("trainable"))
-      .def("forward", &WordEmbedding::forward, py::arg("ids"), py::call_guard<py::gil_scoped_release>())
-      .def("load", &WordEmbedding::load, py::arg("vectors"), py::call_guard<py::gil_scoped_release>())
-      .def("expand", &WordEmbedding::expand, py::arg("vectors"), py::call_guard<py::gil_scoped_release>());
+      .def("forward", &WordEmbedding::forward, py::arg("ids"), Release())
+      .def("load", &WordEmbedding::load, py::arg("vectors"), Release())
+      .def("expand", &WordEmbedding::expand, py::arg("vectors"), Release());
   bind_nn_module<Positions>(m, "Positions", "See sentencode.nn.Positions.")
       .def(py::init<std::int64_t, const std::string&, std::int64_t, const std::string&>(),
            py::arg("features"), py::arg("kind"), py::arg("length"), py::arg("beyond"))
-      .def("forward", &Positions::forward, py::arg("x"), py::arg("begin"),
-           py::call_guard<py::gil_scoped_release>());
+      .def("forward", &Positions::forward, py::arg("x"), py::arg("begin"), Release());
 }
 
 }  // namespace sentencode

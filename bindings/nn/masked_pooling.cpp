@@ -9,8 +9,7 @@ void bind_masked_pooling(py::module_& m) {
   using nn::MaskedPooling;
   bind_nn_module<MaskedPooling>(m, "MaskedPooling", "See sentencode.nn.MaskedPooling.")
       .def(py::init<const std::string&>(), py::arg("pooling"))
-      .def("forward", &MaskedPooling::forward, py::arg("x"), py::arg("mask"),
-           py::call_guard<py::gil_scoped_release>());
+      .def("forward", &MaskedPooling::forward, py::arg("x"), py::arg("mask"), Release());
 }
 
 }  // namespace sentencode

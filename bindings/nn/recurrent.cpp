@@ -29,9 +29,8 @@ void bind_recurrent(py::module_& m) {
             nn::RecurrentOutput found = self.forward(x, lengths.value_or(at::Tensor()), state);
             return std::make_tuple(std::move(found.output), std::move(found.state));
           },
-          py::arg("x"), py::arg("lengths"), py::arg("state"), py::call_guard<py::gil_scoped_release>())
-      .def("step", &RecurrentStack::step, py::arg("x"), py::arg("state"),
-           py::call_guard<py::gil_scoped_release>())
+          py::arg("x"), py::arg("lengths"), py::arg("state"), Release())
+      .def("step", &RecurrentStack::step, py::arg("x"), py::arg("state"), Release())
       .def(
           "zero_state",
           [](const RecurrentStack& self, std::int64_t batch, const at::Tensor& like) {

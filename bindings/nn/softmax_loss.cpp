@@ -31,7 +31,7 @@ void bind_softmax_loss(py::module_& m) {
                                              chunk_rows};
         nn::SoftmaxLoss found;
         {
-          const py::gil_scoped_release released;
+          const WithoutGil released;
           found =
               nn::softmax_loss(h, weight, or_undefined(bias), targets, or_undefined(row_weights), options);
         }
@@ -58,7 +58,7 @@ void bind_softmax_loss(py::module_& m) {
         nn::SoftmaxLossOptions options;
         options.reduction = nn::parse_reduction(reduction);
         options.ignore_index = ignore_index;
-        const py::gil_scoped_release released;
+        const WithoutGil released;
         return nn::sampled_softmax_loss(h, weight, or_undefined(bias), targets, {ids, expected},
                                         or_undefined(row_weights), options);
       },
@@ -76,7 +76,7 @@ void bind_softmax_loss(py::module_& m) {
              const MaybeTensor& row_weights, const MaybeTensor& table) {
             nn::SoftmaxLoss found;
             {
-              const py::gil_scoped_release released;
+              const WithoutGil released;
               found = self.forward(h, targets, or_undefined(row_weights), or_undefined(table));
             }
             return as_tuple(found);
@@ -90,13 +90,13 @@ void bind_softmax_loss(py::module_& m) {
                                      or_undefined(table));
           },
           py::arg("h"), py::arg("targets"), py::arg("ids"), py::arg("expected"), py::arg("row_weights"),
-          py::arg("table"), py::call_guard<py::gil_scoped_release>())
+          py::arg("table"), Release())
       .def(
           "logits",
           [](const WordSoftmax& self, const at::Tensor& h, const MaybeTensor& table) {
             return self.logits(h, or_undefined(table));
           },
-          py::arg("h"), py::arg("table"), py::call_guard<py::gil_scoped_release>());
+          py::arg("h"), py::arg("table"), Release());
 }
 
 }  // namespace sentencode

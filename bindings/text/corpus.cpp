@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "bindings.h"
+#include "paths.h"
 #include "python_text.h"
 
 namespace sentencode {
@@ -18,9 +19,12 @@ py::typing::List<py::str> texts_of(const SentenceBatch& batch) {
   return py::typing::List<py::str>(std::move(texts));
 }
 
-std::optional<SentenceBatch> next_batch(CorpusReader& reader, std::int64_t max_sentences) {
+std::optional<SentenceBatch> next_batch(CorpusReader& reader, std::int64_t max_sentences,
+                                        std::optional<std::int64_t> max_bytes) {
   SentenceBatch batch;
-  if (!reader.next(max_sentences, batch)) return std::nullopt;
+  const bool found =
+      max_bytes ? reader.next(max_sentences, batch, *max_bytes) : reader.next(max_sentences, batch);
+  if (!found) return std::nullopt;
   return std::optional<SentenceBatch>(std::move(batch));
 }
 
@@ -34,16 +38,23 @@ void bind_corpus(py::module_& m) {
       .def_property_readonly("starts_document", &SentenceBatch::starts_document,
                              "For each sentence whether a document begins with it.");
   py::class_<CorpusReader>(m, "CorpusReader", "Reads files of one sentence a line, once, in constant memory.")
-      .def(py::init([](std::vector<std::string> paths, bool keep_empty) {
-             return CorpusReader(std::move(paths), {.keep_empty = keep_empty});
+      .def(py::init([](const std::vector<Path>& paths, bool keep_empty) {
+             return CorpusReader({paths.begin(), paths.end()}, {.keep_empty = keep_empty});
            }),
            py::arg("paths"), py::kw_only(), py::arg("keep_empty"))
-      .def("next", &next_batch, py::arg("max_sentences"), py::call_guard<py::gil_scoped_release>(),
-           "The next SentenceBatch, or None at the end.")
+      .def("next", &next_batch, py::arg("max_sentences"), py::arg("max_bytes") = py::none(), Release(),
+           "The next SentenceBatch, or None at the end. It ends with the sentence that fills max_bytes.")
       .def_property_readonly("sentences_read", &CorpusReader::sentences_read)
       .def_property_readonly("bytes_read", &CorpusReader::bytes_read)
       .def_property_readonly("bytes_total", &CorpusReader::bytes_total);
-  m.def("expand_paths", &expand_paths, py::arg("path"), py::call_guard<py::gil_scoped_release>());
+  m.def(
+      "expand_paths",
+      [](const Path& path) {
+        std::vector<Path> found;
+        for (auto& name : expand_paths(path)) found.push_back({std::move(name)});
+        return found;
+      },
+      py::arg("path"), Release());
 }
 
 }  // namespace sentencode

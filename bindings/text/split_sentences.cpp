@@ -11,7 +11,7 @@ namespace {
 py::typing::List<py::str> split(const py::str& text) {
   const SentencesArgument argument(py::make_tuple(text), "text");
   const std::vector<std::string_view> sentences = [&] {
-    const py::gil_scoped_release release;
+    const WithoutGil release;
     return split_sentences(argument.get().pieces[0]);
   }();
   py::list result(sentences.size());

@@ -14,7 +14,7 @@ using TokenLists = py::typing::List<py::typing::List<py::str>>;
 TokenLists tokenise(const Tokenizer& tokenizer, const py::object& argument) {
   const SentencesArgument sentences(argument);
   const TokenisedSentences tokenised = [&] {
-    const py::gil_scoped_release release;
+    const WithoutGil release;
     return TokenisedSentences(tokenizer, sentences.get());
   }();
   const Sentences found = tokenised.sentences();

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "bindings.h"
+#include "paths.h"
 #include "python_text.h"
 #include "sentences.h"
 #include "sentencode/error.h"
@@ -34,7 +35,6 @@ py::typing::List<py::str> words_of(const Vocabulary& self) {
 }  // namespace
 
 void bind_vocabulary(py::module_& m) {
-  const auto no_gil = py::call_guard<py::gil_scoped_release>();
   py::class_<Vocabulary, std::shared_ptr<Vocabulary>>(
       m, "Vocabulary", "Words and how often each was seen, most frequent first.")
       .def(py::init(&made), py::arg("words"), py::arg("counts"), py::arg("total") = 0)
@@ -50,9 +50,12 @@ void bind_vocabulary(py::module_& m) {
                                return view;
                              })
       .def_property_readonly("total", &Vocabulary::total)
-      .def("pruned", &Vocabulary::pruned, py::arg("min_count"), py::arg("max_size"), no_gil)
-      .def_static("read", &Vocabulary::read, py::arg("path"), no_gil)
-      .def("write", &Vocabulary::write, py::arg("path"), no_gil);
+      .def("pruned", &Vocabulary::pruned, py::arg("min_count"), py::arg("max_size"), Release())
+      .def_static(
+          "read", [](const Path& path) { return Vocabulary::read(path); }, py::arg("path"), Release())
+      .def(
+          "write", [](const Vocabulary& self, const Path& path) { self.write(path); }, py::arg("path"),
+          Release());
 }
 
 void bind_vocabulary_counter(py::module_& m) {
@@ -62,13 +65,13 @@ void bind_vocabulary_counter(py::module_& m) {
           "add",
           [](VocabularyCounter& self, const py::object& argument) {
             const SentencesArgument sentences(argument);
-            const py::gil_scoped_release release;
+            const WithoutGil release;
             self.add(sentences.get());
           },
           py::arg("sentences"))
       .def("merge", &VocabularyCounter::merge, py::arg("other"))
       .def("finish", &VocabularyCounter::finish, py::kw_only(), py::arg("min_count"), py::arg("max_size"),
-           py::call_guard<py::gil_scoped_release>())
+           Release())
       .def_property_readonly("sentences", &VocabularyCounter::sentences);
 }
 

@@ -72,7 +72,7 @@ void bind_batcher(py::module_& m) {
           "batch",
           [](const Batcher& self, std::int64_t epoch, std::int64_t step) {
             Batch batch = [&] {
-              const py::gil_scoped_release release;
+              const WithoutGil release;
               return self.batch(epoch, step);
             }();
             return tuple_of(std::move(batch));
@@ -82,7 +82,7 @@ void bind_batcher(py::module_& m) {
       .def(
           "numbers",
           [](const Batcher& self, std::int64_t epoch, std::int64_t step) {
-            return array_of(self.numbers(epoch, step));
+            return array_of(without_gil([&] { return self.numbers(epoch, step); }));
           },
           py::arg("epoch"), py::arg("step"));
   py::class_<BatchLoader>(m, "BatchLoader", "Makes batches ahead of their use.")
@@ -95,7 +95,7 @@ void bind_batcher(py::module_& m) {
            py::arg("ahead"))
       .def("next", [](BatchLoader& self) {
         Batch batch = [&] {
-          const py::gil_scoped_release release;
+          const WithoutGil release;
           return self.next();
         }();
         return tuple_of(std::move(batch));

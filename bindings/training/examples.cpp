@@ -1,8 +1,8 @@
-#include <pybind11/functional.h>
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
 #include "bindings.h"
+#include "paths.h"
 #include "sentences.h"
 #include "sentencode/error.h"
 #include "sentencode/training/example_builder.h"
@@ -57,33 +57,37 @@ void add(ExampleBuilder& self, const py::list& fields, const std::vector<bool>& 
   if (int_labels) rows.int_labels = {int_labels->data(), static_cast<std::size_t>(int_labels->size())};
   if (float_labels)
     rows.float_labels = {float_labels->data(), static_cast<std::size_t>(float_labels->size())};
-  const py::gil_scoped_release release;
+  const WithoutGil release;
   self.add(rows);
 }
 
-std::shared_ptr<const File> build(
-    const std::string& path, const std::vector<std::vector<std::string>>& files,
-    const ExampleOptions& options, const std::string& key,
-    const std::optional<std::function<void(std::int64_t, std::int64_t)>>& progress) {
+std::vector<std::vector<std::string>> names_of(const std::vector<std::vector<Path>>& files) {
+  std::vector<std::vector<std::string>> names;
+  for (const auto& of_field : files) names.emplace_back(of_field.begin(), of_field.end());
+  return names;
+}
+
+std::shared_ptr<const File> build(const Path& path, const std::vector<std::vector<Path>>& paths,
+                                  const ExampleOptions& options, const std::string& key,
+                                  const py::object& progress) {
   BuildProgress tell;
-  if (progress) {
+  if (!progress.is_none()) {
     tell = [&](std::int64_t read, std::int64_t total) {
-      const py::gil_scoped_acquire gil;
-      (*progress)(read, total);
+      const WithGil gil;
+      call(progress, read, total);
     };
   }
-  const py::gil_scoped_release release;
-  return build_examples(path, files, options, key, tell);
+  const WithoutGil release;
+  return build_examples(path, names_of(paths), options, key, tell);
 }
 
 }  // namespace
 
 void bind_examples(py::module_& m) {
-  const auto no_gil = py::call_guard<py::gil_scoped_release>();
   py::class_<File, std::shared_ptr<File>>(m, "ExampleFile", "Examples as ids in one mapped file.")
       .def_static(
-          "open", [](const std::string& path) { return std::const_pointer_cast<File>(File::open(path)); },
-          py::arg("path"), no_gil)
+          "open", [](const Path& path) { return std::const_pointer_cast<File>(File::open(path)); },
+          py::arg("path"), Release())
       .def("__len__", &File::size)
       .def_property_readonly("fields",
                              [](const File& self) {
@@ -111,10 +115,10 @@ void bind_examples(py::module_& m) {
           "by_length",
           [](const py::object& self) { return view(self.cast<const File&>().by_length(), self); })
       .def_property_readonly("labels", &labels_of)
-      .def_property_readonly("path", &File::path)
+      .def_property_readonly("path", [](const File& self) { return Path{self.path()}; })
       .def_property_readonly("config", &File::config)
       .def_property_readonly("key", &File::key)
-      .def("verify", &File::verify, no_gil);
+      .def("verify", &File::verify, Release());
 
   py::class_<FieldOptions>(m, "FieldOptions", "How texts become the ids of one field.")
       .def(py::init(&field_options), py::kw_only(), py::arg("name"), py::arg("tokenizer"),
@@ -134,7 +138,7 @@ void bind_examples(py::module_& m) {
           "add",
           [](ContentDigest& self, const py::object& argument) {
             const SentencesArgument sentences(argument);
-            const py::gil_scoped_release release;
+            const WithoutGil release;
             self.add(sentences.get());
           },
           py::arg("sentences"))
@@ -146,22 +150,26 @@ void bind_examples(py::module_& m) {
           py::arg("bytes"))
       .def("hex", &ContentDigest::hex);
   py::class_<ExampleBuilder>(m, "ExampleBuilder", "Makes a file of examples, batch after batch.")
-      .def(py::init<std::string, ExampleOptions, std::string>(), py::arg("path"), py::arg("options"),
-           py::arg("key"), no_gil)
+      .def(py::init([](const Path& path, const ExampleOptions& options, const std::string& key) {
+             return new ExampleBuilder(path, options, key);
+           }),
+           py::arg("path"), py::arg("options"), py::arg("key"), Release())
       .def_property_readonly("done", &ExampleBuilder::done)
       .def_property_readonly("first_row", &ExampleBuilder::first_row)
       .def("add", &add, py::arg("fields"), py::kw_only(), py::arg("starts_document"),
            py::arg("int_labels") = py::none(), py::arg("float_labels") = py::none())
       .def(
           "finish", [](ExampleBuilder& self) { return std::const_pointer_cast<File>(self.finish()); },
-          no_gil);
-  m.def("examples_key", &examples_key, py::arg("options"), py::arg("sources"), no_gil);
-  m.def("digest_of_files", &digest_of_files, py::arg("files"), no_gil);
+          Release());
+  m.def("examples_key", &examples_key, py::arg("options"), py::arg("sources"), Release());
+  m.def(
+      "digest_of_files",
+      [](const std::vector<std::vector<Path>>& files) { return digest_of_files(names_of(files)); },
+      py::arg("files"), Release());
   m.def(
       "build_examples",
-      [](const std::string& path, const std::vector<std::vector<std::string>>& files,
-         const ExampleOptions& options, const std::string& key,
-         const std::optional<std::function<void(std::int64_t, std::int64_t)>>& progress) {
+      [](const Path& path, const std::vector<std::vector<Path>>& files, const ExampleOptions& options,
+         const std::string& key, const py::object& progress) {
         return std::const_pointer_cast<File>(build(path, files, options, key, progress));
       },
       py::arg("path"), py::arg("files"), py::arg("options"), py::kw_only(), py::arg("key"),

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "paths.h"
 #include "py.h"
 #include "sentencode/distributed/communicator.h"
 
@@ -24,37 +25,37 @@ class PythonModel final : public Model {
  public:
   explicit PythonModel(py::object parts) : Model("PythonModel"), parts_(std::move(parts)) {}
   ~PythonModel() override {
-    const py::gil_scoped_acquire gil;
+    const WithGil gil;
     parts_ = py::object();
   }
   PythonModel(const PythonModel&) = delete;
   PythonModel& operator=(const PythonModel&) = delete;
 
   Loss loss(const TensorBatch& batch) override {
-    const py::gil_scoped_acquire gil;
+    const WithGil gil;
     py::list fields;
     for (const TokenTensors& field : batch.fields) {
       fields.append(py::make_tuple(field.ids, field.lengths, field.mask));
     }
     const py::object labels = batch.labels.defined() ? py::cast(batch.labels) : py::none();
-    auto [sum, count, right] =
-        parts_.attr("loss")(fields, labels).cast<std::tuple<at::Tensor, double, std::optional<at::Tensor>>>();
+    auto [sum, count, right] = call(parts_.attr("loss"), fields, labels)
+                                   .cast<std::tuple<at::Tensor, double, std::optional<at::Tensor>>>();
     return {std::move(sum), count, right.value_or(at::Tensor())};
   }
   void train(bool on) override {
-    const py::gil_scoped_acquire gil;
+    const WithGil gil;
     const py::error_scope interrupt;  // Ctrl-C may be on its way to the caller
     Model::train(on);
-    parts_.attr("train")(on);
+    call(parts_.attr("train"), on);
   }
   NamedTensors parameter_tensors() const override { return tensors("parameters"); }
   NamedTensors other_tensors() const override { return tensors("buffers"); }
 
  private:
   NamedTensors tensors(const char* kind) const {
-    const py::gil_scoped_acquire gil;
+    const WithGil gil;
     const py::error_scope interrupt;
-    return parts_.attr(kind)().cast<NamedTensors>();
+    return call(parts_.attr(kind)).cast<NamedTensors>();
   }
 
   py::object parts_;
@@ -74,8 +75,8 @@ class Callbacks {
     };
     if (!validator) return;
     trainer_.validator = [&validator] {
-      const py::gil_scoped_acquire gil;
-      return (*validator)().cast<double>();
+      const WithGil gil;
+      return call(*validator).cast<double>();
     };
   }
   ~Callbacks() {
@@ -91,10 +92,10 @@ class Callbacks {
   /// function, if it were not taken away. What is done must be told.
   template <typename... Figures>
   static void tell(const py::function& function, Figures... figures) {
-    const py::gil_scoped_acquire gil;
+    const WithGil gil;
     std::optional<py::error_already_set> interrupt;
     if (PyErr_CheckSignals() != 0) interrupt.emplace();
-    function(figures...);
+    call(function, figures...);
     if (interrupt) throw py::error_already_set(*interrupt);
   }
 
@@ -105,7 +106,6 @@ class Callbacks {
 
 void bind_trainer(py::module_& m) {
   using distributed::Communicator;
-  using Release = py::call_guard<py::gil_scoped_release>;
 
   py::class_<PythonModel, Model, std::shared_ptr<PythonModel>>(m, "PythonModel",
                                                                "A model that is written in Python.")
@@ -113,42 +113,41 @@ void bind_trainer(py::module_& m) {
            "parts has loss(fields, labels), train(mode), parameters() and buffers().");
 
   py::class_<Trainer>(m, "Trainer", "See sentencode.training.Trainer.")
-      .def(py::init(
-               [](std::shared_ptr<Model> model, std::shared_ptr<Batcher> train,
-                  std::optional<std::shared_ptr<Batcher>> valid, std::shared_ptr<Communicator> communicator,
-                  const std::string& optimizer, double beta1, double beta2, double momentum, double epsilon,
-                  double weight_decay, double learning_rate, const std::string& schedule, std::int64_t warmup,
-                  std::int64_t schedule_steps, double schedule_end, double decay, std::int64_t patience,
-                  bool higher_is_better, double clip_norm, double clip_each, std::int64_t max_steps,
-                  std::int64_t max_epochs, std::int64_t accumulate, std::int64_t validate_every,
-                  std::int64_t save_every, std::int64_t stop_after, bool validate_accuracy, bool reload_best,
-                  std::int64_t bad_steps, bool bfloat16, std::uint64_t seed, std::string settings,
-                  const std::optional<std::string>& checkpoints, std::int64_t keep_last) {
-                 TrainerOptions options;
-                 options.optimizer = {optimizer, beta1, beta2, momentum, epsilon, weight_decay};
-                 options.schedule = {learning_rate,  shape_named(schedule), warmup,
-                                     schedule_steps, schedule_end,          decay,
-                                     patience,       higher_is_better};
-                 options.clipping = {clip_norm, clip_each};
-                 options.max_steps = max_steps;
-                 options.max_epochs = max_epochs;
-                 options.accumulate = accumulate;
-                 options.validate_every = validate_every;
-                 options.save_every = save_every;
-                 options.stop_after = stop_after;
-                 options.validate_accuracy = validate_accuracy;
-                 options.reload_best = reload_best;
-                 options.bad_steps = bad_steps;
-                 options.bfloat16 = bfloat16;
-                 options.seed = seed;
-                 options.settings = std::move(settings);
-                 const py::gil_scoped_release release;  // it waits for the other processes
-                 std::optional<CheckpointFolder> folder;
-                 if (checkpoints) folder.emplace(*checkpoints, keep_last);
-                 return std::make_unique<Trainer>(std::move(model), std::move(train), valid.value_or(nullptr),
-                                                  std::move(options), std::move(communicator),
-                                                  std::move(folder));
-               }),
+      .def(py::init([](std::shared_ptr<Model> model, std::shared_ptr<Batcher> train,
+                       std::optional<std::shared_ptr<Batcher>> valid,
+                       std::shared_ptr<Communicator> communicator, const std::string& optimizer, double beta1,
+                       double beta2, double momentum, double epsilon, double weight_decay,
+                       double learning_rate, const std::string& schedule, std::int64_t warmup,
+                       std::int64_t schedule_steps, double schedule_end, double decay, std::int64_t patience,
+                       bool higher_is_better, double clip_norm, double clip_each, std::int64_t max_steps,
+                       std::int64_t max_epochs, std::int64_t accumulate, std::int64_t validate_every,
+                       std::int64_t save_every, std::int64_t stop_after, bool validate_accuracy,
+                       bool reload_best, std::int64_t bad_steps, bool bfloat16, std::uint64_t seed,
+                       std::string settings, const std::optional<Path>& checkpoints, std::int64_t keep_last) {
+             TrainerOptions options;
+             options.optimizer = {optimizer, beta1, beta2, momentum, epsilon, weight_decay};
+             options.schedule = {learning_rate,  shape_named(schedule), warmup,
+                                 schedule_steps, schedule_end,          decay,
+                                 patience,       higher_is_better};
+             options.clipping = {clip_norm, clip_each};
+             options.max_steps = max_steps;
+             options.max_epochs = max_epochs;
+             options.accumulate = accumulate;
+             options.validate_every = validate_every;
+             options.save_every = save_every;
+             options.stop_after = stop_after;
+             options.validate_accuracy = validate_accuracy;
+             options.reload_best = reload_best;
+             options.bad_steps = bad_steps;
+             options.bfloat16 = bfloat16;
+             options.seed = seed;
+             options.settings = std::move(settings);
+             const WithoutGil release;  // it waits for the other processes
+             std::optional<CheckpointFolder> folder;
+             if (checkpoints) folder.emplace(checkpoints->name, keep_last);
+             return std::make_unique<Trainer>(std::move(model), std::move(train), valid.value_or(nullptr),
+                                              std::move(options), std::move(communicator), std::move(folder));
+           }),
            py::arg("model"), py::arg("train"), py::arg("valid"), py::arg("communicator"), py::kw_only(),
            py::arg("optimizer"), py::arg("beta1"), py::arg("beta2"), py::arg("momentum"), py::arg("epsilon"),
            py::arg("weight_decay"), py::arg("learning_rate"), py::arg("schedule"), py::arg("warmup"),
@@ -169,7 +168,7 @@ void bind_trainer(py::module_& m) {
           [](Trainer& self, const py::function& on_step, const py::function& on_validation,
              const std::optional<py::function>& validator) {
             const Callbacks callbacks(self, on_step, on_validation, validator);
-            const py::gil_scoped_release release;
+            const WithoutGil release;
             self.run();
           },
           py::arg("on_step"), py::arg("on_validation"), py::arg("validator"),

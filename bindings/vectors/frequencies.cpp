@@ -15,7 +15,6 @@ py::array_t<T> array_of_values(const std::vector<T>& values) {
 }  // namespace
 
 void bind_frequencies(py::module_& m) {
-  using Release = py::call_guard<py::gil_scoped_release>;
   py::class_<Frequencies>(m, "Frequencies",
                           "How probable the words of one table are, and all that were counted.")
       .def_static("from_vocabulary", &Frequencies::from_vocabulary, py::arg("vectors"), py::arg("vocabulary"),

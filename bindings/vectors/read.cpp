@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings.h"
+#include "paths.h"
 #include "sentencode/error.h"
 #include "vectors/strings.h"
 
@@ -13,15 +14,18 @@ VectorFormat format_named(std::string_view name) {
   if (name == "auto") return VectorFormat::automatic;
   if (name == "text") return VectorFormat::text;
   if (name == "word2vec_binary") return VectorFormat::word2vec_binary;
+  if (name == "fasttext") return VectorFormat::fasttext;
   ST_CHECK(name == "native", InvalidInput,
-           "format must be 'auto', 'text', 'word2vec_binary', 'native' or 'npz', got '", name, "'");
+           "format must be 'auto', 'text', 'word2vec_binary', 'fasttext', 'native', 'npz' or 'kv', got '",
+           name, "'");
   return VectorFormat::native;
 }
 
-py::tuple read(const std::string& path, std::string_view format, std::int64_t limit, const py::object& only,
-               const std::optional<std::string>& storage, std::string_view oov, std::int64_t dim,
-               const py::object& progress) {
-  ReadOptions options{.format = format_named(format), .limit = limit, .oov = oov_named(oov), .dim = dim};
+py::tuple read(const Path& path, std::string_view format, std::int64_t limit, const py::object& only,
+               const std::optional<std::string>& storage, const std::optional<std::string>& oov,
+               std::int64_t dim, const std::string& member, const py::object& progress) {
+  ReadOptions options{.format = format_named(format), .limit = limit, .member = member, .dim = dim};
+  if (oov) options.oov = oov_named(*oov);
   if (storage) options.storage = storage_named(*storage);
   StringTable keep;
   if (!only.is_none()) {
@@ -30,14 +34,14 @@ py::tuple read(const std::string& path, std::string_view format, std::int64_t li
   }
   if (!progress.is_none()) {
     options.progress = [&progress](std::int64_t done, std::int64_t total) {
-      const py::gil_scoped_acquire acquire;
-      progress(done, total);
+      const WithGil acquire;
+      call(progress, done, total);
     };
   }
   ReadReport report;
   std::shared_ptr<const WordVectors> vectors;
   {
-    const py::gil_scoped_release release;
+    const WithoutGil release;
     vectors = read_vectors(path, options, &report);
   }
   py::dict counts;
@@ -51,7 +55,7 @@ py::tuple read(const std::string& path, std::string_view format, std::int64_t li
 
 void bind_read_vectors(py::module_& m) {
   m.def("read_vectors", &read, py::arg("path"), py::arg("format"), py::arg("limit"), py::arg("only"),
-        py::arg("storage"), py::arg("oov"), py::arg("dim"), py::arg("progress"),
+        py::arg("storage"), py::arg("oov"), py::arg("dim"), py::arg("member"), py::arg("progress"),
         "The vectors, and how many rows were read, repeated, repaired.");
 }
 

@@ -1,6 +1,6 @@
 #include <pybind11/eigen.h>
-#include <pybind11/functional.h>
 #include <pybind11/numpy.h>
+#include <pybind11/stl.h>
 
 #include "bindings.h"
 #include "sentences.h"
@@ -41,19 +41,26 @@ void bind_training(py::module_& m) {
           "add",
           [](CooccurrenceCounter& self, const py::object& argument) {
             const SentencesArgument sentences(argument);
-            const py::gil_scoped_release release;
+            const WithoutGil release;
             self.add(sentences.get());
           },
           py::arg("sentences"))
-      .def("finish", &CooccurrenceCounter::finish, py::call_guard<py::gil_scoped_release>(),
+      .def("finish", &CooccurrenceCounter::finish, Release(),
            "The counts so far; the counter is empty then.");
 
   const EmbeddingOptions defaults;
   m.def(
       "embed",
       [](SparseMatrix& counts, std::int64_t dim, double smoothing, double shift, double exponent,
-         double length, int iterations, int oversampling, std::uint64_t seed,
-         std::function<void(std::int64_t, std::int64_t)> progress) {
+         double length, int iterations, int oversampling, std::uint64_t seed, const py::object& progress) {
+        std::function<void(std::int64_t, std::int64_t)> tell;
+        if (!progress.is_none()) {
+          tell = [&progress](std::int64_t done, std::int64_t total) {
+            const WithGil gil;
+            call(progress, done, total);
+          };
+        }
+        const WithoutGil released;
         return embed(std::exchange(counts, {}), {.dim = dim,
                                                  .pmi = {.smoothing = smoothing, .shift = shift},
                                                  .exponent = exponent,
@@ -61,13 +68,13 @@ void bind_training(py::module_& m) {
                                                  .svd = {.iterations = iterations,
                                                          .oversampling = oversampling,
                                                          .seed = seed,
-                                                         .progress = std::move(progress)}});
+                                                         .progress = std::move(tell)}});
       },
       py::arg("counts"), py::arg("dim"), py::kw_only(), py::arg("smoothing") = defaults.pmi.smoothing,
       py::arg("shift") = defaults.pmi.shift, py::arg("exponent") = defaults.exponent,
       py::arg("length") = defaults.length, py::arg("iterations") = defaults.svd.iterations,
       py::arg("oversampling") = defaults.svd.oversampling, py::arg("seed") = defaults.svd.seed,
-      py::arg("progress") = py::none(), py::call_guard<py::gil_scoped_release>(),
+      py::arg("progress") = py::none(),
       "Vectors [words, dim] from counts, which are used up: left singular vectors of positive PMI.");
 }
 

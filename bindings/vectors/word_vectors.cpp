@@ -5,6 +5,7 @@
 
 #include "arrays.h"
 #include "bindings.h"
+#include "paths.h"
 #include "python_text.h"
 #include "sentences.h"
 #include "sentencode/error.h"
@@ -26,6 +27,10 @@ std::int32_t checked_id(const WordVectors& self, std::int64_t id) {
   return static_cast<std::int32_t>(id);
 }
 
+std::optional<OutOfVocabulary> policy(const std::optional<std::string>& name) {
+  return name ? std::optional(oov_named(*name)) : std::nullopt;
+}
+
 Table from_array(const py::object& words, const py::array& rows,
                  const std::optional<py::array_t<std::int64_t>>& counts, std::string_view storage,
                  std::string_view oov) {
@@ -33,7 +38,7 @@ Table from_array(const py::object& words, const py::array& rows,
   const ConstMatrixView view = matrix_view(rows, "matrix");
   std::span<const std::int64_t> counted;
   if (counts) counted = {counts->data(), static_cast<std::size_t>(counts->size())};
-  const py::gil_scoped_release release;
+  const WithoutGil release;
   return hold(WordVectors::from_array(table, view, counted, storage_named(storage), oov_named(oov)));
 }
 
@@ -42,7 +47,7 @@ py::array_t<float> rows(const WordVectors& self, const py::array_t<std::int64_t,
   py::array_t<float> out({ids.size(), static_cast<py::ssize_t>(self.dim())});
   const std::int64_t* id = ids.data();
   float* row = out.mutable_data();
-  const py::gil_scoped_release release;
+  const WithoutGil release;
   for (py::ssize_t i = 0; i < ids.size(); ++i)
     self.row(static_cast<std::int32_t>(id[i]), row + i * self.dim());
   return out;
@@ -51,7 +56,7 @@ py::array_t<float> rows(const WordVectors& self, const py::array_t<std::int64_t,
 py::array_t<float> matrix(const WordVectors& self) {
   py::array_t<float> out({static_cast<py::ssize_t>(self.size()), static_cast<py::ssize_t>(self.dim())});
   float* row = out.mutable_data();
-  const py::gil_scoped_release release;
+  const WithoutGil release;
   self.matrix(row);
   return out;
 }
@@ -79,7 +84,7 @@ py::tuple lookup(const WordVectors& self, const Tokenizer& tokenizer, const py::
   const SentencesArgument argument(sentences);
   RaggedIds found;
   {
-    const py::gil_scoped_release release;
+    const WithoutGil release;
     self.lookup(tokenizer, argument.get(), found, max_tokens);
   }
   return py::make_tuple(
@@ -93,7 +98,7 @@ py::list most_similar(const WordVectors& self, const py::array_t<float, py::arra
            self.dim(), " numbers, got ", query.size());
   std::vector<std::pair<std::int32_t, float>> found;
   {
-    const py::gil_scoped_release release;
+    const WithoutGil release;
     found = self.most_similar(query.data(), k, exclude);
   }
   py::list result;
@@ -102,7 +107,7 @@ py::list most_similar(const WordVectors& self, const py::array_t<float, py::arra
   return result;
 }
 
-void write(const WordVectors& vectors, const std::string& path, std::string_view format) {
+void write(const WordVectors& vectors, const Path& path, std::string_view format) {
   if (format == "glove") return write_text(vectors, path, TextFormat::glove);
   if (format == "word2vec") return write_text(vectors, path, TextFormat::word2vec);
   ST_CHECK(format == "word2vec_binary", InvalidInput,
@@ -113,39 +118,62 @@ void write(const WordVectors& vectors, const std::string& path, std::string_view
 }  // namespace
 
 void bind_word_vectors(py::module_& m) {
-  using Release = py::call_guard<py::gil_scoped_release>;
   py::class_<WordVectors, Table>(m, "WordVectors", "A frozen table of words and their rows.")
       .def_static("from_array", &from_array, py::arg("words"), py::arg("matrix"), py::arg("counts"),
                   py::arg("storage"), py::arg("oov"))
       .def_static(
           "open",
-          [](const std::string& path, std::string_view oov) {
-            return hold(WordVectors::open(path, oov_named(oov)));
+          [](const Path& path, const std::optional<std::string>& oov, bool verify) {
+            return hold(WordVectors::open(path, policy(oov), verify));
           },
-          py::arg("path"), py::arg("oov"), Release())
+          py::arg("path"), py::arg("oov"), py::arg("verify") = false, Release())
       .def_static(
           "from_bytes",
-          [](const py::bytes& content, std::string_view oov) {
+          [](const py::bytes& content, const std::optional<std::string>& oov) {
             std::string bytes = content;
-            const py::gil_scoped_release released;
-            return hold(WordVectors::from_bytes(std::move(bytes), oov_named(oov)));
+            const WithoutGil released;
+            return hold(WordVectors::from_bytes(std::move(bytes), policy(oov)));
           },
           py::arg("bytes"), py::arg("oov"))
       .def("to_bytes",
            [](const WordVectors& self) {
              std::string bytes;
              {
-               const py::gil_scoped_release released;
+               const WithoutGil released;
                bytes = self.to_bytes();
              }
              return py::bytes(bytes);
            })
-      .def("save", &WordVectors::save, py::arg("path"), Release())
+      .def(
+          "save", [](const WordVectors& self, const Path& path) { self.save(path); }, py::arg("path"),
+          Release())
       .def("write", &write, py::arg("path"), py::arg("format"), Release())
       .def(
           "with_oov",
           [](const WordVectors& self, std::string_view oov) { return hold(self.with_oov(oov_named(oov))); },
           py::arg("oov"), Release())
+      .def(
+          "with_subwords",
+          [](const WordVectors& self, std::array<std::int32_t, 2> lengths, const py::array& rows) {
+            const ConstMatrixView view = matrix_view(rows, "rows");
+            const WithoutGil released;
+            return hold(self.with_subwords(lengths, view));
+          },
+          py::arg("lengths"), py::arg("rows"))
+      .def_property_readonly(
+          "subwords",
+          [](const WordVectors& self) {
+            const Subwords& pieces = self.subwords();
+            return std::array<std::int64_t, 3>{pieces.lengths[0], pieces.lengths[1], pieces.buckets};
+          },
+          "The shortest, the longest, and the number of buckets: 0 where there are none.")
+      .def(
+          "row_of_subwords",
+          [](const WordVectors& self, std::string_view word) -> py::object {
+            py::array_t<float> out(static_cast<py::ssize_t>(self.dim()));
+            return self.row_of_subwords(word, out.mutable_data()) ? py::object(out) : py::none();
+          },
+          py::arg("word"), "What is made of a word's subwords; None where there are none.")
       .def(
           "with_storage",
           [](const WordVectors& self, std::string_view storage) {
@@ -156,7 +184,7 @@ void bind_word_vectors(py::module_& m) {
           "only",
           [](const WordVectors& self, const py::object& words) {
             const StringTable keep = strings_of(words, "words");
-            const py::gil_scoped_release released;
+            const WithoutGil released;
             return hold(self.only(keep));
           },
           py::arg("words"))
@@ -167,7 +195,7 @@ void bind_word_vectors(py::module_& m) {
       .def_property_readonly("dim", &WordVectors::dim)
       .def_property_readonly("storage", [](const WordVectors& self) { return name_of(self.storage()); })
       .def_property_readonly("oov", [](const WordVectors& self) { return name_of(self.oov()); })
-      .def_property_readonly("path", &WordVectors::path)
+      .def_property_readonly("path", [](const WordVectors& self) { return Path{self.path()}; })
       .def_property_readonly("prefix", &WordVectors::prefix)
       .def_property_readonly("cased", &WordVectors::cased)
       .def_property_readonly("counts", &counts)

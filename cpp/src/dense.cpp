@@ -1,12 +1,17 @@
 #include "sentencode/dense.h"
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <atomic>
 #include <climits>
+#include <mutex>
+#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
 
+#include "decompositions.h"
+#include "one_blas_thread.h"
 #include "sentencode/error.h"
 #include "sentencode/parallel.h"
 
@@ -47,6 +52,8 @@ template <typename T>
 using Column = Eigen::Matrix<T, Eigen::Dynamic, 1>;
 
 #if SENTENCODE_HAVE_BLAS
+
+constexpr int kAlone = 1024;  // rows and columns up to which a decomposition is done by one thread
 
 // The routines by type.
 template <typename T>
@@ -106,17 +113,19 @@ Column<T> raw_eigh(RowMajor<T>& c) {
   std::vector<int> iwork(static_cast<std::size_t>(3 + 5 * n));
   const int liwork = static_cast<int>(iwork.size());
   const char vectors = 'V', lower = 'L';  // our upper triangle is Fortran's lower
+  std::optional<OneBlasThread> alone;
+  if (n <= kAlone) alone.emplace();
   with_workspace<T>("syevd", [&](T* work, int lwork, int* info) {
     Blas<T>::syevd(&vectors, &lower, &n, c.data(), &n, w.data(), work, &lwork, iwork.data(), &liwork, info);
   });
   return w;
 }
 
-// Replaces the rows of y [b, n], b <= n, by orthonormal ones that span the same space; r [b, b] with y = r^T
-// q.
 template <typename T>
-RowMajor<T> orthonormalise_rows(RowMajor<T>& y) {
+RowMajor<T> raw_orthonormalise_rows(RowMajor<T>& y) {
   const int n = to_int(y.cols()), b = to_int(y.rows());
+  std::optional<OneBlasThread> alone;
+  if (b <= kAlone) alone.emplace();
   std::vector<T> tau(static_cast<std::size_t>(b));
   with_workspace<T>("geqrf", [&](T* work, int lwork, int* info) {
     Blas<T>::geqrf(&n, &b, y.data(), &n, tau.data(), work, &lwork, info);
@@ -162,7 +171,7 @@ Column<T> raw_eigh(RowMajor<T>& c) {
 }
 
 template <typename T>
-RowMajor<T> orthonormalise_rows(RowMajor<T>& y) {
+RowMajor<T> raw_orthonormalise_rows(RowMajor<T>& y) {
   Eigen::HouseholderQR<Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic> > qr(y.transpose());  // [n, b]
   const Index b = y.rows();
   y = (qr.householderQ() * Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>::Identity(y.cols(), b))
@@ -233,6 +242,12 @@ RowMajor<T> product(const RowMajor<T>& a, const RowMajor<T>& b, Op op_a, Op op_b
 }
 
 template <typename T>
+RowMajor<T> orthonormalise_rows(RowMajor<T>& y) {
+  ST_INVARIANT(y.rows() <= y.cols());
+  return y.rows() == 0 ? RowMajor<T>(0, 0) : raw_orthonormalise_rows(y);
+}
+
+template <typename T>
 Spectrum<T> eigh(RowMajor<T> c) {
   check_square(c);
   Spectrum<T> result;
@@ -247,6 +262,46 @@ Spectrum<T> eigh(RowMajor<T> c) {
 
 namespace {
 
+/// As orthonormalise_rows, of few rows: by one product, which is summed in double, in place of one after the
+/// other. Rows that are nearly dependent go the long way.
+template <typename T>
+RowMajor<T> orthonormalise_few(RowMajor<T>& y) {
+  constexpr double kDependent = 1e-6;
+  const MatrixD exact = y.template cast<double>();
+  const Eigen::LLT<MatrixD> cholesky(exact * exact.transpose());
+  const VectorD diagonal = cholesky.matrixLLT().diagonal();
+  if (cholesky.info() != Eigen::Success || !(diagonal.minCoeff() > kDependent * diagonal.maxCoeff())) {
+    return orthonormalise_rows(y);
+  }
+  y = cholesky.matrixL().solve(exact).template cast<T>();
+  return MatrixD(cholesky.matrixU()).template cast<T>();
+}
+
+// Whether products that are made side by side are made by one thread each, in the presence of OneBlasThread.
+#if SENTENCODE_HAVE_BLAS && !SENTENCODE_HAVE_OPENBLAS
+constexpr bool kOwnThreads = false;  // who knows
+#else
+constexpr bool kOwnThreads = true;
+#endif
+
+/// C = alpha A op(B) + beta C by strips of columns, on our threads.
+template <typename T>
+void gemm_in_strips(Op op_b, T alpha, const ConstRef<T>& a, const ConstRef<T>& b,
+                    std::type_identity_t<T> beta, MutableRef<T> c) {
+  constexpr Index kLeast = 256;
+  const Index threads = kOwnThreads ? num_threads() : 1;
+  const Index strip = std::max(kLeast, (c.cols() + threads - 1) / threads);
+  parallel_for(0, c.cols(), strip, [&](std::int64_t begin, std::int64_t end) {
+    const Index count = end - begin;
+    auto out = c.middleCols(begin, count);
+    if (op_b == Op::none) {
+      gemm<T>(Op::none, op_b, alpha, a, b.middleCols(begin, count), beta, out);
+    } else {
+      gemm<T>(Op::none, op_b, alpha, a, b.middleRows(begin, count), beta, out);
+    }
+  });
+}
+
 /// Orthonormal rows that span { X, C X, C^2 X, ... } for a random block X, and C's projection on them. Every
 /// block is made orthogonal to all before it, twice: then the projection is as good as its arithmetic.
 template <typename T>
@@ -254,7 +309,7 @@ class KrylovSpace {
  public:
   KrylovSpace(const RowMajor<T>& c, Index block, std::uint64_t seed)
       : c_(c), seed_(seed), next_(random_rows<T>(block, c.rows(), seed)) {
-    orthonormalise_rows(next_);
+    orthonormalise_few(next_);
   }
 
   Index size() const { return size_; }
@@ -268,14 +323,15 @@ class KrylovSpace {
       poll_interrupt();
       basis_.middleRows(size_, b) = next_;  // Q [m, n] with its new rows q [b, n]
       size_ += b;
-      RowMajor<T> y = product(next_, c_);     // q C [b, n]
+      RowMajor<T> y(b, n);  // q C
+      gemm_in_strips<T>(Op::none, T(1), next_, c_, T(0), y);
       const RowMajor<T> h = remove_basis(y);  // q C Q^T [b, m]
       projection_.block(size_ - b, 0, b, size_) = h;
       projection_.block(0, size_ - b, size_, b) = h.transpose();
-      coupling_ = orthonormalise_rows(y);  // y = coupling^T next
+      coupling_ = orthonormalise_few(y);  // y = coupling^T next
       replace_spent_rows(y);
       remove_basis(y);
-      coupling_ = orthonormalise_rows(y) * coupling_;
+      coupling_ = orthonormalise_few(y) * coupling_;
       next_ = std::move(y);
     }
   }
@@ -288,7 +344,7 @@ class KrylovSpace {
     Spectrum<T> result;
     result.values = small.values.head(p);
     result.vectors.resize(p, c_.rows());
-    gemm(Op::none, Op::none, T(1), small.vectors.topRows(p), basis_.topRows(size_), T(0), result.vectors);
+    gemm_in_strips<T>(Op::none, T(1), small.vectors.topRows(p), basis_.topRows(size_), T(0), result.vectors);
     result.iterations = static_cast<int>(size_ / b);
     return result;
   }
@@ -297,8 +353,8 @@ class KrylovSpace {
   // y becomes y - y Q^T Q; returns y Q^T.
   RowMajor<T> remove_basis(RowMajor<T>& y) const {
     RowMajor<T> h(y.rows(), size_);
-    gemm(Op::none, Op::transpose, T(1), y, basis_.topRows(size_), T(0), h);
-    gemm(Op::none, Op::none, T(-1), h, basis_.topRows(size_), T(1), y);
+    gemm_in_strips<T>(Op::transpose, T(1), y, basis_.topRows(size_), T(0), h);
+    gemm_in_strips<T>(Op::none, T(-1), h, basis_.topRows(size_), T(1), y);
     return h;
   }
 
@@ -311,7 +367,8 @@ class KrylovSpace {
     }
   }
 
-  const RowMajor<T>& c_;  // [n, n]
+  const OneBlasThread alone_;  // the products of a block are small, and many
+  const RowMajor<T>& c_;       // [n, n]
   std::uint64_t seed_;
   Index size_ = 0;          // m
   RowMajor<T> basis_;       // [m, n]
@@ -320,21 +377,38 @@ class KrylovSpace {
   RowMajor<T> coupling_;    // [b, b]
 };
 
+/// Measured on covariances of word vectors: the space must be twice p and a few blocks more, or up to twice
+/// that; the smaller the blocks, the smaller the space, but the slower products are. Where that is no small
+/// part of n, or turns out to be, LAPACK's direct way is faster.
+struct SpaceSize {
+  SpaceSize(Index n, Index p)
+      : block(std::clamp<Index>(p / 32 * 4, 16, 64)), first(2 * p + 6 * block), limit(n / 2) {}
+  Index block, first, limit;
+};
+
 }  // namespace
+
+template <typename T>
+double top_eigenpairs_bytes(std::int64_t n, std::int64_t p) {
+  const SpaceSize size(n, p);
+  const auto width = static_cast<double>(n), space = 1.2 * static_cast<double>(size.first);
+  const double direct = 2 * width * width + 7 * width;  // syevd's
+  const double numbers = size.first <= size.limit
+                             ? space * (width + 4 * space) + static_cast<double>(p + 2 * size.block) * width
+                             : direct;
+  return numbers * static_cast<double>(sizeof(T));
+}
 
 template <typename T>
 Spectrum<T> top_eigenpairs(RowMajor<T> c, std::int64_t p, const TopOptions& options) {
   const Index n = c.rows();
   ST_CHECK(p >= 0 && p <= n, InvalidInput, "top_eigenpairs: p must be 0 to ", n, ", got ", p);
   check_square(c);
-  // Measured on covariances of word vectors: the space must be about twice p and a few blocks more. Where
-  // that is no small part of n, or turns out to be, LAPACK's direct way is faster.
-  const Index block = std::clamp<Index>(p / 16 * 4, 16, 64);
-  const Index limit = n / 2;
-  Index size = 2 * p + 6 * block;
-  if (p > 0 && size <= limit) {
-    KrylovSpace<T> space(c, block, options.seed);
-    for (; size <= limit; size += size / 5) {
+  const SpaceSize space_size(n, p);
+  Index size = space_size.first;
+  if (p > 0 && size <= space_size.limit) {
+    KrylovSpace<T> space(c, space_size.block, options.seed);
+    for (; size <= space_size.limit; size += size / 5) {
       space.grow(size);
       T residual;
       Spectrum<T> result = space.ritz(p, residual);
@@ -363,6 +437,8 @@ std::string dense_backend() {
 #define ST_INSTANTIATE(T)                                                                     \
   template void gemm<T>(Op, Op, T, const ConstRef<T>&, const ConstRef<T>&, T, MutableRef<T>); \
   template RowMajor<T> product<T>(const RowMajor<T>&, const RowMajor<T>&, Op, Op);            \
+  template RowMajor<T> orthonormalise_rows<T>(RowMajor<T>&);                                  \
+  template double top_eigenpairs_bytes<T>(std::int64_t, std::int64_t);                        \
   template Spectrum<T> eigh<T>(RowMajor<T>);                                                  \
   template Spectrum<T> top_eigenpairs<T>(RowMajor<T>, std::int64_t, const TopOptions&)
 ST_INSTANTIATE(float);

@@ -27,8 +27,8 @@ void register_encoder(const std::string& kind, EncoderLoader loader) {
   registry().loaders[kind] = loader;
 }
 
-std::unique_ptr<Encoder> load_encoder(const std::string& path) {
-  const SavedModel saved = SavedModel::open(path);
+std::unique_ptr<Encoder> load_encoder(const std::string& path, const LoadOptions& options) {
+  const SavedModel saved = SavedModel::read(SafeTensors::open(path));
   EncoderLoader loader = nullptr;
   {
     const std::lock_guard lock(registry().mutex);
@@ -36,11 +36,11 @@ std::unique_ptr<Encoder> load_encoder(const std::string& path) {
     saved.check(found != registry().loaders.end(), "holds an encoder of the unknown kind '", saved.kind, "'");
     loader = found->second;
   }
-  return loader(path);
+  return loader(path, options);
 }
 
 std::string encoder_config(const std::string& path) {
-  const SavedModel saved = SavedModel::open(path);
+  const SavedModel saved = SavedModel::read(SafeTensors::open(path));
   return nlohmann::json{{"kind", saved.kind}, {"config", saved.config}, {"params", saved.params}}.dump(
       -1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

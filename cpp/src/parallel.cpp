@@ -1,7 +1,5 @@
 #include "sentencode/parallel.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -14,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "one_blas_thread.h"
 #include "sentencode/error.h"
+#include "sentencode/processors.h"
 
 #if SENTENCODE_HAVE_OPENBLAS
 #define ST_JOIN_(a, b) a##b
@@ -30,14 +30,6 @@ char* ST_OPENBLAS(openblas_get_config)(void);
 namespace sentencode {
 namespace {
 
-int processors() {
-#ifdef __linux__
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return std::max(1, CPU_COUNT(&allowed));
-#endif
-  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-}
-
 #if SENTENCODE_HAVE_OPENBLAS
 // How many threads OpenBLAS was built for. At this number its count says nothing about what the user wants.
 int blas_capacity() {
@@ -52,15 +44,36 @@ int blas_capacity() {
   return capacity;
 }
 
+// Of OneBlasThread: how many there are, and OpenBLAS's count without them; 0: there are none.
+std::mutex alone_mutex;
+int alone_users = 0;
+std::atomic<int> alone_before{0};
+
 // A count below the capacity was set by the user: through us, threadpoolctl or OpenBLAS's own variable.
 int blas_limit() {
-  const int threads = ST_OPENBLAS(openblas_get_num_threads)();
+  const int before = alone_before, now = ST_OPENBLAS(openblas_get_num_threads)();
+  const int threads = before > 0 && now == 1 ? before : now;
   return threads < blas_capacity() ? std::max(1, threads) : INT_MAX;
 }
 
 void set_blas_threads(int threads) {
-  ST_OPENBLAS(openblas_set_num_threads)(std::min(threads, blas_capacity()));
+  threads = std::min(threads, blas_capacity());
+  const std::lock_guard lock(alone_mutex);
+  if (alone_users > 0) {
+    alone_before = threads;
+  } else {
+    ST_OPENBLAS(openblas_set_num_threads)(threads);
+  }
 }
+
+// OpenBLAS counts processors, and knows nothing of a container's share of their time. It is told before any
+// product.
+[[maybe_unused]] const bool kShareIsTold = [] {
+  const int share = processors();
+  const bool less = share < ST_OPENBLAS(openblas_get_num_threads)();
+  if (less) set_blas_threads(share);
+  return less;
+}();
 #else
 int blas_limit() { return INT_MAX; }
 void set_blas_threads(int) {}
@@ -146,6 +159,26 @@ void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain,
   workers.clear();  // joins
   pieces.rethrow();
 }
+
+#if SENTENCODE_HAVE_OPENBLAS
+OneBlasThread::OneBlasThread() {
+  const std::lock_guard lock(alone_mutex);
+  if (alone_users++ > 0) return;
+  alone_before = ST_OPENBLAS(openblas_get_num_threads)();
+  ST_OPENBLAS(openblas_set_num_threads)(1);
+}
+
+OneBlasThread::~OneBlasThread() {
+  const std::lock_guard lock(alone_mutex);
+  if (--alone_users > 0) return;
+  // Another count is somebody else's wish.
+  if (ST_OPENBLAS(openblas_get_num_threads)() == 1) ST_OPENBLAS(openblas_set_num_threads)(alone_before);
+  alone_before = 0;
+}
+#else
+OneBlasThread::OneBlasThread() = default;
+OneBlasThread::~OneBlasThread() = default;
+#endif
 
 void set_interrupt_check(InterruptCheck check) { interrupt_check = check; }
 

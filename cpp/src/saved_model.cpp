@@ -2,13 +2,43 @@
 
 #include <filesystem>
 
+#include "sentencode/text/utf8.h"
+
 namespace sentencode {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::string_view kFormat = "sentencode", kVersion = "1";
+constexpr std::string_view kFormat = "sentencode", kVersion = "2", kWithoutChecksums = "1";
+constexpr std::string_view kVectors = "vectors.";
+
+fs::path folder_of(const std::string& path) { return fs::absolute(path).lexically_normal().parent_path(); }
+
+/// Whether a path leads further down. What its links lead to is their owner's to say.
+bool goes_down(const fs::path& path) {
+  return path.is_relative() && !path.empty() && *path.lexically_normal().begin() != "..";
+}
+
+/// Where vectors are, seen from the folder of the encoder's file; as it is where that is no shorter way.
+std::string place_of(const std::string& vectors, const std::string& file) {
+  const fs::path there = fs::absolute(vectors).lexically_normal(),
+                 from_here = there.lexically_relative(folder_of(file));
+  std::string place = (goes_down(from_here) ? from_here : there).string();
+  ST_CHECK(repair_utf8(place) == place, InvalidInput, "the name of ", vectors,
+           " is not UTF-8, and cannot be written into a saved encoder");
+  return place;
+}
 }  // namespace
+
+SavedModel SavedModel::open(const std::string& path, const LoadOptions& options) {
+  SavedModel result = read(SafeTensors::open(path));
+  result.options = options;
+  for (const auto& [name, tensor] : result.file->tensors()) {
+    if (!name.starts_with(kVectors)) result.file->verify(name);
+  }
+  return result;
+}
 
 SavedModel SavedModel::read(std::shared_ptr<const SafeTensors> file) {
   SavedModel result;
@@ -19,8 +49,10 @@ SavedModel SavedModel::read(std::shared_ptr<const SafeTensors> file) {
     return found == metadata.end() ? std::string() : found->second;
   };
   result.check(value("format") == kFormat, "a safetensors file, but no encoder of Sentencode's");
-  result.check(value("format_version") == kVersion, "format version '", value("format_version"),
-               "'; this library reads version ", kVersion);
+  const std::string version = value("format_version");
+  result.check(version == kVersion || version == kWithoutChecksums, "format version '", version,
+               "'; this library reads versions ", kWithoutChecksums, " and ", kVersion);
+  result.check(version == kWithoutChecksums || result.file->has_checksums(), "has no checksums");
   result.kind = value("kind");
   result.params = value("params");
   result.config = json::parse(value("config"), nullptr, false);
@@ -59,25 +91,7 @@ void SavedModel::finish_config() const {
 WeightedWords SavedModel::words() const {
   const auto oov = named_option("oov", oov_named);
   const Tokenizer tokenizer = valid([&] { return Tokenizer::from_json(option("tokenizer").dump()); });
-  std::shared_ptr<const WordVectors> table = vectors;
-  if (const json& place = option("vectors"); place == "omitted") {
-    check(table != nullptr, "holds no word vectors");
-    check(table->oov() == oov, "was made with the policy '", name_of(oov), "' for unknown words, not '",
-          name_of(table->oov()), "'");
-  } else if (place == "embedded") {
-    table = WordVectors::from_tensors(file, "vectors.", oov);
-  } else {
-    const auto text = [&](const char* key) {
-      check(place.is_object() && place.size() == 3 && place.contains(key) && place[key].is_string(),
-            "config: vectors must be 'embedded' or 'omitted', or have path, prefix and fingerprint");
-      return place[key].get<std::string>();
-    };
-    const std::string path = text("path"), prefix = text("prefix");
-    table = prefix.empty() ? WordVectors::open(path, oov)
-                           : WordVectors::from_tensors(SafeTensors::open(path), prefix, oov);
-    check(table->fingerprint() == text("fingerprint"), "was made with other word vectors than ", path,
-          " now holds");
-  }
+  const std::shared_ptr<const WordVectors> table = vectors(oov);
   std::vector<float> weights;
   if (file->has("weights")) {
     const auto found = values<float>("weights", {table->rows()});
@@ -86,18 +100,53 @@ WeightedWords SavedModel::words() const {
   return valid([&] { return WeightedWords(table, tokenizer, std::move(weights)); });
 }
 
-void ModelContents::add(const WeightedWords& words, SaveOptions::Vectors how) {
+std::shared_ptr<const WordVectors> SavedModel::vectors(OutOfVocabulary oov) const {
+  const std::shared_ptr<const WordVectors>& given = options.vectors;
+  const json& place = option("vectors");
+  if (place == "omitted") {
+    check(given != nullptr, "holds no word vectors");
+    check(given->oov() == oov, "was made with the policy '", name_of(oov), "' for unknown words, not '",
+          name_of(given->oov()), "'");
+    return given;
+  }
+  if (place == "embedded") {
+    ST_CHECK(given == nullptr, InvalidInput, "has its own word vectors, and takes no others");
+    return WordVectors::from_tensors(file, std::string(kVectors), oov, options.verify);
+  }
+  const auto text = [&](const char* key) {
+    check(place.is_object() && place.size() == 3 && place.contains(key) && place[key].is_string(),
+          "config: vectors must be 'embedded' or 'omitted', or have path, prefix and fingerprint");
+    return place[key].get<std::string>();
+  };
+  const std::string named = text("path"), prefix = text("prefix"), fingerprint = text("fingerprint");
+  if (given != nullptr) {
+    check(given->fingerprint() == fingerprint, "was made with other word vectors than those given");
+    return given->oov() == oov ? given : given->with_oov(oov);
+  }
+  const fs::path folder = folder_of(file->path());
+  const std::string path = (folder / named).lexically_normal().string();
+  check(options.trust_vectors || goes_down(fs::path(path).lexically_relative(folder)),
+        "its word vectors are ", path,
+        ", which is not in its folder: give them as vectors=, or allow it with trust_vectors=True");
+  const auto table = prefix.empty()
+                         ? WordVectors::open(path, oov, options.verify)
+                         : WordVectors::from_tensors(SafeTensors::open(path), prefix, oov, options.verify);
+  check(table->fingerprint() == fingerprint, "was made with other word vectors than ", path, " now holds");
+  return table;
+}
+
+void ModelContents::add(const WeightedWords& words, SaveOptions::Vectors how, const std::string& path) {
   using Vectors = SaveOptions::Vectors;
   const WordVectors& vectors = *words.vectors();
   config["oov"] = name_of(vectors.oov());
   config["tokenizer"] = json::parse(words.tokenizer().to_json());
   config["vectors"] = how == Vectors::embedded ? "embedded" : "omitted";
   if (how == Vectors::embedded) {
-    vectors.add_to(tensors, "vectors.");
+    vectors.add_to(tensors, std::string(kVectors));
   } else if (how == Vectors::referred_to) {
     ST_CHECK(!vectors.path().empty(), InvalidInput,
              "only vectors that were opened from a native file can be left out of a saved encoder");
-    config["vectors"] = {{"path", std::filesystem::absolute(vectors.path()).string()},
+    config["vectors"] = {{"path", place_of(vectors.path(), path)},
                          {"prefix", vectors.prefix()},
                          {"fingerprint", vectors.fingerprint()}};
   }
@@ -106,10 +155,22 @@ void ModelContents::add(const WeightedWords& words, SaveOptions::Vectors how) {
   }
 }
 
-std::map<std::string, std::string> ModelContents::metadata(const std::string& kind,
+void ModelContents::save(const std::string& path, const std::string& kind, const std::string& params) const {
+  write_safetensors(path, tensors, metadata(kVersion, kind, params));
+}
+
+std::string ModelContents::to_bytes(const std::string& kind, const std::string& params) const {
+  const SafeTensorsPieces pieces = safetensors_pieces(tensors, metadata(kWithoutChecksums, kind, params));
+  std::string bytes = pieces.header;
+  for (const auto piece : pieces.data)
+    bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  return bytes;
+}
+
+std::map<std::string, std::string> ModelContents::metadata(std::string_view version, const std::string& kind,
                                                            const std::string& params) const {
   return {{"format", std::string(kFormat)},
-          {"format_version", std::string(kVersion)},
+          {"format_version", std::string(version)},
           {"kind", kind},
           {"config", config.dump()},
           {"params", params}};

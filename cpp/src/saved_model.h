@@ -1,6 +1,6 @@
 // How encoders lie in a safetensors file: its metadata are
-//   format "sentencode", format_version "1", kind, config (JSON: every option, unknown keys are refused) and
-//   params (whatever the wrapping layer wants back);
+//   format "sentencode", format_version "2" ("1" without checksums), kind, config (JSON: every option,
+//   unknown keys are refused) and params (whatever the wrapping layer wants back);
 // tensors: weights [rows] unless all are 1; the word vectors under "vectors." unless config.vectors says
 // where they are; and what the kind itself adds.
 #pragma once
@@ -30,9 +30,11 @@ struct ModelContents {
   nlohmann::json config = nlohmann::json::object();
   std::map<std::string, Tensor> tensors;
 
-  /// What an encoder sees of sentences: tokenizer, vectors, weights.
-  void add(const WeightedWords& words, SaveOptions::Vectors how);
-  std::map<std::string, std::string> metadata(const std::string& kind, const std::string& params) const;
+  /// What an encoder sees of sentences: tokenizer, vectors, weights. `path` is where the file will be.
+  void add(const WeightedWords& words, SaveOptions::Vectors how, const std::string& path = {});
+  void save(const std::string& path, const std::string& kind, const std::string& params) const;
+  /// Without checksums: for memory, and what fingerprints are made of.
+  std::string to_bytes(const std::string& kind, const std::string& params) const;
 
   template <typename T>
   void add(const std::string& name, RowMajor<T> values) {
@@ -51,6 +53,8 @@ struct ModelContents {
   }
 
  private:
+  std::map<std::string, std::string> metadata(std::string_view version, const std::string& kind,
+                                              const std::string& params) const;
   template <typename T>
   const T& keep(T values) {
     auto kept = std::make_shared<const T>(std::move(values));
@@ -64,11 +68,12 @@ struct ModelContents {
 const std::map<std::string, EncoderLoader>& linear_loaders();
 
 struct SavedModel {
-  static SavedModel open(const std::string& path) { return read(SafeTensors::open(path)); }
+  /// Checks the checksums of all tensors but those of the vectors, which `words` looks at.
+  static SavedModel open(const std::string& path, const LoadOptions& options);
   static SavedModel read(std::shared_ptr<const SafeTensors> file);
 
   std::shared_ptr<const SafeTensors> file;
-  std::shared_ptr<const WordVectors> vectors;  // of whoever loads it, where the file has none
+  LoadOptions options;
   std::string kind, params;
   nlohmann::json config;
 
@@ -117,6 +122,7 @@ struct SavedModel {
   }
 
  private:
+  std::shared_ptr<const WordVectors> vectors(OutOfVocabulary oov) const;
   mutable std::set<std::string> asked_;
 };
 

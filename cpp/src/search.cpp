@@ -1,6 +1,7 @@
 #include "sentencode/search.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -14,14 +15,25 @@ namespace {
 constexpr std::int64_t kQueries = 512;
 constexpr std::int64_t kRows = 2048;
 
-/// 1 over the length of each row, 0 for a zero row.
-void inverse_lengths(const ConstRef<float>& rows, std::int64_t first, std::int64_t count, float* out) {
+/// In double: float holds the squares of numbers between 1e-19 and 1e19 alone.
+template <typename Row>
+double length_of(const Row& row) {
+  return std::sqrt(row.template cast<double>().squaredNorm());
+}
+
+/// 1 over the length of each row, 0 for a zero row. False where products of such rows, or these numbers, may
+/// be out of float's range: then rows have to be normalised first.
+bool inverse_lengths(const ConstRef<float>& rows, std::int64_t first, std::int64_t count, float* out) {
+  constexpr double kLeast = 1e-9, kMost = 1e9;
+  std::atomic<bool> usual{true};
   parallel_for(0, count, 256, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const float length = rows.row(first + i).norm();
-      out[i] = length > 0 ? 1 / length : 0;
+      const double length = length_of(rows.row(first + i));
+      if (length > 0 && !(length >= kLeast && length <= kMost)) usual = false;
+      out[i] = length > 0 ? static_cast<float>(1 / length) : 0.0F;
     }
   });
+  return usual;
 }
 
 }  // namespace
@@ -29,8 +41,8 @@ void inverse_lengths(const ConstRef<float>& rows, std::int64_t first, std::int64
 void normalize_rows(MutableRef<float> rows) {
   parallel_for(0, rows.rows(), 256, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const float length = rows.row(i).norm();
-      if (length > 0) rows.row(i) /= length;
+      const double length = length_of(rows.row(i));
+      if (length > 0) rows.row(i) = (rows.row(i).cast<double>() / length).cast<float>();
     }
   });
 }
@@ -39,6 +51,16 @@ void similarities(const ConstRef<float>& a, const ConstRef<float>& b, Similarity
                   MutableRef<float> out) {
   ST_CHECK(a.cols() == b.cols(), InvalidInput, "similarity: rows of ", a.cols(), " and of ", b.cols(),
            " numbers");
+  Vector by_row(a.rows()), by_column(b.rows());
+  if (similarity == Similarity::cosine) {
+    const bool usual = inverse_lengths(a, 0, a.rows(), by_row.data());
+    if (!inverse_lengths(b, 0, b.rows(), by_column.data()) || !usual) {
+      Matrix unit_a = a, unit_b = b;
+      normalize_rows(unit_a);
+      normalize_rows(unit_b);
+      return similarities(unit_a, unit_b, Similarity::dot, out);
+    }
+  }
   constexpr std::int64_t kPiece = 4096;  // rows between two looks at Ctrl-C
   for (std::int64_t first = 0; first < a.rows(); first += kPiece) {
     poll_interrupt();
@@ -46,9 +68,6 @@ void similarities(const ConstRef<float>& a, const ConstRef<float>& b, Similarity
     gemm(Op::none, Op::transpose, 1.0F, a.middleRows(first, count), b, 0.0F, out.middleRows(first, count));
   }
   if (similarity == Similarity::dot) return;
-  Vector by_row(a.rows()), by_column(b.rows());
-  inverse_lengths(a, 0, a.rows(), by_row.data());
-  inverse_lengths(b, 0, b.rows(), by_column.data());
   parallel_for(0, out.rows(), 16, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       out.row(i).array() *= by_row[i] * by_column.transpose().array();
@@ -73,13 +92,22 @@ void NearestRows::add(const ConstRef<float>& rows) {
            " numbers and corpus rows of ", rows.cols());
   Matrix tile(std::min(kQueries, queries()), std::min<std::int64_t>(kRows, rows.rows()));
   Vector scale(tile.cols());
+  Matrix unit;  // rows that have to be normalised first
   for (std::int64_t first = 0; first < rows.rows(); first += kRows) {
     const std::int64_t count = std::min<std::int64_t>(kRows, rows.rows() - first);
-    if (similarity_ == Similarity::cosine) inverse_lengths(rows, first, count, scale.data());
+    if (similarity_ == Similarity::cosine && !inverse_lengths(rows, first, count, scale.data())) {
+      unit = rows.middleRows(first, count);
+      normalize_rows(unit);
+      scale.head(count).setOnes();
+    } else {
+      unit.resize(0, 0);
+    }
+    const ConstRef<float> some_rows =
+        unit.rows() > 0 ? ConstRef<float>(unit) : ConstRef<float>(rows.middleRows(first, count));
     for (std::int64_t query = 0; query < queries(); query += kQueries) {
       const std::int64_t some = std::min(kQueries, queries() - query);
-      gemm(Op::none, Op::transpose, 1.0F, queries_.middleRows(query, some), rows.middleRows(first, count),
-           0.0F, tile.topLeftCorner(some, count));
+      gemm(Op::none, Op::transpose, 1.0F, queries_.middleRows(query, some), some_rows, 0.0F,
+           tile.topLeftCorner(some, count));
       parallel_for(0, some, 16, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
           auto scores = tile.row(i).head(count);

@@ -9,10 +9,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import distributed, errors, models, mteb, nn, senteval, training
+    from . import distributed, errors, models, mteb, nn, sentence_transformers, senteval, training
     from .cache import cache_dir, set_cache_dir
     from .encoder import Encoder
-    from .errors import DivergedError, FormatError, NotFittedError
+    from .errors import DivergedError, FormatError, NotFittedError, ZeroRowsWarning
     from .linear.average import Average
     from .linear.laes import LAES
     from .linear.selection import Selection
@@ -52,6 +52,7 @@ _HOMES = {
     "USIF": "linear.usif",
     "Vocabulary": "text.vocabulary",
     "WordVectors": "vectors.word_vectors",
+    "ZeroRowsWarning": "errors",
     "cache_dir": "cache",
     "compare": "evaluation",
     "distributed": "distributed",
@@ -64,6 +65,7 @@ _HOMES = {
     "nn": "nn",
     "num_threads": "threads",
     "semantic_search": "search",
+    "sentence_transformers": "sentence_transformers",
     "senteval": "senteval",
     "set_cache_dir": "cache",
     "set_num_threads": "threads",
@@ -93,6 +95,7 @@ __all__ = [
     "Tokenizer",
     "Vocabulary",
     "WordVectors",
+    "ZeroRowsWarning",
     "__version__",
     "cache_dir",
     "compare",
@@ -106,6 +109,7 @@ __all__ = [
     "nn",
     "num_threads",
     "semantic_search",
+    "sentence_transformers",
     "senteval",
     "set_cache_dir",
     "set_num_threads",

@@ -7,9 +7,11 @@ from __future__ import annotations
 import collections.abc
 import numpy
 import numpy.typing
+import os
 import typing
 
 __all__: list[str] = [
+    "AtomicFile",
     "Average",
     "BatchLoader",
     "Batcher",
@@ -25,6 +27,7 @@ __all__: list[str] = [
     "Frequencies",
     "LAES",
     "LinearEncoder",
+    "LoadOptions",
     "NearestRows",
     "Neighbour",
     "SIF",
@@ -38,6 +41,7 @@ __all__: list[str] = [
     "bootstrap",
     "build_examples",
     "build_info",
+    "control_groups",
     "cosine_of_pairs",
     "digest_of_files",
     "embed",
@@ -51,12 +55,27 @@ __all__: list[str] = [
     "pearson",
     "percentile_interval",
     "read_vectors",
+    "remove_leftovers",
+    "remove_unused",
     "set_num_threads",
     "similarities",
     "spearman",
     "split_sentences",
     "tuple_of",
 ]
+
+class AtomicFile:
+    """
+    A file that is there whole or not at all.
+    """
+    def __init__(self, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None: ...
+    def commit(self) -> None: ...
+    def discard(self) -> None: ...
+    @property
+    def descriptor(self) -> int:
+        """
+        To be written to, and not closed.
+        """
 
 class Tokenizer:
     """
@@ -100,10 +119,19 @@ class CorpusReader:
     """
     Reads files of one sentence a line, once, in constant memory.
     """
-    def __init__(self, paths: collections.abc.Sequence[str], *, keep_empty: bool) -> None: ...
-    def next(self, max_sentences: typing.SupportsInt | typing.SupportsIndex) -> SentenceBatch | None:
+    def __init__(
+        self,
+        paths: collections.abc.Sequence[str | bytes | os.PathLike[str] | os.PathLike[bytes]],
+        *,
+        keep_empty: bool,
+    ) -> None: ...
+    def next(
+        self,
+        max_sentences: typing.SupportsInt | typing.SupportsIndex,
+        max_bytes: typing.SupportsInt | typing.SupportsIndex | None = None,
+    ) -> SentenceBatch | None:
         """
-        The next SentenceBatch, or None at the end.
+        The next SentenceBatch, or None at the end. It ends with the sentence that fills max_bytes.
         """
     @property
     def bytes_read(self) -> int: ...
@@ -117,7 +145,7 @@ class Vocabulary:
     Words and how often each was seen, most frequent first.
     """
     @staticmethod
-    def read(path: str) -> Vocabulary: ...
+    def read(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Vocabulary: ...
     def __init__(
         self,
         words: typing.Any,
@@ -134,7 +162,7 @@ class Vocabulary:
         min_count: typing.SupportsInt | typing.SupportsIndex,
         max_size: typing.SupportsInt | typing.SupportsIndex,
     ) -> Vocabulary: ...
-    def write(self, path: str) -> None: ...
+    def write(self, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None: ...
     @property
     def counts(self) -> numpy.typing.NDArray[numpy.int64]: ...
     @property
@@ -171,9 +199,11 @@ class WordVectors:
         oov: str,
     ) -> WordVectors: ...
     @staticmethod
-    def from_bytes(bytes: bytes, oov: str) -> WordVectors: ...
+    def from_bytes(bytes: bytes, oov: str | None) -> WordVectors: ...
     @staticmethod
-    def open(path: str, oov: str) -> WordVectors: ...
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes], oov: str | None, verify: bool = False
+    ) -> WordVectors: ...
     def __len__(self) -> int: ...
     def find(self, word: str) -> int:
         """
@@ -198,17 +228,28 @@ class WordVectors:
         exclude: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
     ) -> list: ...
     def only(self, words: typing.Any) -> WordVectors: ...
+    def row_of_subwords(self, word: str) -> typing.Any:
+        """
+        What is made of a word's subwords; None where there are none.
+        """
     def rows(
         self, ids: typing.Annotated[numpy.typing.ArrayLike, numpy.int64]
     ) -> numpy.typing.NDArray[numpy.float32]: ...
-    def save(self, path: str) -> None: ...
+    def save(self, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None: ...
     def to_bytes(self) -> bytes: ...
     def with_oov(self, oov: str) -> WordVectors: ...
     def with_storage(self, storage: str) -> WordVectors: ...
+    def with_subwords(
+        self,
+        lengths: typing.Annotated[
+            collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], "FixedSize(2)"
+        ],
+        rows: numpy.ndarray,
+    ) -> WordVectors: ...
     def words(
         self, begin: typing.SupportsInt | typing.SupportsIndex, end: typing.SupportsInt | typing.SupportsIndex
     ) -> list: ...
-    def write(self, path: str, format: str) -> None: ...
+    def write(self, path: str | bytes | os.PathLike[str] | os.PathLike[bytes], format: str) -> None: ...
     @property
     def cased(self) -> bool: ...
     @property
@@ -223,6 +264,11 @@ class WordVectors:
     def prefix(self) -> str: ...
     @property
     def storage(self) -> str: ...
+    @property
+    def subwords(self) -> typing.Annotated[list[int], "FixedSize(3)"]:
+        """
+        The shortest, the longest, and the number of buckets: 0 where there are none.
+        """
 
 class Frequencies:
     """
@@ -287,7 +333,7 @@ class ExampleFile:
     Examples as ids in one mapped file.
     """
     @staticmethod
-    def open(path: str) -> ExampleFile: ...
+    def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> ExampleFile: ...
     def __len__(self) -> int: ...
     def ids(self, field: str) -> numpy.typing.NDArray[numpy.int32]: ...
     def offsets(self, field: str) -> numpy.typing.NDArray[numpy.int64]: ...
@@ -364,7 +410,9 @@ class ExampleBuilder:
     """
     Makes a file of examples, batch after batch.
     """
-    def __init__(self, path: str, options: ExampleOptions, key: str) -> None: ...
+    def __init__(
+        self, path: str | bytes | os.PathLike[str] | os.PathLike[bytes], options: ExampleOptions, key: str
+    ) -> None: ...
     def add(
         self,
         fields: list,
@@ -445,6 +493,14 @@ class Encoder:
     @property
     def side_by_side(self) -> bool: ...
 
+class LoadOptions:
+    """
+    How a saved encoder is opened.
+    """
+    def __init__(
+        self, *, vectors: WordVectors = None, trust_vectors: bool = False, verify: bool = True
+    ) -> None: ...
+
 class LinearEncoder(Encoder):
     """
     An encoder over weighted words.
@@ -459,7 +515,13 @@ class LinearEncoder(Encoder):
         """
         Adds sentences to the statistics.
         """
-    def save(self, path: str, *, vectors: bool = True, statistics: bool = False) -> None: ...
+    def save(
+        self,
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        vectors: bool = True,
+        statistics: bool = False,
+    ) -> None: ...
     def solve(self) -> None:
         """
         Makes parameters of the statistics, if any were added since the last time.
@@ -615,6 +677,11 @@ class LAES(LinearEncoder):
     @property
     def sentences_seen(self) -> int: ...
     @property
+    def solved(self) -> bool:
+        """
+        Whether parameters know all that the statistics know.
+        """
+    @property
     def tokens_seen(self) -> int: ...
 
 class NearestRows:
@@ -643,23 +710,33 @@ def bootstrap(
     seed: typing.SupportsInt | typing.SupportsIndex,
 ) -> numpy.typing.NDArray[numpy.float64]: ...
 def build_examples(
-    path: str,
-    files: collections.abc.Sequence[collections.abc.Sequence[str]],
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+    files: collections.abc.Sequence[
+        collections.abc.Sequence[str | bytes | os.PathLike[str] | os.PathLike[bytes]]
+    ],
     options: ExampleOptions,
     *,
     key: str,
-    progress: collections.abc.Callable[
-        [typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex], None
-    ]
-    | None = None,
+    progress: typing.Any = None,
 ) -> ExampleFile: ...
 def build_info() -> dict[str, str]:
     """
-    What was built: version, compiler, the library behind dense products, and the torch of `_nn` ('' without).
+    What was built: version, compiler, the library behind dense products, and the torch of `_nn` ('' without). And what it uses here: OpenBLAS's kernel, and the instructions of the core's own loops.
+    """
+
+def control_groups(
+    controller: str, root: str | bytes | os.PathLike[str] | os.PathLike[bytes] = "/"
+) -> list[str]:
+    """
+    The folders of the control groups that may limit this process; see control_groups.h.
     """
 
 def cosine_of_pairs(a: numpy.ndarray, b: numpy.ndarray) -> numpy.typing.NDArray[numpy.float64]: ...
-def digest_of_files(files: collections.abc.Sequence[collections.abc.Sequence[str]]) -> str: ...
+def digest_of_files(
+    files: collections.abc.Sequence[
+        collections.abc.Sequence[str | bytes | os.PathLike[str] | os.PathLike[bytes]]
+    ],
+) -> str: ...
 def embed(
     counts: SparseMatrix,
     dim: typing.SupportsInt | typing.SupportsIndex,
@@ -671,15 +748,13 @@ def embed(
     iterations: typing.SupportsInt | typing.SupportsIndex = 4,
     oversampling: typing.SupportsInt | typing.SupportsIndex = 32,
     seed: typing.SupportsInt | typing.SupportsIndex = 20181111,
-    progress: collections.abc.Callable[
-        [typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex], None
-    ] = None,
+    progress: typing.Any = None,
 ) -> typing.Annotated[numpy.typing.NDArray[numpy.float32], "[m, n]"]:
     """
     Vectors [words, dim] from counts, which are used up: left singular vectors of positive PMI.
     """
 
-def encoder_config(path: str) -> str:
+def encoder_config(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> str:
     """
     What a saved encoder says of itself, as JSON: kind, config, params.
     """
@@ -690,8 +765,10 @@ def encoder_from_bytes(bytes: str, vectors: WordVectors) -> LinearEncoder:
     """
 
 def examples_key(options: ExampleOptions, sources: str) -> str: ...
-def expand_paths(path: str) -> list[str]: ...
-def load_encoder(path: str) -> Encoder:
+def expand_paths(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> list[str]: ...
+def load_encoder(
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes], options: LoadOptions = ...
+) -> Encoder:
     """
     Any saved encoder, as the class that it was saved from.
     """
@@ -707,17 +784,28 @@ def percentile_interval(
     values: numpy.typing.NDArray[numpy.float64], confidence: typing.SupportsFloat | typing.SupportsIndex
 ) -> tuple[float, float]: ...
 def read_vectors(
-    path: str,
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
     format: str,
     limit: typing.SupportsInt | typing.SupportsIndex,
     only: typing.Any,
     storage: str | None,
-    oov: str,
+    oov: str | None,
     dim: typing.SupportsInt | typing.SupportsIndex,
+    member: str,
     progress: typing.Any,
 ) -> tuple:
     """
     The vectors, and how many rows were read, repeated, repaired.
+    """
+
+def remove_leftovers(folder: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+    """
+    Removes what killed writers of a folder's files left there.
+    """
+
+def remove_unused(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> bool:
+    """
+    Removes a file unless a process has it mapped, or writes it.
     """
 
 def set_num_threads(threads: typing.SupportsInt | typing.SupportsIndex) -> None: ...

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 
 __all__ = ["require", "require_nn"]
@@ -30,12 +33,36 @@ def require(module: str, extra: str) -> ModuleType:
         ImportError: this needs no_such_module: pip install 'sentencode[plot]'
     """
     try:
-        return importlib.import_module(module)
+        with _threads_that_sleep():
+            return importlib.import_module(module)
     except ModuleNotFoundError as missing:
         root = module.partition(".")[0]
         if missing.name is None or missing.name.partition(".")[0] != root:
             raise  # the module is there, and lacks something of its own
         raise ImportError(f"this needs {root}: pip install 'sentencode[{extra}]'", name=root) from None
+
+
+# What tells OpenMP how its threads wait; the second is that of GNU's alone, which torch's wheels bring.
+_WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+
+
+@contextmanager
+def _threads_that_sleep() -> Iterator[None]:
+    """If torch is loaded here, OpenMP's threads sleep where they wait for each other.
+
+    Else they spin, for milliseconds, and hinder whoever they wait for where other processes want the same
+    processors: four times the processor time. OpenMP looks at the environment once, when torch loads it. The
+    environment is as before afterwards, and what users have set there themselves holds. This and `cache_dir`
+    are the only places where the package looks at it.
+    """
+    if "torch" in sys.modules or any(name in os.environ for name in _WAITING):
+        yield
+        return
+    os.environ[_WAITING[0]] = "passive"
+    try:
+        yield
+    finally:
+        os.environ.pop(_WAITING[0], None)
 
 
 def require_nn() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import collections.abc
 import numpy
 import numpy.typing
+import os
 import sentencode._core
 import torch
 import torch.distributed.distributed_c10d
@@ -207,7 +208,7 @@ class Trainer:
         bfloat16: bool,
         seed: typing.SupportsInt | typing.SupportsIndex,
         settings: str,
-        checkpoints: str | None,
+        checkpoints: str | bytes | os.PathLike[str] | os.PathLike[bytes] | None,
         keep_last: typing.SupportsInt | typing.SupportsIndex,
     ) -> None: ...
     def load_best(self) -> bool:
@@ -484,7 +485,9 @@ class NeuralEncoder(sentencode._core.Encoder):
 
     params: str
     @staticmethod
-    def load(path: str) -> NeuralEncoder: ...
+    def load(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes], options: sentencode._core.LoadOptions = ...
+    ) -> NeuralEncoder: ...
     def __init__(
         self,
         kind: str,
@@ -495,7 +498,9 @@ class NeuralEncoder(sentencode._core.Encoder):
         max_words: typing.SupportsInt | typing.SupportsIndex,
         batch_tokens: typing.SupportsInt | typing.SupportsIndex,
     ) -> None: ...
-    def save(self, path: str, *, vectors: bool = True) -> None: ...
+    def save(
+        self, path: str | bytes | os.PathLike[str] | os.PathLike[bytes], *, vectors: bool = True
+    ) -> None: ...
     @property
     def max_words(self) -> int: ...
     @property
@@ -589,10 +594,7 @@ def fit_logistic(
     gap: typing.SupportsFloat | typing.SupportsIndex,
     max_iterations: typing.SupportsInt | typing.SupportsIndex,
     max_bytes: typing.SupportsInt | typing.SupportsIndex,
-    on_progress: collections.abc.Callable[
-        [typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex], None
-    ]
-    | None,
+    on_progress: typing.Any,
 ) -> dict:
     """
     Many logistic regressions on the same rows, solved together.

@@ -44,4 +44,4 @@ def set_cache_dir(path: str | os.PathLike[str] | None) -> None:
         >>> se.set_cache_dir(None)
     """
     global _chosen
-    _chosen = None if path is None else Path(path).expanduser().absolute()
+    _chosen = None if path is None else Path(os.fsdecode(path)).expanduser().absolute()

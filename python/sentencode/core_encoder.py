@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .encoder import Encoder
 from .errors import NotFittedError
 from .text.tokenizer import Tokenizer, chosen_tokenizer
-from .vectors import WordVectors
+from .vectors import Vectors, WordVectors
 
 __all__ = ["CoreEncoder", "checked_keys", "is_still", "plain"]
+
+
+_Kind = TypeVar("_Kind", bound="CoreEncoder")
 
 
 class CoreEncoder(Encoder):
     """An encoder over word vectors, made of parameters that it remembers."""
 
-    vectors: WordVectors
+    vectors: Vectors
     tokenizer: Any
     lowercase: Any
-    # There once something was learnt: an encoder of the core, the tokenizer that goes with it, and the
-    # parameters that both were made of.
+    # There once something was learnt: an encoder of the core, the tokenizer and the table that go with it,
+    # and the parameters that all were made of.
     _model: Any
     _cut: Tokenizer
+    _made_with: WordVectors
     _made_of: dict[str, Any]
+    # What was last given as vectors, and the table that it was made into.
+    _resolved: tuple[Any, WordVectors]
 
     @property
     def fitted(self) -> bool:
@@ -46,12 +52,28 @@ class CoreEncoder(Encoder):
             )
         super()._check_fitted()
 
+    @property
+    def _word_vectors(self) -> WordVectors:
+        """What was given as vectors, as a table; made once, as long as it is the same object."""
+        given: Any = self.vectors
+        known = self.__dict__.get("_resolved")
+        if known is None or known[0] is not given:
+            try:
+                known = self._resolved = given, WordVectors.of(given)
+            except TypeError as error:
+                raise TypeError(f"{type(self).__name__}: {error}") from None
+        table: WordVectors = known[1]
+        return table
+
+    def _sibling(self, kind: type[_Kind], **params: Any) -> _Kind:
+        """An encoder with other parameters and the same vectors, which are not made again."""
+        other = kind(**params)
+        other._resolved = self.vectors, self._word_vectors
+        return other
+
     def _check_vectors(self) -> None:
-        if not isinstance(self.vectors, WordVectors):
-            raise ValueError(
-                f"{type(self).__name__}: vectors must be WordVectors, got a {type(self.vectors).__name__}; "
-                "see WordVectors.load, from_array and from_dict"
-            )
+        """Whether the vectors can be used; refuses those that cannot."""
+        self._word_vectors  # noqa: B018
 
     def _new_tokenizer(self) -> Tokenizer:
         return chosen_tokenizer(type(self).__name__, self.tokenizer, self.lowercase)

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
+import warnings
 from collections.abc import Iterator
 from typing import Any, Literal
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from ._extras import require
 from .checks import checked_int
-from .errors import NotFittedError
+from .errors import NotFittedError, ZeroRowsWarning
 from .estimator import Estimator
 from .search import Hits, Measure, semantic_search, similarity, similarity_pairwise
-from .text.inputs import batches, counted_from, is_single
+from .text.corpus import Corpus, repeatable
+from .text.inputs import TEXT_AT_ONCE, batches, counted_from, filled, is_blank, is_single
 
 __all__ = ["Encoder", "is_numeric", "progress"]
 
 Rows = npt.NDArray[Any]
 _CHUNK = 1 << 16  # sentences between two looks at the progress bar
+_MANY, _MANY_SHARE = 20, 0.25  # rows of zeros, and their share of all, of which users are told
 _LOG = logging.getLogger("sentencode")
 
 # Keywords of sentence-transformers that mean nothing here, and the values with which they ask for nothing.
@@ -40,10 +46,12 @@ class Encoder(Estimator):
 
     Everywhere sentences are taken, they may be: a list, tuple, NumPy array, pandas or polars Series, pyarrow
     array, column of a data set, `Corpus`, `pathlib.Path` of a text file with one sentence a line, or any
-    iterable; of strings, of bytes (UTF-8), or of lists of tokens.
+    iterable; of strings, of bytes (UTF-8), or of lists of tokens. Where rows are asked for, each line of a
+    path has one, also a line without text; `fit` passes those over.
 
-    A sentence's row never depends on the other sentences, on the size of batches or on the number of threads
-    (to 1e-6). An empty sentence, and one of which no word is known, has a row of zeros.
+    A sentence's row never depends on the other sentences, on the size of batches or on the number of threads,
+    but for rounding: at most 1e-6 of its length, or of the longest word vector's where rows are differences,
+    as SIF's are. An empty sentence, and one of which no word is known, has a row of zeros.
     """
 
     # What a family fills in.
@@ -107,9 +115,9 @@ class Encoder(Estimator):
     def partial_fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
         """Learns from further sentences.
 
-        If that fails or is interrupted, what was learnt from the sentences before stays learnt, and of the
-        block in hand (65,536 sentences) perhaps a part: to be sure of what it has learnt, go on with a copy
-        from before (`copy.deepcopy`), or fit anew.
+        They are taken in blocks of 65,536 sentences; of a stream or a file, a block ends where it has 16
+        million characters. If that fails or is interrupted, the blocks before stay learnt, and of the block
+        in hand nothing is.
 
         Args:
             sentences: As for `fit`.
@@ -121,7 +129,7 @@ class Encoder(Estimator):
         """
         with progress(show_progress_bar, "fit") as bar:
             done = 0
-            for batch in batches(sentences, _CHUNK, on_progress=bar):
+            for batch in batches(sentences, _CHUNK, text=TEXT_AT_ONCE, on_progress=bar):
                 with counted_from(done):
                     self._partial_fit(batch)
                 done += len(batch)
@@ -155,9 +163,13 @@ class Encoder(Estimator):
         precision: Literal["float32", "float16"] | None = "float32",
         device: Any = None,
         out: Rows | None = None,
+        missing: Literal["error", "zero", "nan"] = "error",
         **others: Any,
     ) -> Any:
         """Turns sentences into rows of numbers.
+
+        There is a row for each sentence. Of a `pathlib.Path` there is one for each line; that of a line
+        without text is zero.
 
         The keywords are those of sentence-transformers, so that an encoder can stand in for one of its
         models.
@@ -173,6 +185,8 @@ class Encoder(Estimator):
             precision: Of the result: "float32" (None, too) or "float16".
             device: Where a tensor goes. The work itself is done where the encoder lives.
             out: An array or memory map [n, dim] of float32 or float16 that is filled and returned.
+            missing: What becomes of a sentence that is `None`, or NaN or NA, in a list or a column: an error,
+                a row of zeros, or a row of NaN. Of a stream a list is made, unless it is an error.
             **others: Further keywords of sentence-transformers, with the value that asks for nothing.
 
         Returns:
@@ -182,6 +196,9 @@ class Encoder(Estimator):
             NotFittedError: If the encoder has to be fitted first.
             TypeError: If something among the sentences is none, or a keyword is unknown.
             ValueError: If `out` does not fit, or a keyword asks for what there is not.
+
+        Warns:
+            ZeroRowsWarning: Once for an encoder, if it knows no word of many sentences.
         """
         self._check_fitted()
         _refuse(others)
@@ -194,6 +211,11 @@ class Encoder(Estimator):
                 f"it does not say where {type(self).__name__} itself computes"
             )
         single = is_single(sentences)
+        absent: list[int] = []
+        if isinstance(sentences, os.PathLike):
+            sentences = Corpus(sentences, keep_empty=True)
+        elif _checked_missing(missing) != "error" and not single and not isinstance(sentences, Corpus):
+            sentences, absent = filled(sentences)
         rows = self._encode_all(
             [sentences] if single else sentences,
             batch_size,
@@ -202,18 +224,21 @@ class Encoder(Estimator):
             _checked_dtype(precision, out),
             out,
         )
+        if missing == "nan":
+            rows[absent] = np.nan
         if tensors:
             rows = _tensor(rows, device)
         if single:
             return rows[0]
         return rows if convert_to_numpy or convert_to_tensor else list(rows)
 
-    def encode_iter(self, sentences: Any, chunk_size: int = 4096, **options: Any) -> Iterator[Any]:
+    def encode_iter(self, sentences: Any, chunk_size: int | None = None, **options: Any) -> Iterator[Any]:
         """Encodes a stream, in memory that does not grow with it.
 
         Args:
             sentences: Many sentences, from anywhere; a generator, say.
-            chunk_size: How many are encoded at a time.
+            chunk_size: How many are encoded at a time. None: 4,096, or fewer where they are so long that
+                their text would be more than 16 million characters.
             **options: Of `encode`.
 
         Yields:
@@ -226,11 +251,18 @@ class Encoder(Estimator):
             >>> [rows.shape for rows in encoder.encode_iter(stream, chunk_size=2)]
             [(2, 2), (1, 2)]
         """
+        return self._chunks(sentences, chunk_size, 4096, **options)
+
+    def _chunks(self, sentences: Any, size: int | None, default: int, **options: Any) -> Iterator[Any]:
+        """`encode_iter`, of chunks of `default` sentences or less where the user gives no size."""
         self._check_fitted()
         if is_single(sentences):
             raise TypeError(f"encode_iter: sentences is one {type(sentences).__name__}; expected several")
+        if isinstance(sentences, os.PathLike):
+            sentences = Corpus(sentences, keep_empty=True)
+        size, text = (default, TEXT_AT_ONCE) if size is None else (size, None)
         done = 0
-        for batch in batches(sentences, chunk_size):
+        for batch in batches(sentences, size, text=text):
             with counted_from(done):
                 rows = self.encode(batch, **options)
             yield rows
@@ -252,11 +284,12 @@ class Encoder(Estimator):
         elif count is not None:
             out = np.empty((count, self.dim), dtype=dtype)
         blocks = []  # where the number of sentences is not known before
-        done = 0
+        done = unknown = 0
         with progress(show_progress_bar, "encode") as bar:
             if batch_size is None and bar is None and count is not None and self._takes_lists:
                 size = max(count, 1)
-            for batch in batches(sentences, size, on_progress=bar):
+            text = TEXT_AT_ONCE if batch_size is None else None
+            for batch in batches(sentences, size, text=text, on_progress=bar):
                 end = done + len(batch)
                 if out is None:
                     block = np.empty((len(batch), self.dim), dtype=dtype)
@@ -267,12 +300,26 @@ class Encoder(Estimator):
                     block = out[done:end]
                 with counted_from(done):
                     self._encode_block(batch, block, normalize)
+                unknown += _count_unknown(batch, block)
                 done = end
+        self._tell_of_unknown(unknown, done)
         if out is None:
             return np.concatenate(blocks) if blocks else np.empty((0, self.dim), dtype=dtype)
         if done < len(out):
             raise ValueError(f"encode: out has {len(out)} rows, and there are {done} sentences")
         return out
+
+    def _tell_of_unknown(self, unknown: int, rows: int) -> None:
+        if unknown < _MANY or unknown < _MANY_SHARE * rows or self in _TOLD:
+            return
+        _TOLD.add(self)
+        warnings.warn(
+            f"{type(self).__name__}.encode: {unknown:,} of {rows:,} rows ({unknown / rows:.0%}) are zero, "
+            "for no word of their sentences is known. Perhaps the text is in another language than the word "
+            "vectors, in another case (lowercase=), or cut otherwise (tokenizer=)",
+            ZeroRowsWarning,
+            stacklevel=4,
+        )
 
     def _encode_block(self, batch: Any, block: Rows, normalize: bool) -> None:
         direct = block.dtype == np.float32 and block.flags.c_contiguous
@@ -291,7 +338,7 @@ class Encoder(Estimator):
 
     # Comparing.
 
-    def similarity(self, a: Any, b: Any, measure: Measure = "cosine") -> npt.NDArray[np.float32]:
+    def similarity(self, a: Any, b: Any, measure: Measure = "cosine") -> Any:
         """The similarity of everything in `a` with everything in `b`.
 
         Args:
@@ -300,7 +347,7 @@ class Encoder(Estimator):
             measure: "cosine" (with a row of zeros it is 0) or "dot", the inner product.
 
         Returns:
-            float32 [n, m].
+            An array, float32 [n, m]. If `a` or `b` is a tensor, a tensor on its device, without a gradient.
 
         Example:
             >>> import numpy as np, sentencode as se
@@ -310,7 +357,7 @@ class Encoder(Estimator):
         """
         return similarity(*self._embedded_sides(a, b), measure)
 
-    def similarity_pairwise(self, a: Any, b: Any, measure: Measure = "cosine") -> npt.NDArray[np.float32]:
+    def similarity_pairwise(self, a: Any, b: Any, measure: Measure = "cosine") -> Any:
         """The similarity of each of `a` with the same of `b`.
 
         Args:
@@ -319,7 +366,7 @@ class Encoder(Estimator):
             measure: "cosine" (with a row of zeros it is 0) or "dot", the inner product.
 
         Returns:
-            float32 [n].
+            An array, float32 [n]. If `a` or `b` is a tensor, a tensor on its device, without a gradient.
         """
         return similarity_pairwise(*self._embedded_sides(a, b), measure)
 
@@ -357,7 +404,7 @@ class Encoder(Estimator):
             array([1, 2])
         """
         if not is_numeric(corpus):
-            corpus = self.encode_iter(corpus, _CHUNK // 4 if batch_size is None else batch_size)
+            corpus = self._chunks(corpus, batch_size, _CHUNK // 4)
         return semantic_search(self._embedded(queries), corpus, top_k, measure=measure)
 
     def _embedded_sides(self, a: Any, b: Any) -> tuple[Any, Any]:
@@ -381,6 +428,20 @@ class Encoder(Estimator):
         return vars(self)
 
     # The names that others use.
+
+    @property
+    def similarity_fn_name(self) -> str:
+        """The measure of `similarity`, "cosine", as sentence-transformers calls it."""
+        return "cosine"
+
+    @property
+    def model_card_data(self) -> _NoModelCard:
+        """Where sentence-transformers' evaluators report to. Nothing is kept there: they return it all."""
+        return _NoModelCard()
+
+    def eval(self) -> Any:
+        """The encoder itself: there is no other mode. Evaluators of sentence-transformers call this."""
+        return self
 
     def get_embedding_dimension(self) -> int:
         """The length of a row, as sentence-transformers calls it."""
@@ -439,12 +500,21 @@ class Encoder(Estimator):
         Returns:
             float32 [n, dim], or what `set_output` chose.
         """
-        if isinstance(sentences, Iterator):
-            sentences = list(sentences)
+        sentences = repeatable(sentences, keep_empty=True)
         return self.fit(sentences, y).transform(sentences)
 
     def _columns(self) -> int:
         return self.dim
+
+
+class _NoModelCard:
+    """Takes what sentence-transformers' evaluators would write on a model's card."""
+
+    def set_evaluation_metrics(self, *args: Any, **options: Any) -> None:
+        """Does nothing."""
+
+
+_TOLD: WeakSet[Encoder] = WeakSet()  # encoders about whose rows of zeros users were told
 
 
 class progress:  # noqa: N801
@@ -489,6 +559,22 @@ def _feed(digest: Any, value: Any) -> None:
         digest.update(repr(value).encode())
 
 
+def _count_unknown(batch: Any, block: Rows) -> int:
+    """How many rows are zero though their sentences have text; 0 where they are few."""
+    zero = np.flatnonzero(block[:, 0] == 0) if block.shape[1] else np.empty(0, int)
+    if len(zero) < _MANY_SHARE * len(block):
+        return 0
+    zero = zero[~block[zero].any(axis=1)]
+    texts = batch.to_list() if hasattr(batch, "to_list") else batch
+    return sum(not is_blank(texts[i]) for i in zero)
+
+
+def _checked_missing(missing: str) -> str:
+    if missing not in ("error", "zero", "nan"):
+        raise ValueError(f"encode: missing must be 'error', 'zero' or 'nan', got {missing!r}")
+    return missing
+
+
 def _count(sentences: Any) -> int | None:
     if getattr(sentences, "shape", None) == ():  # it has the method, but no length
         raise TypeError("sentences is an array without dimensions; expected one sentence or several")
@@ -500,7 +586,7 @@ def _refuse(others: dict[str, Any]) -> None:
         if name not in _NEUTRAL:
             raise TypeError(
                 f"encode() has no keyword {name!r}; it knows batch_size, show_progress_bar, "
-                "normalize_embeddings, convert_to_numpy, convert_to_tensor, precision, device and out"
+                "normalize_embeddings, convert_to_numpy, convert_to_tensor, precision, device, out, missing"
             )
         if not any(type(value) is type(neutral) and value == neutral for neutral in _NEUTRAL[name]):
             raise ValueError(
@@ -529,7 +615,7 @@ def _check_out(out: Any, count: int | None, dim: int) -> None:
 
 def _tensor(rows: Rows, device: Any) -> Any:
     try:
-        import torch
+        torch = require("torch", "nn")
     except ImportError:
         raise ImportError("tensors need PyTorch: pip install 'sentencode[nn]'") from None
     tensor = torch.from_numpy(rows)

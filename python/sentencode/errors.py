@@ -5,7 +5,7 @@ Wrong arguments raise Python's own classes: `ValueError`, `OSError`, `NotImpleme
 
 from __future__ import annotations
 
-__all__ = ["DivergedError", "FormatError", "NotFittedError"]
+__all__ = ["DivergedError", "FormatError", "NotFittedError", "ZeroRowsWarning"]
 
 
 class DivergedError(FloatingPointError):
@@ -14,6 +14,10 @@ class DivergedError(FloatingPointError):
 
 class FormatError(ValueError):
     """A file does not have the format that it should; the message names the file and the place."""
+
+
+class ZeroRowsWarning(UserWarning):
+    """Many sentences have no word that the encoder knows, so that their rows are zero."""
 
 
 class NotFittedError(ValueError, AttributeError):

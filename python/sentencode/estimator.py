@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -170,5 +171,7 @@ class Estimator:
 
 
 def _short(value: Any, longest: int = 60) -> str:
-    text = repr(value)
+    # A dict of word vectors would be written whole first.
+    many = isinstance(value, Mapping) and len(value) > longest
+    text = f"<{type(value).__name__} of {len(value):,}>" if many else repr(value)
     return text if len(text) <= longest else text[: longest - 3] + "..."

@@ -1,22 +1,40 @@
-"""Files that are written whole or not at all."""
+"""Files: written whole or not at all, and read with errors that name them."""
 
 from __future__ import annotations
 
+import io
+import json
 import os
-import uuid
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-__all__ = ["whole_file"]
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _core
+from .errors import FormatError
+
+__all__ = ["as_path", "decoded", "read_archive", "read_json", "read_text", "whole_file"]
+
+StrPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+
+_RATIO, _ALWAYS = 200, 1 << 26  # how much more than the file, and how many bytes in any case
+
+
+def as_path(path: StrPath) -> Path:
+    """A path as `pathlib` has it, of whatever the system takes for one, bytes too."""
+    return Path(os.fsdecode(path))
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def whole_file(path: StrPath) -> Iterator[BinaryIO]:
     """Opens a file beside the path, which takes its place when it is written, and is removed if it is not.
 
-    No other process or thread writes the same one: none reads half of it, and the last one stays.
+    No other process or thread writes the same one: none reads half of it, and the last one stays. It is on
+    the disk before it has its name; links and permissions of the one before are kept.
 
     Args:
         path: Where it shall stand.
@@ -32,11 +50,111 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         ...     [one.name for one in pathlib.Path(folder).iterdir()]
         ['a']
     """
-    path = Path(path)
-    part = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
+    target = _core.AtomicFile(path)
     try:
-        with open(part, "x+b") as file:
+        with open(target.descriptor, "w+b", closefd=False) as file:
             yield file
-        part.replace(path)
+        target.commit()
     finally:
-        part.unlink(missing_ok=True)
+        target.discard()
+
+
+def decoded(content: bytes, name: StrPath) -> str:
+    """The text of a UTF-8 file.
+
+    Args:
+        content: What the file holds.
+        name: What errors call it.
+
+    Returns:
+        The text, without a byte-order mark.
+
+    Raises:
+        FormatError: If it is not UTF-8, with the line and the byte.
+    """
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise FormatError(
+            f"{os.fsdecode(name)}, line {line}: byte {error.start} is not UTF-8: 0x{content[error.start]:02x}"
+        ) from None
+
+
+def read_text(path: StrPath) -> str:
+    """The text of a UTF-8 file; a `FormatError` names it, the line and the byte where it is not."""
+    return decoded(as_path(path).read_bytes(), path)
+
+
+def read_json(path: StrPath) -> Any:
+    """What a JSON file says; a `FormatError` names it, the line and the column where it is damaged."""
+    text, name = read_text(path), os.fsdecode(path)
+    try:
+        return json.loads(text, parse_constant=_no_number)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise FormatError(f"{name}, {where}: not JSON: {error.msg}") from None
+    except (ValueError, RecursionError) as error:  # a number of too many digits; lists in lists in lists
+        raise FormatError(f"{name}: not JSON: {error}") from None
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is no number")
+
+
+def read_archive(path: StrPath, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+    """Arrays of a NumPy archive (.npz), with what they say checked before memory is taken for it.
+
+    Args:
+        path: The archive.
+        names: Which arrays; those that it lacks are left out.
+
+    Returns:
+        Arrays by their names.
+
+    Raises:
+        OSError: If the file cannot be read.
+        FormatError: If it is damaged, needs pickle, or would unpack to more than 200 times its size and
+            64 MiB.
+    """
+    found: dict[str, NDArray[Any]] = {}
+    with open(path, "rb") as file:
+        most = max(_ALWAYS, _RATIO * os.fstat(file.fileno()).st_size)
+        name = os.fsdecode(path)
+        try:
+            with zipfile.ZipFile(file) as archive:
+                members = {info.filename: info for info in archive.infolist()}
+                chosen = [(one, members[f"{one}.npy"]) for one in names if f"{one}.npy" in members]
+                size = sum(info.file_size for _, info in chosen)
+                if size > most:
+                    raise FormatError(
+                        f"{name}: would unpack to {size:,} bytes; {most:,} are allowed for a file of its size"
+                    )
+                for one, info in chosen:
+                    found[one] = _array(archive.read(info), f"{name}: array {one!r}")
+        except FormatError:
+            raise
+        except Exception as error:  # of zipfile, of zlib, of NumPy: what damage leads to is endless
+            why = f"{type(error).__name__}: {error}"
+            raise FormatError(f"{name}: a damaged NumPy archive, or one that needs pickle: {why}") from error
+    return found
+
+
+def _array(content: bytes, name: str) -> NDArray[Any]:
+    """What the bytes of a .npy file hold; its header asks for no more than there is."""
+    file = io.BytesIO(content)
+    version = np.lib.format.read_magic(file)
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in read:
+        raise FormatError(f"{name}: version {version} of NumPy's format, expected 1.0 or 2.0")
+    shape, _, dtype = read[version](file)
+    if dtype.hasobject:
+        raise ValueError("it holds Python's objects")
+    size = dtype.itemsize
+    for extent in shape:
+        size *= extent
+    there = len(content) - file.tell()
+    if min(shape, default=0) < 0 or size != there:
+        raise FormatError(f"{name}: {there:,} bytes for {dtype} of shape {list(shape)}")
+    file.seek(0)
+    return np.lib.format.read_array(file, allow_pickle=False)

@@ -6,22 +6,21 @@ import math
 import os
 from pathlib import Path
 
+from . import _core
+
 __all__ = ["free_memory"]
 
-# What a container may have, what it has, and the files among that, which give way; of both kinds of groups.
+# What a control group may have, what it has, and the files among that, which give way; of both versions.
 _LIMITS = (
-    ("memory.max", "memory.current", "memory.stat", "inactive_file"),
-    (
-        "memory/memory.limit_in_bytes",
-        "memory/memory.usage_in_bytes",
-        "memory/memory.stat",
-        "total_inactive_file",
-    ),
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
 
 
 def free_memory(root: str | os.PathLike[str] = "/") -> float:
-    """The bytes that can be taken without swapping: of the machine, and of the container that this runs in.
+    """The bytes that can be taken without swapping: of the machine, and of what this runs in.
+
+    That is a container, a service or a batch job: a control group, which may lie in others.
 
     Args:
         root: Where `proc` and `sys` are.
@@ -37,13 +36,13 @@ def free_memory(root: str | os.PathLike[str] = "/") -> float:
         free = 1024.0 * _numbers(Path(root, "proc/meminfo"))["MemAvailable:"]
     except (OSError, KeyError):
         free = _machine()
-    for limit, usage, statistics, files in _LIMITS:
-        groups = Path(root, "sys/fs/cgroup")
-        try:
-            most, taken = (float((groups / name).read_text()) for name in (limit, usage))
-            free = min(free, most - taken + _numbers(groups / statistics)[files])
-        except (OSError, KeyError, ValueError):  # there is no such group, or no limit: "max"
-            continue
+    for group in map(Path, _core.control_groups("memory", root)):
+        for limit, usage, files in _LIMITS:
+            try:
+                most, taken = (float((group / name).read_text()) for name in (limit, usage))
+                free = min(free, most - taken + _numbers(group / "memory.stat")[files])
+            except (OSError, KeyError, ValueError):  # there is no such group, or no limit: "max"
+                continue
     return max(0.0, free)
 
 

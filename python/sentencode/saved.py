@@ -11,6 +11,7 @@ from typing import Any
 from . import _core
 from .errors import FormatError
 from .text.tokenizer import Tokenizer
+from .vectors import WordVectors
 
 __all__ = ["load"]
 
@@ -18,11 +19,20 @@ __all__ = ["load"]
 _NEURAL = frozenset({"CNNLSTMAE", "LSTMSDAE", "MeanMaxAAE", "RAE"})
 
 
-def load(path: str | os.PathLike[str], *, tokenizer: Any = None, trust_tokenizer: bool = False) -> Any:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    tokenizer: Any = None,
+    trust_tokenizer: bool = False,
+    vectors: str | os.PathLike[str] | WordVectors | None = None,
+    trust_vectors: bool = False,
+    verify: bool = True,
+) -> Any:
     """Reads an encoder from the file that its `save` wrote.
 
-    Everything is checked before anything is believed, and nothing in the file is executed. Word vectors in
-    the file are mapped, not read: this takes milliseconds.
+    Everything is checked before anything is believed, and nothing in the file is executed. Checksums tell
+    whether the file is as it was written, unless it was before files had any. Word vectors are mapped:
+    processes share their memory.
 
     Args:
         path: The file.
@@ -30,6 +40,11 @@ def load(path: str | os.PathLike[str], *, tokenizer: Any = None, trust_tokenizer
             only the name.
         trust_tokenizer: Whether to import the tokenizer by that name, or to get it from the hub, instead. The
             name can be that of any function: only for files of those you trust.
+        vectors: For an encoder that was saved without its word vectors: these vectors, or their file now.
+        trust_vectors: Whether the word vectors of such an encoder may be any file that it names. Otherwise
+            they must lie in its folder, or below.
+        verify: Whether to read the rows of all word vectors to see that they are as they were written, and
+            finite: about a third of a second for a gigabyte in memory. All else is always checked.
 
     Returns:
         An object of the class that was saved, fitted.
@@ -51,8 +66,12 @@ def load(path: str | os.PathLike[str], *, tokenizer: Any = None, trust_tokenizer
         array([-0.25,  0.76], dtype=float32)
     """
     name = os.fsdecode(path)
+    if vectors is not None and not isinstance(vectors, WordVectors):
+        vectors = WordVectors.load(vectors, verify=verify)
+    core = None if vectors is None else vectors._core
+    options = _core.LoadOptions(vectors=core, trust_vectors=trust_vectors, verify=verify)
     with _reading(name):
-        kind, model = _opened(name)
+        kind, model = _opened(name, options)
         params = kind._read_params(model)
         config = params["tokenizer"]
         external = config.get("split") == "external"
@@ -65,16 +84,16 @@ def load(path: str | os.PathLike[str], *, tokenizer: Any = None, trust_tokenizer
         return kind._from_model(model, params, cut)
 
 
-def _opened(name: str) -> tuple[Any, Any]:
+def _opened(name: str, options: _core.LoadOptions) -> tuple[Any, Any]:
     """The class that was saved, and what the core made of the file."""
     kind = json.loads(_core.encoder_config(name))["kind"]
     if kind in _NEURAL:
         from . import models
 
-        return getattr(models, kind), models.NeuralEncoder._open(name)
+        return getattr(models, kind), models.NeuralEncoder._open(name, options)
     from . import linear
 
-    model = _core.load_encoder(name)
+    model = _core.load_encoder(name, options)
     return getattr(linear, model.kind), model
 
 

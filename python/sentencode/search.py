@@ -45,16 +45,16 @@ class Hits(NamedTuple):
         ]
 
 
-def similarity(a: Any, b: Any, measure: Measure = "cosine") -> npt.NDArray[np.float32]:
+def similarity(a: Any, b: Any, measure: Measure = "cosine") -> Any:
     """The similarity of every row of `a` with every row of `b`.
 
     Args:
-        a: Embeddings [n, dim], or one [dim]: an array or a tensor.
+        a: Embeddings [n, dim], or one [dim]: an array, a tensor, or a list of either.
         b: Embeddings [m, dim], or one.
         measure: "cosine" (with a row of zeros it is 0) or "dot", the inner product.
 
     Returns:
-        float32 [n, m].
+        An array, float32 [n, m]. If `a` or `b` is a tensor, a tensor on its device, without a gradient.
 
     Raises:
         ValueError: If the dimensions differ, or `measure` is something else.
@@ -65,19 +65,19 @@ def similarity(a: Any, b: Any, measure: Measure = "cosine") -> npt.NDArray[np.fl
         array([[0.   ],
                [0.707]], dtype=float32)
     """
-    return _core.similarities(_rows(a, "a"), _rows(b, "b"), _checked(measure))
+    return _like((a, b), _core.similarities(_rows(a, "a"), _rows(b, "b"), _checked(measure)))
 
 
-def similarity_pairwise(a: Any, b: Any, measure: Measure = "cosine") -> npt.NDArray[np.float32]:
+def similarity_pairwise(a: Any, b: Any, measure: Measure = "cosine") -> Any:
     """The similarity of each row of `a` with the same row of `b`.
 
     Args:
-        a: Embeddings [n, dim], or one [dim]: an array or a tensor.
+        a: Embeddings [n, dim], or one [dim]: an array, a tensor, or a list of either.
         b: As many.
         measure: "cosine" (with a row of zeros it is 0) or "dot", the inner product.
 
     Returns:
-        float32 [n].
+        An array, float32 [n]. If `a` or `b` is a tensor, a tensor on its device, without a gradient.
 
     Raises:
         ValueError: If the shapes differ, or `measure` is something else.
@@ -90,14 +90,9 @@ def similarity_pairwise(a: Any, b: Any, measure: Measure = "cosine") -> npt.NDAr
     left, right = _rows(a, "a"), _rows(b, "b")
     if left.shape != right.shape:
         raise ValueError(f"similarity_pairwise: a is {list(left.shape)} and b {list(right.shape)}")
-    products: npt.NDArray[np.float32] = np.einsum("ij,ij->i", left, right)
     if _checked(measure) == "dot":
-        return products
-    lengths = np.sqrt(np.einsum("ij,ij->i", left, left) * np.einsum("ij,ij->i", right, right))
-    found: npt.NDArray[np.float32] = np.divide(
-        products, lengths, out=np.zeros_like(products), where=lengths > 0
-    )
-    return found
+        return _like((a, b), np.einsum("ij,ij->i", left, right))
+    return _like((a, b), _core.cosine_of_pairs(left, right).astype(np.float32))
 
 
 def semantic_search(queries: Any, corpus: Any, top_k: int = 10, *, measure: Measure = "cosine") -> Hits:
@@ -148,16 +143,46 @@ def _blocks(corpus: Any) -> Iterator[npt.NDArray[np.float32]]:
             yield _rows(corpus[first : first + size], "corpus")
 
 
+def lengths_of(rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """The length of each row [..., d], in double: float32 holds no squares of numbers below 1e-19.
+
+    Example:
+        >>> lengths_of(np.array([[3e-30, 4e-30]], dtype=np.float32)).tolist()
+        [5.0000000...e-30]
+    """
+    lengths: npt.NDArray[np.float64] = np.sqrt(np.einsum("...i,...i->...", rows, rows, dtype=np.float64))
+    return lengths
+
+
 def _rows(values: Any, name: str) -> npt.NDArray[np.float32]:
     """Embeddings as the core takes them; copied only when they are not float32 rows already."""
     if hasattr(values, "detach"):  # a tensor, wherever it lives
         values = values.detach().cpu()
+    elif _a_tensor(values) is not None:
+        values = [value.detach().cpu().numpy() for value in values]
     array = np.asarray(values)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold numbers, got an array of {array.dtype}")
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} must have one or two dimensions, got shape {list(array.shape)}")
     return np.atleast_2d(np.ascontiguousarray(array, dtype=np.float32))
+
+
+def _a_tensor(values: Any) -> Any:
+    """The tensor that these embeddings are, or that is the first in a list of them; None if they are none."""
+    if isinstance(values, (list, tuple)) and values:
+        values = values[0]
+    return values if hasattr(values, "detach") else None
+
+
+def _like(given: tuple[Any, ...], found: npt.NDArray[np.float32]) -> Any:
+    """What was computed from `given`, as a tensor where one of them is: whoever passes tensors goes on so."""
+    for values in given:
+        if (tensor := _a_tensor(values)) is not None:
+            import torch
+
+            return torch.from_numpy(found).to(tensor.device)
+    return found
 
 
 def _checked(measure: str) -> str:

@@ -15,9 +15,9 @@ _chosen: int | None = None  # None: nobody has, and torch's count is the user's 
 def num_threads() -> int:
     """How many threads every call may use, dense products included.
 
-    At first as many as the process has processors. Limits that are set by `threadpoolctl`, or by the
-    variable `OPENBLAS_NUM_THREADS`, hold for all of Sentencode. A forked child (of joblib, of a DataLoader)
-    starts with one.
+    At first as many as the process has processors, or as its container's CPU limit allows. Limits that are
+    set by `threadpoolctl`, or by the variable `OPENBLAS_NUM_THREADS`, hold for all of Sentencode. A forked
+    child (of joblib, of a DataLoader) starts with one.
 
     Returns:
         The number of threads.

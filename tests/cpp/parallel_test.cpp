@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "one_blas_thread.h"
 #include "sentencode/error.h"
 
 namespace sentencode {
@@ -106,6 +107,21 @@ TEST_F(Parallel, RefusesNonsense) {
   EXPECT_THROW(set_num_threads(0), InvalidInput);
   EXPECT_THROW(parallel_for(0, 1, 0, [](std::int64_t, std::int64_t) {}), InvalidInput);
   EXPECT_EQ(num_threads(), before_);
+}
+
+TEST(OneBlasThread, LeavesLoopsTheirThreads) {
+  const int before = num_threads();
+  set_num_threads(3);
+  {
+    const OneBlasThread outer;
+    EXPECT_EQ(num_threads(), 3);
+    { const OneBlasThread inner; }
+    EXPECT_EQ(num_threads(), 3);
+    set_num_threads(2);
+    EXPECT_EQ(num_threads(), 2);
+  }
+  EXPECT_EQ(num_threads(), 2) << "what was asked for meanwhile";
+  set_num_threads(before);
 }
 
 }  // namespace

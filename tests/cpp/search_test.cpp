@@ -134,6 +134,30 @@ TEST(NearestRows, RefusesWhatDoesNotFit) {
   EXPECT_THROW(nearest.add(c), InvalidInput);
 }
 
+TEST(Similarities, OfVeryLargeAndVerySmallRowsAreThoseOfTheirDirections) {
+  const Matrix a = random_matrix(6, 8, 1), b = random_matrix(5, 8, 2);
+  Matrix expected(6, 5), found(6, 5);
+  similarities(a, b, Similarity::cosine, expected);
+  NearestRows plain(a, 5, Similarity::cosine);
+  plain.add(b);
+  const auto hits = hits_of(plain);
+  for (const float of_a : {1e-35F, 1e-20F, 1.0F, 1e20F, 1e36F}) {
+    for (const float of_b : {1e-35F, 1e-20F, 1.0F, 1e20F, 1e36F}) {
+      const Matrix large = a * of_a;
+      Matrix small = b * of_b;
+      small.row(3) = b.row(3);  // not all rows of one size
+      similarities(large, small, Similarity::cosine, found);
+      EXPECT_LT((found - expected).cwiseAbs().maxCoeff(), 1e-5F) << of_a << " and " << of_b;
+      NearestRows nearest(large, 5, Similarity::cosine);
+      nearest.add(small);
+      EXPECT_EQ(hits_of(nearest).indices, hits.indices);
+      EXPECT_LT((hits_of(nearest).scores - hits.scores).cwiseAbs().maxCoeff(), 1e-5F);
+      normalize_rows(small);
+      EXPECT_LT((small.rowwise().norm().array() - 1).abs().maxCoeff(), 1e-5F);
+    }
+  }
+}
+
 TEST(Similarities, AreThoseOfEveryPair) {
   Matrix a = random_matrix(5, 3, 1), b = random_matrix(4, 3, 2);
   a.row(2).setZero();

@@ -14,5 +14,10 @@ TEST(BuildInfo, NamesVersionCompilerAndBlas) {
   EXPECT_TRUE(info.blas == "scipy" || info.blas == "system" || info.blas == "eigen") << info.blas;
 }
 
+TEST(BuildInfo, NamesWhatComputesHere) {
+  EXPECT_EQ(blas_kernel().empty(), build_info().blas == "eigen");
+  EXPECT_TRUE(simd() == "avx512" || simd() == "avx2" || simd() == "portable") << simd();
+}
+
 }  // namespace
 }  // namespace sentencode

@@ -54,7 +54,8 @@ def test_shows_no_symbols_but_its_own_start(name):
     shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     # Weak ones are templates of the standard library and torch; a strong one is ours, or of a library within.
     strong = re.findall(r"(?:FUNC|OBJECT)\s+GLOBAL\s+DEFAULT\s+\d+ (\S+)", shown)
-    assert strong == [f"PyInit_{name}"]
+    # The second is pybind11's; ours calls it where the interpreter is not one of several.
+    assert sorted(strong) == [f"PyInit_{name}", f"PyInit_guarded{name}"]
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))

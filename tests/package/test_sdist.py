@@ -36,7 +36,17 @@ def test_the_light_half_builds_from_a_source_distribution(tmp_path):
     assert not [name for name in names if name.endswith((".so", ".pyc")) or "/build/" in name]
     assert (source / "LICENSE").exists()
 
-    wheel = tmp_path / build("build_wheel", source, tmp_path, SENTENCODE_NN="OFF")
+    # Warnings as errors and pybind11 beside the sources, as in this checkout: ccache then has all of it.
+    settings = ["SENTENCODE_WERROR=ON"]
+    if (environment := Path(sys.prefix)).is_relative_to(ROOT):
+        import pybind11
+
+        linked = source / environment.relative_to(ROOT)
+        linked.symlink_to(environment)
+        folder = Path(pybind11.get_cmake_dir())
+        settings.append(f"pybind11_DIR={linked / folder.relative_to(environment)}")
+    options = {"SENTENCODE_NN": "OFF", "SKBUILD_CMAKE_DEFINE": ";".join(settings)}
+    wheel = tmp_path / build("build_wheel", source, tmp_path, **options)
     with zipfile.ZipFile(wheel) as file:
         inside = {name.split(".", 1)[0] if name.endswith(".so") else name for name in file.namelist()}
         file.extractall(tmp_path / "installed")

@@ -1,25 +1,36 @@
-"""README and the guide: their code runs, and prints what they say."""
+"""README and the guide: all their code runs and prints what they say; names and options in them exist."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import doctest
+import importlib
+import importlib.util
 import io
 import re
 import shlex
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
+
+import sentencode as se
+from sentencode.cli import _parser
+
+sys.path.insert(0, str(Path(__file__).parent))
+import docs_files
 
 pytest.importorskip("sklearn")  # a page shows a pipeline
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-# A fence with what stands right above and right below it: a comment that it is not to be run, and its output.
+# A fence with what stands right above and right below it: a package that it needs, and its output.
+# Commands that need a network, a GPU or several processes stand in fences of another kind (sh).
 FENCE = re.compile(
-    r"(?P<skip><!-- not run: [^\n]+ -->\n)?^```(?P<kind>python|console)\n(?P<code>.*?)^```$"
+    r"(<!-- needs (?P<needs>\w+) -->\n)?^```(?P<kind>python|console)\n(?P<code>.*?)^```$"
     r"(\n\n^```text\n(?P<output>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
@@ -28,7 +39,8 @@ LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def fences(page: Path) -> list[re.Match[str]]:
-    return [fence for fence in FENCE.finditer(page.read_text(encoding="utf-8")) if not fence["skip"]]
+    found = list(FENCE.finditer(page.read_text(encoding="utf-8")))
+    return [fence for fence in found if not fence["needs"] or importlib.util.find_spec(fence["needs"])]
 
 
 def run_python(code: str, names: dict[str, object], where: str) -> str:
@@ -51,9 +63,30 @@ def run_console(fence: str) -> tuple[str, str]:
     return done.stdout, "".join(f"{line}\n" for line in lines if not line.startswith(typed))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_code_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Where a page's code runs: with the files that pages name, and a stub of mteb, which fetches data."""
+    docs_files.write_files(tmp_path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    mteb = types.ModuleType("mteb")
+    mteb.get_tasks = lambda tasks: tasks
+    mteb.evaluate = lambda model, tasks: model.encode([{"text": tasks}], task_metadata=None)
+    monkeypatch.setitem(sys.modules, "mteb", mteb)
+    cache = se.cache_dir()
+    se.set_cache_dir(tmp_path / "cache")
+    yield tmp_path
+    se.set_cache_dir(cache)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "senteval"]:
+        del sys.modules[name]
+
+
+@pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")  # of sentence-transformers
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_runs_and_prints_what_the_page_says(page, folder):
+    if "cc.en.300.bin.gz" in page.read_text(encoding="utf-8"):
+        pytest.importorskip("gensim")
+        docs_files.write_fasttext(folder / "cc.en.300.bin.gz")
     names: dict[str, object] = {"__name__": "__main__"}
     for fence in fences(page):
         if fence["kind"] == "python":
@@ -70,3 +103,59 @@ def test_nothing_is_left_out_by_a_slip():
         assert len(list(FENCE.finditer(text))) == len(
             re.findall(r"^```(?:python|console)$", text, re.MULTILINE)
         )
+        assert "not run" not in text
+
+
+MODULES = ("", ".evaluation", ".training", ".nn", ".models", ".senteval", ".mteb", ".distributed", ".errors")
+
+
+def exists(name: str) -> bool:
+    """Whether "se.a.b", "sentencode.a.b" or "Class.b" is there."""
+    first, *rest = name.split(".")
+    if first in ("se", "sentencode"):
+        roots = [se]
+    else:
+        modules = [importlib.import_module(f"sentencode{module}") for module in MODULES]
+        roots = [getattr(module, first) for module in modules if hasattr(module, first)]
+    return any(has(root, rest) for root in roots)
+
+
+def has(value: object, names: list[str]) -> bool:
+    for i, name in enumerate(names):
+        fields = getattr(value, "__dataclass_fields__", {}) | getattr(value, "__annotations__", {})
+        if i == len(names) - 1 and name in fields:
+            return True
+        if not hasattr(value, name):
+            try:  # a module of the package that is not imported yet
+                importlib.import_module(f"{getattr(value, '__name__', '')}.{name}")
+            except ImportError:
+                return False
+        value = getattr(value, name)
+    return True
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_names_exist(page):
+    pytest.importorskip("torch")
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    quoted = re.findall(r"`((?:se|sentencode)(?:\.\w+)+|[A-Z]\w+(?:\.[a-z_]\w*)+)", text)
+    names = {name for name in quoted if not name.endswith((".md", ".txt", ".cmake", ".safetensors"))}
+    assert not [name for name in sorted(names) if not exists(name)]
+
+
+def options_of(parser: argparse.ArgumentParser) -> set[str]:
+    known = {option for action in parser._actions for option in action.option_strings}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            known.update(*(options_of(command) for command in action.choices.values()))
+    return known
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_options_exist(page):
+    text = page.read_text(encoding="utf-8")
+    commands = re.findall(r"(?:^|[$`] ?)sentencode (?:[^\n`]|\\\n)*", text, re.MULTILINE)
+    commands += re.findall(r"`(--[^`]*)`", text)
+    given = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", " ".join(commands)))
+    others = {"--component", "--nproc-per-node", "--standalone", "--max-restarts"}  # CMake's and torchrun's
+    assert given <= options_of(_parser()) | others

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import pickle
+import subprocess
+import sys
 from collections import deque
 from pathlib import Path
 
@@ -267,6 +269,67 @@ def test_encode_iter(encoder):
         next(encoder.encode_iter("a"))
 
 
+def test_long_documents_make_small_batches_unless_their_size_is_given(encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr("sentencode.encoder.TEXT_AT_ONCE", 1000)
+    texts = ["a " * 250] * 9
+    path = tmp_path / "lines.txt"
+    path.write_text("\n".join(texts))
+    sizes, whole = [], Counts._encode_into
+
+    def into(self, batch, out):
+        sizes.append(len(batch))
+        whole(self, batch, out)
+
+    monkeypatch.setattr(Counts, "_encode_into", into)
+    for source in (lambda: iter(texts), lambda: path):
+        for encode in (encoder.encode, lambda *given: np.vstack(list(encoder.encode_iter(*given)))):
+            sizes.clear()
+            rows = encode(source())
+            assert max(sizes) <= 2
+            assert sum(sizes) == 9
+            sizes.clear()
+            np.testing.assert_array_equal(encode(source(), 8), rows)
+            assert sizes == [8, 1]
+        sizes.clear()
+        encoder.semantic_search("a", source())
+        assert max(sizes) <= 2
+        sizes.clear()
+        encoder.semantic_search("a", source(), batch_size=9)
+        assert max(sizes) == 9
+    sizes.clear()
+    encoder.encode(texts)  # they are in memory already
+    assert sizes == [9]
+
+
+@pytest.mark.parametrize("source", ["stream()", "pathlib.Path(name)"])
+def test_memory_does_not_grow_with_long_documents(source, tmp_path):
+    script = f"""
+import pathlib, numpy as np, sentencode as se
+
+def peak():  # in MiB
+    (line,) = [line for line in open("/proc/self/status") if line.startswith("VmHWM")]
+    return int(line.split()[1]) / 2**10
+
+def stream(count=48):
+    for i in range(count):
+        yield "cat dog " * (1 << 19) + str(i)  # 4 MiB
+
+se.set_num_threads(1)
+name = {str(tmp_path / "lines.txt")!r}
+with open(name, "w") as file:
+    for text in stream():
+        print(text, file=file)
+average = se.Average(se.WordVectors.from_array(["cat", "dog"], np.eye(2, dtype=np.float32)))
+average.encode(stream(4))
+before = peak()
+rows = average.encode({source})
+assert rows.shape == (48, 2), rows.shape
+print(peak() - before)
+"""
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert float(done.stdout) < 100  # of 192 MiB of text
+
+
 def test_progress_bar(encoder, capsys, caplog):
     encoder.encode(TEXTS)
     assert capsys.readouterr().err == ""
@@ -412,3 +475,85 @@ def test_errors_count_from_the_first_sentence_given():
             call()
     with pytest.raises(TypeError, match=r"sentences\[70000\] is NoneType"):
         se.SIF(average.vectors).fit(["cat"] * 70_000 + [None])
+
+
+# --- rows of nothing
+
+
+def test_a_path_has_a_row_for_each_line(encoder, tmp_path):
+    path = tmp_path / "text"
+    path.write_text("a b\n\n \nc\n\n")
+    expected = [[1, 1, 0, 0], [0] * 4, [0] * 4, [0, 0, 1, 0], [0] * 4]
+    assert encoder.encode(path).tolist() == expected
+    assert np.concatenate(list(encoder.encode_iter(path, chunk_size=2))).tolist() == expected
+    assert encoder.transform(path).tolist() == expected
+    assert encoder.semantic_search("c", path, top_k=1)[0].tolist() == [3]
+    assert encoder.encode(se.Corpus(path)).tolist() == [expected[0], expected[3]]
+    assert encoder.fit(path).seen_ == 2
+
+
+COLUMNS = {
+    "list": lambda items: items,
+    "tuple": tuple,
+    "generator": lambda items: (item for item in items),
+    "array": lambda items: np.array(items, dtype=object),
+    "pandas": lambda items: pd.Series(items, dtype=object),
+    "strings": lambda items: pd.Series(items, dtype="string"),
+    "categories": lambda items: pd.Series(items, dtype="category"),
+    "arrow": lambda items: pa.array(items, type=pa.string()),
+    "chunks": lambda items: pa.chunked_array([items[:1], items[1:]], type=pa.string()),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+@pytest.mark.parametrize("texts", [[None, "a b", None, "c"], ["a", None], [None, None]])
+def test_none_in_columns(encoder, kind, texts):
+    full = encoder.encode(["" if text is None else text for text in texts])
+    assert encoder.encode(COLUMNS[kind](texts), missing="zero").tolist() == full.tolist()
+    full[[text is None for text in texts]] = np.nan
+    np.testing.assert_array_equal(encoder.encode(COLUMNS[kind](texts), missing="nan"), full)
+    with pytest.raises(TypeError, match=r"sentences\[\d\] is "):
+        se.Average(se.WordVectors.from_dict({"a": [1]})).encode(COLUMNS[kind](texts))
+
+
+def test_none_among_tokens_and_bytes(encoder):
+    assert encoder.encode([["a"], None], missing="zero").tolist() == [[1, 0, 0, 0], [0] * 4]
+    assert encoder.encode([None, b"a"], missing="zero").tolist() == [[0] * 4, [1, 0, 0, 0]]
+    assert se.Average(se.WordVectors.from_dict({"a": [1]})).encode(
+        [None, ("a",)], missing="zero"
+    ).tolist() == [[0], [1]]
+    with pytest.raises(ValueError, match="missing must be 'error', 'zero' or 'nan', got 'null'"):
+        encoder.encode(["a"], missing="null")
+    out = np.ones((2, 4), np.float32)
+    assert encoder.encode([None, "a"], missing="nan", out=out) is out
+    assert np.isnan(out[0]).all()
+
+
+def test_many_rows_of_zeros_are_told_of_once():
+    encoder = Counts().fit(["a"])
+    texts = ["a b"] * 60 + ["ничего не известно"] * 40
+    with pytest.warns(
+        se.ZeroRowsWarning, match=r"Counts.encode: 40 of 100 rows \(40%\) are zero.*another language"
+    ) as told:
+        [encoder.encode(texts) for _ in range(3)]
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    with pytest.warns(se.ZeroRowsWarning):  # another encoder
+        Counts().fit(["a"]).encode(texts)
+
+
+@pytest.mark.filterwarnings("error::sentencode.errors.ZeroRowsWarning")
+@pytest.mark.parametrize(
+    "texts",
+    [["a"] * 90 + ["x"] * 10, ["x"] * 19, [""] * 50 + ["a"], [" \t"] * 50, [[]] * 50, [b""] * 50, []],
+    ids=["few", "not many", "blank", "white", "no tokens", "no bytes", "nothing"],
+)
+def test_few_rows_of_zeros_or_those_of_nothing_are_not(texts):
+    Counts().fit(["a"]).encode(texts)
+
+
+def test_lines_without_known_words_are_told_of(tmp_path):
+    path = tmp_path / "text"
+    path.write_text("x\n" * 30 + "\n" * 30)
+    with pytest.warns(se.ZeroRowsWarning, match="30 of 60 rows"):
+        se.Average(se.WordVectors.from_dict({"a": [1]})).encode(path)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -73,3 +75,42 @@ def test_the_pin_of_torch_stands_in_one_place():
         if path.is_file() and version in path.read_text(encoding="utf-8")
     ]
     assert places == ["pyproject.toml"]
+
+
+def policy_of_openmp(code, **environment):
+    """How OpenMP says that its threads wait, in a process that runs this code; and what the code prints."""
+    own = {name: value for name, value in os.environ.items() if name not in _extras._WAITING}
+    shown = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**own, **environment, "OMP_DISPLAY_ENV": "true"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found = re.findall(r"OMP_WAIT_POLICY *= *'(\w+)'", shown.stderr)
+    if not found:
+        pytest.skip("torch brings another OpenMP here, which does not tell")
+    return found[0], shown.stdout
+
+
+LOAD = "from sentencode._extras import require; require('torch', 'nn')"
+
+
+def test_threads_of_openmp_sleep_where_they_wait_and_the_environment_is_as_before():
+    pytest.importorskip("torch")
+    tell = f"import os; {LOAD}; print('OMP_WAIT_POLICY' in os.environ)"
+    assert policy_of_openmp(tell) == ("PASSIVE", "False\n")
+
+
+@pytest.mark.parametrize("first", ["import torch", "pass"])
+def test_what_users_say_of_waiting_holds(first):
+    pytest.importorskip("torch")
+    assert policy_of_openmp(f"{first}; {LOAD}", OMP_WAIT_POLICY="active")[0] == "ACTIVE"
+
+
+@needs_nn
+@pytest.mark.parametrize("module", ["models", "training.trainer", "nn", "distributed", "evaluation.solver"])
+def test_whatever_needs_torch_loads_it_so(module):
+    pytest.importorskip("torch")
+    use = "import sentencode.evaluation.solver as s, numpy; s.require_nn()" if "solver" in module else ""
+    assert policy_of_openmp(f"import sentencode.{module}; {use}")[0] == "PASSIVE"

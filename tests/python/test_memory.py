@@ -49,6 +49,30 @@ def test_a_container(root, folder, names, inactive):
     assert memory.free_memory(root) == 4000 * 1024
 
 
+def test_groups_within_groups(root):
+    write(root, proc__self__cgroup="0::/batch/job\n")
+    for group, most in (("batch__", "2000000\n"), ("batch__job__", "max\n")):
+        folder = f"sys__fs__cgroup__{group}memory_dot_"
+        write(
+            root,
+            **{folder + "max": most, folder + "current": "500000\n", folder + "stat": "inactive_file 7\n"},
+        )
+    assert memory.free_memory(root) == 1500007
+    write(root, sys__fs__cgroup__batch__job__memory_dot_max="600000\n")
+    assert memory.free_memory(root) == 100007
+    write(root, proc__self__cgroup="11:cpu:/x\n9:memory:/slurm/7\n")
+    folder = "sys__fs__cgroup__memory__slurm__7__memory_dot_"
+    write(
+        root,
+        **{
+            folder + "limit_in_bytes": "900000\n",
+            folder + "usage_in_bytes": "400000\n",
+            folder + "stat": "total_inactive_file 0\n",
+        },
+    )
+    assert memory.free_memory(root) == 500000
+
+
 def test_where_nothing_is_told(tmp_path, monkeypatch):
     assert memory.free_memory(tmp_path) == memory._machine() > 1e6
     monkeypatch.delattr("os.sysconf")

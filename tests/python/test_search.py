@@ -64,6 +64,20 @@ def test_search_in_several_blocks(monkeypatch):
     assert hits.indices.ravel().tolist() == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e18])
+def test_cosines_of_rows_of_any_length(scale):
+    a, b = np.random.default_rng(5).normal(size=(2, 20, 30)).astype(np.float32)
+    tiny = (a * scale).astype(np.float32)
+    for other in (b, (b * scale).astype(np.float32)):
+        np.testing.assert_allclose(se.similarity(tiny, other), se.similarity(a, b), atol=1e-6)
+        np.testing.assert_allclose(
+            se.similarity_pairwise(tiny, other), se.similarity_pairwise(a, b), atol=1e-6
+        )
+        found, expected = se.semantic_search(tiny, other, 5), se.semantic_search(a, b, 5)
+        np.testing.assert_array_equal(found.indices, expected.indices)
+        np.testing.assert_allclose(found.scores, expected.scores, atol=1e-6)
+
+
 def test_one_query_has_one_row():
     indices, scores = se.semantic_search(np.array([1.0, 0.0]), np.eye(2), 5)
     assert indices.tolist() == [0, 1]

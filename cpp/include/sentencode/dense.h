@@ -29,6 +29,15 @@ using ConstRef = Eigen::Ref<const RowMajor<std::type_identity_t<T>>, 0, Eigen::O
 template <typename T>
 using MutableRef = Eigen::Ref<RowMajor<std::type_identity_t<T>>, 0, Eigen::OuterStride<>>;
 
+/// |x|^2. Float holds the squares of numbers between 1e-19 and 1e19 alone: those of others are summed in
+/// double.
+template <typename Row>
+double squared_length(const Row& row) {
+  const float squares = row.squaredNorm();
+  const bool holds = squares > 1e-20F && squares < 1e36F;
+  return holds ? squares : row.template cast<double>().squaredNorm();
+}
+
 enum class Op { none, transpose };
 
 /// C = alpha op(A) op(B) + beta C, float or double. With beta = 0, C may hold anything.

@@ -9,6 +9,8 @@
 
 namespace sentencode {
 
+class WordVectors;
+
 struct SaveOptions {
   enum class Vectors {
     embedded,
@@ -19,8 +21,15 @@ struct SaveOptions {
   bool statistics = false;  // what is needed to go on fitting; may be large
 };
 
+struct LoadOptions {
+  /// The vectors of an encoder that was saved without, to be used from memory and not from where it says.
+  std::shared_ptr<const WordVectors> vectors;
+  bool trust_vectors = false;  // open whichever file it names for them, also outside of its own folder
+  bool verify = true;          // read the rows of vectors as well, to see that nothing is damaged
+};
+
 /// Whatever the family: sentences in, one row each out. A sentence's row never depends on its batch mates, on
-/// the batch's size or on the number of threads (to 1e-6). Safe to call from several threads at once.
+/// the batch's size or on the number of threads (to 1e-6 of its size). Safe from several threads at once.
 class Encoder {
  public:
   virtual ~Encoder() = default;
@@ -45,13 +54,13 @@ class Encoder {
 };
 
 /// Any saved encoder, as the class that it was saved from.
-std::unique_ptr<Encoder> load_encoder(const std::string& path);
+std::unique_ptr<Encoder> load_encoder(const std::string& path, const LoadOptions& options = {});
 
 /// What a saved encoder says of itself, as JSON: kind, config, params. FormatError when the file is none.
 std::string encoder_config(const std::string& path);
 
 /// For libraries that bring encoders of their own: how files of a kind are read.
-using EncoderLoader = std::unique_ptr<Encoder> (*)(const std::string& path);
+using EncoderLoader = std::unique_ptr<Encoder> (*)(const std::string& path, const LoadOptions& options);
 void register_encoder(const std::string& kind, EncoderLoader loader);
 
 }  // namespace sentencode

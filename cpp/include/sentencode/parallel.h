@@ -21,7 +21,7 @@ void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain,
 using InterruptCheck = bool (*)();
 void set_interrupt_check(InterruptCheck check);
 
-/// Throws Interrupted when the hook says so. Long loops outside parallel_for call it themselves.
+/// Throws Interrupted when the hook says so. Long loops outside parallel_for call it, never under a lock.
 void poll_interrupt();
 
 }  // namespace sentencode

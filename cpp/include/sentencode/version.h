@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace sentencode {
@@ -12,5 +13,11 @@ struct BuildInfo {
 };
 
 BuildInfo build_info() noexcept;
+
+/// Which of its kernels OpenBLAS chose for this processor, as in "Haswell"; "" without OpenBLAS.
+std::string blas_kernel();
+
+/// The instructions that the core's own loops use on this processor: "avx512", "avx2" or "portable".
+std::string_view simd();
 
 }  // namespace sentencode

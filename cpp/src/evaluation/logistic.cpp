@@ -38,6 +38,8 @@ constexpr double kReach = 30;                      // how much a step may change
 constexpr int kTries = 12;                         // shorter steps, before there is none
 constexpr std::int64_t kRound = 60;                // iterations until Hessians are made anew
 constexpr std::int64_t kPatience = 15;             // iterations without a smaller gradient, near the optimum
+constexpr double kSurely = 0.9;                    // of the tolerance: float64 shall find no more than that
+constexpr double kNever = -1e15;  // intercept of a class that no row has: float32 holds its square
 
 /// body(i) for all i < count, on all threads where the work is worth them.
 template <typename Body>
@@ -61,7 +63,7 @@ void check_finite(const Tensor& of_features) {
 /// double, and of the weights as they are rounded: what is wrong here is wrong for all rows alike, and would
 /// be most of the gradient in the end.
 Tensor uncentred(const Tensor& intercepts, const Tensor& weights, const Tensor& mean) {
-  return (intercepts - at::matmul(weights.to(at::kDouble), mean.to(at::kDouble))).to(at::kFloat);
+  return intercepts - at::matmul(weights.to(at::kDouble), mean.to(at::kDouble));
 }
 
 /// The rows X [n, D], D = d + 1: centred, which changes intercepts alone, and divided by their columns'
@@ -242,6 +244,13 @@ class Targets {
     return labels_.defined() ? at::bincount(some(labels_), {}, classes_) : some(right_).sum(0);
   }
 
+  /// Which classes rows have that count: mask [n, p] -> [p, K], or undefined where that is all of them.
+  Tensor present(const Tensor& mask) const {
+    if (!labels_.defined() || classes_ == 2) return {};
+    const Tensor counts = at::zeros({classes_, mask.size(1)}, mask.options()).index_add_(0, labels_, mask);
+    return counts.min().item<float>() > 0 ? Tensor() : (counts > 0).to(at::kFloat).t().contiguous();
+  }
+
   /// Scores [n, p, K] -> int16 [p, n]
   Tensor predictions(const Tensor& z) const {
     return (classes_ == 2 ? z.squeeze(2) > 0 : z.argmax(2)).to(at::kShort).t().contiguous();
@@ -269,6 +278,7 @@ struct Batch {
   Tensor z;         // [n, p, K], scores
   Tensor f;         // [p] double, objective
   Tensor g;         // [p, K, D], gradient
+  Tensor present;   // [p, K], 1 for the classes of rows trained on, else 0; undefined where it is 1 for all
   bool alike = false;  // all are at the same point yet, and train on the same rows
 
   std::int64_t size() const { return index.size(0); }
@@ -276,6 +286,7 @@ struct Batch {
     for (Tensor* t : {&index, &group, &penalty, &count, &least, &smallest, &waited, &w, &f, &g}) {
       *t = t->index_select(0, which);
     }
+    if (present.defined()) present = present.index_select(0, which);
     for (Tensor* t : {&mask, &z}) *t = t->index_select(1, which);
     find_ends(std::ssize(ends));
   }
@@ -378,6 +389,7 @@ class Solver {
     penalty_ = at::cat(
         {x_.deviation().to(at::kDouble).square().reciprocal(), x_.mean().new_zeros(1).to(at::kDouble)});
     slope_ = at::cat({x_.deviation(), x_.mean().new_ones(1)});
+    shift_ = at::cat({x_.mean(), x_.mean().new_zeros(1)});
     // Each different C is a group; problems are put in the order of their groups.
     const auto unique = at::_unique2(problems_.penalties, /*sorted=*/true, /*return_inverse=*/true);
     cs_ = std::get<0>(unique);
@@ -430,9 +442,10 @@ class Solver {
       }
       if (others) found.predictions = at::cat({found.predictions, predictions(*others, found.weights)}, 1);
     }
-    const Tensor whole = found.weights;
+    const Tensor whole = found.weights, intercepts = whole.select(2, -1);
     found.weights = whole.slice(2, 0, -1) / x_.deviation();
-    found.intercepts = uncentred(whole.select(2, -1), found.weights, x_.mean());
+    found.intercepts = uncentred(intercepts, found.weights, x_.mean());
+    found.intercepts.masked_fill_(intercepts <= 0.5 * kNever, -std::numeric_limits<double>::infinity());
     return found;
   }
 
@@ -510,6 +523,11 @@ class Solver {
     batch.smallest = at::full_like(batch.count, std::numeric_limits<float>::infinity());
     batch.waited = at::zeros_like(batch.count);
     batch.w = w.expand({group.size(0), -1, -1}).contiguous();
+    batch.present = targets_.present(batch.mask);
+    if (batch.present.defined()) {  // a class that no row has: as if it were not there
+      batch.w = batch.w * batch.present.unsqueeze(2);
+      batch.w.select(2, -1).masked_fill_(batch.present == 0, kNever);
+    }
     batch.alike = w.size(0) == 1 && folds.size(0) == 1;
     batch.find_ends(cs_.size(0));
     move(batch, {}, batch.w);
@@ -596,12 +614,19 @@ class Solver {
         const std::int64_t end = batch.ends[static_cast<std::size_t>(g)];
         const bool some = first < end;
         factors.lower.push_back(
-            some ? hessian(batch.w.slice(0, first, end).mean(0), batch.mask.slice(1, first, end).mean(1), g)
-                 : Tensor());
+            some ? hessian(middle(batch, first, end), batch.mask.slice(1, first, end).mean(1), g) : Tensor());
         first = end;
       }
       move(batch, {}, batch.w);
     }
+  }
+
+  /// The mean of the weights of some problems: of each class, of those that know it.
+  static Tensor middle(const Batch& batch, std::int64_t begin, std::int64_t end) {  // [K, D]
+    const Tensor w = batch.w.slice(0, begin, end);
+    if (!batch.present.defined()) return w.mean(0);
+    const Tensor present = batch.present.slice(0, begin, end);
+    return (w * present.unsqueeze(2)).sum(0) / present.sum(0).clamp_min(1).unsqueeze(1);
   }
 
   /// Until all are solved, or kRound iterations are made, or all that may be: then none is left.
@@ -615,19 +640,22 @@ class Solver {
       Tensor slope = at::empty_like(batch.f), steepest = at::empty_like(batch.count);  // [p]
       for_groups(batch, [&](std::size_t group, std::int64_t from, std::int64_t to) {
         const Tensor g = batch.g.slice(0, from, to);
-        const Tensor here = balanced(memory.direction(from, to, g, [&](const Tensor& q) {
+        const Tensor here = memory.direction(from, to, g, [&](const Tensor& q) {
           return precondition(q, factors.lower[group], factors.blocks);
-        }));
+        });
+        balance(here, batch.present.defined() ? batch.present.slice(0, from, to) : Tensor());
         d.slice(0, from, to).copy_(here);
         slope.slice(0, from, to).copy_(inner_products(g, here).flatten());  // negative
-        steepest.slice(0, from, to).copy_(at::amax((g * slope_).abs(), {1, 2}));
+        // Of the columns as they are given: neither divided nor centred.
+        const Tensor given = at::addcmul(g * slope_, g.slice(2, -1), shift_);
+        steepest.slice(0, from, to).copy_(at::amax(given.abs(), {1, 2}));
       });
       steepest /= batch.count;
       // Newton's estimate is of a quadratic, which the loss of rows that are sure of their class is less and
       // less.
       const Tensor doubt = (1000 * batch.least / batch.f).clamp_(1, 10);
       const Tensor above = (slope * doubt / at::maximum(batch.f, batch.least)).mul_(-0.5).to(at::kFloat);
-      Tensor done = (steepest <= effort.tolerance).logical_and_(above <= effort.gap);
+      Tensor done = (steepest <= kSurely * effort.tolerance).logical_and_(above <= effort.gap);
       done.logical_or_(steepest <= 1e-5 * effort.tolerance);  // float32 cannot say more of the objective
       // Nor of the gradient, once it is made of rounding.
       const Tensor smaller = steepest < 0.9 * batch.smallest;
@@ -654,12 +682,16 @@ class Solver {
   }
 
   /// Raising all classes' intercepts alike changes nothing: no step shall, or rounding drifts away that way.
-  static Tensor balanced(Tensor d) {  // [p, K, D]
-    if (d.size(1) > 1) {
-      Tensor intercepts = d.select(2, -1);
+  /// Nor does any change a class that no row has.
+  static void balance(const Tensor& d, const Tensor& present) {  // [p, K, D], [p, K] or undefined
+    if (d.size(1) == 1) return;
+    Tensor intercepts = d.select(2, -1);
+    if (!present.defined()) {
       intercepts.sub_(intercepts.mean(1, /*keepdim=*/true));
+      return;
     }
-    return d;
+    d.mul_(present.unsqueeze(2));
+    intercepts.sub_(present * (intercepts.sum(1, /*keepdim=*/true) / present.sum(1, /*keepdim=*/true)));
   }
 
   /// To the point along d that lowers the objective enough; false if there is none for any problem.
@@ -887,7 +919,8 @@ class Solver {
   const Targets& targets_;
   const LogisticProblems& problems_;
   Tensor penalty_;  // [D] double, of squared weights, for C = 1; the intercept has none
-  Tensor slope_;    // [D], what the gradient is multiplied by to be that of the columns as they are given
+  Tensor slope_;    // [D], what the gradient is multiplied by to be that of the columns before their division
+  Tensor shift_;    // [D], how much of the intercept's is added for them to be as they are given
   Tensor cs_;       // [G], each different C
   Tensor group_;    // [P], its place among them
   Tensor order_;    // [n], all rows in a random one, where some are enough
@@ -985,6 +1018,43 @@ LogisticSolutions fit(const Features& features, const LogisticProblems& problems
   return found;
 }
 
+/// scikit-learn drops classes that no row of a fold has. Where two are left, it has one row of weights u, and
+/// we have -u / 2 and u / 2, whose squares are half as much: with half of C that is the same problem, and
+/// half its objective. So much of each problem is left [P]: 1 or a half.
+Tensor halves(const LogisticProblems& problems, const Targets& targets) {
+  const Tensor whole = at::ones_like(problems.penalties);
+  const Tensor present = targets.present(problems.folds.t().to(at::kFloat));  // [F, K]
+  if (!present.defined()) return whole;
+  return whole.masked_fill(present.sum(1).index_select(0, problems.fold) == 2, 0.5);
+}
+
+/// The largest element of each gradient [P], as `tolerance` measures it: in float64, of the columns as they
+/// are given and the weights as they are returned, which are rounded.
+Tensor last_gradients(const Features& features, const LogisticProblems& problems, const Targets& targets,
+                      const LogisticSolutions& found, const std::function<void()>& on_block) {
+  const Tensor w = found.weights.to(at::kDouble);
+  const std::int64_t p = w.size(0), k = w.size(1), d = w.size(2), n = features.rows();
+  const Tensor flat = w.view({p * k, d}).t();  // [d, p K]
+  // Not infinite: of a row that does not count, whose class is none of the fold's, NaN would be left.
+  const Tensor intercepts = found.intercepts.clamp_min(kNever).view({1, p * k});
+  Tensor slopes = at::zeros({p * k, d}, w.options()), raised = at::zeros({p, k}, w.options());
+  const std::int64_t few = std::clamp<std::int64_t>((1 << 22) / (d + 2 * p * k), 64, kRowsOfBlock);
+  for (std::int64_t begin = 0; begin < n; begin += few) {
+    const std::int64_t end = std::min(n, begin + few);
+    const Tensor mask = problems.folds.slice(1, begin, end).index_select(0, problems.fold).t();  // [b, p]
+    const Tensor x = features.block(begin, end).to(at::kDouble);                                 // [b, d]
+    Tensor r = at::addmm(intercepts, x, flat).view({-1, p, k});
+    targets.losses(r, begin, end);
+    r.mul_(mask.unsqueeze(2));
+    slopes.addmm_(r.view({-1, p * k}).t(), x);
+    raised += r.sum(0);
+    on_block();
+  }
+  slopes = slopes.view({p, k, d}) + w / problems.penalties.view({-1, 1, 1});
+  const Tensor most = at::maximum(slopes.abs().amax({1, 2}), raised.abs().amax(1));
+  return (most / problems.folds.sum(1).index_select(0, problems.fold)).to(at::kFloat);
+}
+
 }  // namespace
 
 LogisticSolutions fit_logistic(const Features& features, const LogisticProblems& problems,
@@ -995,11 +1065,25 @@ LogisticSolutions fit_logistic(const Features& features, const LogisticProblems&
                     options.max_iterations);
   LogisticSolutions found = [&] {
     const c10::InferenceMode guard;
-    check(problems, Targets(problems, features.rows()).labels(), features.rows());
-    const auto space = RowSpace::of(features, problems);
-    if (!space) return fit(features, problems, options);
-    LogisticSolutions solutions = fit(space->features(), problems, options);
-    space->restore(solutions);
+    const Targets targets(problems, features.rows());
+    check(problems, targets.labels(), features.rows());
+    const Tensor whole = halves(problems, targets);
+    LogisticProblems posed = problems;
+    posed.penalties = problems.penalties * whole;
+    LogisticSolutions solutions;
+    if (const auto space = RowSpace::of(features, posed)) {
+      solutions = fit(space->features(), posed, options);
+      space->restore(solutions);
+    } else {
+      solutions = fit(features, posed, options);
+    }
+    solutions.objectives /= whole;
+    if (const std::int64_t solved = whole.numel(); solved > 0) {
+      // Of half a million rows this takes seconds, too.
+      solutions.gradients = last_gradients(features, posed, targets, solutions, [&] {
+        if (options.on_progress) options.on_progress(solved, solved);
+      });
+    }
     return solutions;
   }();
   // Tensors of inference mode would not go into a user's autograd.

@@ -1,6 +1,8 @@
 #include "sentencode/io/bytes.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +12,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <utility>
 
 #include "io/raw_input.h"
 #include "sentencode/error.h"
@@ -28,8 +32,11 @@ struct Descriptor {
   ~Descriptor() { ::close(fd); }
 };
 
-int open_for_reading(const std::string& path, struct stat& info) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+int open_for_reading(const std::string& path, struct stat& info, int flags = 0) {
+  int fd;
+  while ((fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags)) < 0 && errno == EINTR) {
+    poll_interrupt();  // a pipe has no writer yet
+  }
   if (fd < 0) fail("open", path);
   if (::fstat(fd, &info) != 0 || S_ISDIR(info.st_mode)) {
     const int code = S_ISDIR(info.st_mode) ? EISDIR : errno;
@@ -44,14 +51,40 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
 }
 
+bool is_number(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+constexpr std::string_view kPart = ".sentencode-part-";  // then the process's number, a dash, a number
+
+/// The name of the file that a temporary one would have become; empty where it is none.
+std::string_view written_name(std::string_view name) {
+  const auto part = name.rfind(kPart), dash = name.rfind('-');
+  if (part == std::string_view::npos || dash < part + kPart.size()) return {};
+  const bool numbers = is_number(name.substr(part + kPart.size(), dash - part - kPart.size())) &&
+                       is_number(name.substr(dash + 1));
+  return numbers ? name.substr(0, part) : std::string_view();
+}
+
+/// Whether a path still leads to what is open.
+bool is_named(int descriptor, const std::string& path) {
+  struct stat held {
+  }, named{};
+  return ::fstat(descriptor, &held) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   struct stat info {};
-  const Descriptor file{open_for_reading(path, info)};
-  ST_CHECK(S_ISREG(info.st_mode), IoError, "cannot map ", path, ": not a regular file");
+  const Descriptor file{open_for_reading(path, info, O_NONBLOCK)};  // waits for no pipe's writer
+  ST_CHECK(S_ISREG(info.st_mode), IoError, "cannot map ", path,
+           ": it is a pipe or a device, and only a regular file can be mapped; copy it into one first");
   std::shared_ptr<MappedFile> result(new MappedFile);
   result->path_ = path;
+  result->descriptor_ = ::fcntl(file.fd, F_DUPFD_CLOEXEC, 0);
+  if (result->descriptor_ >= 0) ::flock(result->descriptor_, LOCK_SH | LOCK_NB);
   if (info.st_size > 0) {
     const auto size = static_cast<std::size_t>(info.st_size);
     void* start = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.fd, 0);
@@ -63,6 +96,26 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+bool remove_unused(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return false;
+  const Descriptor file{fd};
+  struct stat info {};
+  return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && ::flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+         is_named(fd, path) && ::unlink(path.c_str()) == 0;
+}
+
+void remove_leftovers(const std::string& folder, const std::string& name) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string found = entry->path().filename().string();
+    const std::string_view written = written_name(found);
+    if (!written.empty() && (name.empty() || written == name)) remove_unused(entry->path().string());
+  }
 }
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
@@ -77,17 +130,26 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
       std::free(real);  // NOLINT(cppcoreguidelines-no-malloc): POSIX asks for it
     }
   }
-  do {  // a name that another process, or one that died, has left behind is passed over
-    temporary_ = concat(path_, ".part-", ::getpid(), "-", counter++);
-    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  } while (descriptor_ < 0 && errno == EEXIST);
-  if (descriptor_ < 0) fail("write", path_);
+  const auto slash = path_.rfind('/');
+  remove_leftovers(folder_of(path_), path_.substr(slash == std::string::npos ? 0 : slash + 1));
+  for (;;) {  // a name that another process has is passed over
+    temporary_ = concat(path_, kPart, ::getpid(), "-", counter++);
+    descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ < 0 && errno == EEXIST) continue;
+    if (descriptor_ < 0) fail("write", path_);
+    // The lock says that its writer lives. One that another took for a leftover before is gone.
+    int failed = 0;  // where the file system has no locks
+    while ((failed = ::flock(descriptor_, LOCK_EX)) != 0 && errno == EINTR) {
+    }
+    if (failed != 0 || is_named(descriptor_, temporary_)) break;
+    ::close(descriptor_);
+  }
   if (exists) ::fchmod(descriptor_, old.st_mode & 07777);
 }
 
-AtomicFile::~AtomicFile() {
+void AtomicFile::discard() {
   if (descriptor_ < 0) return;
-  ::close(descriptor_);
+  ::close(std::exchange(descriptor_, -1));
   ::unlink(temporary_.c_str());
 }
 
@@ -134,13 +196,26 @@ void AtomicFile::commit() {
 RawInput::RawInput(const std::string& path) : path_(path), buffer_(new std::uint8_t[kBuffer]) {
   struct stat info {};
   descriptor_ = open_for_reading(path, info);
-  total_ = S_ISREG(info.st_mode) ? info.st_size : 0;
+  is_stream_ = !S_ISREG(info.st_mode);
+  total_ = is_stream_ ? 0 : info.st_size;
 }
 
 RawInput::~RawInput() { ::close(descriptor_); }
 
+void RawInput::wait() const {
+  constexpr int kMilliseconds = 100;
+  struct pollfd input {
+    descriptor_, POLLIN, 0
+  };
+  for (int ready = 0; ready == 0; poll_interrupt()) {
+    ready = ::poll(&input, 1, kMilliseconds);
+    if (ready < 0 && errno == EINTR) ready = 0;
+  }
+}
+
 std::size_t RawInput::read_some(void* out, std::size_t bytes) {
   for (;;) {
+    if (is_stream_) wait();
     const auto got = ::read(descriptor_, out, std::min<std::size_t>(bytes, 1 << 26));
     if (got >= 0) {
       taken_ += got;
@@ -194,12 +269,14 @@ class PlainReader final : public ByteReader {
 
 }  // namespace
 
-std::unique_ptr<ByteReader> ByteReader::open(const std::string& path) {
+std::unique_ptr<ByteReader> ByteReader::open(const std::string& path, const std::string& member) {
   auto input = std::make_unique<RawInput>(path);
   const auto head = input->peek(6);
   const auto starts = [&](std::initializer_list<std::uint8_t> magic) {
     return head.size() >= magic.size() && std::equal(magic.begin(), magic.end(), head.begin());
   };
+  if (starts({'P', 'K', 3, 4}) || starts({'P', 'K', 5, 6})) return make_zip_reader(path, member);
+  ST_CHECK(member.empty(), InvalidInput, path, ": is no zip archive, and has no member '", member, "'");
   if (starts({0x1f, 0x8b})) return make_gzip_reader(std::move(input));
   if (starts({0xfd, '7', 'z', 'X', 'Z', 0})) return make_xz_reader(std::move(input));
   if (starts({0x28, 0xb5, 0x2f, 0xfd})) return make_zstd_reader(std::move(input));

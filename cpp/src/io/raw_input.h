@@ -28,11 +28,13 @@ class RawInput {
   const std::string& path() const { return path_; }
 
  private:
+  void wait() const;  // until there is something to read, with looks at Ctrl-C
   std::size_t read_some(void* out, std::size_t bytes);
 
   static constexpr std::size_t kBuffer = 1 << 18;
   std::string path_;
   int descriptor_ = -1;
+  bool is_stream_ = false;  // a pipe or a device
   std::unique_ptr<std::uint8_t[]> buffer_;
   std::size_t begin_ = 0, end_ = 0;
   std::int64_t taken_ = 0, total_ = 0;
@@ -40,6 +42,7 @@ class RawInput {
 
 std::unique_ptr<ByteReader> make_gzip_reader(std::unique_ptr<RawInput> input);
 std::unique_ptr<ByteReader> make_xz_reader(std::unique_ptr<RawInput> input);
+std::unique_ptr<ByteReader> make_zip_reader(const std::string& path, const std::string& member);
 std::unique_ptr<ByteReader> make_zstd_reader(std::unique_ptr<RawInput> input);
 
 }  // namespace sentencode

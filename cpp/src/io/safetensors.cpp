@@ -1,5 +1,7 @@
 #include "sentencode/io/safetensors.h"
 
+#include <zlib.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -7,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
+
+#include "sentencode/parallel.h"
 
 namespace sentencode {
 namespace {
@@ -154,6 +158,76 @@ std::uint64_t size_of(const StreamedTensor& tensor) {
   return *bytes;
 }
 
+template <typename T>
+std::vector<const std::pair<const std::string, T>*> in_file_order(const std::map<std::string, T>& tensors) {
+  std::vector<const std::pair<const std::string, T>*> order;
+  for (const auto& item : tensors) order.push_back(&item);
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return dtype_size(a->second.dtype) > dtype_size(b->second.dtype);
+  });
+  return order;
+}
+
+// --- checksums: metadata of their own, in eight hexadecimal digits
+
+constexpr std::string_view kTensorSum = "checksum.tensor.", kHeaderSum = "checksum.header";
+
+/// CRC-32 as zlib has it: every change of up to 32 bits in a row is found for certain, any other but for one
+/// in 2^32. Can be interrupted.
+std::string crc32_text(std::span<const std::byte> bytes) {
+  constexpr std::size_t kPiece = std::size_t{1} << 26;
+  auto sum = ::crc32_z(0, nullptr, 0);
+  while (!bytes.empty()) {
+    poll_interrupt();
+    const auto piece = bytes.first(std::min(kPiece, bytes.size()));
+    sum = ::crc32_z(sum, reinterpret_cast<const Bytef*>(piece.data()), piece.size());
+    bytes = bytes.subspan(piece.size());
+  }
+  std::string text;
+  for (int shift = 28; shift >= 0; shift -= 4) text += "0123456789abcdef"[sum >> shift & 15];
+  return text;
+}
+
+/// Of what a header says, however it is spelt: texts, each with a zero byte behind it.
+class HeaderSum {
+ public:
+  explicit HeaderSum(const std::map<std::string, std::string>& metadata) {
+    for (const auto& [key, value] : metadata) {
+      if (key == kHeaderSum) continue;
+      add(key);
+      add(value);
+    }
+  }
+  /// Tensors come in the order of their names.
+  void add(const std::string& name, const Tensor& tensor, std::uint64_t begin) {
+    add(name);
+    add(dtype_name(tensor.dtype));
+    for (const auto extent : tensor.shape) add(std::to_string(extent));
+    add(std::to_string(begin));
+    add(std::to_string(begin + tensor.bytes.size()));
+  }
+  std::string text() const { return crc32_text(std::as_bytes(std::span(said_))); }
+
+ private:
+  void add(std::string_view text) { said_.append(text) += '\0'; }
+  std::string said_;
+};
+
+/// The metadata of a file whose header and tensors can be told from damaged ones.
+std::map<std::string, std::string> with_checksums(const std::map<std::string, Tensor>& tensors,
+                                                  std::map<std::string, std::string> metadata) {
+  for (const auto& [name, tensor] : tensors)
+    metadata[std::string(kTensorSum) + name] = crc32_text(tensor.bytes);
+  std::map<const Tensor*, std::uint64_t> begins;
+  std::uint64_t end = 0;
+  for (const auto* item : in_file_order(tensors))
+    begins[&item->second] = std::exchange(end, end + item->second.bytes.size());
+  HeaderSum sum(metadata);
+  for (const auto& [name, tensor] : tensors) sum.add(name, tensor, begins[&tensor]);
+  metadata[std::string(kHeaderSum)] = sum.text();
+  return metadata;
+}
+
 /// How a file is laid out: its header, with the length in front, and the tensors in their order.
 template <typename T>
 struct Layout {
@@ -165,11 +239,7 @@ template <typename T>
 Layout<T> layout_of(const std::map<std::string, T>& tensors,
                     const std::map<std::string, std::string>& metadata) {
   Layout<T> layout;
-  auto& order = layout.order;
-  for (const auto& item : tensors) order.push_back(&item);
-  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
-    return dtype_size(a->second.dtype) > dtype_size(b->second.dtype);
-  });
+  auto& order = layout.order = in_file_order(tensors);
 
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
@@ -277,9 +347,27 @@ std::shared_ptr<const SafeTensors> SafeTensors::parse(std::shared_ptr<const void
   }
   ST_CHECK(covered == data.size(), FormatError, source, ": ", data.size() - covered,
            " bytes too many at the end");
+  if (const auto sum = result->metadata_.find(std::string(kHeaderSum)); sum != result->metadata_.end()) {
+    HeaderSum found(result->metadata_);
+    for (const auto& [name, tensor] : result->tensors_)
+      found.add(name, tensor, static_cast<std::uint64_t>(tensor.bytes.data() - data.data()));
+    ST_CHECK(found.text() == sum->second, FormatError, source, ": is damaged: the header's checksum is ",
+             found.text(), ", and was ", sum->second, " when it was written");
+    result->has_checksums_ = true;
+  }
   result->source_ = std::move(source);
   result->path_ = std::move(path);
   return result;
+}
+
+void SafeTensors::verify(const std::string& name) const {
+  const auto place = tensors_.find(name);
+  if (!has_checksums_ || place == tensors_.end()) return;
+  const auto sum = metadata_.find(std::string(kTensorSum) + name);
+  ST_CHECK(sum != metadata_.end(), FormatError, source(), ": has no checksum of tensor '", name, "'");
+  const std::string found = crc32_text(place->second.bytes);
+  ST_CHECK(found == sum->second, FormatError, source(), ": is damaged: the checksum of tensor '", name,
+           "' is ", found, ", and was ", sum->second, " when it was written");
 }
 
 const Tensor& SafeTensors::tensor(const std::string& name, DType dtype,
@@ -313,7 +401,7 @@ SafeTensorsPieces safetensors_pieces(const std::map<std::string, Tensor>& tensor
 
 void write_safetensors(const std::string& path, const std::map<std::string, Tensor>& tensors,
                        const std::map<std::string, std::string>& metadata) {
-  const SafeTensorsPieces pieces = safetensors_pieces(tensors, metadata);
+  const SafeTensorsPieces pieces = safetensors_pieces(tensors, with_checksums(tensors, metadata));
   AtomicFile file(path);
   file.write(pieces.header);
   for (const auto bytes : pieces.data) file.write(bytes);

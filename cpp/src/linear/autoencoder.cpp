@@ -1,11 +1,15 @@
 #include "sentencode/linear/autoencoder.h"
 
 #include <algorithm>
+#include <cmath>
+#include <mutex>
 #include <numeric>
 #include <unordered_map>
 #include <utility>
 
+#include "decompositions.h"
 #include "sentencode/error.h"
+#include "sentencode/memory.h"
 #include "sentencode/parallel.h"
 
 namespace sentencode {
@@ -48,16 +52,145 @@ Autoencoder from_singular_vectors(Spectrum<T> c, std::int64_t n, std::int64_t p,
   return result;
 }
 
+/// Refuses what is larger than the memory: else it would be promised, and the process killed when it is used.
+/// `there` is what the statistics take already; `others` have results as large beside this one.
+template <typename T>
+void check_memory(std::int64_t columns, std::int64_t p, double there, std::int64_t others) {
+  const auto width = static_cast<double>(columns), units = static_cast<double>(p);
+  const auto square = static_cast<double>(sizeof(T)) * width * width;
+  const double result = 4 * units * (units + width);
+  const double bytes = there + square + top_eigenpairs_bytes<T>(columns, std::min(p, columns)) +
+                       static_cast<double>(1 + others) * result;
+  const auto most = static_cast<double>(memory_limit());
+  ST_CHECK(bytes <= most, InvalidInput, "a matrix of ", columns, " columns and ", p, " hidden units need ",
+           std::llround(std::ceil(bytes / 1e9)), " GB, of ", std::llround(most / 1e9),
+           " GB that there are: give a smaller max_length or hidden");
+}
+
+template <typename T>
+double noise_of(const PrefixGram& gram) {
+  return !std::is_same_v<T, double> ? kNoiseOfFloat : gram.sums_in_double() ? kNoiseOfDouble : kNoiseOfMixed;
+}
+
+template <typename T>
+Spectrum<T> leading(RowMajor<T> c, std::int64_t p) {
+  TopOptions options;
+  if (std::is_same_v<T, double>) options.tolerance = 1e-11;
+  const std::int64_t found = std::min(p, c.rows());
+  return top_eigenpairs(std::move(c), found, options);
+}
+
 template <typename T>
 Autoencoder fit_primal(const PrefixGram& gram, std::int64_t p, const std::optional<VectorD>& centre,
-                       bool keep_u) {
-  constexpr bool kIsDouble = std::is_same_v<T, double>;
-  RowMajor<T> c = gram.covariance<T>(centre);
-  TopOptions options;
-  if (kIsDouble) options.tolerance = 1e-11;
-  const std::int64_t found = std::min(p, c.rows());
-  const double noise = !kIsDouble ? kNoiseOfFloat : gram.sums_in_double() ? kNoiseOfDouble : kNoiseOfMixed;
-  return from_singular_vectors(top_eigenpairs(std::move(c), found, options), gram.dim(), p, noise, keep_u);
+                       bool keep_u, std::int64_t others) {
+  const double sums = PrefixGram::bytes(gram.longest(), gram.dim());
+  check_memory<T>(gram.longest() * gram.dim(), p, static_cast<double>(1 + others) * sums, others);
+  return from_singular_vectors(leading(gram.covariance<T>(centre), p), gram.dim(), p, noise_of<T>(gram),
+                               keep_u);
+}
+
+/// Where to cut the columns of Xi in two. Few sentences are long, so that few of its rows reach far: right of
+/// block `head` there are `rows` of them. An orthonormal basis of these has as many columns, which take the
+/// place of (L - head) n.
+struct Cut {
+  std::int64_t head = 0, rows = 0, columns = 0;  // columns: head n + rows
+
+  Cut(const RaggedIds& sentences, std::int64_t longest, std::int64_t n) {
+    constexpr std::int64_t kMostRows = 1024;  // a basis takes time, too
+    std::vector<std::int64_t> longer(static_cast<std::size_t>(longest) + 1);
+    for (std::int64_t s = 0; s < sentences.size(); ++s) ++longer[sentences[s].size()];  // as long, at first
+    head = longest;
+    columns = longest * n;
+    // Prefixes of more than k words, from those of more than k + 1: one more for every sentence that has
+    // them.
+    for (std::int64_t k = longest - 1, sentences_longer = 0, beyond = 0; k >= 0; --k) {
+      sentences_longer += longer[static_cast<std::size_t>(k) + 1];
+      beyond += sentences_longer;
+      if (beyond > std::min(kMostRows, (longest - k) * n)) break;
+      if (k * n + beyond < columns) {
+        head = k;
+        rows = beyond;
+        columns = k * n + beyond;
+      }
+    }
+  }
+};
+
+/// C += Y^T Y, of a symmetric C: what lies above the diagonal, and then its mirror image.
+template <typename T>
+void add_square(const RowMajor<T>& y, RowMajor<T>& c) {
+  constexpr std::int64_t kStrip = 512;
+  for (std::int64_t begin = 0; begin < c.cols(); begin += kStrip) {
+    poll_interrupt();
+    const std::int64_t count = std::min(kStrip, c.cols() - begin), end = begin + count;
+    gemm(Op::transpose, Op::none, T(1), y.leftCols(end), y.middleCols(begin, count), T(1),
+         c.block(0, begin, end, count));
+    c.block(begin, 0, count, begin) = c.block(0, begin, begin, count).transpose();
+  }
+}
+
+/// C of the columns that Cut leaves: with Y and Z the parts left and right of the cut, of the rows that reach
+/// beyond it, and Z = F Q with orthonormal rows of Q, it is C_head + [Y F]^T [Y F]. C_head is of all other
+/// rows, which are the prefixes of up to `head` words.
+template <typename T>
+Autoencoder fit_cut(const PrefixGram& gram, const Cut& cut, const WeightedWords& words, std::int64_t p,
+                    const std::optional<VectorD>& centre, bool keep_u, std::int64_t others) {
+  const std::int64_t n = gram.dim(), left = cut.head * n, right = (gram.longest() - cut.head) * n;
+  check_memory<T>(cut.columns, p, PrefixGram::bytes(cut.head, n), others);
+  RowMajor<T> c(cut.columns, cut.columns);
+  RowMajor<T> y = RowMajor<T>::Zero(cut.rows, cut.columns),
+              z = RowMajor<T>::Zero(cut.rows, right);  // [Y F], Z
+
+  PrefixGram short_ones(gram.reading(), n, gram.max_length());
+  {
+    RaggedIds prefixes;
+    std::vector<std::int32_t> read;  // a sentence in the order of reading
+    RowMajor<T> x;
+    Vector word(n);
+    std::int64_t row = 0;
+    for (std::int64_t s = 0; s < gram.waiting().size(); ++s) {
+      const auto ids = gram.waiting()[s];
+      const std::int64_t length = std::ssize(ids), kept = std::min(length, cut.head);
+      const auto prefix = gram.reading() == Reading::forward ? ids.first(static_cast<std::size_t>(kept))
+                                                             : ids.last(static_cast<std::size_t>(kept));
+      prefixes.ids.insert(prefixes.ids.end(), prefix.begin(), prefix.end());
+      prefixes.offsets.push_back(std::ssize(prefixes.ids));
+      if (length <= cut.head) continue;
+      read.assign(ids.begin(), ids.end());
+      if (gram.reading() == Reading::backward) std::reverse(read.begin(), read.end());
+      x.resize(length, n);
+      for (std::int64_t t = 0; t < length; ++t) {
+        words.row(read[static_cast<std::size_t>(t)], word.data());
+        x.row(t) = word.transpose().cast<T>();
+        if (centre) x.row(t) -= centre->transpose().template cast<T>();
+      }
+      for (std::int64_t t = cut.head; t < length; ++t, ++row) {  // the prefix that ends with word t
+        for (std::int64_t i = 0; i <= t; ++i) {
+          auto out = i < cut.head ? y.block(row, i * n, 1, n) : z.block(row, (i - cut.head) * n, 1, n);
+          out = x.row(t - i);
+        }
+      }
+    }
+    ST_INVARIANT(row == cut.rows);
+    short_ones.add(prefixes);
+  }
+  if (left > 0) {
+    short_ones.absorb(words);
+    short_ones.covariance<T>(centre, c.topLeftCorner(left, left));
+    short_ones = PrefixGram(gram.reading(), n, gram.max_length());  // its memory is needed
+  }
+  c.rightCols(cut.rows).setZero();
+  c.bottomRows(cut.rows).setZero();
+  y.rightCols(cut.rows) = orthonormalise_rows(z).transpose();  // z is Q now
+  add_square(y, c);
+  y.resize(0, 0);
+
+  Spectrum<T> found = leading(std::move(c), p);
+  RowMajor<T> whole(found.vectors.rows(), left + right);
+  whole.leftCols(left) = found.vectors.leftCols(left);
+  gemm(Op::none, Op::none, T(1), found.vectors.rightCols(cut.rows), z, T(0), whole.rightCols(right));
+  found.vectors = std::move(whole);
+  return from_singular_vectors(std::move(found), n, p, noise_of<T>(gram), keep_u);
 }
 
 /// The distinct prefixes of some sentences, shorter before longer: rows of Xi that are equal count as one.
@@ -160,21 +293,31 @@ Autoencoder fit_dual(const PrefixGram& gram, const PrefixTree& tree, const Weigh
 
 }  // namespace
 
-Autoencoder fit_autoencoder(PrefixGram& gram, const WeightedWords& words, std::int64_t p, bool centred,
-                            bool keep_u) {
+Autoencoder fit_autoencoder(const PrefixGram& gram, const WeightedWords& words, std::int64_t p, bool centred,
+                            bool keep_u, std::int64_t others) {
   ST_CHECK(p >= 1, InvalidInput, "hidden must be at least 1, got ", p);
   ST_CHECK(gram.tokens() > 0, InvalidInput, "there is nothing to fit to: no sentence had a known word");
   std::optional<VectorD> centre;
   if (centred) centre = gram.mean(words);
 
-  PrefixTree tree;
-  const std::int64_t width = gram.longest() * gram.dim();
-  const bool small =
-      gram.only_waiting() && tree.build(gram.waiting(), gram.reading(), std::min(width, kLargestDual));
-  if (!small) gram.absorb(words);
-  Autoencoder result = small              ? fit_dual(gram, tree, words, p, centre, keep_u)
-                       : width <= kDouble ? fit_primal<double>(gram, p, centre, keep_u)
-                                          : fit_primal<float>(gram, p, centre, keep_u);
+  Autoencoder result;
+  if (gram.only_waiting()) {
+    const Cut cut(gram.waiting(), gram.longest(), gram.dim());
+    PrefixTree tree;
+    if (tree.build(gram.waiting(), gram.reading(), std::min(cut.columns, kLargestDual))) {
+      check_memory<double>(tree.size(), p, 0, others);
+      result = fit_dual(gram, tree, words, p, centre, keep_u);
+    } else {
+      result = cut.columns <= kDouble ? fit_cut<double>(gram, cut, words, p, centre, keep_u, others)
+                                      : fit_cut<float>(gram, cut, words, p, centre, keep_u, others);
+    }
+  } else {
+    PrefixGram whole = gram;
+    whole.absorb(words);
+    const bool small = gram.longest() * gram.dim() <= kDouble;
+    result = small ? fit_primal<double>(whole, p, centre, keep_u, others)
+                   : fit_primal<float>(whole, p, centre, keep_u, others);
+  }
   if (centre) result.centre = centre->cast<float>();
   return result;
 }
@@ -244,7 +387,7 @@ Matrix AlignedSentences::words(const WeightedWords& words, const Vector& centre,
       for (std::int64_t k = first; k < end; ++k) words.vectors()->prefetch(id_at(k));
       for (std::int64_t k = first; k < end; ++k) {
         auto out = x.row(start[static_cast<std::size_t>(k - first)] + row);
-        words.row(id_at(k), out.data());
+        words.row(*sentences_, id_at(k), out.data());
         if (centre.size() > 0) out -= centre.transpose();
         if (sum != nullptr) sum->row(row) += out;
       }
@@ -253,54 +396,52 @@ Matrix AlignedSentences::words(const WeightedWords& words, const Vector& centre,
   return x;
 }
 
-struct BatchAutoencoder::Tables {
-  std::int64_t positions;  // K
-  Matrix powers;           // [K p, n]: R_k = B^k A, one below the other; empty where U is used instead
-  Matrix sums;             // [K p, n]: M_1, M_2, ..., M_K
-};
-
 struct BatchAutoencoder::Lazy {
-  std::once_flag tables_once, power_once;
-  Tables tables;
-  Matrix power;  // B^K [p, p]
+  std::mutex mutex;  // guards what follows; nothing under it can be interrupted
+  std::shared_ptr<const Matrix> powers, sums;
+  Matrix power;
 };
 
 BatchAutoencoder::BatchAutoencoder(Autoencoder parameters)
     : parameters_(std::move(parameters)), lazy_(std::make_shared<Lazy>()) {}
 
-const BatchAutoencoder::Tables& BatchAutoencoder::tables() const {
-  std::call_once(lazy_->tables_once, [this] {
-    const std::int64_t p = parameters_.hidden(), n = parameters_.dim();
-    Tables& t = lazy_->tables;
-    t.positions = std::clamp<std::int64_t>(kTableBytes / (p * n * std::int64_t{sizeof(float)}), 1,
-                                           std::max<std::int64_t>(1, parameters_.longest));
-    const bool by_u = parameters_.u.size() > 0;
-    t.powers.resize(by_u ? 0 : t.positions * p, n);
-    t.sums.resize(t.positions * p, n);
-    const MatrixD b = parameters_.b.cast<double>();
-    MatrixD r = parameters_.a.cast<double>(), sum = r;  // [p, n]
-    for (std::int64_t k = 0; k < t.positions; ++k) {
-      if (k > 0) {
-        r = product(b, r);  // R_k = B R_(k-1)
-        sum += r;
-      }
-      if (!by_u) t.powers.middleRows(k * p, p) = r.cast<float>();
-      t.sums.middleRows(k * p, p) = sum.cast<float>();
+std::int64_t BatchAutoencoder::turn() const {
+  const std::int64_t one = parameters_.hidden() * parameters_.dim() * std::int64_t{sizeof(float)};
+  return std::clamp<std::int64_t>(kTableBytes / one, 1, std::max<std::int64_t>(1, parameters_.longest));
+}
+
+std::shared_ptr<const Matrix> BatchAutoencoder::table(Table which, std::int64_t positions) const {
+  const std::int64_t p = parameters_.hidden(), n = parameters_.dim();
+  const std::lock_guard lock(lazy_->mutex);
+  std::shared_ptr<const Matrix>& there = which == Table::powers ? lazy_->powers : lazy_->sums;
+  const std::int64_t before = there ? there->rows() / p : 0;
+  if (positions <= before) return there;
+  positions = std::min(std::max(positions, 2 * before), turn());
+  Matrix made(positions * p, n);
+  const MatrixD b = parameters_.b.cast<double>();
+  MatrixD r = parameters_.a.cast<double>(), sum = r;  // [p, n]
+  for (std::int64_t k = 0; k < positions; ++k) {
+    if (k > 0) {
+      r = product(b, r);  // R_k = B R_(k-1)
+      sum += r;
     }
-  });
-  return lazy_->tables;
+    made.middleRows(k * p, p) = (which == Table::powers ? r : sum).cast<float>();
+  }
+  there = std::make_shared<const Matrix>(std::move(made));
+  return there;
 }
 
 const Matrix& BatchAutoencoder::power() const {
-  std::call_once(lazy_->power_once, [this] {
+  const std::lock_guard lock(lazy_->mutex);
+  if (lazy_->power.size() == 0) {
     MatrixD square = parameters_.b.cast<double>();
     MatrixD result = MatrixD::Identity(square.rows(), square.cols());
-    for (std::int64_t k = tables().positions; k > 0; k /= 2) {
+    for (std::int64_t k = turn(); k > 0; k /= 2) {
       if (k % 2 == 1) result = product(result, square);
       if (k > 1) square = product(square, square);
     }
     lazy_->power = result.cast<float>();
-  });
+  }
   return lazy_->power;
 }
 
@@ -309,10 +450,11 @@ Matrix BatchAutoencoder::states(const AlignedSentences& sentences, const Weighte
   const Autoencoder& m = parameters_;
   const std::int64_t p = m.hidden(), n = m.dim();
   const bool by_u = m.u.size() > 0;
-  const std::int64_t turn = by_u ? m.longest : tables().positions;  // K
+  const std::int64_t k_most = by_u ? m.longest : turn();  // K
+  const auto powers = by_u ? nullptr : table(Table::powers, std::min(k_most, sentences.longest()));
   Matrix h = Matrix::Zero(sentences.size(), p);
-  for (std::int64_t c = (sentences.longest() + turn - 1) / turn; c-- > 0;) {
-    const std::int64_t first = c * turn, last = std::min(first + turn, sentences.longest());
+  for (std::int64_t c = (sentences.longest() + k_most - 1) / k_most; c-- > 0;) {
+    const std::int64_t first = c * k_most, last = std::min(first + k_most, sentences.longest());
     const std::int64_t begun = sentences.longer(last);
     if (begun > 0 && !by_u)
       h.topRows(begun) = product<float>(h.topRows(begun), power(), Op::none, Op::transpose);
@@ -320,7 +462,7 @@ Matrix BatchAutoencoder::states(const AlignedSentences& sentences, const Weighte
     for (std::int64_t k = first, at = 0; k < last && !(by_u && c > 0); ++k) {
       const std::int64_t rows = sentences.longer(k);
       const ConstRef<float> r = by_u ? ConstRef<float>(m.u.middleCols(k * n, n))
-                                     : ConstRef<float>(tables().powers.middleRows((k - first) * p, p));
+                                     : ConstRef<float>(powers->middleRows((k - first) * p, p));
       gemm(Op::none, Op::transpose, 1.0F, x.middleRows(at, rows), r, 1.0F,
            h.topRows(rows));  // h += x_(l-k) R_k^T
       at += rows;
@@ -330,11 +472,11 @@ Matrix BatchAutoencoder::states(const AlignedSentences& sentences, const Weighte
 }
 
 Matrix BatchAutoencoder::reconstructed_sums(const AlignedSentences& sentences, Matrix h) const {
-  const Tables& t = tables();
-  const std::int64_t p = parameters_.hidden(), n = parameters_.dim(), turn = t.positions;
+  const std::int64_t p = parameters_.hidden(), n = parameters_.dim(), turn = this->turn();
+  const auto table = this->table(Table::sums, std::min(turn, sentences.longest()));
   Matrix out = Matrix::Zero(sentences.size(), n);
   const auto add = [&](std::int64_t row, std::int64_t rows, std::int64_t l) {  // M_l^T h
-    gemm(Op::none, Op::none, 1.0F, h.middleRows(row, rows), t.sums.middleRows((l - 1) * p, p), 1.0F,
+    gemm(Op::none, Op::none, 1.0F, h.middleRows(row, rows), table->middleRows((l - 1) * p, p), 1.0F,
          out.middleRows(row, rows));
   };
   for (std::int64_t done = 0; done < sentences.longest(); done += turn) {

@@ -20,9 +20,9 @@ constexpr double kNothing = 1e-12;     // of a squared norm: what rounding leave
 
 /// Zero where rounding is all that is left of a row; `projections` are e . c_m of the row before.
 template <typename Row, typename Projections>
-void drop_rounding(Row&& row, const Projections& projections, const Vector& taken) {
-  const double left = row.squaredNorm();
-  const double before = left + projections.cwiseAbs2().dot(taken.transpose());
+void drop_rounding(Row&& row, const Projections& projections, const VectorD& taken) {
+  const double left = squared_length(row);
+  const double before = left + projections.template cast<double>().cwiseAbs2().dot(taken.transpose());
   if (left <= kNothing * before) row.setZero();
 }
 
@@ -41,7 +41,7 @@ void CommonDirections::encode(const Sentences& sentences, MatrixView out) const 
   check_out(sentences, out);
   const auto fitted = checked();
   const Matrix& c = fitted->directions;  // [m, d]
-  const Vector taken = fitted->factors.array() * (2 - fitted->factors.array());
+  const VectorD taken = (fitted->factors.array() * (2 - fitted->factors.array())).cast<double>();
   const auto rows_of = [&](std::int64_t begin, std::int64_t rows) {
     return MatrixView(out.row(begin).data(), rows, dim(), Eigen::OuterStride<>(out.outerStride()));
   };
@@ -79,17 +79,21 @@ void CommonDirections::encode(const Sentences& sentences, MatrixView out) const 
 }
 
 void CommonDirections::partial_fit(const Sentences& sentences) {
+  if (sentences.size() == 0) return;
+  SecondMoment seen(dim());  // of these alone: an interrupt leaves all of them out
   for (std::int64_t begin = 0; begin < sentences.size(); begin += kBlock) {
     const std::int64_t end = std::min(begin + kBlock, sentences.size());
     Matrix e(end - begin, dim());
     means(sentences.slice(begin, end),
           MatrixView(e.data(), e.rows(), e.cols(), Eigen::OuterStride<>(e.cols())));
-    const std::lock_guard lock(mutex_);
-    ST_CHECK(statistics_, InvalidInput, kind(),
-             ": cannot go on fitting: it was saved without its statistics");
-    statistics_->add(e);
-    stale_ = true;
+    seen.add(e);
   }
+  const std::lock_guard lock(mutex_);
+  ST_CHECK(statistics_, InvalidInput, kind(),
+           ": cannot continue fitting: it was saved without its statistics");
+  statistics_->merge(seen);
+  stale_ = true;
+  ++changes_;
 }
 
 void CommonDirections::merge(const CommonDirections& other) {
@@ -100,16 +104,27 @@ void CommonDirections::merge(const CommonDirections& other) {
   ST_CHECK(statistics_ && theirs, InvalidInput, kind(), ": cannot merge without statistics");
   statistics_->merge(*theirs);
   stale_ = true;
+  ++changes_;
 }
 
 void CommonDirections::solve() {
-  const std::lock_guard lock(mutex_);
-  if (fitted_ && !stale_) return;
-  ST_CHECK(stale_, NotFitted, kind(), " is not fitted yet: call fit or partial_fit first");
-  ST_CHECK(statistics_->count() > 0, InvalidInput, kind(),
+  std::optional<SecondMoment> statistics;
+  std::uint64_t changes = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (fitted_ && !stale_) return;
+    ST_CHECK(stale_, NotFitted, kind(), " is not fitted yet: call fit or partial_fit first");
+    statistics = statistics_;
+    changes = changes_;
+  }
+  ST_CHECK(statistics->count() > 0, InvalidInput, kind(),
            ": there is nothing to fit to: no sentence had a known word");
-  fitted_ = std::make_shared<const Fitted>(leading(statistics_->directions(), components_));
-  stale_ = false;
+  auto fitted = std::make_shared<const Fitted>(leading(statistics->directions(), components_));
+  const std::lock_guard lock(mutex_);
+  if (changes <= solved_) return;  // another thread was faster, and knew as much
+  fitted_ = std::move(fitted);
+  solved_ = changes;
+  stale_ = changes_ != changes;
 }
 
 CommonDirections::Fitted CommonDirections::leading(const Spectrum<double>& spectrum,
@@ -149,6 +164,7 @@ void CommonDirections::set_statistics(SecondMoment statistics) {
   const std::lock_guard lock(mutex_);
   statistics_ = std::move(statistics);
   stale_ = true;
+  ++changes_;
 }
 
 Curve CommonDirections::select(const Sentences& first, const Sentences& second, std::span<const double> gold,
@@ -256,6 +272,7 @@ void CommonDirections::read_fitted(const SavedModel& saved) {
   const std::lock_guard lock(mutex_);
   statistics_ = std::move(statistics);
   stale_ = fitted == nullptr;
+  changes_ += stale_;
   fitted_ = std::move(fitted);
 }
 

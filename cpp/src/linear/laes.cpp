@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "saved_model.h"
@@ -14,9 +15,13 @@ namespace {
 
 using Options = LaesOptions;
 
-constexpr std::int64_t kLookup = 8192;   // sentences whose ids are found at once
-constexpr std::int64_t kTokens = 32768;  // words that are multiplied at once
-constexpr float kNothing = 1e-6F;        // of what a residual is the difference of: rounding's share
+constexpr std::int64_t kLookup = 8192;          // sentences whose ids are found at once
+constexpr std::int64_t kBlock = 1 << 16;        // sentences that are learnt at once
+constexpr std::int64_t kText = 32 << 20;        // bytes of text that are looked at at once
+constexpr std::int64_t kUnits = 4096;           // a file may ask for so many hidden units, whatever it holds
+constexpr std::int64_t kTokens = 32768;         // words that are multiplied at once
+constexpr std::int64_t kSweepBytes = 64 << 20;  // of what is computed of them once for many hidden sizes
+constexpr double kNothing = 1e-6;               // of what a residual is the difference of: rounding's share
 
 // The names of options, in the order of their values.
 constexpr std::array<std::string_view, 3> kModes{"hidden", "reconstruction", "residual"};
@@ -36,14 +41,33 @@ Value value_named(const char* option, const std::array<std::string_view, N>& nam
   return static_cast<Value>(found - names.begin());
 }
 
-/// Calls block(begin, end) for runs of sentences of about kTokens words.
+/// Calls block(begin, end) for runs of sentences of about `tokens` words: a long sentence is one alone.
 template <typename Block>
-void for_blocks(const RaggedIds& ids, const Block& block) {
+void for_blocks(const RaggedIds& ids, std::int64_t tokens, const Block& block) {
   for (std::int64_t begin = 0, end = 0; begin < ids.size(); begin = end) {
-    const std::int64_t full = ids.offsets[static_cast<std::size_t>(begin)] + kTokens;
-    for (end = begin + 1; end < ids.size() && ids.offsets[static_cast<std::size_t>(end)] < full;) ++end;
+    const std::int64_t full = ids.offsets[static_cast<std::size_t>(begin)] + tokens;
+    for (end = begin + 1; end < ids.size() && ids.offsets[static_cast<std::size_t>(end) + 1] <= full;) ++end;
     block(begin, end);
   }
+}
+
+/// The end of a run of sentences from `begin`: at most `most`, of at most kText bytes, but one at least. Of a
+/// sentence, max_length words count.
+std::int64_t run_end(const Sentences& sentences, std::int64_t begin, std::int64_t most,
+                     std::int64_t max_length = kText) {
+  const auto piece = [&](std::int64_t i) {
+    return static_cast<std::size_t>(sentences.tokenised() ? sentences.offsets[static_cast<std::size_t>(i)]
+                                                          : i);
+  };
+  most = std::min(begin + most, sentences.size());
+  std::int64_t end = begin;
+  for (std::int64_t bytes = 0; end < most; ++end) {
+    std::int64_t more = 0;
+    for (std::size_t i = piece(end); i < piece(end + 1); ++i) more += 1 + std::ssize(sentences.pieces[i]);
+    bytes += std::min(more, 2 * max_length);
+    if (end > begin && bytes > kText) break;
+  }
+  return end;
 }
 
 /// e of every row from its sum of words less centre, its sum of reconstructions less centre, and h; as mode
@@ -59,26 +83,47 @@ Matrix embeddings(Options::Mode mode, const AlignedSentences& rows, const Vector
       if (centre.size() > 0) e.row(row) += centre.transpose();
     } else {
       e.row(row) = (sums.row(row) - e.row(row)) / l;  // 1/l sum (x - x~)
-      const float scale = std::max(sums.row(row).norm(), h.row(row).norm()) / l;
-      if (e.row(row).norm() <= kNothing * scale) e.row(row).setZero();
+      const double whole = std::max(squared_length(sums.row(row)), squared_length(h.row(row))) / (l * l);
+      if (squared_length(e.row(row)) <= kNothing * kNothing * whole) e.row(row).setZero();
     }
   }
   return e;
 }
 
-/// The paper's recursions for every hidden size in turn: what does not depend on the size is computed once.
+/// How many words a Sweep takes at once: what it keeps of each is a row of so many numbers.
+std::int64_t sweep_tokens(const Autoencoder& m) {
+  const std::int64_t row = std::max(m.hidden(), m.dim()) * std::int64_t{sizeof(float)};
+  return std::clamp<std::int64_t>(kSweepBytes / row, 1, kTokens);
+}
+
+/// Calls piece(first, last) for runs of positions at which some sentences have about `tokens` words.
+template <typename Piece>
+void for_positions(const AlignedSentences& rows, std::int64_t tokens, const Piece& piece) {
+  for (std::int64_t first = 0, last = 0; first < rows.longest(); first = last) {
+    std::int64_t words = rows.longer(last++);
+    while (last < rows.longest() && words + rows.longer(last) <= tokens) words += rows.longer(last++);
+    piece(first, last);
+  }
+}
+
+/// The paper's recursions for every hidden size in turn: what does not depend on the size is computed once,
+/// unless it is of a sentence so long that it could not be kept.
 class Sweep {
  public:
   Sweep(const Autoencoder& parameters, const RaggedIds& ids, const WeightedWords& words, Reading reading)
       : m_(parameters),
+        words_(words),
         rows_(ids, 0, ids.size(), reading, AlignedSentences::End::first),
+        tokens_(sweep_tokens(parameters)),
         sums_(Matrix::Zero(ids.size(), m_.dim())) {
     if (m_.u.size() > 0) {
       const AlignedSentences from_last(ids, 0, ids.size(), reading, AlignedSentences::End::last);
       projected_ = BatchAutoencoder(m_).states(from_last, words, &sums_);
     } else {
-      inputs_ =
-          product(rows_.words(words, m_.centre, 0, rows_.longest(), &sums_), m_.a, Op::none, Op::transpose);
+      for_positions(rows_, tokens_, [&](std::int64_t first, std::int64_t last) {
+        const Matrix x = rows_.words(words_, m_.centre, first, last, &sums_);
+        if (first == 0 && last == rows_.longest()) inputs_ = product(x, m_.a, Op::none, Op::transpose);
+      });
     }
   }
 
@@ -89,17 +134,26 @@ class Sweep {
   Matrix states(std::int64_t p) const {
     if (m_.u.size() > 0) return projected_.leftCols(p);
     Matrix final = Matrix::Zero(rows_.size(), p), h(rows_.longer(0), p), next(rows_.longer(0), p);
-    for (std::int64_t t = 0, at = 0; t < rows_.longest(); ++t) {
-      const std::int64_t going_on = rows_.longer(t), before = t > 0 ? rows_.longer(t - 1) : going_on;
-      next.topRows(going_on) = inputs_.block(at, 0, going_on, p);  // A x_t
-      if (t > 0) {                                                 // + B h_(t-1)
-        gemm(Op::none, Op::transpose, 1.0F, h.topRows(going_on), m_.b.topLeftCorner(p, p), 1.0F,
-             next.topRows(going_on));
-        final.middleRows(going_on, before - going_on) = h.middleRows(going_on, before - going_on);
+    for_positions(rows_, tokens_, [&](std::int64_t first, std::int64_t last) {
+      Matrix fresh;
+      if (inputs_.size() == 0) {
+        const Matrix x = rows_.words(words_, m_.centre, first, last);
+        fresh.resize(x.rows(), p);
+        gemm(Op::none, Op::transpose, 1.0F, x, m_.a.topRows(p), 0.0F, fresh);
       }
-      std::swap(h, next);
-      at += going_on;
-    }
+      const Matrix& inputs = inputs_.size() == 0 ? fresh : inputs_;
+      for (std::int64_t t = first, at = 0; t < last; ++t) {
+        const std::int64_t going_on = rows_.longer(t), before = t > 0 ? rows_.longer(t - 1) : going_on;
+        next.topRows(going_on) = inputs.block(at, 0, going_on, p);  // A x_t
+        if (t > 0) {                                                // + B h_(t-1)
+          gemm(Op::none, Op::transpose, 1.0F, h.topRows(going_on), m_.b.topLeftCorner(p, p), 1.0F,
+               next.topRows(going_on));
+          final.middleRows(going_on, before - going_on) = h.middleRows(going_on, before - going_on);
+        }
+        std::swap(h, next);
+        at += going_on;
+      }
+    });
     const std::int64_t last = rows_.longest() > 0 ? rows_.longer(rows_.longest() - 1) : 0;
     final.topRows(last) = h.topRows(last);
     return final;
@@ -125,9 +179,11 @@ class Sweep {
 
  private:
   const Autoencoder& m_;
+  const WeightedWords& words_;
   AlignedSentences rows_;
+  std::int64_t tokens_;  // that are taken at once
   Matrix sums_;
-  Matrix inputs_;     // A x_t [tokens, P], position by position
+  Matrix inputs_;     // A x_t [tokens, P], position by position; empty where they are more
   Matrix projected_;  // U^T z [size, P], where the state is the projection
 };
 
@@ -178,7 +234,7 @@ Laes::Laes(WeightedWords words, const LaesOptions& options)
     : LinearEncoder(std::move(words)), options_(options) {
   ST_CHECK(options.hidden >= 1, InvalidInput, "hidden must be at least 1, got ", options.hidden);
   for (const Reading reading : readings()) {
-    statistics_.push_back(std::make_shared<PrefixGram>(reading, this->words().dim(), options.max_length));
+    statistics_.emplace_back(reading, this->words().dim(), options.max_length);
   }
 }
 
@@ -205,10 +261,11 @@ void Laes::encode(const Sentences& sentences, MatrixView out) const {
   const auto directions = readings();
   const bool side_by_side = options_.combine == Combine::concat;
   const float share = side_by_side ? 1.0F : 1.0F / static_cast<float>(directions.size());
-  for (std::int64_t first = 0; first < sentences.size(); first += kLookup) {
-    const RaggedIds ids = words().lookup(sentences.slice(first, std::min(first + kLookup, sentences.size())));
+  for (std::int64_t first = 0, next = 0; first < sentences.size(); first = next) {
+    next = run_end(sentences, first, kLookup);
+    const RaggedIds ids = words().lookup(sentences.slice(first, next));
     out.middleRows(first, ids.size()).setZero();
-    for_blocks(ids, [&](std::int64_t begin, std::int64_t end) {
+    for_blocks(ids, kTokens, [&](std::int64_t begin, std::int64_t end) {
       for (std::size_t d = 0; d < directions.size(); ++d) {
         const BatchAutoencoder& model = (*fitted)[d];
         const AlignedSentences rows(ids, begin, end, directions[d], AlignedSentences::End::last);
@@ -227,50 +284,87 @@ void Laes::encode(const Sentences& sentences, MatrixView out) const {
   }
 }
 
-void Laes::partial_fit(const Sentences& sentences) {
-  constexpr std::int64_t kSentences = 1 << 16;
-  for (std::int64_t begin = 0; begin < sentences.size(); begin += kSentences) {
-    const std::int64_t end = std::min(begin + kSentences, sentences.size());
-    const RaggedIds ids = words().lookup(sentences.slice(begin, end), options_.max_length);
+Laes::Grams Laes::grams() const {
+  const std::lock_guard lock(mutex_);
+  return statistics_;  // copies share their sums
+}
+
+/// By whose turn it is: statistics that know more.
+void Laes::replace(Grams grams) {
+  const std::lock_guard lock(mutex_);
+  statistics_.swap(grams);
+  ++changes_;
+}
+
+/// By whose turn it is: takes waiting sentences into the sums, which changes nothing of what is known. One
+/// direction after the other, because sums are large, and there are two of them meanwhile.
+template <typename Which, typename Take>
+void Laes::absorb(const Which& which, const Take& take) {
+  for (std::size_t d = 0; d < readings().size(); ++d) {
+    std::optional<PrefixGram> gram;
+    {
+      const std::lock_guard lock(mutex_);
+      if (statistics_.empty() || !which(statistics_[d])) continue;
+      gram = statistics_[d];
+    }
+    take(*gram);
     const std::lock_guard lock(mutex_);
-    ST_CHECK(!statistics_.empty(), InvalidInput,
-             "LAES: cannot go on fitting: it was saved without its statistics");
-    stale_ = true;
-    for (std::size_t d = 0; d < statistics_.size(); ++d) own(d).add(ids, words());
+    statistics_[d] = *std::move(gram);
   }
 }
 
-PrefixGram& Laes::own(std::size_t i) {
-  if (statistics_[i].use_count() > 1) statistics_[i] = std::make_shared<PrefixGram>(*statistics_[i]);
-  return *statistics_[i];
+void Laes::partial_fit(const Sentences& sentences) {
+  for (std::int64_t begin = 0, end = 0; begin < sentences.size(); begin = end) {
+    end = run_end(sentences, begin, kBlock, options_.max_length);
+    const RaggedIds ids = words().lookup_listed(sentences.slice(begin, end), options_.max_length);
+    const Turn::Taken turn = writing_.take();
+    // Room is made before anything is added: what may be interrupted is over by then.
+    const std::int64_t others = std::ssize(readings()) - 1;
+    absorb([](const PrefixGram& gram) { return gram.batch_is_full(); },
+           [&](PrefixGram& gram) { gram.absorb_batches(words(), others); });
+    Grams grown = grams();
+    ST_CHECK(!grown.empty(), InvalidInput,
+             "LAES: cannot continue fitting: it was saved without its statistics");
+    for (PrefixGram& gram : grown) gram.add(ids);
+    replace(std::move(grown));
+  }
 }
 
 void Laes::merge(const Laes& other) {
   ST_CHECK(words().same_as(other.words()), InvalidInput,
            "LAES: cannot merge unless both have the same words, weights and tokenizer");
-  Grams theirs;
-  {
-    const std::lock_guard lock(other.mutex_);
-    theirs = other.statistics_;  // whoever changes them now makes a copy first
-  }
-  const std::lock_guard lock(mutex_);
-  ST_CHECK(!statistics_.empty() && statistics_.size() == theirs.size(), InvalidInput,
+  const Grams theirs = other.grams();
+  const Turn::Taken turn = writing_.take();
+  Grams merged = grams();
+  ST_CHECK(!merged.empty() && merged.size() == theirs.size(), InvalidInput,
            "LAES: cannot merge without statistics, or with those of other directions");
-  stale_ = true;
-  for (std::size_t d = 0; d < statistics_.size(); ++d) own(d).merge(*theirs[d], words());
+  for (std::size_t d = 0; d < merged.size(); ++d) merged[d].merge(theirs[d]);
+  replace(std::move(merged));
 }
 
-void Laes::solve() {
-  const std::lock_guard lock(mutex_);
-  if (fitted_ && !stale_) return;
-  ST_CHECK(stale_, NotFitted, "LAES is not fitted yet: call fit or partial_fit first");
+void Laes::solve() { solve_beside(std::ssize(readings()) - 1); }
+
+/// While there are so many statistics of the same sentences beside those of a direction.
+void Laes::solve_beside(std::int64_t others) {
+  const auto done = [this] {
+    const std::lock_guard lock(mutex_);
+    ST_CHECK(fitted_ || changes_ > 0, NotFitted, "LAES is not fitted yet: call fit or partial_fit first");
+    return fitted_ && solved_ == changes_;
+  };
+  if (done()) return;
+  const Turn::Taken turn = writing_.take();  // until then, another thread may have solved
+  if (done()) return;
+  // While all sentences wait, smaller problems than C may be solved; see fit_autoencoder.
+  absorb([](const PrefixGram& gram) { return !gram.only_waiting() || gram.batch_is_full(); },
+         [&](PrefixGram& gram) { gram.absorb(words(), others); });
   auto fitted = std::make_shared<Fitted>();
-  for (std::size_t d = 0; d < statistics_.size(); ++d) {
-    fitted->emplace_back(fit_autoencoder(own(d), words(), options_.hidden, options_.center,
-                                         options_.state == State::projection));
+  for (const PrefixGram& gram : grams()) {
+    fitted->emplace_back(fit_autoencoder(gram, words(), options_.hidden, options_.center,
+                                         options_.state == State::projection, others));
   }
+  const std::lock_guard lock(mutex_);
   fitted_ = std::move(fitted);
-  stale_ = false;
+  solved_ = changes_;
 }
 
 std::shared_ptr<const Laes::Fitted> Laes::fitted_ptr() const {
@@ -310,27 +404,37 @@ std::vector<double> Laes::reconstruction_error(const Sentences& sentences,
   check_sizes(hidden, model->hidden());
   double whole = 0;
   std::vector<double> wrong(hidden.size());
-  for (std::int64_t begin = 0; begin < sentences.size(); begin += kLookup / 8) {
-    const auto end = std::min(begin + kLookup / 8, sentences.size());
-    const RaggedIds ids = words().lookup(sentences.slice(begin, end));
+  const std::int64_t tokens = sweep_tokens(*model);
+  const auto add = [&](const RaggedIds& ids) {
     const Sweep sweep(*model, ids, words(), reading);
     const AlignedSentences rows(ids, 0, ids.size(), reading, AlignedSentences::End::last);
-    const Matrix x = rows.words(words(), {}, 0, rows.longest());
-    whole += x.cast<double>().squaredNorm();
     for (std::size_t i = 0; i < hidden.size(); ++i) {
       const std::int64_t p = hidden[i];
       Matrix h = sweep.states(p);
-      for (std::int64_t k = 0, at = 0; k < rows.longest(); ++k) {
-        const std::int64_t count = rows.longer(k);
-        Matrix missing = x.middleRows(at, count);  // x_(l-k) - A^T h_(l-k)
-        gemm(Op::none, Op::none, -1.0F, h.topRows(count), model->a.topRows(p), 1.0F, missing);
-        if (model->centre.size() > 0) missing.rowwise() -= model->centre.transpose();
+      for_positions(rows, tokens, [&](std::int64_t first, std::int64_t last) {
+        poll_interrupt();
+        Matrix missing = rows.words(words(), {}, first, last);  // x_(l-k) - A^T h_(l-k)
+        if (i == 0) whole += missing.cast<double>().squaredNorm();
+        for (std::int64_t k = first, at = 0; k < last; ++k) {
+          const std::int64_t count = rows.longer(k), next = rows.longer(k + 1);
+          auto here = missing.middleRows(at, count);
+          gemm(Op::none, Op::none, -1.0F, h.topRows(count), model->a.topRows(p), 1.0F, here);
+          if (model->centre.size() > 0) here.rowwise() -= model->centre.transpose();
+          h = product<float>(h.topRows(next), model->b.topLeftCorner(p, p));  // h_(t-1) = B^T h_t
+          at += count;
+        }
         wrong[i] += missing.cast<double>().squaredNorm();
-        const std::int64_t next = rows.longer(k + 1);
-        h = product<float>(h.topRows(next), model->b.topLeftCorner(p, p));  // h_(t-1) = B^T h_t
-        at += count;
-      }
+      });
     }
+  };
+  for (std::int64_t begin = 0, end = 0; begin < sentences.size(); begin = end) {
+    end = run_end(sentences, begin, kLookup / 8);
+    const RaggedIds ids = words().lookup(sentences.slice(begin, end));
+    for_blocks(ids, tokens, [&](std::int64_t first, std::int64_t last) {
+      RaggedIds some;
+      words().vectors()->append(ids, first, last, some);
+      add(some);
+    });
   }
   for (double& error : wrong) error = whole > 0 ? std::sqrt(error / whole) : 0;
   return wrong;
@@ -343,9 +447,6 @@ std::vector<Curve> Laes::select(const Sentences& first, const Sentences& second,
   const auto directions = readings();
   check_sizes(hidden, options_.hidden);
   const bool both = directions.size() == 2;
-  const std::int64_t largest = hidden.empty() ? 0 : *std::max_element(hidden.begin(), hidden.end());
-  const std::int64_t at_once = largest > 500 ? 512 : 2048;  // bounds the memory of A x_t
-
   std::vector<Curve> curves;
   if (!both) {
     curves.push_back({std::string(name_of(options_.direction)), {}, {}});
@@ -355,11 +456,8 @@ std::vector<Curve> Laes::select(const Sentences& first, const Sentences& second,
   // For each curve and size, the cosine of each pair.
   std::vector<MatrixD> cosines(curves.size(), MatrixD(std::ssize(hidden), first.size()));
 
-  for (std::int64_t begin = 0; begin < first.size(); begin += at_once) {
-    const std::int64_t end = std::min(begin + at_once, first.size()), pairs = end - begin;
-    RaggedIds ids;  // of the first sentences, then of the second
-    words().vectors()->lookup(words().tokenizer(), first.slice(begin, end), ids);
-    words().vectors()->lookup(words().tokenizer(), second.slice(begin, end), ids);
+  const auto score = [&](std::int64_t begin, const RaggedIds& ids) {  // first sentences, then second ones
+    const std::int64_t pairs = ids.size() / 2;
     std::vector<Sweep> sweeps;
     for (std::size_t d = 0; d < directions.size(); ++d) {
       sweeps.emplace_back((*fitted)[d].parameters(), ids, words(), directions[d]);
@@ -382,7 +480,7 @@ std::vector<Curve> Laes::select(const Sentences& first, const Sentences& second,
         for (; pair < last; ++pair) {
           // The products of direction a of sentence x with direction b of sentence y.
           const auto dot = [&](std::size_t a, std::int64_t x, std::size_t b, std::int64_t y) {
-            return static_cast<double>(e[a].row(x).dot(e[b].row(y)));
+            return e[a].row(x).cast<double>().dot(e[b].row(y).cast<double>());
           };
           const auto put = [&](std::size_t curve, const auto& product_of) {
             const std::int64_t x = pair, y = pairs + pair;
@@ -400,6 +498,22 @@ std::vector<Curve> Laes::select(const Sentences& first, const Sentences& second,
         }
       });
     }
+  };
+  const std::int64_t tokens = sweep_tokens(fitted->front().parameters());
+  for (std::int64_t begin = 0, end = 0; begin < first.size(); begin = end) {
+    end = std::min(run_end(first, begin, kLookup / 8), run_end(second, begin, kLookup / 8));
+    const RaggedIds one = words().lookup(first.slice(begin, end));
+    const RaggedIds two = words().lookup(second.slice(begin, end));
+    RaggedIds both_sides;  // how long the pairs are
+    for (std::size_t i = 1; i < one.offsets.size(); ++i) {
+      both_sides.offsets.push_back(one.offsets[i] + two.offsets[i]);
+    }
+    for_blocks(both_sides, tokens, [&](std::int64_t from, std::int64_t to) {
+      RaggedIds some;
+      words().vectors()->append(one, from, to, some);
+      words().vectors()->append(two, from, to, some);
+      score(begin + from, some);
+    });
   }
 
   for (std::size_t c = 0; c < curves.size(); ++c) {
@@ -419,31 +533,38 @@ std::unique_ptr<Laes> Laes::variant(std::int64_t hidden, Mode mode, Direction di
   auto result = std::make_unique<Laes>(words(), options);
   result->set_params(params());
   const auto wanted = result->readings();
-  const std::lock_guard lock(mutex_);
-  for (std::size_t d = 0; d < wanted.size() && !statistics_.empty(); ++d) {
-    result->statistics_[d] = statistics_[place_of(wanted[d])];
+  std::shared_ptr<const Fitted> fitted;
+  Grams have;
+  bool solved = false;
+  {
+    const std::lock_guard lock(mutex_);
+    fitted = fitted_;
+    have = statistics_;
+    solved = solved_ == changes_;
+    result->changes_ = fitted || changes_ > 0 ? 1 : 0;
   }
-  if (statistics_.empty()) result->statistics_.clear();
-  if (fitted_ && hidden <= options_.hidden) {
-    auto fitted = std::make_shared<Fitted>();
+  result->statistics_.clear();
+  for (std::size_t d = 0; d < wanted.size() && !have.empty(); ++d) {
+    result->statistics_.push_back(have[place_of(wanted[d])]);
+  }
+  if (fitted && hidden <= options_.hidden) {
+    auto corners = std::make_shared<Fitted>();
     for (const Reading reading : wanted) {
-      fitted->emplace_back((*fitted_)[place_of(reading)].parameters().truncated(hidden));
+      corners->emplace_back((*fitted)[place_of(reading)].parameters().truncated(hidden));
     }
-    result->fitted_ = std::move(fitted);
-    result->stale_ = stale_;
+    result->fitted_ = std::move(corners);
+    result->solved_ = solved ? 1 : 0;
     return result;
   }
-  ST_CHECK(!statistics_.empty(), InvalidInput, "LAES: ", hidden, " hidden units are more than the ",
-           options_.hidden, " that it was saved with, and it was saved without its statistics");
-  result->stale_ = fitted_ != nullptr || stale_;
-  result->solve();
+  ST_CHECK(!have.empty(), InvalidInput, "LAES: ", hidden, " hidden units are more than the ", options_.hidden,
+           " that it was saved with, and it was saved without its statistics");
+  result->solve_beside(std::ssize(have) - 1);  // those of this encoder are kept, too
   return result;
 }
 
 std::vector<PrefixGram::State> Laes::statistics() const {
-  const std::lock_guard lock(mutex_);
   std::vector<PrefixGram::State> states;
-  for (const auto& gram : statistics_) states.push_back(gram->state());
+  for (const auto& gram : grams()) states.push_back(gram.state());
   return states;
 }
 
@@ -461,21 +582,25 @@ void Laes::set_statistics(std::vector<PrefixGram::State> states) {
       ST_CHECK(id >= 0 && id < words().vectors()->rows(), InvalidInput, "LAES: statistics name word ", id,
                ", the vectors hold ", words().vectors()->rows());
     }
-    grams.push_back(std::make_shared<PrefixGram>(std::move(gram)));
+    grams.push_back(std::move(gram));
   }
+  const Turn::Taken turn = writing_.take();
+  replace(std::move(grams));
+}
+
+bool Laes::solved() const {
   const std::lock_guard lock(mutex_);
-  statistics_ = std::move(grams);
-  stale_ = true;
+  return fitted_ && solved_ == changes_;
 }
 
 std::int64_t Laes::sentences_seen() const {
   const std::lock_guard lock(mutex_);
-  return statistics_.empty() ? 0 : statistics_.front()->sentences();
+  return statistics_.empty() ? 0 : statistics_.front().sentences();
 }
 
 std::int64_t Laes::tokens_seen() const {
   const std::lock_guard lock(mutex_);
-  return statistics_.empty() ? 0 : statistics_.front()->tokens();
+  return statistics_.empty() ? 0 : statistics_.front().tokens();
 }
 
 void Laes::write(ModelContents& contents, const SaveOptions& save) const {
@@ -487,11 +612,17 @@ void Laes::write(ModelContents& contents, const SaveOptions& save) const {
   config["center"] = options_.center;
   config["state"] = name_of(options_.state);
   config["max_length"] = options_.max_length;
-  const std::lock_guard lock(mutex_);
-  ST_CHECK(fitted_ || (stale_ && save.statistics), NotFitted,
-           "LAES is not fitted yet: there is nothing to save");
-  // Where the statistics know more, whoever loads them solves.
-  const auto fitted = stale_ && save.statistics ? nullptr : fitted_;
+  std::shared_ptr<const Fitted> fitted;
+  Grams have;
+  {
+    const std::lock_guard lock(mutex_);
+    const bool stale = changes_ != solved_;
+    ST_CHECK(fitted_ || (stale && save.statistics), NotFitted,
+             "LAES is not fitted yet: there is nothing to save");
+    if (save.statistics) have = statistics_;
+    // Where the statistics know more, whoever loads them solves.
+    if (!stale || !save.statistics) fitted = fitted_;
+  }
   const auto directions = readings();
   for (std::size_t d = 0; d < directions.size() && fitted; ++d) {
     const Autoencoder& m = (*fitted)[d].parameters();
@@ -504,9 +635,8 @@ void Laes::write(ModelContents& contents, const SaveOptions& save) const {
     if (options_.center) contents.add(prefix + "centre", m.centre);
     if (options_.state == State::projection) contents.add(prefix + "u", m.u);
   }
-  if (!save.statistics) return;
-  for (const auto& gram : statistics_) {
-    PrefixGram::State state = gram->state();
+  for (const PrefixGram& gram : have) {
+    PrefixGram::State state = gram.state();
     const std::string prefix = concat("statistics.", kReadings[static_cast<std::size_t>(state.reading)], '.');
     contents.add(prefix + "gram", std::move(state.gram));
     contents.add(prefix + "sums", std::move(state.sums));
@@ -563,8 +693,16 @@ std::unique_ptr<Laes> Laes::load(const SavedModel& saved) {
   } else {
     result->set_statistics(std::move(states));
   }
-  result->stale_ = fitted->empty();
-  if (!fitted->empty()) result->fitted_ = std::move(fitted);
+  if (fitted->empty()) {
+    // Then it will be solved for, and no file says how large a problem is: only what it holds does.
+    const PrefixGram& gram = result->statistics_.front();
+    const std::int64_t most = std::min(gram.longest() * n, gram.tokens());
+    saved.check(p <= std::max(most, kUnits), "config: hidden is ", p, ", of which statistics of ",
+                gram.tokens(), " words fill ", most, " at most");
+  } else {
+    result->solved_ = result->changes_;
+    result->fitted_ = std::move(fitted);
+  }
   return result;
 }
 

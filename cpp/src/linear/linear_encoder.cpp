@@ -33,8 +33,8 @@ const std::map<std::string, EncoderLoader>& linear_loaders() {
   static const auto loaders = [] {
     std::map<std::string, EncoderLoader> result;
     for (const auto& [kind, loader] : kKinds) {
-      result[kind] = [](const std::string& path) -> std::unique_ptr<Encoder> {
-        return load_linear(SavedModel::open(path));
+      result[kind] = [](const std::string& path, const LoadOptions& options) -> std::unique_ptr<Encoder> {
+        return load_linear(SavedModel::open(path, options));
       };
     }
     return result;
@@ -47,25 +47,19 @@ void LinearEncoder::check_out(const Sentences& sentences, const MatrixView& out)
            sentences.size(), ", ", dim(), "], got [", out.rows(), ", ", out.cols(), "]");
 }
 
-ModelContents LinearEncoder::contents(const SaveOptions& options) const {
+ModelContents LinearEncoder::contents(const SaveOptions& options, const std::string& path) const {
   ModelContents contents;
-  contents.add(words_, options.vectors);
+  contents.add(words_, options.vectors, path);
   write(contents, options);
   return contents;
 }
 
 void LinearEncoder::save(const std::string& path, const SaveOptions& options) const {
-  const ModelContents model = contents(options);
-  write_safetensors(path, model.tensors, model.metadata(kind(), params_));
+  contents(options, path).save(path, kind(), params());
 }
 
 std::string LinearEncoder::to_bytes(bool statistics) const {
-  const ModelContents model = contents({SaveOptions::Vectors::omitted, statistics});
-  const SafeTensorsPieces pieces = safetensors_pieces(model.tensors, model.metadata(kind(), params_));
-  std::string bytes = pieces.header;
-  for (const auto piece : pieces.data)
-    bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-  return bytes;
+  return contents({SaveOptions::Vectors::omitted, statistics}, {}).to_bytes(kind(), params());
 }
 
 std::unique_ptr<LinearEncoder> LinearEncoder::from_bytes(std::string bytes,
@@ -73,7 +67,7 @@ std::unique_ptr<LinearEncoder> LinearEncoder::from_bytes(std::string bytes,
   const auto keep = std::make_shared<const std::string>(std::move(bytes));
   SavedModel saved =
       SavedModel::read(SafeTensors::parse(keep, std::as_bytes(std::span(*keep)), "an encoder in memory"));
-  saved.vectors = std::move(vectors);
+  saved.options.vectors = std::move(vectors);
   return load_linear(saved);
 }
 

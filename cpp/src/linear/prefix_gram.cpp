@@ -1,7 +1,5 @@
 #include "sentencode/linear/prefix_gram.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "sentencode/error.h"
+#include "sentencode/memory.h"
 #include "sentencode/parallel.h"
 
 namespace sentencode {
@@ -20,17 +19,16 @@ constexpr std::int64_t kNarrow = 128;
 constexpr std::int64_t kRows = 2048;
 constexpr std::int64_t kBytes = 64 << 20;  // of their words at once
 
-std::int64_t physical_memory() {
-  return static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
-}
-
 /// Where block column j of an upper triangle begins, when its columns lie one after the other.
 std::int64_t triangle(std::int64_t j) { return j * (j + 1) / 2; }
 
 }  // namespace
 
 PrefixGram::PrefixGram(Reading reading, std::int64_t dim, std::int64_t max_length)
-    : reading_(reading), dim_(dim), max_length_(max_length), gram_(0, dim), sums_(0, dim) {
+    : reading_(reading),
+      dim_(dim),
+      max_length_(max_length),
+      sums_(std::make_shared<const Sums>(Sums{MatrixD(0, dim), MatrixD(0, dim), {}})) {
   ST_CHECK(dim >= 1, InvalidInput, "dim must be at least 1, got ", dim);
   ST_CHECK(max_length >= 1 && max_length <= 10'000, InvalidInput, "max_length must be 1 to 10000, got ",
            max_length);
@@ -38,8 +36,11 @@ PrefixGram::PrefixGram(Reading reading, std::int64_t dim, std::int64_t max_lengt
 
 bool PrefixGram::sums_in_double() const { return dim_ < kNarrow; }
 
-void PrefixGram::add(const RaggedIds& sentences, const WeightedWords& words) {
-  ST_CHECK(words.dim() == dim_, InvalidInput, "words must have ", dim_, " dimensions, got ", words.dim());
+double PrefixGram::bytes(std::int64_t longest, std::int64_t dim) {
+  return 8.0 * static_cast<double>(triangle(longest)) * static_cast<double>(dim * dim);
+}
+
+void PrefixGram::add(const RaggedIds& sentences) {
   for (std::int64_t i = 0; i < sentences.size(); ++i) {
     auto sentence = sentences[i];
     if (sentence.empty()) continue;
@@ -49,63 +50,111 @@ void PrefixGram::add(const RaggedIds& sentences, const WeightedWords& words) {
     ++sentences_;
     tokens_ += std::ssize(sentence);
     longest_ = std::max<std::int64_t>(longest_, std::ssize(sentence));
-    if (std::ssize(waiting_.ids) >= kWaiting) absorb(words);
   }
 }
 
-void PrefixGram::merge(const PrefixGram& other, const WeightedWords& words) {
+void PrefixGram::merge(const PrefixGram& other) {
   ST_CHECK(other.reading_ == reading_ && other.dim_ == dim_ && other.max_length_ == max_length_, InvalidInput,
            "cannot merge statistics that were made with another direction, dimension or max_length");
-  if (&other == this) return merge(PrefixGram(other), words);
+  if (&other == this) return merge(PrefixGram(other));
+  if (only_waiting()) {
+    sums_ = other.sums_;
+  } else if (!other.only_waiting()) {
+    const auto sums = grown(other.absorbed_length());
+    sums->gram.topRows(other.sums_->gram.rows()) += other.sums_->gram;
+    sums->parts.topRows(other.sums_->parts.rows()) += other.sums_->parts;
+    for (std::size_t l = 0; l < other.sums_->counts.size(); ++l) sums->counts[l] += other.sums_->counts[l];
+    sums_ = sums;
+  }
   sentences_ += other.sentences_ - other.waiting_.size();
   tokens_ += other.tokens_ - std::ssize(other.waiting_.ids);
   longest_ = std::max(longest_, other.absorbed_length());
-  grow(other.absorbed_length());
-  gram_.topRows(other.gram_.rows()) += other.gram_;
-  sums_.topRows(other.sums_.rows()) += other.sums_;
-  for (std::size_t l = 0; l < other.counts_.size(); ++l) counts_[l] += other.counts_[l];
-  add(other.waiting_, words);
+  add(other.waiting_);
 }
 
-void PrefixGram::absorb(const WeightedWords& words) {
+void PrefixGram::absorb_batches(const WeightedWords& words, std::int64_t others) {
+  // As if every sentence that makes a batch full took it in at once.
+  std::int64_t sentences = 0;
+  for (std::int64_t i = 0, from = 0; i < waiting_.size(); ++i) {
+    const std::int64_t ids = waiting_.offsets[static_cast<std::size_t>(i) + 1];
+    if (ids - from < kWaiting) continue;
+    sentences = i + 1;
+    from = ids;
+  }
+  absorb(words, sentences, others);
+}
+
+void PrefixGram::absorb(const WeightedWords& words, std::int64_t sentences, std::int64_t others) {
+  ST_CHECK(words.dim() == dim_, InvalidInput, "words must have ", dim_, " dimensions, got ", words.dim());
+  if (sentences == 0) return;
+  std::int64_t longest = 0;
+  for (std::int64_t i = 0; i < sentences; ++i) {
+    longest = std::max<std::int64_t>(longest, std::ssize(waiting_[i]));
+  }
+  // Everything happens beside what is there, which is not touched before all is done.
+  const auto sums = grown(longest, others);
+  for (std::int64_t begin = 0, end = 0; begin < sentences; begin = end) {
+    const std::int64_t full = waiting_.offsets[static_cast<std::size_t>(begin)] + kWaiting;
+    while (end < sentences && waiting_.offsets[static_cast<std::size_t>(end)] < full) ++end;
+    absorb_batch(begin, end, words, *sums);
+  }
+  RaggedIds rest;
+  const std::int64_t taken = waiting_.offsets[static_cast<std::size_t>(sentences)];
+  rest.ids.assign(waiting_.ids.begin() + taken, waiting_.ids.end());
+  rest.offsets.clear();
+  for (std::int64_t i = sentences; i <= waiting_.size(); ++i) {
+    rest.offsets.push_back(waiting_.offsets[static_cast<std::size_t>(i)] - taken);
+  }
+  waiting_ = std::move(rest);
+  sums_ = sums;
+}
+
+void PrefixGram::absorb_batch(std::int64_t begin, std::int64_t end, const WeightedWords& words,
+                              Sums& sums) const {
   // Longest first: then column block j of the aligned sentences is a run of rows from the first.
-  std::vector<std::int64_t> order(static_cast<std::size_t>(waiting_.size()));
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<std::int64_t> order(static_cast<std::size_t>(end - begin));
+  std::iota(order.begin(), order.end(), begin);
   const auto length = [this](std::int64_t i) { return std::ssize(waiting_[i]); };
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return length(a) > length(b); });
-  if (!order.empty()) grow(length(order.front()));
-
   const std::int64_t element = sums_in_double() ? sizeof(double) : sizeof(float);
   for (std::span<const std::int64_t> rest = order; !rest.empty();) {
     poll_interrupt();
     const std::int64_t fitting = kBytes / (length(rest.front()) * dim_ * element);
     const auto rows = rest.first(static_cast<std::size_t>(
         std::clamp<std::int64_t>(fitting, 1, std::min<std::int64_t>(kRows, std::ssize(rest)))));
-    sums_in_double() ? absorb_rows<double>(rows, words) : absorb_rows<float>(rows, words);
+    sums_in_double() ? absorb_rows<double>(rows, words, sums) : absorb_rows<float>(rows, words, sums);
     rest = rest.subspan(rows.size());
   }
-  waiting_.clear();
 }
 
-void PrefixGram::grow(std::int64_t length) {
+/// A copy with room for sentences of this length.
+std::shared_ptr<PrefixGram::Sums> PrefixGram::grown(std::int64_t length, std::int64_t others) const {
   const std::int64_t old = absorbed_length();
-  if (length <= old) return;
-  // G here and C, which is made of it, are as large. Asked for lightly, memory would be promised and the
-  // process killed when it is used.
-  const double gigabytes = 8 * std::pow(static_cast<double>(length * dim_), 2) / 1e9;
-  const double there = static_cast<double>(physical_memory()) / 1e9;
+  length = std::max(length, old);
+  // G, and beside it a copy that grows or C that is made of it, which is as large. Asked for lightly, memory
+  // would be promised and the process killed when it is used.
+  const double gigabytes = static_cast<double>(2 + others) * bytes(length, dim_) / 1e9;
+  const double there = static_cast<double>(memory_limit()) / 1e9;
   ST_CHECK(gigabytes <= there, InvalidInput, "a sentence of ", length, " known words of ", dim_,
            " numbers needs ", std::llround(gigabytes), " GB, of ", std::llround(there),
-           " GB that this machine has: give a smaller max_length");
-  gram_.conservativeResize(triangle(length) * dim_, dim_);
-  gram_.bottomRows((triangle(length) - triangle(old)) * dim_).setZero();
-  sums_.conservativeResize(triangle(length), dim_);
-  sums_.bottomRows(triangle(length) - triangle(old)).setZero();
-  counts_.resize(static_cast<std::size_t>(length));
+           " GB that there are: give a smaller max_length");
+  auto sums = std::make_shared<Sums>();
+  const auto copied = [](const MatrixD& from, std::int64_t rows) {
+    MatrixD to(rows, from.cols());
+    to.topRows(from.rows()) = from;
+    to.bottomRows(rows - from.rows()).setZero();
+    return to;
+  };
+  sums->gram = copied(sums_->gram, triangle(length) * dim_);
+  sums->parts = copied(sums_->parts, triangle(length));
+  sums->counts = sums_->counts;
+  sums->counts.resize(static_cast<std::size_t>(length));
+  return sums;
 }
 
 template <typename T>
-void PrefixGram::absorb_rows(std::span<const std::int64_t> rows, const WeightedWords& words) {
+void PrefixGram::absorb_rows(std::span<const std::int64_t> rows, const WeightedWords& words,
+                             Sums& sums) const {
   const std::int64_t n = dim_, count = std::ssize(rows);
   const auto length = [&](std::int64_t r) { return std::ssize(waiting_[rows[static_cast<std::size_t>(r)]]); };
   const std::int64_t longest = length(0);
@@ -113,7 +162,7 @@ void PrefixGram::absorb_rows(std::span<const std::int64_t> rows, const WeightedW
                 longest * n);  // right-aligned: block i holds x_(l-i); beyond a sentence's length, nothing
   std::vector<std::int64_t> longer(static_cast<std::size_t>(longest));  // rows of length > j
   for (std::int64_t r = 0; r < count; ++r) {
-    ++counts_[static_cast<std::size_t>(length(r) - 1)];
+    ++sums.counts[static_cast<std::size_t>(length(r) - 1)];
     for (std::int64_t j = 0; j < length(r); ++j) longer[static_cast<std::size_t>(j)] = r + 1;
   }
 
@@ -133,7 +182,7 @@ void PrefixGram::absorb_rows(std::span<const std::int64_t> rows, const WeightedW
   parallel_for(0, longest, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       for (std::int64_t r = 0; r < longer[static_cast<std::size_t>(i)]; ++r) {
-        sums_.row(triangle(length(r) - 1) + i) += z.block(r, i * n, 1, n).template cast<double>();
+        sums.parts.row(triangle(length(r) - 1) + i) += z.block(r, i * n, 1, n).template cast<double>();
       }
     }
   });
@@ -142,7 +191,7 @@ void PrefixGram::absorb_rows(std::span<const std::int64_t> rows, const WeightedW
   for (std::int64_t j = 0; j < longest; ++j) {
     const auto long_enough = z.topRows(longer[static_cast<std::size_t>(j)]);
     const std::int64_t height = (j + 1) * n;
-    auto column = gram_.middleRows(triangle(j) * n, height);
+    auto column = sums.gram.middleRows(triangle(j) * n, height);
     if constexpr (std::is_same_v<T, double>) {
       gemm(Op::transpose, Op::none, 1.0, long_enough.leftCols(height), long_enough.middleCols(j * n, n), 1.0,
            column);
@@ -158,7 +207,7 @@ void PrefixGram::absorb_rows(std::span<const std::int64_t> rows, const WeightedW
 }
 
 VectorD PrefixGram::mean(const WeightedWords& words) const {
-  VectorD sum = sums_.colwise().sum();
+  VectorD sum = sums_->parts.colwise().sum();
   Vector x(dim_);
   for (const std::int32_t id : waiting_.ids) {
     words.row(id, x.data());
@@ -169,24 +218,33 @@ VectorD PrefixGram::mean(const WeightedWords& words) const {
 
 template <typename T>
 RowMajor<T> PrefixGram::covariance(const std::optional<VectorD>& centre) const {
+  const std::int64_t width = absorbed_length() * dim_;
+  RowMajor<T> c(width, width);
+  covariance<T>(centre, c);
+  return c;
+}
+
+template <typename T>
+void PrefixGram::covariance(const std::optional<VectorD>& centre, MutableRef<T> c) const {
   ST_INVARIANT(waiting_.size() == 0);
   const std::int64_t n = dim_, length = absorbed_length();
+  ST_INVARIANT(c.rows() == length * n && c.cols() == length * n);
+  const MatrixD& gram = sums_->gram;
   // Over the sentences longer than j: how many, and the sum of their x_(l-i), at triangle(j) + i.
-  std::vector<std::int64_t> longer = counts_;
-  MatrixD sums = centre ? sums_ : MatrixD();
+  std::vector<std::int64_t> longer = sums_->counts;
+  MatrixD sums = centre ? sums_->parts : MatrixD();
   for (std::int64_t j = length - 2; j >= 0 && centre; --j) {
     longer[static_cast<std::size_t>(j)] += longer[static_cast<std::size_t>(j) + 1];
     sums.middleRows(triangle(j), j + 1) += sums.middleRows(triangle(j + 1), j + 1);
   }
 
-  RowMajor<T> c(length * n, length * n);
   parallel_for(0, length, 1, [&](std::int64_t begin, std::int64_t end) {
     MatrixD sum(n, n);  // down one block diagonal, from its end
     for (std::int64_t d = begin; d < end; ++d) {
       sum.setZero();
       for (std::int64_t j = length - 1; j >= d; --j) {
         const std::int64_t i = j - d;
-        sum += gram_.middleRows((triangle(j) + i) * n, n);
+        sum += gram.middleRows((triangle(j) + i) * n, n);
         if (centre) {  // sum of (x_(l-i) - m)(x_(l-j) - m)^T, multiplied out
           const double count = static_cast<double>(longer[static_cast<std::size_t>(j)]);
           const VectorD& m = *centre;
@@ -199,13 +257,15 @@ RowMajor<T> PrefixGram::covariance(const std::optional<VectorD>& centre) const {
       }
     }
   });
-  return c;
 }
 template RowMajor<float> PrefixGram::covariance<float>(const std::optional<VectorD>&) const;
 template RowMajor<double> PrefixGram::covariance<double>(const std::optional<VectorD>&) const;
+template void PrefixGram::covariance<float>(const std::optional<VectorD>&, MutableRef<float>) const;
+template void PrefixGram::covariance<double>(const std::optional<VectorD>&, MutableRef<double>) const;
 
 PrefixGram::State PrefixGram::state() const {
-  return {reading_, dim_, max_length_, sentences_, tokens_, gram_, sums_, counts_, waiting_};
+  return {reading_,    dim_,         max_length_,   sentences_, tokens_,
+          sums_->gram, sums_->parts, sums_->counts, waiting_};
 }
 
 PrefixGram::PrefixGram(State state) : PrefixGram(state.reading, state.dim, state.max_length) {
@@ -243,9 +303,8 @@ PrefixGram::PrefixGram(State state) : PrefixGram(state.reading, state.dim, state
   sentences_ = sentences;
   tokens_ = tokens;
   waiting_ = std::move(state.waiting);
-  gram_ = std::move(state.gram);
-  sums_ = std::move(state.sums);
-  counts_ = std::move(state.counts);
+  sums_ = std::make_shared<const Sums>(
+      Sums{std::move(state.gram), std::move(state.sums), std::move(state.counts)});
 }
 
 }  // namespace sentencode

@@ -24,9 +24,9 @@ void Usif::means(const Sentences& sentences, MatrixView out) const {
 }
 
 Vector Usif::factors_of(const Vector& singular_values) const {
-  const Vector squares = singular_values.cwiseAbs2();
-  const float sum = squares.sum();
-  return sum > 0 ? Vector(squares / sum) : Vector(Vector::Zero(squares.size()));
+  const VectorD squares = singular_values.cast<double>().cwiseAbs2();
+  const double sum = squares.sum();
+  return sum > 0 ? Vector((squares / sum).cast<float>()) : Vector(Vector::Zero(squares.size()));
 }
 
 void Usif::write(ModelContents& contents, const SaveOptions& options) const {

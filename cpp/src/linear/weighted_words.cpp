@@ -32,6 +32,20 @@ RaggedIds WeightedWords::lookup(const Sentences& sentences, std::int64_t max_tok
   return ids;
 }
 
+RaggedIds WeightedWords::lookup_listed(const Sentences& sentences, std::int64_t max_tokens) const {
+  if (vectors_->oov() != OutOfVocabulary::subwords) return lookup(sentences, max_tokens);
+  const RaggedIds all = lookup(sentences);
+  RaggedIds listed;
+  for (std::int64_t i = 0; i < all.size(); ++i) {
+    std::int64_t left = max_tokens > 0 ? max_tokens : std::ssize(all[i]);
+    for (const std::int32_t id : all[i]) {
+      if (id < vectors_->rows() && left-- > 0) listed.ids.push_back(id);
+    }
+    listed.offsets.push_back(std::ssize(listed.ids));
+  }
+  return listed;
+}
+
 template <typename Block>
 void WeightedWords::for_blocks(const Sentences& sentences, MatrixView out, const Block& block) const {
   ST_CHECK(out.rows() == sentences.size() && out.cols() == dim(), InvalidInput, "out must be [",
@@ -57,16 +71,17 @@ void WeightedWords::means(const Sentences& sentences, MatrixView out) const {
 
 void WeightedWords::normalised_means(const Sentences& sentences, MatrixView out) const {
   for_blocks(sentences, out, [this](const RaggedIds& ids, MatrixView rows) {
-    Eigen::ArrayXf x(dim()), squares(dim());
+    Eigen::ArrayXf x(dim());
+    Eigen::ArrayXd squares(dim());  // in float, those of small numbers would be none
     vectors_->sums(ids, weights_or_null(), rows);
     for (std::int64_t i = 0; i < ids.size(); ++i) {
       squares.setZero();
       for (const std::int32_t id : ids[i]) {
-        vectors_->row(id, x.data());
-        squares += x.square();
+        vectors_->row(ids, id, x.data());
+        squares += x.cast<double>().square();
       }
-      const auto words = static_cast<float>(std::max<std::size_t>(1, ids[i].size()));
-      const Eigen::ArrayXf norms = squares.sqrt() * words;
+      const auto words = static_cast<double>(std::max<std::size_t>(1, ids[i].size()));
+      const Eigen::ArrayXf norms = (squares.sqrt() * words).cast<float>();
       rows.row(i).array() /= (norms > 0).select(norms, 1).transpose();
     }
   });

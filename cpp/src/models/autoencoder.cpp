@@ -8,6 +8,7 @@
 
 #include "sentencode/error.h"
 #include "sentencode/nn/embedding.h"
+#include "sentencode/nn/evaluating.h"
 #include "sentencode/nn/softmax_loss.h"
 
 namespace sentencode::models {
@@ -60,10 +61,10 @@ training::Loss Autoencoder::loss(const training::TensorBatch& batch) {
                     batch.fields.size());
   const auto& words = batch.fields[0];
   const Sequences sentences = Sequences::of(vectors(words.ids), words.lengths);
-  const Tensor z = encode(is_training() ? corrupted(sentences) : sentences);  // [B, dim]
-  const Tensor h = decode(z, words_before(sentences));                        // [B, T, D]
+  const Tensor z = encode(nn::trains(*this) ? corrupted(sentences) : sentences);  // [B, dim]
+  const Tensor h = decode(z, words_before(sentences));                            // [B, T, D]
   const auto tokens = static_cast<double>(words.tokens);
-  if (is_training() && options_.sampled_words > 0) {
+  if (nn::trains(*this) && options_.sampled_words > 0) {
     const nn::Negatives others = nn::draw_negatives(expected_.to(at::kFloat));
     return {softmax_->sampled_loss(h, words.ids, others, words.mask) * tokens, tokens, {}};
   }

@@ -9,6 +9,7 @@
 #include "sentencode/error.h"
 #include "sentencode/models/state_decoder.h"
 #include "sentencode/nn/convolution.h"
+#include "sentencode/nn/evaluating.h"
 #include "sentencode/nn/pooling.h"
 
 namespace sentencode::models {
@@ -35,7 +36,7 @@ ConvolutionalNetwork::ConvolutionalNetwork(const AutoencoderOptions& words,
 }
 
 Tensor ConvolutionalNetwork::drop(const Tensor& x) const {
-  return at::dropout(x, options_.dropout, is_training());
+  return at::dropout(x, options_.dropout, nn::trains(*this));
 }
 
 Tensor ConvolutionalNetwork::encode(const Sequences& sentences) {

@@ -6,6 +6,7 @@
 #include "models/config.h"
 #include "sentencode/error.h"
 #include "sentencode/models/state_decoder.h"
+#include "sentencode/nn/evaluating.h"
 #include "sentencode/nn/recurrent.h"
 
 namespace sentencode::models {
@@ -56,7 +57,7 @@ DenoisingNetwork::DenoisingNetwork(const AutoencoderOptions& words, const Denois
 }
 
 Tensor DenoisingNetwork::drop(const Tensor& x) const {
-  return at::dropout(x, options_.dropout, is_training());
+  return at::dropout(x, options_.dropout, nn::trains(*this));
 }
 
 Sequences DenoisingNetwork::corrupted(const Sequences& sentences) {

@@ -5,6 +5,7 @@
 #include <torch/nn/modules/normalization.h>
 
 #include "sentencode/error.h"
+#include "sentencode/nn/evaluating.h"
 
 namespace sentencode::models {
 
@@ -60,11 +61,11 @@ LatentAttention::LatentAttention(const LayerOptions& options)
 nn::KeysValues LatentAttention::project(const Tensor& z) const { return attention_->project(z, z); }
 
 Tensor LatentAttention::normed(const Tensor& a) const {
-  return norm_a_->forward(options_.drop_output(a, is_training()));  // eq. 16
+  return norm_a_->forward(options_.drop_output(a, nn::trains(*this)));  // eq. 16
 }
 
 Tensor LatentAttention::forward(const Tensor& given, const nn::KeysValues& z) const {
-  const auto drop = [&](const Tensor& x) { return options_.drop_output(x, is_training()); };
+  const auto drop = [&](const Tensor& x) { return options_.drop_output(x, nn::trains(*this)); };
   const Tensor a = normed(given);                                            // [B, T, H]  eq. 16
   const Tensor az = norm_z_->forward(drop(attention_->attend(a, z)) + a);    // [B, T, H]  eq. 17, 18
   const Tensor h = norm_h_->forward(drop(feed_forward_->forward(az)) + az);  // [B, T, H]  eq. 19, 20

@@ -6,6 +6,7 @@
 
 #include "models/config.h"
 #include "sentencode/nn/embedding.h"
+#include "sentencode/nn/evaluating.h"
 
 namespace sentencode::models {
 
@@ -28,7 +29,7 @@ class MeanMaxEncoder : public torch::nn::Module {
   }
 
   Tensor forward(const Sequences& s) const {
-    const auto drop = [&](const Tensor& x) { return options_.layers.drop_output(x, is_training()); };
+    const auto drop = [&](const Tensor& x) { return options_.layers.drop_output(x, nn::trains(*this)); };
     const Tensor x = input(s.x);  // [B, T, E]  eq. 1, 2
     // No residual here: H may be wider than E.
     const Tensor a = norm_a_->forward(drop(attention_->forward(x, x, x, s.mask)));  // [B, T, H]  eq. 8, 9
@@ -38,7 +39,7 @@ class MeanMaxEncoder : public torch::nn::Module {
 
  private:
   Tensor input(const Tensor& e) const {
-    return options_.layers.drop_input(e + positions_->forward(e), is_training());
+    return options_.layers.drop_input(e + positions_->forward(e), nn::trains(*this));
   }
 
   MeanMaxOptions options_;
@@ -84,7 +85,7 @@ class MeanMaxDecoder : public torch::nn::Module {
 
  private:
   Tensor input(const Tensor& y, std::int64_t begin) const {
-    return options_.layers.drop_input(y + positions_->forward(y, begin), is_training());
+    return options_.layers.drop_input(y + positions_->forward(y, begin), nn::trains(*this));
   }
 
   /// Words after a sentence's last one hide behind it already: what is causal needs no mask.

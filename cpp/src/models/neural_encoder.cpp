@@ -6,18 +6,18 @@
 #include <c10/util/accumulate.h>
 
 #include <algorithm>
-#include <mutex>
 #include <numeric>
 #include <set>
-#include <shared_mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "nn/parameters.h"
 #include "nn/saved_tensors.h"
 #include "saved_model.h"
 #include "sentencode/error.h"
 #include "sentencode/models/sentence_network.h"
+#include "sentencode/nn/evaluating.h"
 #include "sentencode/parallel.h"
 #include "sentencode/training/optimizer.h"
 
@@ -30,37 +30,6 @@ constexpr char kNetwork[] = "network.";   // tensors of a file
 
 /// Kinds of neural encoders, as files name them.
 constexpr const char* kKinds[] = {"CNNLSTMAE", "LSTMSDAE", "MeanMaxAAE", "RAE"};
-
-bool trains(const SentenceNetwork& network) {
-  const auto parts = network.modules();
-  return std::any_of(parts.begin(), parts.end(), [](const auto& part) { return part->is_training(); });
-}
-
-/// No part of a network trains, for as long as this lives; then each is as it was. Threads that find it so go
-/// side by side, one that has to change it goes alone.
-class Evaluating {
- public:
-  Evaluating(SentenceNetwork& network, std::shared_mutex& modes) : together_(modes) {
-    if (!trains(network)) return;
-    together_.unlock();
-    alone_ = std::unique_lock(modes);
-    parts_ = network.modules();
-    for (const auto& part : parts_) was_.push_back(part->is_training());
-    network.eval();
-  }
-  ~Evaluating() {
-    // Those above come first: what train() does to the parts below them is undone.
-    for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i]->train(was_[i]);
-  }
-  Evaluating(const Evaluating&) = delete;
-  Evaluating& operator=(const Evaluating&) = delete;
-
- private:
-  std::shared_lock<std::shared_mutex> together_;
-  std::unique_lock<std::shared_mutex> alone_;
-  std::vector<std::shared_ptr<torch::nn::Module>> parts_;
-  std::vector<bool> was_;
-};
 
 at::ScalarType kept_as(const at::Tensor& tensor) {
   return tensor.is_floating_point() ? at::kFloat : tensor.scalar_type();
@@ -83,6 +52,7 @@ std::shared_ptr<SentenceNetwork> described_network(const SavedModel& saved, cons
     saved.check(fits, "network: ", name, " is ", value.dump(), ", and the file has ", numbers, " numbers");
   }
   try {
+    const nn::NumbersLimit limit(numbers);
     return saved.valid([&] { return make_network(config.dump()); });
   } catch (const c10::Error& error) {  // of a layer, or of the allocator
     throw FormatError(concat(saved.file->source(), ": network: ", error.what_without_backtrace()));
@@ -117,7 +87,7 @@ void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
   ST_CHECK(out.rows() == sentences.size() && out.cols() == dim(), InvalidInput, kind_, ": out must be [",
            sentences.size(), ", ", dim(), "], got [", out.rows(), ", ", out.cols(), "]");
   const c10::InferenceMode guard;
-  const Evaluating evaluating(*network_, modes_);
+  const nn::Evaluating evaluating;
   const at::TensorOptions computed = network_->parameters().front().options();  // where, and how exactly
   const at::Tensor end = network_->end().defined() ? network_->end().to(at::kCPU, at::kFloat) : at::Tensor();
   const std::int64_t features = words_.dim(), ends = end.defined() ? 1 : 0;
@@ -170,7 +140,7 @@ void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
 
 void NeuralEncoder::save(const std::string& path, const SaveOptions& options) const {
   ModelContents contents;
-  contents.add(words_, options.vectors);
+  contents.add(words_, options.vectors, path);
   contents.config["network"] = nlohmann::json::parse(network_->config());
   contents.config["max_words"] = options_.max_words;
   contents.config["batch_tokens"] = options_.batch_tokens;
@@ -182,11 +152,11 @@ void NeuralEncoder::save(const std::string& path, const SaveOptions& options) co
              "' must be finite to be saved");
     contents.tensors[kNetwork + name] = nn::view_of(name, held.back());
   }
-  write_safetensors(path, contents.tensors, contents.metadata(kind_, params_));
+  contents.save(path, kind_, params());
 }
 
-std::unique_ptr<NeuralEncoder> NeuralEncoder::load(const std::string& path) {
-  const SavedModel saved = SavedModel::open(path);
+std::unique_ptr<NeuralEncoder> NeuralEncoder::load(const std::string& path, const LoadOptions& from) {
+  const SavedModel saved = SavedModel::open(path, from);
   NeuralOptions options;
   options.max_words = saved.size_option("max_words", 1);
   options.batch_tokens = saved.size_option("batch_tokens", 1);
@@ -219,8 +189,9 @@ std::unique_ptr<NeuralEncoder> NeuralEncoder::load(const std::string& path) {
 
 void register_encoders() {
   for (const char* kind : kKinds) {
-    register_encoder(
-        kind, [](const std::string& path) -> std::unique_ptr<Encoder> { return NeuralEncoder::load(path); });
+    register_encoder(kind, [](const std::string& path, const LoadOptions& from) -> std::unique_ptr<Encoder> {
+      return NeuralEncoder::load(path, from);
+    });
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "models/config.h"
 #include "sentencode/error.h"
+#include "sentencode/nn/evaluating.h"
 #include "sentencode/nn/recurrent.h"
 
 namespace sentencode::models {
@@ -34,7 +35,9 @@ Tensor RecurrentNetwork::rows(const Tensor& z) const {
   return z.unflatten(1, {-1, options_.layers.hidden});  // [B, rows, H]
 }
 
-Tensor RecurrentNetwork::drop(const Tensor& x) const { return options_.layers.drop_input(x, is_training()); }
+Tensor RecurrentNetwork::drop(const Tensor& x) const {
+  return options_.layers.drop_input(x, nn::trains(*this));
+}
 
 Tensor RecurrentNetwork::encode(const Sequences& sentences) {
   const Tensor h = encoder_->forward(drop(sentences.x), sentences.lengths).output;  // [B, T, H]

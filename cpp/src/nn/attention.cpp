@@ -10,6 +10,7 @@
 #include <ostream>
 
 #include "sentencode/error.h"
+#include "sentencode/nn/evaluating.h"
 
 namespace sentencode::nn {
 namespace {
@@ -113,7 +114,7 @@ Tensor MultiHeadAttention::attend(const Tensor& query, const KeysValues& memory,
   // Without a key mask the kernels know what causal is.
   const auto mask = key_mask.defined() ? std::optional<Tensor>(allowed) : std::nullopt;
   Tensor heads = at::scaled_dot_product_attention(q, memory.keys, memory.values, mask,
-                                                  is_training() ? options_.dropout : 0, causal && !mask,
+                                                  trains(*this) ? options_.dropout : 0, causal && !mask,
                                                   options_.scale);  // [B, heads, T, H / heads]
   if (blind.defined()) heads = heads.masked_fill(blind, 0);
   return join(heads);
@@ -137,7 +138,7 @@ std::pair<Tensor, Tensor> MultiHeadAttention::with_weights(const Tensor& query, 
   }
   Tensor weights = scores.softmax(3);
   if (blind.defined()) weights = weights.masked_fill(blind, 0);
-  const Tensor kept = at::dropout(weights, options_.dropout, is_training());
+  const Tensor kept = at::dropout(weights, options_.dropout, trains(*this));
   return {join(at::matmul(kept, memory.values)), weights};
 }
 
@@ -155,7 +156,7 @@ FeedForward::FeedForward(std::int64_t features, std::int64_t hidden, const std::
 
 Tensor FeedForward::forward(const Tensor& x) const {
   const Tensor hidden = activate(inner_->forward(x), activation_);       // [..., hidden]
-  return outer_->forward(at::dropout(hidden, dropout_, is_training()));  // [..., D]
+  return outer_->forward(at::dropout(hidden, dropout_, trains(*this)));  // [..., D]
 }
 
 }  // namespace sentencode::nn

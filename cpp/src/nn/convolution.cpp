@@ -6,6 +6,7 @@
 
 #include <ostream>
 
+#include "nn/parameters.h"
 #include "sentencode/error.h"
 
 namespace sentencode::nn {
@@ -18,7 +19,7 @@ Convolution::Convolution(std::int64_t features, std::int64_t filters, std::int64
   ST_CHECK(features >= 1 && filters >= 1 && window >= 1, InvalidInput,
            "Convolution: features, filters and window must be at least 1, got ", features, ", ", filters,
            " and ", window);
-  weight_ = register_parameter("weight", at::empty({filters, features, window}));
+  weight_ = register_parameter("weight", uninitialised({filters, features, window}));
   bias_ = register_parameter("bias", at::zeros({filters}));
   torch::nn::init::xavier_uniform_(weight_);
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <ostream>
 
+#include "nn/parameters.h"
 #include "sentencode/error.h"
 
 namespace sentencode::nn {
@@ -18,7 +19,7 @@ WordEmbedding::WordEmbedding(std::int64_t words, std::int64_t features, bool tra
     : Module("WordEmbedding") {
   ST_CHECK(words >= 1 && features >= 1, InvalidInput,
            "WordEmbedding: words and features must be at least 1, got ", words, " and ", features);
-  weight_ = register_parameter("weight", at::empty({words, features}), trainable);
+  weight_ = register_parameter("weight", uninitialised({words, features}), trainable);
   torch::nn::init::uniform_(weight_, -0.1, 0.1);
 }
 
@@ -76,7 +77,7 @@ Positions::Positions(std::int64_t features, const std::string& kind, std::int64_
   ST_CHECK(beyond == "refuse" || beyond == "clamp", InvalidInput,
            "Positions: beyond must be 'refuse' or 'clamp', got '", beyond, "'");
   if (kind == "learnt") {
-    weight_ = register_parameter("weight", at::empty({length, features}));
+    weight_ = register_parameter("weight", uninitialised({length, features}));
     torch::nn::init::xavier_uniform_(weight_);
   }
 }

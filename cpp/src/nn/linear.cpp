@@ -5,6 +5,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
 
+#include "nn/parameters.h"
 #include "sentencode/error.h"
 
 namespace sentencode::nn {
@@ -49,6 +50,7 @@ std::shared_ptr<torch::nn::LinearImpl> xavier_linear(std::int64_t in_features, s
                                                      bool bias) {
   ST_CHECK(in_features >= 1 && out_features >= 1, InvalidInput,
            "a linear map needs at least 1 feature on both sides, got ", in_features, " and ", out_features);
+  check_limit({in_features, out_features});
   auto linear =
       std::make_shared<torch::nn::LinearImpl>(torch::nn::LinearOptions(in_features, out_features).bias(bias));
   torch::nn::init::xavier_uniform_(linear->weight);

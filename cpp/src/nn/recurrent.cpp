@@ -11,7 +11,9 @@
 #include <string>
 #include <tuple>
 
+#include "nn/parameters.h"
 #include "sentencode/error.h"
+#include "sentencode/nn/evaluating.h"
 
 namespace sentencode::nn {
 namespace {
@@ -77,7 +79,7 @@ RecurrentStack::RecurrentStack(const RecurrentOptions& options)
     for (std::int64_t direction = 0; direction < directions(); ++direction) {
       const std::string suffix = concat("_l", layer, direction == 0 ? "" : "_reverse");
       const auto add = [&](const char* name, at::IntArrayRef shape) {
-        weights.push_back(register_parameter(name + suffix, at::empty(shape)));
+        weights.push_back(register_parameter(name + suffix, uninitialised(shape)));
         torch::nn::init::uniform_(weights.back(), -bound, bound);
       };
       add("weight_ih", {gates, input});
@@ -178,7 +180,7 @@ RecurrentOutput RecurrentStack::forward(const Tensor& x, const Tensor& lengths,
     }
     last_h.push_back(h);  // [dirs, B, H]
     const bool top = layer + 1 == weights_.size();
-    outputs.push_back(top ? out : at::dropout(out, options_.dropout, is_training()));
+    outputs.push_back(top ? out : at::dropout(out, options_.dropout, trains(*this)));
   }
 
   Tensor output = outputs.back();  // [B, T, dirs H], or packed
@@ -220,7 +222,7 @@ std::pair<Tensor, RecurrentState> RecurrentStack::step(const Tensor& x, const Re
     }
     last_h.push_back(h);
     const bool top = layer + 1 == weights_.size();
-    outputs.push_back(top ? h : at::dropout(h, options_.dropout, is_training()));
+    outputs.push_back(top ? h : at::dropout(h, options_.dropout, trains(*this)));
   }
   RecurrentState end{at::stack(last_h, 1)};  // [B, L, H]
   if (options_.cell == Cell::lstm) end.push_back(at::stack(last_c, 1));

@@ -13,7 +13,9 @@
 #include <ostream>
 #include <utility>
 
+#include "nn/parameters.h"
 #include "sentencode/error.h"
+#include "sentencode/nn/evaluating.h"
 
 namespace sentencode::nn {
 namespace {
@@ -397,7 +399,7 @@ WordSoftmax::WordSoftmax(std::int64_t features, std::int64_t words, bool bias, b
   ST_CHECK(label_smoothing >= 0 && label_smoothing < 1, InvalidInput,
            "WordSoftmax: label_smoothing must be at least 0 and less than 1, got ", label_smoothing);
   if (!tied) {
-    weight_ = register_parameter("weight", at::empty({words, features}));
+    weight_ = register_parameter("weight", uninitialised({words, features}));
     torch::nn::init::xavier_uniform_(weight_);
   }
   if (bias) bias_ = register_parameter("bias", at::zeros({words}));
@@ -413,7 +415,7 @@ const Tensor& WordSoftmax::matrix(const Tensor& table) const {
 SoftmaxLoss WordSoftmax::forward(const Tensor& h, const Tensor& targets, const Tensor& row_weights,
                                  const Tensor& table) const {
   SoftmaxLossOptions options;
-  options.label_smoothing = is_training() ? label_smoothing_ : 0;
+  options.label_smoothing = trains(*this) ? label_smoothing_ : 0;
   return softmax_loss(h, matrix(table), bias_, targets, row_weights, options);
 }
 

@@ -51,14 +51,15 @@ CorpusReader::~CorpusReader() = default;
 CorpusReader::CorpusReader(CorpusReader&&) noexcept = default;
 CorpusReader& CorpusReader::operator=(CorpusReader&&) noexcept = default;
 
-bool CorpusReader::next(std::int64_t max_sentences, SentenceBatch& out) {
+bool CorpusReader::next(std::int64_t max_sentences, SentenceBatch& out, std::int64_t max_bytes) {
   ST_CHECK(max_sentences >= 1, InvalidInput, "max_sentences must be at least 1, got ", max_sentences);
+  ST_CHECK(max_bytes >= 1, InvalidInput, "max_bytes must be at least 1, got ", max_bytes);
   State& s = *state_;
   out.bytes_.clear();
   out.starts_.clear();
   out.views_.clear();
   std::vector<std::size_t> ends;  // views come last: the bytes still move
-  while (static_cast<std::int64_t>(ends.size()) < max_sentences) {
+  while (std::ssize(ends) < max_sentences && std::ssize(out.bytes_) < max_bytes) {
     if (!s.file) {
       if (s.next_path == s.paths.size()) break;
       s.file.emplace(s.paths[s.next_path++], s.options.max_line_bytes);

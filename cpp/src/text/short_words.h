@@ -45,7 +45,7 @@ class ShortWords {
   /// The first eight bytes, if need be with others behind the text's end. Whoever can read one byte of a page
   /// can read them all, so that only a text at a page's end is read byte by byte.
 #if defined(__GNUC__)
-  __attribute__((no_sanitize("address")))
+  __attribute__((no_sanitize("address", "thread")))
 #endif
   static std::uint64_t
   load(std::string_view text) {

@@ -59,7 +59,7 @@ void BatchLoader::State::work() {
     }
     lock.lock();
     slot(mine) = std::move(made);
-    ready.notify_one();
+    ready.notify_all();
   }
 }
 
@@ -112,13 +112,14 @@ Batch BatchLoader::next() {
   ST_CHECK(s.process == ::getpid(), Unsupported,
            "this loader belongs to the process that this one was forked from: make a new one here");
   std::unique_lock lock(s.mutex);
-  State::Slot& slot = s.slot(s.taken);
-  while (!s.ready.wait_for(lock, std::chrono::milliseconds(100),
-                           [&] { return slot.batch.has_value() || slot.failure; })) {
+  // Asked anew each time: another thread may have taken the batch that this one waited for.
+  const auto made = [&] { return s.slot(s.taken).batch.has_value() || s.slot(s.taken).failure; };
+  while (!s.ready.wait_for(lock, std::chrono::milliseconds(100), made)) {
     lock.unlock();
     poll_interrupt();
     lock.lock();
   }
+  State::Slot& slot = s.slot(s.taken);
   if (slot.failure) std::rethrow_exception(slot.failure);
   Batch batch = *std::exchange(slot.batch, std::nullopt);
   ++s.taken;

@@ -80,7 +80,7 @@ Checkpoint Checkpoint::read(const std::string& path) {
   };
   ST_CHECK(value("format") == kFormat, FormatError, path, ": a safetensors file, but no checkpoint");
   ST_CHECK(value("format_version") == kVersion, FormatError, path, ": format version '",
-           value("format_version"), "'; this library goes on from version ", kVersion, " alone");
+           value("format_version"), "'; this library resumes from version ", kVersion, " alone");
   ST_CHECK(value("checksum") == checksum_of(value("step"), value("state"), file->tensors()), FormatError,
            path, ": is damaged: its checksum is not that of what was written");
   Checkpoint found;

@@ -472,6 +472,7 @@ void Trainer::validate() {
   }
   model_->train();
   scores_.push_back(report.score);
+  told_scores_.set(scores_);
   scored_by_ = scored_by();
   validated_ = step_;
   unplanned_ = !validation_planned();
@@ -528,8 +529,7 @@ void Trainer::check_precision(const Checkpoint& checkpoint) const {
     ST_CHECK(found == saved.end() || found->second.scalar_type() == tensor.scalar_type(), InvalidInput,
              place(), ": the model's '", name, "' was ",
              c10::getDtypeNames(found->second.scalar_type()).first, " and is ",
-             c10::getDtypeNames(tensor.scalar_type()).first,
-             ": that is another training, which cannot go on here");
+             c10::getDtypeNames(tensor.scalar_type()).first, ": the checkpoint belongs to a different run");
   }
 }
 
@@ -544,8 +544,7 @@ void Trainer::restore(const Checkpoint& checkpoint) {
                is_whole("bad_steps") && state.contains("unplanned") && state["unplanned"].is_boolean(),
            FormatError, "checkpoint: it is not that of a training");
   const std::string changes = differences(state["training"], json::parse(decisive()));
-  ST_CHECK(changes.empty(), InvalidInput, place(),
-           ": that is another training, which cannot go on here: ", changes);
+  ST_CHECK(changes.empty(), InvalidInput, place(), ": the checkpoint belongs to a different run: ", changes);
   std::vector<double> scores;
   for (const json& score : state["scores"]) {
     scores.push_back(score.is_number() ? score.get<double>() : std::numeric_limits<double>::quiet_NaN());
@@ -560,6 +559,7 @@ void Trainer::restore(const Checkpoint& checkpoint) {
   bad_ = state["bad_steps"].get<std::int64_t>();
   unplanned_ = state["unplanned"].get<bool>();
   if (unplanned_ && step_ < last_step()) forget_last_score();
+  told_scores_.set(scores_);
   stopped_early_ = out_of_patience();
   whole_ = true;
 }
@@ -570,9 +570,8 @@ void Trainer::forget_last_score() {
   const Verdict verdict = judge(scores_, schedule.higher_is_better, schedule.patience);
   ST_CHECK(!options_.reload_best || schedule.decay == 1 || verdict.best < std::ssize(scores_) - 1,
            InvalidInput, place(), ": this training ended after step ", step_,
-           ", where no validation was planned, and has its best weights from there: with reload_best it "
-           "cannot go on as "
-           "if it had not ended");
+           ", where no validation was planned, and its best weights are from there: with reload_best it "
+           "cannot be resumed");
   scores_.pop_back();
   unplanned_ = false;
 }

@@ -12,6 +12,7 @@
 #include "sentencode/error.h"
 #include "sentencode/parallel.h"
 #include "sentencode/text/utf8.h"
+#include "vectors/fasttext.h"
 #include "vectors/parse_float.h"
 
 namespace sentencode {
@@ -134,7 +135,10 @@ class Reader {
     next_block(*now);
     while (!now->parts.empty()) {
       std::vector<Piece> pieces(now->parts.size());
-      parallel_for(0, static_cast<std::int64_t>(pieces.size()) + 1, 1, [&](std::int64_t i, std::int64_t) {
+      // Whoever writes into a pipe may pause: it is read on the thread that looks at Ctrl-C.
+      const bool ahead = input_.total() > 0;
+      if (!ahead) next_block(*next);
+      parallel_for(ahead ? 0 : 1, std::ssize(pieces) + 1, 1, [&](std::int64_t i, std::int64_t) {
         if (i == 0) {
           next_block(*next);
         } else {
@@ -177,10 +181,7 @@ class Reader {
     if (storage_ == Storage::int8) piece.scales.push_back(0.0F);
     float* scale = piece.scales.empty() ? nullptr : &piece.scales.back();
     if (!store_row(values, storage_, piece.rows.data() + before, scale)) {
-      const auto bad =
-          std::find_if(values.begin(), values.end(), [](float x) { return !(std::abs(x) < 65520.0F); });
-      piece.error = concat("number ", bad - values.begin() + 1, " of the vector of ", excerpt(word), " is ",
-                           *bad, std::isfinite(*bad) ? ", too large for float16" : ", not a finite number");
+      piece.error = why_not_stored(values, excerpt(word));
       return false;
     }
     piece.words.append(word);
@@ -251,7 +252,7 @@ class Reader {
     parts.storage = storage_;
     parts.rows = {memory->rows, bytes};
     parts.scales = memory->scales;
-    parts.oov = options_.oov;
+    parts.oov = options_.oov.value_or(OutOfVocabulary::skip);
     parts.keep = std::move(memory);
     return std::make_shared<WordVectors>(std::move(parts));
   }
@@ -530,7 +531,6 @@ void refuse_other_formats(std::string_view head, const std::string& path) {
   };
   using namespace std::string_view_literals;
   constexpr Other kOthers[] = {
-      {"\xba\x16\x4f\x2f"sv, "a fastText model: take its .vec file, or save its vectors as one"},
       {"\x80\x02"sv,
        "a pickle: load it where it comes from, as with gensim, and use WordVectors.from_keyed_vectors"},
       {"\x80\x03"sv,
@@ -539,7 +539,7 @@ void refuse_other_formats(std::string_view head, const std::string& path) {
        "a pickle: load it where it comes from, as with gensim, and use WordVectors.from_keyed_vectors"},
       {"\x80\x05"sv,
        "a pickle: load it where it comes from, as with gensim, and use WordVectors.from_keyed_vectors"},
-      {"PK\x03\x04"sv, "a zip archive: unpack it first"},
+      {"PK\x03\x04"sv, "a zip archive within another: unpack it first"},
       {"\x89HDF"sv, "an HDF5 file"},
       {"\x93NUMPY"sv, "a NumPy array without words: use WordVectors.from_array"},
   };
@@ -560,6 +560,11 @@ std::shared_ptr<const WordVectors> read_from(ByteReader& input, std::string head
 
   extend(head, std::max(options.block_bytes, kLongestMagic), input);
   refuse_other_formats(head, input.path());
+  const bool model = options.format == VectorFormat::automatic && is_fasttext(head);
+  if (model || options.format == VectorFormat::fasttext) {
+    ST_CHECK(is_fasttext(head), FormatError, input.path(), ": byte 0: no model of fastText's begins so");
+    return read_fasttext(input, std::move(head), options, counts);
+  }
   if (head.starts_with("\xEF\xBB\xBF")) head.erase(0, 3);
   extend_to_lines(head, 1, input);
   const std::size_t line_end = std::min(head.find('\n'), head.size());
@@ -620,10 +625,14 @@ std::shared_ptr<const WordVectors> read_vectors(ByteReader& input, const ReadOpt
 std::shared_ptr<const WordVectors> read_vectors(const std::string& path, const ReadOptions& options,
                                                 ReadReport* report) {
   if (options.format == VectorFormat::native) return open_native(path, options, report);
-  const auto input = ByteReader::open(path);
+  const auto input = ByteReader::open(path, options.member);
   std::string head;
   extend(head, kLongestMagic, *input);
-  if (options.format == VectorFormat::automatic && is_native(head)) return open_native(path, options, report);
+  if (options.format == VectorFormat::automatic && is_native(head)) {
+    ST_CHECK(input->path() == path, FormatError, input->path(),
+             ": Sentencode's own format is mapped, which only a file of its own can be: unpack it");
+    return open_native(path, options, report);
+  }
   return read_from(*input, std::move(head), options, report);
 }
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "sentencode/error.h"
@@ -22,6 +23,7 @@
 namespace sentencode {
 namespace {
 
+constexpr float kHalfInfinity = 65520.0F;  // what float16 rounds to infinity, and all above
 constexpr std::string_view kStorageNames[] = {"float32", "float16", "int8"};
 
 /// IEEE binary16 to float without a branch, so that compilers vectorise loops over it: the exponent is moved
@@ -38,7 +40,7 @@ std::uint16_t float_to_half(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000);
   const float magnitude = std::abs(value);
-  if (magnitude >= 65520.0F) return sign | 0x7c00;
+  if (magnitude >= kHalfInfinity) return sign | 0x7c00;
   if (magnitude < 0x1p-14F) {  // subnormal: adding puts the last bit that is kept at the float's last bit
     return sign | static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(magnitude + 0.5F) - 0x3f000000);
   }
@@ -234,6 +236,15 @@ const std::array kKernels = {
                {sum_portable<Storage::float32>, sum_portable<Storage::float16>, sum_portable<Storage::int8>}},
 };
 
+/// Whether the sum of squares fits into a float.
+bool has_length(std::span<const float> values, float largest) {
+  constexpr float kSafe = 1e15F;  // whose square fits for more numbers than any vector has
+  if (largest < kSafe) return true;
+  double sum = 0.0;
+  for (const float value : values) sum += static_cast<double>(value) * static_cast<double>(value);
+  return sum <= static_cast<double>(std::numeric_limits<float>::max());
+}
+
 }  // namespace
 
 std::string_view name_of(Storage storage) { return kStorageNames[static_cast<std::size_t>(storage)]; }
@@ -245,6 +256,29 @@ Storage storage_named(std::string_view name) {
   return static_cast<Storage>(place - std::begin(kStorageNames));
 }
 
+bool can_be_stored(std::span<const float> values, Storage storage) {
+  float largest = 0.0F;
+  bool finite = true;
+  for (const float value : values) {
+    finite &= std::isfinite(value);
+    largest = std::max(largest, std::abs(value));
+  }
+  return finite && has_length(values, largest) && !(storage == Storage::float16 && largest >= kHalfInfinity);
+}
+
+std::string why_not_stored(std::span<const float> values, std::string_view name) {
+  const auto said = [&](auto bad, const char* why) {
+    return concat("number ", bad - values.begin() + 1, " of the vector of ", name, " is ", *bad, why);
+  };
+  const auto bad = std::find_if(values.begin(), values.end(), [](float x) { return !std::isfinite(x); });
+  if (bad != values.end()) return said(bad, ", not a finite number");
+  const auto largest = std::max_element(values.begin(), values.end(),
+                                        [](float a, float b) { return std::abs(a) < std::abs(b); });
+  return said(largest, has_length(values, std::abs(*largest))
+                           ? ", too large for float16"
+                           : ", too large: squares of such numbers are more than float32 holds");
+}
+
 bool store_row(std::span<const float> values, Storage storage, std::byte* row, float* scale) {
   float largest = 0.0F;
   bool finite = true;
@@ -252,13 +286,13 @@ bool store_row(std::span<const float> values, Storage storage, std::byte* row, f
     finite &= std::isfinite(value);
     largest = std::max(largest, std::abs(value));
   }
-  if (!finite) return false;
+  if (!finite || !has_length(values, largest)) return false;
   switch (storage) {
     case Storage::float32:
       std::memcpy(row, values.data(), values.size_bytes());
       break;
     case Storage::float16:
-      if (largest >= 65520.0F) return false;
+      if (largest >= kHalfInfinity) return false;
       for (std::size_t i = 0; i < values.size(); ++i) {
         const std::uint16_t half = float_to_half(values[i]);
         std::memcpy(row + 2 * i, &half, 2);

@@ -68,7 +68,7 @@ Matrix embed(SparseMatrix counts, const EmbeddingOptions& options) {
     found.vectors.col(j) *= scale;
   }
   for (auto row : found.vectors.rowwise()) {
-    const float norm = row.norm();
+    const auto norm = static_cast<float>(std::sqrt(squared_length(row)));
     if (norm > 0) row *= std::pow(norm, static_cast<float>(options.length) - 1);
   }
   return std::move(found.vectors);

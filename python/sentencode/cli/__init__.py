@@ -54,7 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="sentencode", description="Train, run and evaluate sentence encoders."
     )
-    parser.add_argument("--version", action="version", version=f"sentencode {_version()}")
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, help="show the version and how it was built, and exit"
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for module in (encode, train, evaluate, compare, vectors, reproduce, demo):
         add_command(commands, module)
@@ -79,7 +81,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser], m
     module.add_arguments(parser)
     if hasattr(module, "run"):
         parser.add_argument(
-            "--threads", type=int, metavar="N", help="how many threads to use (default: all processors)"
+            "--threads", type=int, metavar="N", help="number of threads (default: one for each processor)"
         )
         parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
         parser.set_defaults(run=module.run)
@@ -96,7 +98,19 @@ def one_line(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(text.split())} (--debug shows where)"
 
 
-def _version() -> str:
-    from .. import __version__
+class _Version(argparse.Action):
+    """Shows what a bug report and a measurement should say."""
 
-    return __version__
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from .._core import build_info
+
+        built = build_info()
+        slow = "none: built with SENTENCODE_BLAS=eigen, which is several times slower"
+        blas = {"eigen": slow, "scipy": "OpenBLAS of scipy-openblas32", "system": "OpenBLAS of the system"}
+        kernel = f", kernel {built['blas_kernel']}" if built["blas_kernel"] else ""
+        print(f"sentencode {built['version']}")
+        print(f"  blas      {blas[built['blas']]}{kernel}")
+        print(f"  simd      {built['simd']}")
+        print(f"  torch     {built['torch'] or 'built without'}")
+        print(f"  compiler  {built['compiler']}")
+        parser.exit()

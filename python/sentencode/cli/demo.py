@@ -1,6 +1,6 @@
-"""Shows every linear encoder at work on built-in word vectors and sentences of public-domain books.
+"""Runs every linear encoder on built-in word vectors and sentences of public-domain books.
 
-It ranks, searches and draws. It measures nothing: its scores say nothing about how good an encoder is.
+It ranks, searches and draws a picture. It is no benchmark: its scores do not show how good an encoder is.
 """
 
 from __future__ import annotations
@@ -36,7 +36,11 @@ SHOWN = [
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.add_argument(
-        "--out", type=Path, default=Path("demo"), metavar="FOLDER", help="where the picture goes"
+        "--out",
+        type=Path,
+        default=Path("demo"),
+        metavar="FOLDER",
+        help="folder for the picture (default: demo)",
     )
 
 

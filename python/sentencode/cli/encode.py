@@ -1,8 +1,8 @@
 """Encodes a text file into a NumPy array.
 
-Row i holds line i, an empty line a row of zeros. The text may be packed (.gz, .xz, .zst). It is read as a
-stream, so that neither text nor array need fit into memory. What was interrupted goes on where it stopped
-when the same command is given again.
+Row i holds line i, an empty line a row of zeros. The text may be compressed (.gz, .xz, .zst), or a column of
+a table (--column). It is streamed: neither text nor array has to fit into memory. After an interruption, the
+same command resumes where it stopped; from a pipe it starts over.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ import argparse
 import fcntl
 import json
 import os
+import shutil
+import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,9 +24,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import _core
 from ..encoder import Encoder
+from ..files import read_json, whole_file
 from ..text.corpus import Corpus
-from . import UsageError, sources
+from ..text.inputs import TEXT_AT_ONCE
+from . import UsageError, sources, tables
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "encode_file", "run"]
 
@@ -33,22 +39,41 @@ EXAMPLE = """
 sentencode encode --encoder sif.sentencode books.txt.xz books.npy
 sentencode encode --kind average --vectors glove.6B.300d.txt lines.txt lines.npy --precision float16
 sentencode encode --kind laes --fit train.txt --set mode=residual --set hidden=84 in.txt out.npy
+sentencode encode --encoder sif.sentencode --column text reviews.csv reviews.parquet
+zcat lines.gz | sentencode encode --encoder sif.sentencode - - > rows.npy
 """
 
 _HEADER = 128  # bytes before the rows: as long for any number of rows, which is only known at the end
-_SAVE_EVERY = 2.0  # seconds
+_COPIED = 1 << 20  # bytes at a time
+_SAVE_FIRST, _SAVE_EVERY = 0.1, 2.0  # seconds
+_LINES = 1 << 14  # at a time
+_FIRST_LINES = 256  # of the first batch: a slow encoder is not long without a state
 _NOTE_ROOM = 1 << 13  # bytes; what the file with the state may take of a disk
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
-    parser.add_argument("input", type=Path, metavar="INPUT", help="text, one sentence a line")
-    parser.add_argument("output", type=Path, metavar="OUTPUT", help="the .npy file to write")
+    parser.add_argument(
+        "input", type=Path, metavar="INPUT", help="text, one sentence a line, or - for standard input"
+    )
+    parser.add_argument(
+        "output",
+        type=Path,
+        metavar="OUTPUT",
+        help=f"the file to write, {', '.join(f'.{name}' for name in tables.WRITERS)} by its name (default: "
+        "npy), or - for standard output",
+    )
+    parser.add_argument(
+        "--column", metavar="NAME", help="read this column of a .csv, .tsv, .jsonl or .parquet file"
+    )
     sources.add_encoder_arguments(parser)
     parser.add_argument("--precision", choices=("float32", "float16"), default="float32")
     parser.add_argument("--normalize", action="store_true", help="divide each row by its length")
     parser.add_argument(
-        "--batch-size", type=int, default=1 << 14, metavar="N", help="lines at a time (default: 16384)"
+        "--batch-size",
+        type=int,
+        metavar="N",
+        help="lines at a time (default: 16384, fewer where they are very long)",
     )
     parser.add_argument(
         "--overwrite", action="store_true", help="replace what is there, and do not continue earlier work"
@@ -58,6 +83,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Runs the command."""
+    piped = options.output == Path("-")
+    if options.input == Path("-"):
+        options.input = Path("/dev/stdin")
+    if piped:
+        with tempfile.TemporaryDirectory(prefix="sentencode-") as folder:
+            options.output = Path(folder, "rows.npy")
+            text = _encode(options)
+            with open(options.output, "rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer, _COPIED)
+        print(text.replace(str(options.output), "-"), file=sys.stderr)
+    else:
+        print(_encode(options))
+
+
+def _encode(options: argparse.Namespace) -> str:
+    """Encodes into a file, and says what it is."""
     inputs = [options.input, options.encoder, options.vectors, *sources.files_of(options.fit)]
     for output in filter(None, (options.output, options.save)):
         sources.check_output(output, inputs, options.overwrite)
@@ -75,10 +116,11 @@ def run(options: argparse.Namespace) -> None:
         batch_size=options.batch_size,
         restart=options.overwrite,
         progress=not options.quiet,
+        column=options.column,
     )
     if options.save is not None:  # last, so that the same command goes on with what was interrupted
         encoder.save(options.save)
-    print(f"{options.output}: {rows} rows of {encoder.dim}")
+    return f"{options.output}: {rows} rows of {encoder.dim}"
 
 
 def encode_file(
@@ -88,14 +130,16 @@ def encode_file(
     *,
     precision: str = "float32",
     normalize: bool = False,
-    batch_size: int = 1 << 14,
+    batch_size: int | None = None,
     restart: bool = False,
     progress: bool = False,
+    column: str | None = None,
 ) -> int:
     """Encodes a text file into a .npy file, or goes on with it.
 
     Rows go to `target` + ".part", and beside it stands in JSON what they were made from; at the end the file
-    gets its name. Whatever interrupts the work, no file of that name is ever incomplete.
+    gets its name, or is made into the table that its name asks for. Whatever interrupts the work, no file of
+    that name is ever incomplete.
 
     Args:
         encoder: A fitted encoder.
@@ -103,9 +147,10 @@ def encode_file(
         target: The array.
         precision: "float32" or "float16".
         normalize: Whether to divide each row by its length.
-        batch_size: How many lines are encoded at a time.
+        batch_size: How many lines are encoded at a time. None: 16,384, or fewer where they are very long.
         restart: Whether to begin anew rather than go on.
         progress: Whether to show a bar.
+        column: The column of a table that is read, and not lines.
 
     Returns:
         The number of rows.
@@ -113,29 +158,34 @@ def encode_file(
     Raises:
         ValueError: If there is earlier work that was done from another text, encoder or with other options.
     """
-    if batch_size < 1:
+    if batch_size is not None and batch_size < 1:
         raise ValueError(f"--batch-size must be at least 1, got {batch_size}")
     part, state_file = Path(f"{target}.part"), Path(f"{target}.part.json")
+    writer = tables.writer(target)
+    is_pipe = source.exists() and not source.is_file()
+    restart = restart or is_pipe  # its lines cannot be told from others'
     made_from = {
-        "input": sources.identity(source),
+        "input": None if is_pipe else sources.identity(source),
         "encoder": encoder.fingerprint(),
         "dim": encoder.dim,
         "precision": precision,
         "normalize": normalize,
+        **({} if column is None else {"column": column}),
     }
     row_bytes = encoder.dim * np.dtype(precision).itemsize
     with _locked(part) as file:
+        _core.AtomicFile(state_file).discard()  # and what a process that was killed has left of one
         done = 0 if restart else _rows_done(state_file, part, made_from)
         _truncate(file, _HEADER + done * row_bytes)
-        blocks = _encoded(encoder, source, precision, normalize, batch_size, progress, skip=done)
-        saved = time.monotonic()
+        blocks = _encoded(encoder, source, column, precision, normalize, batch_size, progress, skip=done)
+        saved, wait = time.monotonic(), _SAVE_FIRST
         try:
             for rows in blocks:
                 _write(file, rows.tobytes())
                 done += len(rows)
-                if time.monotonic() - saved > _SAVE_EVERY:
+                if time.monotonic() - saved > wait:
                     _save_state(state_file, file, made_from, done)
-                    saved = time.monotonic()
+                    saved, wait = time.monotonic(), min(2 * wait, _SAVE_EVERY)
         except BaseException as error:
             with suppress(OSError):  # what was saved before still holds
                 if isinstance(error, OSError):  # the disk may be full: the last rows make room for the state
@@ -146,8 +196,18 @@ def encode_file(
         file.seek(0)
         _write(file, _header(precision, done, encoder.dim))
         _flush(file)
-        os.replace(part, target)  # before the lock is given back
-        state_file.unlink(missing_ok=True)
+        # The file gets its name last: once it is there, nobody gives the command again that would remove
+        # the rest.
+        if writer is None:
+            state_file.unlink(missing_ok=True)
+            os.replace(part, target)  # before the lock is given back
+        else:
+            with whole_file(target) as made:
+                writer(np.load(part, mmap_mode="r"), made)
+                made.flush()
+                os.fsync(made.fileno())  # a full disk is told of while there are rows to go on with
+                part.unlink()
+                state_file.unlink(missing_ok=True)
     return done
 
 
@@ -181,15 +241,18 @@ def _locked(path: Path) -> Iterator[FileIO]:
 def _encoded(
     encoder: Encoder,
     source: Path,
+    column: str | None,
     precision: Any,
     normalize: bool,
-    batch_size: int,
+    batch_size: int | None,
     progress: bool,
     skip: int,
 ) -> Iterator[npt.NDArray[Any]]:
     """The rows of all lines but the first `skip`."""
     with sources.byte_bar(progress, source.name) as bar:
-        for batch in Corpus(source, keep_empty=True).batches(batch_size, on_progress=bar):
+        text = source if column is None else tables.column(source, column)
+        size, most = (_LINES, TEXT_AT_ONCE) if batch_size is None else (batch_size, None)
+        for batch in Corpus(text, keep_empty=True)._growing(_FIRST_LINES, size, most, bar):
             if skip >= len(batch):
                 skip -= len(batch)
                 continue
@@ -210,17 +273,17 @@ def _header(precision: str, rows: int, dim: int) -> bytes:
 def _rows_done(state_file: Path, part: Path, made_from: dict[str, Any]) -> int:
     """How many rows earlier work has left; 0 when there is none."""
     try:
-        state = json.loads(state_file.read_text(encoding="utf-8"))
+        state = read_json(state_file)
         rows = int(state.pop("rows"))
         size = part.stat().st_size
     except FileNotFoundError:
         return 0
     except (ValueError, KeyError, AttributeError, TypeError):
-        raise ValueError(f"{state_file}: is damaged; --overwrite begins anew") from None
+        raise ValueError(f"{state_file}: is damaged; --overwrite starts over") from None
     for name, now in made_from.items():
         if state.get(name) != now:
             raise ValueError(
-                f"{part}: was made with {name} = {state.get(name)}, now {now}; --overwrite begins anew"
+                f"{part}: was made with {name} = {state.get(name)}, now {now}; --overwrite starts over"
             )
     row_bytes = made_from["dim"] * np.dtype(made_from["precision"]).itemsize
     return int(max(0, min(rows, (size - _HEADER) // row_bytes)))
@@ -229,12 +292,8 @@ def _rows_done(state_file: Path, part: Path, made_from: dict[str, Any]) -> int:
 def _save_state(state_file: Path, file: FileIO, made_from: dict[str, Any], rows: int) -> None:
     """Only rows that lie on the disk are counted."""
     _flush(file)
-    new = Path(f"{state_file}.new")
-    try:
-        new.write_text(json.dumps({**made_from, "rows": rows}, indent=1), encoding="utf-8")
-        os.replace(new, state_file)
-    finally:
-        new.unlink(missing_ok=True)
+    with whole_file(state_file) as new:
+        new.write(json.dumps({**made_from, "rows": rows}, indent=1).encode())
 
 
 def _write(file: FileIO, data: bytes) -> None:

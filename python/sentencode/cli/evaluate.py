@@ -1,8 +1,8 @@
-"""Judges encoders on SentEval's tasks, and shows their figures beside each other.
+"""Scores encoders on SentEval's tasks, and shows their results side by side.
 
 Figures, splits and protocols are SentEval's; every figure has its bootstrap interval. A report is written to
---out after each task: the same command goes on where it was stopped. With --html, all encoders stand in one
-file beside the papers' published figures.
+--out after each task, and the same command resumes a stopped run. --html puts all encoders into one file,
+beside the published figures.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "run"]
 _KINDS = ("classification", "pair_classification", "similarity")
 _BASELINES = ("random", "random-words", "bow", "majority")
 NAME = "evaluate"
-HELP = "judge encoders on SentEval's tasks"
+HELP = "score encoders on SentEval's tasks"
 EXAMPLE = """
 sentencode evaluate --encoder sif.sentencode --tasks MR CR SST2 --data SentEval/data
 sentencode evaluate --encoder sif.sentencode --encoder laes.sentencode --tasks all \\
@@ -89,30 +89,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     several("--set", "NAME=VALUE", "an option of the protocol, as in folds=5")
     parser.add_argument(
-        "--partial", action="store_true", help="accept files of another size than was published"
+        "--partial", action="store_true", help="accept files whose size is not the published one"
     )
-    parser.add_argument("--no-cache", action="store_true", help="encode anew, so that the speed is measured")
-    parser.add_argument("--resamples", type=int, default=2000, metavar="N", help="of the bootstrap")
     parser.add_argument(
-        "--confidence", type=float, default=0.95, metavar="LEVEL", help="of the intervals (default: 0.95)"
+        "--no-cache", action="store_true", help="encode every time, which also measures the speed"
+    )
+    parser.add_argument(
+        "--resamples", type=int, default=2000, metavar="N", help="bootstrap resamples (default: 2000)"
+    )
+    parser.add_argument(
+        "--confidence",
+        type=float,
+        default=0.95,
+        metavar="LEVEL",
+        help="confidence level of the intervals (default: 0.95)",
     )
     parser.add_argument(
         "--jobs",
         type=int,
         default=1,
         metavar="N",
-        help="judge N tasks at once; they share --threads (default: 1)",
+        help="evaluate N tasks at once; they share --threads (default: 1)",
     )
     parser.add_argument(
         "--out",
         type=Path,
         metavar="FILE",
-        help="the report as JSON, and what a stopped run goes on from; of several encoders one file each, "
+        help="the report as JSON, from which a stopped run resumes; one file for each of several encoders, "
         "the encoder's name behind FILE's",
     )
     parser.add_argument("--html", type=Path, metavar="FILE", help="all reports as one HTML file")
     parser.add_argument("--markdown", action="store_true", help="print Markdown")
-    parser.add_argument("--overwrite", action="store_true", help="replace --out and --html, and begin anew")
+    parser.add_argument("--overwrite", action="store_true", help="replace --out and --html, and start over")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
 
 

@@ -1,7 +1,6 @@
-"""Computes the tables and figures of a paper again, with the published figures beside ours.
+"""Reproduces the tables and figures of a paper, with the published numbers beside ours.
 
-Every row is kept in the folder of results (--out) as soon as it is there: --resume goes on where a run was
-stopped.
+Each row is saved in the results folder (--out) as soon as it is computed; --resume continues a stopped run.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from . import sources
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments"]
 
 NAME = "reproduce"
-HELP = "the tables and figures of a paper, beside what it printed"
+HELP = "reproduce the tables and figures of a paper"
 EXAMPLE = """
 sentencode reproduce laes --data SentEval/data --vectors glove.840B.300d.txt --out laes
 sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --train books.txt --valid dev.txt
@@ -57,9 +56,13 @@ sentencode reproduce laes --data SentEval/data --vectors glove.6B.50d.txt --tabl
             "--tokenizer", choices=("words", "whitespace"), default="words", help="(default: words)"
         )
         parser.add_argument(
-            "--max-length", type=int, default=64, metavar="N", help="fit to N words of a sentence at most"
+            "--max-length",
+            type=int,
+            default=64,
+            metavar="N",
+            help="fit to the first N words of each sentence",
         )
-        parser.add_argument("--seed", type=int, default=1111, metavar="N", help="of the bootstrap")
+        parser.add_argument("--seed", type=int, default=1111, metavar="N", help="seed of the bootstrap")
 
     @staticmethod
     def run(options: argparse.Namespace) -> None:
@@ -122,29 +125,29 @@ sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --tr
             "--minutes",
             type=float,
             metavar="N",
-            help="of training for all eight rows together (default of --size cpu: 70)",
+            help="training time of all eight rows together (default for --size cpu: 70)",
         )
-        parser.add_argument("--steps", type=int, metavar="N", help="of each training, in place of time")
+        parser.add_argument(
+            "--steps", type=int, metavar="N", help="steps of each training, instead of a time limit"
+        )
         parser.add_argument(
             "--seeds",
             nargs="+",
             type=int,
             default=[0],
             metavar="N",
-            help="train each row with each (default: 0)",
+            help="train each row once with each seed (default: 0)",
         )
         parser.add_argument(
             "--preset", default="paper", metavar="NAME", help="paper or reference (default: paper)"
         )
-        parser.add_argument(
-            "--unit-words", action="store_true", help="divide words' vectors by their lengths"
-        )
+        parser.add_argument("--unit-words", action="store_true", help="normalise word vectors to length 1")
         parser.add_argument("--device", default="auto", metavar="NAME", help="cpu, cuda (default: auto)")
         parser.add_argument(
             "--protocol",
             default="optimum",
             metavar="NAME",
-            help="as of evaluate (default: optimum)",
+            help="as for evaluate (default: optimum)",
         )
         parser.add_argument(
             "--set",
@@ -200,9 +203,13 @@ def _add_common(parser: argparse.ArgumentParser, family: str, *, tables: str, ro
         metavar="FOLDER",
         help=f"where results go (default: {family}-results)",
     )
-    parser.add_argument("--resume", action="store_true", help="keep what --out already holds, and go on")
-    parser.add_argument("--resamples", type=int, default=2000, metavar="N", help="of the bootstrap")
-    parser.add_argument("--partial", action="store_true", help="accept files cut short")
+    parser.add_argument("--resume", action="store_true", help="resume: keep what --out already holds")
+    parser.add_argument(
+        "--resamples", type=int, default=2000, metavar="N", help="bootstrap resamples (default: 2000)"
+    )
+    parser.add_argument(
+        "--partial", action="store_true", help="accept files whose size is not the published one"
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
 
 

@@ -31,7 +31,7 @@ def add_encoder_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds --encoder, and what makes one when there is none."""
     group = parser.add_argument_group("the encoder, saved or made on the way")
     group.add_argument("--encoder", type=Path, metavar="FILE", help="a saved encoder")
-    group.add_argument("--kind", choices=sorted(_KINDS), help="make one of this kind instead")
+    group.add_argument("--kind", choices=sorted(_KINDS), help="or make an encoder of this kind")
     group.add_argument("--vectors", metavar="FILE", help="its word vectors (default: the built-in ones)")
     group.add_argument("--fit", type=Path, metavar="FILE", help="the sentences to fit it to, one a line")
     group.add_argument(
@@ -39,9 +39,9 @@ def add_encoder_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="one of its parameters, as in components=15; may be given again",
+        help="one of its parameters, as in components=15; may be repeated",
     )
-    group.add_argument("--save", type=Path, metavar="FILE", help="save it here at the end")
+    group.add_argument("--save", type=Path, metavar="FILE", help="save the fitted encoder here")
 
 
 def encoder(options: argparse.Namespace) -> Any:

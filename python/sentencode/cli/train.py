@@ -1,8 +1,8 @@
-"""Trains an encoder as a TOML file says, and saves it.
+"""Trains the encoder that a TOML file describes, and saves it.
 
 The file's tables are [encoder] (class, and the parameters of its constructor), [vectors], [data], [output],
-[checkpoints] and [logs]. The same command goes on where it was stopped. Under torchrun, all processes train
-together.
+[checkpoints] and [logs]. The same command resumes a stopped run. Under torchrun, all processes
+train together.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..files import whole_file
+from ..errors import FormatError
+from ..files import read_json, read_text, whole_file
 from . import UsageError, sources
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLE", "HELP", "NAME", "Config", "add_arguments", "read_config", "run"]
 
 NAME = "train"
-HELP = "train a neural encoder as a TOML file says"
+HELP = "train the neural encoder that a TOML file describes"
 EXAMPLE = """
 sentencode train aae.toml
 sentencode train aae.toml --set hidden=512 --set data.valid=dev.txt --output small.sentencode
@@ -60,23 +61,27 @@ _NOTED = ("encoder", "vectors", "data")  # the tables that stand in it
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.add_argument("config", type=Path, metavar="CONFIG.toml", help="what to train, and on what")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="the encoder, in place of [output] file")
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="where to save the encoder, instead of [output] file"
+    )
     parser.add_argument(
         "--checkpoints",
         type=Path,
         metavar="FOLDER",
-        help="in place of [checkpoints] folder (default: the output's name and .checkpoints)",
+        help="instead of [checkpoints] folder (default: the output's name and .checkpoints)",
     )
     again = parser.add_mutually_exclusive_group()
-    again.add_argument("--resume", action="store_true", help="only go on: an error if there is no checkpoint")
-    again.add_argument("--fresh", action="store_true", help="remove the checkpoints there are, begin anew")
-    parser.add_argument("--device", metavar="NAME", help="cpu, cuda, ... in place of the file's")
+    again.add_argument(
+        "--resume", action="store_true", help="resume only: an error if there is no checkpoint"
+    )
+    again.add_argument("--fresh", action="store_true", help="remove existing checkpoints and start over")
+    parser.add_argument("--device", metavar="NAME", help="cpu, cuda, ... instead of the file's")
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a parameter of the encoder, or TABLE.KEY, in place of the file's; may be given again",
+        help="a parameter of the encoder, or TABLE.KEY, instead of the file's; may be repeated",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace the output if it is there")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
@@ -184,9 +189,9 @@ def _read(path: Path) -> dict[str, Any]:
         import tomli as tomllib
 
     try:
-        found: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: this is no TOML: {error}") from None
+        found: dict[str, Any] = tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise FormatError(f"{path}: this is no TOML: {error}") from None
     return found
 
 
@@ -336,8 +341,8 @@ def _read_noted(path: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+        found = read_json(path)
+    except FormatError:
         found = None
     if not isinstance(found, dict) or not all(isinstance(found.get(table), dict) for table in _NOTED):
         raise ValueError(_other_files(path, "not of sentencode train"))
@@ -370,8 +375,8 @@ def _check_same(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> No
                 changes.append(f"[{table}] {key} was {old.get(key)!r} and is {now[table].get(key)!r}")
     if changes:
         raise ValueError(
-            f"{folder} holds checkpoints of another training: {'; '.join(changes)}; "
-            "--fresh begins anew, --checkpoints names another folder"
+            f"{folder} holds checkpoints of a different run: {'; '.join(changes)}; "
+            "--fresh starts over, --checkpoints names another folder"
         )
 
 
@@ -409,9 +414,9 @@ def _how_to_go_on(folder: Path) -> str:
 
     kept = [path for path in checkpoint_files(folder) if path.stem != "best"]
     if not kept:
-        return f"no step is kept in {folder} yet"
+        return f"no step is saved in {folder} yet"
     step = int(kept[-1].stem.removeprefix("step-"))
-    return f"step {step:,} is kept in {folder}; the same command goes on from there"
+    return f"step {step:,} is saved in {folder}; the same command resumes there"
 
 
 def _summary(encoder: Any, output: Path, seconds: float) -> str:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ..files import read_text
 from . import sources
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments"]
@@ -34,15 +35,16 @@ class Convert:
     """Writes vectors of any format in Sentencode's own.
 
     It opens in milliseconds, and processes that use it share its memory.
-    Formats read: GloVe's text, word2vec's text and binary, fastText's .vec, plain or packed by gzip, xz or
-    zstd; NumPy archives; Sentencode's own.
+    Formats read: GloVe's text, word2vec's text and binary, fastText's .vec and .bin, plain or packed by gzip,
+    xz, zstd or zip; gensim's .kv; NumPy archives; Sentencode's own.
     """
 
     NAME = "convert"
-    HELP = "to Sentencode's own format, from any other"
+    HELP = "convert any format to Sentencode's own"
     EXAMPLE = """
 sentencode vectors convert glove.840B.300d.txt glove.sentencode --storage float16
 sentencode vectors convert crawl-300d-2M.vec.gz small.sentencode --limit 200000
+sentencode vectors convert glove.6B.zip glove.sentencode --member glove.6B.300d.txt
 """
 
     @staticmethod
@@ -51,13 +53,12 @@ sentencode vectors convert crawl-300d-2M.vec.gz small.sentencode --limit 200000
         parser.add_argument("input", type=Path, metavar="INPUT", help="the vectors")
         parser.add_argument("output", type=Path, metavar="OUTPUT", help="the file to write")
         parser.add_argument(
-            "--storage", choices=STORAGES, help="of numbers (default: as in the file; float32 for text)"
+            "--storage", choices=STORAGES, help="number format (default: as in the file; float32 for text)"
         )
+        parser.add_argument("--member", metavar="NAME", help="the file of a zip archive, if it has several")
         parser.add_argument("--limit", type=int, metavar="N", help="the first N words only")
         parser.add_argument("--words", type=Path, metavar="FILE", help="these words only, one a line")
-        parser.add_argument(
-            "--dim", type=int, metavar="N", help="numbers in a vector, if that cannot be told"
-        )
+        parser.add_argument("--dim", type=int, metavar="N", help="dimension, where the file does not say")
         parser.add_argument("--overwrite", action="store_true", help="replace OUTPUT")
         parser.add_argument("--quiet", action="store_true", help="no progress bar")
 
@@ -74,6 +75,7 @@ sentencode vectors convert crawl-300d-2M.vec.gz small.sentencode --limit 200000
             words=words,
             storage=options.storage,
             dim=options.dim,
+            member=options.member,
             cache=False,
             progress=not options.quiet,
         )
@@ -83,15 +85,7 @@ sentencode vectors convert crawl-300d-2M.vec.gz small.sentencode --limit 200000
 
 def _words(path: Path) -> list[str]:
     """The words in a file, one a line, however it was written."""
-    from ..errors import FormatError
-
-    try:
-        text = path.read_text(encoding="utf-8-sig")  # passes a byte-order mark over
-    except UnicodeDecodeError as error:
-        raise FormatError(
-            f"{path}: byte {error.start} is not UTF-8: {error.object[error.start]:#x}"
-        ) from None
-    lines = (line.strip(" \t\r") for line in text.split("\n"))  # words may hold other white space
+    lines = (line.strip(" \t\r") for line in read_text(path).split("\n"))  # words may hold other white space
     return [line for line in lines if line]
 
 
@@ -99,7 +93,7 @@ class Info:
     """Says what a file of word vectors holds."""
 
     NAME = "info"
-    HELP = "what a file holds"
+    HELP = "show what a file holds"
     EXAMPLE = """
 sentencode vectors info glove.6B.50d.txt --json
 """
@@ -143,7 +137,7 @@ class Train:
     """
 
     NAME = "train"
-    HELP = "on text of your own"
+    HELP = "train on your own text"
     EXAMPLE = """
 sentencode vectors train books.txt.xz books.sentencode --dim 200 --min-count 10
 """
@@ -151,20 +145,16 @@ sentencode vectors train books.txt.xz books.sentencode --dim 200 --min-count 10
     @staticmethod
     def add_arguments(parser: argparse.ArgumentParser) -> None:
         """Adds the command's arguments."""
-        parser.add_argument("input", metavar="INPUT", help="a file, a folder or a glob; may be packed")
+        parser.add_argument("input", metavar="INPUT", help="a file, a folder or a glob; may be compressed")
         parser.add_argument("output", type=Path, metavar="OUTPUT", help="the file to write")
-        parser.add_argument(
-            "--dim", type=int, default=200, metavar="N", help="numbers in a vector (default: 200)"
-        )
+        parser.add_argument("--dim", type=int, default=200, metavar="N", help="dimension (default: 200)")
         parser.add_argument("--method", choices=("ppmi", "word2vec"), default="ppmi", help="(default: ppmi)")
-        parser.add_argument("--window", type=int, metavar="N", help="words to each side that count as near")
+        parser.add_argument("--window", type=int, metavar="N", help="context words on each side")
         parser.add_argument("--min-count", type=int, metavar="N", help="leave out rarer words")
         parser.add_argument("--max-words", type=int, metavar="N", help="only the most frequent words")
-        parser.add_argument(
-            "--tokenizer", choices=("words", "whitespace"), help="how text is cut (default: words)"
-        )
+        parser.add_argument("--tokenizer", choices=("words", "whitespace"), help="tokenizer (default: words)")
         parser.add_argument("--keep-case", action="store_true", help="do not lower-case")
-        parser.add_argument("--storage", choices=STORAGES, help="of numbers")
+        parser.add_argument("--storage", choices=STORAGES, help="number format")
         parser.add_argument("--seed", type=int, metavar="N")
         parser.add_argument("--overwrite", action="store_true", help="replace OUTPUT")
         parser.add_argument("--quiet", action="store_true", help="no progress bar")

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .metrics import Interval
+from .joint import drawn_mean
+from .metrics import SEED, Interval, percentile_interval
 
 if TYPE_CHECKING:
     from .report import TaskResult
 
-__all__ = ["PAPER_TASKS", "Average", "averages_of", "macro_and_micro"]
+__all__ = ["PAPER_TASKS", "Average", "averages_of", "drawn_average", "macro_and_micro"]
 
 # How many examples each task's accuracy is over, as published: the weights of micro averages.
 _TESTED = {
@@ -30,7 +32,10 @@ _SEVEN = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "SICKEntailment")
 _EIGHT = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC", "SICKEntailment")
 PAPER_TASKS = (_EIGHT, _SEVEN, _SIX)  # of Zhang et al. (2018), in their order
 _ACCURACY = ("MR", "CR", "SUBJ", "MPQA", "SST2", "SST5", "TREC", "MRPC", "SICKEntailment", "SNLI")
-_SIMILARITY = ("SICKRelatedness", "STSBenchmark", "STS12", "STS13", "STS14", "STS15", "STS16")
+_SIMILARITY = {
+    **dict.fromkeys(("SICKRelatedness", "STSBenchmark"), "learnt"),
+    **dict.fromkeys(("STS12", "STS13", "STS14", "STS15", "STS16"), "cosine"),
+}
 
 
 class Average(NamedTuple):
@@ -39,10 +44,11 @@ class Average(NamedTuple):
     Attributes:
         name: The paper's, if it is the paper's average; else its tasks.
         value: Percent, or correlation times 100.
-        unit: What is averaged.
+        unit: What is averaged: `"acc"`, or `"correlation"`, the mean of Pearson's and Spearman's.
         tasks: Over which tasks.
-        interval: Of the tasks' intervals, which are independent: how far each end lies from the figure adds
-            up as deviations do (Zou and Donner, Statistics in Medicine 27, 2008). None: a task has none.
+        interval: By a bootstrap in which an example that several tasks share has one weight in all of them.
+            None: a task does not tell what was said of each example.
+        scored: Of correlations, how pairs are scored: see `TaskResult.scored`.
     """
 
     name: str
@@ -50,6 +56,23 @@ class Average(NamedTuple):
     unit: str
     tasks: tuple[str, ...]
     interval: Interval | None = None
+    scored: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The name as tables have it; that of AvgSim says that it is over both kinds of scores."""
+        return f"{self.name}, {self.scored}" if self.name == "AvgSim" else self.name
+
+    @property
+    def shares(self) -> list[float]:
+        """How much each task counts."""
+        sizes = [_TESTED[task] if self.name.startswith("micro of ") else 1 for task in self.tasks]
+        return [size / sum(sizes) for size in sizes]
+
+    @property
+    def figure(self) -> str:
+        """What is averaged, as tables have it."""
+        return self.unit if self.unit == "acc" else "pearson and spearman"
 
 
 def macro_and_micro(accuracies: Mapping[str, float], tasks: Sequence[str]) -> tuple[float, float] | None:
@@ -74,82 +97,72 @@ def macro_and_micro(accuracies: Mapping[str, float], tasks: Sequence[str]) -> tu
     return float(np.mean(values)), float(np.average(values, weights=weights))
 
 
-def averages_of(results: Mapping[str, TaskResult]) -> list[Average]:
+def averages_of(
+    results: Mapping[str, TaskResult], *, confidence: float = 0.95, resamples: int = 2000
+) -> list[Average]:
     """All averages that can be had.
 
     Macro and micro averages over 6, 7 and 8 tasks are those of Zhang et al. (2018), micro weighted by the
     tasks' tested examples; AvgAcc and AvgSim those of Cifka and Bojar (2018). AvgSim is the mean of Pearson's
     and Spearman's correlations; of STS years, of those weighted by the subsets' sizes. An average of which a
     task is missing, or whose files were of another size than published, is not given: the plain means of
-    what is there have their own tasks for a name.
+    what is there have their own tasks for a name. These are means of accuracies, of correlations that were
+    learnt, or of correlations of cosines, and never of two of them; AvgSim, as its paper has it, is of both.
 
     Args:
         results: By task.
+        confidence: Of the intervals.
+        resamples: Of the bootstrap.
 
     Returns:
         The averages.
     """
-    there = {name: result for name, result in results.items() if result.error is None}
-    accuracies = {name: _accuracy(result) for name, result in there.items() if result.headline == "acc"}
-    similar = [name for name in _SIMILARITY if name in there]
-    similarities = {name: _similarity(there[name]) for name in similar} if len(similar) > 1 else {}
-    partial = {name for name, result in there.items() if result.details.get("partial")}
-    found = []
+    there = {name: result for name, result in results.items() if result.figures}
+    accuracies = [name for name, result in there.items() if result.headline == "acc"]
+    whole = {name for name, result in there.items() if not result.details.get("partial")}
+    found: list[Average] = []
+
+    def add(name: str, unit: str, tasks: Sequence[str], scored: str | None = None) -> None:
+        average = Average(name, 0.0, unit, tuple(tasks), scored=scored)
+        of = _accuracy if unit == "acc" else _similarity
+        value = float(np.dot(average.shares, [of(there[task]) for task in tasks]))
+        drawn = drawn_average(there, average, resamples, SEED)
+        interval = None
+        if drawn is not None:  # as the figures move, which were rounded, about what they are
+            interval = percentile_interval(value + drawn[1:] - drawn[0], confidence)
+        found.append(average._replace(value=value, interval=interval))
+
     for tasks in (_SIX, _SEVEN, _EIGHT):
-        if set(tasks) <= set(accuracies) - partial:
-            for kind, weights in (("macro", None), ("micro", [_TESTED[task] for task in tasks])):
-                found.append(_average(f"{kind} of {len(tasks)}", "acc", accuracies, tasks, weights))
-    if set(_ACCURACY) <= set(accuracies) - partial:
-        found.append(_average("AvgAcc", "acc", accuracies, _ACCURACY))
-    if set(_SIMILARITY) <= set(similarities) - partial:
-        found.append(_average("AvgSim", "correlation", similarities, _SIMILARITY))
+        if set(tasks) <= set(accuracies) & whole:
+            add(f"macro of {len(tasks)}", "acc", tasks)
+            add(f"micro of {len(tasks)}", "acc", tasks)
+    if set(_ACCURACY) <= set(accuracies) & whole:
+        add("AvgAcc", "acc", _ACCURACY)
+    if set(_SIMILARITY) <= whole and all(there[task].scored == kind for task, kind in _SIMILARITY.items()):
+        add("AvgSim", "correlation", tuple(_SIMILARITY), "learnt and cosine")
 
     named = {frozenset(average.tasks) for average in found}
-    for unit, figures in (("acc", accuracies), ("correlation", similarities)):
-        if len(figures) > 1 and frozenset(figures) not in named:
-            found.append(_average(f"mean of {', '.join(figures)}", unit, figures, tuple(figures)))
+    if len(accuracies) > 1 and frozenset(accuracies) not in named:
+        add(f"mean of {', '.join(accuracies)}", "acc", accuracies)
+    for kind in dict.fromkeys(result.scored for result in there.values() if result.scored):
+        similar = [name for name, result in there.items() if result.scored == kind]
+        if len(similar) > 1:
+            add(f"{kind} mean of {', '.join(similar)}", "correlation", similar, kind)
     return found
 
 
-class _Figure(NamedTuple):
-    value: float
-    interval: Interval | None
+def drawn_average(
+    results: Mapping[str, TaskResult], average: Average, resamples: int, seed: int
+) -> NDArray[np.float64] | None:
+    """An average on the examples as they are and on resamples of them: see `drawn_mean`."""
+    return drawn_mean([results[task] for task in average.tasks], average.shares, resamples, seed)
 
 
-def _average(
-    name: str,
-    unit: str,
-    figures: Mapping[str, _Figure],
-    tasks: tuple[str, ...],
-    weights: Sequence[float] | None = None,
-) -> Average:
-    share = np.ones(len(tasks)) if weights is None else np.asarray(weights, dtype=np.float64)
-    share = share / share.sum()
-    value = float(share @ [figures[task].value for task in tasks])
-    ends = [figures[task].interval for task in tasks]
-    known = [end for end in ends if end is not None]
-    if len(known) < len(ends):
-        return Average(name, value, unit, tasks)
-    apart = [
-        [figures[task].value - end.low, end.high - figures[task].value]
-        for task, end in zip(tasks, known, strict=True)
-    ]
-    below, above = np.sqrt(share**2 @ np.square(apart))
-    return Average(name, value, unit, tasks, Interval(float(value - below), float(value + above)))
+def _accuracy(result: TaskResult) -> float:
+    return result.figure("acc")
 
 
-def _accuracy(result: TaskResult) -> _Figure:
-    return _Figure(result.figure("acc"), result.intervals.get("acc"))
-
-
-def _similarity(result: TaskResult) -> _Figure:
-    """The mean of Pearson's and Spearman's correlation, times 100; over other pairs both move together."""
-    keys = ("all.pearson.wmean", "all.spearman.wmean") if "all" in result.figures else ("pearson", "spearman")
-    ends = [result.intervals.get(key) for key in keys]
-    low, high = (
-        None if None in ends else 50 * sum(end[i] for end in ends if end is not None) for i in (0, 1)
-    )
-    return _Figure(
-        50 * sum(result.figure(key) for key in keys),
-        None if low is None or high is None else Interval(low, high),
-    )
+def _similarity(result: TaskResult) -> float:
+    """The mean of Pearson's and Spearman's correlation, times 100."""
+    of, pearson, kind = result.headline.rpartition("pearson")
+    return 50 * sum(result.figure(f"{of}{figure}{kind}") for figure in (pearson, "spearman"))

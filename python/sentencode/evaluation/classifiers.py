@@ -17,7 +17,7 @@ from .._extras import require
 from ..checks import checked_float, checked_int, checked_str
 from ..memory import free_memory
 from ..threads import num_threads
-from .solver import fit_logistic
+from .solver import ends, fit_logistic
 
 __all__ = ["Classified", "Examples", "Fit", "check_device", "check_splits", "classify", "stratified"]
 
@@ -94,10 +94,19 @@ class Classifier(Protocol):
 
 
 class Predictions(NamedTuple):
-    """Classes `(fits, n)`, and the gradient's largest element at each end, where it is known."""
+    """What classifiers predict, and how near to their optimum they ended, where a solver tells.
+
+    Attributes:
+        classes: `(fits, n)`.
+        gradients: The gradient's largest element at each end; not a number where it is not known.
+        gaps, iterations, short: As those of `LogisticSolutions`.
+    """
 
     classes: NDArray[np.integer[Any]]
     gradients: NDArray[np.floating[Any]]
+    gaps: NDArray[np.floating[Any]] | None = None
+    iterations: NDArray[np.int64] | None = None
+    short: NDArray[np.bool_] | None = None
 
 
 # In SentEval's order of its scikit-learn classifiers. C, the weight of the losses.
@@ -157,7 +166,7 @@ class Optimum:
         )
         if not np.isfinite(found.gradients).all():
             raise ValueError("no optimum was found: the features are too large or too small for float32")
-        return Predictions(found.predictions, found.gradients)
+        return Predictions(found.predictions, found.gradients, found.gaps, found.iterations, found.short)
 
 
 @dataclass(frozen=True)
@@ -301,7 +310,7 @@ class Adam:
         """Trains one after the other."""
         torch = require("torch", "eval")
         examples.check_memory(self.memory)
-        x = torch.from_numpy(examples.features())
+        x = torch.tensor(examples.features())  # copied: the last digits depend on where memory begins
         y = torch.from_numpy(examples.labels)
         classes = []
         for done, fit in enumerate(fits, 1):
@@ -366,6 +375,7 @@ class Classified:
         chosen: The penalty of each classifier that was tested.
         gradient: The largest gradient at any classifier's end; not a number where it is not known.
         majority: The accuracy of always saying the class that most training examples have, percent.
+        details: How near to their optimum classifiers ended (`ends`), and the accuracies of outer folds.
     """
 
     dev: float
@@ -432,9 +442,10 @@ def classify(
     valid = splits.get("dev") if validation == "dev" else None
     finals = [Fit(train, grid[c], valid) for (train, _), c in zip(outer, chosen, strict=True)]
     if validation == "dev":  # was trained already
-        last = Predictions(found.classes[chosen], found.gradients[chosen])
+        last, trained = Predictions(found.classes[chosen], found.gradients[chosen]), [found]
     else:
         last = classifier.predict(examples, finals, _counted(on_progress, len(fits), total))
+        trained = [found, last]
     tests = [test for _, test in outer]
     predicted = [last.classes[i, test] for i, test in enumerate(tests)]
     accuracies = [
@@ -449,9 +460,9 @@ def classify(
         places=np.concatenate(tests),
         predictions=np.concatenate(predicted).astype(np.int64),
         chosen=tuple(grid[c] for c in chosen),
-        gradient=float(max(found.gradients.max(), last.gradients.max())),
+        gradient=float(max(one.gradients.max() for one in trained)),
         majority=round(100 * float(np.mean(np.concatenate(majority))), 2),
-        details={"accuracies": accuracies} if validation == "nested" else {},
+        details=ends(*trained) | ({"accuracies": accuracies} if validation == "nested" else {}),
     )
 
 

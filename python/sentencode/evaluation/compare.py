@@ -10,18 +10,20 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from .averages import averages_of, drawn_average
+from .joint import distinct_examples
 from .metrics import (
     Correlation,
     Interval,
     f1,
     f1_of_resamples,
+    mean_of_runs,
     pearson,
     resampled_correlations,
     resampled_in_parts,
     resampled_means,
     spearman,
 )
-from .repeats import mean_of_runs
 from .report import Judged, Report, TaskResult, examples_of, is_class, plain, ranks_apart
 from .significance import (
     Comparison,
@@ -37,6 +39,8 @@ from .tables import markdown, markdown_row, percent
 __all__ = ["Compared", "Comparisons", "Differing", "compare"]
 
 _AGREE: dict[Correlation, Callable[[Any, Any], float]] = {"pearson": pearson, "spearman": spearman}
+# How the names of tests begin: each kind is a family of Holm's.
+_KINDS = ("McNemar", "paired t-test", "paired bootstrap", "Williams")
 # Examples that are not independent, by headline; what is right of each is the group that it is of.
 _GROUPED = {"nn_cosine": "sentences of a group", "t2i.r1": "captions of an image"}
 
@@ -45,9 +49,11 @@ class Compared(NamedTuple):
     """What one test says of two encoders on one task.
 
     Attributes:
-        task: Its name.
-        part: `"test"` or `"all"`; of tasks with subsets the subset's name, `"pooled"` or `"weighted mean"`.
-        figure: `"pearson"`, `"spearman"`, `"f1"`, or the share of examples that were right, as `"acc"`.
+        task: Its name, or an average's.
+        part: `"test"` or `"all"`; of tasks with subsets the subset's name, `"pooled"` or `"weighted mean"`;
+            `"average"` of averages.
+        figure: `"pearson"`, `"spearman"`, `"f1"`, or the share of examples that were right, as `"acc"`; of
+            averages of correlations `"pearson and spearman"`.
         a: The one encoder's figure, over all examples together: percent, or correlation times 100.
         b: The other's.
         difference: Of a less b.
@@ -56,7 +62,9 @@ class Compared(NamedTuple):
         statistic: The test's own.
         p_two_tailed: How likely a difference as large as this, either way, would be if there were none.
         p_one_tailed: How likely a difference as much in favour of greater figures for a would be.
-        n: The number of examples, or of groups where these were tested.
+        n: The number of examples, or of groups where these were tested; of averages, of those that several
+            tasks share each counts once.
+        p_holm: The two-tailed p-value, corrected by Holm's method for all rows of the same kind of test.
     """
 
     task: str
@@ -71,6 +79,7 @@ class Compared(NamedTuple):
     p_two_tailed: float
     p_one_tailed: float
     n: int
+    p_holm: float = math.nan
 
 
 class Differing(NamedTuple):
@@ -89,7 +98,7 @@ class Comparisons(Sequence[Compared]):
     Attributes:
         a: What the one encoder is called.
         b: What the other is called.
-        rows: In the order of the first report's tasks.
+        rows: In the order of the first report's tasks, then averages.
         skipped: Tasks that could not be compared, and why.
         confidence: Of the intervals.
         protocols: What the one and the other was judged by.
@@ -167,28 +176,31 @@ class Comparisons(Sequence[Compared]):
     def to_markdown(self) -> str:
         """A table of all rows, and below it what they are."""
         a, b = (self.a, self.b) if self.a != self.b else (f"{self.a} (a)", f"{self.b} (b)")
+        if self.protocols[0] != self.protocols[1]:
+            a, b = (f"{name} ({protocol})" for name, protocol in zip((a, b), self.protocols, strict=True))
         a, b = markdown(a), markdown(b)
         level = f"{percent(self.confidence)} interval"
-        header = ["task", "figure", a, b, "difference", level, "test", "p", "p one-tailed", "n"]
-        lines = [markdown_row(header), markdown_row(["---"] * 2 + ["---:"] * 4 + ["---"] + ["---:"] * 3)]
+        header = ["task", "figure", a, b, "difference", level, "test", "p", "p, Holm", "p one-tailed", "n"]
+        lines = [markdown_row(header), markdown_row(["---"] * 2 + ["---:"] * 4 + ["---"] + ["---:"] * 4)]
         for row in self.rows:
             lines.append(
                 markdown_row(
                     (
-                        markdown(row.task if row.part in ("test", "all") else f"{row.task} {row.part}"),
+                        markdown(self._label(row)),
                         row.figure,
                         *(f"{value:.2f}" for value in (row.a, row.b)),
                         f"{row.difference:+.2f}",
                         f"{row.interval.low:+.2f} to {row.interval.high:+.2f}",
                         row.test,
-                        *(_p(value) for value in (row.p_two_tailed, row.p_one_tailed)),
+                        *(_p(value) for value in (row.p_two_tailed, row.p_holm, row.p_one_tailed)),
                         str(row.n),
                     )
                 )
             )
         notes = [
             f"Differences are {a} less {b}, in percent or correlation times 100; one-tailed: {a} is better. "
-            "The p-values are of each test alone, not corrected for the number of tests."
+            "p is of each test alone; p, Holm, is corrected for all rows of the same kind of test: where the "
+            "two do not differ, any of these is below 0.05 at most once in twenty tables."
         ]
         one, other = self.protocols
         if one != other:
@@ -207,6 +219,13 @@ class Comparisons(Sequence[Compared]):
     def __repr__(self) -> str:
         return f"Comparisons({self.a!r}, {self.b!r}: {len(self.rows)} tests on {', '.join(self._results)})"
 
+    def _label(self, row: Compared) -> str:
+        """What a row is of, as other tables call it."""
+        if row.part == "average":
+            return row.task
+        label = self._results[row.task][0].label
+        return label if row.part in ("test", "all") else f"{label}: {row.part}"
+
     def _both(self, task: str) -> tuple[TaskResult, TaskResult]:
         if task not in self._results:
             why = self.skipped.get(task, f"the tasks are {', '.join(self._results)}")
@@ -222,7 +241,12 @@ def compare(
     Accuracies are compared by McNemar's test, Student's paired t-test and the paired bootstrap; F1 by the
     last alone; correlations by Williams' test and the paired bootstrap. Of STS years each subset is
     compared, and all pairs pooled; the mean over the subsets, weighted by their sizes, by a bootstrap within
-    subsets.
+    subsets. Averages over tasks that both reports have are compared by a bootstrap in which an example that
+    several tasks share is drawn for all of them at once.
+
+    Where many differences are tested, some look large by chance: `p_holm` is what to go by then. Its family
+    are all rows of one kind of test, for McNemar's and Student's test and the bootstrap of one accuracy ask
+    the same question thrice.
 
     Sentences of one group, and captions of one image, hang together: the tests are of groups then, and the
     bootstrap draws whole groups. Of several seeds the figures are means over all. McNemar's test and the
@@ -285,11 +309,12 @@ def compare(
             if "f1" in a[task].figures:
                 rows += _f1s(task, parts, options)
         else:
-            rows += _correlations(task, parts, "all" in a[task].figures, options)
+            rows += _correlations(task, parts, len(parts) > 1 and "all" in a[task].figures, options)
         if said := _notes(*compared[task]):
             notes[task] = said
+    rows += _averages(compared, options)
     protocols = (a.facts.get("protocol"), b.facts.get("protocol"))
-    return Comparisons(a.encoder, b.encoder, tuple(rows), skipped, confidence, protocols, notes, compared)
+    return Comparisons(a.encoder, b.encoder, _by_holm(rows), skipped, confidence, protocols, notes, compared)
 
 
 def _notes(a: TaskResult, b: TaskResult) -> str:
@@ -344,7 +369,8 @@ def _in_order(judged: Judged) -> Judged:
     order = np.argsort(judged.places, kind="stable")
     rows = {name: getattr(judged, name)[order] for name in ("places", "predicted", "gold")}
     by_seed = None if judged.by_seed is None else judged.by_seed[:, order]
-    return replace(judged, **rows, by_seed=by_seed)
+    keys = None if judged.keys is None else judged.keys[order]
+    return replace(judged, **rows, by_seed=by_seed, keys=keys)
 
 
 _Parts = list[tuple[str, Judged, Judged]]
@@ -457,6 +483,59 @@ def _of_weighted_mean(
         confidence=confidence,
     )
     return _row(task, "weighted mean", figure, [100 * value for value in values], outcome)
+
+
+def _averages(
+    compared: dict[str, tuple[TaskResult, TaskResult]], options: dict[str, Any]
+) -> Iterator[Compared]:
+    """The averages over the tasks that were compared, on resamples that are the same for both encoders."""
+    sides = [_comparable(compared, side) for side in (0, 1)]
+    a, b = ({average.name: average for average in averages_of(side, resamples=1)} for side in sides)
+    for name in [name for name in a if name in b]:
+        drawn = [
+            drawn_average(side, of[name], options["resamples"], options["seed"])
+            for side, of in zip(sides, (a, b), strict=True)
+        ]
+        if drawn[0] is None or drawn[1] is None:
+            continue
+        values = [a[name].value, b[name].value]
+        difference, moved = (values[0] - values[1]) / 100, (drawn[0] - drawn[1]) / 100
+        outcome = bootstrapped(
+            "paired bootstrap of shared examples",
+            difference,
+            difference + moved[1:] - moved[0],
+            distinct_examples([sides[0][task] for task in a[name].tasks]),
+            confidence=options["confidence"],
+        )
+        yield _row(a[name].label, "average", a[name].figure, values, outcome)
+
+
+def _comparable(compared: dict[str, tuple[TaskResult, TaskResult]], side: int) -> dict[str, TaskResult]:
+    """One encoder's results; where the other's do not tell shared examples from others, its own do not."""
+    found = {}
+    for task, both in compared.items():
+        known = all(judged.keys is not None for result in both for judged in result.judged.values())
+        judged = both[side].judged
+        if not known:
+            judged = {name: replace(one, keys=None) for name, one in judged.items()}
+        found[task] = replace(both[side], judged=judged)
+    return found
+
+
+def _by_holm(rows: Sequence[Compared]) -> tuple[Compared, ...]:
+    """The rows with the p-values of Holm's method: of m ordered ones the i-th times m - i, in rising order.
+
+    (Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics,
+    1979.) It holds however tests depend on each other.
+    """
+    corrected = [math.nan] * len(rows)
+    for kind in _KINDS:
+        family = [i for i, row in enumerate(rows) if row.test.startswith(kind)]
+        least = 0.0
+        for rank, i in enumerate(sorted(family, key=lambda i: rows[i].p_two_tailed)):
+            least = min(1.0, max(least, (len(family) - rank) * rows[i].p_two_tailed))
+            corrected[i] = least
+    return tuple(row._replace(p_holm=p) for row, p in zip(rows, corrected, strict=True))
 
 
 def _row(task: str, part: str, figure: str, values: Sequence[float], found: Comparison) -> Compared:

@@ -30,7 +30,7 @@ _REPEATS = 5
 # By the key of the figure.
 _SHOWN = {
     "acc": (1, "accuracy, percent"),
-    "pearson": (100, "Pearson's correlation x 100"),
+    "pearson": (100, "Pearson's correlation of learnt scores x 100"),
     "t2i.r1": (1, "recall at 1 of images, percent"),
 }
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from .._core import __version__ as sentencode_version
 from ..cache import cache_dir
 from ..encoder import Encoder
-from ..files import whole_file
+from ..files import as_path, whole_file
 from ..vectors import WordVectors
 from .data import Task
 from .precomputed import Precomputed, sentences_of
@@ -44,7 +44,7 @@ class DegenerateEncoderError(ValueError):
 
 def cache_folder(cache: str | os.PathLike[str] | bool) -> Path | None:
     """Where rows are kept: in a folder, in Sentencode's cache (True), or nowhere (False)."""
-    return None if cache is False else cache_dir() / "embeddings" if cache is True else Path(cache)
+    return None if cache is False else cache_dir() / "embeddings" if cache is True else as_path(cache)
 
 
 @dataclass
@@ -64,6 +64,7 @@ class Embedder:
     Attributes:
         seconds: How long encoding took; what came from the cache or was computed elsewhere is left out.
         sentences: How many sentences that were.
+        timings: The same of each call of the encoder.
     """
 
     encoder: Any
@@ -73,6 +74,7 @@ class Embedder:
     tokens: bool | None = None
     seconds: float = field(default=0.0, init=False)
     sentences: int = field(default=0, init=False)
+    timings: list[tuple[int, float]] = field(default_factory=list, init=False, repr=False)
     dim: int | None = field(default=None, init=False)
     _writable: bool = field(default=True, init=False, repr=False)
     _shared: set[str] = field(default_factory=set, init=False, repr=False)
@@ -116,6 +118,13 @@ class Embedder:
         if path is not None and self._writable:
             self._keep(path, rows)
         return rows
+
+    def speeds(self) -> list[float]:
+        """Sentences a second, least and most, of the calls of some size; empty where there are not two."""
+        some = [
+            count / seconds for count, seconds in self.timings if seconds > 0 and 50 * count > self.sentences
+        ]
+        return [round(min(some), 1), round(max(some), 1)] if len(some) > 1 else []
 
     def expect(self, tasks: Iterable[Task]) -> None:
         """Says which tasks will be encoded, so that a sentence of several of them is encoded once.
@@ -175,8 +184,10 @@ class Embedder:
             raise DegenerateEncoderError(f"{self.name} raised {type(error).__name__}: {error}") from error
         rows = self._checked(encoded, len(sentences))
         if not isinstance(self.encoder, Precomputed):
-            self.seconds += time.perf_counter() - begin
+            seconds = time.perf_counter() - begin
+            self.seconds += seconds
             self.sentences += len(sentences)
+            self.timings.append((len(sentences), seconds))
         self.dim = rows.shape[1]
         return rows
 
@@ -236,7 +247,7 @@ class Embedder:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, EOFError, ValueError) as error:
-            _LOG.warning("%s is damaged, its sentences are encoded anew: %s", path, error)
+            _LOG.warning("%s is damaged, its sentences are encoded again: %s", path, error)
             return None
 
     def _checked(self, rows: Any, count: int) -> Rows:

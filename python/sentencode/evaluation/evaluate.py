@@ -9,6 +9,7 @@ import uuid
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import closing, suppress
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from ..checks import checked_float, checked_int
 from ..identity import identity
 from .data import Task, load_task, task_kind, task_names
 from .embeddings import DegenerateEncoderError, Embedder, cache_folder
+from .joint import keys_of
 from .kept import KeptReport, digest_of
 from .processes import HandedOver, judge_in_processes, longest_first
 from .progress import Bars
@@ -138,6 +140,7 @@ def evaluate(
                 del report.curves[label]
             if label in done and done[label].details.get("data") == digests[label]:
                 done[label].splits = splits_in_order(task)
+                _give_keys(done[label])
                 judged[label] = done[label]
                 bars.finish()
             else:
@@ -152,17 +155,20 @@ def evaluate(
         with closing(work):
             for label, result in work:
                 result.details["data"] = digests[label]
+                _give_keys(result)
                 judged[label] = result
                 report.results = {name: judged[name] for name in digests if name in judged}
                 report.facts["dim"] = embedder.dim
                 if embedder.seconds > 0:
                     report.facts["sentences_per_second"] = round(embedder.sentences / embedder.seconds, 1)
                     report.facts["run"] = _RUN
+                    if speeds := embedder.speeds():
+                        report.facts["speed_of_tasks"] = speeds
                 kept.write(report)
                 bars.finish()
     report.results = {name: judged[name] for name in digests}
     if not report.results:
-        raise ValueError(f"evaluate: none of the tasks has its files in {os.fspath(data or '.')}")
+        raise ValueError(f"evaluate: none of the tasks has its files in {os.fsdecode(data or '.')}")
     kept.write(report)
     return report
 
@@ -264,6 +270,14 @@ def _in_processes(
                     continue
                 result.splits = dict(splits[label])
                 yield label, result
+
+
+def _give_keys(result: TaskResult) -> None:
+    """Says which examples were judged, so that averages know which ones tasks share."""
+    for name, judged in result.judged.items():
+        if result.splits is not None and judged.keys is None:
+            keys = keys_of(result.splits[name])[judged.places]
+            result.judged[name] = replace(judged, keys=keys)
 
 
 def _without_figure(label: str, error: Exception) -> TaskResult:

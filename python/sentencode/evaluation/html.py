@@ -13,7 +13,7 @@ import numpy as np
 from ..files import whole_file
 from . import summary, svg
 from .markup import Child, Markup, element
-from .published import PublishedFigure
+from .published import ANOTHER_PROTOCOL, PublishedFigure
 from .report import Report
 from .summary import CORRELATION, COUNT, FEWEST_MODELS, PLAIN, Block, Cell, Extra, Measure
 
@@ -37,7 +37,7 @@ def write_html(
     """Writes one HTML file that shows reports beside each other, and beside what was published.
 
     It has tables that sort by a click, bars with intervals, the correlations between measures over encoders
-    (of three or more), quality against speed with the Pareto front, and how all of it was measured. It loads
+    (of eight or more), quality against speed with the Pareto front, and how all of it was measured. It loads
     nothing: no network, no other file.
 
     Args:
@@ -59,9 +59,10 @@ def write_html(
         >>> "77.50" in text
         True
     """
-    text = _page(summary.unique(reports), extra)
+    given = summary.unique(reports)
+    text = _page(given, summary.renamed(extra, reports, given))
     with whole_file(path) as file:
-        file.write(text.encode())
+        file.write(text.encode("utf-8", "backslashreplace"))  # names of files may be no UTF-8
 
 
 def _page(reports: list[Report], extra: Extra | None) -> str:
@@ -145,12 +146,15 @@ def _headlines(reports: list[Report], found: list[Measure]) -> list[Markup]:
         ]
         rows.append(_row(report.encoder, cells))
     rows += _published_rows(columns)
-    headings = [_heading(column.task, _explained(column)) for column in columns]
+    headings = [_heading(column.title, _explained(column)) for column in columns]
     caption = (
         "Accuracies in percent, correlations times 100, below each its interval "
         f"({_confidence(reports)}, bootstrap). STS years: the mean of the subsets' Pearson correlations, "
-        "weighted by their sizes; the papers do not tell how theirs is formed."
+        "weighted by their sizes; the papers do not tell how theirs is formed. Learnt: by a regression on "
+        "the task's training pairs; cosine: with nothing trained; the two do not compare."
     )
+    if any(figure.learnt for column in columns for figure in column.published):
+        caption += f" ‡ {ANOTHER_PROTOCOL}"
     table = _table("headlines", caption, [_heading("encoder"), *headings], rows)
     choices = {"none": "none", "own": "the five papers' own systems", "all": "all systems they print"}
     controls = element(
@@ -183,7 +187,8 @@ def _best(measure: Measure) -> float | None:
 def _explained(measure: Measure) -> str:
     if measure.tasks:
         tasks = ", ".join(measure.tasks)
-        return measure.unit if tasks in measure.task else f"{measure.unit}; over {tasks}"
+        unit = f"{measure.figure}, {measure.unit}"
+        return unit if tasks in measure.task else f"{unit}; over {tasks}"
     return f"{' '.join(filter(None, (measure.part, measure.figure)))}, {measure.unit}"
 
 
@@ -216,11 +221,10 @@ def _published_rows(columns: list[Measure]) -> list[Markup]:
                 figure = figures[i]
                 value, shown = _as_shown(figure)
                 title = f"{figure.paper.citation} Table {figure.table}: {figure.printed}"
-                cells.append(
-                    element(
-                        "td", element("b", shown), data_value=value, title=f"{title} {figure.notes}".strip()
-                    )
-                )
+                if figure.learnt:
+                    title = f"{title}, under another protocol."
+                bold = element("b", shown, " ‡" if figure.learnt else None)
+                cells.append(element("td", bold, data_value=value, title=f"{title} {figure.notes}".strip()))
             else:
                 cells.append(element("td", class_="none"))
         own = "own" if any(figure.own for figure in figures.values()) else "other"
@@ -272,7 +276,8 @@ def _subsets(found: list[Measure], names: list[str]) -> list[Markup]:
                 counted = row["nsamples"].cells.values() if "nsamples" in row else ()
                 cells.insert(0, _sizes_cell({int(cell.value) for cell in counted}))
             lines.append(_row(part, cells))
-        what = "cosines against the scores that people gave"
+        scored = of_task[0].scored or "cosine"
+        what = f"{'cosines' if scored == 'cosine' else scored} against the scores that people gave"
         if CORRELATION not in units.values():
             what = "recalls at 1, 5 and 10, and the median rank (medr)"
         table = _table(None, f"{task}: {what}", [_heading("part"), *headings], lines)
@@ -394,16 +399,16 @@ def _correlations(reports: list[Report], extra: Extra | None) -> list[Markup]:
     models = len(set().union(*columns.values()))
     if models < FEWEST_MODELS:
         text = (
-            f"Correlations between measures need at least {FEWEST_MODELS} encoders; figures of {models} are "
-            "here."
+            f"Correlations between measures need at least {FEWEST_MODELS} encoders, for over fewer they say "
+            f"next to nothing; figures of {models} are here."
         )
         return [element("p", text)]
-    heat = summary.correlations(columns, groups)
+    heat = summary.correlations(columns, groups, fewest=FEWEST_MODELS)
     if len(heat.names) < 2:
         return [element("p", "There is one measure: nothing to correlate it with.")]
     intro = (
         f"Pearson's correlation over {heat.models} encoders between what tables show of tasks"
-        f"{' and the columns that were added' if extra else ''}. With so few encoders a correlation is "
+        f"{' and the columns that were added' if extra else ''}. Over few encoders a correlation is "
         "uncertain, however large."
     )
     blocks = _block_table("Blocks: the mean and deviation of the correlations of all pairs", heat.blocks)
@@ -434,8 +439,9 @@ def _speed(reports: list[Report], names: list[str]) -> list[Child]:
     for trade in trades:
         if len(trade.points) > 1:
             caption = (
-                f"{trade.label}, against speed. Filled: on the Pareto front, no encoder is both quicker and "
-                "better."
+                f"{trade.label}, against speed. Upright lines: the interval of the quality; level ones: the "
+                "speed from the slowest to the quickest task. Filled: on the Pareto front, no encoder is "
+                "both quicker and better."
             )
             shown.append(_figure(caption, svg.scatter(trade, _colours(names))))
     facts = [
@@ -446,7 +452,9 @@ def _speed(reports: list[Report], names: list[str]) -> list[Child]:
     left_out = trades[0].left_out if trades else {}
     notes = [element("p", f"{name}: not shown, {why}.") for name, why in left_out.items()]
     if not shown:
-        text = "Quality against speed needs two encoders whose speed was measured in one run."
+        text = (
+            "Quality against speed needs two encoders whose speed was measured in one run, of several tasks."
+        )
         notes.insert(0, element("p", text))
     return [element("div", shown, class_="panels"), _definitions(facts), *notes]
 
@@ -478,16 +486,15 @@ def _protocols(reports: list[Report], extra: Extra | None) -> list[Child]:
             if undefined := result.details.get("undefined"):
                 text = f"{task}: correlations of {', '.join(undefined)} do not exist and count as 0."
                 notes.append(element("p", text, class_="warning"))
-        if steep := report.steep():
-            text = f"Gradients larger than was asked for: {', '.join(steep)}."
-            notes.append(element("p", text, class_="warning"))
+        if short := report.short():
+            notes.append(element("p", short, class_="warning"))
         notes += [element("p", f"{task}: not run, {why}") for task, why in report.skipped.items()]
         shown += [element("h3", report.encoder), _definitions(facts), *notes, _details(report)]
     return shown
 
 
 def _details(report: Report) -> Markup | None:
-    """How each task was judged: penalties, gradients, seconds; not what there is of each example."""
+    """How each task was judged: penalties, gradients, seconds; no values of single examples."""
     rows = {
         name: {key: value for key, value in result.details.items() if _longest(value) <= _MOST_SHOWN}
         for name, result in report.results.items()

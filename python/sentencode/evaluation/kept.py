@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import logging
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from .. import _core
+from ..files import as_path
 from .data import Task
 from .report import Curve, Report
 
@@ -38,7 +41,7 @@ class KeptReport:
     """
 
     def __init__(self, out: str | os.PathLike[str] | None, report: Report) -> None:
-        self._out = None if out is None else Path(out)
+        self._out = None if out is None else as_path(out)
         self._facts = {name: report.facts[name] for name in _SAME}
         self._seen: tuple[int, ...] | None = None
         self.before = Report(report.encoder)
@@ -48,7 +51,7 @@ class KeptReport:
         unknown = self._unknown()
         if not self._out.exists():
             if unknown:
-                _LOG.warning("%s cannot be gone on with: %s", self._out, unknown)
+                _LOG.warning("%s cannot be resumed: %s", self._out, unknown)
             return
         if unknown:
             raise ValueError(
@@ -60,7 +63,7 @@ class KeptReport:
         versions = self.before.facts.get("versions", report.facts["versions"])
         if versions != report.facts["versions"]:
             _LOG.warning(
-                "%s was begun with %s, and is gone on with by %s",
+                "%s was begun with %s, and is resumed with %s",
                 self._out,
                 versions,
                 report.facts["versions"],
@@ -96,7 +99,7 @@ class KeptReport:
     def _unknown(self) -> str | None:
         """Why a file cannot be told from one of something else."""
         if self._facts["fingerprint"] is None:
-            return "the encoder has no fingerprint: give key=... to write reports that can be gone on with"
+            return "the encoder has no fingerprint: give key=... to write reports that can be resumed"
         if self._facts["judging"] is None:
             return "the protocol's similarity or classifier depends on what cannot be compared"
         return None
@@ -121,7 +124,7 @@ def add_curve(out: str | os.PathLike[str], name: str, curve: Curve) -> None:
         name: What the curve is called.
         curve: The curve.
     """
-    with _locked(Path(out)):
+    with _locked(as_path(out)):
         report = Report.load(out)
         report.curves[name] = curve
         report.to_json(out)
@@ -162,13 +165,12 @@ def _state(path: Path) -> tuple[int, ...] | None:
 
 def _check_writable(path: Path) -> None:
     """Whether a file can be written, before any work."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        with open(beside, "wb"):
-            pass
+        _core.AtomicFile(path).discard()
     except OSError as error:
-        raise type(error)(error.errno, f"the report cannot be written: {error.strerror}", str(path)) from None
-    beside.unlink(missing_ok=True)
+        why = os.strerror(error.errno) if error.errno else str(error)
+        number = error.errno or errno.EINVAL
+        raise OSError(number, f"the report cannot be written: {why}", str(path)) from None
 
 
 @contextmanager

@@ -22,6 +22,7 @@ __all__ = [
     "cosine_of_pairs",
     "f1",
     "f1_of_resamples",
+    "mean_of_runs",
     "mean_squared_error",
     "pearson",
     "percentile_interval",
@@ -377,6 +378,19 @@ def resampled_means(columns: Sequence[NDArray[Any]], resamples: int, seed: int) 
         places = random.integers(0, n, size=(min(block, resamples - begin), n))
         for column, values in enumerate(table):
             means[begin : begin + block, column] = values[places].mean(axis=1)
+    return means
+
+
+def mean_of_runs(drawn: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+    """The means of runs that are drawn with replacement too, of figures `(resamples, runs)`.
+
+    Example:
+        >>> import numpy as np
+        >>> sorted(set(mean_of_runs(np.array([[1.0, 2.0]] * 50), seed=0).tolist()))
+        [1.0, 1.5, 2.0]
+    """
+    chosen = np.random.default_rng(seed).integers(0, drawn.shape[1], size=drawn.shape)
+    means: NDArray[np.float64] = np.take_along_axis(drawn, chosen, axis=1).mean(axis=1)
     return means
 
 

@@ -51,10 +51,10 @@ def bars(reports: Report | Sequence[Report], tasks: Sequence[str] | None = None)
         for place, cell in there:
             if cell.interval is not None:
                 axes.plot(cell.interval, (place, place), color="black", linewidth=1.2)
-    axes.set_yticks(range(len(wanted)), map(_literal, wanted))
+    axes.set_yticks(range(len(wanted)), [_literal(found[task].title) for task in wanted])
     axes.invert_yaxis()
     units = dict.fromkeys("Pearson x 100" if found[t].unit == CORRELATION else "accuracy, %" for t in wanted)
-    axes.set_xlabel("; ".join(units))
+    axes.set_xlabel(f"{'; '.join(units)} (line: {given[0].level} interval)")
     axes.grid(axis="x", alpha=0.3)
     axes.set_axisbelow(True)
     if len(given) > 1:
@@ -110,17 +110,18 @@ def heat_map(reports: Sequence[Report], extra: Extra | None = None) -> Any:
     """The correlations between measures over encoders, as figure 2 of Cifka and Bojar (2018) shows them.
 
     Args:
-        reports: One of each encoder, three at least.
+        reports: One of each encoder, eight at least.
         extra: By encoder, what else is known of it, as `{"attn": {"BLEU": 31.2, "heads": 4}}`.
 
     Returns:
         The figure.
 
     Raises:
-        ValueError: There are fewer than three encoders, two are of one name, or `extra` names another one.
+        ValueError: There are fewer than eight encoders, two are of one name, or `extra` names another one.
         ImportError: matplotlib is not installed.
     """
-    heat = summary.heat_map(_given(reports), extra)
+    given = _given(reports)
+    heat = summary.heat_map(given, summary.renamed(extra, reports, given))
     side = 1.6 + 0.42 * len(heat.names)
     figure, axes = _figure(side + 0.8, side)
     picture = axes.imshow(heat.matrix, cmap="BrBG", vmin=-1, vmax=1)
@@ -140,10 +141,11 @@ def heat_map(reports: Sequence[Report], extra: Extra | None = None) -> Any:
 
 
 def scatter(reports: Sequence[Report]) -> Any:
-    """Quality against sentences per second, with the Pareto front; accuracies and similarities apart.
+    """Quality against sentences per second, with the Pareto front; kinds of tasks apart.
 
     Args:
-        reports: One of each encoder; speeds must have been measured in one run.
+        reports: One of each encoder; speeds must have been measured in one run, of several tasks, so that
+            their spread is known.
 
     Returns:
         The figure.
@@ -170,13 +172,15 @@ def scatter(reports: Sequence[Report]) -> Any:
             colour = colours[point.encoder]
             if point.cell.interval is not None:
                 axes.plot((point.speed, point.speed), point.cell.interval, color="black", linewidth=1)
+            axes.plot(point.speeds, (point.cell.value,) * 2, color="black", linewidth=1)
             face = colour if point.front else "none"
             axes.plot(point.speed, point.cell.value, "o", color=colour, markerfacecolor=face, markersize=7)
             place = (point.speed, point.cell.value)
             axes.annotate(_literal(point.encoder), place, xytext=(7, 3), textcoords="offset points")
         axes.set_xscale("log")
         axes.margins(x=0.2, y=0.15)
-        axes.set_xlabel("sentences per second")
+        axes.set_xlabel("sentences per second (line: slowest to quickest task)")
+        axes.set_ylabel(f"quality (line: {given[0].level} interval)")
         axes.set_title("\n".join(textwrap.wrap(_literal(trade.label), 60)), fontsize="medium")
         axes.grid(alpha=0.3)
         axes.legend(loc="best")

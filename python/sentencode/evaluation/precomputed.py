@@ -56,16 +56,16 @@ class Precomputed:
         rows: str | os.PathLike[str] | ArrayLike,
         name: str | None = None,
     ) -> None:
-        from_file = isinstance(rows, (str, os.PathLike))
-        where = os.fspath(rows) if isinstance(rows, (str, os.PathLike)) else "rows"
+        from_file = isinstance(rows, (str, bytes, os.PathLike))
+        where = os.fsdecode(rows) if isinstance(rows, (str, bytes, os.PathLike)) else "rows"
         self.rows: NDArray[Any] = _opened(Path(where)) if from_file else np.asarray(rows)
         self.__name__ = name or (Path(where).stem if from_file else type(self).__name__)
         if self.rows.ndim != 2 or self.rows.dtype.kind not in "fiu":
             shape = f"{self.rows.dtype} of shape {list(self.rows.shape)}"
             raise ValueError(f"{where} must be numbers [sentences, d], is {shape}")
         source = "sentences"
-        if isinstance(sentences, (str, os.PathLike)):
-            source = os.fspath(sentences)
+        if isinstance(sentences, (str, bytes, os.PathLike)):
+            source = os.fsdecode(sentences)
             sentences = Corpus(Path(source), keep_empty=True)
         self._place: dict[str, int] = {}
         count = 0

@@ -129,8 +129,8 @@ def judge_in_processes(
                     result = future.result()
                 except loky.process_executor.BrokenProcessPool:
                     result = MemoryError(
-                        "a process that judged tasks was ended from outside, perhaps for want of memory; "
-                        f"take fewer jobs than {jobs}, or run again to go on where it stopped"
+                        "a worker process was killed, perhaps because memory ran out; "
+                        f"take fewer jobs than {jobs}, or run again to resume"
                     )
                 except Exception as error:
                     result = error

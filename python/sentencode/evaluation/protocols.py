@@ -53,6 +53,11 @@ class Protocol:
                 f"similarity must be 'cosine' or a function of two rows, got {self.similarity!r}"
             )
 
+    @property
+    def scored(self) -> str:
+        """What scores pairs where nothing is learnt, by name."""
+        return str(_shown(self.similarity))
+
     def seeded(self, question: str) -> list[Protocol]:
         """The same with one seed each, for tasks that ask this; one alone where nothing is trained.
 

@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-__all__ = ["Paper", "PublishedFigure", "published", "published_for"]
+# What is to be said where figures of papers stand beside measured ones and `PublishedFigure.learnt`.
+ANOTHER_PROTOCOL = (
+    "Published under another protocol: classifiers and regressions of SentEval as it was then, whose solver, "
+    "folds and seed the papers do not tell. Such figures compare to a point or several, not to the digit."
+)
+
+__all__ = ["ANOTHER_PROTOCOL", "Paper", "PublishedFigure", "published", "published_for"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,24 @@ class PublishedFigure:
     size: int | None = None
     heads: int | None = None
     notes: str = ""
+
+    @property
+    def learnt(self) -> bool:
+        """Whether it hangs on what was trained on the task's own examples, and so on the paper's protocol.
+
+        That is so of accuracies and of relatedness, and of averages with such tasks among them, AvgSim too.
+        The cosines of STS years are the same under every protocol.
+
+        Example:
+            >>> from sentencode.evaluation import published_for
+            >>> published_for("STSBenchmark", "pearson")[0].learnt
+            True
+            >>> published_for("STS14", "pearson")[0].learnt, published_for("AvgSim", "correlation")[0].learnt
+            (False, True)
+        """
+        if self.metric in ("pearson", "spearman"):
+            return not self.task.startswith("STS1")
+        return self.metric in ("accuracy", "f1", "macro", "micro", "correlation")
 
 
 def published(paper: str | None = None, table: str | None = None) -> tuple[PublishedFigure, ...]:

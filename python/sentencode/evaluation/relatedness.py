@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._extras import require
 from .classifiers import Adam, Examples, Optimum, Places, check_splits
 from .metrics import pearson
-from .solver import fit_logistic
+from .solver import ends, fit_logistic
 
 __all__ = ["Related", "relate"]
 
@@ -21,12 +21,13 @@ _PENALTIES = tuple(2.0**t for t in range(-2, 4))
 
 @dataclass(frozen=True, eq=False)
 class Related:
-    """What was found: Pearson's correlation on dev, scores of test, the penalty that was chosen."""
+    """Pearson's correlation on dev, scores of test, the chosen penalty, and the solver's `ends`."""
 
     dev: float
     scores: NDArray[np.float64]
     chosen: float | None
     gradient: float
+    details: dict[str, float] = field(default_factory=dict)
 
 
 def targets_of(scores: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -103,7 +104,8 @@ def _at_optimum(
 
     dev = [np.nan_to_num(pearson(row, scores[splits["dev"]])) for row in expected("dev")]
     best = int(np.argmax(dev))
-    return Related(float(dev[best]), expected("test")[best], _PENALTIES[best], float(found.gradients.max()))
+    gradient = float(found.gradients.max())
+    return Related(float(dev[best]), expected("test")[best], _PENALTIES[best], gradient, ends(found))
 
 
 def _by_adam(
@@ -114,7 +116,8 @@ def _by_adam(
     torch = require("torch", "eval")
     examples.check_memory(classifier.memory)
     random = np.random.RandomState(classifier.seed)
-    x = {split: torch.from_numpy(examples.features(places)) for split, places in splits.items()}
+    # Copied: the last digits of products depend on where memory begins, which is the same for torch's own.
+    x = {split: torch.tensor(examples.features(places)) for split, places in splits.items()}
     y = torch.from_numpy(targets_of(scores[splits["train"]]))
     with torch.random.fork_rng(devices=[]):  # all that is drawn by torch: the caller's draws go on unharmed
         torch.default_generator.manual_seed(classifier.seed)

@@ -13,6 +13,7 @@ from .metrics import (
     SEED,
     Interval,
     f1_of_resamples,
+    mean_of_runs,
     percentile_interval,
     resampled_correlations,
     resampled_means,
@@ -20,7 +21,7 @@ from .metrics import (
 from .report import Judged, TaskResult
 from .retrieval import resampled_recalls
 
-__all__ = ["mean_of_runs", "over_runs"]
+__all__ = ["over_runs"]
 
 
 Runs = Sequence[NDArray[Any]]
@@ -71,19 +72,6 @@ def over_runs(
     details = first.details | {"deviations": deviations, "by_run": measured}
     judged = {name: _of_all([result.judged[name] for result in results]) for name in first.judged}
     return replace(first, figures=figures, intervals=intervals, details=details, judged=judged)
-
-
-def mean_of_runs(drawn: Drawn, seed: int) -> Drawn:
-    """The means of runs that are drawn with replacement too, of figures `(resamples, runs)`.
-
-    Example:
-        >>> import numpy as np
-        >>> sorted(set(mean_of_runs(np.array([[1.0, 2.0]] * 50), seed=0).tolist()))
-        [1.0, 1.5, 2.0]
-    """
-    chosen = np.random.default_rng(seed).integers(0, drawn.shape[1], size=drawn.shape)
-    means: Drawn = np.take_along_axis(drawn, chosen, axis=1).mean(axis=1)
-    return means
 
 
 def _of_all(judged: Sequence[Judged]) -> Judged:

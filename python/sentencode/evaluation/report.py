@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
-from ..files import whole_file
+from ..files import read_json, whole_file
 from .averages import Average, averages_of
 from .data import Split
 from .metrics import Interval
+from .reading import check_report
 from .tables import latex, markdown, markdown_row, percent
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Wrong",
     "examples_of",
     "is_class",
+    "labelled",
     "plain",
     "ranks_apart",
 ]
@@ -41,6 +43,7 @@ _BELOW = {
 }
 _FORMAT = "sentencode.report"
 _VERSION = 1
+_KEYS = frozenset({"format", "version", "encoder", "facts", "skipped", "averages", "results", "curves"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +56,8 @@ class Judged:
         predicted: Classes, or scores; of several seeds the first one's.
         gold: The same, as it should be.
         by_seed: Of several seeds, what each said, `(seeds, examples)`.
+        keys: A number for each example, the same for the same sentences in all tasks: averages need to know
+            which examples tasks share. None: of reports that were saved before there were any.
     """
 
     split: str
@@ -60,6 +65,7 @@ class Judged:
     predicted: NDArray[Any]
     gold: NDArray[Any]
     by_seed: NDArray[Any] | None = None
+    keys: NDArray[np.int64] | None = None
 
     @property
     def said(self) -> NDArray[Any]:
@@ -138,10 +144,12 @@ class TaskResult(Mapping[str, Any]):
         intervals: Where figures lie for other examples of the same kind; keys of nested figures are joined
             by dots.
         judged: Each example, by split.
-        details: The protocol, the penalties that were chosen, the largest gradient and the tolerance for it,
-            seconds.
+        details: The protocol, how pairs were scored, the penalties that were chosen, the largest gradient and
+            the tolerance for it, the largest gap, the most iterations, how many classifiers were fitted and
+            how many ended short of their optimum, seconds.
         error: Why there are no figures, where there are none.
         splits: The task's examples, as long as the report is not one that was read from a file.
+        drawn: Its figure on resamples, by their number and seed, once an average asked for it.
     """
 
     task: str
@@ -151,6 +159,7 @@ class TaskResult(Mapping[str, Any]):
     details: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
     splits: dict[str, Split] | None = field(default=None, repr=False)
+    drawn: dict[tuple[int, int], NDArray[np.float64]] = field(default_factory=dict, init=False, repr=False)
 
     def __getitem__(self, key: str) -> Any:
         if self.error is not None:
@@ -188,6 +197,35 @@ class TaskResult(Mapping[str, Any]):
         return None if found is None else float(found)
 
     @property
+    def scored(self) -> str | None:
+        """How pairs got the scores that are correlated with people's; None: the task is of another kind.
+
+        `"learnt"`: by a regression that was trained on the task's own training pairs. `"cosine"`: by the
+        cosine of the two vectors, with nothing trained. Or the name of the protocol's `similarity`. Figures
+        of the two kinds do not compare, and no mean is over both.
+        """
+        if "scored" in self.details:
+            return str(self.details["scored"])
+        if not self.figures or "pearson" not in self.headline:
+            return None
+        return "learnt" if self.headline == "pearson" else "cosine"  # of reports of before it was kept
+
+    @property
+    def label(self) -> str:
+        """The task as tables and pictures call it: a correlation says whether scores were learnt.
+
+        Example:
+            >>> from sentencode.evaluation import TaskResult
+            >>> TaskResult("STSBenchmark", {"pearson": 0.7}).label
+            'STSBenchmark, learnt'
+            >>> TaskResult("STSBenchmarkCosine", {"test": {"pearson": (0.7, 0.0)}}).label
+            'STSBenchmarkCosine'
+            >>> TaskResult("MR", {"acc": 77.5}).label
+            'MR'
+        """
+        return labelled(self.task, self.scored)
+
+    @property
     def headline(self) -> str:
         """The key of the figure that stands for the task: in averages, in bars, in the first of its rows.
 
@@ -202,12 +240,11 @@ class TaskResult(Mapping[str, Any]):
             if key in self.figures:
                 return key
         split = next((name for name in ("all", "test") if name in self.figures), next(iter(self.figures)))
-        # Of subsets there is an average, in three ways.
-        return (
-            f"{split}.pearson.wmean"
-            if isinstance(self.figures[split]["pearson"], dict)
-            else f"{split}.pearson"
-        )
+        if not isinstance(self.figures[split]["pearson"], dict):
+            return f"{split}.pearson"
+        # Of subsets there is an average, in three ways; a single one is its own.
+        subsets = [name for name in self.figures if name != "all"]
+        return f"{subsets[0]}.pearson" if len(subsets) == 1 else f"{split}.pearson.wmean"
 
     @property
     def shown(self) -> list[str]:
@@ -272,7 +309,11 @@ class TaskResult(Mapping[str, Any]):
                     "places": judged.places.tolist(),
                     "predicted": judged.predicted.tolist(),
                     "gold": judged.gold.tolist(),
-                    **({} if judged.by_seed is None else {"by_seed": judged.by_seed.tolist()}),
+                    **{
+                        key: row.tolist()
+                        for key, row in (("by_seed", judged.by_seed), ("keys", judged.keys))
+                        if row is not None
+                    },
                 }
                 for name, judged in self.judged.items()
             },
@@ -324,7 +365,13 @@ class Report(Mapping[str, TaskResult]):
     @property
     def averages(self) -> list[Average]:
         """Of the papers' averages, those whose tasks are all there, and plain means of what is there."""
-        return averages_of(self.results)
+        options = {key: self.facts[key] for key in ("confidence", "resamples") if key in self.facts}
+        return averages_of(self.results, **options)
+
+    @property
+    def in_order(self) -> list[TaskResult]:
+        """The tasks as tables list them: what was learnt comes behind what the vectors give by themselves."""
+        return sorted(self.results.values(), key=lambda result: result.scored == "learnt")
 
     def rows(self, *, several: bool = False) -> list[tuple[str, str, float, Interval | None]]:
         """Task, figure's key, value and interval; accuracies in percent, correlations times 100.
@@ -333,7 +380,7 @@ class Report(Mapping[str, TaskResult]):
             several: All figures of a task that tables show, and not the headline alone.
         """
         rows = []
-        for name, result in self.results.items():
+        for result in self.in_order:
             if result.error is not None:
                 continue
             for key in result.shown if several else [result.headline]:
@@ -341,7 +388,7 @@ class Report(Mapping[str, TaskResult]):
                 interval = result.intervals.get(key)
                 if interval is not None:
                     interval = Interval(scale * interval.low, scale * interval.high)
-                rows.append((name, key, scale * result.figure(key), interval))
+                rows.append((result.task, key, scale * result.figure(key), interval))
         return rows
 
     def to_markdown(self) -> str:
@@ -368,9 +415,9 @@ class Report(Mapping[str, TaskResult]):
             digits = 4 if key == "idb" else 2  # which is often less than 1
             deviation = self[task].deviation(key)
             spread = "" if deviation is None else f" {sign} {_scale(key) * deviation:.{digits}f}"
-            yield task, key, f"{value:.{digits}f}{spread}", _ends(interval, digits)
+            yield self[task].label, key, f"{value:.{digits}f}{spread}", _ends(interval, digits)
         for average in self.averages:
-            yield average.name, average.unit, f"{average.value:.2f}", _ends(average.interval)
+            yield average.label, average.figure, f"{average.value:.2f}", _ends(average.interval)
 
     @property
     def level(self) -> str:
@@ -421,22 +468,27 @@ class Report(Mapping[str, TaskResult]):
         Raises:
             FormatError: It is not such a file.
         """
+        name = os.fsdecode(path)
         try:
-            values = json.loads(Path(path).read_text(encoding="utf-8"))
-            if values["format"] != _FORMAT:
-                raise KeyError("format")
-            if values["version"] > _VERSION:
-                raise FormatError(
-                    f"{os.fspath(path)} is of version {values['version']}; this Sentencode reads up to "
-                    f"{_VERSION}"
-                )
-            results = {name: TaskResult.from_dict(name, result) for name, result in values["results"].items()}
-            curves = {name: Curve(**curve) for name, curve in values.get("curves", {}).items()}
-            return cls(values["encoder"], results, values["skipped"], values["facts"], curves)
-        except FormatError:
-            raise
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise FormatError(f"{os.fspath(path)} is not a report of Sentencode") from None
+            values = read_json(path)
+        except FormatError as error:
+            where = str(error).removeprefix(name).lstrip(",: ")
+            raise FormatError(f"{name} is not a report of Sentencode: {where}") from None
+        if not isinstance(values, dict) or values.get("format") != _FORMAT:
+            raise FormatError(f"{name} is not a report of Sentencode")
+        version = values.get("version")
+        if type(version) is not int or not 1 <= version <= _VERSION:
+            raise FormatError(f"{name} is of version {version!r}; this Sentencode reads up to {_VERSION}")
+        try:
+            check_report(values, _KEYS, _KEYS - {"averages", "curves"})
+            results = {task: TaskResult.from_dict(task, result) for task, result in values["results"].items()}
+            curves = {one: Curve(**curve) for one, curve in values.get("curves", {}).items()}
+            _tell_similarity(results, values["facts"])
+            for result in results.values():
+                _ = result.scored  # the figures are those of such a task
+        except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
+            raise FormatError(f"{name}: a damaged report: {error}") from None
+        return cls(values["encoder"], results, values["skipped"], values["facts"], curves)
 
     def to_html(
         self,
@@ -472,18 +524,25 @@ class Report(Mapping[str, TaskResult]):
         return self.to_markdown()
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{task} {value:.2f}" for task, _, value, _ in self.rows())
+        shown = ", ".join(f"{self[task].label} {value:.2f}" for task, _, value, _ in self.rows())
         return f"Report({self.encoder!r}: {shown or 'no figures'})"
 
-    def steep(self) -> list[str]:
-        """The tasks with a classifier whose gradient is larger than it should be, and both numbers."""
+    def short(self) -> str | None:
+        """The tasks with classifiers that ended short of their optimum, as a sentence, if any."""
         found = []
         for name, result in self.results.items():
+            told = result.details
             # Of a report that was read from a file, what is not a number is a word.
-            gradient, wanted = (float(result.details.get(key, math.nan)) for key in ("gradient", "tolerance"))
-            if gradient > wanted:
-                found.append(f"{name} {gradient:.1e} ({wanted:g})")
-        return found
+            gradient, wanted = (float(told.get(key, math.nan)) for key in ("gradient", "tolerance"))
+            if told.get("short"):
+                found.append(
+                    f"{name} {told['short']} of {told['fits']} (gradient up to {gradient:.1e} where "
+                    f"{wanted:g} was asked for, gap up to {told['gap']:.1e}, up to {told['iterations']} "
+                    "iterations)"
+                )
+            elif "short" not in told and gradient > wanted:  # saved before fits were counted
+                found.append(f"{name} (gradient up to {gradient:.1e} where {wanted:g} was asked for)")
+        return f"Classifiers that ended short of their optimum: {', '.join(found)}." if found else None
 
     def notes(self) -> list[str]:
         """How it was judged, and what has no figure."""
@@ -495,6 +554,11 @@ class Report(Mapping[str, TaskResult]):
                 "all pairs pooled."
             )
         seeds = {name: r.details["seeds"] for name, r in self.results.items() if "seeds" in r.details}
+        if {result.scored for result in self.results.values()} >= {"learnt", "cosine"}:
+            notes.append(
+                "Learnt: pairs are scored by a regression that was trained on the task's training pairs; "
+                "cosine: by the cosine of their vectors, nothing was trained. The two do not compare."
+            )
         if seeds:
             notes.append(
                 f"Means of {max(seeds.values())} seeds ± their standard deviation: {', '.join(seeds)}. Their "
@@ -510,8 +574,14 @@ class Report(Mapping[str, TaskResult]):
                     f"{name}: all cosines or all scores of {', '.join(undefined)} are equal. The "
                     "correlation, which does not exist, counts as 0 in the means."
                 )
-        if steep := self.steep():
-            notes.append(f"Gradients larger than was asked for: {', '.join(steep)}.")
+        if short := self.short():
+            notes.append(short)
+        averaged = {task for average in self.averages if average.interval for task in average.tasks}
+        if any(judged.keys is None for task in averaged for judged in self[task].judged.values()):
+            notes.append(
+                "The report was saved by an older version, and which examples tasks share is not known: "
+                "intervals of averages take them for independent, and are too narrow where tasks share some."
+            )
         unknown = {name: r.details.get("unknown_tokens") for name, r in self.results.items()}
         listed = [f"{name} {100 * share:.1f} %" for name, share in unknown.items() if share is not None]
         if listed:
@@ -521,6 +591,19 @@ class Report(Mapping[str, TaskResult]):
                 "Not run: " + "; ".join(f"{task} ({why})" for task, why in self.skipped.items()) + "."
             )
         return notes
+
+
+def _tell_similarity(results: Mapping[str, TaskResult], facts: Mapping[str, Any]) -> None:
+    """Says how pairs were scored in reports that were saved before it was kept, if not by the cosine."""
+    other = re.search(r"\bsimilarity=([^,]+)", str(facts.get("protocol")))
+    for result in results.values():
+        if other and result.scored == "cosine" and "scored" not in result.details:
+            result.details["scored"] = other[1]
+
+
+def labelled(task: str, scored: str | None) -> str:
+    """The name of a task with how its pairs are scored, unless it says so already."""
+    return task if not scored or scored in task.lower() else f"{task}, {scored}"
 
 
 def _scale(key: str) -> int:

@@ -230,7 +230,8 @@ class _Space:
         return cost
 
     def _projected(self, rows: Any, side: int) -> Any:
-        x = self._torch.from_numpy(np.asarray(rows, dtype=np.float32)).to(self._ranking.device)
+        # Copied: the last digits depend on where memory begins, and rows may be a part of others, or mapped.
+        x = self._torch.tensor(np.asarray(rows, dtype=np.float32), device=self._ranking.device)
         projected = self._torch.nn.functional.linear(x, *self._weights[side : side + 2])
         return projected / projected.square().sum(1, keepdim=True).sqrt()
 

@@ -295,9 +295,11 @@ def _relatedness(
         "mse": bootstrap_mean((found.scores - gold) ** 2, **options),
     }
     details = {
+        "scored": "learnt",
         "protocol": protocol.name,
         "penalties": (found.chosen,),
         **_solved(protocol.classifier, found.gradient),
+        **found.details,
     }
     judged = Judged("test", np.arange(len(gold)), found.scores, gold)
     return TaskResult(encoded.task.name, figures, intervals, {"test": judged}, details)
@@ -341,7 +343,9 @@ def _similarity(
             for kind, weights in (("mean", None), ("wmean", sizes)):
                 means = np.average(drawn, axis=0, weights=weights)
                 intervals[f"all.{key}.{kind}"] = percentile_interval(means, options["confidence"])
-    details = {"undefined": undefined} if undefined else {}
+    details: dict[str, Any] = {"scored": protocol.scored}
+    if undefined:
+        details["undefined"] = undefined
     return TaskResult(task.name, figures, intervals, judged, details)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._extras import require, require_nn
 
-__all__ = ["LogisticSolutions", "fit_logistic"]
+__all__ = ["LogisticSolutions", "ends", "fit_logistic"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,21 +21,24 @@ class LogisticSolutions:
 
     Attributes:
         weights: `(problems, outputs, d)`; two classes have one output, for the second of them.
-        intercepts: `(problems, outputs)`.
+        intercepts: `(problems, outputs)`; minus infinity for a class that the fold lacks.
         predictions: `(problems, n)`, the class of every row, also of those that were not trained on.
         objectives: What was minimised, at the end.
-        gradients: The largest element of the gradient, divided by C and the number of rows.
+        gradients: The largest element of the gradient, divided by C and the number of rows; computed in
+            float64, of these weights and the features as they were given.
         gaps: How far, relative to it, the objective can be above its least value, by Newton's estimate.
         iterations: How many there were, after those that all folds share.
+        short: Whether the problem was given up before gradient and gap were as small as was asked for.
     """
 
     weights: NDArray[np.float32]
-    intercepts: NDArray[np.float32]
+    intercepts: NDArray[np.float64]
     predictions: NDArray[np.int16]
     objectives: NDArray[np.float64]
     gradients: NDArray[np.float32]
     gaps: NDArray[np.float32]
     iterations: NDArray[np.int64]
+    short: NDArray[np.bool_]
 
 
 def fit_logistic(
@@ -58,7 +61,8 @@ def fit_logistic(
     """Fits a logistic regression for each of many choices of training rows and penalty.
 
     Each minimises what scikit-learn's `LogisticRegression(C=C)` does, `C` times the sum of losses and half
-    the squared weights, to its optimum. Features are computed in float32.
+    the squared weights, to its optimum. Features are computed in float32. A class that no training row of a
+    fold has is left out, as scikit-learn does.
 
     Args:
         x: Rows `(n, d)`; or embeddings, of which `places` or `pairs` makes rows.
@@ -72,10 +76,10 @@ def fit_logistic(
         parts: What stands side by side in such a row: `"u"`, `"v"`, `"|u-v|"`, `"u*v"`.
         tolerance: For the largest element of the gradient, divided by C and the number of rows: what
             scikit-learn's `tol` is compared with. What float32 cannot reach, about 1e-7, is not waited for:
-            the solutions' `gradients` tell.
+            the solutions' `gradients` and `short` tell.
         gap: For the distance of the objective to its least value, relative to it, as estimated; or relative
             to a ten-thousandth of what it is at zero weights, where that is more, as with separable classes.
-        max_iterations: After so many a problem is given up; its gradient tells.
+        max_iterations: After so many a problem is given up: it is `short`.
         max_bytes: Features that take more are not held in memory, nor are copies of some of them. None: 1 GiB
             for pairs, whose rows are several times as long as what they are made of; 4 GiB for others.
         device: Where torch computes.
@@ -133,4 +137,47 @@ def fit_logistic(
         ((4 if pairs is None else 1) << 30) if max_bytes is None else max_bytes,
         progress,
     )
-    return LogisticSolutions(**{name: values.cpu().numpy() for name, values in found.items()})
+    solutions = {name: values.cpu().numpy() for name, values in found.items()}
+    gradients, gaps = solutions["gradients"], solutions["gaps"]
+    # Where the gradient is as good as nothing, float32 cannot say more of the objective.
+    short = ~(gradients <= tolerance) | (~(gaps <= gap) & (gradients > 1e-5 * tolerance))
+    return LogisticSolutions(**solutions, short=short)
+
+
+class _Ended(Protocol):
+    @property
+    def gaps(self) -> NDArray[np.floating[Any]] | None: ...
+    @property
+    def iterations(self) -> NDArray[np.int64] | None: ...
+    @property
+    def short(self) -> NDArray[np.bool_] | None: ...
+
+
+def ends(*found: _Ended) -> dict[str, float]:
+    """How near to their optimum all of them ended, for reports; nothing where a solver does not tell.
+
+    Args:
+        found: `LogisticSolutions`, or what else has their gaps, iterations and `short`.
+
+    Returns:
+        The largest gap, the most iterations, how many fits there are, and how many ended short.
+
+    Example:
+        >>> import numpy as np
+        >>> x = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+        >>> told = ends(fit_logistic(x, [0, 0, 1, 1], np.ones((1, 4), bool), [(0, 1.0), (0, 10.0)]))
+        >>> told["fits"], told["short"]
+        (2, 0)
+    """
+    gaps, iterations, short = (
+        [values for one in found if (values := getattr(one, name)) is not None]
+        for name in ("gaps", "iterations", "short")
+    )
+    if not short:
+        return {}
+    return {
+        "gap": float(np.concatenate(gaps).max()),
+        "iterations": int(np.concatenate(iterations).max()),
+        "fits": sum(map(len, short)),
+        "short": int(np.concatenate(short).sum()),
+    }

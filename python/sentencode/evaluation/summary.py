@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .averages import Average, averages_of
 from .metrics import Interval, pearson
 from .published import PublishedFigure, published_for
-from .report import Curve, Report, TaskResult
+from .report import Curve, Report, TaskResult, labelled
 
 __all__ = [
     "Block",
@@ -32,6 +31,7 @@ __all__ = [
     "heat_map_columns",
     "measures",
     "pareto_front",
+    "renamed",
     "trade_offs",
     "unique",
 ]
@@ -40,10 +40,12 @@ PERCENT, CORRELATION, COUNT, RANK, PLAIN = "percent", "correlation x 100", "coun
 
 Extra = Mapping[str, Mapping[str, float]]
 
-FEWEST_MODELS = 3
+FEWEST_MODELS = 8  # of which a matrix of correlations is drawn
+_FEWEST = 3  # of which there is a correlation that says anything at all
 _PARAPHRASES = ("cl_one", "cl_half", "nn_cosine", "nn_l2")
 _RECALLS = ("r1", "r5", "r10")
-_KINDS = ("classification", "similarity", "paraphrases", "retrieval")  # of measures of tasks
+# Of measures of tasks; similarity by the cosine and learnt similarity are never in one mean.
+_KINDS = ("classification", "similarity", "learnt similarity", "paraphrases", "retrieval")
 _COSINE = {"SICKCosine": "SICKRelatedness", "STSBenchmarkCosine": "STSBenchmark"}
 _PUBLISHED_AVERAGES = {
     **{f"{kind} of {n}": (f"average-{n}", kind) for kind in ("macro", "micro") for n in (6, 7, 8)},
@@ -83,6 +85,7 @@ class Measure:
         headline: Whether it is what tables show of the task.
         published: The papers' figures of the same.
         tasks: Of an average, what it is over.
+        scored: How pairs are scored: see `TaskResult.scored`.
     """
 
     task: str
@@ -93,21 +96,35 @@ class Measure:
     headline: bool = False
     published: tuple[PublishedFigure, ...] = ()
     tasks: tuple[str, ...] = ()
+    scored: str | None = None
+
+    @property
+    def title(self) -> str:
+        """What it is of, as tables and pictures call it."""
+        return self.task if self.tasks else labelled(self.task, self.scored)
 
     @property
     def label(self) -> str:
         """Its name in full."""
-        return " ".join(filter(None, (self.task, self.part, self.figure)))
+        return " ".join(filter(None, (self.title, self.part, self.figure)))
 
 
 def unique(reports: Sequence[Report]) -> list[Report]:
     """The reports, if their encoders can be told apart.
+
+    Where not all were judged by one protocol, every encoder is called by its own as well.
 
     Raises:
         ValueError: There is none, or two have one name.
     """
     if not reports:
         raise ValueError("there is no report to show")
+    protocols = [report.facts.get("protocol", "protocol not known") for report in reports]
+    if len(set(protocols)) > 1:
+        reports = [
+            replace(report, encoder=f"{report.encoder} ({protocol})")
+            for report, protocol in zip(reports, protocols, strict=True)
+        ]
     name, count = Counter(report.encoder for report in reports).most_common(1)[0]
     if count > 1:
         raise ValueError(
@@ -117,8 +134,16 @@ def unique(reports: Sequence[Report]) -> list[Report]:
     return list(reports)
 
 
+def renamed(extra: Extra | None, before: Sequence[Report], after: Sequence[Report]) -> Extra:
+    """What else is known of encoders, by the names that `unique` gave them."""
+    names: dict[str, list[str]] = {}
+    for old, new in zip(before, after, strict=True):
+        names.setdefault(old.encoder, []).append(new.encoder)
+    return {new: known for name, known in (extra or {}).items() for new in names.get(name, [name])}
+
+
 def measures(reports: Sequence[Report]) -> list[Measure]:
-    """All figures of all reports, in the order in which tasks and figures appear first.
+    """All figures of all reports, in the order in which tasks and figures appear first, what was learnt last.
 
     Accuracies are in percent, correlations times 100.
     """
@@ -130,6 +155,8 @@ def measures(reports: Sequence[Report]) -> list[Measure]:
                 continue
             headlines.setdefault(task, result.headline)
             for part, figure, value, p in _leaves(result.figures):
+                if part == "all" and not headlines[task].startswith("all."):
+                    continue  # the averages of a single subset
                 key = f"{part}.{figure}" if part else figure
                 unit = _unit(figure)
                 scale = 100 if unit == CORRELATION else 1
@@ -140,14 +167,16 @@ def measures(reports: Sequence[Report]) -> list[Measure]:
                     headline = key == headlines[task]
                     metric = _published_metric(task, part, figure)
                     published = () if metric is None else published_for(*metric)
-                    found[task, part, figure] = Measure(task, part, figure, unit, {}, headline, published)
+                    found[task, part, figure] = Measure(
+                        task, part, figure, unit, {}, headline, published, scored=result.scored
+                    )
                 partial = bool(result.details.get("partial"))
                 spread = result.deviation(key)
                 found[task, part, figure].cells[report.encoder] = Cell(
                     scale * value, interval, p, partial, None if spread is None else scale * spread
                 )
     order = {task: i for i, task in enumerate(headlines)}
-    return sorted(found.values(), key=lambda measure: order[measure.task])
+    return sorted(found.values(), key=lambda measure: (measure.scored == "learnt", order[measure.task]))
 
 
 def _leaves(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float | None]]:
@@ -196,13 +225,14 @@ def averages(reports: Sequence[Report]) -> list[Measure]:
             if average.name not in found:
                 names = _PUBLISHED_AVERAGES.get(average.name)
                 found[average.name] = Measure(
-                    average.name,
+                    average.label,
                     "",
-                    "",
+                    average.figure,
                     PERCENT if average.unit == "acc" else CORRELATION,
                     {},
                     published=() if names is None else published_for(*names),
                     tasks=average.tasks,
+                    scored=average.scored,
                 )
             partial = any(report[task].details.get("partial") for task in average.tasks)
             found[average.name].cells[report.encoder] = Cell(average.value, average.interval, partial=partial)
@@ -233,7 +263,7 @@ class HeatMap(NamedTuple):
     Attributes:
         names: The measures.
         groups: Which group each is of.
-        matrix: Pearson's correlations over the models that have both; not a number with fewer than three, or
+        matrix: Pearson's correlations over the models that have both; not a number with too few of them, or
             where a measure does not vary.
         models: Over how many at most.
         blocks: Means of groups.
@@ -262,9 +292,9 @@ def heat_map(reports: Sequence[Report], extra: Extra | None = None) -> HeatMap:
         The correlations.
 
     Raises:
-        ValueError: There are fewer than three encoders, or `extra` names another one.
+        ValueError: There are fewer than eight encoders, or `extra` names another one.
     """
-    return correlations(*heat_map_columns(reports, extra))
+    return correlations(*heat_map_columns(reports, extra), fewest=FEWEST_MODELS)
 
 
 def heat_map_columns(
@@ -275,8 +305,8 @@ def heat_map_columns(
     groups: dict[str, str] = {}
     for measure in measures(reports):
         if measure.headline:
-            columns[measure.task] = {name: cell.value for name, cell in measure.cells.items()}
-            groups[measure.task] = _kind(measure)
+            columns[measure.title] = {name: cell.value for name, cell in measure.cells.items()}
+            groups[measure.title] = _kind(measure)
     known = {report.encoder for report in reports}
     for encoder, figures in (extra or {}).items():
         if encoder not in known:
@@ -294,40 +324,43 @@ def heat_map_columns(
 
 
 def _kind(measure: Measure) -> str:
-    classification, similarity, paraphrases, retrieval = _KINDS
+    classification, similarity, learnt, paraphrases, retrieval = _KINDS
     if measure.figure in _PARAPHRASES:
         return paraphrases
     if measure.figure in _RECALLS:
         return retrieval
-    return classification if measure.unit == PERCENT else similarity
+    if measure.unit == PERCENT:
+        return classification
+    return learnt if measure.scored == "learnt" else similarity
 
 
-def correlations(columns: Mapping[str, Mapping[str, float]], groups: Mapping[str, str]) -> HeatMap:
+def correlations(
+    columns: Mapping[str, Mapping[str, float]], groups: Mapping[str, str], *, fewest: int = _FEWEST
+) -> HeatMap:
     """Pearson's correlations between all pairs of columns.
 
     Args:
         columns: By name, the value of each model.
-        groups: Of each column; what is `"classification"`, `"similarity"`, `"paraphrases"` or
-            `"retrieval"` measures a task.
+        groups: Of each column; what is `"classification"`, `"similarity"`, `"learnt similarity"`,
+            `"paraphrases"` or `"retrieval"` measures a task.
+        fewest: Of how many models there is a correlation.
 
     Returns:
         The correlations.
 
     Raises:
-        ValueError: There are fewer than three models.
+        ValueError: There are fewer models.
     """
     names = tuple(columns)
     models = len(set().union(*columns.values()))
-    if models < FEWEST_MODELS:
-        raise ValueError(
-            f"correlations between measures need at least {FEWEST_MODELS} encoders, got {models}"
-        )
+    if models < fewest:
+        raise ValueError(f"correlations between measures need at least {fewest} encoders, got {models}")
     matrix = np.full((len(names), len(names)), math.nan)
     for i, j in combinations(range(len(names)), 2):
         first, second = columns[names[i]], columns[names[j]]
         pairs = [(first[model], second[model]) for model in first if model in second]
         pairs = [pair for pair in pairs if np.isfinite(pair).all()]
-        if len(pairs) >= FEWEST_MODELS:
+        if len(pairs) >= fewest:
             matrix[i, j] = matrix[j, i] = pearson(*zip(*pairs, strict=True))
     np.fill_diagonal(matrix, 1)
     of_tasks = [i for i, name in enumerate(names) if groups[name] in _KINDS]
@@ -370,6 +403,7 @@ class Point(NamedTuple):
     speed: float
     cell: Cell
     front: bool
+    speeds: Interval  # of the task that took longest a sentence, and of the one that took least
 
 
 class TradeOff(NamedTuple):
@@ -387,67 +421,68 @@ class TradeOff(NamedTuple):
 
 
 def trade_offs(reports: Sequence[Report]) -> list[TradeOff]:
-    """Quality against sentences a second, both of one run: accuracies, and similarities.
+    """Quality against sentences a second, both of one run: accuracies, cosines and learnt scores apart.
 
-    Quality is over the tasks that all encoders have.
+    Quality is over the tasks that all encoders have. A speed that was measured once, on one task, tells
+    nothing of how much it varies, and has no point.
 
     Args:
         reports: One of each encoder.
 
     Returns:
-        One where there is a task with an accuracy, and one where there is another.
+        One for each kind of task that is there.
     """
     runs = Counter(report.facts.get("run") for report in reports if "sentences_per_second" in report.facts)
     run = runs.most_common(1)[0][0] if runs else None
     left_out = {}
-    speeds: dict[str, float] = {}
+    speeds: dict[str, tuple[float, Interval]] = {}
     for report in reports:
         speed = report.facts.get("sentences_per_second")
         if not speed:
             left_out[report.encoder] = "its speed was not measured: its rows were kept from before"
         elif report.facts.get("run") != run:
             left_out[report.encoder] = "its speed was measured in another run"
+        elif "speed_of_tasks" not in report.facts:
+            left_out[report.encoder] = "its speed was measured once, so that nothing tells how much it varies"
         else:
-            speeds[report.encoder] = float(speed)
+            speeds[report.encoder] = float(speed), Interval(*map(float, report.facts["speed_of_tasks"]))
     found = []
-    for unit in (PERCENT, CORRELATION):
-        label, cells = _shared_quality(reports, unit)
-        places = {name: (speeds[name], cells[name].value) for name in speeds if name in cells}
+    for kind in _KINDS:
+        label, cells = _shared_quality(reports, kind)
+        places = {name: (speeds[name][0], cells[name].value) for name in speeds if name in cells}
         if places:
             front = pareto_front(places)
             ordered = sorted(places, key=lambda name: -places[name][0])
-            points = tuple(Point(name, speeds[name], cells[name], name in front) for name in ordered)
+            points = tuple(
+                Point(name, speeds[name][0], cells[name], name in front, speeds[name][1]) for name in ordered
+            )
             found.append(TradeOff(label, points, left_out))
     return found
 
 
-def _shared_quality(reports: Sequence[Report], unit: str) -> tuple[str, dict[str, Cell]]:
-    """The widest average over the tasks that all have; the task itself where it is one."""
+def _shared_quality(reports: Sequence[Report], kind: str) -> tuple[str, dict[str, Cell]]:
+    """The widest average over the tasks of a kind that all have; the task itself where it is one."""
     shared = [
         measure
         for measure in measures(reports)
-        if measure.headline and measure.unit == unit and len(measure.cells) == len(reports)
+        if measure.headline and _kind(measure) == kind and len(measure.cells) == len(reports)
     ]
     if len(shared) < 2:
-        return (f"{shared[0].label}, {unit}", shared[0].cells) if shared else ("", {})
+        return (f"{shared[0].label}, {shared[0].unit}", shared[0].cells) if shared else ("", {})
     cells = {}
     label = ""
     for report in reports:
         results: dict[str, TaskResult] = {measure.task: report[measure.task] for measure in shared}
-        widest = _widest(averages_of(results), unit)
+        of_these = Report(report.encoder, results, facts=report.facts).averages
+        widest = max(of_these, key=lambda average: len(average.tasks), default=None)
         if widest is None:  # such tasks have no average of the papers' kind: the mean of what tables show
-            label = f"mean of {', '.join(results)}"
+            label = f"mean of {', '.join(measure.title for measure in shared)}"
             values = [measure.cells[report.encoder].value for measure in shared]
             cells[report.encoder] = Cell(float(np.mean(values)))
         else:
-            label = widest.name
+            label = widest.label
             cells[report.encoder] = Cell(widest.value, widest.interval)
-    return f"{label}, {unit}", cells
-
-
-def _widest(found: Sequence[Average], unit: str) -> Average | None:
-    kind = "acc" if unit == PERCENT else "correlation"
-    return max((a for a in found if a.unit == kind), key=lambda average: len(average.tasks), default=None)
+    return f"{label}, {shared[0].unit}", cells
 
 
 class Chart(NamedTuple):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from .markup import Markup, element
-from .summary import PERCENT, Chart, HeatMap, Measure, TradeOff
+from .summary import PERCENT, Chart, HeatMap, Measure, Point, TradeOff
 
 __all__ = ["bars", "heat_map", "lines", "scatter"]
 
@@ -121,7 +121,7 @@ def scatter(trade: TradeOff, colours: dict[str, int]) -> Markup:
         The picture.
     """
     width, height, left, top = 620, 320, 52, 14
-    speeds = [math.log10(point.speed) for point in trade.points]
+    speeds = [math.log10(end) for point in trade.points for end in point.speeds]
     first, last = math.floor(min(speeds)), math.ceil(max(speeds))
     last = max(last, first + 1)
     cells = [point.cell for point in trade.points]
@@ -161,8 +161,10 @@ def scatter(trade: TradeOff, colours: dict[str, int]) -> Markup:
         if point.cell.interval is not None:
             a, b = map(y, point.cell.interval)
             marks.append(element("path", d=f"M{at:.1f} {a:.1f}V{b:.1f}", class_="whisker"))
+        slow, quick = map(x, point.speeds)
+        marks.append(element("path", d=f"M{slow:.1f} {up:.1f}H{quick:.1f}", class_="whisker"))
         hollow = "" if point.front else " hollow"
-        title = f"{point.encoder}: {point.cell.value:.2f} at {point.speed:,.0f} sentences per second"
+        title = f"{point.encoder}: {point.cell.value:.2f} at {_speed(point)}"
         marks.append(
             element(
                 "circle",
@@ -175,8 +177,7 @@ def scatter(trade: TradeOff, colours: dict[str, int]) -> Markup:
         )
         labels.append(_label(_short(point.encoder), at, up, taken, left, left + width))
     said = "; ".join(
-        f"{p.encoder} {p.cell.value:.2f} at {p.speed:,.0f} sentences per second"
-        f"{' (on the front)' if p.front else ''}"
+        f"{p.encoder} {p.cell.value:.2f} at {_speed(p)}{' (on the front)' if p.front else ''}"
         for p in trade.points
     )
     return _picture(
@@ -254,6 +255,11 @@ def lines(chart: Chart, colours: dict[str, int]) -> Markup:
     )
     about = f"Curves of {chart.name}, {chart.y_label}, along {chart.x_label}: {said}"
     return _picture(left + width + 28, top + height + 46, about, [*parts, *marks])
+
+
+def _speed(point: Point) -> str:
+    low, high = point.speeds
+    return f"{point.speed:,.0f} sentences per second ({low:,.0f} to {high:,.0f} by task)"
 
 
 def _label(

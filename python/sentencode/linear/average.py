@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..vectors import WordVectors
+from ..vectors import Vectors
 from .base import LinearEncoder
 from .weights import smooth_weights
 
@@ -18,7 +18,8 @@ class Average(LinearEncoder):
     """The mean of a sentence's word vectors: the bag of words. Nothing to fit.
 
     Args:
-        vectors: Word vectors.
+        vectors: Word vectors: `WordVectors`, the path of a file, a dict of a vector for each word, or
+            gensim's `KeyedVectors`.
         tokenizer: "words" (as the Penn Treebank writes English), "whitespace" (text that is tokenised
             already), a `Tokenizer`, any callable, or a tokenizer of Hugging Face.
         lowercase: Whether to lower-case. "auto": unless the vectors hold words with upper-case letters.
@@ -41,7 +42,7 @@ class Average(LinearEncoder):
 
     def __init__(
         self,
-        vectors: WordVectors,
+        vectors: Vectors,
         *,
         tokenizer: Any = "words",
         lowercase: bool | Literal["auto"] = "auto",
@@ -78,10 +79,11 @@ class Average(LinearEncoder):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.get_params(deep=False)
+        made = {"_resolved": self._resolved} if "_resolved" in self.__dict__ else {}
+        return {**self.get_params(deep=False), **made}
 
     def _options(self) -> dict[str, Any]:
         return {}
 
     def _weights(self) -> npt.NDArray[np.float32] | None:
-        return smooth_weights("Average", self.vectors, self.frequencies, self.a)
+        return smooth_weights("Average", self._word_vectors, self.frequencies, self.a)

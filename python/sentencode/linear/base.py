@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 from typing import Any
@@ -74,7 +75,8 @@ class LinearEncoder(CoreEncoder):
         Args:
             path: Where to; a file of that name is replaced.
             vectors: Whether the word vectors are part of the file. Without them it is small, but needs the
-                file that the vectors are mapped from, at the same place.
+                file that the vectors are mapped from. If that is in its folder or below, both can be moved
+                together; if not, `load` wants to be told where it is.
             statistics: Whether to keep what `partial_fit`, `merge` and `select` need to go on. For LAES they
                 may be large; those of SIF and uSIF are small and always there.
 
@@ -88,7 +90,7 @@ class LinearEncoder(CoreEncoder):
         """
         model = self._described_model()
         self._check_tokenizer_name()
-        model.save(os.fspath(path), vectors=vectors, statistics=statistics)
+        model.save(path, vectors=vectors, statistics=statistics)
 
     def _described_model(self) -> Any:
         """The model, with the parameters that it will be saved with."""
@@ -104,7 +106,7 @@ class LinearEncoder(CoreEncoder):
         return {name: plain(value) for name, value in config.items()}
 
     def _identity(self) -> Any:
-        return self.vectors.fingerprint, self._described_model().to_bytes(statistics=False)
+        return self._word_vectors.fingerprint, self._described_model().to_bytes(statistics=False)
 
     @classmethod
     def _read_params(cls, model: Any) -> dict[str, Any]:
@@ -138,7 +140,7 @@ class LinearEncoder(CoreEncoder):
         for name, value in encoder._options().items():
             if own[name] != value:
                 raise ValueError(f"params: {name}={value!r}, but config has {own[name]!r}")
-        core = encoder._new_tokenizer().core(lowercase=not encoder.vectors.cased)
+        core = encoder._new_tokenizer().core(lowercase=not encoder._word_vectors.cased)
         for name in ("split", "lowercase", "invalid"):
             if getattr(core, name) != getattr(model.tokenizer, name):
                 raise ValueError(f"params: another {name} of the tokenizer than config has")
@@ -162,14 +164,15 @@ class LinearEncoder(CoreEncoder):
         """An empty encoder of the core, and the tokenizer; checks the parameters."""
         self._check_vectors()
         cut = self._new_tokenizer()
-        core = cut.core(lowercase=not self.vectors.cased)
-        model = getattr(_core, self._kind)(self.vectors._core, core, self._weights(), **self._options())
+        core = cut.core(lowercase=not self._word_vectors.cased)
+        model = getattr(_core, self._kind)(self._word_vectors._core, core, self._weights(), **self._options())
         return model, cut
 
     def _adopt(self, model: Any, cut: Tokenizer | None = None) -> None:
         """Takes an encoder of the core as what was learnt with the parameters as they are now."""
         self._cut = self._new_tokenizer() if cut is None else cut
         self._model = model
+        self._made_with = self._word_vectors
         self._made_of = self.get_params(deep=False)  # last: other threads may be looking
 
     def _check_learnt(self) -> None:
@@ -184,7 +187,12 @@ class LinearEncoder(CoreEncoder):
     def _partial_fit(self, batch: Any) -> None:
         model, cut = self._current_model()
         model.partial_fit(cut.prepare(batch))
-        self._adopt(model, cut)
+        self.__dict__.setdefault("_cut", cut)
+        first = self.__dict__.setdefault("_model", model)
+        if first is model:
+            self._adopt(model, cut)
+        else:  # another thread was the first to learn
+            first.merge(model)
 
     def _encode_into(self, batch: Any, out: Floats) -> None:
         self._fitted_model().encode_into(self._tokenizer().prepare(batch), out)
@@ -206,14 +214,33 @@ class LinearEncoder(CoreEncoder):
         self._model.solve()
         return self._model
 
-    def __getstate__(self) -> dict[str, Any]:
+    def _with_statistics(self) -> bool:
+        """Whether a pickle holds what is needed to go on fitting."""
+        return True
+
+    def _state(self, statistics: bool) -> dict[str, Any]:
         state = self.__dict__.copy()
         if "_model" in state:
-            state["_model"] = state["_model"].to_bytes(statistics=True)
+            state["_model"] = state["_model"].to_bytes(statistics=statistics)
         return state
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self._state("_model" in self.__dict__ and self._with_statistics())
+
+    def __copy__(self) -> Any:
+        copied = type(self).__new__(type(self))
+        copied.__setstate__(self._state(statistics=True))
+        return copied
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        copied = type(self).__new__(type(self))
+        memo[id(self)] = copied
+        copied.__setstate__(copy.deepcopy(self._state(statistics=True), memo))
+        return copied
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         learnt = state.pop("_model", None)
         self.__dict__.update(state)
         if learnt is not None:
-            self._model = _core.encoder_from_bytes(learnt, self._made_of["vectors"]._core)
+            table = state.get("_made_with") or self._made_of["vectors"]
+            self._model = _core.encoder_from_bytes(learnt, table._core)

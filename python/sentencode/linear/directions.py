@@ -44,9 +44,9 @@ class CommonDirections(LinearEncoder):
             components = operator.index(self.components)
         except TypeError:
             raise ValueError(f"{name}: components must be a whole number, got {self.components!r}") from None
-        if not 0 <= components <= self.vectors.dim:
+        if not 0 <= components <= self._word_vectors.dim:
             raise ValueError(
-                f"{name}: components must be from 0 to {self.vectors.dim}, the vectors' dimension, "
+                f"{name}: components must be from 0 to {self._word_vectors.dim}, the vectors' dimension, "
                 f"got {components}"
             )
         return components

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Iterable
 from typing import Any, Literal, cast
 
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..text.inputs import is_single
-from ..vectors import WordVectors
+from ..vectors import Vectors
 from .base import LinearEncoder
 from .selection import Selection, checked_scores, split_pairs
 from .weights import smooth_weights
@@ -39,16 +40,18 @@ class LAES(LinearEncoder):
     how many sentences there are: `fit` streams over any corpus. The embedding is the state after the last
     word (mode "hidden"), the mean of the words as told from it ("reconstruction"), or what the telling misses
     on average ("residual"): few hidden units tell only what sentences have in common, so the residual is what
-    a sentence says itself.
+    a sentence says itself. The residual is what the paper proposes for similarity, and the default.
 
     A residual of no more than 1e-6 of the mean's length, and the row of a sentence without known words, is
-    zero. Units beyond the rank of the data are zero. Sentences longer than any that was fitted to are encoded
-    whole.
+    zero. So are all residuals of the sentences fitted to where `hidden` exceeds the rank of the data, as it
+    may with few sentences: `fit` then warns. Units beyond the rank are zero. Sentences longer than any that
+    was fitted to are encoded whole.
 
     Args:
-        vectors: Word vectors.
+        vectors: Word vectors: `WordVectors`, the path of a file, a dict of a vector for each word, or
+            gensim's `KeyedVectors`.
         hidden: The number of hidden units.
-        mode: "hidden", "reconstruction" or "residual".
+        mode: "residual", "hidden" or "reconstruction".
         direction: "forward" (first word first), "backward", or "both": two autoencoders.
         combine: Of both directions: "sum" (the mean of both rows, as the paper defines it) or "concat".
         a: A word of probability p(w) is weighted by a / (a + p(w)), as in SIF. None: all words weigh the
@@ -71,12 +74,15 @@ class LAES(LinearEncoder):
         rank_: How many of them are above zero, at most `hidden`.
         n_sentences_: How many sentences were learnt from, those without known words left out.
         n_tokens_: How many words.
+        pickle_statistics: Whether a pickle holds the sums that `partial_fit`, `merge` and larger sizes need.
+            They may be gigabytes, and are left out unless this is set, or nothing was solved for yet: a
+            worker that calls `partial_fit` alone sends back what it has counted. Copies always hold them.
 
     Example:
         >>> import sentencode as se
         >>> vectors = se.WordVectors.from_dict({"the": [3, 1], "cat": [1, 2], "dog": [1, -2], "sat": [0, 1]})
         >>> sentences = ["the cat sat", "the dog sat", "the cat", "the dog"]
-        >>> laes = se.LAES(vectors, hidden=6, a=None).fit(sentences)
+        >>> laes = se.LAES(vectors, hidden=6, mode="hidden", a=None).fit(sentences)
         >>> laes.rank_
         5
         >>> state = laes.encode("the cat sat")
@@ -87,13 +93,14 @@ class LAES(LinearEncoder):
     """
 
     _kind = "LAES"
+    pickle_statistics: bool = False
 
     def __init__(
         self,
-        vectors: WordVectors,
+        vectors: Vectors,
         *,
         hidden: int = 150,
-        mode: Literal["hidden", "reconstruction", "residual"] = "hidden",
+        mode: Literal["hidden", "reconstruction", "residual"] = "residual",
         direction: Literal["forward", "backward", "both"] = "forward",
         combine: Literal["sum", "concat"] = "sum",
         a: float | None = 1e-3,
@@ -152,12 +159,14 @@ class LAES(LinearEncoder):
     @property
     def n_sentences_(self) -> int:
         """How many sentences were learnt from, those without known words left out."""
-        return int(self._fitted_model().sentences_seen)
+        self._check_learnt()
+        return int(self._model.sentences_seen)
 
     @property
     def n_tokens_(self) -> int:
         """How many words were learnt from."""
-        return int(self._fitted_model().tokens_seen)
+        self._check_learnt()
+        return int(self._model.tokens_seen)
 
     # The autoencoder itself.
 
@@ -175,7 +184,7 @@ class LAES(LinearEncoder):
         Example:
             >>> import sentencode as se
             >>> vectors = se.WordVectors.from_dict({"cat": [1, 2], "dog": [1, -2]})
-            >>> laes = se.LAES(vectors, hidden=4, a=None).fit(["cat dog", "dog cat"])
+            >>> laes = se.LAES(vectors, hidden=4, mode="hidden", a=None).fit(["cat dog", "dog cat"])
             >>> laes.states("cat bird dog").shape
             (2, 4)
         """
@@ -217,7 +226,7 @@ class LAES(LinearEncoder):
         Example:
             >>> import sentencode as se
             >>> vectors = se.WordVectors.from_dict({"cat": [1, 2], "dog": [1, -2]})
-            >>> laes = se.LAES(vectors, hidden=4, a=None).fit(["cat dog", "dog cat"])
+            >>> laes = se.LAES(vectors, hidden=4, mode="hidden", a=None).fit(["cat dog", "dog cat"])
             >>> laes.reconstruction_error(["cat dog", "dog cat"], sizes=[1, 2, 4]).round(2) + 0.0
             array([0.56, 0.38, 0.  ])
         """
@@ -248,11 +257,11 @@ class LAES(LinearEncoder):
         Example:
             >>> import sentencode as se
             >>> vectors = se.WordVectors.from_dict({"the": [3, 1], "cat": [1, 2], "dog": [1, -2]})
-            >>> laes = se.LAES(vectors, hidden=4, mode="residual", a=None).fit(["the cat", "the dog", "the"])
+            >>> laes = se.LAES(vectors, hidden=3, a=None).fit(["the cat", "the dog", "the"])
             >>> pairs = [("the cat", "cat"), ("the cat", "dog"), ("dog", "the dog")]
             >>> best = laes.select(pairs, [5, 0, 5])
             >>> best.settings, best.encoder.hidden == best.hidden
-            (array([1, 2, 3, 4]), True)
+            (array([1, 2, 3]), True)
         """
         largest = self._fitted_size()
         wanted = list(range(1, largest + 1)) if sizes is None else self._sizes(sizes, "select")
@@ -286,7 +295,7 @@ class LAES(LinearEncoder):
         """
         given = {"hidden": hidden, "mode": mode, "direction": direction, "combine": combine}
         changes = {name: value for name, value in given.items() if value is not None}
-        encoder = LAES(**{**self.get_params(deep=False), **changes})
+        encoder = self._sibling(LAES, **{**self.get_params(deep=False), **changes})
         model = self._fitted_model().variant(encoder.hidden, encoder.mode, encoder.direction, encoder.combine)
         encoder._adopt(model, self._cut)
         return encoder
@@ -341,7 +350,20 @@ class LAES(LinearEncoder):
         }
 
     def _weights(self) -> Floats | None:
-        return smooth_weights("LAES", self.vectors, self.frequencies, self.a)
+        return smooth_weights("LAES", self._word_vectors, self.frequencies, self.a)
+
+    def _finish(self) -> None:
+        super()._finish()
+        if self.mode == "residual" and self.rank_ < self.hidden:
+            warnings.warn(
+                f"LAES: {self.rank_} hidden units tell all that these {self.n_sentences_} sentences say, so "
+                f"that with hidden={self.hidden} their residuals are zero: give fewer, or more sentences",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _with_statistics(self) -> bool:
+        return self.pickle_statistics or not self._model.solved
 
     def _facts(self) -> dict[str, str]:
         facts = super()._facts()

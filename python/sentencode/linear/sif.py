@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from ..encoder import is_numeric
 from ..errors import NotFittedError
+from ..text.corpus import repeatable
 from ..text.inputs import is_single
-from ..vectors import WordVectors
+from ..vectors import Vectors
 from .average import Average
 from .base import LinearEncoder
 from .directions import CommonDirections
@@ -32,7 +33,8 @@ class SIF(CommonDirections):
     A row of which no more than 1e-6 would be left, and that of a sentence without known words, is zero.
 
     Args:
-        vectors: Word vectors.
+        vectors: Word vectors: `WordVectors`, the path of a file, a dict of a vector for each word, or
+            gensim's `KeyedVectors`.
         a: As above; 1e-3 is the paper's. None: all words weigh the same.
         components: How many directions are taken away; 1 is the paper's. 0 leaves the weighted mean.
         tokenizer: "words", "whitespace", a `Tokenizer`, any callable, or a tokenizer of Hugging Face.
@@ -64,7 +66,7 @@ class SIF(CommonDirections):
 
     def __init__(
         self,
-        vectors: WordVectors,
+        vectors: Vectors,
         *,
         a: float | None = 1e-3,
         components: int = 1,
@@ -125,7 +127,7 @@ class SIF(CommonDirections):
 
     def _with_components(self, _: str, components: int) -> SIF:
         model = self._fitted_model().with_components(components)
-        encoder = SIF(**{**self.get_params(deep=False), "components": components})
+        encoder = self._sibling(SIF, **{**self.get_params(deep=False), "components": components})
         encoder._adopt(model, self._cut)
         return encoder
 
@@ -143,7 +145,7 @@ class SIF(CommonDirections):
     @property
     def dim(self) -> int:
         """The length of a row."""
-        return self.vectors.dim
+        return self._word_vectors.dim
 
     def _check_fitted(self) -> None:
         if not self._evaluated:
@@ -195,22 +197,21 @@ class SIF(CommonDirections):
     def _fitted_to(self, sides: list[Any]) -> LinearEncoder:
         """An encoder with the directions of some sentences together; without any where no word is known."""
         params = self.get_params(deep=False)
-        fitted = SIF(**{**params, "statistics": "fit"})
+        fitted = self._sibling(SIF, **{**params, "statistics": "fit"})
         fitted._forget()
         for side in sides:
             fitted.partial_fit(side)
         if fitted._model.statistics()["count"] > 0:
             return fitted
         del params["components"], params["statistics"]
-        return Average(**params)
+        return self._sibling(Average, **params)
 
-    def encode_iter(self, sentences: Any, chunk_size: int = 4096, **options: Any) -> Iterator[Any]:
-        """As `Encoder.encode_iter`; not with statistics="evaluated", which needs all sentences together."""
+    def _chunks(self, sentences: Any, size: int | None, default: int, **options: Any) -> Iterator[Any]:
         if self._evaluated and not is_single(sentences):
             raise ValueError(
                 "SIF.encode_iter: statistics='evaluated' needs all sentences together; use encode"
             )
-        return super().encode_iter(sentences, chunk_size, **options)
+        return super()._chunks(sentences, size, default, **options)
 
     def _options(self) -> dict[str, Any]:
         if self.statistics not in ("fit", "evaluated"):
@@ -218,11 +219,11 @@ class SIF(CommonDirections):
         return {"components": self._checked_components()}
 
     def _weights(self) -> npt.NDArray[np.float32] | None:
-        return smooth_weights("SIF", self.vectors, self.frequencies, self.a)
+        return smooth_weights("SIF", self._word_vectors, self.frequencies, self.a)
 
 
 def _read_twice(sentences: Any) -> Any:
     """Sentences that can be read more than once."""
     if is_single(sentences):
         return [sentences]
-    return list(sentences) if isinstance(sentences, Iterator) else sentences
+    return repeatable(sentences, keep_empty=True)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..vectors import WordVectors
+from ..vectors import Vectors
 from .directions import CommonDirections
 from .weights import SavedWeights, is_positive
 
@@ -24,7 +24,8 @@ class USIF(CommonDirections):
     A row of which no more than 1e-6 would be left, and that of a sentence without known words, is zero.
 
     Args:
-        vectors: Word vectors.
+        vectors: Word vectors: `WordVectors`, the path of a file, a dict of a vector for each word, or
+            gensim's `KeyedVectors`.
         components: How many directions; 5 is the paper's.
         tokenizer: "words", "whitespace", a `Tokenizer`, any callable, or a tokenizer of Hugging Face.
         lowercase: Whether to lower-case. "auto": unless the vectors hold words with upper-case letters.
@@ -55,7 +56,7 @@ class USIF(CommonDirections):
 
     def __init__(
         self,
-        vectors: WordVectors,
+        vectors: Vectors,
         *,
         components: int = 5,
         tokenizer: Any = "words",
@@ -91,4 +92,4 @@ class USIF(CommonDirections):
             return self.frequencies.made_with("USIF", "sentence_length", length)
         from ..vectors import resolve_frequencies
 
-        return resolve_frequencies(self.frequencies, self.vectors).usif_weights(float(length))
+        return resolve_frequencies(self.frequencies, self._word_vectors).usif_weights(float(length))

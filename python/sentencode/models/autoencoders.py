@@ -13,6 +13,7 @@ import torch
 from ..checks import checked_float, checked_int
 from ..nn.attention import Activation
 from ..nn.pooling import Pooling
+from ..search import lengths_of
 from ..text.inputs import is_single
 from ..vectors import WordVectors
 from .convolutional import ConvolutionalNetwork
@@ -131,16 +132,16 @@ class _LatentAttention(_Autoencoder):
             ValueError: If no word of the sentence is known.
         """
         self._check_fitted()
-        words = [word for word in self._cut([sentence])[0] if word in self.vectors][: self.max_words]
+        words = [word for word in self._cut([sentence])[0] if word in self._word_vectors][: self.max_words]
         if not words:
             tokens = not is_single(sentence) and any(len(str(token).split()) > 1 for token in sentence)
             raise ValueError(
                 "sentence has no word that is known"
                 + (": a list is the tokens of one sentence, and these look like texts" if tokens else "")
             )
-        x = self.vectors.matrix(words)
+        x = self._word_vectors.matrix(words)
         if self.unit_words:
-            x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+            x = (x / np.maximum(lengths_of(x)[:, None], np.finfo(np.float32).tiny)).astype(np.float32)
         table = self.network.table.weight
         end = table[self.network._config["end"]].detach()
         rows = torch.cat([torch.from_numpy(x).to(end), end[None]])[None]  # [1, T, E]

@@ -15,16 +15,18 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from .. import _nn
+from .. import _core, _nn
 from ..checks import checked_bool, checked_float, checked_int, checked_str
 from ..core_encoder import CoreEncoder, checked_keys, is_still, plain
 from ..distributed import communicator as all_processes
 from ..encoder import Encoder, progress
 from ..errors import FormatError, NotFittedError
+from ..search import lengths_of
+from ..text.corpus import repeatable
 from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 from ..training import Batcher, Callback, Examples, History, Trainer, Validation
-from ..vectors import WordVectors
+from ..vectors import Vectors, WordVectors
 from .autoencoder import Autoencoder
 
 __all__ = ["NeuralEncoder"]
@@ -47,7 +49,7 @@ class NeuralEncoder(CoreEncoder):
     A word that has a vector can be encoded, whether the network was trained with it or not.
 
     Args:
-        vectors: Of words. They are not trained.
+        vectors: Of words, as for `SIF`. They are not trained.
         preset: "paper", as it is written there, or "reference", as the paper's public code is. A parameter
             that is None is the preset's.
         tokenizer: As for `SIF`.
@@ -102,7 +104,7 @@ class NeuralEncoder(CoreEncoder):
 
     def __init__(
         self,
-        vectors: WordVectors,
+        vectors: Vectors,
         *,
         preset: Literal["paper", "reference"] = "paper",
         tokenizer: Any = "words",
@@ -218,11 +220,11 @@ class NeuralEncoder(CoreEncoder):
                 for the vocabulary, and to become ids in a file of the cache.
             y: Ignored.
             valid: Sentences to validate on, every `validate_every` steps.
-            checkpoints: A folder for the state of the training. One that holds another training, of other
-                sentences, vectors or parameters, is refused; only where it ends may be another place
-                (`max_steps`, `max_epochs`, `stop_after`), how often it looks (`validate_every`), and what
-                decides nothing (`device`, `max_words`). The rates of a "linear" or "cosine" schedule depend
-                on the end, those with a `decay` on how often it looks: these may not change there.
+            checkpoints: A folder for the state of the training. If it holds a different run (other sentences,
+                vectors or parameters), it is refused. These may change when a run is resumed: where it ends
+                (`max_steps`, `max_epochs`, `stop_after`), how often it validates (`validate_every`), and what
+                has no effect on the weights (`device`, `max_words`). But a "linear" or "cosine" schedule
+                fixes the end, and a `decay` fixes how often it validates.
             callbacks: Told of every step and validation; see `sentencode.training`.
             show_progress_bar: Whether to show one. None: if the logger "sentencode" shows information.
 
@@ -232,7 +234,7 @@ class NeuralEncoder(CoreEncoder):
         Raises:
             TypeError: If a parameter is not of its kind.
             ValueError: If a parameter cannot be used, no sentence can be trained on, or the checkpoints are
-                of another training.
+                of a different run.
             DivergedError: If the loss is not finite.
 
         Warns:
@@ -240,13 +242,13 @@ class NeuralEncoder(CoreEncoder):
                 missing; the encoder has the last ones then.
         """
         fresh = type(self)(**self.get_params(deep=False))
-        sentences, valid = (list(s) if isinstance(s, Iterator) else s for s in (sentences, valid))
+        sentences, valid = map(repeatable, (sentences, valid))
         fresh._train(sentences, valid, checkpoints, callbacks, show_progress_bar)
         self._take(fresh)
         return self
 
     def partial_fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
-        """There is none: a training goes on by `fit` with the `checkpoints` that it left.
+        """Not available: a run is resumed by `fit` with its `checkpoints`.
 
         Args:
             sentences: Ignored.
@@ -257,7 +259,7 @@ class NeuralEncoder(CoreEncoder):
             NotImplementedError: Always.
         """
         raise NotImplementedError(
-            f"{type(self).__name__} has no partial_fit; fit(..., checkpoints=FOLDER) goes on where it was"
+            f"{type(self).__name__} has no partial_fit; fit(..., checkpoints=FOLDER) resumes a run"
         )
 
     def _train(
@@ -319,7 +321,7 @@ class NeuralEncoder(CoreEncoder):
         if best is not None:
             best.load_into(network)
         elif validates:
-            self._load_best(trainer, os.path.join(os.fspath(checkpoints), "best.safetensors"))
+            self._load_best(trainer, os.path.join(os.fsdecode(checkpoints), "best.safetensors"))
         self._adopt(network.eval(), vocabulary, cut)
 
     def _load_best(self, trainer: Trainer, path: str) -> None:
@@ -335,7 +337,7 @@ class NeuralEncoder(CoreEncoder):
             why = f"the weights of the best validation cannot be read: {error}"
         warnings.warn(
             f"{type(self).__name__}: {why}; the encoder has those of the last step, {trainer.step:,}. Put "
-            "the file back from a copy and call fit again, or train anew in another folder",
+            "the file back from a copy and call fit again, or train in another folder",
             UserWarning,
             stacklevel=4,
         )
@@ -386,7 +388,7 @@ class NeuralEncoder(CoreEncoder):
         else:
             seen = Vocabulary.from_corpus(sentences, cut, min_count=self.min_count, on_progress=bar)
             counts = dict(seen)
-        known = {word: count for word, count in counts.items() if word in self.vectors}
+        known = {word: count for word, count in counts.items() if word in self._word_vectors}
         for symbol in (_BEGIN, _END):
             known.pop(symbol, None)  # they have places of their own
         found = Vocabulary(known, max_size=self.vocabulary_size)
@@ -428,7 +430,7 @@ class NeuralEncoder(CoreEncoder):
             torch.manual_seed(checked_int("seed", self.seed, 0, 2**63 - 1))
             return self._network_class(
                 words=words,
-                features=self.vectors.dim,
+                features=self._word_vectors.dim,
                 begin=begin,
                 end=end,
                 **self._network_settings(chosen),
@@ -451,18 +453,18 @@ class NeuralEncoder(CoreEncoder):
 
     def _table(self, vocabulary: Vocabulary, begin: int, end: int) -> Floats:
         """The vectors of the words that are written, and of the symbols."""
-        rows = np.empty((begin + 1, self.vectors.dim), np.float32)
-        rows[: len(vocabulary)] = self.vectors.matrix(vocabulary.words)
+        rows = np.empty((begin + 1, self._word_vectors.dim), np.float32)
+        rows[: len(vocabulary)] = self._word_vectors.matrix(vocabulary.words)
         # Symbols that have no vectors get ones that are as long as those of words, the same every time.
-        typical = np.linalg.norm(rows[: len(vocabulary)], axis=1).mean()
+        typical = lengths_of(rows[: len(vocabulary)]).mean()
         for place, symbol in ((begin, _BEGIN), (end, _END)):
-            if symbol in self.vectors:
-                rows[place] = self.vectors[symbol]
+            if symbol in self._word_vectors:
+                rows[place] = self._word_vectors[symbol]
             else:
-                drawn = np.random.default_rng(place == end).standard_normal(self.vectors.dim)
+                drawn = np.random.default_rng(place == end).standard_normal(self._word_vectors.dim)
                 rows[place] = drawn * (typical / np.linalg.norm(drawn))
         if self.unit_words:
-            rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+            rows /= np.maximum(lengths_of(rows)[:, None], np.finfo(np.float32).tiny)
         return rows
 
     def _device(self) -> torch.device:
@@ -498,24 +500,24 @@ class NeuralEncoder(CoreEncoder):
 
     def _check_vectors(self) -> None:
         super()._check_vectors()
-        if self.vectors.oov != "skip":
+        if self._word_vectors.oov != "skip":
             raise ValueError(
-                f"{type(self).__name__}: vectors must skip unknown words, got oov={self.vectors.oov!r}"
+                f"{type(self).__name__}: vectors must skip unknown words, got oov={self._word_vectors.oov!r}"
             )
 
     def _new_tokenizer(self) -> Tokenizer:
         cut = super()._new_tokenizer()
         if cut.lowercase == "auto":
-            cut = Tokenizer(cut, lowercase=not self.vectors.cased, invalid=cut.invalid)  # type: ignore[arg-type]
+            cut = Tokenizer(cut, lowercase=not self._word_vectors.cased, invalid=cut.invalid)  # type: ignore[arg-type]
         return cut
 
     def _weights(self) -> Floats | None:
         """What words' vectors are multiplied by."""
         if not self.unit_words:
             return None
-        core, count = self.vectors._core, len(self.vectors)
+        core, count = self._word_vectors._core, len(self._word_vectors)
         norms = [
-            np.linalg.norm(core.rows(np.arange(begin, min(begin + _ROWS, count))), axis=1)
+            lengths_of(core.rows(np.arange(begin, min(begin + _ROWS, count))))
             for begin in range(0, count, _ROWS)
         ]
         weights: Floats = 1 / np.maximum(np.concatenate(norms), np.finfo(np.float32).tiny, dtype=np.float32)
@@ -526,13 +528,14 @@ class NeuralEncoder(CoreEncoder):
         self._network, self.vocabulary_, self._cut = network, vocabulary, cut
         self._model = model or _nn.NeuralEncoder(
             type(self).__name__,
-            self.vectors._core,
+            self._word_vectors._core,
             cut.core(),
             self._weights(),
             network._cpp,
             max_words=checked_int("max_words", self.max_words, 1),
             batch_tokens=_BATCH_TOKENS,
         )
+        self._made_with = self._word_vectors
         self._made_of = self.get_params(deep=False)  # last: other threads may be looking
 
     @property
@@ -569,7 +572,7 @@ class NeuralEncoder(CoreEncoder):
         rows = super().encode(sentences, *args, **options)
         for begin in range(0, self.dim, self._part()):
             part = rows[..., begin : begin + self._part()]
-            lengths = np.linalg.norm(part.astype(np.float32), axis=-1, keepdims=True)
+            lengths = lengths_of(part)[..., None]
             part /= np.where(lengths > 0, lengths, 1)
         return rows
 
@@ -600,7 +603,7 @@ class NeuralEncoder(CoreEncoder):
         """
         model = self._described_model()
         self._check_tokenizer_name()
-        model.save(os.fspath(path), vectors=vectors)
+        model.save(path, vectors=vectors)
 
     def _described_model(self) -> Any:
         """The model, with the parameters that it will be saved with."""
@@ -617,10 +620,10 @@ class NeuralEncoder(CoreEncoder):
         return self._model
 
     @staticmethod
-    def _open(path: str) -> _nn.NeuralEncoder:
+    def _open(path: str, options: _core.LoadOptions) -> _nn.NeuralEncoder:
         """What the core makes of a file."""
         with torch.random.fork_rng(devices=[]):  # weights are drawn before they are read
-            return _nn.NeuralEncoder.load(path)
+            return _nn.NeuralEncoder.load(path, options)
 
     @classmethod
     def _read_params(cls, model: Any) -> dict[str, Any]:
@@ -666,7 +669,7 @@ class NeuralEncoder(CoreEncoder):
         params = json.loads(self._described_model().params)
         del params["origin"]  # where its texts lay makes no other encoder
         state = {name: tensor.float().cpu().numpy() for name, tensor in self.network.state_dict().items()}
-        return self.vectors.fingerprint, json.dumps(params), state
+        return self._word_vectors.fingerprint, json.dumps(params), state
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
@@ -688,6 +691,8 @@ class NeuralEncoder(CoreEncoder):
                 self.device = device
                 self.network.to(self._device_here())
             self.set_params(**made_of)
+            if "_made_with" in state:
+                self._resolved = self.vectors, state["_made_with"]
             self._adopt(self.network, self.vocabulary_, self._cut)
             self.set_params(**now)
 

@@ -26,6 +26,7 @@ from ..evaluation import Task, TaskResult, evaluate, load_task
 from ..evaluation import published as published_figures
 from ..evaluation.averages import PAPER_TASKS, macro_and_micro
 from ..evaluation.protocols import protocol_named
+from ..evaluation.published import ANOTHER_PROTOCOL
 from ..text.corpus import Corpus
 from ..text.vocabulary import Vocabulary
 from ..threads import num_threads
@@ -515,7 +516,7 @@ def _tasks(data: str | os.PathLike[str], partial: bool) -> list[Task]:
         except FileNotFoundError as error:
             missing = error
     if not found:
-        raise FileNotFoundError(f"{os.fspath(data)}: no task's files are there; of the last one: {missing}")
+        raise FileNotFoundError(f"{os.fsdecode(data)}: no task's files are there; of the last one: {missing}")
     return found
 
 
@@ -530,10 +531,10 @@ def _progress(show: bool, rows: Sequence[str], seeds: Sequence[int]) -> Any:
 
 _SHORT = {
     "SICKEntailment accuracy": "SICK-E",
-    "SICKRelatedness pearson": "SICK-R",
-    "STSBenchmark pearson": "STSB",
-    "STS14 pearson": "STS14 r",
-    "STS14 spearman": "STS14 rho",
+    "SICKRelatedness pearson": "SICK-R, learnt",
+    "STSBenchmark pearson": "STSB, learnt",
+    "STS14 pearson": "STS14 r, cosine",
+    "STS14 spearman": "STS14 rho, cosine",
     "MRPC f1": "MRPC F1",
 }
 _COLUMNS = (  # of tables 1 and 3, then ours
@@ -541,6 +542,7 @@ _COLUMNS = (  # of tables 1 and 3, then ours
     *("MRPC accuracy", "MRPC f1", "SICKEntailment accuracy", "SICKRelatedness pearson"),
     *("STS14 pearson", "STS14 spearman", "SST5 accuracy", "STSBenchmark pearson"),
 )
+_MARK = "‡"
 _CONTROLS = [name for name, row in ROWS.items() if not row.trained]
 _TITLES = {
     "1": "Table 1: SentEval's tasks, accuracy and F1 in percent, Pearson's r",
@@ -566,8 +568,8 @@ class Report:
     tables: Sequence[str] = TABLES
 
     def text(self) -> str:
-        """The tables, for a terminal."""
-        return self._tables(text_table, "{}\n")
+        """The tables, for a terminal: in ASCII alone."""
+        return self._tables(text_table, "{}\n").replace(_MARK, "*")
 
     def markdown(self) -> str:
         """The tables as Markdown."""
@@ -620,7 +622,7 @@ class Report:
     def _table_1(self) -> tuple[list[str], list[list[str]]]:
         columns = self._columns()
         rows = [
-            [system, *(figures.get(column, "-") for column in columns)]
+            [system, *(_marked(column, figures) for column in columns)]
             for system, figures in _printed("1").items()
         ]
         rows += [self._line(self._ours(row), row) for row in ("mean-max AAE", *_CONTROLS) if self.of(row)]
@@ -632,7 +634,7 @@ class Report:
         rows = []
         for row in ROWS:
             if row in printed:
-                rows.append([f"{row}, paper", *(printed[row].get(column, "-") for column in columns)])
+                rows.append([f"{row}, paper", *(_marked(column, printed[row]) for column in columns)])
             if self.of(row):
                 rows.append(self._line(self._ours(row), row))
         return ["encoder", *map(_name, columns)], rows
@@ -662,6 +664,9 @@ class Report:
         def ends(accuracies: Mapping[str, float]) -> list[str]:
             return [_average(accuracies, common, kind) for kind in ("macro", "micro")] * own
 
+        def marked(cells: list[str]) -> list[str]:  # all are of accuracies
+            return [cell if cell == "-" else f"{cell} {_MARK}" for cell in cells]
+
         rows = []
         averages = _printed("2")
         for system, figures in _printed("1").items():
@@ -671,7 +676,8 @@ class Report:
                     f"average-{len(tasks)} {kind}" for tasks in PAPER_TASKS for kind in ("macro", "micro")
                 ]
                 there = averages.get(system, {})
-                rows.append([system, *(there.get(name, "-") for name in names), *ends(accuracies)])
+                cells = [*(there.get(name, "-") for name in names), *ends(accuracies)]
+                rows.append([system, *marked(cells)])
         for row in ROWS:
             if self.of(row):
                 accuracies = _accuracies(self.scores(row))
@@ -712,6 +718,12 @@ class Report:
         judged = ", ".join(self.settings["tasks"])
         yield f"Judged on {judged}; protocol {self.settings['protocol']}."
         yield "STS14 is the mean of its subsets, weighted by their sizes."
+        if {"1", "2", "3"} & set(self.tables):
+            yield f"{_MARK} {ANOTHER_PROTOCOL}"
+            yield (
+                "Learnt: a regression was trained on the task's training pairs; cosine: nothing was trained. "
+                "The two do not compare."
+            )
         if "2" in self.tables and tuple(self._common()) not in PAPER_TASKS:
             yield "The last two averages of table 2, over the tasks that are there, are ours in every line."
         if "cost" in self.tables:
@@ -725,6 +737,18 @@ def _printed(table: str) -> dict[str, dict[str, str]]:
     for figure in published_figures(PAPER, table):
         found.setdefault(figure.system, {})[f"{figure.task} {figure.metric}"] = figure.printed
     return found
+
+
+def _marked(column: str, printed: Mapping[str, str]) -> str:
+    """A figure of the paper, marked where it depends on a protocol that is another one than ours."""
+    if column not in printed:
+        return "-"
+    return f"{printed[column]} {_MARK}" if column in _learnt() else printed[column]
+
+
+@functools.cache
+def _learnt() -> frozenset[str]:
+    return frozenset(f"{figure.task} {figure.metric}" for figure in published_figures(PAPER) if figure.learnt)
 
 
 def _name(column: str) -> str:

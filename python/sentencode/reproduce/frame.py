@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..evaluation import published as published_figures
-from ..files import whole_file
+from ..files import as_path, read_json, whole_file
 
 __all__ = [
     "Results",
@@ -50,7 +50,7 @@ class Results:
         self, folder: str | os.PathLike[str] | None, settings: Mapping[str, Any], resume: bool = False
     ) -> None:
         self.settings = json.loads(json.dumps(settings))  # as a file gives them back
-        self.folder = None if folder is None else Path(folder)
+        self.folder = None if folder is None else as_path(folder)
         if self.folder is None:
             return
         made_with = self.folder / "settings.json"
@@ -59,7 +59,7 @@ class Results:
                 raise FileExistsError(
                     f"{self.folder} holds results: resume to keep them, or choose another folder"
                 )
-            _check_same(made_with, json.loads(made_with.read_text(encoding="utf-8")), self.settings)
+            _check_same(made_with, read_json(made_with), self.settings)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.write("settings.json", as_json(self.settings))
 
@@ -79,7 +79,7 @@ class Results:
         """The JSON file of that name in the folder; None if there is none."""
         if self.folder is None or not (self.folder / name).exists():
             return None
-        found: Result = json.loads((self.folder / name).read_text(encoding="utf-8"))
+        found: Result = read_json(self.folder / name)
         return found
 
     def write(self, name: str, content: str | bytes) -> None:
@@ -91,8 +91,6 @@ class Results:
         data = content.encode("utf-8") if isinstance(content, str) else content
         with whole_file(path) as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
 
 
 def published(family: str) -> dict[str, Any]:
@@ -171,7 +169,7 @@ def file_identity(path: str | os.PathLike[str]) -> dict[str, str]:
     with open(path, "rb") as file:
         while block := file.read(1 << 20):
             digest.update(block)
-    return {"file": Path(path).name, "sha256": digest.hexdigest()}
+    return {"file": as_path(path).name, "sha256": digest.hexdigest()}
 
 
 def as_json(value: Any) -> str:

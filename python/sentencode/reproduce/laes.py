@@ -417,7 +417,7 @@ class Report:
                 label = f"{row}: n_h = {cell['n_h']}, chosen on dev"
                 axes.plot(cell["n_h"], best, "o", color=colour, fillstyle="none", markersize=8, label=label)
         axes.set_xlabel("n_h: components taken away (SIF), hidden units (LAES-RES)")
-        axes.set_ylabel("Pearson x 100, STSBenchmark test")
+        axes.set_ylabel("Pearson x 100 of cosines, STSBenchmark test")
         axes.grid(alpha=0.3)
         axes.legend(loc="lower right")
         file = io.BytesIO()
@@ -432,13 +432,13 @@ class Report:
                 header = ["model", "n_h paper", "n_h"]
                 header += [column for split in SPLITS for column in (f"{split} paper", split)]
                 header += ["95 % interval", f"less {BASELINE}"]
-                parts.append(title.format(f"Table I, {name}: Pearson x 100") + table(header, rows))
+                parts.append(title.format(f"Table I, {name}, cosine: Pearson x 100") + table(header, rows))
         if "II" in self.tables and (rows := list(self._table_2())):
             header = [
                 "model",
                 *(column for name in TASKS.values() for column in (name, "n_h", "95 % interval")),
             ]
-            parts.append(title.format("Table II, test sets: Pearson x 100") + table(header, rows))
+            parts.append(title.format("Table II, test sets, cosine: Pearson x 100") + table(header, rows))
         return "\n".join(parts)
 
     def _table_1(self, task: str) -> Iterator[list[str]]:

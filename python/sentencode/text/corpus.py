@@ -10,9 +10,9 @@ from sentencode import _core
 
 from ..checks import checked_int
 from ..errors import FormatError
-from .inputs import Batch, Progress, batches
+from .inputs import TEXT_AT_ONCE, Batch, Progress, batches, is_blank
 
-__all__ = ["Corpus"]
+__all__ = ["Corpus", "repeatable"]
 
 _READ_AHEAD = 4096
 _NOT_READ = {".bz2": "bzip2", ".zip": "zip"}
@@ -80,27 +80,35 @@ class Corpus:
         """The files that are read; none for an iterable."""
         return list(self._files or ())
 
+    def _pipes(self) -> list[str]:
+        """The files that can be read only once."""
+        return [file for file in self._files or () if not os.path.isfile(file)]
+
     def __iter__(self) -> Iterator[Any]:
-        for batch, _ in self._read(_READ_AHEAD, None):
+        for batch, _ in self._read(_READ_AHEAD, None, TEXT_AT_ONCE):
             yield from _texts(batch)
 
-    def batches(self, size: int, *, on_progress: Progress | None = None) -> Iterator[Batch]:
+    def batches(
+        self, size: int, *, text: int | None = None, on_progress: Progress | None = None
+    ) -> Iterator[Batch]:
         """The sentences in batches that everything that takes sentences takes.
 
         Those of files are never made Python strings.
 
         Args:
             size: The most sentences in one batch.
+            text: A batch ends, before it has `size` sentences, once it has so many bytes of text; of others'
+                strings, about so many characters. None: only `size` counts.
             on_progress: Called after each batch with what was read and the whole: bytes of files, else
                 sentences. The whole is 0 where it is not known.
         """
-        for batch, _ in self._read(size, on_progress):
+        for batch, _ in self._read(size, on_progress, text):
             yield batch
 
     def documents(self) -> Iterator[list[Any]]:
         """The sentences of one document after the other."""
         document: list[Any] = []
-        for batch, starts in self._read(_READ_AHEAD, None):
+        for batch, starts in self._read(_READ_AHEAD, None, TEXT_AT_ONCE):
             for text, begins in zip(_texts(batch), starts, strict=True):
                 if begins and document:
                     yield document
@@ -109,24 +117,44 @@ class Corpus:
         if document:
             yield document
 
-    def _read(self, size: int, on_progress: Progress | None) -> Iterator[tuple[Batch, list[bool]]]:
+    def _growing(
+        self, first: int, size: int, text: int | None, on_progress: Progress | None
+    ) -> Iterator[Batch]:
+        """As `batches`, of files: the first has `first` sentences, each other one twice as many as before."""
+        for batch, _ in self._read(size, on_progress, text, first):
+            yield batch
+
+    def _read(
+        self, size: int, on_progress: Progress | None, text: int | None, first: int | None = None
+    ) -> Iterator[tuple[Batch, list[bool]]]:
         """Batches, and for each sentence whether it begins a document."""
         size = checked_int("size", size, 1)
+        if text is not None:
+            text = checked_int("text", text, 1)
         if self._files is not None:
+            if pipes := self._pipes():
+                if self._spent:
+                    raise ValueError(
+                        f"this corpus reads {pipes[0]}, a pipe or a device, which can be read only once; "
+                        "copy it into a file"
+                    )
+                self._spent = True
             reader = _core.CorpusReader(self._files, keep_empty=self.keep_empty)
-            while (batch := reader.next(size)) is not None:
+            count = size if first is None else min(first, size)
+            while (batch := reader.next(count, max_bytes=text)) is not None:
                 yield batch, batch.starts_document
+                count = min(2 * count, size)
                 if on_progress is not None:
                     on_progress(reader.bytes_read, reader.bytes_total)
             return
         begins = True
-        for batch in batches(self._fresh_source(), size, "source", on_progress=on_progress):
+        for batch in batches(self._fresh_source(), size, "source", text=text, on_progress=on_progress):
             kept, starts = [], []
-            for text in _texts(batch):
-                if not self.keep_empty and _is_blank(text):
+            for sentence in _texts(batch):
+                if not self.keep_empty and is_blank(sentence):
                     begins = True
                     continue
-                kept.append(text)
+                kept.append(sentence)
                 starts.append(begins)
                 begins = False
             if kept:
@@ -154,8 +182,33 @@ class Corpus:
         return f"Corpus({what}{', keep_empty=True' if self.keep_empty else ''})"
 
 
+def repeatable(sentences: Any, *, keep_empty: bool = False) -> Any:
+    """The same sentences, so that they can be read more than once.
+
+    Args:
+        sentences: Whatever holds sentences; a `str` is the name of a file.
+        keep_empty: Of a file: as for `Corpus`.
+
+    Returns:
+        Of an iterator, and of what is read from a pipe, a list; else what was given.
+
+    Example:
+        >>> repeatable(text for text in ["One.", "Another."])
+        ['One.', 'Another.']
+    """
+    if isinstance(sentences, Iterator):
+        return list(sentences)
+    if isinstance(sentences, (str, os.PathLike)):
+        corpus = Corpus(sentences, keep_empty=keep_empty)
+    elif isinstance(sentences, Corpus):
+        corpus = sentences
+    else:
+        return sentences
+    return list(corpus) if corpus._pipes() else sentences
+
+
 def _expanded(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
-    files = [file for path in paths for file in _core.expand_paths(os.fspath(path))]
+    files = [file for path in paths for file in _core.expand_paths(path)]
     for file in files:
         _check_packing(file)
     return files
@@ -188,9 +241,3 @@ def _is_file(text: Any) -> bool:
 
 def _texts(batch: Batch) -> Iterable[Any]:
     return batch.to_list() if isinstance(batch, _core.SentenceBatch) else batch
-
-
-def _is_blank(text: Any) -> bool:
-    if isinstance(text, (str, bytes)):
-        return not text or text.isspace()
-    return isinstance(text, (list, tuple)) and not text

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from itertools import islice
@@ -17,11 +17,29 @@ from typing import Any
 
 from ..checks import checked_int
 
-__all__ = ["Batch", "Progress", "batches", "counted_from", "is_single", "to_batch"]
+__all__ = [
+    "TEXT_AT_ONCE",
+    "Batch",
+    "Progress",
+    "batches",
+    "counted_from",
+    "filled",
+    "gathered",
+    "is_blank",
+    "is_single",
+    "to_batch",
+]
+
+# Where the size of batches is ours to choose, a batch of a stream ends once it has so many characters (of
+# files: bytes), however few its sentences: 65,536 documents of a megabyte would be 64 GB. Sentences of up to
+# 256 characters fill batches of 65,536, so those of usual text are as ever.
+TEXT_AT_ONCE = 1 << 24
+_LOOK = 64  # items of a stream that are taken at most before they are measured
 
 # list[str], list[bytes], list[list[str]], ..., or a batch of the core.
 Batch = Any
 Progress = Callable[[int, int], None]
+_TEXT = frozenset({str, bytes})
 
 
 def is_single(sentences: object) -> bool:
@@ -61,7 +79,12 @@ def to_batch(sentences: Any, name: str = "sentences") -> Batch:
 
 
 def batches(
-    sentences: Any, size: int, name: str = "sentences", *, on_progress: Progress | None = None
+    sentences: Any,
+    size: int,
+    name: str = "sentences",
+    *,
+    text: int | None = None,
+    on_progress: Progress | None = None,
 ) -> Iterator[Batch]:
     """Hands out sentences in batches of at most `size`, in order; of a stream no more is held than one batch.
 
@@ -69,6 +92,9 @@ def batches(
         sentences: What `to_batch` takes, a Corpus, or the path of a text file, a folder or a glob.
         size: The most sentences in one batch.
         name: What the argument is called in errors.
+        text: A batch of a stream or of files ends, before it has `size` sentences, once it has about so many
+            characters; see `TEXT_AT_ONCE`. None: where the user has chosen the size. A list, whose text is in
+            memory anyway, is cut by `size` alone.
         on_progress: Called after each batch with what was read and the whole: bytes of files, else sentences.
             The whole is 0 where it is not known.
 
@@ -85,7 +111,7 @@ def batches(
 
         sentences = Corpus(sentences)
     if hasattr(sentences, "batches"):
-        yield from sentences.batches(size, on_progress=on_progress)
+        yield from sentences.batches(size, text=text, on_progress=on_progress)
         return
     whole = 0
     if _is_core_batch(sentences):
@@ -95,13 +121,102 @@ def batches(
         stream, whole = (_part(listed, i, i + size) for i in range(0, len(listed), size)), len(listed)
     else:
         items = _iterator(sentences, name)
-        stream = (to_batch(batch, name) for batch in iter(lambda: list(islice(items, size)), []))
+        stream = (to_batch(batch, name) for batch in gathered(items, size, text))
     done = 0
     for batch in stream:
         yield batch
         done += len(batch)
         if on_progress is not None:
             on_progress(done, whole)
+
+
+def gathered(items: Iterable[Any], size: int, text: int | None) -> Iterator[list[Any]]:
+    """Lists of items of a stream: of at most `size`, and of about `text` characters.
+
+    Args:
+        items: Texts, token lists, or tuples of these; anything else has no characters.
+        size: The most items in a list.
+        text: How many characters end a list. None: any number.
+
+    Yields:
+        Lists, none of them empty.
+
+    Example:
+        >>> list(gathered(["a long one", "b", "c", "d"], 2, 8))
+        [['a long one'], ['b', 'c'], ['d']]
+    """
+    items = iter(items)
+    if text is None:
+        yield from iter(lambda: list(islice(items, size)), [])
+        return
+    batch: list[Any] = []
+    characters, look = 0, 1
+    while piece := list(islice(items, min(look, size - len(batch)))):
+        found = _characters(piece)
+        batch += piece
+        characters += found
+        if len(batch) == size or characters >= text:
+            yield batch
+            batch, characters = [], 0
+        # As many as fit if they are like the last, so that looking at each is rare, and so is too much text.
+        look = max(1, min(_LOOK, (text - characters) * len(piece) // (found + 1)))
+    if batch:
+        yield batch
+
+
+def _characters(items: Sequence[Any]) -> int:
+    """How much text there is in texts, or in lists of them. What is no text is told of elsewhere."""
+    if set(map(type, items)) <= _TEXT:
+        return sum(map(len, items))
+    found = 0
+    for item in items:
+        if isinstance(item, (str, bytes)):
+            found += len(item)
+        elif isinstance(item, (list, tuple)) or (hasattr(item, "shape") and item.shape):
+            found += _characters(item)
+    return found
+
+
+def filled(sentences: Any, name: str = "sentences") -> tuple[Batch, list[int]]:
+    """The sentences with empty ones where there is none: `None`, or what pandas and NumPy have for it.
+
+    Args:
+        sentences: What `to_batch` takes.
+        name: What the argument is called in errors.
+
+    Returns:
+        A list, and the places where there was none.
+
+    Example:
+        >>> filled(["A man.", None, float("nan")])
+        (['A man.', '', ''], [1, 2])
+    """
+    listed = to_batch(sentences, name)
+    if _is_core_batch(listed):
+        return listed, []
+    absent = [i for i, item in enumerate(listed) if _is_absent(item)]
+    if absent:
+        present = next((item for item in listed if not _is_absent(item)), "")
+        empty = present[:0] if isinstance(present, (str, bytes, list, tuple)) else ""
+        listed = list(listed)
+        for i in absent:
+            listed[i] = empty
+    return listed, absent
+
+
+def _is_absent(item: Any) -> bool:
+    return (
+        item is None
+        or type(item).__name__ in ("NAType", "NaTType")
+        or (isinstance(item, float) and item != item)
+    )
+
+
+def is_blank(text: Any) -> bool:
+    """Whether a sentence has no text."""
+    if isinstance(text, (str, bytes)):
+        return not text or text.isspace()
+    return isinstance(text, (list, tuple)) and not text
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sentencode import _core
 
 from ..checks import checked_int
-from .inputs import Progress, batches, counted_from
+from .inputs import TEXT_AT_ONCE, Progress, batches, counted_from
 from .tokenizer import Tokenizer
 
 __all__ = ["Vocabulary"]
@@ -77,7 +77,7 @@ class Vocabulary(Mapping[str, int]):
             tokenizer = Tokenizer(tokenizer)
         counter = _core.VocabularyCounter(tokenizer.core())
         done = 0
-        for batch in batches(sentences, _BATCH, on_progress=on_progress):
+        for batch in batches(sentences, _BATCH, text=TEXT_AT_ONCE, on_progress=on_progress):
             with counted_from(done):
                 counter.add(tokenizer.prepare(batch))
             done += len(batch)
@@ -97,11 +97,11 @@ class Vocabulary(Mapping[str, int]):
         Raises:
             FormatError: A line is no word and count; the message names it.
         """
-        return cls._of(_core.Vocabulary.read(os.fspath(path)).pruned(*_bounds(min_count, max_size)))
+        return cls._of(_core.Vocabulary.read(path).pruned(*_bounds(min_count, max_size)))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes `word count` a line, atomically."""
-        self.core.write(os.fspath(path))
+        self.core.write(path)
 
     def pruned(self, *, min_count: int = 1, max_size: int | None = None) -> Vocabulary:
         """The same without rare words.

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..files import whole_file
+from ..files import as_path, whole_file
 from .history import COLUMNS, Event, Step, Validation, read_log, row_of
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ class CsvLog(Callback):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = as_path(path)
         self._file: TextIO | None = None
 
     def on_step(self, trainer: Trainer, step: Step) -> None:
@@ -116,7 +115,7 @@ class TensorBoardLog(Callback):
         except ImportError as error:
             raise ImportError(f"TensorBoardLog: {error}; this needs: pip install tensorboard") from error
         self._make: Any = tensorboard.SummaryWriter  # type: ignore[no-untyped-call, unused-ignore, attr-defined]
-        self.folder = os.fspath(folder)
+        self.folder = os.fsdecode(folder)
         self._writer: Any = None
 
     def on_step(self, trainer: Trainer, step: Step) -> None:

@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from ..files import as_path
+
 __all__ = ["checkpoint_files", "foreign_files"]
 
 _STEP = re.compile(r"step-([0-9]+)\.safetensors", re.ASCII)
@@ -26,7 +28,7 @@ def checkpoint_files(folder: str | os.PathLike[str]) -> list[Path]:
     Returns:
         Their paths.
     """
-    place = Path(folder)
+    place = as_path(folder)
     steps = []
     for path in place.glob("step-*.safetensors"):
         if match := _STEP.fullmatch(path.name):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -18,7 +17,7 @@ from ..cache import cache_dir
 from ..checks import checked_int, checked_str
 from ..identity import identity
 from ..text.corpus import Corpus
-from ..text.inputs import Batch, Progress, counted_from, to_batch
+from ..text.inputs import TEXT_AT_ONCE, Batch, Progress, counted_from, gathered, to_batch
 from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 
@@ -79,7 +78,7 @@ class Examples:
             OSError: It cannot be read.
             FormatError: It is no file of examples, is damaged, or comes from a later version.
         """
-        core = _core.ExampleFile.open(os.fspath(path))
+        core = _core.ExampleFile.open(path)
         if verify:
             core.verify()
         return cls(core)
@@ -205,7 +204,7 @@ class Examples:
                     "pass path=, or a list, a file, or a function that returns a new iterator"
                 )
             path = cache_dir() / "examples" / f"{key}.examples"
-        name = os.fspath(path)
+        name = os.fsdecode(path)
         progress: Any = on_progress
         if rows.files is not None:
             return cls(_core.build_examples(name, rows.files, options, key=key, progress=progress))
@@ -329,7 +328,8 @@ class _Rows:
             aligned = len(names) > 1
             self._corpora = [
                 Corpus.from_files(
-                    [part] if isinstance(part, (str, os.PathLike)) else part, keep_empty=aligned
+                    [os.fsdecode(part)] if isinstance(part, (str, bytes, os.PathLike)) else part,
+                    keep_empty=aligned,
                 )
                 for part in (source[name] for name in names)
             ]
@@ -400,11 +400,12 @@ class _Rows:
         if self._corpora is None:
             yield from self._tuple_pieces(on_progress)
         elif len(self._corpora) == 1:
-            for batch, starts in self._corpora[0]._read(_ROWS, on_progress):
+            for batch, starts in self._corpora[0]._read(_ROWS, on_progress, TEXT_AT_ONCE):
                 yield _Piece([batch], list(starts), [])
         else:
-            readers = [
-                corpus._read(_ROWS, on_progress if i == 0 else None) for i, corpus in enumerate(self._corpora)
+            readers = [  # by rows alone, else they would part
+                corpus._read(_ROWS, on_progress if i == 0 else None, None)
+                for i, corpus in enumerate(self._corpora)
             ]
             while True:
                 found: list[tuple[Batch, list[bool]]] = [next(reader, ([], [])) for reader in readers]
@@ -419,8 +420,8 @@ class _Rows:
         source = self._tuples() if callable(self._tuples) else self._tuples
         whole = len(source) if hasattr(source, "__len__") else 0
         width = len(self._names) + (self._labels is not None)
-        items, row = iter(source), 0
-        while rows := list(islice(items, _ROWS)):
+        row = 0
+        for rows in gathered(source, _ROWS, TEXT_AT_ONCE):
             for i, item in enumerate(rows):
                 if not isinstance(item, (tuple, list)) or len(item) != width:
                     expected = _shown(self._names, self._labels)
@@ -497,9 +498,11 @@ def _offset(name: str, offset: Any) -> int:
 
 def _description(source: Any) -> str:
     if isinstance(source, (str, os.PathLike)):
-        return os.fspath(source) if isinstance(os.fspath(source), str) else repr(source)
-    if isinstance(source, Corpus) and source.files:
-        return ", ".join(source.files)
-    if isinstance(source, Mapping):
-        return ", ".join(f"{name}: {value}" for name, value in source.items())
-    return f"<{type(source).__name__}>"
+        text = os.fsdecode(source)
+    elif isinstance(source, Corpus) and source.files:
+        text = ", ".join(source.files)
+    elif isinstance(source, Mapping):
+        text = ", ".join(f"{name}: {value}" for name, value in source.items())
+    else:
+        text = f"<{type(source).__name__}>"
+    return text.encode("utf-8", "backslashreplace").decode()  # names of files may be no UTF-8; JSON is

@@ -13,6 +13,7 @@ from typing import Any
 from .._extras import require
 from ..checks import checked_int
 from ..errors import FormatError
+from ..files import as_path, read_text
 
 __all__ = ["History", "Step", "Validation", "plot_loss"]
 
@@ -106,7 +107,7 @@ class History:
             FormatError: It is no such log.
         """
         history = cls()
-        for event in read_log(Path(path)):
+        for event in read_log(as_path(path)):
             history.add(event)
         return history
 
@@ -119,7 +120,7 @@ def row_of(event: Event) -> list[str]:
 
 def read_log(path: Path) -> Iterator[Event]:
     """The events of a log. A last line without an end was cut off by a kill, and is left out."""
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path)
     lines = text[: text.rfind("\n") + 1].splitlines()
     if not lines or lines[0] != ",".join(COLUMNS):
         shown = repr(lines[0][:60]) if lines else "empty"

@@ -13,12 +13,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import torch
-from torch import Tensor, nn
-
 from .._extras import require_nn
 
 require_nn()
+
+import torch  # noqa: E402
+from torch import Tensor, nn  # noqa: E402
 
 from .. import _nn  # noqa: E402
 from ..checks import checked_bool, checked_float, checked_int, checked_str  # noqa: E402
@@ -226,7 +226,7 @@ class Trainer:
         if not isinstance(betas, tuple) or len(betas) != 2:
             raise TypeError(f"betas must be a tuple of two numbers, got {betas!r:.40}")
         self._callbacks = _checked_callbacks(callbacks)
-        self._folder = None if checkpoints is None else os.fspath(checkpoints)
+        self._folder = None if checkpoints is None else os.fsdecode(checkpoints)
         self._autocast = autocast
         self._check_autocast()
         if communicator is not None and not isinstance(communicator, Communicator):
@@ -320,8 +320,8 @@ class Trainer:
         Raises:
             DivergedError: The loss or a gradient is not finite.
             FormatError: All checkpoints of the folder are damaged, or of another version.
-            ValueError: The checkpoint is of another training: of other examples, batches, settings of the
-                optimiser, of the schedule or of the model, ...; the message names what differs. Or the
+            ValueError: The checkpoint belongs to a different run: other examples, batches, or settings of the
+                optimiser, the schedule or the model; the message names what differs. Or the
                 model's loss is not what it should be, or its parameters are no longer those that it had when
                 the trainer was made.
         """

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from .frequencies import Frequencies, resolve_frequencies
-from .word_vectors import WordVectors
+from .word_vectors import Vectors, WordVectors
 
-__all__ = ["Frequencies", "WordVectors", "resolve_frequencies"]
+__all__ = ["Frequencies", "Vectors", "WordVectors", "resolve_frequencies"]

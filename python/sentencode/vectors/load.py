@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import logging
 import os
+import stat
+import zipfile
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _core
 from ..cache import cache_dir
 from ..checks import checked_int, checked_str, checked_words
 from ..errors import FormatError
+from ..files import read_archive
+from ..pickles import PickledArray, PickledObject, read_pickle
 
 if TYPE_CHECKING:
     from .word_vectors import OutOfVocabulary, Storage, WordVectors
@@ -24,7 +31,9 @@ __all__ = ["load"]
 
 _log = logging.getLogger("sentencode")
 _CACHED_FROM = 8_000_000  # bytes; smaller files are parsed as fast as a cache is looked at
-_CACHE_VERSION = 1  # of what the parser makes of a file
+_FIRST_NAME = 200  # bytes of a zip archive among which its first file's name stands
+_CACHE_BYTES = 16 << 30
+_CACHE_VERSION = 2  # of what the parser makes of a file
 
 Progress = Callable[[int, int], None]
 
@@ -34,35 +43,55 @@ def load(
     limit: int | None,
     words: Iterable[str] | None,
     storage: Storage | None,
-    oov: OutOfVocabulary,
+    oov: OutOfVocabulary | None,
     format: str,
     dim: int | None,
+    member: str | None,
     cache: bool,
     progress: bool | Progress | None,
+    verify: bool,
 ) -> WordVectors:
     """See `WordVectors.load`."""
     from .word_vectors import WordVectors
 
-    path = os.path.expanduser(os.fspath(path))
+    path = os.path.expanduser(os.fsdecode(path))
     limit = None if limit is None else checked_int("limit", limit, 1)
     dim = None if dim is None else checked_int("dim", dim, 1)
-    format, oov = checked_str("format", format), checked_str("oov", oov)  # type: ignore[assignment]
+    format = checked_str("format", format)
+    oov = None if oov is None else checked_str("oov", oov)  # type: ignore[assignment]
+    member = "" if member is None else checked_str("member", member)
     storage = None if storage is None else checked_str("storage", storage)  # type: ignore[assignment]
     keep = None if words is None else sorted(set(checked_words("words", words)))
-    with open(path, "rb") as file:  # so that a file which is not there is the usual FileNotFoundError
-        head = file.read(9)
-    if format == "npz" or (format == "auto" and head[:4] == b"PK\x03\x04"):
-        vectors = _load_npz(path, limit, storage, oov, dim)
+    head = b""
+    # A pipe can be read only once, and that is for the core to do. Else a file that is not there is the usual
+    # FileNotFoundError.
+    is_stream = not stat.S_ISREG(os.stat(path).st_mode)
+    if not is_stream:
+        with open(path, "rb") as file:
+            head = file.read(9)
+    if is_stream and format in ("npz", "kv"):
+        raise OSError(
+            errno.ESPIPE, f"format={format!r} is not read as a stream: copy the pipe into a file", path
+        )
+    if format == "auto" and not member:
+        format = "npz" if _is_npz(path, head) else "kv" if _is_pickle(head) else format
+    if format in ("npz", "kv"):
+        found = _load_npz(path) if format == "npz" else _load_kv(path)
+        vectors = _made(path, *found, limit=limit, storage=storage, oov=oov, dim=dim)
         vectors = vectors if keep is None else vectors.only(keep)
     else:
         native = format == "native" or (format == "auto" and _is_native(head))
+        if native and verify:
+            _core.WordVectors.open(path, oov, verify=True)
         cached = None
-        if cache and not native and os.path.getsize(path) >= _CACHED_FROM:
-            cached = _cache_file(path, [limit, keep, storage, format, dim])
+        if cache and not native and not is_stream and os.path.getsize(path) >= _CACHED_FROM:
+            cached = _cache_file(path, [limit, keep, storage, format, dim, *([member] if member else [])])
         core = _open_cached(cached, oov)
         if core is None:
             with _Bar(path, progress) as bar:
-                core, report = _core.read_vectors(path, format, limit or 0, keep, storage, oov, dim or 0, bar)
+                core, report = _core.read_vectors(
+                    path, format, limit or 0, keep, storage, oov, dim or 0, member, bar
+                )
             if report["duplicates"] or report["repaired"]:
                 _log.info("%s: %s", path, ", ".join(f"{count:,} {what}" for what, count in report.items()))
             if cached is not None and len(core):
@@ -91,7 +120,7 @@ class _Bar:
         from tqdm.auto import tqdm
 
         name = os.path.basename(self._path)
-        self._bar = tqdm(total=os.path.getsize(self._path), unit="B", unit_scale=True, desc=name)
+        self._bar = tqdm(total=os.path.getsize(self._path) or None, unit="B", unit_scale=True, desc=name)
         return lambda done, total: self._bar.update(done - self._bar.n)
 
     def __exit__(self, *exception: object) -> None:
@@ -113,53 +142,73 @@ def _cache_file(path: str, options: list[Any]) -> Path:
     return cache_dir() / "vectors" / f"{names[0]}-{names[2]}-{names[1]}.vectors"
 
 
-def _open_cached(file: Path | None, oov: str) -> _core.WordVectors | None:
+def _open_cached(file: Path | None, oov: str | None) -> _core.WordVectors | None:
     if file is None or not file.exists():
         return None
     try:
-        return _core.WordVectors.open(str(file), oov)
+        found = _core.WordVectors.open(file, oov, verify=True)
+        with suppress(OSError):  # of another's cache
+            os.utime(file)  # those that were used last stay longest
+        return found
     except (OSError, FormatError) as error:
         _log.warning("the cached vectors cannot be used and are read again: %s", error)
         return None
 
 
-def _store_cached(core: _core.WordVectors, file: Path, oov: str) -> _core.WordVectors:
+def _store_cached(core: _core.WordVectors, file: Path, oov: str | None) -> _core.WordVectors:
     """Saves the vectors and gives the mapped ones, which all processes share; or gives them as they are."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        core.save(str(file))
-        path, options, _ = file.name.split("-")
-        for outdated in file.parent.glob(f"{path}-{options}-*"):
-            if outdated != file:
-                outdated.unlink(missing_ok=True)
-        return _core.WordVectors.open(str(file), oov)
+        core.save(file)
+        mapped = _core.WordVectors.open(file, oov)
+        _clean_cache(file)
+        return mapped
     except OSError as error:
         _log.warning("the parsed vectors cannot be cached, so that the next load takes as long: %s", error)
         return core
 
 
-# --- NumPy archives
+def _clean_cache(new: Path) -> None:
+    """Removes what killed writers left, what is outdated, and what is too much; nothing that is in use."""
+    _core.remove_leftovers(new.parent)
+    path, options, _ = new.name.split("-")
+    there = []
+    for file in new.parent.glob("*.vectors"):
+        if file != new and file.name.startswith(f"{path}-{options}-"):
+            _core.remove_unused(file)
+        with suppress(FileNotFoundError):  # another process cleans as well
+            info = file.stat()
+            there.append((info.st_mtime_ns, info.st_size, file))
+    total = sum(size for _, size, _ in there)
+    for _, size, file in sorted(there):
+        if total > _CACHE_BYTES and _core.remove_unused(file):
+            total -= size
 
 
-def _load_npz(
-    path: str, limit: int | None, storage: Storage | None, oov: OutOfVocabulary, dim: int | None
-) -> WordVectors:
+# --- NumPy archives and gensim's files, which are read here: words, matrix, and counts if there are some
+
+Found = tuple[list[str], npt.NDArray[Any], npt.NDArray[Any] | None]
+
+
+def _is_npz(path: str, head: bytes) -> bool:
+    """Whether it is a zip archive of arrays, and not of a text."""
+    if head[:4] != b"PK\x03\x04":
+        return False
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(name.endswith(".npy") for name in archive.namelist())
+    except Exception:  # it is damaged, and whoever reads it tells how
+        with open(path, "rb") as file:
+            return b".npy" in file.read(_FIRST_NAME)
+
+
+def _load_npz(path: str) -> Found:
     """Arrays `words` (bytes of UTF-8, one word a line), `vectors` [n, dim] and, if there, `counts` [n]."""
-    from .word_vectors import WordVectors
-
-    with open(path, "rb") as file:
-        try:
-            with np.load(file, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in ("words", "vectors", "counts") if name in archive}
-        except Exception as error:  # of zipfile, of zlib, of NumPy: what damage leads to is endless
-            why = f"{type(error).__name__}: {error}"
-            raise FormatError(f"{path}: a damaged NumPy archive, or one that needs pickle: {why}") from error
+    arrays = read_archive(path, ("words", "vectors", "counts"))
     missing = {"words", "vectors"} - set(arrays)
     if missing:
         raise FormatError(f"{path}: has no array {' and '.join(map(repr, sorted(missing)))}")
     matrix, raw, counts = arrays["vectors"], arrays["words"], arrays.get("counts")
-    if counts is not None and counts.shape != matrix.shape[:1]:
-        raise FormatError(f"{path}: 'counts' has the shape {list(counts.shape)}, not that of the words")
     if raw.dtype == np.uint8:
         words = raw.tobytes().decode("utf-8", "replace").split("\n")
         if words and not words[-1]:
@@ -170,6 +219,71 @@ def _load_npz(
         raise FormatError(
             f"{path}: 'words' must be bytes (uint8) or strings [n], is {raw.dtype} of shape {list(raw.shape)}"
         )
+    return words, matrix, counts
+
+
+def _is_pickle(head: bytes) -> bool:
+    return len(head) > 1 and head[0] == 0x80 and 2 <= head[1] <= 5
+
+
+_KEYED = "gensim.models.keyedvectors"
+_GENSIM = (f"{_KEYED}.KeyedVectors", f"{_KEYED}.Word2VecKeyedVectors", f"{_KEYED}.Vocab")
+
+
+def _load_kv(path: str) -> Found:
+    """What gensim's `KeyedVectors.save` wrote: a pickle, and beside it the arrays that are large."""
+    with open(path, "rb") as file:
+        try:
+            content = read_pickle(path, file, kinds="fiu", classes=_GENSIM)
+        except FormatError as error:
+            raise FormatError(
+                f"{error}; of gensim's files those that KeyedVectors.save writes are read (save model.wv), "
+                "those of fastText's vectors as gensim.models.fasttext.save_facebook_model writes them"
+            ) from error
+    keyed = content.attributes if isinstance(content, PickledObject) else {}
+    try:
+        words = keyed["index_to_key"] if "index_to_key" in keyed else keyed["index2word"]
+        matrix = _gensim_array(path, keyed, "vectors")
+        counts = keyed.get("expandos", {}).get("count")
+        if isinstance(counts, PickledArray):
+            counts = counts.array()
+        elif keyed.get("vocab"):  # version 3
+            counts = np.array([keyed["vocab"][word].attributes["count"] for word in words], np.int64)
+        if not all(isinstance(word, str) for word in words):
+            raise TypeError("a word that is no str")
+    except OSError:
+        raise
+    except Exception as error:  # what is not there, or is something else
+        raise FormatError(
+            f"{path}: a pickle, but not of gensim's KeyedVectors: {type(error).__name__}: {error}"
+        ) from error
+    return list(words), matrix, counts
+
+
+def _gensim_array(path: str, keyed: dict[str, Any], name: str) -> npt.NDArray[Any]:
+    if name in keyed.get("__numpys", ()):
+        array: npt.NDArray[Any] = np.load(f"{path}.{name}.npy", mmap_mode="r", allow_pickle=False)
+        return array
+    found: npt.NDArray[Any] = keyed[name].array()
+    return found
+
+
+def _made(
+    path: str,
+    words: list[str],
+    matrix: npt.NDArray[Any],
+    counts: npt.NDArray[Any] | None,
+    *,
+    limit: int | None,
+    storage: Storage | None,
+    oov: OutOfVocabulary | None,
+    dim: int | None,
+) -> WordVectors:
+    """The vectors; whatever does not fit is a FormatError that names the file."""
+    from .word_vectors import WordVectors
+
+    if counts is not None and counts.shape != matrix.shape[:1]:
+        raise FormatError(f"{path}: 'counts' has the shape {list(counts.shape)}, not that of the words")
     if matrix.ndim != 2 or len(matrix) != len(words):
         raise FormatError(f"{path}: {len(words)} words, but 'vectors' has the shape {list(matrix.shape)}")
     if dim is not None and matrix.shape[1] != dim:
@@ -181,7 +295,7 @@ def _load_npz(
             matrix[chosen],
             None if counts is None else counts[chosen],
             storage=storage,
-            oov=oov,
+            oov=oov or "skip",
         )
     except ValueError as error:
         raise FormatError(f"{path}: {error}") from error

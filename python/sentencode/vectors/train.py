@@ -14,8 +14,8 @@ import numpy.typing as npt
 from .. import _core
 from .._extras import require
 from ..checks import checked_int
-from ..text.corpus import Corpus
-from ..text.inputs import Progress
+from ..text.corpus import Corpus, repeatable
+from ..text.inputs import TEXT_AT_ONCE, Progress
 from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 from ..threads import num_threads
@@ -57,8 +57,9 @@ def train(
         raise TypeError(f"smoothing must be a number, got {smoothing!r:.40} ({type(smoothing).__name__})")
     if method == "word2vec":
         require("gensim", "train")  # said before the corpus is read
+    corpus = repeatable(corpus)
     if not isinstance(corpus, Corpus):
-        corpus = Corpus(list(corpus) if isinstance(corpus, Iterator) else corpus)  # it is read more than once
+        corpus = Corpus(corpus)
     if not isinstance(tokenizer, Tokenizer):
         tokenizer = Tokenizer(tokenizer, lowercase=lowercase)
 
@@ -90,7 +91,7 @@ def _ppmi(
 ) -> npt.NDArray[np.float32]:
     counter = _core.CooccurrenceCounter(vocabulary.core, tokenizer.core(), window=window, weight="linear")
     with _stage("counting pairs", progress) as report:
-        for batch in corpus.batches(_SENTENCES, on_progress=report):
+        for batch in corpus.batches(_SENTENCES, text=TEXT_AT_ONCE, on_progress=report):
             counter.add(tokenizer.prepare(batch))
         counts = counter.finish()
     with _stage("decomposing", progress) as report:
@@ -140,7 +141,7 @@ class _Epochs:
     def __iter__(self) -> Iterator[list[str]]:
         self.epoch += 1
         with _stage(f"epoch {self.epoch} of {self.epochs}", self.progress) as report:
-            for batch in self.corpus.batches(_SENTENCES, on_progress=report):
+            for batch in self.corpus.batches(_SENTENCES, text=TEXT_AT_ONCE, on_progress=report):
                 tokens: Any = self.tokenizer(batch)
                 yield from tokens
 

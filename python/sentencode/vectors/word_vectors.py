@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,23 @@ from .words import UnknownWordError, Words
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["WordVectors"]
+__all__ = ["Vectors", "WordVectors"]
 
 _DEFAULT = os.path.join(os.path.dirname(__file__), os.pardir, "data", "default_vectors.sentencode")
 
 Storage = Literal["float32", "float16", "int8"]
-OutOfVocabulary = Literal["skip", "zero", "mean", "random"]
+OutOfVocabulary = Literal["skip", "zero", "mean", "random", "subwords"]
 Floats = npt.NDArray[np.float32]
+# What encoders take for vectors: the table itself, a file, a dict, or gensim's KeyedVectors.
+Vectors: TypeAlias = "WordVectors | str | os.PathLike[str] | Mapping[str, npt.ArrayLike]"
+
+
+class Subwords(NamedTuple):
+    """The pieces of words that have vectors: runs of so many characters, hashed into so many buckets."""
+
+    shortest: int
+    longest: int
+    buckets: int
 
 
 class WordVectors:
@@ -36,8 +46,9 @@ class WordVectors:
         words: The words, a sequence.
         counts: How often each word was counted where the vectors were trained (int64), or None.
         storage: How the numbers are stored: "float32", "float16" or "int8" (with one scale a word).
-        oov: What stands for a word that is not there: "skip" (nothing), "zero", "mean" (of all vectors) or
-            "random" (a vector chosen by the word's spelling).
+        oov: What stands for a word that is not there: "skip" (nothing), "zero", "mean" (of all vectors),
+            "random" (a vector chosen by the word's spelling) or "subwords" (the mean of the vectors of its
+            pieces, if the table has such).
         cased: Whether words with upper-case letters are part of the table. If not, text is lower-cased before
             it is looked up, unless the tokenizer says otherwise.
         path: The file that is mapped, or None.
@@ -149,7 +160,11 @@ class WordVectors:
         words = list(mapping)
         rows = [np.asarray(mapping[word]) for word in words]
         for word, row in zip(words, rows, strict=True):
-            if row.ndim != 1 or row.shape != rows[0].shape:
+            if row.ndim != 1:
+                raise ValueError(
+                    f"the vector of {word!r} must be numbers [dim], got an array of shape {list(row.shape)}"
+                )
+            if row.shape != rows[0].shape:
                 raise ValueError(
                     f"the vector of {word!r} has shape {list(row.shape)}, "
                     f"that of {words[0]!r} {list(rows[0].shape)}"
@@ -160,14 +175,14 @@ class WordVectors:
 
     @classmethod
     def from_keyed_vectors(
-        cls, keyed_vectors: Any, *, storage: Storage | None = None, oov: OutOfVocabulary = "skip"
+        cls, keyed_vectors: Any, *, storage: Storage | None = None, oov: OutOfVocabulary | None = None
     ) -> WordVectors:
-        """Vectors from gensim's `KeyedVectors` (version 4), with their counts where it has them.
+        """Vectors from gensim's `KeyedVectors` (version 4), with their counts and subwords where it has them.
 
         Args:
             keyed_vectors: A `gensim.models.KeyedVectors`, or a model that has one as `.wv`.
             storage: How to store the numbers. None: as for `from_array`.
-            oov: What stands for words that are not there.
+            oov: What stands for words that are not there. None: as for `load`.
 
         Returns:
             The vectors.
@@ -176,12 +191,50 @@ class WordVectors:
             TypeError: If it is not of gensim 4.
         """
         source = getattr(keyed_vectors, "wv", keyed_vectors)
-        if not hasattr(source, "index_to_key") or not hasattr(source, "vectors"):
+        if not _is_gensim(source):
             raise TypeError(
                 f"expected gensim's KeyedVectors of version 4, got {type(keyed_vectors).__name__}"
             )
         counts = getattr(source, "expandos", {}).get("count")
-        return cls.from_array(list(source.index_to_key), source.vectors, counts, storage=storage, oov=oov)
+        words = list(source.index_to_key)
+        made = cls.from_array(words, source.vectors, counts, storage=storage, oov="skip")
+        if getattr(source, "vectors_ngrams", None) is not None and source.max_n > 0:
+            rows = np.ascontiguousarray(source.vectors_ngrams, dtype=np.float32)
+            made = cls(made._core.with_subwords([source.min_n, source.max_n], rows))
+            oov = oov or "subwords"
+        return made if oov in (None, "skip") else made.with_oov(oov)
+
+    @classmethod
+    def of(cls, source: Vectors) -> WordVectors:
+        """Vectors from whatever holds them: what encoders do with the `vectors` that they are given.
+
+        Args:
+            source: `WordVectors`, which are returned as they are; the path of a file (`load`); a dict
+                (`from_dict`); or gensim's `KeyedVectors` (`from_keyed_vectors`).
+
+        Returns:
+            The vectors.
+
+        Raises:
+            TypeError: If it is something else.
+
+        Example:
+            >>> import sentencode as se
+            >>> se.WordVectors.of({"yes": [1, 0], "no": [0, 1]})
+            WordVectors(2 words, dim=2, storage='float32', oov='skip')
+        """
+        if isinstance(source, cls):
+            return source
+        if isinstance(source, (str, bytes, os.PathLike)):
+            return cls.load(source)
+        if isinstance(source, Mapping):
+            return cls.from_dict(source)
+        if _is_gensim(source):
+            return cls.from_keyed_vectors(source)
+        raise TypeError(
+            "vectors must be WordVectors, the path of a file, a dict of vectors or gensim's KeyedVectors, "
+            f"got a {type(source).__name__}"
+        )
 
     @classmethod
     def load(
@@ -191,20 +244,26 @@ class WordVectors:
         limit: int | None = None,
         words: Iterable[str] | None = None,
         storage: Storage | None = None,
-        oov: OutOfVocabulary = "skip",
-        format: Literal["auto", "text", "word2vec_binary", "native", "npz"] = "auto",
+        oov: OutOfVocabulary | None = None,
+        format: Literal["auto", "text", "word2vec_binary", "fasttext", "native", "npz", "kv"] = "auto",
         dim: int | None = None,
+        member: str | None = None,
         cache: bool = True,
         progress: bool | Callable[[int, int], None] | None = None,
+        verify: bool = False,
     ) -> WordVectors:
         r"""Reads vectors from a file of any of the usual formats.
 
-        These are GloVe's text, word2vec's text and binary, fastText's .vec, plain or packed by gzip, xz or
-        zstd; a NumPy archive; and the native file that `save` writes. Words with spaces are read right; of
-        repeated words the first counts; bytes that are not UTF-8 are replaced.
+        These are GloVe's text, word2vec's text and binary, fastText's .vec and .bin, plain or packed by gzip,
+        xz, zstd or zip; gensim's .kv; a NumPy archive; and the native file that `save` writes. Words with
+        spaces are read right; of repeated words the first counts; bytes that are not UTF-8 are replaced. A
+        pipe is read once, from its beginning to its end; what has to be mapped is refused there.
+
+        fastText's .bin brings its subwords along: a word that is not in the file gets a vector from them.
 
         A parsed file of more than 8 MB is kept, in the native format, below `sentencode.cache_dir()`, and
-        mapped from there the next time, as long as the file itself has not changed.
+        mapped from there the next time, as long as the file itself has not changed and the kept one is not
+        damaged. The cache holds 16 GiB of these: those that were not used for longest go first.
 
         Args:
             path: The file.
@@ -212,12 +271,17 @@ class WordVectors:
             words: Keep only these words.
             storage: How to store the numbers: "float32", "float16", "int8". None: as in the file, float32
                 for text.
-            oov: What stands for words that are not there: "skip", "zero", "mean", "random".
+            oov: What stands for words that are not there: "skip", "zero", "mean", "random", "subwords". None:
+                "subwords" where the file has them, else "skip".
             format: "auto" goes by the file's first bytes.
+            member: The file of a zip archive that is meant, if it has several.
             dim: How many numbers a vector has, where that cannot be told: a text without a header line, most
                 of whose first words hold spaces.
             cache: Whether to look into the cache and to keep what was parsed.
             progress: True for a progress bar, or a function of bytes read and bytes in all.
+            verify: Whether to read a native file whole, to see that it is as it was written and that all
+                numbers are finite: about a third of a second for a gigabyte in memory. Its words are always
+                checked, others' formats always read whole.
 
         Returns:
             The vectors.
@@ -237,7 +301,7 @@ class WordVectors:
         """
         from .load import load
 
-        return load(path, limit, words, storage, oov, format, dim, cache, progress)
+        return load(path, limit, words, storage, oov, format, dim, member, cache, progress, verify)
 
     @classmethod
     def train(
@@ -366,6 +430,12 @@ class WordVectors:
         return self._core.oov
 
     @property
+    def subwords(self) -> Subwords | None:
+        """Which pieces of words have vectors, as fastText's models have them; None where there are none."""
+        shortest, longest, buckets = self._core.subwords
+        return Subwords(shortest, longest, buckets) if buckets else None
+
+    @property
     def cased(self) -> bool:
         """Whether words with upper-case letters are part of the table (more than one in a hundred)."""
         return self._core.cased
@@ -390,11 +460,11 @@ class WordVectors:
         return iter(self.words)
 
     def __getitem__(self, word: str | Sequence[str]) -> Floats:
-        """The vector of a word [dim], or those of several [n, dim]."""
+        """The vector of a word [dim], or those of several [n, dim]; oov="subwords": of unknown ones, too."""
         return self.matrix([word])[0] if isinstance(word, str) else self.matrix(word)
 
     def get(self, word: str, default: Any = None) -> Any:
-        """The vector of a word, or `default` where it is not there.
+        """The vector of a word, or `default` where it is not there, whatever the policy.
 
         Args:
             word: A word.
@@ -423,7 +493,14 @@ class WordVectors:
             everything: Floats = self._core.matrix()
             return everything
         wanted = checked_words("words", words)
-        rows: Floats = self._core.rows(np.array([self._find(word) for word in wanted], dtype=np.int64))
+        if self.oov == "subwords" and (unknown := [i for i, word in enumerate(wanted) if word not in self]):
+            listed = [max(self._core.find(word), 0) for word in wanted]
+            rows: Floats = self._core.rows(np.array(listed, dtype=np.int64))
+            for i in unknown:
+                made = self._core.row_of_subwords(wanted[i])
+                rows[i] = self._core.rows(np.array([self._find(wanted[i])])) if made is None else made
+            return rows
+        rows = self._core.rows(np.array([self._find(word) for word in wanted], dtype=np.int64))
         return rows
 
     def most_similar(
@@ -496,7 +573,7 @@ class WordVectors:
 
     def _nearest(self, signs: Mapping[str, float], topn: int) -> list[tuple[str, float]]:
         query = np.array(list(signs.values()), dtype=np.float32) @ _unit(self.matrix(signs))
-        exclude = [self._find(word) for word in signs]
+        exclude = [i for i in map(self._core.find, signs) if i >= 0]  # what matrix() has not refused
         found: list[tuple[str, float]] = self._core.most_similar(query, topn, exclude)
         return found
 
@@ -506,10 +583,13 @@ class WordVectors:
         """The same vectors, sharing memory, with another policy for words that are not there.
 
         Args:
-            oov: "skip", "zero", "mean" or "random".
+            oov: "skip", "zero", "mean", "random" or "subwords".
 
         Returns:
             The vectors.
+
+        Raises:
+            ValueError: If it is "subwords", and there are none.
         """
         return WordVectors(self._core.with_oov(checked_str("oov", oov)))
 
@@ -554,7 +634,7 @@ class WordVectors:
         Raises:
             OSError: If the file cannot be written.
         """
-        self._core.save(os.fspath(path))
+        self._core.save(path)
 
     def export(
         self,
@@ -572,7 +652,7 @@ class WordVectors:
             ValueError: If a word cannot be written so, because it holds white space.
             OSError: If the file cannot be written.
         """
-        self._core.write(os.fspath(path), checked_str("format", format))
+        self._core.write(path, checked_str("format", format))
 
     def to_keyed_vectors(self) -> Any:
         """These vectors as gensim's `KeyedVectors`, with their counts where they are known.
@@ -628,9 +708,14 @@ class WordVectors:
         return f"<table><caption>WordVectors</caption>{cells}</table>"
 
 
+def _is_gensim(source: Any) -> bool:
+    source = getattr(source, "wv", source)
+    return hasattr(source, "index_to_key") and hasattr(source, "vectors")
+
+
 def _unit(rows: Floats) -> Floats:
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit: Floats = rows / np.where(norms > 0, norms, np.float32(1))
+    unit = np.array(rows, dtype=np.float32, order="C")
+    _core.normalize_rows(unit)
     return unit
 
 

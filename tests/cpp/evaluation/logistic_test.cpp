@@ -35,7 +35,7 @@ TEST(FitLogistic, FindsTheOptimum) {
   const LogisticSolutions found = fit_logistic(Features(x), problems);
   const auto w = found.weights.flatten().to(at::kDouble);
   EXPECT_TRUE(at::allclose(w, 4 * problems.penalties / (1 + w.exp()), 1e-3, 1e-3));
-  EXPECT_TRUE(at::allclose(found.intercepts, at::zeros({2, 1}), 0, 1e-4));
+  EXPECT_TRUE(at::allclose(found.intercepts, at::zeros({2, 1}, at::kDouble), 0, 1e-4));
   EXPECT_TRUE(at::equal(found.predictions, at::tensor({0, 0, 1, 1}, at::kShort).expand({2, 4})));
   EXPECT_TRUE((found.gradients < 1e-5).all().item<bool>());
 }

@@ -17,6 +17,35 @@
 namespace sentencode {
 namespace {
 
+TEST(Leftovers, AreRemovedWhenNobodyHoldsThem) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("file");
+  folder.write("file.sentencode-part-1-2", "left by the killed");
+  folder.write("other.sentencode-part-1-2", "of another file");
+  folder.write("file.sentencode-part-1-x", "of another program");
+  AtomicFile first(path), second(path);
+  EXPECT_FALSE(std::filesystem::exists(folder.path("file.sentencode-part-1-2")));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path("")), {}), 4);
+  first.write("first");
+  first.commit();
+  second.write("second");
+  second.commit();
+  EXPECT_EQ(folder.read("file"), "second");
+  remove_leftovers(folder.path(""));
+  EXPECT_FALSE(std::filesystem::exists(folder.path("other.sentencode-part-1-2")));
+  EXPECT_TRUE(std::filesystem::exists(folder.path("file.sentencode-part-1-x")));
+}
+
+TEST(RemoveUnused, LeavesWhatIsMapped) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("file", "content");
+  auto mapped = MappedFile::open(path);
+  EXPECT_FALSE(remove_unused(path));
+  mapped.reset();
+  EXPECT_TRUE(remove_unused(path));
+  EXPECT_FALSE(remove_unused(path)) << "it is gone";
+}
+
 std::string gzip(std::string_view text) {
   z_stream stream{};
   EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);

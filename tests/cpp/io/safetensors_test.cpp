@@ -19,12 +19,11 @@ std::string file_of(std::string_view header, std::size_t data = 0) {
 }
 
 TEST(SafeTensors, HasTheBytesThatTheFormatAsksFor) {
-  const TemporaryFolder folder;
   const std::vector<std::int8_t> small{1, -1, 3};
   const std::vector<float> large{0.5F, -2.0F};
-  write_safetensors(folder.path("file"),
-                    {{"a", tensor_of(std::span(small), {3})}, {"b", tensor_of(std::span(large), {2, 1})}},
-                    {{"kind", "test"}});
+  const auto pieces = safetensors_pieces(
+      {{"a", tensor_of(std::span(small), {3})}, {"b", tensor_of(std::span(large), {2, 1})}},
+      {{"kind", "test"}});
   const std::string header =
       R"({"__metadata__":{"kind":"test"},"b":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},)"
       R"("a":{"dtype":"I8","shape":[3],"data_offsets":[8,11]}})";
@@ -32,7 +31,43 @@ TEST(SafeTensors, HasTheBytesThatTheFormatAsksFor) {
   std::string expected = file_of(padded);
   ASSERT_EQ(expected.size() % 64, 0U);
   expected.append(reinterpret_cast<const char*>(large.data()), 8).append("\x01\xff\x03");
-  EXPECT_EQ(folder.read("file"), expected);
+  std::string found = pieces.header;
+  for (const auto bytes : pieces.data)
+    found.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  EXPECT_EQ(found, expected);
+}
+
+TEST(SafeTensors, EveryFlippedBitIsTold) {
+  const TemporaryFolder folder;
+  const std::vector<std::int8_t> small{1, -1, 3};
+  const std::vector<float> large{0.5F, -2.0F};
+  const std::map<std::string, Tensor> tensors{{"a", tensor_of(std::span(small), {3})},
+                                              {"b", tensor_of(std::span(large), {2, 1})}};
+  write_safetensors(folder.path("file"), tensors, {{"kind", "test"}});
+  const std::string whole = folder.read("file");
+  const auto same = [&](const std::string& path) {
+    const auto file = SafeTensors::open(path);
+    if (!file->has_checksums()) return true;  // its key was hit: formats ask for it
+    for (const auto& [name, tensor] : tensors) {
+      file->verify(name);
+      const auto found = file->tensors().at(name).bytes;
+      if (!std::equal(found.begin(), found.end(), tensor.bytes.begin(), tensor.bytes.end())) return false;
+    }
+    return file->metadata().at("kind") == "test";
+  };
+  EXPECT_TRUE(same(folder.path("file")));
+  EXPECT_TRUE(SafeTensors::open(folder.path("file"))->has_checksums());
+  std::size_t refused = 0;
+  for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+    std::string flipped = whole;
+    flipped[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    try {
+      EXPECT_TRUE(same(folder.write("flipped", flipped))) << "bit " << bit;
+    } catch (const FormatError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 7 * whole.size());
 }
 
 TEST(SafeTensors, GivesBackWhatWasWritten) {

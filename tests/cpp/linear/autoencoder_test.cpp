@@ -53,7 +53,7 @@ struct Paper {
 Autoencoder fit(const Example& example, const RaggedIds& sentences, Reading reading, std::int64_t p,
                 bool centred = false, bool keep_u = false, bool dual = false) {
   PrefixGram gram(reading, example.vectors()->dim(), 64);
-  gram.add(sentences, example.words());
+  gram.add(sentences);
   if (!dual) gram.absorb(example.words());
   return fit_autoencoder(gram, example.words(), p, centred, keep_u);
 }
@@ -151,22 +151,63 @@ INSTANTIATE_TEST_SUITE_P(Autoencoder, FitTest,
                          ::testing::Combine(::testing::ValuesIn(kReadings), ::testing::Bool(),
                                             ::testing::Bool()));
 
-TEST(Autoencoder, WideWordsAreFittedInFloat) {
+/// Few sentences are long: what reaches far is put into fewer columns, by which nothing changes.
+TEST(Autoencoder, LongTailsAreFittedInFewerColumns) {
+  for (const Reading reading : kReadings) {
+    for (const bool centred : {false, true}) {
+      for (const std::int64_t shortest : {1, 5}) {  // of the others
+        Example example(5);
+        RaggedIds sentences = example.ids(80, shortest, 5);
+        for (const std::int64_t length : {14, 11, 12}) {
+          const RaggedIds tail = example.ids(1, length, length);
+          sentences.ids.insert(sentences.ids.end(), tail.ids.begin(), tail.ids.end());
+          sentences.offsets.push_back(std::ssize(sentences.ids));
+        }
+        const VectorD centre = centred ? example.mean(sentences) : VectorD::Zero(5);
+        for (const std::int64_t p : {1, 3, 10, 100}) {
+          Paper paper(example, sentences, reading, centre, p);
+          const Autoencoder m = fit(example, sentences, reading, p, centred, true, /*dual=*/true);
+          const std::int64_t found = std::min(p, paper.rank);
+          ASSERT_EQ(m.rank, found);
+          EXPECT_EQ(m.longest, 14);
+          paper.align(m.a.cast<double>());
+          EXPECT_LE(largest(m.a.topRows(found).cast<double>() - paper.a), 1e-6);
+          EXPECT_LE(largest(m.b.topLeftCorner(found, found).cast<double>() - paper.b), 1e-6);
+          EXPECT_LE(largest(m.u.topRows(found).cast<double>() - MatrixD(paper.u.transpose())), 1e-6);
+          EXPECT_LE(largest(m.singular_values.head(found).cast<double>() - paper.s) / paper.s[0], 1e-6);
+        }
+      }
+    }
+  }
+}
+
+class WideWords : public ::testing::TestWithParam<bool> {};
+
+TEST_P(WideWords, AreFittedInFloat) {
   Example example(150, 60);
-  const RaggedIds sentences = example.ids(400, 15, 21);  // 21 * 150 = 3150 columns: too many for double
-  const Autoencoder m = fit(example, sentences, Reading::forward, 20);
+  RaggedIds sentences = example.ids(400, 15, 21);  // 21 * 150 = 3150 columns: too many for double
+  const RaggedIds tail = example.ids(5, 30, 40);
+  if (GetParam()) {  // and more, which are cut off
+    sentences.ids.insert(sentences.ids.end(), tail.ids.begin(), tail.ids.end());
+    for (std::int64_t i = 0; i < tail.size(); ++i)
+      sentences.offsets.push_back(sentences.offsets.back() + std::ssize(tail[i]));
+  }
+  const Autoencoder m = fit(example, sentences, Reading::forward, 20, false, false, GetParam());
   PrefixGram gram(Reading::forward, 150, 64);
-  gram.add(sentences, example.words());
+  gram.add(sentences);
   gram.absorb(example.words());
   const Spectrum<double> exact = top_eigenpairs(gram.covariance<double>({}), 20, {.tolerance = 1e-8});
   EXPECT_LE(
       largest((m.singular_values.cast<double>() - exact.values.cwiseSqrt()) / std::sqrt(exact.values[0])),
       1e-5);
   EXPECT_LE(largest(m.a.topRows(3).cast<double>() - exact.vectors.topLeftCorner(3, 150)), 1e-3);
-  const MatrixD b = product(MatrixD(exact.vectors.rightCols(3000)), MatrixD(exact.vectors.leftCols(3000)),
+  const std::int64_t width = exact.vectors.cols() - 150;
+  const MatrixD b = product(MatrixD(exact.vectors.rightCols(width)), MatrixD(exact.vectors.leftCols(width)),
                             Op::none, Op::transpose);
   EXPECT_LE(largest(m.b.topLeftCorner(3, 3).cast<double>() - b.topLeftCorner(3, 3)), 1e-3);
 }
+
+INSTANTIATE_TEST_SUITE_P(Autoencoder, WideWords, ::testing::Bool());
 
 TEST(Autoencoder, OfNothingCannotBeFitted) {
   Example example(3);

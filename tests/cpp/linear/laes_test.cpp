@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
+#include <future>
+#include <thread>
 
 #include "linear/example.h"
 #include "sentencode/evaluation/metrics.h"
@@ -19,6 +22,21 @@ std::unique_ptr<Laes> fitted(const Example& example, const Texts& texts, const O
   laes->partial_fit(texts.sentences());
   laes->solve();
   return laes;
+}
+
+TEST(LaesMemory, IsThatOfAllDirections) {
+  Example example(130);
+  const Texts long_ones(example.ids(27, 10'000, 10'000));  // of more words than may wait
+  Laes one(example.words(), {.max_length = 10'000});
+  Laes both(example.words(), {.direction = Options::Direction::both, .max_length = 10'000});
+  for (Laes* laes : {&one, &both}) {
+    laes->partial_fit(long_ones.sentences());
+    const auto again = [&] { laes->partial_fit(long_ones.sentences()); };
+    const auto solve = [&] { laes->solve(); };
+    const std::string expected = laes == &one ? "needs 13521 GB" : "needs 20282 GB";
+    EXPECT_THROW_WITH(again(), InvalidInput, expected);
+    EXPECT_THROW_WITH(solve(), InvalidInput, expected);
+  }
 }
 
 /// Section V word by word, with the parameters of one direction.
@@ -312,6 +330,234 @@ TEST(Laes, DegenerateInput) {
       EXPECT_EQ(e.row(0).norm(), 0) << "reconstructed exactly";
     }
     EXPECT_EQ(laes.encode(Texts(std::initializer_list<std::string_view>{}).sentences()).rows(), 0);
+  }
+}
+
+/// Presses Ctrl-C when it is asked for the n-th time; on one thread, so that this is always the same place.
+class Interrupt {
+ public:
+  explicit Interrupt(int at) : threads_(num_threads()) {
+    left_ = at;
+    set_num_threads(1);
+    set_interrupt_check([] { return --left_ == 0; });
+  }
+  ~Interrupt() {
+    set_interrupt_check(nullptr);
+    set_num_threads(threads_);
+  }
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+ private:
+  static inline int left_ = 0;
+  int threads_;
+};
+
+/// Calls action(n) with Ctrl-C pressed at the n-th place, for every n there is; check() after each that did
+/// not get through. Returns how many those were.
+template <typename Action, typename Check>
+int interrupt_everywhere(const Action& action, const Check& check) {
+  for (int n = 1;; ++n) {
+    bool interrupted = false;
+    try {
+      const Interrupt interrupt(n);
+      action();
+    } catch (const Interrupted&) {
+      interrupted = true;
+    }
+    if (!interrupted) return n - 1;
+    check();
+    if (::testing::Test::HasFailure()) {
+      ADD_FAILURE() << "interrupted at place " << n;
+      return n;
+    }
+  }
+}
+
+bool same(const PrefixGram::State& a, const PrefixGram::State& b) {
+  return a.sentences == b.sentences && a.tokens == b.tokens && a.counts == b.counts &&
+         a.waiting.ids == b.waiting.ids && a.waiting.offsets == b.waiting.offsets &&
+         a.gram.rows() == b.gram.rows() && a.gram == b.gram && a.sums == b.sums;
+}
+
+/// The statistics once batches, or all that waits, are taken in: that changes nothing of what is known.
+std::vector<PrefixGram::State> taken_in(const Example& example, const Laes& laes, bool batches_alone) {
+  std::vector<PrefixGram::State> result;
+  for (PrefixGram::State& state : laes.statistics()) {
+    PrefixGram gram(std::move(state));  // refuses sums that are not of what was counted
+    batches_alone ? gram.absorb_batches(example.words()) : gram.absorb(example.words());
+    result.push_back(gram.state());
+  }
+  return result;
+}
+
+/// Every direction is as it was, or as it was and taken in.
+bool unchanged(const Laes& laes, const std::vector<PrefixGram::State>& before,
+               const std::vector<PrefixGram::State>& absorbed) {
+  const auto now = laes.statistics();
+  bool result = now.size() == before.size();
+  for (std::size_t d = 0; d < now.size() && result; ++d) {
+    result = same(now[d], before[d]) || same(now[d], absorbed[d]);
+  }
+  return result;
+}
+
+TEST(Laes, InterruptedAnywhereItHasLearntAllOfABlockOrNothing) {
+  Example example(2, 9);
+  const Options options{.hidden = 3, .direction = Options::Direction::both};
+  // So long that few of them are a batch, and there are few places to stop at.
+  const Texts most(example.ids(PrefixGram::kWaiting / 62, 62, 64)), rest(example.ids(40, 60, 64));
+  Laes laes(example.words(), options), expected(example.words(), options);
+  laes.partial_fit(most.sentences());
+  expected.partial_fit(most.sentences());
+  expected.partial_fit(rest.sentences());
+  auto before = laes.statistics(), absorbed = taken_in(example, laes, true);
+  EXPECT_GT(interrupt_everywhere([&] { laes.partial_fit(rest.sentences()); },
+                                 [&] { EXPECT_TRUE(unchanged(laes, before, absorbed)); }),
+            100);
+  before = laes.statistics();
+  EXPECT_FALSE(before[1].counts.empty()) << "a batch was to be taken in";
+  for (std::size_t d = 0; d < 2; ++d) {
+    EXPECT_TRUE(same(before[d], expected.statistics()[d])) << "another try is as if there had been one";
+  }
+
+  absorbed = taken_in(example, laes, false);
+  EXPECT_GT(interrupt_everywhere([&] { laes.solve(); },
+                                 [&] {
+                                   EXPECT_FALSE(laes.fitted());
+                                   EXPECT_TRUE(unchanged(laes, before, absorbed));
+                                 }),
+            2);
+  expected.solve();
+  EXPECT_EQ(laes.encode(rest.sentences()), expected.encode(rest.sentences()));
+}
+
+TEST(Laes, WhatIsNotSolvedForEncodesAsBefore) {
+  Example example(6);
+  const Texts train(example.ids(200, 1, 9)), more(example.ids(200, 1, 9)), test(example.ids(20, 1, 8));
+  Laes laes(example.words(), {.hidden = 4});
+  laes.partial_fit(train.sentences());
+  laes.solve();
+  const Matrix before = laes.encode(test.sentences());
+  laes.partial_fit(more.sentences());
+  EXPECT_GT(interrupt_everywhere([&] { laes.solve(); },
+                                 [&] {
+                                   EXPECT_FALSE(laes.solved());
+                                   EXPECT_EQ(laes.encode(test.sentences()), before);
+                                 }),
+            2);
+  EXPECT_TRUE(laes.solved());
+  EXPECT_NE(laes.encode(test.sentences()), before);
+}
+
+/// Whoever asks for Ctrl-C may wait for threads that look at the encoder: Python's have the GIL then.
+TEST(Laes, NobodyWaitsForWhoeverFits) {
+  static Laes* looked_at = nullptr;
+  static int looked = 0, late = 0;
+  Example example(2, 9);
+  const Texts most(example.ids(PrefixGram::kWaiting / 62, 62, 64)), rest(example.ids(40, 60, 64));
+  Laes laes(example.words(), {.hidden = 3, .direction = Options::Direction::both});
+  laes.partial_fit(rest.sentences());
+  laes.solve();
+  laes.partial_fit(most.sentences());
+  looked_at = &laes;
+  set_interrupt_check([] {
+    if (late > 0 || ++looked % 16 != 0) return false;
+    const auto done = std::make_shared<std::promise<void>>();
+    auto future = done->get_future();
+    std::thread([done] {
+      (void)looked_at->tokens_seen();
+      (void)looked_at->statistics();
+      (void)looked_at->encode(Texts{"w1 w2"}.sentences());
+      (void)looked_at->to_bytes(false);
+      done->set_value();
+    }).detach();
+    if (future.wait_for(std::chrono::seconds(20)) != std::future_status::ready) ++late;
+    return late > 0;
+  });
+  EXPECT_NO_THROW(laes.partial_fit(rest.sentences()));
+  EXPECT_NO_THROW(laes.solve());
+  set_interrupt_check(nullptr);
+  EXPECT_GT(looked, 16);
+  EXPECT_EQ(late, 0);
+}
+
+TEST(Laes, FittingAndReadingSideBySide) {  // for ThreadSanitizer
+  Example example(4);
+  const RaggedIds ids = example.ids(120, 1, 9);
+  const Texts texts(ids);
+  const Options options{.hidden = 5, .direction = Options::Direction::both};
+  Laes laes(example.words(), options);
+  laes.partial_fit(texts.sentences());
+  laes.solve();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 10; ++round) laes.partial_fit(texts.sentences());
+    });
+    threads.emplace_back([&] {
+      for (int round = 0; round < 10; ++round) {
+        laes.solve();
+        EXPECT_EQ(laes.encode(texts.sentences()).rows(), 120);
+        EXPECT_EQ(laes.tokens_seen() % std::ssize(ids.ids), 0);
+        EXPECT_EQ(laes.statistics()[0].tokens % std::ssize(ids.ids), 0);
+        (void)laes.resized(3, Options::Direction::forward, Options::Combine::sum);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(laes.tokens_seen(), 21 * std::ssize(ids.ids)) << "all that was fitted to";
+}
+
+TEST(Laes, ASignalsHandlerCannotFitWhatIsBeingFitted) {
+  static Laes* fitted_to = nullptr;
+  Example example(2, 9);
+  const Texts most(example.ids(PrefixGram::kWaiting / 62, 62, 64));
+  Laes laes(example.words(), {.hidden = 3});
+  laes.partial_fit(most.sentences());
+  fitted_to = &laes;
+  set_interrupt_check([] {
+    set_interrupt_check(nullptr);
+    fitted_to->partial_fit(Texts{"w1"}.sentences());
+    return false;
+  });
+  EXPECT_THROW_WITH(laes.solve(), InvalidInput, "a signal's handler cannot use what the signal interrupted");
+  set_interrupt_check(nullptr);
+  EXPECT_NO_THROW(laes.solve());
+}
+
+TEST(Laes, LongSentencesAreTakenInPieces) {
+  // Longer than what is multiplied at once, among short ones.
+  Example example(3);
+  RaggedIds ids = example.ids(30, 0, 9);
+  const RaggedIds long_one = example.ids(1, 70'000, 70'000);
+  ids.ids.insert(ids.ids.end(), long_one.ids.begin(), long_one.ids.end());
+  ids.offsets.push_back(std::ssize(ids.ids));
+  const Texts texts(ids);
+  for (const auto state : {Options::State::recursive, Options::State::projection}) {
+    const auto laes =
+        fitted(example, Texts(example.ids(60, 1, 9)), {.hidden = 6, .center = true, .state = state});
+    const Matrix found = laes->encode(texts.sentences());
+    for (const std::int64_t i : {std::int64_t{0}, ids.size() - 1}) {
+      const Vector expected = slow_embedding(example, ids[i], *laes, Reading::forward);
+      EXPECT_LE((found.row(i).transpose() - expected).norm(), 1e-5 * (1 + expected.norm())) << i;
+    }
+    // Of a sentence and itself the cosine is 1, however it was cut.
+    const std::vector<std::int64_t> sizes{2, 6};
+    const std::vector<double> errors = laes->reconstruction_error(texts.sentences(), sizes, Reading::forward);
+    const auto small = laes->resized(2, Options::Direction::forward, Options::Combine::sum);
+    const Matrix of_two = small->encode(texts.sentences());
+    std::vector<double> gold, cosines(static_cast<std::size_t>(ids.size()));
+    for (std::int64_t i = 0; i < ids.size(); ++i) gold.push_back(std::sin(static_cast<double>(i)));
+    cosine_of_pairs(of_two, of_two.colwise().reverse().eval(), cosines);
+    RaggedIds backwards;
+    for (std::int64_t i = ids.size(); i-- > 0;) {
+      backwards.ids.insert(backwards.ids.end(), ids[i].begin(), ids[i].end());
+      backwards.offsets.push_back(std::ssize(backwards.ids));
+    }
+    const auto curves = laes->select(texts.sentences(), Texts(backwards).sentences(), gold, sizes);
+    EXPECT_NEAR(curves[0].pearson[0], pearson(cosines, gold), 1e-4);
+    EXPECT_GT(errors[0], errors[1]);
   }
 }
 

@@ -22,7 +22,7 @@ RaggedIds part(const RaggedIds& sentences, std::int64_t begin, std::int64_t end)
 PrefixGram gram_of(const RaggedIds& sentences, const WeightedWords& words, Reading reading,
                    std::int64_t max_length = 64) {
   PrefixGram gram(reading, words.dim(), max_length);
-  gram.add(sentences, words);
+  gram.add(sentences);
   return gram;
 }
 
@@ -62,7 +62,7 @@ TEST(PrefixGram, RefusesWhatNoMemoryHolds) {
   one.offsets.push_back(10'000);
   PrefixGram gram = gram_of(one, example.words(), Reading::forward, 10'000);
   EXPECT_THROW_WITH(gram.absorb(example.words()), InvalidInput,
-                    "a sentence of 10000 known words of 130 numbers needs 13520 GB");
+                    "a sentence of 10000 known words of 130 numbers needs 13521 GB");
 }
 
 TEST(PrefixGram, MeanDoesNotDependOnWhatIsWaiting) {
@@ -91,11 +91,15 @@ TEST(PrefixGram, DoesNotDependOnHowSentencesAreCutIntoCalls) {
   const RaggedIds sentences = example.ids(PrefixGram::kWaiting / 4, 1, 9);
   ASSERT_GT(std::ssize(sentences.ids), PrefixGram::kWaiting);
   const WeightedWords words = example.words();
-  const PrefixGram whole = gram_of(sentences, words, Reading::forward);
+  PrefixGram whole = gram_of(sentences, words, Reading::forward);
+  EXPECT_TRUE(whole.batch_is_full());
+  whole.absorb_batches(words);
   EXPECT_FALSE(whole.only_waiting());
+  EXPECT_FALSE(whole.batch_is_full());
   PrefixGram streamed(Reading::forward, 2, 64);
   for (std::int64_t begin = 0; begin < sentences.size(); begin += 999) {
-    streamed.add(part(sentences, begin, std::min(begin + 999, sentences.size())), words);
+    streamed.add(part(sentences, begin, std::min(begin + 999, sentences.size())));
+    streamed.absorb_batches(words);
   }
   EXPECT_EQ(covariance(whole, words), covariance(streamed, words)) << "not bit by bit the same";
 }
@@ -112,7 +116,7 @@ TEST(PrefixGram, MergedPartsAreTheWhole) {
         PrefixGram right = gram_of(part(sentences, 13, 60), words, reading);
         if (absorb_left) left.absorb(words);
         if (absorb_right) right.absorb(words);
-        left.merge(right, words);
+        left.merge(right);
         EXPECT_EQ(left.sentences(), whole.sentences());
         EXPECT_EQ(left.tokens(), whole.tokens());
         EXPECT_EQ(left.longest(), whole.longest());
@@ -122,7 +126,7 @@ TEST(PrefixGram, MergedPartsAreTheWhole) {
       }
     }
     PrefixGram twice = whole;
-    twice.merge(twice, words);
+    twice.merge(twice);
     EXPECT_LE(difference(covariance(twice, words), 2 * covariance(whole, words)), 1e-13);
     EXPECT_EQ(twice.tokens(), 2 * whole.tokens());
   }
@@ -148,7 +152,7 @@ TEST(PrefixGram, StatesAreMadeIntoTheSame) {
   const WeightedWords words = example.words();
   PrefixGram gram = gram_of(example.ids(30, 0, 6), words, Reading::backward);
   gram.absorb(words);
-  gram.add(example.ids(10, 0, 9), words);
+  gram.add(example.ids(10, 0, 9));
   const PrefixGram again(gram.state());
   EXPECT_EQ(again.sentences(), gram.sentences());
   EXPECT_EQ(again.longest(), gram.longest());
@@ -159,7 +163,7 @@ TEST(PrefixGram, RefusesStatesThatContradictThemselves) {
   Example example(3);
   PrefixGram gram = gram_of(example.ids(30, 1, 6), example.words(), Reading::forward);
   gram.absorb(example.words());
-  gram.add(example.ids(3, 1, 6), example.words());
+  gram.add(example.ids(3, 1, 6));
   const auto refused = [&](const auto& change, const char* message) {
     PrefixGram::State state = gram.state();
     change(state);
@@ -182,11 +186,10 @@ TEST(PrefixGram, RefusesStatesThatContradictThemselves) {
 TEST(PrefixGram, RefusesWhatDoesNotFit) {
   Example three(3), four(4);
   PrefixGram gram(Reading::forward, 3, 10);
-  EXPECT_THROW_WITH(gram.add(four.ids(1, 1, 2), four.words()), InvalidInput, "3 dimensions, got 4");
-  EXPECT_THROW_WITH(gram.merge(PrefixGram(Reading::backward, 3, 10), three.words()), InvalidInput,
-                    "direction");
-  EXPECT_THROW_WITH(gram.merge(PrefixGram(Reading::forward, 3, 11), three.words()), InvalidInput,
-                    "max_length");
+  gram.add(four.ids(1, 1, 2));
+  EXPECT_THROW_WITH(gram.absorb(four.words()), InvalidInput, "3 dimensions, got 4");
+  EXPECT_THROW_WITH(gram.merge(PrefixGram(Reading::backward, 3, 10)), InvalidInput, "direction");
+  EXPECT_THROW_WITH(gram.merge(PrefixGram(Reading::forward, 3, 11)), InvalidInput, "max_length");
   EXPECT_THROW_WITH(PrefixGram(Reading::forward, 3, 0), InvalidInput, "max_length must be 1 to 10000, got 0");
 }
 

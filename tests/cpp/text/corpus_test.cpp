@@ -95,6 +95,15 @@ TEST_F(Corpus, LinesLongerThanAnyBuffer) {
   EXPECT_EQ(read({file("a.txt", content)}).lines, expected);
 }
 
+TEST_F(Corpus, BatchesEndWhereTheirTextIsEnough) {
+  CorpusReader reader({file("a.txt", "12345\n\n12345\n1234567890123\n1\n2\n3\n")});
+  SentenceBatch batch;
+  std::vector<std::int64_t> sizes;
+  while (reader.next(3, batch, 10)) sizes.push_back(batch.size());
+  EXPECT_EQ(sizes, std::vector<std::int64_t>({2, 1, 3}));
+  EXPECT_THROW(reader.next(3, batch, 0), InvalidInput);
+}
+
 TEST_F(Corpus, TooLongLinesAreRefusedWithTheirPlace) {
   for (const std::string end : {"\nmore\n", "", "\n"}) {
     const std::string path = file("a.txt", "fine\n" + std::string(11, 'x') + end);

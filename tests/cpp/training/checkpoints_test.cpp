@@ -10,6 +10,7 @@
 
 #include "sentencode/error.h"
 #include "temporary_folder.h"
+#include "without_checksums.h"
 
 namespace sentencode::training {
 namespace {
@@ -93,12 +94,11 @@ TEST(Checkpoint, SaysWhenItIsOfAnotherVersion) {
   const TemporaryFolder folder;
   const std::string path = folder.path("a.safetensors");
   some(7).write(path);
-  const std::string key = "\"format_version\":";
   try {
-    Checkpoint::read(changed(folder, path, key + "\"3\"", key + "\"1\""));
+    Checkpoint::read(folder.write("old", without_checksums(path)));
     FAIL();
   } catch (const FormatError& error) {
-    EXPECT_NE(std::string(error.what()).find("version '1'; this library goes on from version 3 alone"),
+    EXPECT_NE(std::string(error.what()).find("version '1'; this library resumes from version 3 alone"),
               std::string::npos)
         << error.what();
   }

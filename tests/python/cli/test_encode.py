@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -163,7 +166,7 @@ def test_other_work_is_not_continued(files, change, capsys, vectors):
         (folder / "rows.npy.part.json").write_text("{")
     assert main(arguments(folder, *more)) == 1
     error = capsys.readouterr().err
-    assert "--overwrite begins anew" in error
+    assert "--overwrite starts over" in error
     assert error.count("\n") == 1
     assert main(arguments(folder, *more, "--overwrite")) == 0
     assert len(np.load(folder / "rows.npy")) == 1000
@@ -234,6 +237,95 @@ def test_a_process_that_is_stopped(files, signum, status):
     assert 0 < rows_left(folder) < 1000
     assert main(arguments(folder)) == 0
     np.testing.assert_array_equal(np.load(folder / "rows.npy"), encoder.encode(LINES))
+
+
+@pytest.mark.parametrize("seconds", [0.02, 0.2, 0.5, 1.0])
+def test_a_process_that_is_killed_early(files, seconds):
+    folder, encoder = files
+    there = sorted(folder.iterdir())
+    command = [sys.executable, "-c", SLOW, *arguments(folder, "--batch-size", "10")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    time.sleep(seconds)
+    process.kill()
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    assert main(arguments(folder)) == 0
+    np.testing.assert_array_equal(np.load(folder / "rows.npy"), encoder.encode(LINES))
+    assert sorted(folder.iterdir()) == sorted([*there, folder / "rows.npy"])
+
+
+# Kills the process at many lines of these files in turn, all the last ones too, and gives the command again.
+KILLED = """
+import contextlib, io, os, signal, sys
+from pathlib import Path
+import numpy as np
+import sentencode as se
+from sentencode import files
+from sentencode.cli import encode, main
+encode._SAVE_FIRST = encode._SAVE_EVERY = 0
+encode._FIRST_LINES = 400
+places = {encode.__file__, files.__file__}
+output = Path(sys.argv[5])
+
+def child(work):
+    pid = os.fork()
+    if pid == 0:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            os._exit(work())
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+def killed_at(number):
+    seen = 0
+
+    def look(frame, event, argument):
+        nonlocal seen
+        if frame.f_code.co_filename not in places:
+            return None
+        seen += event == "line"
+        if seen == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return look
+
+    sys.settrace(look)
+    status = main(sys.argv[1:])
+    sys.settrace(None)
+    os.write(counted[1], str(seen).encode())
+    return status
+
+there = sorted(os.listdir(output.parent))
+counted = os.pipe()
+assert child(lambda: killed_at(None)) == 0
+lines = int(os.read(counted[0], 20))
+expected = output.read_bytes()
+output.unlink()
+refused = 0
+for number in sorted({*range(1, lines, lines // 10), *range(lines - 12, lines + 1)}):
+    assert child(lambda: killed_at(number)) == -signal.SIGKILL
+    again = child(lambda: main(sys.argv[1:]))
+    finished = again == 1  # it was, and is not replaced
+    assert again == 0 or finished, (number, again)
+    refused += finished
+    assert output.read_bytes() == expected, number
+    found = sorted(os.listdir(output.parent))
+    assert found == sorted([*there, output.name]), (number, found)
+    output.unlink()
+print(lines, refused)
+"""
+
+
+@pytest.mark.parametrize("name", ["rows.npy", "rows.csv"])
+def test_a_process_that_is_killed_at_any_line(files, name):
+    folder, _ = files
+    (folder / "lines.txt").write_text("\n".join(LINES), encoding="utf-8")
+    command = ["encode", "--encoder", str(folder / "sif.sentencode"), str(folder / "lines.txt")]
+    command += [str(folder / name), "--quiet", "--batch-size", "400"]
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, *command], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lines, refused = map(int, done.stdout.split())
+    assert lines > 80
+    assert refused < 12  # it was finished
 
 
 def test_two_processes_do_not_write_one_file(files, capsys):
@@ -365,3 +457,147 @@ def test_identity(tmp_path):
         file.seek(-1, os.SEEK_END)
         file.write(b"x")
     assert identity(path) != big
+
+
+# --- pipes, tables
+
+
+def command(folder, *places):
+    encoder = ["--encoder", str(folder / "sif.sentencode"), "--quiet"]
+    return [sys.executable, "-m", "sentencode", "encode", *encoder, *map(str, places)]
+
+
+def test_standard_input_and_output(files):
+    folder, encoder = files
+    content = (folder / "lines.txt").read_bytes()
+    piped = subprocess.run(command(folder, "-", "-"), input=content, capture_output=True, check=True)
+    np.testing.assert_array_equal(np.load(io.BytesIO(piped.stdout)), encoder.encode(LINES))
+    assert piped.stderr == b"-: 1000 rows of 5\n"
+    to_file = subprocess.run(
+        command(folder, "-", folder / "rows.npy"), input=content, capture_output=True, check=True
+    )
+    np.testing.assert_array_equal(np.load(folder / "rows.npy"), encoder.encode(LINES))
+    assert to_file.stdout.decode() == f"{folder / 'rows.npy'}: 1000 rows of 5\n"
+    assert sorted(p.name for p in folder.iterdir() if "rows" in p.name) == ["rows.npy"]
+
+
+def test_a_pipe_is_read_once_and_never_resumed(files):
+    folder, encoder = files
+    os.mkfifo(folder / "pipe")
+
+    def written():
+        thread = threading.Thread(target=(folder / "pipe").write_text, args=("\n".join(LINES),))
+        thread.start()
+        return thread
+
+    thread = written()
+    with pytest.raises(KeyboardInterrupt):
+        encode_file(Interrupting(encoder, 9), folder / "pipe", folder / "rows.npy", batch_size=100)
+    thread.join()
+    thread = written()
+    second = Interrupting(encoder, -1)
+    assert encode_file(second, folder / "pipe", folder / "rows.npy", batch_size=100) == 1000
+    assert second.encoded == 1000
+    thread.join()
+    np.testing.assert_array_equal(np.load(folder / "rows.npy"), encoder.encode(LINES))
+
+
+def test_lines_and_a_path_have_the_same_rows(files):
+    folder, encoder = files
+    blank = folder / "blank.txt"
+    blank.write_text("\nthe dog\n \n\t\nthe cat\n\n")
+    assert encode_file(encoder, blank, folder / "rows.npy") == 6
+    rows = np.load(folder / "rows.npy")
+    np.testing.assert_array_equal(rows, encoder.encode(blank))
+    assert rows.any(axis=1).tolist() == [False, True, False, False, True, False]
+
+
+@pytest.mark.parametrize("suffix", ["npz", "csv", "parquet", "NPY"])
+@pytest.mark.parametrize("precision", ["float32", "float16"])
+def test_tables_by_their_names(files, suffix, precision):
+    folder, encoder = files
+    target = folder / f"rows.{suffix}"
+    assert main([*arguments(folder)[:4], str(target), "--quiet", "--precision", precision]) == 0
+    if suffix == "npz":
+        with np.load(target) as archive:
+            rows = archive["embeddings"]
+    elif suffix == "csv":
+        rows = np.loadtxt(target, delimiter=",", skiprows=1, dtype=precision)
+        assert target.read_text().startswith("0,1,2,3,4\n")
+    elif suffix == "parquet":
+        parquet = pytest.importorskip("pyarrow.parquet")
+        rows = np.array(parquet.read_table(target)["embedding"].to_pylist(), precision)
+    else:
+        rows = np.load(target)
+    assert rows.dtype == precision
+    np.testing.assert_array_equal(rows, encoder.encode(LINES, precision=precision))
+    assert sorted(p.name for p in folder.iterdir() if "rows" in p.name) == [target.name]
+
+
+def test_a_table_is_resumed(files):
+    folder, encoder = files
+    with pytest.raises(KeyboardInterrupt):
+        encode_file(Interrupting(encoder, 5), folder / "lines.txt", folder / "rows.csv", batch_size=100)
+    second = Interrupting(encoder, -1)
+    assert encode_file(second, folder / "lines.txt", folder / "rows.csv", batch_size=100) == 1000
+    assert second.encoded <= 600
+    rows = np.loadtxt(folder / "rows.csv", delimiter=",", skiprows=1, dtype="float32")
+    np.testing.assert_array_equal(rows, encoder.encode(LINES))
+
+
+TABLE = ["the dog", 'a "cat", the\ncat', "", "the dog dog"]
+
+
+def write_table(path, texts=TABLE):
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps({"id": i, "text": t or None}) + "\n" for i, t in enumerate(texts)))
+    elif path.suffix == ".parquet":
+        pa = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(
+            pa.table({"id": range(len(texts)), "text": [t or None for t in texts]}), path
+        )
+    else:
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            table = csv.writer(file, delimiter="\t" if path.suffix == ".tsv" else ",")
+            table.writerows([["id", "text"], *enumerate(texts)])
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_a_column_of_a_table(files, suffix, capsys):
+    folder, encoder = files
+    source = write_table(folder / f"table{suffix}")
+    base = [
+        "encode",
+        "--encoder",
+        str(folder / "sif.sentencode"),
+        "--quiet",
+        str(source),
+        str(folder / "rows.npy"),
+    ]
+    assert main([*base, "--column", "text"]) == 0
+    np.testing.assert_array_equal(np.load(folder / "rows.npy"), encoder.encode(TABLE))
+    (folder / "rows.npy").unlink()
+    assert main([*base, "--column", "body"]) != 0
+    assert "body" in capsys.readouterr().err
+    if suffix in (".jsonl", ".parquet"):
+        assert main([*base, "--column", "id", "--overwrite"]) == 1
+        assert "expected text, got 0" in capsys.readouterr().err
+
+
+def test_columns_of_what_is_no_table(files, capsys):
+    folder, _ = files
+    assert main(arguments(folder, "--column", "text")) == 2
+    assert "lines.txt is none of .csv, .tsv, .jsonl, .parquet by its name" in capsys.readouterr().err
+    for content, message in (
+        (b"{", "line 1"),
+        (b"[1]", "expected a JSON object"),
+        (b'{"a": 1}', "has no 'text'"),
+    ):
+        (folder / "bad.jsonl").write_bytes(content)
+        command = ["encode", "--encoder", str(folder / "sif.sentencode"), "--quiet", "--column", "text"]
+        assert main([*command, str(folder / "bad.jsonl"), str(folder / "bad.npy"), "--overwrite"]) == 1
+        assert message in capsys.readouterr().err
+    (folder / "bad.csv").write_bytes(b"text\nab\xff\n")
+    assert main([*command, str(folder / "bad.csv"), str(folder / "bad.npy"), "--overwrite"]) == 1
+    assert "bad.csv: " in capsys.readouterr().err

@@ -37,7 +37,15 @@ def test_version(capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["--version"])
     assert stopped.value.code == 0
-    assert capsys.readouterr().out == f"sentencode {se.__version__}\n"
+    first, *facts = capsys.readouterr().out.splitlines()
+    assert first == f"sentencode {se.__version__}"
+    shown = dict(line.split(maxsplit=1) for line in facts)
+    built = se._core.build_info()
+    assert list(shown) == ["blas", "simd", "torch", "compiler"]
+    assert built["blas_kernel"] in shown["blas"]
+    assert ("several times slower" in shown["blas"]) == (built["blas"] == "eigen")
+    assert (shown["simd"], shown["compiler"]) == (built["simd"], built["compiler"])
+    assert shown["torch"] == (built["torch"] or "built without")
 
 
 @pytest.mark.parametrize("arguments", [[], ["encode"], ["nothing"], ["demo", "--nothing"]], ids=" ".join)

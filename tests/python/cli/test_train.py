@@ -167,7 +167,7 @@ def test_ctrl_c_keeps_a_checkpoint_and_says_how_to_go_on(folder, capsys, monkeyp
         assert main(command(folder)) == 130
     checkpoints = folder / "aae.sentencode.checkpoints"
     shown = capsys.readouterr().err
-    assert f"step 6 is kept in {checkpoints}; the same command goes on from there" in shown
+    assert f"step 6 is saved in {checkpoints}; the same command resumes there" in shown
     assert not (folder / "aae.sentencode").exists()
     assert main(command(folder, "--resume")) == 0
     assert "step 12" in capsys.readouterr().out
@@ -189,7 +189,7 @@ def test_a_signal_ends_the_process_with_130(folder):
                 time.sleep(0.05)
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 130
-            assert "the same command goes on from there" in process.stderr.read()
+            assert "the same command resumes there" in process.stderr.read()
         finally:
             process.kill()
     assert list((folder / "aae.sentencode.checkpoints").glob("step-*.safetensors"))
@@ -205,8 +205,8 @@ def test_what_is_there_is_gone_on_with_replaced_or_refused(folder, capsys):
     assert "step 14" in capsys.readouterr().out
     assert main(command(folder, "--overwrite", "--set", "hidden=4", "--set", "data.valid=../b.txt")) == 1
     shown = capsys.readouterr().err
-    assert "holds checkpoints of another training: [encoder] hidden was 8 and is 4; [data] valid was" in shown
-    assert "--fresh begins anew" in shown
+    assert "holds checkpoints of a different run: [encoder] hidden was 8 and is 4; [data] valid was" in shown
+    assert "--fresh starts over" in shown
     assert main(command(folder, "--overwrite", "--set", "hidden=4", "--fresh")) == 0
     assert se.load(folder / "aae.sentencode").hidden == 4
     assert main(command(folder, "--resume", "--checkpoints", "nothing", "--output", "x.sentencode")) == 1
@@ -265,7 +265,7 @@ def test_where_rates_depend_on_the_end_it_is_held(folder, capsys):
     linear = ["--overwrite", "--set", "schedule=linear"]
     assert main(command(folder, *linear)) == 0
     assert main(command(folder, *linear, "--set", "max_steps=14")) == 1
-    assert "another training: [encoder] max_steps was 12 and is 14; --fresh" in capsys.readouterr().err
+    assert "a different run: [encoder] max_steps was 12 and is 14; --fresh" in capsys.readouterr().err
     assert main(command(folder, *linear)) == 0
     decays = [*linear[:1], "--set", "decay=0.5", "--checkpoints", folder / "decays"]
     assert main(command(folder, *decays)) == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+
 import pytest
 
 import sentencode as se
@@ -63,10 +65,21 @@ def test_words_of_another_encoding_are_named(folder, capsys):
     (folder / "words.txt").write_bytes("caf\u00e9".encode("latin-1"))
     place = [str(folder / "glove.txt"), str(folder / "out"), "--words", str(folder / "words.txt")]
     assert main(["vectors", "convert", *place, "--quiet"]) == 1
-    assert f"{folder / 'words.txt'}: byte 3 is not UTF-8: 0xe9" in capsys.readouterr().err
+    assert f"{folder / 'words.txt'}, line 1: byte 3 is not UTF-8: 0xe9" in capsys.readouterr().err
 
 
 def test_arguments_out_of_range_are_told_by_their_names(folder, capsys):
     train = ["vectors", "train", str(folder / "books"), str(folder / "out"), "--quiet", "--seed", "-5"]
     assert main(train) == 1
     assert capsys.readouterr().err == "sentencode: error: seed must be at least 0, got -5\n"
+
+
+def test_a_file_of_a_zip_archive(folder, capsys):
+    with zipfile.ZipFile(folder / "two.zip", "w") as archive:
+        archive.writestr("one.txt", "a 1\n")
+        archive.writestr("glove.txt", TABLE)
+    convert = ["vectors", "convert", str(folder / "two.zip"), str(folder / "out"), "--quiet"]
+    assert main(convert) == 1
+    assert "several files; choose one as its member: 'one.txt', 'glove.txt'" in capsys.readouterr().err
+    assert main([*convert, "--member", "glove.txt"]) == 0
+    assert len(se.WordVectors.load(folder / "out")) == 3

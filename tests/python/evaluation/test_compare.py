@@ -68,7 +68,7 @@ def test_accuracies_are_tested_example_by_example(two, found):
         assert row.difference == pytest.approx(row.a - row.b)
         assert row.difference == pytest.approx(100 * expected.difference)
         assert row.interval == pytest.approx([100 * end for end in expected.interval])
-        assert row[7:] == expected[:1] + expected[3:]
+        assert row[7:-1] == expected[:1] + expected[3:]
     assert found[0].difference > 0
     assert found[0].p_two_tailed < 0.05
 
@@ -172,8 +172,8 @@ def test_shown_and_kept(found):
     assert text == found._repr_markdown_()
     table = [line for line in text.splitlines() if line.startswith("|")]
     assert len(table) == 2 + len(found)
-    assert {line.count("|") for line in table} == {11}
-    assert "not corrected for the number of tests" in text
+    assert {line.count("|") for line in table} == {12}
+    assert "p, Holm, is corrected for all rows of the same kind of test" in text
     kept = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert kept["rows"][0]["difference"] == found[0].difference
     assert kept["rows"][0]["interval"] == [*found[0].interval]

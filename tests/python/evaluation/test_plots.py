@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ def three():
 
 
 def speedy(name, acc, speed, run="r"):
-    facts = {"sentences_per_second": speed, "run": run}
+    facts = {"sentences_per_second": speed, "run": run, "speed_of_tasks": [speed and 0.9 * speed, speed]}
     return Report(name, {"MR": TaskResult("MR", {"acc": acc})}, facts=facts if speed else {})
 
 
@@ -30,10 +31,10 @@ def test_measures_are_the_reports_figures(three):
     found = {measure.label: measure for measure in measures(three)}
     assert found["kind acc"].cells["good"].value == three[0]["kind"]["acc"]
     assert found["kind acc"].cells["good"].interval == three[0]["kind"].intervals["acc"]
-    wmean = found["similar all pearson.wmean"]
+    wmean = found["similar, cosine all pearson.wmean"]
     assert wmean.headline
     assert wmean.cells["worst"].value == pytest.approx(100 * three[2]["similar"].figure("all.pearson.wmean"))
-    cell = found["similar two.three spearman"].cells["mid $x$"]
+    cell = found["similar, cosine two.three spearman"].cells["mid $x$"]
     r, p = three[1]["similar"]["two.three"]["spearman"]
     assert (cell.value, cell.p) == pytest.approx((100 * r, p))
     assert cell.interval.low < cell.value < cell.interval.high
@@ -55,11 +56,13 @@ def test_correlations_of_paper_003():
 
 
 def test_heat_map(three):
-    extra = {"good": {"BLEU": 10}, "mid $x$": {"BLEU": 20}, "worst": {"BLEU": 40, "hours": 3}}
-    heat = heat_map(three, extra)
-    assert heat.names == ("kind", "similar", "BLEU", "hours")
+    eight = made.eight(three)
+    extra = {report.encoder: {"BLEU": i * i} for i, report in enumerate(eight)}
+    extra["worst"]["hours"] = 3
+    heat = heat_map(eight, extra)
+    assert heat.names == ("kind", "similar, cosine", "BLEU", "hours")
     assert heat.groups == ("classification", "similarity", "BLEU", "hours")
-    columns = [[report.rows()[i][2] for report in three] for i in (0, 1)] + [[10, 20, 40]]
+    columns = [[report.rows()[i][2] for report in eight] for i in (0, 1)] + [[i * i for i in range(8)]]
     np.testing.assert_allclose(heat.matrix[:3, :3], np.corrcoef(columns))
     assert np.isnan(heat.matrix[3, :3]).all()  # one model has it
     blocks = {(block.first, block.second): block for block in heat.blocks}
@@ -73,9 +76,38 @@ def test_heat_map(three):
     assert heat.others[0].mean == heat.matrix[0, 1]
 
 
+def test_learnt_scores_and_cosines_are_apart(three):
+    """In blocks of correlations, in pictures of quality against speed, and in the order of tables."""
+    reports = [
+        replace(
+            report,
+            results={
+                "STSBenchmark": TaskResult("STSBenchmark", {"pearson": 0.5 + i / 50, "spearman": 0.5}),
+                "SICKRelatedness": TaskResult(
+                    "SICKRelatedness", {"pearson": 0.6 + i * i / 90, "spearman": 0.5}
+                ),
+                **report.results,
+            },
+        )
+        for i, report in enumerate(made.eight(three))
+    ]
+    heat = heat_map(reports)
+    learnt = ("STSBenchmark, learnt", "SICKRelatedness, learnt")
+    assert heat.names == ("kind", "similar, cosine", *learnt)
+    assert heat.groups == ("classification", "similarity", *["learnt similarity"] * 2)
+    (within,) = (block for block in heat.blocks if block.first == block.second == "learnt similarity")
+    assert within.mean == heat.matrix[2, 3]
+    assert [trade.label for trade in trade_offs(reports)] == [
+        "kind acc, percent",
+        "similar, cosine all pearson.wmean, correlation x 100",
+        "learnt mean of STSBenchmark, SICKRelatedness, correlation x 100",
+    ]
+    assert [label.get_text() for label in plots.bars(reports).axes[0].get_yticklabels()] == list(heat.names)
+
+
 def test_heat_maps_refuse(three):
-    with pytest.raises(ValueError, match="need at least 3 encoders, got 2"):
-        heat_map(three[:2])
+    with pytest.raises(ValueError, match="need at least 8 encoders, got 3"):
+        heat_map(three)
     with pytest.raises(ValueError, match="extra: there is no report of 'goood'; there are good, mid"):
         heat_map(three, {"goood": {"BLEU": 1}})
     with pytest.raises(ValueError, match="extra: BLEU of good must be a number, got 'high'"):
@@ -104,6 +136,10 @@ def test_speeds_are_of_one_run():
         ("c", False),
     ]
     assert trade.label == "MR acc, percent"
+    assert trade.points[0].speeds == (90.0, 100.0)
+    del reports[0].facts["speed_of_tasks"]
+    (trade,) = trade_offs(reports)
+    assert "nothing tells how much it varies" in trade.left_out["a"]
     assert "another run" in trade.left_out["other"]
     assert "not measured" in trade.left_out["kept"]
 
@@ -115,6 +151,9 @@ def test_quality_is_over_shared_tasks(three):
     both = [
         made.report(name, noise, [made.classes(), made.classes("b")]) for name, noise in (("x", 0), ("y", 1))
     ]
+    for report in both:  # whose second task has no sentence of its own
+        assert "speed_of_tasks" not in report.facts
+        report.facts["speed_of_tasks"] = [1.0, 2.0]
     (trade,) = trade_offs(both)
     assert trade.label == "mean of kind, b, percent"
     assert {point.encoder: point.cell.value for point in trade.points} == pytest.approx(
@@ -125,7 +164,7 @@ def test_quality_is_over_shared_tasks(three):
 def test_bars(three):
     pytest.importorskip("matplotlib")
     (axes,) = plots.bars(three).axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["kind", "similar"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["kind", "similar, cosine"]
     drawn = [[bar.get_width() for bar in group] for group in axes.containers]
     assert drawn == [[value for _, _, value, _ in report.rows()] for report in three]
     whiskers = {tuple(line.get_xdata()) for line in axes.lines}
@@ -140,8 +179,9 @@ def test_bars(three):
 
 def test_pictures_can_be_written(three, tmp_path):
     pytest.importorskip("matplotlib")
-    heat = plots.heat_map(three)
-    np.testing.assert_allclose(heat.axes[0].images[0].get_array(), heat_map(three).matrix)
+    eight = made.eight(three)
+    heat = plots.heat_map(eight)
+    np.testing.assert_allclose(heat.axes[0].images[0].get_array(), heat_map(eight).matrix)
     scatter = plots.scatter(three)
     assert len(scatter.axes) == 2
     labels = {text.get_text() for text in scatter.axes[0].texts}

@@ -146,7 +146,7 @@ def test_threads_are_shared_and_rows_are_mapped(monkeypatch):
     ("killed", "message"),
     [
         (False, "ArithmeticError: too many"),
-        (True, "ended from outside, perhaps for want of memory; take fewer jobs"),
+        (True, "killed, perhaps because memory ran out; take fewer jobs than 2"),
     ],
 )
 def test_an_error_leaves_what_was_done(tmp_path, killed, message):

@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 linear_model = pytest.importorskip("sklearn.linear_model")
 optimize = pytest.importorskip("scipy.optimize")
 
-from sentencode.evaluation.solver import fit_logistic
+from sentencode.evaluation.solver import ends, fit_logistic
 
 CS = (1e-4, 1e-2, 1.0, 1e2, 1e4, 1e9)
 PARTS = ("u", "v", "|u-v|", "u*v")
@@ -99,14 +99,14 @@ def assert_solved(x, labels, classes, folds, problems, found, *, solver="lbfgs")
         model = fitted(x_of, labels[rows], c, solver)
         least, _ = objective_and_gradient(x_of, y_of, c, model.coef_, model.intercept_)
         w, b = found.weights[p].astype(float), found.intercepts[p].astype(float)
-        value, gradient = objective_and_gradient(x_of, y_of, c, w, b + w @ mean)
+        value, _ = objective_and_gradient(x_of, y_of, c, w, b + w @ mean)
         assert value <= least * (1 + 1e-6), where  # below it where the oracle ends early
         assert found.objectives[p] == pytest.approx(value, rel=1e-6), where
-        far = max(1, np.abs(x_of).max())
-        # Intercepts are rounded to float32, which shows where features are far from 0.
-        rounding = 1e-7 * far * (1 + np.abs(b).max() + (np.abs(w) @ np.abs(mean)).max())
-        assert found.gradients[p] <= 1e-5 * far, where
-        assert np.abs(gradient).max() / rows.sum() <= found.gradients[p] + rounding, where
+        # Columns that lie far from 0 multiply what float32 leaves of the intercept's gradient.
+        _, gradient = objective_and_gradient(x[rows], y_of, c, w, b)
+        assert found.gradients[p] <= 3e-5 * max(1, np.abs(x[rows]).max()), where
+        steepest = np.abs(gradient).max() / rows.sum()
+        assert found.gradients[p] == pytest.approx(steepest, rel=1e-2, abs=1e-12), where
         # Of less than that, an objective that is within 1e-6 says nothing: it bends by the square.
         sure = margins(model, centred) > 3e-3
         assert (found.predictions[p] == model.predict(centred))[sure].all(), where
@@ -215,9 +215,11 @@ def test_any_small_problem(classes, n, d, exponent, seed):
 def test_a_problem_twice_is_solved_twice():
     x, labels, folds = problem()
     found = fit_logistic(x, labels, folds, [(1, 1.0), (0, 3.0), (1, 1.0)])
-    assert np.array_equal(found.weights[0], found.weights[2])
-    assert np.array_equal(found.predictions[0], found.predictions[2])
-    assert found.objectives[0] == found.objectives[2]
+    # Not to the last bit: they are two columns of the same products, and a kernel may add up the terms of the
+    # last columns in another order.
+    assert found.objectives[0] == pytest.approx(found.objectives[2], rel=1e-6)
+    assert np.allclose(found.weights[0], found.weights[2], atol=1e-3 * np.abs(found.weights[0]).max())
+    assert (found.predictions[0] == found.predictions[2]).mean() > 0.99
 
 
 def test_no_problem_has_no_solution():
@@ -345,12 +347,65 @@ def test_rows_that_no_fold_trains_on_are_looked_at():
         fit_logistic(x, labels, (np.arange(60) != 7)[None], [(0, 1.0)])
 
 
-def test_a_class_that_a_fold_lacks_is_never_predicted():
-    x, labels, folds = problem(3)
-    folds[0] &= labels != 2
-    found = fit_logistic(x, labels, folds, [(0, 1.0), (1, 1.0)])
-    assert 2 not in found.predictions[0]
-    assert 2 in found.predictions[1]
+@pytest.mark.parametrize("n", [240, 3000])
+@pytest.mark.parametrize("lacking", [(3,), (0, 2)], ids=["one", "all but two"])
+@pytest.mark.parametrize("shifted", [False, True])
+def test_a_class_that_a_fold_lacks_is_dropped(lacking, n, shifted):
+    x, labels, folds = problem(4, n=n, change=CHANGES["shifted"] if shifted else lambda x: x)
+    folds[0] &= ~np.isin(labels, lacking)
+    problems = [(fold, c) for fold in (0, 1) for c in (1e-2, 1.0, 1e2)]
+    found = fit_logistic(x, labels, folds, problems)
+    assert_solved(x, labels, 4, folds, problems[3:], taken(found, slice(3, None)))
+    assert shifted or not found.short.any()
+    left, rows = np.setdiff1d(range(4), lacking), folds[0]
+    centred = x - x.mean(axis=0)
+    for p, (_, c) in enumerate(problems[:3]):
+        model = fitted(centred[rows], labels[rows], c)
+        assert (found.weights[p, list(lacking)] == 0).all()
+        assert (found.intercepts[p, list(lacking)] == -np.inf).all()
+        sure = margins(model, centred) > 3e-3
+        assert sure.mean() > 0.9
+        assert (found.predictions[p] == model.predict(centred))[sure].all()
+        w = found.weights[p, left] - found.weights[p, left].mean(0)
+        if len(left) == 2:  # scikit-learn has the difference
+            w = 2 * w[1:]
+        assert np.allclose(
+            w, model.coef_ - model.coef_.mean(0) * (len(left) > 2), atol=3e-3 * np.abs(w).max()
+        )
+        targets = one_hot(np.searchsorted(left, labels[rows]), len(left))
+        least, _ = objective_and_gradient(centred[rows], targets, c, model.coef_, model.intercept_)
+        assert found.objectives[p] == pytest.approx(least, rel=1e-6)
+
+
+def taken(found, which):
+    return type(found)(**{name: values[which] for name, values in vars(found).items()})
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize(("d", "change"), [(8, "shifted"), (8, "far away"), (8, "scaled"), (300, "far away")])
+def test_gradients_are_those_of_what_is_returned(classes, d, change):
+    """In float64, of the columns as they are: where these lie far from 0, float32 would hide most of it."""
+    x, labels, folds = problem(classes, d=d, change=CHANGES[change])
+    problems = [(fold, c) for fold in range(2) for c in (1e-2, 1.0, 1e3)]
+    found = fit_logistic(x, labels, folds, problems)
+    for p, (fold, c) in enumerate(problems):
+        rows = folds[fold]
+        targets = one_hot(labels[rows], classes)
+        _, gradient = objective_and_gradient(x[rows], targets, c, found.weights[p], found.intercepts[p])
+        assert found.gradients[p] == pytest.approx(np.abs(gradient).max() / rows.sum(), rel=1e-3, abs=1e-12)
+    assert (
+        found.short == ((found.gradients > 1e-5) | ((found.gaps > 1e-7) & (found.gradients > 1e-10)))
+    ).all()
+
+
+def test_fits_that_end_short_are_told():
+    x, labels, folds = problem(4)
+    problems = [(fold, c) for fold in range(3) for c in (1e-2, 1e4)]
+    assert not fit_logistic(x, labels, folds, problems).short.any()
+    found = fit_logistic(x, labels, folds, problems, max_iterations=1, tolerance=1e-9)
+    assert found.short.all()
+    told = ends(found, taken(found, slice(2)))
+    assert told == {"gap": found.gaps.max(), "iterations": 1, "fits": 8, "short": 8}
 
 
 # --- soft targets ---

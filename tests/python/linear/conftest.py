@@ -43,12 +43,14 @@ FAMILIES = {
     "sif": lambda vectors: se.SIF(vectors, components=2),
     "usif": lambda vectors: se.USIF(vectors, components=3, sentence_length=3),
     "usif as written": lambda vectors: se.USIF(vectors, normalize="none", sentence_length=3),
-    "laes hidden": lambda vectors: se.LAES(vectors, hidden=10),
+    "laes hidden": lambda vectors: se.LAES(vectors, hidden=10, mode="hidden"),
     "laes reconstruction": lambda vectors: se.LAES(vectors, hidden=10, mode="reconstruction", center=True),
     "laes residual": lambda vectors: se.LAES(vectors, hidden=5, mode="residual", direction="backward"),
     "laes both": lambda vectors: se.LAES(vectors, hidden=5, mode="residual", direction="both"),
     "laes concat": lambda vectors: se.LAES(vectors, hidden=4, direction="both", combine="concat", a=None),
-    "laes projection": lambda vectors: se.LAES(vectors, hidden=7, state="projection", max_length=5),
+    "laes projection": lambda vectors: se.LAES(
+        vectors, hidden=7, mode="hidden", state="projection", max_length=5
+    ),
 }
 
 

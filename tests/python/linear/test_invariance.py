@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import sentencode as se
 
-from .conftest import WORDS
+from .conftest import FAMILIES, WORDS
 
 TOKENS = st.one_of(st.sampled_from(WORDS), st.text(max_size=5))
 SENTENCES = st.lists(
@@ -65,6 +65,61 @@ def test_many_sentences_on_many_threads(encoder, sentences):
         se.set_num_threads(threads)
         np.testing.assert_allclose(encoder.encode(many), expected, **TOLERANCE)
         np.testing.assert_allclose(encoder.encode(many, batch_size=333), expected, **TOLERANCE)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e16])
+@pytest.mark.parametrize("family", sorted(set(FAMILIES) - {"laes concat"}))
+def test_directions_of_rows_do_not_depend_on_the_size_of_vectors(family, scale):
+    random = np.random.default_rng(3)
+    words = [f"w{i}" for i in range(200)]
+    rows = random.normal(size=(200, 67)).astype(np.float32)
+    texts = [" ".join(random.choice(words, random.integers(1, 30))) for _ in range(50)]
+    usual, other = (
+        FAMILIES[family](se.WordVectors.from_array(words, table.astype(np.float32), range(200, 0, -1)))
+        .fit(texts)
+        .encode(texts, normalize_embeddings=True)
+        for table in (rows, rows * scale)
+    )
+    np.testing.assert_allclose(other, usual, atol=1e-4)
+    assert np.abs(usual).max(axis=1).min() > 0.05
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e16])
+@pytest.mark.parametrize("family", ["sif", "laes residual"])
+def test_selection_does_not_depend_on_the_size_of_vectors(family, scale):
+    random = np.random.default_rng(3)
+    words = [f"w{i}" for i in range(200)]
+    rows = random.normal(size=(200, 67)).astype(np.float32)
+    texts = [" ".join(random.choice(words, random.integers(1, 30))) for _ in range(50)]
+    pairs, gold = list(zip(texts, texts[::-1], strict=True)), np.arange(50) % 7
+    usual, other = (
+        FAMILIES[family](se.WordVectors.from_array(words, table.astype(np.float32), range(200, 0, -1)))
+        .fit(texts)
+        .select(pairs, gold)
+        for table in (rows, rows * scale)
+    )
+    for name, curve in usual.curves.items():
+        np.testing.assert_allclose(other.curves[name], curve, atol=1e-3)
+
+
+@pytest.mark.parametrize("size", [2.0**-10, 2.0**10])
+@pytest.mark.parametrize("family", ["weighted average", "sif", "usif", "laes hidden", "laes residual"])
+def test_rounding_is_relative_to_what_rows_are_made_of(family, size):
+    """The promise holds for vectors of any size."""
+    random = np.random.default_rng(3)
+    words = [f"w{i}" for i in range(200)]
+    rows = (size * random.normal(size=(200, 67))).astype(np.float32)
+    encoder = FAMILIES[family](se.WordVectors.from_array(words, rows, range(200, 0, -1)))
+    texts = [" ".join(random.choice(words, random.integers(1, 30))) for _ in range(50)]
+    encoder.fit(texts)
+    se.set_num_threads(1)
+    alone = [encoder.encode(text) for text in texts]
+    # A difference's rounding is that of what it is taken from: of sentences' means, and of words' vectors.
+    least = np.linalg.norm(rows, axis=1).max() if family != "laes hidden" else 0
+    for threads, batch_size in [(1, 7), (2, 50), (3, 16)]:
+        se.set_num_threads(threads)
+        for row, expected in zip(encoder.encode(texts, batch_size), alone, strict=True):
+            assert np.linalg.norm(row - expected) <= 1e-6 * max(np.linalg.norm(expected), least)
 
 
 def test_sentences_without_known_words_have_zero_rows(encoder):

@@ -42,6 +42,29 @@ def test_one_direction(vectors, sentences, mode, direction, hidden):
     assert (laes.n_sentences_, laes.n_tokens_) == (200, sum(len(s.split()) for s in sentences))
 
 
+def test_the_default_is_what_the_paper_proposes(vectors, sentences):
+    laes = se.LAES(vectors, hidden=5)
+    assert laes.mode == "residual"
+    same = se.LAES(vectors, hidden=5, mode="residual").fit(sentences)
+    np.testing.assert_array_equal(laes.fit(sentences).encode(NEW), same.encode(NEW))
+
+
+def test_residuals_of_nothing_are_warned_of(vectors):
+    with pytest.warns(UserWarning, match=r"2 hidden units tell all that these 2 sentences say.*hidden=150"):
+        laes = se.LAES(vectors).fit(["the dog", "the dog"])
+    assert not laes.encode("the dog").any()
+    se.LAES(vectors, mode="hidden").fit(["the dog"])  # has more to say
+
+
+def test_what_no_memory_holds_is_refused(vectors, sentences):
+    laes = se.LAES(vectors, hidden=2_000_000, mode="hidden")  # B alone: 16 terabytes
+    with pytest.raises(
+        ValueError, match=r"2000000 hidden units need \d{5} GB, of \d+ GB .*: give a smaller max_"
+    ):
+        laes.fit(sentences)
+    assert not laes.fitted
+
+
 def test_both_directions(vectors, sentences):
     options = {"hidden": 4, "mode": "residual", "a": None}
     forward = se.LAES(vectors, direction="forward", **options).fit(sentences).encode(NEW)
@@ -55,7 +78,7 @@ def test_both_directions(vectors, sentences):
 
 
 def test_states_and_decode(vectors, sentences):
-    laes = se.LAES(vectors, hidden=5, a=None).fit(sentences)
+    laes = se.LAES(vectors, hidden=5, mode="hidden", a=None).fit(sentences)
     x = data_of(vectors, None, NEW[:1])[0]
     states = laes.states(NEW[0])
     h = np.zeros(5)
@@ -77,7 +100,7 @@ def test_states_and_decode(vectors, sentences):
 def test_everything_can_be_told_at_full_rank(vectors, sentences):
     some = sentences[:10]
     rank = np.linalg.matrix_rank(ref.data_matrix(data_of(vectors, None, some)))
-    laes = se.LAES(vectors, hidden=rank + 5, a=None).fit(some)
+    laes = se.LAES(vectors, hidden=rank + 5, mode="hidden", a=None).fit(some)
     assert laes.rank_ == rank
     errors = laes.reconstruction_error(some, [1, 5, rank, rank + 5])
     assert errors[0] > errors[1] > 0.1
@@ -107,7 +130,7 @@ def test_center(vectors, sentences):
 
 
 def test_projection_is_the_best_state(vectors, sentences):
-    options = {"hidden": 6, "a": None}
+    options = {"hidden": 6, "mode": "hidden", "a": None}
     recursive = se.LAES(vectors, **options).fit(sentences)
     projection = se.LAES(vectors, state="projection", **options).fit(sentences)
     data = data_of(vectors, None, sentences)

@@ -328,6 +328,9 @@ def rewritten(path: Path, change) -> Path:
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + size])
     metadata = header["__metadata__"]
+    for key in [key for key in metadata if key.startswith("checksum.")]:
+        del metadata[key]
+    metadata["format_version"] = "1"  # as before there were checksums
     config = json.loads(metadata["config"])
     change(metadata, config)
     metadata["config"] = json.dumps(config)
@@ -360,7 +363,10 @@ def rewritten(path: Path, change) -> Path:
         (lambda m, c: m.update(kind="Oracle"), "unknown kind 'Oracle'"),
         (lambda m, c: m.update(kind="SIF"), "components is missing"),
         (lambda m, c: m.update(format="other"), "no encoder of Sentencode's"),
-        (lambda m, c: m.update(format_version="2"), "format version '2'; this library reads version 1"),
+        (
+            lambda m, c: m.update(format_version="3"),
+            "format version '3'; .* versions 1 and 2",
+        ),
     ],
 )
 def test_files_that_contradict_themselves_are_refused(tmp_path, change, message):
@@ -370,11 +376,30 @@ def test_files_that_contradict_themselves_are_refused(tmp_path, change, message)
         _core.load_encoder(str(rewritten(path, change)))
 
 
+def test_a_file_that_asks_for_more_than_it_fills_is_refused(tmp_path):
+    """Parameters of its size would be gigabytes: the file holds some words."""
+    small = _core.LAES(VECTORS, TOKENIZER, WEIGHTS, **LAES)
+    small.partial_fit(texts(TRAIN))
+    path = tmp_path / "model"
+    laes().save(str(path), statistics=True)
+    bare = tmp_path / "bare"
+    bare.write_bytes(small.to_bytes(statistics=True))  # not solved: parameters are to be made of it
+    for hidden in (5000, 50_000, 1 << 31):
+        changed = rewritten(bare, lambda m, c, hidden=hidden: c.update(hidden=hidden)).read_bytes()
+        with pytest.raises(FormatError, match=f"hidden is {hidden}, of which .* words fill 42 at most"):
+            _core.encoder_from_bytes(changed, VECTORS)
+        with pytest.raises(FormatError, match=r"'forward\.a'"):
+            _core.load_encoder(str(rewritten(path, lambda m, c, hidden=hidden: c.update(hidden=hidden))))
+    # More units than words, within reason, are somebody's choice.
+    some = rewritten(bare, lambda m, c: c.update(hidden=300)).read_bytes()
+    assert _core.encoder_from_bytes(some, VECTORS).parameters("forward")["A"].shape == (300, DIM)
+
+
 def test_a_config_that_is_no_object_is_refused(tmp_path):
     path = tmp_path / "model"
     laes().save(str(path))
-    data = path.read_bytes().replace(b'"config":"{', b'"config":"[', 1)
-    path.write_bytes(data)
+    path = rewritten(path, lambda m, c: None)
+    path.write_bytes(path.read_bytes().replace(b'"config": "{', b'"config": "[', 1))
     with pytest.raises(FormatError, match="config is not a JSON object"):
         _core.load_encoder(str(path))
 

@@ -57,6 +57,12 @@ def test_copies(encoder, again, sentences):
     assert type(other) is type(encoder)
     assert other.vectors is encoder.vectors or again is not copy.deepcopy
     assert repr(other) == repr(encoder)
+    if isinstance(encoder, se.LAES) and again is not copy.deepcopy:
+        with pytest.raises(ValueError, match="without its statistics"):
+            other.partial_fit(sentences[:50])
+        large = copy.copy(encoder)
+        large.pickle_statistics = True
+        other = again(large)
     other.partial_fit(sentences[:50])  # a copy goes on by itself
     fresh = type(encoder)(**encoder.get_params(deep=False)).fit(sentences).partial_fit(sentences[:50])
     same(other, fresh, exact=False)
@@ -66,6 +72,24 @@ def test_copies(encoder, again, sentences):
 def test_pickles_are_small(encoder):
     # Rows and words are in the pickle once, and what was learnt from small data is small.
     assert len(pickle.dumps([encoder, encoder, copy.deepcopy(encoder)])) < 200_000
+
+
+def test_pickles_leave_sums_out():
+    rows = np.random.default_rng(1).normal(size=(50, 40)).astype(np.float32)
+    vectors = se.WordVectors.from_array([f"w{i}" for i in range(50)], rows)
+    long = [" ".join(f"w{(i * j) % 50}" for j in range(1, 65)) for i in range(1, 4200)]
+    laes = se.LAES(vectors, hidden=4).partial_fit(long)
+    assert laes.pickle_statistics is False
+    counted = pickle.loads(pickle.dumps(laes))  # nothing else was there: a worker sends what it counted
+    assert counted.n_sentences_ == laes.n_sentences_
+    laes.encode("w1")
+    assert len(pickle.dumps(laes)) < 100_000
+    with pytest.raises(ValueError, match="without its statistics"):
+        pickle.loads(pickle.dumps(laes)).partial_fit(long[:1])
+    laes.pickle_statistics = True
+    whole = pickle.dumps(laes)
+    assert len(whole) > 8 * 64 * 65 / 2 * 40 * 40  # the sums
+    assert pickle.loads(whole).partial_fit(long[:1]).n_sentences_ == len(long) + 1
 
 
 @pytest.mark.parametrize("statistics", [False, True])
@@ -190,7 +214,8 @@ def test_notebook_table(encoder, unfitted):
         (lambda v: se.SIF(v, components=1.5), r"SIF: components must be a whole number, got 1.5"),
         (lambda v: se.SIF(v, statistics="train"), r"statistics must be 'fit' or 'evaluated', got 'train'"),
         (lambda v: se.SIF(v, lowercase="yes"), r"lowercase must be True, False or 'auto', got 'yes'"),
-        (lambda v: se.SIF("glove.txt"), r"SIF: vectors must be WordVectors, got a str; see WordVectors.load"),
+        (lambda v: se.SIF(5), r"SIF: vectors must be WordVectors, the path of a file, .* got a int"),
+        (lambda v: se.SIF({"the": 1}), r"the vector of 'the' must be numbers \[dim\]"),
         (
             lambda v: se.USIF(v, normalize="l2", sentence_length=3),
             r"normalize must be 'dimension' or 'none', got 'l2'",

@@ -72,7 +72,7 @@ def test_grid_search(vectors, labelled, jobs):
 
 
 def test_union(vectors, sentences):
-    union = make_union(se.Average(vectors), se.LAES(vectors, hidden=3))
+    union = make_union(se.Average(vectors), se.LAES(vectors, hidden=3, mode="hidden"))
     assert union.fit_transform(sentences).shape == (200, 9)
     assert isinstance(union, FeatureUnion)
     frame = union.set_output(transform="pandas").transform(sentences)

@@ -144,7 +144,7 @@ def test_tables_show_our_rows_among_the_published(done):
         assert f"\n{row}, ours" in text
     printed = {figure.system: figure for figure in published("000", "3") if figure.task == "CR"}
     line = next(line for line in markdown.splitlines() if line.startswith("| mean-max AAE, paper | 78.7"))
-    assert printed["mean-max AAE"].printed in line.split(" | ")
+    assert f"{printed['mean-max AAE'].printed} ‡" in line.split(" | ")  # by the paper's own protocol
     ours = report.scores("mean-max AAE")
     line = next(line for line in markdown.splitlines() if line.startswith("| mean-max AAE, ours | -"))
     cells = [cell.strip() for cell in line.strip("| \n").split("|")]
@@ -154,6 +154,28 @@ def test_tables_show_our_rows_among_the_published(done):
     for minutes in ("50.4", "25.4", "25.9", "3.3"):
         assert re.search(rf"paper( +-)+ +{minutes} ", text)
     assert "skip-thoughts" in text
+
+
+def test_figures_of_another_protocol_are_marked():
+    values = {"CR accuracy": 77, "TREC accuracy": 80, "STSBenchmark pearson": 0.5, "STS14 pearson": 0.4}
+    scores = {column: {"value": value} for column, value in values.items()}
+    result = {"row": "mean-max AAE", "seed": 0, "scores": scores, "dim": 8}
+    report = aae.Report([result], {"tasks": ["CR", "TREC"], "protocol": "optimum"}, ("1", "2"))
+    text, markdown = report.text(), report.markdown()
+    assert text.isascii()
+    assert markdown.count("‡ Published under another protocol") == 1
+    assert text.count("* Published under another protocol") == 1
+    tables = [line.strip("| ").split(" | ") for line in markdown.splitlines() if line.startswith("|")]
+    (heading, averages) = (line for line in tables if line[0] == "encoder")
+    assert heading[-4:] == ["SICK-R, learnt", "STS14 r, cosine", "STS14 rho, cosine", "STSB, learnt"]
+    of_one, of_averages = (line for line in tables if line[0] == "mean-max AAE")
+    for column, cell in zip(heading[1:], of_one[1:], strict=True):
+        assert cell.endswith(" ‡") == (cell != "-" and not column.startswith("STS14")), column
+    printed = ("84.7", "85.6", "86.0", "86.0", "85.0", "85.9", "86.8", "83.4")
+    assert of_averages[1:] == [f"{value} ‡" for value in printed]
+    assert len(averages) == len(of_averages)
+    ours = next(line for line in tables if line[0] == "mean-max AAE, ours")
+    assert not any("‡" in cell for cell in ours)
 
 
 def test_averages_with_a_task_missing_name_their_tasks(done):
@@ -168,9 +190,10 @@ def test_averages_with_a_task_missing_name_their_tasks(done):
     (line,) = (line for line in lines if line.startswith("max AAE, ours"))
     assert line.split()[-8:] == [*["-"] * 6, f"{macro:.1f}", f"{micro:.1f}"]
     (line,) = (line for line in lines if line.startswith("mean-max AAE "))  # of table 1, by the same tasks
-    assert line.split()[2:] == ["84.7", "85.6", "86.0", "86.0", "85.0", "85.9", "86.8", "83.4"]
+    marked = ["84.7", "85.6", "86.0", "86.0", "85.0", "85.9", "86.8", "83.4"]
+    assert line.split()[2:] == [part for value in marked for part in (value, "*")]
     (line,) = (line for line in lines if line.startswith("word2vec BOW"))  # the paper has no averages of it
-    assert line.split()[2:] == [*["-"] * 6, "81.7", "80.2"]
+    assert line.split()[2:] == [*["-"] * 6, "81.7", "*", "80.2", "*"]
     assert "The last two averages of table 2" in report.text()
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import resource
 
 import pytest
 
@@ -35,12 +36,16 @@ def test_nothing_is_left_of_a_result_that_failed(tmp_path):
     assert Results(tmp_path, {}, resume=True).get("a row", lambda: {"x": 1})["x"] == 1
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+def test_a_failed_write_leaves_the_old_file(tmp_path):
     results = Results(tmp_path, {})
     results.write("table.md", "old")
-    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(OSError, match="disk full"):
-        results.write("table.md", "new")
+    limit, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, most))  # as if the disk were full
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            results.write("table.md", "new" * 4096)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
     assert (tmp_path / "table.md").read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["settings.json", "table.md"]
 

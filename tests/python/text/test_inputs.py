@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sentencode as se
-from sentencode.text.inputs import batches, counted_from, is_single, to_batch
+from sentencode.text.inputs import batches, counted_from, gathered, is_single, to_batch
 
 TEXTS = ["A man plays .", "", "Zwölf Boxkämpfer", "日本 語 \U0001f600"]
 TOKENS = [text.split() for text in TEXTS]
@@ -225,6 +225,45 @@ def test_batches_of_a_stream_hold_one_batch_only():
 
     assert len(next(batches(stream(), 10))) == 10
     assert len(taken) <= 11
+
+
+@pytest.mark.parametrize("form", ["text", "bytes", "tokens", "corpus", "tuples"])
+def test_batches_of_a_stream_end_where_their_text_is_enough(form):
+    lengths = [1] * 200 + [1000] * 70 + [5000] * 13 + [10] * 500
+    texts = ["x" * length for length in lengths]
+    forms = {
+        "text": iter(texts),
+        "bytes": (text.encode() for text in texts),
+        "tokens": ([text[:-1], text[-1]] for text in texts),
+        "corpus": se.Corpus(iter(texts)),
+        "tuples": iter(zip(texts, texts, strict=True)),
+    }
+    if form == "tuples":
+        found = list(gathered(forms[form], 300, 8000))
+    else:
+        found = list(batches(forms[form], 300, text=4000))
+    assert [len(text) for batch in to_text(found) for text in batch] == lengths
+    for batch in to_text(found):
+        assert len(batch) <= 300
+    # They are looked at a few at a time: only where the long ones begin, more may be taken than is enough.
+    assert sum(sum(map(len, batch)) > 4000 + 5000 for batch in to_text(found)) <= 2
+    assert sum(map(len, to_text(found)[-1])) <= 300 * 10
+    assert 10 < len(found) < 40
+
+
+def to_text(found):
+    def text_of(item):
+        if isinstance(item, tuple):
+            return item[0]
+        return item.decode() if isinstance(item, bytes) else "".join(item)
+
+    return [[text_of(item) for item in batch] for batch in found]
+
+
+def test_what_is_no_text_has_no_length():
+    odd = [None, 1.5, "a", ["b", None], np.array(["c", "d"]), np.float32(1), []]
+    assert [len(batch) for batch in gathered(odd, 100, 10)] == [7]
+    assert [len(batch) for batch in gathered(iter(odd), 4, None)] == [4, 3]
 
 
 def test_batches_tell_progress():

@@ -113,6 +113,63 @@ def test_a_loop_in_plain_torch_has_the_same_losses(tmp_path, options, made, more
         assert torch.allclose(mine, its, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", [bytes, str, Path])
+def test_folders_of_every_name(tmp_path, kind):
+    def named(name):
+        path = os.path.join(os.fsencode(tmp_path), name)
+        return path if kind is bytes else kind(os.fsdecode(path))
+
+    def made(steps):
+        log = CsvLog(named(b"log\xff"))
+        return tiny.trainer(
+            named(b"file\xff"), max_steps=steps, checkpoints=named(b"run\xff"), callbacks=[log]
+        )
+
+    made(5).run()
+    resumed = made(10)
+    assert resumed.run().steps[0].step == 6
+    assert resumed.load_best()
+    assert b"best.safetensors" in os.listdir(os.path.join(os.fsencode(tmp_path), b"run\xff"))
+    assert [step.step for step in History.from_csv(named(b"log\xff")).steps] == list(range(1, 11))
+    with pytest.raises(ValueError, match=r"checkpoints: .*run.* holds those of an earlier run"):
+        made(12).run(resume=False)
+    with pytest.raises(ValueError, match=r"run.*belongs to a different run"):
+        tiny.trainer(named(b"file\xff"), max_steps=12, checkpoints=named(b"run\xff"), clip_norm=1.0).run()
+
+
+def test_another_thread_looks_on(tmp_path):
+    trainer = tiny.trainer(tmp_path / "file", max_epochs=10, validate_every=1)
+    done = threading.Event()
+    looks, failures = [], []
+
+    def look():
+        try:
+            while not done.wait(0.001):
+                # Whatever is done between two questions, what is asked later knows as much.
+                scores = trainer._core.scores
+                validations, steps = len(trainer.history.validations), len(trainer.history.steps)
+                step = trainer.step
+                assert len(scores) <= validations + 1 <= steps + 2 <= step + 3
+                assert all(0 < score < 20 for score in scores), scores
+                assert step <= trainer.last_step
+                assert not trainer.stopped_early
+                looks.append(step)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=look, daemon=True) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    history = trainer.run()
+    done.set()
+    for thread in threads:
+        thread.join(30)
+    assert not failures, failures
+    assert looks
+    assert trainer._core.scores == [validation.score for validation in history.validations]
+    assert trainer.step == trainer.last_step == len(history.steps)
+
+
 def test_it_learns_and_validates(tmp_path):
     model = tiny.Reader(dropout=0.0)
     history = tiny.trainer(tmp_path / "file", model, max_epochs=30, validate_every=None).run()
@@ -643,7 +700,7 @@ def test_a_damaged_checkpoint_is_not_gone_on_from(tmp_path, value):
 def test_checkpoints_of_another_precision_are_refused(tmp_path, dtype):
     options = {"valid": False, "validate_every": None, "checkpoints": tmp_path / "kept"}
     tiny.trainer(tmp_path / "file", max_steps=2, **options).run()
-    message = f"kept: the model's 'table.weight' was float32 and is {str(dtype)[6:]}: that is another"
+    message = f"kept: the model's 'table.weight' was float32 and is {str(dtype)[6:]}: the checkpoint"
     with pytest.raises(ValueError, match=message):
         tiny.trainer(tmp_path / "file", tiny.Reader().to(dtype), max_steps=4, **options).run()
     model = tiny.Reader()
@@ -660,9 +717,15 @@ def test_checkpoints_of_an_earlier_version_are_refused(tmp_path):
     tiny.trainer(tmp_path / "file", max_steps=2, checkpoints=folder).run()
     (path,) = folder.glob("step-*")
     whole = path.read_bytes()
-    assert whole.count(b'"format_version":"3"') == 1
-    path.write_bytes(whole.replace(b'"format_version":"3"', b'"format_version":"1"'))
-    with pytest.raises(se.FormatError, match="format version '1'; this library goes on from version 3 alone"):
+    size = int.from_bytes(whole[:8], "little")
+    header = json.loads(whole[8 : 8 + size])
+    metadata = header["__metadata__"]
+    assert metadata["format_version"] == "3"
+    kept = {key: value for key, value in metadata.items() if not key.startswith("checksum.")}
+    header["__metadata__"] = kept | {"format_version": "1"}
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + whole[8 + size :])
+    with pytest.raises(se.FormatError, match="format version '1'; this library resumes from version 3 alone"):
         tiny.trainer(tmp_path / "file", max_steps=4, checkpoints=folder).run()
 
 

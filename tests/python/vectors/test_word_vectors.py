@@ -156,7 +156,9 @@ def test_refuses_wrong_types(vectors):
         se.WordVectors.from_array(["a"], [[1e5]], storage="float16")
     with pytest.raises(ValueError, match="storage must be 'float32', 'float16' or 'int8', got 'f32'"):
         vectors.with_storage("f32")
-    with pytest.raises(ValueError, match="oov must be 'skip', 'zero', 'mean' or 'random', got 'none'"):
+    with pytest.raises(
+        ValueError, match="oov must be 'skip', 'zero', 'mean', 'random' or 'subwords', got 'none'"
+    ):
         vectors.with_oov("none")
 
 
@@ -273,6 +275,24 @@ def test_most_similar_matches_numpy():
     assert vectors.similarity("w1", "w2") == pytest.approx(float(unit[1] @ unit[2]), abs=1e-6)
     with pytest.raises(ValueError, match="a vector of 20 numbers, got 3"):
         vectors.most_similar([1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e18])
+def test_cosines_of_rows_of_any_length(scale):
+    matrix = np.random.default_rng(4).normal(size=(300, 20)).astype(np.float32)
+    words = [f"w{i}" for i in range(300)]
+    usual = se.WordVectors.from_array(words, matrix)
+    for factors in (np.full(300, scale), np.where(np.arange(300) % 3 == 0, scale, 1)):
+        vectors = se.WordVectors.from_array(words, (matrix * factors[:, None]).astype(np.float32))
+        for call in (
+            lambda v: v.most_similar("w7", 9),
+            lambda v: v.most_similar(matrix[7] * scale, 9),
+            lambda v: v.analogy("w1", "w2", "w3", 4),
+        ):
+            found, expected = call(vectors), call(usual)
+            assert [word for word, _ in found] == [word for word, _ in expected]
+            assert np.allclose([s for _, s in found], [s for _, s in expected], atol=1e-6)
+        assert vectors.similarity("w1", "w3") == pytest.approx(usual.similarity("w1", "w3"), abs=1e-6)
 
 
 def test_repr(vectors):

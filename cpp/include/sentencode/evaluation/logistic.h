@@ -15,7 +15,7 @@ namespace sentencode {
 ///   f_p(w, b) = C_p sum over rows i of fold_p of loss(w x_i + b, target_i) + 1/2 |w|^2,
 ///
 /// as scikit-learn does: with two classes the loss of one logistic function, with more the cross-entropy of a
-/// softmax; intercepts are not penalised.
+/// softmax; intercepts are not penalised. A class that no row of the fold has is left out.
 struct LogisticProblems {
   /// int64 [n], the classes' numbers; or float [n, K], how much of a row belongs to each class (K > 2).
   at::Tensor targets;
@@ -41,10 +41,10 @@ struct LogisticOptions {
 
 struct LogisticSolutions {
   at::Tensor weights;      // float32 [P, K, d]; two classes have one row of weights, for the second of them
-  at::Tensor intercepts;   // float32 [P, K]
+  at::Tensor intercepts;   // float64 [P, K]; -infinity for a class that the fold lacks
   at::Tensor predictions;  // int16 [P, n], of all rows, also those that were not trained on
   at::Tensor objectives;   // float64 [P]
-  at::Tensor gradients;    // float32 [P], as `tolerance` measures them
+  at::Tensor gradients;    // float32 [P], as `tolerance` measures them; of these weights, in float64
   at::Tensor gaps;         // float32 [P], as `gap` measures them
   at::Tensor iterations;   // int64 [P]
 };

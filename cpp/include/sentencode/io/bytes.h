@@ -11,7 +11,8 @@
 
 namespace sentencode {
 
-/// A file mapped read-only. Pages are read when they are touched.
+/// A file mapped read-only. Pages are read when they are touched. It is locked as read (flock, where the file
+/// system has that): `remove_unused` leaves it.
 class MappedFile {
  public:
   static std::shared_ptr<const MappedFile> open(const std::string& path);
@@ -26,20 +27,24 @@ class MappedFile {
   MappedFile() = default;
   std::string path_;
   std::span<const std::byte> bytes_;
+  int descriptor_ = -1;
 };
 
 /// Writes a file that is there whole or not at all: a temporary sibling, flushed to disk, then renamed. So
-/// whoever has the old file mapped keeps it as it was.
+/// whoever has the old file mapped keeps it as it was. It keeps its permissions, and links stay links. What
+/// writers of the same file left when they were killed is removed: nobody holds the lock on it.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
-  ~AtomicFile();  // an uncommitted file leaves nothing behind
+  ~AtomicFile() { discard(); }  // an uncommitted file leaves nothing behind
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
   void commit();
+  void discard();                                 // unless it was committed
+  int descriptor() const { return descriptor_; }  // for who writes by other means, past our buffer
 
  private:
   void flush();
@@ -50,11 +55,18 @@ class AtomicFile {
   std::vector<std::byte> buffer_;
 };
 
-/// Bytes from a file, unpacked by what its first bytes say (gzip, xz, zstd, else plain), not by its name.
-/// Files of several gzip members, xz streams or zstd frames are read to their end.
+/// Removes a file unless a process has it mapped, or writes it; whether it did.
+bool remove_unused(const std::string& path);
+
+/// Removes what killed writers of a folder's files left there; of the file `name` alone, unless it is empty.
+void remove_leftovers(const std::string& folder, const std::string& name = {});
+
+/// Bytes from a file, unpacked by what its first bytes say (gzip, xz, zstd, zip, else plain), not by its
+/// name. Files of several gzip members, xz streams or zstd frames are read to their end.
 class ByteReader {
  public:
-  static std::unique_ptr<ByteReader> open(const std::string& path);
+  /// `member`: which file of a zip archive; empty: its only one.
+  static std::unique_ptr<ByteReader> open(const std::string& path, const std::string& member = {});
   virtual ~ByteReader() = default;
   /// Fills the buffer; less only at the end, 0 after it. A damaged or truncated file is a FormatError with
   /// the byte's position.

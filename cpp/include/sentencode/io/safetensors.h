@@ -55,7 +55,7 @@ Tensor tensor_of(const RowMajor<T>& m) {
 
 /// A file of named arrays, mapped. The header is checked whole (sizes, offsets without holes or overlap,
 /// known types, no duplicate keys, bounded length and depth) before anything is looked at; FormatError names
-/// the tensor and the byte.
+/// the tensor and the byte. Where the file has checksums, that of its header is checked as well.
 class SafeTensors {
  public:
   static std::shared_ptr<const SafeTensors> open(const std::string& path);
@@ -67,8 +67,12 @@ class SafeTensors {
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
   bool has(const std::string& name) const { return tensors_.contains(name); }
+  bool has_checksums() const { return has_checksums_; }  // those of tensors are checked by `verify`
   const std::string& path() const { return path_; }      // empty where there is no file
   const std::string& source() const { return source_; }  // the same, or what messages call it
+
+  /// Reads a tensor whole: FormatError unless it is as it was written. Nothing where there are no checksums.
+  void verify(const std::string& name) const;
 
   /// One tensor; FormatError unless it is there with this type and shape (-1 matches any extent).
   const Tensor& tensor(const std::string& name, DType dtype, std::span<const std::int64_t> shape) const;
@@ -95,11 +99,12 @@ class SafeTensors {
   std::string path_, source_;
   std::map<std::string, std::string> metadata_;
   std::map<std::string, Tensor> tensors_;
+  bool has_checksums_ = false;
 };
 
-/// Writes such a file, atomically: the tensors by falling element size, then by name, so that each is aligned
-/// to its elements. The header is padded so that the largest tensor begins at a multiple of 64 bytes where
-/// that can be: its rows, when mapped, are aligned to cache lines.
+/// Writes such a file, with checksums, atomically: the tensors by falling element size, then by name, so that
+/// each is aligned to its elements. The header is padded so that the largest tensor begins at a multiple of
+/// 64 bytes where that can be: its rows, when mapped, are aligned to cache lines.
 void write_safetensors(const std::string& path, const std::map<std::string, Tensor>& tensors,
                        const std::map<std::string, std::string>& metadata);
 
@@ -118,6 +123,7 @@ void stream_safetensors(const std::string& path, const std::map<std::string, Str
                         const std::map<std::string, std::string>& metadata);
 
 /// The pieces that such a file is made of, one after the other; those of tensors are the tensors' own memory.
+/// Without checksums: for memory.
 struct SafeTensorsPieces {
   std::string header;  // with its length in front
   std::vector<std::span<const std::byte>> data;

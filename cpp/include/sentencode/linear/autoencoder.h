@@ -43,10 +43,12 @@ struct Autoencoder {
   Matrix decode(const Vector& h, std::int64_t l) const;
 };
 
-/// Solves for p hidden units. Takes what waits in `gram` into it unless the dual problem is the smaller one.
-/// p may exceed the rank: then the remaining rows are zero. InvalidInput when no word was seen.
-Autoencoder fit_autoencoder(PrefixGram& gram, const WeightedWords& words, std::int64_t p, bool centred,
-                            bool keep_u);
+/// Solves for p hidden units, by the smallest of three problems: C; as long as all sentences wait, K = Xi
+/// Xi^T, or C in fewer columns (see TailBasis). p may exceed the rank: then the remaining rows are zero.
+/// InvalidInput when no word was seen, or when the memory does not suffice, also for the sums and the results
+/// of as many `others`.
+Autoencoder fit_autoencoder(const PrefixGram& gram, const WeightedWords& words, std::int64_t p, bool centred,
+                            bool keep_u, std::int64_t others = 0);
 
 /// Some sentences side by side, longest first: what happens at one position happens to a run of rows.
 class AlignedSentences {
@@ -87,8 +89,8 @@ class AlignedSentences {
 ///
 ///   h_l = sum_(k<l) R_k x_(l-k),     sum of the l reconstructed words = M_l^T h_l,  M_l = sum_(k<l) R_k.
 ///
-/// Tables of R_k and M_l hold as many positions as fit in kTableBytes; longer sentences go through them in
-/// several turns.
+/// Tables of R_k and M_l hold as many positions as sentences have asked for, and no more than fit in
+/// kTableBytes; longer sentences go through them in several turns. A table that nobody asks for is not made.
 class BatchAutoencoder {
  public:
   static constexpr std::int64_t kTableBytes = 128 << 20;
@@ -103,9 +105,10 @@ class BatchAutoencoder {
   Matrix reconstructed_sums(const AlignedSentences& sentences, Matrix h) const;
 
  private:
-  struct Tables;
-  const Tables& tables() const;
-  const Matrix& power() const;
+  enum class Table { powers, sums };  // R_0, R_1, ... or M_1, M_2, ..., one below the other [positions p, n]
+  std::int64_t turn() const;          // K: the positions that the tables hold at most
+  std::shared_ptr<const Matrix> table(Table which, std::int64_t positions) const;
+  const Matrix& power() const;  // B^K [p, p]
 
   Autoencoder parameters_;
   struct Lazy;

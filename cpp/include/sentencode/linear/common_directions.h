@@ -67,9 +67,10 @@ class CommonDirections : public LinearEncoder {
   Fitted leading(const Spectrum<double>& spectrum, std::int64_t count) const;
 
   std::int64_t components_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards what follows; nothing is computed under it that can be interrupted
   std::optional<SecondMoment> statistics_;
-  bool stale_ = false;  // the statistics know more than the parameters
+  bool stale_ = false;                      // the statistics know more than the parameters
+  std::uint64_t changes_ = 0, solved_ = 0;  // of the statistics, and up to which one the parameters know them
   std::shared_ptr<const Fitted> fitted_;
 };
 

@@ -13,6 +13,7 @@
 #include "sentencode/linear/linear_encoder.h"
 #include "sentencode/linear/prefix_gram.h"
 #include "sentencode/linear/selection.h"
+#include "sentencode/turn.h"
 
 namespace sentencode {
 
@@ -27,7 +28,7 @@ struct LaesOptions {
   };
 
   std::int64_t hidden = 150;  // n_h
-  Mode mode = Mode::hidden;
+  Mode mode = Mode::residual;
   Direction direction = Direction::forward;
   Combine combine = Combine::sum;
   bool center = false;  // the mean word is taken away before, and given back to reconstructions
@@ -72,6 +73,8 @@ class Laes final : public LinearEncoder {
   const LaesOptions& options() const { return options_; }
 
   bool fitted() const override { return fitted_ptr() != nullptr; }
+  /// In blocks of 65,536 sentences (of fewer where these may have more than 16 million words). Interrupted,
+  /// it has learnt from whole blocks, in all directions, and from no part of another.
   void partial_fit(const Sentences& sentences) override;
   void merge(const Laes& other);
   void solve() override;
@@ -106,26 +109,32 @@ class Laes final : public LinearEncoder {
   /// The sums that parameters are made of, one for each direction, forward first; empty: loaded without.
   std::vector<PrefixGram::State> statistics() const;
   void set_statistics(std::vector<PrefixGram::State> states);
+  bool solved() const;  // whether parameters know all that the statistics know
   std::int64_t sentences_seen() const;
   std::int64_t tokens_seen() const;
 
   static std::unique_ptr<Laes> load(const SavedModel& saved);
 
  private:
-  using Grams = std::vector<std::shared_ptr<PrefixGram>>;  // one for each direction, forward first
-  using Fitted = std::vector<BatchAutoencoder>;            // likewise
+  using Grams = std::vector<PrefixGram>;         // one for each direction, forward first
+  using Fitted = std::vector<BatchAutoencoder>;  // likewise
 
   std::vector<Reading> readings() const;
   std::size_t place_of(Reading reading) const;
   std::shared_ptr<const Fitted> fitted_ptr() const;
   std::shared_ptr<const Fitted> checked() const;
-  PrefixGram& own(std::size_t i);
+  Grams grams() const;
+  void solve_beside(std::int64_t others);
+  void replace(Grams grams);
+  template <typename Which, typename Take>
+  void absorb(const Which& which, const Take& take);
   void write(ModelContents& contents, const SaveOptions& options) const override;
 
   LaesOptions options_;
-  mutable std::mutex mutex_;  // guards what follows
-  Grams statistics_;          // empty: loaded without. Shared with other encoders; see own
-  bool stale_ = false;        // the statistics know more than the parameters
+  Turn writing_;              // whose thread has it may change the statistics; others read them meanwhile
+  mutable std::mutex mutex_;  // guards what follows; nothing is computed under it
+  Grams statistics_;          // empty: loaded without
+  std::uint64_t changes_ = 0, solved_ = 0;  // of the statistics, and up to which one the parameters know them
   std::shared_ptr<const Fitted> fitted_;
 };
 

@@ -8,6 +8,7 @@
 #include "sentencode/dense.h"
 #include "sentencode/encoder.h"
 #include "sentencode/linear/weighted_words.h"
+#include "sentencode/snapshot.h"
 
 namespace sentencode {
 
@@ -38,18 +39,18 @@ class LinearEncoder : public Encoder {
                                                    std::shared_ptr<const WordVectors> vectors);
 
   /// Text that is saved along and means nothing here: the settings of whoever wraps this encoder.
-  const std::string& params() const { return params_; }
-  void set_params(std::string params) { params_ = std::move(params); }
+  std::string params() const { return *params_.get(); }
+  void set_params(std::string params) { params_.set(std::move(params)); }
 
  protected:
   explicit LinearEncoder(WeightedWords words) : words_(std::move(words)) {}
   virtual void write(ModelContents& contents, const SaveOptions& options) const = 0;
-  ModelContents contents(const SaveOptions& options) const;
+  ModelContents contents(const SaveOptions& options, const std::string& path) const;
   void check_out(const Sentences& sentences, const MatrixView& out) const;
 
  private:
   WeightedWords words_;
-  std::string params_;
+  Snapshot<std::string> params_;
 };
 
 }  // namespace sentencode

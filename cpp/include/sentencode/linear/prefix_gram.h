@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -24,9 +25,12 @@ enum class Reading { forward, backward };
 /// the sum of the whole: it streams and merges. Words [n] are counted as they are; centring is done when C is
 /// asked for, from sums by length and position that are kept beside G.
 ///
-/// The newest sentences (at most kWaiting tokens) wait as ids until they fill a batch. So the result does not
-/// depend on how the sentences were cut into calls, and as long as nothing else was seen, the dual problem
-/// can be solved instead, whose size is the number of distinct prefixes.
+/// The newest sentences wait as ids, and are taken into G in batches of kWaiting tokens. So the result does
+/// not depend on how the sentences were cut into calls, and as long as nothing else was seen, smaller
+/// problems can be solved instead (see fit_autoencoder).
+///
+/// A value. Copies share G until one of them takes something into it: whoever wants to try something works on
+/// a copy.
 class PrefixGram {
  public:
   static constexpr std::int64_t kWaiting = 1 << 18;
@@ -34,11 +38,16 @@ class PrefixGram {
   /// Of every sentence the first max_length words are used.
   PrefixGram(Reading reading, std::int64_t dim, std::int64_t max_length);
 
-  void add(const RaggedIds& sentences, const WeightedWords& words);
-  /// Both must have been made with the same words, reading and max_length.
-  void merge(const PrefixGram& other, const WeightedWords& words);
-  /// Takes the waiting sentences into G.
-  void absorb(const WeightedWords& words);
+  /// These wait from now on. Asks nobody for Ctrl-C.
+  void add(const RaggedIds& sentences);
+  /// Both must have been made with the same words, reading and max_length. Asks nobody for Ctrl-C.
+  void merge(const PrefixGram& other);
+  /// Takes waiting sentences into G: all of them, or whole batches. All or none: interrupted, it leaves
+  /// everything as it was. InvalidInput when the memory does not suffice for G, a copy of it, and as much for
+  /// each of the `others` that are kept beside it, such as those of the other reading.
+  void absorb(const WeightedWords& words, std::int64_t others = 0) { absorb(words, waiting_.size(), others); }
+  void absorb_batches(const WeightedWords& words, std::int64_t others = 0);
+  bool batch_is_full() const { return std::ssize(waiting_.ids) >= kWaiting; }
 
   Reading reading() const { return reading_; }
   std::int64_t dim() const { return dim_; }  // n
@@ -48,7 +57,7 @@ class PrefixGram {
   std::int64_t tokens() const { return tokens_; }
   bool sums_in_double() const;  // no product of x was rounded to float
   bool only_waiting() const { return absorbed_length() == 0; }
-  const RaggedIds& waiting() const { return waiting_; }  // in the order of reading, first word first
+  const RaggedIds& waiting() const { return waiting_; }  // as written, first word first
 
   /// The mean of x over all tokens [n].
   VectorD mean(const WeightedWords& words) const;
@@ -56,13 +65,19 @@ class PrefixGram {
   /// C [L n, L n], of x or of x less `centre`. Nothing may be waiting.
   template <typename T>
   RowMajor<T> covariance(const std::optional<VectorD>& centre) const;
+  /// The same into memory that is there.
+  template <typename T>
+  void covariance(const std::optional<VectorD>& centre, MutableRef<T> out) const;
+
+  /// What G takes, in bytes.
+  static double bytes(std::int64_t longest, std::int64_t dim);
 
   /// What a file holds of it.
   struct State {
     Reading reading = Reading::forward;
     std::int64_t dim = 0, max_length = 0, sentences = 0, tokens = 0;
-    MatrixD gram;                      // [L (L + 1) / 2 n, n], see gram_
-    MatrixD sums;                      // [L (L + 1) / 2, n], see sums_
+    MatrixD gram;                      // [L (L + 1) / 2 n, n], see Sums
+    MatrixD sums;                      // [L (L + 1) / 2, n], its parts
     std::vector<std::int64_t> counts;  // [L]
     RaggedIds waiting;
   };
@@ -70,22 +85,27 @@ class PrefixGram {
   explicit PrefixGram(State state);  // InvalidInput when the parts do not fit each other
 
  private:
-  std::int64_t absorbed_length() const { return static_cast<std::int64_t>(counts_.size()); }
-  void grow(std::int64_t length);
+  struct Sums {
+    // The upper block triangle of G, block column j (its j + 1 blocks, one above the other) after block
+    // column j - 1.
+    MatrixD gram;
+    // For every length l, then position i < l from the end: the sum of x_(l-i) over the sentences of exactly
+    // that length.
+    MatrixD parts;
+    std::vector<std::int64_t> counts;  // of sentences of length 1, 2, ...
+  };
+
+  std::int64_t absorbed_length() const { return std::ssize(sums_->counts); }
+  std::shared_ptr<Sums> grown(std::int64_t length, std::int64_t others = 0) const;
+  void absorb(const WeightedWords& words, std::int64_t sentences, std::int64_t others);
+  void absorb_batch(std::int64_t begin, std::int64_t end, const WeightedWords& words, Sums& sums) const;
   template <typename T>
-  void absorb_rows(std::span<const std::int64_t> rows, const WeightedWords& words);
+  void absorb_rows(std::span<const std::int64_t> rows, const WeightedWords& words, Sums& sums) const;
 
   Reading reading_;
   std::int64_t dim_, max_length_, longest_ = 0, sentences_ = 0, tokens_ = 0;
   RaggedIds waiting_;
-
-  // The upper block triangle of G, block column j (its j + 1 blocks, one above the other) after block column
-  // j - 1.
-  MatrixD gram_;
-  // For every length l, then position i < l from the end: the sum of x_(l-i) over the sentences of exactly
-  // that length.
-  MatrixD sums_;
-  std::vector<std::int64_t> counts_;  // of sentences of length 1, 2, ...
+  std::shared_ptr<const Sums> sums_;  // never null
 };
 
 }  // namespace sentencode

@@ -24,11 +24,17 @@ class WeightedWords {
   const Tokenizer& tokenizer() const { return tokenizer_; }
   std::span<const float> weights() const { return weights_; }
 
-  /// Ids of the known words; max_tokens 0: all of them.
+  /// Ids of the words that have a row, be it made of their subwords; max_tokens 0: all of them.
   RaggedIds lookup(const Sentences& sentences, std::int64_t max_tokens = 0) const;
 
-  /// x [dim]: weight times row.
+  /// The same for those who keep ids: without words whose rows had to be made.
+  RaggedIds lookup_listed(const Sentences& sentences, std::int64_t max_tokens = 0) const;
+
+  /// x [dim]: weight times row. With the lookup, where rows may have been made.
   void row(std::int32_t id, float* x) const { vectors_->sum({&id, 1}, weights_or_null(), x); }
+  void row(const RaggedIds& of, std::int32_t id, float* x) const {
+    vectors_->sum(of, {&id, 1}, weights_or_null(), x);
+  }
 
   /// out [n, dim]: each sentence's mean of x over its known words; zero where it has none. On all threads.
   void means(const Sentences& sentences, MatrixView out) const;

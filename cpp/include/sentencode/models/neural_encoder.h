@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <shared_mutex>
 #include <string>
 
 #include "sentencode/encoder.h"
 #include "sentencode/linear/weighted_words.h"
+#include "sentencode/snapshot.h"
 
 namespace sentencode::models {
 
@@ -30,27 +30,27 @@ class NeuralEncoder : public Encoder {
 
   std::string kind() const override { return kind_; }
   std::int64_t dim() const override;
-  /// As if the network were not in training, whatever its mode; not while it is trained in another thread.
+  /// As if the network were not in training, whatever its mode, which stays as it is. With the weights as
+  /// they are: not while another thread trains this very network.
   void encode(const Sentences& sentences, MatrixView out) const override;
   void save(const std::string& path) const override { save(path, SaveOptions{}); }
   void save(const std::string& path, const SaveOptions& options) const;
-  static std::unique_ptr<NeuralEncoder> load(const std::string& path);
+  static std::unique_ptr<NeuralEncoder> load(const std::string& path, const LoadOptions& options = {});
 
   const WeightedWords& words() const { return words_; }
   const std::shared_ptr<SentenceNetwork>& network() const { return network_; }
   const NeuralOptions& options() const { return options_; }
 
   /// Text that is saved along and means nothing here: the settings of whoever wraps this encoder.
-  const std::string& params() const { return params_; }
-  void set_params(std::string params) { params_ = std::move(params); }
+  std::string params() const { return *params_.get(); }
+  void set_params(std::string params) { params_.set(std::move(params)); }
 
  private:
   std::string kind_;
   WeightedWords words_;
   std::shared_ptr<SentenceNetwork> network_;
   NeuralOptions options_;
-  std::string params_;
-  mutable std::shared_mutex modes_;  // of the network's parts
+  Snapshot<std::string> params_;
 };
 
 /// Files of these kinds are then read by `load_encoder`. C++ programs call it once; Python has done so.

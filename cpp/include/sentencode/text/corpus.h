@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -45,8 +46,10 @@ class CorpusReader {
   CorpusReader(CorpusReader&&) noexcept;
   CorpusReader& operator=(CorpusReader&&) noexcept;
 
-  /// The next at most max_sentences sentences; false when there are no more.
-  bool next(std::int64_t max_sentences, SentenceBatch& out);
+  /// The next at most max_sentences sentences, and no more once they have max_bytes; false when there are
+  /// none.
+  bool next(std::int64_t max_sentences, SentenceBatch& out,
+            std::int64_t max_bytes = std::numeric_limits<std::int64_t>::max());
 
   std::int64_t sentences_read() const;
   std::int64_t bytes_read() const;  // of the files as they lie on disk, for a progress bar

@@ -8,7 +8,8 @@
 
 namespace sentencode {
 
-/// Makes batches ahead of their use, on threads of its own, from a position on and in order. For one user.
+/// Makes batches ahead of their use, on threads of its own, from a position on and in order. Each batch goes
+/// to one of the threads that ask.
 ///
 /// Its threads live as long as it does. A process that is forked meanwhile has none of them: there, next()
 /// is refused and the destructor leaves everything as it is.

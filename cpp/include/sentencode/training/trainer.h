@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "sentencode/snapshot.h"
 #include "sentencode/training/batch_loader.h"
 #include "sentencode/training/checkpoints.h"
 #include "sentencode/training/model.h"
@@ -88,9 +90,11 @@ class Trainer {
   /// Takes the weights of the best validation; returns whether there are any.
   bool load_best();
 
+  // Other threads may ask for these while it runs.
   std::int64_t step() const { return step_; }  // done
   std::int64_t last_step() const;              // the end, if it is not stopped before
-  const std::vector<double>& scores() const { return scores_; }
+  /// Of all validations, as they were after one of them.
+  std::vector<double> scores() const { return *told_scores_.get(); }
   bool stopped_early() const { return stopped_early_; }
 
   Checkpoint checkpoint() const;
@@ -139,12 +143,14 @@ class Trainer {
   Optimizer optimizer_;
   at::Device device_;
   Buffers buffers_;
-  std::int64_t step_ = 0, bad_ = 0;
+  std::atomic<std::int64_t> step_{0};
+  std::int64_t bad_ = 0;
   std::int64_t validated_ = 0, saved_ = -1;  // steps where that was done last
   std::vector<double> scores_;
-  std::string scored_by_ = "{}";  // JSON: what the scores are of
-  bool unplanned_ = false;        // whether the last of them was there only because the training ended
-  bool stopped_early_ = false;
+  Snapshot<std::vector<double>> told_scores_;  // the same, for other threads
+  std::string scored_by_ = "{}";               // JSON: what the scores are of
+  bool unplanned_ = false;  // whether the last of them was there only because the training ended
+  std::atomic<bool> stopped_early_{false};
   bool whole_ = true;  // not in the middle of moving weights
 };
 

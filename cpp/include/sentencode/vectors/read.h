@@ -16,16 +16,18 @@ enum class VectorFormat {
   automatic,
   text,             // a word and its numbers a line: GloVe; word2vec and fastText with their header line
   word2vec_binary,  // a header line, then words and raw float32
+  fasttext,         // a model of fastText's (.bin), with its subwords
   native,           // our own, which is mapped; see WordVectors::save
 };
 
 struct ReadOptions {
   VectorFormat format = VectorFormat::automatic;
-  std::int64_t limit = 0;             // 0: all; else only the first so many rows of the file
-  const StringTable* only = nullptr;  // keep these words only
-  std::optional<Storage> storage{};   // none: as in the file, float32 for text
-  OutOfVocabulary oov = OutOfVocabulary::skip;
-  std::int64_t dim = 0;  // 0: from the header, or what most of the first lines hold
+  std::int64_t limit = 0;                // 0: all; else only the first so many rows of the file
+  const StringTable* only = nullptr;     // keep these words only
+  std::optional<Storage> storage{};      // none: as in the file, float32 for text
+  std::optional<OutOfVocabulary> oov{};  // none: `subwords` where the file has them, else `skip`
+  std::string member{};                  // the file of a zip archive that is meant; empty: its only one
+  std::int64_t dim = 0;                  // 0: from the header, or what most of the first lines hold
   std::function<void(std::int64_t done, std::int64_t total)>
       progress{};                                  // bytes of the file; total 0: unknown
   std::size_t block_bytes = std::size_t{1} << 24;  // that are parsed at a time, on all threads

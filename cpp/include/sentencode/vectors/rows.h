@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 /// How rows of numbers are stored, and the one hot loop over them. Everything accumulates in float32.
@@ -19,8 +20,13 @@ constexpr std::size_t element_bytes(Storage storage) {
 }
 
 /// Writes `values` as a stored row. The scale is only written for int8. False when a number is not finite or,
-/// as float16, would not be.
+/// as float16, would not be, or when the sum of squares is too large for a float: lengths and cosines would
+/// be infinite.
 bool store_row(std::span<const float> values, Storage storage, std::byte* row, float* scale);
+/// The same question alone.
+bool can_be_stored(std::span<const float> values, Storage storage);
+/// Why it was false: "number 2 of the vector of NAME is ...".
+std::string why_not_stored(std::span<const float> values, std::string_view name);
 
 /// out [dim] (+)= sum_i factors[i] rows[i], one row after the other: the result depends on nothing but the
 /// rows and their order. `add` false: out is overwritten. factors may be null (all one) but not for int8,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -12,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FormatError
-from ...files import whole_file
+from ...files import as_path, read_archive, whole_file
+from ...pickles import PickledArray, read_pickle
 from .files import check_size, tokens
 from .task import Split
 
@@ -54,13 +53,7 @@ def _float32(path: Path, features: Any) -> NDArray[np.float32]:
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
     names = ("features", "captions", "images")
-    with open(path, "rb") as file:
-        try:
-            with np.load(file, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in names if name in archive}
-        except Exception as error:  # of zipfile, of zlib, of NumPy: what damage leads to is endless
-            why = f"{type(error).__name__}: {error}"
-            raise FormatError(f"{path}: a damaged NumPy archive, or one that needs pickle: {why}") from error
+    arrays = read_archive(path, names)
     missing = [repr(name) for name in names if name not in arrays]
     if missing:
         raise FormatError(f"{path}: has no array {' and '.join(missing)}")
@@ -123,8 +116,8 @@ def convert_coco_pickles(
         >>> test.sentences[0][:2], test.images.shape
         (['view 0 .', 'view 1 .'], (1, 3))
     """
-    folder = Path(folder)
-    target = folder if target is None else Path(target)
+    folder = as_path(folder)
+    target = folder if target is None else as_path(target)
     pickles = [path for name in ("train", "valid", "test") if (path := folder / f"{name}.pkl").is_file()]
     if not pickles:
         raise FileNotFoundError(f"{folder} has none of train.pkl, valid.pkl, test.pkl")
@@ -145,7 +138,8 @@ def _content(path: Path, content: Any) -> tuple[NDArray[np.float32], NDArray[np.
     """The features, and the captions as bytes: one a line, five an image."""
     try:
         rows = [
-            row.array() if isinstance(row, _Array) else np.array(row, float) for row in content["features"]
+            row.array() if isinstance(row, PickledArray) else np.array(row, float)
+            for row in content["features"]
         ]
         first_five = [list(content["image_to_caption_ids"][i])[:_CAPTIONS] for i in range(len(rows))]
         captions = [
@@ -168,68 +162,10 @@ def _content(path: Path, content: Any) -> tuple[NDArray[np.float32], NDArray[np.
 
 
 def _unpickled(path: Path, file: BinaryIO) -> Any:
-    try:
-        content = _Unpickler(file, encoding="latin1").load()
-        if isinstance(content, dict) and isinstance(content.get("features"), _Array):
-            content["features"] = list(content["features"].array())
-    except Exception as error:  # a damaged pickle may be any error at all
-        raise FormatError(f"{path}: {type(error).__name__}: {error}") from error
-    return content
-
-
-class _Array:
-    """Stands for an array in a pickle: NumPy's own unpickling trusts what it is given."""
-
-    def __init__(self, *arguments: Any) -> None:
-        self._state: Sequence[Any] = ()
-
-    def __setstate__(self, state: Any) -> None:
-        self._state = state
-
-    def array(self) -> NDArray[Any]:
-        _, shape, dtype, fortran, data = self._state
-        if isinstance(data, str):  # Python 2's bytes, read as latin-1
-            data = data.encode("latin1")
-        numbers: NDArray[Any] = np.frombuffer(data, dtype.dtype())
-        rows: NDArray[Any] = numbers.reshape(shape, order="F" if fortran else "C")
-        return rows
-
-
-class _Dtype:
-    """Stands for the type of an array's numbers."""
-
-    def __init__(self, code: str, *flags: Any) -> None:
-        if code not in ("f2", "f4", "f8"):
-            raise pickle.UnpicklingError(f"an array of {code!r}, expected floats")
-        self._code = code
-        self._order = "<"
-
-    def __setstate__(self, state: Any) -> None:
-        self._order = {">": ">"}.get(state[1], "<")
-
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype(self._order + self._code)
-
-
-def _encode(text: str, encoding: str) -> bytes:
-    """How pickles of protocol 2 hold bytes."""
-    if encoding != "latin1":
-        raise pickle.UnpicklingError(f"bytes as {encoding!r}, expected 'latin1'")
-    return text.encode("latin1")
-
-
-_KNOWN = {
-    "numpy.core.multiarray._reconstruct": _Array,
-    "numpy._core.multiarray._reconstruct": _Array,
-    "numpy.ndarray": _Array,
-    "numpy.dtype": _Dtype,
-    "_codecs.encode": _encode,
-}
-
-
-class _Unpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
+    content = read_pickle(path, file)
+    if isinstance(content, dict) and isinstance(content.get("features"), PickledArray):
         try:
-            return _KNOWN[f"{module}.{name}"]
-        except KeyError:
-            raise pickle.UnpicklingError(f"asks for {module}.{name}, which is not data") from None
+            content["features"] = list(content["features"].array())
+        except Exception as error:  # of NumPy: what damage leads to is endless
+            raise FormatError(f"{path}: {type(error).__name__}: {error}") from error
+    return content

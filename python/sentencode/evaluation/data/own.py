@@ -12,6 +12,7 @@ import numpy as np
 
 from ...checks import checked_int
 from ...errors import FormatError
+from ...files import as_path
 from .files import Classes, Example, Scores, Table, read_lines, splits_of, tokens
 from .senteval import task_names
 from .task import Kind, Split, Task
@@ -70,9 +71,9 @@ def load_tsv_task(
         (Task('weather', all 3), ('rain', 'sun'), array([1, 0, 1]))
     """
     paths = (
-        {"all": Path(files)}
-        if isinstance(files, (str, os.PathLike))
-        else {k: Path(v) for k, v in files.items()}
+        {split: as_path(file) for split, file in files.items()}
+        if isinstance(files, Mapping)
+        else {"all": as_path(files)}
     )
     if not paths:
         raise ValueError("files must name at least one file")
@@ -142,7 +143,7 @@ def load_groups(
         >>> task, task["all"].labels, task.classes
         (Task('captions', all 4), array([0, 0, 1, 1]), ('1', '3'))
     """
-    path = Path(path)
+    path = as_path(path)
     if layout == "lines":
         examples = _consecutive(path, checked_int("size", size, 2))
     elif layout == "flickr":

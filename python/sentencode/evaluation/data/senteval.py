@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
+from ...files import as_path
 from .files import Classes, Scores, Table, check_size, splits_of
 from .images import read_images
 from .layouts import FilePerClass, Layout, Parallel, Partitioned, Tables
@@ -98,7 +99,7 @@ def load_task(
         ([('a cat sleeps .', 'the cat is asleep .')], array([4.5]))
     """
     source = _source(name)
-    folder = _room(Path(data), source.room)
+    folder = _room(as_path(data), source.room)
     wanted = _wanted(name, source, splits)
     _check_files(source, folder, wanted)
     found, classes = source.read(folder, wanted, whole=not partial)

@@ -1,0 +1,46 @@
+#include "vectors/subwords.h"
+
+#include <string>
+
+namespace sentencode {
+namespace {
+
+/// FNV-1a, but with bytes taken as signed, as fastText does since its first version: those above 127 change
+/// the upper bits as well.
+std::uint32_t hash_of(std::string_view text) {
+  std::uint32_t hash = 2166136261;
+  for (const char c : text) {
+    hash ^= static_cast<std::uint32_t>(static_cast<std::int8_t>(c));
+    hash *= 16777619;
+  }
+  return hash;
+}
+
+bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }  // a character of UTF-8
+
+}  // namespace
+
+void subwords_of(std::string_view word, std::array<std::int32_t, 2> lengths, std::int64_t buckets,
+                 std::vector<std::int64_t>& out) {
+  out.clear();
+  if (buckets == 0) return;
+  std::string text;
+  text.reserve(word.size() + 2);
+  text += '<';
+  text += word;
+  text += '>';
+  const std::string_view all = text;
+  for (std::size_t begin = 0; begin < all.size(); ++begin) {
+    if (continues(all[begin])) continue;
+    std::size_t end = begin;
+    for (std::int32_t characters = 1; end < all.size() && characters <= lengths[1]; ++characters) {
+      do ++end;
+      while (end < all.size() && continues(all[end]));
+      const bool border = characters == 1 && (begin == 0 || end == all.size());
+      if (characters < lengths[0] || border) continue;
+      out.push_back(static_cast<std::int64_t>(hash_of(all.substr(begin, end - begin)) % buckets));
+    }
+  }
+}
+
+}  // namespace sentencode

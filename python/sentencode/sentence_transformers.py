@@ -1,0 +1,105 @@
+"""Encoders as models of sentence-transformers, so that its losses train layers on top of them."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+__all__ = ["model"]
+
+_FILE = "encoder.sentencode"
+
+
+def model(encoder: Any, *layers: Any) -> Any:
+    """Makes an encoder the first module of a `sentence_transformers.SentenceTransformer`.
+
+    The encoder stays as it is: losses train the layers after it, such as
+    `sentence_transformers.sentence_transformer.modules.Dense`.
+
+    Evaluators of sentence-transformers need none of this: they take encoders as they are.
+
+    Args:
+        encoder: A fitted encoder.
+        *layers: Further modules of sentence-transformers. They read and write "sentence_embedding".
+
+    Returns:
+        The model, with `encode`, `save` and all else that sentence-transformers gives it. What it saves,
+        `sentence_transformers.SentenceTransformer(path, trust_remote_code=True)` loads; Sentencode has to be
+        installed there.
+
+    Raises:
+        ImportError: If sentence-transformers is not installed.
+        NotFittedError: If the encoder has to be fitted first.
+
+    Example:
+        >>> import sentencode as se
+        >>> sif = se.SIF(se.WordVectors.default()).fit(["a ship", "the sea"])
+        >>> from sentence_transformers.sentence_transformer.modules import Dense  # doctest: +SKIP
+        >>> model = se.sentence_transformers.model(sif, Dense(sif.dim, 64))  # doctest: +SKIP
+    """
+    encoder._check_fitted()
+    _import()
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(modules=[_module_class()(encoder), *layers], device="cpu")
+
+
+def __getattr__(name: str) -> Any:
+    if name == "EncoderModule":  # by this name a saved model finds it
+        _import()
+        return _module_class()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _import() -> None:
+    try:
+        import sentence_transformers.base.modules  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "sentencode.sentence_transformers needs sentence-transformers 6 or later "
+            f"(pip install 'sentence-transformers>=6'): {error}"
+        ) from None
+
+
+@functools.cache
+def _module_class() -> Any:
+    import torch
+    from sentence_transformers.base.modules import InputModule
+
+    class EncoderModule(InputModule):  # type: ignore[misc,unused-ignore]
+        """Text in, an encoder's rows out."""
+
+        save_in_root = False
+
+        def __init__(self, encoder: Any) -> None:
+            super().__init__()
+            self.encoder = encoder
+
+        def preprocess(self, inputs: Any, prompt: str | None = None, **others: Any) -> dict[str, Any]:
+            # Rows are made here, where the texts are: what follows on the device is tensors alone.
+            texts = self._prepend_prompt(inputs, prompt) if prompt else list(inputs)
+            return {"sentence_embedding": torch.from_numpy(self.encoder.encode(texts))}
+
+        def forward(self, features: dict[str, Any], **others: Any) -> dict[str, Any]:
+            return features
+
+        def get_embedding_dimension(self) -> int:
+            return int(self.encoder.dim)
+
+        get_sentence_embedding_dimension = get_embedding_dimension
+
+        def save(self, output_path: str, *args: Any, **others: Any) -> None:
+            self.encoder.save(Path(output_path) / _FILE)
+
+        @classmethod
+        def load(cls, model_name_or_path: str, subfolder: str = "", **others: Any) -> Any:
+            from .saved import load
+
+            known = ("token", "cache_folder", "revision", "local_files_only")
+            options = {name: others[name] for name in known if name in others}
+            folder = cls.load_dir_path(model_name_or_path, subfolder=subfolder, **options)
+            return cls(load(Path(folder) / _FILE))
+
+    EncoderModule.__qualname__ = "EncoderModule"
+    return EncoderModule

@@ -1,0 +1,60 @@
+"""A build that would be slow is refused, unless it was asked for."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROJECT = f"""
+cmake_minimum_required(VERSION 3.22)
+project(Blas NONE)
+foreach(where ENVIRONMENT_PATH PATH SYSTEM_PATH)  # as if nothing were installed
+  set(CMAKE_FIND_USE_CMAKE_${{where}} OFF)
+endforeach()
+set(CMAKE_FIND_USE_PACKAGE_ROOT_PATH OFF)
+set(CMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH OFF)
+set(SENTENCODE_BLAS auto CACHE STRING "")
+include("{ROOT}/cmake/Blas.cmake")
+message(STATUS "found: ${{SENTENCODE_BLAS_FOUND}}")
+"""
+
+pytestmark = pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
+
+
+def configure(folder, *settings):
+    (folder / "CMakeLists.txt").write_text(PROJECT)
+    command = ["cmake", "-S", folder, "-B", folder / "build", *settings]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+
+@pytest.mark.parametrize("asked", ["auto", "scipy", "system"])
+def test_no_blas_is_refused_with_what_to_install(tmp_path, asked):
+    status, shown = configure(tmp_path, f"-DSENTENCODE_BLAS={asked}")
+    assert status != 0
+    assert f"SENTENCODE_BLAS={asked}: no OpenBLAS was found" in shown
+    assert "python -m pip install scipy-openblas32" in shown
+    assert "apt install libopenblas-dev" in shown
+    assert "SENTENCODE_BLAS=eigen pip install ." in shown
+
+
+def test_eigen_alone_is_had_for_the_asking(tmp_path):
+    status, shown = configure(tmp_path, "-DSENTENCODE_BLAS=eigen")
+    assert status == 0, shown
+    assert "found: eigen" in shown
+
+
+def test_other_values_are_refused(tmp_path):
+    status, shown = configure(tmp_path, "-DSENTENCODE_BLAS=mkl")
+    assert status != 0
+    assert 'must be auto, scipy, system or eigen, got "mkl"' in shown
+
+
+def test_pip_hands_the_choice_on():
+    tomllib = pytest.importorskip("tomllib")
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]
+    assert build["cmake"]["define"]["SENTENCODE_BLAS"] == {"env": "SENTENCODE_BLAS", "default": "auto"}

@@ -1,0 +1,183 @@
+"""Damaged files are refused by name; whole ones, old ones too, give what they gave."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sentencode as se
+
+from .saved_files import (
+    NEURAL,
+    STORAGES,
+    TEXTS,
+    WORDS,
+    encoders,
+    neural_encoder,
+    parts,
+    table,
+    with_checksums,
+    without_checksums,
+)
+
+OLD = Path(__file__).parent / "version-1"
+KINDS = ("average", "sif", "usif", "laes", "laes-residual")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    for name, encoder in encoders().items():
+        encoder.save(folder / name)
+    for storage in STORAGES:
+        table(storage).save(folder / storage)
+    return folder
+
+
+def rows_of(path):
+    if path.name in STORAGES or path.name.startswith("vectors") or path.parent.name in STORAGES:
+        found = se.WordVectors.load(path, verify=True)
+        assert [word in found for word in WORDS] == [True] * len(WORDS)
+        return found.matrix()
+    return se.load(path).encode(TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "places"), [*((kind, 1500) for kind in (*KINDS, *STORAGES)), *((kind, 300) for kind in NEURAL)]
+)
+def test_a_flipped_bit_is_found_wherever_it_is(files, tmp_path, kind, places):
+    if kind in NEURAL:
+        pytest.importorskip("torch")
+        neural_encoder(kind).save(files / kind)
+    content, chance = (files / kind).read_bytes(), random.Random(kind)
+    (tmp_path / kind).mkdir()
+    damaged, whole = tmp_path / kind / "damaged", rows_of(files / kind)
+    # Every byte of short files; of longer ones, as many.
+    for place in sorted(chance.sample(range(len(content)), min(len(content), places))):
+        data = bytearray(content)
+        data[place] ^= 1 << chance.randrange(8)
+        damaged.write_bytes(data)
+        try:
+            found = rows_of(damaged)
+        except se.FormatError as error:
+            named = str(damaged) in str(error)
+        else:
+            named = np.array_equal(found, whole)
+        assert named, f"byte {place}"
+
+
+def test_words_are_checked_unasked_and_rows_when_asked(files, tmp_path):
+    header, _ = parts((files / "float32").read_bytes())
+    content = bytearray((files / "float32").read_bytes())
+    begin = len(content) - max(one["data_offsets"][1] for one in header.values() if "data_offsets" in one)
+    for name in ("words", "slots", "rows"):
+        damaged = bytearray(content)
+        damaged[begin + header[name]["data_offsets"][0]] ^= 1
+        path = tmp_path / name
+        path.write_bytes(damaged)
+        if name == "rows":
+            assert len(se.WordVectors.load(path)) == len(WORDS)
+        with pytest.raises(se.FormatError, match=f"damaged: the checksum of tensor '{name}'"):
+            se.WordVectors.load(path, verify=name == "rows")
+
+
+@pytest.mark.parametrize("storage", ["float32", "float16"])
+def test_rows_that_are_not_finite_are_refused_with_their_word(files, tmp_path, storage):
+    header, body = parts((files / storage).read_bytes())
+    begin, end = header["rows"]["data_offsets"]
+    bad = np.frombuffer(body[begin:end], dtype=storage).copy()
+    bad[4 * WORDS.index("dog") + 1] = np.inf
+    path = tmp_path / "bad"
+    path.write_bytes(with_checksums(header, body[:begin] + bad.tobytes() + body[end:]))
+    with pytest.raises(se.FormatError, match="the vector of 'dog' holds NaN or infinity"):
+        se.WordVectors.load(path, verify=True)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *STORAGES])
+def test_a_file_that_lost_its_checksums_is_refused(files, tmp_path, kind):
+    header, body = parts((files / kind).read_bytes())
+    names = [key for key in header["__metadata__"] if key.startswith("checksum.")]
+    assert len(names) == len(header)  # each tensor's, and the header's own
+    old = without_checksums((files / kind).read_bytes())
+    for key in ("version", "format_version"):
+        now = header["__metadata__"].get(key, "")
+        old = old.replace(f'"{key}": "1"'.encode(), f'"{key}": "{now}"'.encode())
+    (tmp_path / "lost").write_bytes(old)
+    with pytest.raises(se.FormatError, match="has no checksums"):
+        se.WordVectors.load(tmp_path / "lost") if kind in STORAGES else se.load(tmp_path / "lost")
+    path = tmp_path / "again"
+    path.write_bytes(with_checksums(header, body))  # who writes it so is believed
+    se.WordVectors.load(path) if kind in STORAGES else se.load(path)
+
+
+@pytest.mark.parametrize("name", sorted(json.loads((OLD / "rows.json").read_text())["rows"]))
+def test_files_of_before_there_were_checksums_load(name):
+    old = json.loads((OLD / "rows.json").read_text())
+    if name.upper() in (kind.upper() for kind in NEURAL):
+        pytest.importorskip("torch")
+    path = OLD / f"{name}.sentencode"
+    found = se.WordVectors.load(path).matrix() if "vectors" in name else se.load(path).encode(old["texts"])
+    np.testing.assert_allclose(found, old["rows"][name], atol=1e-6)
+
+
+def test_fingerprints_do_not_know_of_checksums(files):
+    """What was kept under them stays found."""
+    assert all(
+        b"checksum" not in encoder._described_model().to_bytes(statistics=False)
+        for encoder in encoders().values()
+    )
+
+
+READ = """
+    import sys
+    import sentencode as se
+
+    def peak():  # in MiB
+        (line,) = [line for line in open("/proc/self/status") if line.startswith("VmHWM")]
+        return int(line.split()[1]) >> 10
+
+    se.load(sys.argv[1]).encode("the cat")
+    before = peak()
+    try:
+        se.load(sys.argv[2])
+        print("loaded")
+    except se.FormatError as error:
+        print(peak() - before, "named" if sys.argv[2] in str(error) else error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "lie"),
+    [
+        ("LSTMSDAE", {"hidden": 28_000}),
+        ("LSTMSDAE", {"words": 2_000_000_000}),
+        ("CNNLSTMAE", {"filters": 1_000_000}),
+        ("CNNLSTMAE", {"windows": [1, 1_000_000]}),
+        ("RAE", {"inner": 100_000_000}),
+        ("MeanMaxAAE", {"hidden": 80_000}),
+    ],
+    ids=str,
+)
+def test_no_memory_is_taken_because_a_network_says_so(tmp_path, kind, lie):
+    """28,000 units of an LSTM would be 25 GB."""
+    pytest.importorskip("torch")
+    neural_encoder(kind).save(tmp_path / "whole")
+    header, body = parts((tmp_path / "whole").read_bytes())
+    config = json.loads(header["__metadata__"]["config"])
+    assert lie.keys() <= config["network"].keys()
+    config["network"].update(lie)
+    header["__metadata__"]["config"] = json.dumps(config)
+    (tmp_path / "lie").write_bytes(with_checksums(header, body))
+    command = [sys.executable, "-c", textwrap.dedent(READ), str(tmp_path / "whole"), str(tmp_path / "lie")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    grown, named = done.stdout.split(maxsplit=1)
+    assert named.strip() == "named"
+    assert int(grown) < 50

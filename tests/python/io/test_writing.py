@@ -1,0 +1,151 @@
+"""Files are there whole or not at all, and nothing is left of writers that were killed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import sentencode as se
+from sentencode.files import whole_file
+from sentencode.vectors import load as load_module
+
+from .saved_files import WORDS, table
+
+HOLD = """
+import sys, time
+from sentencode.files import whole_file
+with whole_file(sys.argv[1]) as file:
+    file.write(bytes(1000)); file.flush()
+    print("writing", flush=True)
+    time.sleep(60)
+"""
+
+
+def writer(path):
+    process = subprocess.Popen([sys.executable, "-c", HOLD, path], stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"writing\n"
+    return process
+
+
+def end(process):
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize("write", ["whole_file", "save"])
+def test_leftovers_of_the_killed_are_removed_and_files_of_the_living_are_not(tmp_path, write):
+    path = tmp_path / "file"
+    killed, alive = writer(path), writer(path)
+    other = writer(tmp_path / "other")
+    try:
+        end(killed)
+        end(other)
+        assert len(os.listdir(tmp_path)) == 3
+        if write == "save":
+            table().save(path)
+        else:
+            with whole_file(path) as file:
+                file.write(b"all")
+        left = sorted(name.split("-part-")[0] for name in os.listdir(tmp_path))
+        assert left == ["file", "file.sentencode", "other.sentencode"], (
+            "that of another file is its own writer's"
+        )
+        assert any(str(alive.pid) in name for name in os.listdir(tmp_path))
+    finally:
+        end(alive)
+
+
+def test_files_of_others_that_look_alike_stay(tmp_path):
+    for name in (
+        "file.part-1-2",
+        "file.sentencode-part-1",
+        "file.sentencode-part-1-2-x",
+        "file.sentencode-part-a-1",
+        "file.part",
+        "file2.sentencode-part-1-2",
+    ):
+        (tmp_path / name).write_text("mine")
+    with whole_file(tmp_path / "file") as file:
+        file.write(b"all")
+    assert len(os.listdir(tmp_path)) == 7
+
+
+def test_permissions_and_links_stay(tmp_path):
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.write_text("before")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    with whole_file(link) as file:
+        file.write(b"after")
+    assert link.is_symlink()
+    assert real.read_text() == "after"
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_nothing_is_left_of_what_failed(tmp_path):
+    def fail():
+        with whole_file(tmp_path / "file") as file:
+            file.write(b"half")
+            raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        fail()
+    assert os.listdir(tmp_path) == []
+
+
+# --- the cache of parsed vectors
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    se.set_cache_dir(tmp_path / "cache")
+    monkeypatch.setattr(load_module, "_CACHED_FROM", 100)
+    yield tmp_path / "cache" / "vectors"
+    se.set_cache_dir(None)
+
+
+def text_file(path, seed=0):
+    rows = np.random.default_rng(seed).normal(size=(len(WORDS), 4))
+    path.write_text("".join(f"{w} {' '.join(map(str, row))}\n" for w, row in zip(WORDS, rows, strict=True)))
+    return path
+
+
+def test_the_cache_is_bounded_and_spares_what_is_in_use(cache, tmp_path, monkeypatch):
+    used = se.WordVectors.load(text_file(tmp_path / "used"))
+    size = os.path.getsize(used.path)
+    monkeypatch.setattr(load_module, "_CACHE_BYTES", 3 * size)
+    for i in range(3):
+        se.WordVectors.load(text_file(tmp_path / f"{i}", i + 1))
+        time.sleep(0.01)
+    assert len(os.listdir(cache)) == 3
+    se.WordVectors.load(tmp_path / "1")  # used once more: it stays longer
+    se.WordVectors.load(text_file(tmp_path / "3", 9))
+    first = {name.split("-")[0] for name in os.listdir(cache)}
+    expected = {
+        load_module._cache_file(str(tmp_path / name), []).name.split("-")[0] for name in ("used", "1", "3")
+    }
+    assert first == expected
+    assert os.path.exists(used.path), "the oldest, but it is mapped"
+
+
+def test_a_damaged_row_of_the_cache_is_read_anew(cache, tmp_path, caplog):
+    path = text_file(tmp_path / "text")
+    rows = se.WordVectors.load(path).matrix()
+    (kept,) = cache.iterdir()
+    content = bytearray(kept.read_bytes())
+    content[-len(WORDS) - 60] ^= 1
+    kept.write_bytes(content)
+    np.testing.assert_array_equal(se.WordVectors.load(path).matrix(), rows)
+    assert "read again" in caplog.text
+
+
+def test_the_cache_is_cleaned_of_the_killed(cache, tmp_path):
+    cache.mkdir(parents=True)
+    end(writer(cache / "gone.vectors"))
+    se.WordVectors.load(text_file(tmp_path / "text"))
+    assert all(".sentencode-part-" not in name for name in os.listdir(cache))

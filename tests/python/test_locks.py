@@ -1,0 +1,33 @@
+"""ARCHITECTURE.md lists every lock of the C++ sources, with its place."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LOCK = re.compile(r"^\s*(?:static |mutable )*std::(?:\w*mutex|once_flag) \w+;", re.MULTILINE)
+ROW = re.compile(r"^\| [^|]+ \| `([\w/]+\.\w+)` \|", re.MULTILINE)
+
+
+def test_every_lock_is_listed():
+    page = ROOT / "ARCHITECTURE.md"
+    if not page.exists():
+        pytest.skip("there are no sources")
+    places = (ROOT / "cpp/include/sentencode", ROOT / "cpp/src", ROOT / "bindings")
+    found = Counter(
+        {
+            file.relative_to(place).as_posix(): count
+            for place in places
+            for file in sorted(place.rglob("*"))
+            if file.suffix in (".h", ".cpp")
+            and (count := len(LOCK.findall(file.read_text(encoding="utf-8"))))
+        }
+    )
+    listed = Counter(ROW.findall(page.read_text(encoding="utf-8")))
+    del listed["io/file_lock.cpp"]  # the system's
+    assert found.total() >= 12
+    assert found == listed
