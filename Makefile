@@ -97,8 +97,9 @@ stubs: $(stamps)/full  ## Type stubs of the compiled modules
 	$(bin)/python tools/stubs.py
 
 .PHONY: tidy
-tidy: $(stamps)/full  ## clang-tidy on the core and its bindings
-	$(bin)/python tools/tidy.py --jobs $(JOBS) build/full
+tidy: $(stamps)/tools  ## clang-tidy on the core and its bindings
+	cmake --preset dev -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(bin)/python --log-level=WARNING
+	$(bin)/python tools/tidy.py --jobs $(JOBS) build/dev
 
 .PHONY: test-processors
 test-processors: $(stamps)/full  ## All tests of numbers by the kernels of other processors, on one thread and three (long)

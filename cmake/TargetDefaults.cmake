@@ -15,6 +15,21 @@ function(sentencode_quickly_compiled target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
+# sentencode_compiled_together(<target>): for files that are mostly the same headers and templates. Those of a folder are
+# given to the compiler as one, which takes a third of the time. CMAKE_UNITY_BUILD=OFF compiles each alone: while one is
+# edited, for clang-tidy, and to see whether each includes what it uses.
+function(sentencode_compiled_together target)
+  if(DEFINED CMAKE_UNITY_BUILD)
+    return()
+  endif()
+  get_target_property(files ${target} SOURCES)
+  foreach(file IN LISTS files)
+    get_filename_component(folder "${file}" DIRECTORY)
+    set_source_files_properties("${file}" PROPERTIES UNITY_GROUP "files_${folder}")
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
 function(sentencode_target_defaults target)
   set_target_properties(${target} PROPERTIES
     CXX_VISIBILITY_PRESET hidden

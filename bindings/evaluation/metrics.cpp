@@ -18,7 +18,7 @@ std::span<const double> span_of(const Scores& scores, const char* name) {
   return {scores.data(), static_cast<std::size_t>(scores.size())};
 }
 
-Scores array_of(const std::vector<double>& values) {
+Scores as_scores(const std::vector<double>& values) {
   return Scores(static_cast<py::ssize_t>(values.size()), values.data());
 }
 
@@ -63,7 +63,7 @@ void bind_metrics(py::module_& m) {
           const WithoutGil release;
           return bootstrap(kind, a, b, {resamples, seed});
         }();
-        return array_of(values);
+        return as_scores(values);
       },
       py::arg("x").noconvert(), py::arg("y").noconvert(), py::arg("correlation"), py::arg("resamples"),
       py::arg("seed"));

@@ -7,7 +7,7 @@
 namespace sentencode {
 namespace {
 
-py::object statistics(const CommonDirections& self) {
+py::object moment_of(const CommonDirections& self) {
   const auto moment = without_gil([&] { return self.statistics(); });
   if (!moment) return py::none();
   py::dict result;
@@ -16,8 +16,8 @@ py::object statistics(const CommonDirections& self) {
   return result;
 }
 
-py::dict select(CommonDirections& self, const py::object& first, const py::object& second,
-                const ScoresArgument& scores, std::int64_t largest) {
+py::dict select_components(CommonDirections& self, const py::object& first, const py::object& second,
+                           const ScoresArgument& scores, std::int64_t largest) {
   const SentencesArgument one(first, "first"), two(second, "second");
   const auto gold = scores_of(scores);
   const Curve curve = [&] {
@@ -44,7 +44,7 @@ void bind_common_directions(py::module_& m) {
       .def_property_readonly(
           "factors", [](const Self& self) { return array_of(without_gil([&] { return self.factors(); })); })
       .def("merge", &Self::merge, py::arg("other"), Release())
-      .def("statistics", &statistics, "The second moment and count of the means seen; None: loaded without.")
+      .def("statistics", &moment_of, "The second moment and count of the means seen; None: loaded without.")
       .def(
           "set_statistics",
           [](Self& self, const py::dict& from) {
@@ -52,7 +52,8 @@ void bind_common_directions(py::module_& m) {
             without_gil([&] { self.set_statistics(std::move(given)); });
           },
           py::arg("statistics"))
-      .def("select", &select, py::arg("first"), py::arg("second"), py::arg("scores"), py::arg("largest"),
+      .def("select", &select_components, py::arg("first"), py::arg("second"), py::arg("scores"),
+           py::arg("largest"),
            "Pearson correlations of the pairs' cosines with the scores, for 0 to `largest` components.");
 }
 

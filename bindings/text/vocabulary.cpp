@@ -25,7 +25,7 @@ Vocabulary made(const py::object& words, const py::array_t<std::int64_t, py::arr
   return {table, {counts.data(), static_cast<std::size_t>(counts.size())}, total};
 }
 
-py::typing::List<py::str> words_of(const Vocabulary& self) {
+py::typing::List<py::str> words_in(const Vocabulary& self) {
   py::list words(self.size());
   for (std::int64_t id = 0; id < self.size(); ++id)
     words[static_cast<std::size_t>(id)] = text_of(self.words()[id]);
@@ -40,7 +40,7 @@ void bind_vocabulary(py::module_& m) {
       .def(py::init(&made), py::arg("words"), py::arg("counts"), py::arg("total") = 0)
       .def("__len__", &Vocabulary::size)
       .def("find", &Vocabulary::find, py::arg("word"), "The word's place, or -1.")
-      .def_property_readonly("words", &words_of)
+      .def_property_readonly("words", &words_in)
       .def_property_readonly("counts",
                              [](const py::object& self) {
                                const auto& counts = self.cast<const Vocabulary&>().counts();

@@ -226,7 +226,7 @@ def test_python_ends_while_daemon_threads_are_in_the_core():
         lambda: se.similarity(np.ones((300, 96), np.float32), np.ones((300, 96), np.float32)),
         lambda: se.Vocabulary.from_corpus(corpora[0]),
     ]"""
-    run(ENDS.format(loops=loops, count=24))
+    run(ENDS.format(loops=loops, count=12))
 
 
 def test_python_ends_while_a_daemon_thread_is_told_of_progress(tmp_path):
@@ -236,7 +236,7 @@ def test_python_ends_while_a_daemon_thread_is_told_of_progress(tmp_path):
         lambda: se.WordVectors.load({str(path)!r}, cache=False, progress=lambda done, total: sum(range(999))),
         lambda: sum(range(9999)),
     ]"""
-    run(ENDS.format(loops=loops, count=24))
+    run(ENDS.format(loops=loops, count=12))
 
 
 @needs_nn

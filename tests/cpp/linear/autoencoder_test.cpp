@@ -13,7 +13,6 @@
 namespace sentencode {
 namespace {
 
-constexpr Reading kReadings[] = {Reading::forward, Reading::backward};
 using Column = Eigen::MatrixXd;
 
 /// Section IV.A to the letter: A = U_1^T, B = Q^T with Q = S V^T R^T V S^-1, from a dense SVD of Xi cut at p.

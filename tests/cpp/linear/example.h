@@ -16,6 +16,8 @@
 
 namespace sentencode {
 
+inline constexpr Reading kReadings[] = {Reading::forward, Reading::backward};
+
 inline MatrixView view(Matrix& m) { return {m.data(), m.rows(), m.cols(), Eigen::OuterStride<>(m.cols())}; }
 
 /// Words w0, w1, ... in `dim` dimensions, with weights between 0.2 and 1.

@@ -8,8 +8,6 @@
 namespace sentencode {
 namespace {
 
-constexpr Reading kReadings[] = {Reading::forward, Reading::backward};
-
 RaggedIds part(const RaggedIds& sentences, std::int64_t begin, std::int64_t end) {
   RaggedIds result;
   for (std::int64_t i = begin; i < end; ++i) {
@@ -31,7 +29,7 @@ MatrixD covariance(PrefixGram gram, const WeightedWords& words, const std::optio
   return gram.covariance<double>(centre);
 }
 
-double difference(const MatrixD& a, const MatrixD& b) {
+double relative_difference(const MatrixD& a, const MatrixD& b) {
   if (a.rows() != b.rows() || a.cols() != b.cols()) return 1e30;
   return (a - b).cwiseAbs().maxCoeff() / std::max(1e-30, b.cwiseAbs().maxCoeff());
 }
@@ -46,9 +44,10 @@ TEST(PrefixGram, IsTheGramMatrixOfThePapersDataMatrix) {
       const MatrixD xi = example.xi(sentences, reading, zero), centred = example.xi(sentences, reading, mean);
       const PrefixGram gram = gram_of(sentences, words, reading);
       const double tolerance = dim < 128 ? 1e-13 : 1e-6;
-      EXPECT_LE(difference(gram.mean(words), mean), 1e-7);
-      EXPECT_LE(difference(covariance(gram, words), xi.transpose() * xi), tolerance) << dim;
-      EXPECT_LE(difference(covariance(gram, words, mean), centred.transpose() * centred), tolerance * 10)
+      EXPECT_LE(relative_difference(gram.mean(words), mean), 1e-7);
+      EXPECT_LE(relative_difference(covariance(gram, words), xi.transpose() * xi), tolerance) << dim;
+      EXPECT_LE(relative_difference(covariance(gram, words, mean), centred.transpose() * centred),
+                tolerance * 10)
           << dim;
     }
   }
@@ -71,7 +70,7 @@ TEST(PrefixGram, MeanDoesNotDependOnWhatIsWaiting) {
   PrefixGram gram = gram_of(sentences, example.words(), Reading::forward);
   const VectorD waiting = gram.mean(example.words());
   gram.absorb(example.words());
-  EXPECT_LE(difference(gram.mean(example.words()), waiting), 1e-14);
+  EXPECT_LE(relative_difference(gram.mean(example.words()), waiting), 1e-14);
 }
 
 TEST(PrefixGram, CountsWhatItSaw) {
@@ -121,13 +120,13 @@ TEST(PrefixGram, MergedPartsAreTheWhole) {
         EXPECT_EQ(left.tokens(), whole.tokens());
         EXPECT_EQ(left.longest(), whole.longest());
         const VectorD mean = whole.mean(words);
-        EXPECT_LE(difference(covariance(left, words), covariance(whole, words)), 1e-13);
-        EXPECT_LE(difference(covariance(left, words, mean), covariance(whole, words, mean)), 1e-12);
+        EXPECT_LE(relative_difference(covariance(left, words), covariance(whole, words)), 1e-13);
+        EXPECT_LE(relative_difference(covariance(left, words, mean), covariance(whole, words, mean)), 1e-12);
       }
     }
     PrefixGram twice = whole;
     twice.merge(twice);
-    EXPECT_LE(difference(covariance(twice, words), 2 * covariance(whole, words)), 1e-13);
+    EXPECT_LE(relative_difference(covariance(twice, words), 2 * covariance(whole, words)), 1e-13);
     EXPECT_EQ(twice.tokens(), 2 * whole.tokens());
   }
 }

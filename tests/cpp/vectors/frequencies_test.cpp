@@ -6,15 +6,10 @@
 
 #include "sentencode/error.h"
 #include "temporary_folder.h"
+#include "vectors/tables.h"
 
 namespace sentencode {
 namespace {
-
-StringTable strings(std::initializer_list<std::string_view> words) {
-  StringTable table;
-  for (const auto word : words) table.insert(word);
-  return table;
-}
 
 Vocabulary counted_as(std::initializer_list<std::string_view> words,
                       const std::vector<std::int64_t>& counts) {

@@ -8,10 +8,10 @@
 #include <random>
 #include <vector>
 
+#include "vectors/tables.h"
+
 namespace sentencode {
 namespace {
-
-constexpr Storage kStorages[] = {Storage::float32, Storage::float16, Storage::int8};
 
 /// What a stored number means, written as simply as can be.
 double stored_value(const std::byte* row, Storage storage, std::int64_t i) {
@@ -30,8 +30,8 @@ double stored_value(const std::byte* row, Storage storage, std::int64_t i) {
 }
 
 /// Rows that end where their memory ends, so that a sanitizer sees every byte read too many.
-struct Table {
-  Table(std::int64_t n, std::int64_t dim, Storage stored, unsigned seed) : storage(stored) {
+struct StoredRows {
+  StoredRows(std::int64_t n, std::int64_t dim, Storage stored, unsigned seed) : storage(stored) {
     std::mt19937 random(seed);
     std::normal_distribution<float> normal;
     for (std::int64_t i = 0; i < n; ++i) {
@@ -67,7 +67,7 @@ TEST(RowKernels, SumRightOnEveryProcessorKindWithEveryStorageAndWidth) {
         for (const std::int64_t count : {0, 1, 2, 19}) {
           for (const bool weighted : {true, false}) {
             if (!weighted && storage == Storage::int8) continue;
-            const Table table(count, dim, storage, static_cast<unsigned>(dim));
+            const StoredRows table(count, dim, storage, static_cast<unsigned>(dim));
             std::vector<float> out(static_cast<std::size_t>(dim), 1e9F);
             const auto run = [&](bool add) {
               kernels.sum[static_cast<std::size_t>(storage)](table.pointers.data(),
@@ -90,7 +90,7 @@ TEST(RowKernels, SumRightOnEveryProcessorKindWithEveryStorageAndWidth) {
 }
 
 TEST(RowKernels, AgreeToTheLastBitWhereNothingIsMultiplied) {
-  const Table table(37, 300, Storage::float16, 5);
+  const StoredRows table(37, 300, Storage::float16, 5);
   std::vector<float> first;
   for (const RowKernels& kernels : all_row_kernels()) {
     if (!kernels.supported) continue;

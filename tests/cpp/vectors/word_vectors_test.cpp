@@ -10,24 +10,18 @@
 #include "sentencode/error.h"
 #include "sentencode/parallel.h"
 #include "temporary_folder.h"
+#include "vectors/tables.h"
 #include "without_checksums.h"
 
 namespace sentencode {
 namespace {
 
-constexpr Storage kStorages[] = {Storage::float32, Storage::float16, Storage::int8};
 using Table = std::shared_ptr<const WordVectors>;
 
 ConstMatrixView view(const Matrix& m) {
   return {m.data(), m.rows(), m.cols(), Eigen::OuterStride<>(m.cols())};
 }
 MatrixView view(Matrix& m) { return {m.data(), m.rows(), m.cols(), Eigen::OuterStride<>(m.cols())}; }
-
-StringTable strings(std::initializer_list<std::string_view> words) {
-  StringTable table;
-  for (const auto word : words) table.insert(word);
-  return table;
-}
 
 /// Words w0, w1, ... with rows of small whole numbers, which every storage but int8 holds exactly.
 struct Example {
