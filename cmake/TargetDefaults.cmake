@@ -28,6 +28,8 @@ function(sentencode_compiled_together target)
     set_source_files_properties("${file}" PROPERTIES UNITY_GROUP "files_${folder}")
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # A class of a source file may have members of its unnamed namespace.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
 
 function(sentencode_target_defaults target)

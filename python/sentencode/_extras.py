@@ -42,13 +42,14 @@ def require(module: str, extra: str) -> ModuleType:
         raise ImportError(f"this needs {root}: pip install 'sentencode[{extra}]'", name=root) from None
 
 
-# What tells OpenMP how its threads wait; the second is that of GNU's alone, which torch's wheels bring.
-_WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+# What tells OpenMP how its threads wait. The second is that of GNU's alone, which torch's wheels bring: they look so
+# often before they sleep. That takes about as long as to be woken, and saves it where the work is short.
+_WAITING = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "1000"}
 
 
 @contextmanager
 def _threads_that_sleep() -> Iterator[None]:
-    """If torch is loaded here, OpenMP's threads sleep where they wait for each other.
+    """If torch is loaded here, OpenMP's threads soon sleep where they wait for each other.
 
     Else they spin, for milliseconds, and hinder whoever they wait for where other processes want the same
     processors: four times the processor time. OpenMP looks at the environment once, when torch loads it. The
@@ -58,11 +59,12 @@ def _threads_that_sleep() -> Iterator[None]:
     if "torch" in sys.modules or any(name in os.environ for name in _WAITING):
         yield
         return
-    os.environ[_WAITING[0]] = "passive"
+    os.environ.update(_WAITING)
     try:
         yield
     finally:
-        os.environ.pop(_WAITING[0], None)
+        for name in _WAITING:
+            os.environ.pop(name, None)
 
 
 def require_nn() -> None:

@@ -545,6 +545,16 @@ class Solver {
     });
   }
 
+  /// make(g) for every C. A factorisation's threads meet after every few columns, and wake each other as
+  /// often: where there is one for each thread, each does a whole one.
+  template <typename Make>
+  std::vector<Tensor> for_each_c(const Make& make) const {
+    std::vector<Tensor> made(static_cast<std::size_t>(cs_.size(0)));
+    const bool alone = cs_.is_cpu() && at::get_num_threads() <= cs_.size(0);
+    in_parallel(cs_.size(0), alone, [&](std::int64_t g) { made[static_cast<std::size_t>(g)] = make(g); });
+    return made;
+  }
+
   /// Factors that know of the loss only how steeply it can bend (Boehning), for every C.
   Factors bounds() const {
     Tensor gram = at::zeros({x_.columns(), x_.columns()}, x_.mean().options());
@@ -599,7 +609,7 @@ class Solver {
   Start start_at(Tensor w, double trained) const {
     Factors factors = none();
     const Tensor mask = at::full({rows()}, trained, w.options());
-    for (std::int64_t g = 0; g < cs_.size(0); ++g) factors.lower.push_back(hessian(w[g], mask, g));
+    factors.lower = for_each_c([&](std::int64_t g) { return hessian(w[g], mask, g); });
     return {std::move(w), std::move(factors)};
   }
 
@@ -610,13 +620,12 @@ class Solver {
       if (batch.size() == 0) return;
       // The factors that they share serve the rest badly: new ones, where they are now.
       factors = none();
-      for (std::int64_t g = 0, first = 0; g < cs_.size(0); ++g) {
-        const std::int64_t end = batch.ends[static_cast<std::size_t>(g)];
-        const bool some = first < end;
-        factors.lower.push_back(
-            some ? hessian(middle(batch, first, end), batch.mask.slice(1, first, end).mean(1), g) : Tensor());
-        first = end;
-      }
+      factors.lower = for_each_c([&](std::int64_t g) {
+        const auto at = static_cast<std::size_t>(g);
+        const std::int64_t first = g == 0 ? 0 : batch.ends[at - 1], end = batch.ends[at];
+        if (first == end) return Tensor();
+        return hessian(middle(batch, first, end), batch.mask.slice(1, first, end).mean(1), g);
+      });
       move(batch, {}, batch.w);
     }
   }
@@ -864,9 +873,9 @@ class Solver {
 
   /// Of what is the same for every C, but for its penalty.
   Factors factors(const Tensor& gram, bool hessian) const {
-    Factors found{.lower = {}, .blocks = 1, .hessian = hessian};
-    for (std::int64_t g = 0; g < cs_.size(0); ++g) found.lower.push_back(factor(gram, g, 1));
-    return found;
+    return {.lower = for_each_c([&](std::int64_t g) { return factor(gram, g, 1); }),
+            .blocks = 1,
+            .hessian = hessian};
   }
 
   /// Cholesky's factor of gram + penalty. A softmax's scores can all be raised alike: along that, and where

@@ -16,12 +16,12 @@ namespace {
 using Options = LaesOptions;
 
 constexpr std::int64_t kLookup = 8192;          // sentences whose ids are found at once
-constexpr std::int64_t kBlock = 1 << 16;        // sentences that are learnt at once
+constexpr std::int64_t kLearnt = 1 << 16;       // sentences that are learnt at once
 constexpr std::int64_t kText = 32 << 20;        // bytes of text that are looked at at once
 constexpr std::int64_t kUnits = 4096;           // a file may ask for so many hidden units, whatever it holds
 constexpr std::int64_t kTokens = 32768;         // words that are multiplied at once
 constexpr std::int64_t kSweepBytes = 64 << 20;  // of what is computed of them once for many hidden sizes
-constexpr double kNothing = 1e-6;               // of what a residual is the difference of: rounding's share
+constexpr double kRounding = 1e-6;              // of what a residual is the difference of: rounding's share
 
 // The names of options, in the order of their values.
 constexpr std::array<std::string_view, 3> kModes{"hidden", "reconstruction", "residual"};
@@ -84,7 +84,7 @@ Matrix embeddings(Options::Mode mode, const AlignedSentences& rows, const Vector
     } else {
       e.row(row) = (sums.row(row) - e.row(row)) / l;  // 1/l sum (x - x~)
       const double whole = std::max(squared_length(sums.row(row)), squared_length(h.row(row))) / (l * l);
-      if (squared_length(e.row(row)) <= kNothing * kNothing * whole) e.row(row).setZero();
+      if (squared_length(e.row(row)) <= kRounding * kRounding * whole) e.row(row).setZero();
     }
   }
   return e;
@@ -315,7 +315,7 @@ void Laes::absorb(const Which& which, const Take& take) {
 
 void Laes::partial_fit(const Sentences& sentences) {
   for (std::int64_t begin = 0, end = 0; begin < sentences.size(); begin = end) {
-    end = run_end(sentences, begin, kBlock, options_.max_length);
+    end = run_end(sentences, begin, kLearnt, options_.max_length);
     const RaggedIds ids = words().lookup_listed(sentences.slice(begin, end), options_.max_length);
     const Turn::Taken turn = writing_.take();
     // Room is made before anything is added: what may be interrupted is over by then.

@@ -10,8 +10,8 @@
 namespace sentencode {
 namespace {
 
-constexpr std::int64_t kGrain = 1024;  // sentences that a thread takes at once
-constexpr std::int64_t kBlock = 64;    // sentences whose ids are found before their rows are read
+constexpr std::int64_t kGrain = 1024;   // sentences that a thread takes at once
+constexpr std::int64_t kLookedUp = 64;  // sentences whose ids are found before their rows are read
 
 }  // namespace
 
@@ -53,8 +53,8 @@ void WeightedWords::for_blocks(const Sentences& sentences, MatrixView out, const
   parallel_for(0, sentences.size(), kGrain, [&](std::int64_t first, std::int64_t last) {
     Tokens scratch;
     RaggedIds ids;
-    for (std::int64_t begin = first; begin < last; begin += kBlock) {
-      const std::int64_t end = std::min(begin + kBlock, last);
+    for (std::int64_t begin = first; begin < last; begin += kLookedUp) {
+      const std::int64_t end = std::min(begin + kLookedUp, last);
       ids.clear();
       vectors_->lookup(tokenizer_, sentences, begin, end, scratch, ids);
       block(ids,

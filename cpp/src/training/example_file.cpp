@@ -14,16 +14,16 @@ using nlohmann::json;
 
 constexpr std::string_view kFormat = "sentencode", kVersion = "1", kKind = "Examples";
 constexpr std::string_view kLabelNames[] = {"none", "int64", "float32"};
-constexpr std::int64_t kGrain = 1 << 18;  // elements that a thread checks at once
+constexpr std::int64_t kChecked = 1 << 18;  // elements that a thread checks at once
 
 /// The first place in [0, n) that is bad, or n. bad(begin, end) looks at a piece, and gives its end where all
 /// is well.
 template <typename Bad>
 std::int64_t first_bad(std::int64_t n, const Bad& bad) {
-  std::vector<std::int64_t> found(static_cast<std::size_t>((n + kGrain - 1) / kGrain), n);
-  parallel_for(0, n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+  std::vector<std::int64_t> found(static_cast<std::size_t>((n + kChecked - 1) / kChecked), n);
+  parallel_for(0, n, kChecked, [&](std::int64_t begin, std::int64_t end) {
     if (const std::int64_t at = bad(begin, end); at < end)
-      found[static_cast<std::size_t>(begin / kGrain)] = at;
+      found[static_cast<std::size_t>(begin / kChecked)] = at;
   });
   return found.empty() ? n : std::ranges::min(found);
 }

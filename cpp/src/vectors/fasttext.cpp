@@ -16,10 +16,9 @@
 namespace sentencode {
 namespace {
 
-constexpr std::int32_t kMagic = 793712314, kVersion = 12;
-constexpr std::int64_t kMaxDim = 1'000'000, kMaxRows = std::int64_t{1} << 31;
+constexpr std::int32_t kMagic = 793712314, kFastText = 12;
+constexpr std::int64_t kMaxRows = std::int64_t{1} << 31;
 constexpr std::int32_t kLongestSubword = 1000;
-constexpr std::size_t kMaxWord = 1 << 16;
 constexpr std::size_t kBlock = 1 << 20;              // bytes that are read at once
 constexpr std::string_view kEndOfSentence = "</s>";  // the one word that has no subwords
 
@@ -133,8 +132,8 @@ Args read_args(Source& source) {
   constexpr std::string_view kWhat = "the model's arguments";
   source.number<std::int32_t>(kWhat);  // the magic number
   const auto version = source.number<std::int32_t>(kWhat);
-  if (version != kVersion)
-    source.fail("version ", version, " of fastText's format; version ", kVersion, " is read");
+  if (version != kFastText)
+    source.fail("version ", version, " of fastText's format; version ", kFastText, " is read");
   std::array<std::int32_t, 12> numbers;
   for (auto& number : numbers) number = source.number<std::int32_t>(kWhat);
   source.number<double>(kWhat);

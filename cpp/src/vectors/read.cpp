@@ -18,8 +18,6 @@
 namespace sentencode {
 namespace {
 
-constexpr std::int64_t kMaxDim = 1'000'000;
-constexpr std::size_t kMaxWord = 1 << 16;               // bytes of a word in a binary file
 constexpr std::size_t kMaxLine = std::size_t{1} << 26;  // bytes of a line in a text file
 constexpr std::size_t kPartsPerBlock = 16;
 constexpr int kLinesToGuessFrom = 100;
@@ -235,15 +233,15 @@ class Reader {
   }
 
   std::shared_ptr<const WordVectors> finish() {
-    struct Memory {
+    struct Held {
       std::byte* rows = nullptr;
       std::vector<float> scales;
-      ~Memory() { std::free(rows); }
+      ~Held() { std::free(rows); }
     };
     if (report_.rows == 0) fail("holds no vectors");
     const std::size_t bytes = static_cast<std::size_t>(words_.size()) * row_bytes();
     resize(bytes);
-    auto memory = std::make_shared<Memory>();
+    auto memory = std::make_shared<Held>();
     memory->rows = std::exchange(rows_, nullptr);
     memory->scales = std::move(scales_);
     WordVectors::Parts parts;

@@ -12,13 +12,13 @@ namespace {
 constexpr std::int64_t kWordsPerBlock = 8192;  // held as text at a time
 constexpr std::int64_t kWordsPerPiece = 256;
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+bool is_white(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 /// A word that would come back as another, or as several fields, cannot be written.
 void check_word(std::string_view word, bool spaces) {
-  const bool inner = !word.empty() && !is_blank(word.front()) && !is_blank(word.back()) &&
+  const bool inner = !word.empty() && !is_white(word.front()) && !is_white(word.back()) &&
                      std::none_of(word.begin(), word.end(),
-                                  [spaces](char c) { return is_blank(c) && (c != ' ' || !spaces); });
+                                  [spaces](char c) { return is_white(c) && (c != ' ' || !spaces); });
   ST_CHECK(inner, InvalidInput, "the word '", word,
            "' cannot be written in this format, where white space ends a word");
 }
