@@ -323,8 +323,8 @@ class KrylovSpace {
       poll_interrupt();
       basis_.middleRows(size_, b) = next_;  // Q [m, n] with its new rows q [b, n]
       size_ += b;
-      RowMajor<T> y(b, n);  // q C
-      gemm_in_strips<T>(Op::none, T(1), next_, c_, T(0), y);
+      RowMajor<T> y(b, n);  // q C, as q C^T: BLAS copies C to panels, and rows that lie together faster
+      gemm_in_strips<T>(Op::transpose, T(1), next_, c_, T(0), y);
       const RowMajor<T> h = remove_basis(y);  // q C Q^T [b, m]
       projection_.block(size_ - b, 0, b, size_) = h;
       projection_.block(0, size_ - b, size_, b) = h.transpose();
