@@ -42,8 +42,8 @@ def require(module: str, extra: str) -> ModuleType:
         raise ImportError(f"this needs {root}: pip install 'sentencode[{extra}]'", name=root) from None
 
 
-# What tells OpenMP how its threads wait. The second is that of GNU's alone, which torch's wheels bring: they look so
-# often before they sleep. That takes about as long as to be woken, and saves it where the work is short.
+# What tells OpenMP how its threads wait. The second is that of GNU's alone, which torch's wheels bring: they
+# look so often before they sleep. That takes as long as to be woken, and saves it where the work is short.
 _WAITING = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "1000"}
 
 
