@@ -130,11 +130,11 @@ $(stamps)/system: tools/system-packages
 
 $(stamps)/build-tools: pyproject.toml tools/requirements.py .venv/pyvenv.cfg
 	@mkdir -p $(@D)
-	$(pip) install --quiet -r <($(bin)/python tools/requirements.py build run plot)
+	$(pip) install --quiet --no-compile -r <($(bin)/python tools/requirements.py build run plot)
 	@touch $@
 
 $(stamps)/tools: pyproject.toml tools/requirements.py $(stamps)/build-tools
-	$(pip) install --quiet -r <($(bin)/python tools/requirements.py test lint)
+	$(pip) install --quiet --no-compile -r <($(bin)/python tools/requirements.py test lint)
 	@touch $@
 
 # The light half: what runs without torch.

@@ -13,6 +13,7 @@ void bind_average(py::module_& m);
 void bind_batcher(py::module_& m);
 void bind_common_directions(py::module_& m);
 void bind_corpus(py::module_& m);
+void bind_distillation(py::module_& m);
 void bind_encoder(py::module_& m);
 void bind_errors(py::module_& m);
 void bind_examples(py::module_& m);

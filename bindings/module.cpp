@@ -23,6 +23,7 @@ SENTENCODE_MODULE(_core, m, pybind11::mod_gil_not_used()) {
   sentencode::bind_frequencies(m);
   sentencode::bind_read_vectors(m);
   sentencode::bind_training(m);
+  sentencode::bind_distillation(m);
 
   sentencode::bind_examples(m);
   sentencode::bind_batcher(m);

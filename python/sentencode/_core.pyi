@@ -19,6 +19,7 @@ __all__: list[str] = [
     "ContentDigest",
     "CooccurrenceCounter",
     "CorpusReader",
+    "Distillation",
     "Encoder",
     "ExampleBuilder",
     "ExampleFile",
@@ -327,6 +328,59 @@ class CooccurrenceCounter:
         """
         The counts so far; the counter is empty then.
         """
+
+class Distillation:
+    """
+    Sums of a teacher's rows, and the word table that tells them best.
+    """
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        tokenizer: Tokenizer,
+        weights: typing.Annotated[numpy.typing.ArrayLike, numpy.float32],
+        dim: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+    def add(self, sentences: typing.Any, rows: numpy.ndarray) -> None: ...
+    def counts(self) -> list[int]:
+        """
+        How often each word was seen.
+        """
+    def error(
+        self,
+        table: typing.Annotated[numpy.typing.ArrayLike, numpy.float32, "[m, n]"],
+        mean: typing.Annotated[numpy.typing.ArrayLike, numpy.float64, "[m, 1]"],
+    ) -> float:
+        """
+        The share of the teacher's rows, less `mean`, that the table does not tell.
+        """
+    def mean(self) -> typing.Annotated[numpy.typing.NDArray[numpy.float64], "[m, 1]"]:
+        """
+        Of the teacher's rows.
+        """
+    def merge(self, other: Distillation) -> None: ...
+    def of_columns(
+        self, which: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
+    ) -> Distillation: ...
+    def scale_of(self, prior: typing.Annotated[numpy.typing.ArrayLike, numpy.float32, "[m, n]"]) -> float:
+        """
+        The factor for which the prior tells the teacher's rows best.
+        """
+    def solve(
+        self,
+        prior: typing.Annotated[numpy.typing.ArrayLike, numpy.float32, "[m, n]"],
+        *,
+        penalty: typing.SupportsFloat | typing.SupportsIndex = 0.01,
+        tolerance: typing.SupportsFloat | typing.SupportsIndex = 1e-05,
+        iterations: typing.SupportsInt | typing.SupportsIndex = 200,
+        progress: typing.Any = None,
+    ) -> tuple[typing.Annotated[numpy.typing.NDArray[numpy.float32], "[m, n]"], float, int]:
+        """
+        The table [words, dim], its residual, and the iterations.
+        """
+    @property
+    def sentences(self) -> int: ...
+    @property
+    def tokens(self) -> int: ...
 
 class ExampleFile:
     """

@@ -10,7 +10,7 @@ from typing import Any
 from ..files import read_text
 from . import sources
 
-__all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments"]
+__all__ = ["EXAMPLE", "HELP", "NAME", "STORAGES", "add_arguments", "words_of"]
 
 NAME = "vectors"
 HELP = "convert, describe or train word vectors"
@@ -68,7 +68,7 @@ sentencode vectors convert glove.6B.zip glove.sentencode --member glove.6B.300d.
         from ..vectors import WordVectors
 
         sources.check_output(options.output, [options.input, options.words], options.overwrite)
-        words = None if options.words is None else _words(options.words)
+        words = None if options.words is None else words_of(options.words)
         vectors = WordVectors.load(
             options.input,
             limit=options.limit,
@@ -83,7 +83,7 @@ sentencode vectors convert glove.6B.zip glove.sentencode --member glove.6B.300d.
         print(f"{options.output}: {len(vectors):,} words of {vectors.dim} numbers, {vectors.storage}")
 
 
-def _words(path: Path) -> list[str]:
+def words_of(path: Path) -> list[str]:
     """The words in a file, one a line, however it was written."""
     lines = (line.strip(" \t\r") for line in read_text(path).split("\n"))  # words may hold other white space
     return [line for line in lines if line]

@@ -60,6 +60,7 @@ class Embedder:
             tasks have (`expect`) are kept in memory as well.
         key: What tells this encoder from all others.
         tokens: Give lists of tokens, as SentEval does, and not strings. None: to our own encoders.
+        varied: Whether it is an error if all sentences of a call have the same row.
 
     Attributes:
         seconds: How long encoding took; what came from the cache or was computed elsewhere is left out.
@@ -72,6 +73,7 @@ class Embedder:
     cache: Path | None = None
     key: str | None = None
     tokens: bool | None = None
+    varied: bool = True
     seconds: float = field(default=0.0, init=False)
     sentences: int = field(default=0, init=False)
     timings: list[tuple[int, float]] = field(default_factory=list, init=False, repr=False)
@@ -284,7 +286,7 @@ class Embedder:
         return found
 
     def _check_varied(self, rows: Rows) -> None:
-        if len(rows) > 1 and (rows == rows[0]).all():
+        if self.varied and len(rows) > 1 and (rows == rows[0]).all():
             raise DegenerateEncoderError(f"{self.name} gave the same row for all {len(rows)} sentences")
 
 

@@ -21,7 +21,7 @@ from ..text.vocabulary import Vocabulary
 from ..threads import num_threads
 from .word_vectors import Storage, WordVectors
 
-__all__ = ["StageProgress", "train"]
+__all__ = ["StageProgress", "stage", "train"]
 
 StageProgress = Callable[[str, int, int], None]  # what is being done, how much of it is done, and the whole
 
@@ -63,7 +63,7 @@ def train(
     if not isinstance(tokenizer, Tokenizer):
         tokenizer = Tokenizer(tokenizer, lowercase=lowercase)
 
-    with _stage("counting words", progress) as report:
+    with stage("counting words", progress) as report:
         vocabulary = Vocabulary.from_corpus(
             corpus, tokenizer, min_count=min_count, max_size=max_words, on_progress=report
         )
@@ -90,11 +90,11 @@ def _ppmi(
     progress: bool | StageProgress | None,
 ) -> npt.NDArray[np.float32]:
     counter = _core.CooccurrenceCounter(vocabulary.core, tokenizer.core(), window=window, weight="linear")
-    with _stage("counting pairs", progress) as report:
+    with stage("counting pairs", progress) as report:
         for batch in corpus.batches(_SENTENCES, text=TEXT_AT_ONCE, on_progress=report):
             counter.add(tokenizer.prepare(batch))
         counts = counter.finish()
-    with _stage("decomposing", progress) as report:
+    with stage("decomposing", progress) as report:
         told: Any = report
         return _core.embed(counts, dim, smoothing=smoothing, seed=seed, progress=told)
 
@@ -140,14 +140,14 @@ class _Epochs:
 
     def __iter__(self) -> Iterator[list[str]]:
         self.epoch += 1
-        with _stage(f"epoch {self.epoch} of {self.epochs}", self.progress) as report:
+        with stage(f"epoch {self.epoch} of {self.epochs}", self.progress) as report:
             for batch in self.corpus.batches(_SENTENCES, text=TEXT_AT_ONCE, on_progress=report):
                 tokens: Any = self.tokenizer(batch)
                 yield from tokens
 
 
 @contextmanager
-def _stage(name: str, progress: bool | StageProgress | None) -> Iterator[Progress | None]:
+def stage(name: str, progress: bool | StageProgress | None) -> Iterator[Progress | None]:
     """A callback for one part of the work: the caller's, one that moves a bar, or None."""
     if callable(progress):
         yield partial(progress, name)

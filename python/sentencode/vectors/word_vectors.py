@@ -381,6 +381,84 @@ class WordVectors:
         )
 
     @classmethod
+    def distill(
+        cls,
+        teacher: Any,
+        sentences: Any,
+        words: Iterable[str] | None = None,
+        *,
+        max_words: int = 60_000,
+        a: float | None = 1e-3,
+        penalty: float | None = None,
+        tokenizer: Any = "words",
+        lowercase: bool = True,
+        storage: Storage = "float32",
+        cache: bool | str | os.PathLike[str] = True,
+        progress: bool | Callable[[str, int, int], None] | None = None,
+    ) -> WordVectors:
+        r"""Vectors whose weighted averages imitate another encoder: a student, which encodes much faster.
+
+        The table W is a closed form: W = argmin \|A W - (T - m)\|^2 + lambda \|W - W0\|^2. T are the
+        teacher's embeddings of the sentences and m is their mean; A averages a sentence's words, weighted as
+        SIF does; W0 are the teacher's embeddings of single words, centred, and scaled to fit. There are no
+        epochs and no learning rate. `docs/distill.md` has the mathematics.
+
+        The teacher takes most of the time. What it gave is kept, so that an interrupted call, or one with
+        another lambda, goes on from there.
+
+        Args:
+            teacher: Any encoder: one of ours, of sentence-transformers, or a function from a list of
+                sentences to their embeddings.
+            sentences: A file, a folder or a glob (one sentence a line, packed or not), a `Corpus`, or an
+                iterable of texts. They are held in memory. The more there are, the better: 10,000 do, and
+                twice as many gain about a point.
+            words: The words that get vectors. None: those of the sentences. Words that no sentence has keep
+                the teacher's embedding of the word.
+            max_words: Where `words` is None: at most so many, the most frequent.
+            a: The weights are a / (a + p(word)), p being how often the sentences have the word, as a share of
+                the table's words. Encoders that use the vectors should have the same. None: no weights.
+            penalty: Lambda. None: the best of some on sentences that are held out.
+            tokenizer: A `Tokenizer`, or what one is made of.
+            lowercase: Whether to lower-case, where `tokenizer` is no `Tokenizer` yet.
+            storage: How to store the numbers: "float32", "float16", "int8".
+            cache: Where the teacher's embeddings are kept: a folder, below `sentencode.cache_dir()` (True),
+                or nowhere (False). Teachers are told apart by their embeddings of some of the sentences.
+            progress: True for progress bars, or a function of the stage's name, what is done, and the whole.
+
+        Returns:
+            The vectors, with the words' counts.
+
+        Raises:
+            DegenerateEncoderError: If the teacher fails, or gives something else than finite numbers.
+            ValueError: If there are no sentences, no words, or none of the words in any sentence.
+
+        Example:
+            >>> import numpy as np
+            >>> import sentencode as se
+            >>> teacher = se.Average({"cat": [1.0, 0.0], "dog": [0.8, 0.2], "car": [0.0, 1.0]})
+            >>> sentences = ["cat dog", "dog car", "cat car car", "dog", "car cat"]
+            >>> vectors = se.WordVectors.distill(teacher, sentences, a=None, penalty=1e-6, cache=False)
+            >>> student = se.Average(vectors)
+            >>> bool(student.similarity(["cat"], ["dog"])[0, 0] > student.similarity(["cat"], ["car"])[0, 0])
+            True
+        """
+        from ..distill import distill
+
+        return distill(
+            teacher,
+            sentences,
+            words,
+            max_words=max_words,
+            a=a,
+            penalty=penalty,
+            tokenizer=tokenizer,
+            lowercase=lowercase,
+            storage=storage,
+            cache=cache,
+            progress=progress,
+        ).vectors
+
+    @classmethod
     def default(cls, *, oov: OutOfVocabulary = "skip") -> WordVectors:
         """The small vectors that come with the package: English, lower-case, from public-domain books.
 

@@ -1,0 +1,98 @@
+"""The solve of a student: many sentences, words and numbers.
+
+The floor is what it is made of: products A P and A^T Q, one of each an iteration, by scipy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+
+import numpy as np
+from common import arguments_of, machine, verdict, write_json
+
+from sentencode import Vocabulary, _core
+from sentencode.distill import PENALTIES
+from sentencode.text.tokenizer import Tokenizer
+
+SECONDS = 180.0
+GIBIBYTES = 4.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    arguments_of(parser, rounds=1)
+    parser.add_argument("--sentences", type=int, default=400_000)
+    parser.add_argument("--words", type=int, default=60_000)
+    parser.add_argument("--dim", type=int, default=384)
+    given = parser.parse_args()
+
+    random = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(given.words)]
+    shares = 1 / np.arange(10, given.words + 10)  # as Zipf's law has them
+    shares /= shares.sum()
+    weights = (1e-3 / (1e-3 + shares)).astype(np.float32)
+    vocabulary = Vocabulary(dict(zip(words, np.maximum(1, 1e9 * shares).astype(int).tolist(), strict=True)))
+    tokenizer = Tokenizer("whitespace")
+    truth = random.standard_normal((given.words, given.dim), dtype=np.float32)
+    sums = _core.Distillation(vocabulary.core, tokenizer.core(), weights, given.dim)
+    held = _core.Distillation(vocabulary.core, tokenizer.core(), weights, given.dim)
+
+    ids, lengths, adding = [], [], 0.0
+    for first in range(0, given.sentences, 8192):
+        count = min(8192, given.sentences - first)
+        some = random.integers(6, 26, count)
+        found = np.split(random.choice(given.words, some.sum(), p=shares), np.cumsum(some)[:-1])
+        rows = np.stack([(truth[one] * weights[one, None]).mean(0) for one in found])
+        rows += 0.05 * random.standard_normal(rows.shape, dtype=np.float32)
+        texts = [" ".join([words[i] for i in one]) for one in found]
+        begin = time.perf_counter()
+        (held if first == 0 else sums).add(tokenizer.prepare(texts), rows)
+        adding += time.perf_counter() - begin
+        if first > 0:
+            ids += found
+            lengths += some.tolist()
+    prior = truth + 0.5 * random.standard_normal(truth.shape, dtype=np.float32)
+
+    begin = time.perf_counter()
+    which = np.unique(np.linspace(0, given.dim - 1, 32).astype(int)).tolist()
+    few, few_held, mean = sums.of_columns(which), held.of_columns(which), sums.of_columns(which).mean()
+    start = np.ascontiguousarray(prior[:, which])
+    for penalty in PENALTIES:
+        few_held.error(few.solve(start, penalty=penalty, tolerance=1e-3)[0], mean)
+    choosing = time.perf_counter() - begin
+    begin = time.perf_counter()
+    _, residual, iterations = sums.solve(prior, penalty=0.01)
+    solving = time.perf_counter() - begin
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+    import scipy.sparse
+
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    columns = np.concatenate(ids)
+    data = weights[columns] / np.repeat(np.asarray(lengths, np.float32), lengths)
+    a = scipy.sparse.csr_matrix((data, columns, offsets), shape=(len(lengths), given.words))
+    transposed = a.T.tocsr()
+    begin = time.perf_counter()
+    transposed @ (a @ truth)
+    floor = (time.perf_counter() - begin) * (iterations + 1)
+
+    print(machine())
+    print(f"{a.shape[0]:,} sentences of {a.nnz / a.shape[0]:.1f} words, {given.words:,} words, {given.dim}-d")
+    print(f"adding rows      {adding:7.1f} s")
+    print(f"choosing lambda  {choosing:7.1f} s, {len(PENALTIES)} of them")
+    print(f"solving          {solving:7.1f} s, {iterations} iterations, residual {residual:.1e}")
+    whole = adding + choosing + solving
+    print(f"all              {whole:7.1f} s {verdict(whole, SECONDS, at_least=False)}")
+    print(f"scipy's products {floor:7.1f} s, on one thread: ours takes {solving / floor:.2f} times as long")
+    print(f"memory           {memory:7.2f} GiB {verdict(memory, GIBIBYTES, at_least=False)}")
+    write_json(
+        given.json, runs=[{"adding": adding, "choosing": choosing, "solving": solving, "floor": floor}]
+    )
+
+
+if __name__ == "__main__":
+    main()

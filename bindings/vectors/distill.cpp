@@ -1,0 +1,116 @@
+#include "sentencode/vectors/distill.h"
+
+#include <pybind11/eigen.h>
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "arrays.h"
+#include "bindings.h"
+#include "sentences.h"
+#include "sentencode/text/vocabulary.h"
+#include "sentencode/turn.h"
+
+namespace sentencode {
+namespace {
+
+using FloatArray = py::array_t<float, py::array::c_style | py::array::forcecast>;
+
+/// What several threads may hold: they take turns.
+class Shared {
+ public:
+  explicit Shared(Distillation sums) : sums_(std::move(sums)) {}
+
+  std::int64_t dim() const { return sums_.dim(); }  // never changes
+
+  /// body(sums), without Python's lock.
+  template <typename Body>
+  auto with(const Body& body) {
+    const WithoutGil release;
+    const auto turn = turn_.take();
+    return body(sums_);
+  }
+
+ private:
+  Distillation sums_;
+  Turn turn_;
+};
+
+/// A method of the sums that changes nothing, as a method of what is shared.
+template <auto Method, typename... Arguments>
+auto method() {
+  return [](Shared& self, const Arguments&... arguments) {
+    return self.with([&](const Distillation& sums) { return (sums.*Method)(arguments...); });
+  };
+}
+
+}  // namespace
+
+void bind_distillation(py::module_& m) {
+  const DistillOptions defaults;
+  py::class_<Shared>(m, "Distillation", "Sums of a teacher's rows, and the word table that tells them best.")
+      .def(py::init([](const Vocabulary& vocabulary, const Tokenizer& tokenizer, const FloatArray& weights,
+                       std::int64_t dim) {
+             return std::make_unique<Shared>(Distillation(
+                 vocabulary.words(), tokenizer, {weights.data(), weights.data() + weights.size()}, dim));
+           }),
+           py::arg("vocabulary"), py::arg("tokenizer"), py::arg("weights"), py::arg("dim"))
+      .def_property_readonly("sentences", method<&Distillation::sentences>())
+      .def_property_readonly("tokens", method<&Distillation::tokens>())
+      .def(
+          "add",
+          [](Shared& self, const py::object& argument, const py::array& rows) {
+            const SentencesArgument sentences(argument);
+            const ConstMatrixView view = matrix_view(rows, "rows");
+            self.with([&](Distillation& sums) { sums.add(sentences.get(), view); });
+          },
+          py::arg("sentences"), py::arg("rows"))
+      .def(
+          "merge",
+          [](Shared& self, Shared& other) {
+            // A copy: two that are merged with each other would wait for each other's turn.
+            const Distillation copy = other.with([](const Distillation& sums) { return sums; });
+            self.with([&](Distillation& sums) { sums.merge(copy); });
+          },
+          py::arg("other"))
+      .def("counts", method<&Distillation::counts>(), "How often each word was seen.")
+      .def("mean", method<&Distillation::mean>(), "Of the teacher's rows.")
+      .def(
+          "of_columns",
+          [](Shared& self, const std::vector<std::int64_t>& which) {
+            return std::make_unique<Shared>(
+                self.with([&](const Distillation& sums) { return sums.of_columns(which); }));
+          },
+          py::arg("which"))
+      .def("scale_of", method<&Distillation::scale_of, Matrix>(), py::arg("prior"),
+           "The factor for which the prior tells the teacher's rows best.")
+      .def("error", method<&Distillation::error, Matrix, VectorD>(), py::arg("table"), py::arg("mean"),
+           "The share of the teacher's rows, less `mean`, that the table does not tell.")
+      .def(
+          "solve",
+          [](Shared& self, const Matrix& prior, double penalty, double tolerance, std::int64_t iterations,
+             const py::object& progress) {
+            DistillOptions options;
+            options.penalty = penalty;
+            options.tolerance = tolerance;
+            options.iterations = iterations;
+            std::int64_t done = 0;
+            if (!progress.is_none()) {
+              options.progress = [&](std::int64_t more) {
+                const WithGil gil;  // which orders the calls
+                done += more;
+                call(progress, done, self.dim());
+              };
+            }
+            Distilled found = self.with([&](const Distillation& sums) { return sums.solve(prior, options); });
+            return py::make_tuple(std::move(found.table), found.residual, found.iterations);
+          },
+          py::arg("prior"), py::kw_only(), py::arg("penalty") = defaults.penalty,
+          py::arg("tolerance") = defaults.tolerance, py::arg("iterations") = defaults.iterations,
+          py::arg("progress") = py::none(), "The table [words, dim], its residual, and the iterations.");
+}
+
+}  // namespace sentencode

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "sentencode/dense.h"
+#include "sentencode/sentences.h"
+#include "sentencode/text/string_table.h"
+#include "sentencode/text/tokenizer.h"
+
+namespace sentencode {
+
+struct DistillOptions {
+  double penalty = 0.01;                       // lambda
+  double tolerance = 1e-5;                     // of the residual, against the right side's length
+  std::int64_t iterations = 200;               // of conjugate gradients, at most
+  std::function<void(std::int64_t)> progress;  // how many columns more are solved; from any thread
+};
+
+struct Distilled {
+  Matrix table;                 // W [words, dim]
+  double residual = 0;          // the largest of all columns
+  std::int64_t iterations = 0;  // likewise
+};
+
+/// A word table that tells a teacher's rows of sentences, in closed form:
+///   W = argmin |A W - (T - 1 m^T)|^2 + lambda |W - W0|^2,   A [n, words], T [n, dim]
+/// T holds the teacher's rows, m is their mean. A_iw = c_w n_iw / l_i: how often sentence i has word w, times
+/// the word's weight, divided by the sentence's length in words of the table. What is kept is A, as ids, and
+/// A^T T: no row of T.
+class Distillation {
+ public:
+  /// weights [words]: c, finite and positive.
+  Distillation(StringTable words, Tokenizer tokenizer, std::vector<float> weights, std::int64_t dim);
+
+  /// Sentences and the teacher's rows of them. A sentence without known words tells nothing, and is not
+  /// counted.
+  void add(const Sentences& sentences, const ConstMatrixView& rows);
+
+  /// Adds what another one, of the same words, has seen.
+  void merge(const Distillation& other);
+
+  std::int64_t sentences() const { return std::ssize(offsets_) - 1; }
+  std::int64_t words() const { return words_.size(); }
+  std::int64_t dim() const { return right_.cols(); }
+  std::int64_t tokens() const { return std::ssize(ids_); }
+  std::vector<std::int64_t> counts() const;  // [words], occurrences
+
+  /// m [dim]
+  VectorD mean() const;
+
+  /// The same problem of some of the columns.
+  Distillation of_columns(const std::vector<std::int64_t>& which) const;
+
+  /// The factor alpha for which A (alpha W0) is nearest to T - 1 m^T; 1 where none above 0 is.
+  double scale_of(const Matrix& prior) const;
+
+  /// W, by conjugate gradients from W0. Each column is solved by one thread, so that their number changes no
+  /// bit.
+  Distilled solve(const Matrix& prior, const DistillOptions& options) const;
+
+  /// |A W - (T - 1 mean^T)|^2 / |T - 1 mean^T|^2
+  double error(const Matrix& table, const VectorD& mean) const;
+
+ private:
+  void check(const Matrix& table, const char* name) const;
+  void check_whole() const;
+  double share(std::int32_t word, const std::vector<std::int32_t>& words) const;  // an entry of A
+  MatrixD right(const VectorD& mean) const;                                       // A^T (T - 1 mean^T)
+  std::pair<double, double> products(const Matrix& table, const MatrixD& b) const;
+
+  StringTable words_;
+  Tokenizer tokenizer_;
+  std::vector<float> weights_;            // c [words]
+  std::vector<std::int32_t> ids_;         // of all sentences
+  std::vector<std::int64_t> offsets_{0};  // [n + 1]
+  MatrixD right_;                         // A^T T [words, dim]
+  VectorD ones_;                          // A^T 1 [words]
+  VectorD sum_, squares_;                 // of T's rows [dim]
+  bool whole_ = true;                     // false where `add` was interrupted
+};
+
+}  // namespace sentencode

@@ -1,0 +1,333 @@
+#include "sentencode/vectors/distill.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "sentencode/error.h"
+#include "sentencode/parallel.h"
+
+namespace sentencode {
+namespace {
+
+constexpr std::int64_t kColumns = 16;  // solved at once: a word's are one cache line
+
+template <typename T>
+using PanelOf = Eigen::Array<T, Eigen::Dynamic, kColumns, Eigen::RowMajor>;  // [words, 16]
+template <typename T>
+using PanelRow = Eigen::Array<T, 1, kColumns>;
+using Panel = PanelOf<float>;
+using PanelD = PanelOf<double>;
+
+/// A, as it is kept.
+struct Operator {
+  const std::vector<std::int32_t>& ids;
+  const std::vector<std::int64_t>& offsets;
+  const std::vector<float>& weights;  // c
+
+  std::int64_t sentences() const { return std::ssize(offsets) - 1; }
+  std::span<const std::int32_t> operator[](std::int64_t i) const {
+    const auto first = static_cast<std::size_t>(offsets[static_cast<std::size_t>(i)]);
+    return {ids.data() + first, static_cast<std::size_t>(offsets[static_cast<std::size_t>(i) + 1]) - first};
+  }
+
+  /// q = A^T A p, with `weighted` for what is in between. One sweep: a sentence's row of A p is used up at
+  /// once.
+  template <typename T>
+  void gram(const PanelOf<T>& p, PanelOf<T>& weighted, PanelOf<T>& q) const {
+    const Eigen::Array<T, Eigen::Dynamic, 1> c =
+        Eigen::Map<const Eigen::ArrayXf>(weights.data(), std::ssize(weights)).template cast<T>();
+    weighted = p.colwise() * c;
+    q.setZero();
+    for (std::int64_t i = 0; i < sentences(); ++i) {
+      const auto words = (*this)[i];
+      PanelRow<T> sum = PanelRow<T>::Zero();
+      for (const std::int32_t w : words) sum += weighted.row(w);
+      const auto l = static_cast<T>(words.size());
+      sum /= l * l;
+      for (const std::int32_t w : words) q.row(w) += sum;
+    }
+    q.colwise() *= c;
+  }
+
+  /// diag(A^T A) [words], but for words that a sentence has several times: a preconditioner need not be
+  /// exact.
+  Eigen::ArrayXf diagonal() const {
+    Eigen::ArrayXd sum = Eigen::ArrayXd::Zero(std::ssize(weights));
+    for (std::int64_t i = 0; i < sentences(); ++i) {
+      const auto words = (*this)[i];
+      const auto l = static_cast<double>(words.size());
+      for (const std::int32_t w : words) sum[w] += 1 / (l * l);
+    }
+    const Eigen::Map<const Eigen::ArrayXf> c(weights.data(), std::ssize(weights));
+    return sum.cast<float>() * c.square();
+  }
+};
+
+PanelRow<double> dot(const Panel& a, const Panel& b) {
+  PanelRow<double> sum = PanelRow<double>::Zero();
+  constexpr std::int64_t kPiece = 256;  // floats add up to few, doubles to many
+  for (std::int64_t first = 0; first < a.rows(); first += kPiece) {
+    const std::int64_t count = std::min(kPiece, a.rows() - first);
+    sum += (a.middleRows(first, count) * b.middleRows(first, count)).colwise().sum().cast<double>();
+  }
+  return sum;
+}
+
+/// Columns [first, first + 16) of a matrix, with zeros where it has fewer.
+template <typename From, typename T = typename From::Scalar>
+PanelOf<T> columns(const From& matrix, std::int64_t first) {
+  const std::int64_t count = std::min(kColumns, static_cast<std::int64_t>(matrix.cols()) - first);
+  PanelOf<T> found = PanelOf<T>::Zero(matrix.rows(), kColumns);
+  found.leftCols(count) = matrix.middleCols(first, count).array();
+  return found;
+}
+
+/// body(first column), for blocks of columns, on all threads.
+void for_columns(std::int64_t dim, const std::function<void(std::int64_t)>& body) {
+  parallel_for(0, (dim + kColumns - 1) / kColumns, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t block = begin; block < end; ++block) body(block * kColumns);
+  });
+}
+
+/// x := argmin of 16 columns, by conjugate gradients from W0, with the diagonal as preconditioner. Steps are
+/// of float, the residual that they begin with is of double: as long as it is too large, they begin anew.
+/// Returns the largest one against the right side's length, and the steps.
+std::pair<double, std::int64_t> conjugate_gradients(const Operator& a, const Eigen::ArrayXf& diagonal,
+                                                    const PanelD& right, const DistillOptions& options,
+                                                    const std::function<void()>& on_step, Panel& x) {
+  constexpr int kBegun = 6;
+  const auto penalty = static_cast<float>(options.penalty);
+  const Eigen::ArrayXf inverse = (diagonal + penalty).max(1e-30F).inverse();
+  const PanelD whole = right + options.penalty * x.cast<double>();
+  const PanelRow<double> length = whole.square().colwise().sum().sqrt().max(1e-30);
+  Panel weighted(x.rows(), kColumns), q(x.rows(), kColumns);
+  std::int64_t step = 0;
+  for (int begun = 1;; ++begun) {
+    Panel r;
+    double residual = 0;
+    {
+      const PanelD exact = x.cast<double>();
+      PanelD between(x.rows(), kColumns), product(x.rows(), kColumns);
+      on_step();
+      a.gram(exact, between, product);
+      product = whole - product - options.penalty * exact;
+      residual = (product.square().colwise().sum().sqrt() / length).maxCoeff();
+      r = product.cast<float>();
+    }
+    if (residual <= options.tolerance || step >= options.iterations || begun == kBegun)
+      return {residual, step};
+    Panel z = r.colwise() * inverse, p = z;
+    PanelRow<double> rz = dot(r, z);
+    while (step < options.iterations && (dot(r, r).sqrt() / length).maxCoeff() > 0.5 * options.tolerance) {
+      on_step();
+      a.gram(p, weighted, q);
+      q += penalty * p;
+      const PanelRow<double> pq = dot(p, q);
+      const PanelRow<float> alpha = (pq > 0).select(rz / pq, PanelRow<double>::Zero()).cast<float>();
+      x += p.rowwise() * alpha;
+      r -= q.rowwise() * alpha;
+      z = r.colwise() * inverse;
+      const PanelRow<double> next = dot(r, z);
+      const PanelRow<float> beta = (rz > 0).select(next / rz, PanelRow<double>::Zero()).cast<float>();
+      p = z + p.rowwise() * beta;
+      rz = next;
+      ++step;
+    }
+  }
+}
+
+}  // namespace
+
+Distillation::Distillation(StringTable words, Tokenizer tokenizer, std::vector<float> weights,
+                           std::int64_t dim)
+    : words_(std::move(words)), tokenizer_(std::move(tokenizer)), weights_(std::move(weights)) {
+  ST_CHECK(words_.size() > 0, InvalidInput, "there are no words");
+  ST_CHECK(dim > 0, InvalidInput, "the teacher's rows must have at least one number, got dim=", dim);
+  ST_CHECK(std::ssize(weights_) == words_.size(), InvalidInput, "weights must be one for each of ",
+           words_.size(), " words, got ", weights_.size());
+  for (const float c : weights_) {
+    ST_CHECK(std::isfinite(c) && c > 0, InvalidInput, "weights must be positive and finite, got ", c);
+  }
+  right_.setZero(words_.size(), dim);
+  ones_.setZero(words_.size());
+  sum_.setZero(dim);
+  squares_.setZero(dim);
+}
+
+void Distillation::add(const Sentences& sentences, const ConstMatrixView& rows) {
+  constexpr std::int64_t kGrain = 512;
+  check_whole();
+  const std::int64_t n = sentences.size();
+  ST_CHECK(rows.rows() == n && rows.cols() == dim(), InvalidInput, "rows must be [", n, ", ", dim(),
+           "], one for each sentence, got [", rows.rows(), ", ", rows.cols(), "]");
+  std::vector<std::vector<std::int32_t>> found(static_cast<std::size_t>(n));
+  parallel_for(0, n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    Tokens tokens;
+    for (std::int64_t i = begin; i < end; ++i) {
+      ST_CHECK(rows.row(i).allFinite(), InvalidInput, "row ", i, " of the teacher has NaN or infinity");
+      tokens.clear();
+      tokenizer_(sentences, i, tokens);
+      for (const std::string_view token : tokens.views()) {
+        const std::int32_t id = words_.find(token);
+        if (id != StringTable::kMissing) found[static_cast<std::size_t>(i)].push_back(id);
+      }
+    }
+  });
+  whole_ = false;  // until all of them are
+  // Each thread sums some columns, over sentences in their order.
+  for_columns(dim(), [&](std::int64_t first) {
+    const std::int64_t count = std::min(kColumns, dim() - first);
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto& words = found[static_cast<std::size_t>(i)];
+      if (words.empty()) continue;
+      const Eigen::RowVectorXd t = rows.row(i).segment(first, count).cast<double>();
+      sum_.segment(first, count) += t.transpose();
+      squares_.segment(first, count) += t.transpose().cwiseAbs2();
+      for (const std::int32_t w : words) right_.row(w).segment(first, count) += share(w, words) * t;
+    }
+  });
+  for (const auto& words : found) {
+    if (words.empty()) continue;
+    for (const std::int32_t w : words) ones_[w] += share(w, words);
+    ids_.insert(ids_.end(), words.begin(), words.end());
+    offsets_.push_back(std::ssize(ids_));
+  }
+  whole_ = true;
+}
+
+double Distillation::share(std::int32_t word, const std::vector<std::int32_t>& words) const {
+  return static_cast<double>(weights_[static_cast<std::size_t>(word)]) / static_cast<double>(words.size());
+}
+
+void Distillation::merge(const Distillation& other) {
+  ST_CHECK(&other != this, InvalidInput, "it cannot be merged with itself");
+  check_whole();
+  other.check_whole();
+  bool same = other.dim() == dim() && other.weights_ == weights_ && other.words() == words();
+  for (std::int64_t w = 0; same && w < words(); ++w) same = words_[w] == other.words_[w];
+  ST_CHECK(same, InvalidInput, "both must have the same words, weights and numbers in a row");
+  const std::int64_t before = tokens();
+  ids_.insert(ids_.end(), other.ids_.begin(), other.ids_.end());
+  for (std::size_t i = 1; i < other.offsets_.size(); ++i) offsets_.push_back(before + other.offsets_[i]);
+  right_ += other.right_;
+  ones_ += other.ones_;
+  sum_ += other.sum_;
+  squares_ += other.squares_;
+}
+
+std::vector<std::int64_t> Distillation::counts() const {
+  std::vector<std::int64_t> found(weights_.size());
+  for (const std::int32_t w : ids_) ++found[static_cast<std::size_t>(w)];
+  return found;
+}
+
+VectorD Distillation::mean() const {
+  return sum_ / static_cast<double>(std::max<std::int64_t>(1, sentences()));
+}
+
+Distillation Distillation::of_columns(const std::vector<std::int64_t>& which) const {
+  check_whole();
+  for (const std::int64_t j : which) {
+    ST_CHECK(j >= 0 && j < dim(), InvalidInput, "columns must be 0 to ", dim() - 1, ", got ", j);
+  }
+  Distillation one = *this;
+  one.right_ = right_(Eigen::all, which);
+  one.sum_ = sum_(which);
+  one.squares_ = squares_(which);
+  return one;
+}
+
+double Distillation::scale_of(const Matrix& prior) const {
+  check(prior, "prior");
+  const MatrixD b = right(mean());
+  const auto [squares, product] = products(prior, b);
+  return squares > 0 && product > 0 ? product / squares : 1;
+}
+
+double Distillation::error(const Matrix& table, const VectorD& mean) const {
+  check(table, "table");
+  ST_CHECK(mean.size() == dim(), InvalidInput, "mean must have ", dim(), " numbers, got ", mean.size());
+  const auto [squares, product] = products(table, right(mean));
+  const double whole =
+      squares_.sum() - 2 * mean.dot(sum_) + static_cast<double>(sentences()) * mean.squaredNorm();
+  return whole > 0 ? std::max(0.0, 1 + (squares - 2 * product) / whole) : 0;
+}
+
+Distilled Distillation::solve(const Matrix& prior, const DistillOptions& options) const {
+  check(prior, "prior");
+  ST_CHECK(std::isfinite(options.penalty) && options.penalty >= 0, InvalidInput,
+           "penalty must be 0 or more, and finite, got ", options.penalty);
+  ST_CHECK(options.tolerance > 0, InvalidInput, "tolerance must be positive, got ", options.tolerance);
+  ST_CHECK(options.iterations > 0, InvalidInput, "iterations must be positive, got ", options.iterations);
+  const Operator a{ids_, offsets_, weights_};
+  const Eigen::ArrayXf diagonal = a.diagonal();
+  const VectorD m = mean();
+  Distilled found{.table = Matrix(words(), dim())};
+  std::vector<std::pair<double, std::int64_t>> ends(
+      static_cast<std::size_t>((dim() + kColumns - 1) / kColumns));
+  // Only one thread hears of Ctrl-C; the others shall not go on to the end of their columns.
+  std::atomic<bool> stopped = false;
+  const auto on_step = [&stopped] {
+    if (stopped) throw Interrupted();
+    try {
+      poll_interrupt();
+    } catch (...) {
+      stopped = true;
+      throw;
+    }
+  };
+  for_columns(dim(), [&](std::int64_t first) {
+    const std::int64_t count = std::min(kColumns, dim() - first);
+    const MatrixD b = right_.middleCols(first, count) - ones_ * m.segment(first, count).transpose();
+    Panel x = columns(prior, first);
+    ends[static_cast<std::size_t>(first / kColumns)] =
+        conjugate_gradients(a, diagonal, columns(b, 0), options, on_step, x);
+    found.table.middleCols(first, count) = x.leftCols(count).matrix();
+    if (options.progress) options.progress(count);
+  });
+  for (const auto& [residual, iterations] : ends) {
+    found.residual = std::max(found.residual, residual);
+    found.iterations = std::max(found.iterations, iterations);
+  }
+  return found;
+}
+
+/// |A W|^2 and <A W, T'>, of b = A^T T'
+std::pair<double, double> Distillation::products(const Matrix& table, const MatrixD& b) const {
+  const Operator a{ids_, offsets_, weights_};
+  std::vector<std::pair<double, double>> found(static_cast<std::size_t>((dim() + kColumns - 1) / kColumns));
+  for_columns(dim(), [&](std::int64_t first) {
+    const PanelD w = columns(table, first).cast<double>();
+    PanelD weighted(w.rows(), kColumns), q(w.rows(), kColumns);
+    a.gram(w, weighted, q);
+    const std::int64_t count = std::min(kColumns, dim() - first);
+    const double product =
+        table.middleCols(first, count).cast<double>().cwiseProduct(b.middleCols(first, count)).sum();
+    found[static_cast<std::size_t>(first / kColumns)] = {(w * q).sum(), product};
+  });
+  std::pair<double, double> sum{0, 0};
+  for (const auto& [squares, product] : found) {
+    sum.first += squares;
+    sum.second += product;
+  }
+  return sum;
+}
+
+MatrixD Distillation::right(const VectorD& mean) const { return right_ - ones_ * mean.transpose(); }
+
+void Distillation::check(const Matrix& table, const char* name) const {
+  check_whole();
+  ST_CHECK(table.rows() == words() && table.cols() == dim(), InvalidInput, name, " must be [", words(), ", ",
+           dim(), "], got [", table.rows(), ", ", table.cols(), "]");
+  ST_CHECK(table.allFinite(), InvalidInput, name, " has NaN or infinity");
+}
+
+void Distillation::check_whole() const {
+  ST_CHECK(whole_, InvalidInput,
+           "a call of `add` was interrupted: some of its sums are half made; begin anew");
+}
+
+}  // namespace sentencode

@@ -1,0 +1,293 @@
+"""Word vectors that tell another encoder's embeddings of sentences, in closed form."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from .checks import checked_float, checked_int, checked_words
+from .errors import ZeroRowsWarning
+from .evaluation.embeddings import Embedder, Rows, cache_folder
+from .files import whole_file
+from .linear.weights import smooth_weights
+from .text.corpus import Corpus, repeatable
+from .text.inputs import is_blank
+from .text.tokenizer import Tokenizer
+from .text.vocabulary import Vocabulary
+from .vectors.train import StageProgress, stage
+from .vectors.word_vectors import Storage, WordVectors
+
+__all__ = ["Student", "distill"]
+
+_LOG = logging.getLogger("sentencode")
+
+PENALTIES = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)  # beyond the ends as long as it gets better
+_TOLERANCE = 1e-5  # of the residual
+_AT_ONCE = 2048  # sentences that the teacher gets, and whose rows are one file
+_HELD_OUT = 4096  # sentences at most on which the penalty is chosen
+_COLUMNS = 32  # of the teacher's rows, on which it is chosen
+_PROBES = 32  # sentences by which a teacher is known
+_ALIKE = 1e-4  # what rounding may change in rows of length one
+
+
+@dataclass(frozen=True)
+class Student:
+    """What came of a distillation.
+
+    Attributes:
+        vectors: The words' vectors.
+        penalty: Lambda.
+        untold: The share of the teacher's held-out rows, less their mean, that the student does not tell, for
+            each lambda that was tried, by 32 columns; empty where lambda was given.
+        words_alone: The same of the teacher's own rows of single words.
+        sentences: How many sentences had known words.
+        unseen: How many words are in no sentence, and keep the teacher's own row.
+        residual: Of the solution, against the right side's length.
+        iterations: Of conjugate gradients.
+    """
+
+    vectors: WordVectors
+    penalty: float
+    untold: dict[float, float]
+    words_alone: float | None
+    sentences: int
+    unseen: int
+    residual: float
+    iterations: int
+
+
+def distill(
+    teacher: Any,
+    sentences: Any,
+    words: Iterable[str] | None = None,
+    *,
+    max_words: int = 60_000,
+    a: float | None = 1e-3,
+    penalty: float | None = None,
+    tokenizer: Any = "words",
+    lowercase: bool = True,
+    storage: Storage = "float32",
+    cache: Any = True,
+    progress: bool | StageProgress | None = None,
+) -> Student:
+    """What `WordVectors.distill` does, where the arguments are described, and how it went."""
+    max_words = checked_int("max_words", max_words, 1)
+    penalty = None if penalty is None else checked_float("penalty", penalty, 0.0)
+    if not isinstance(tokenizer, Tokenizer):
+        tokenizer = Tokenizer(tokenizer, lowercase=lowercase)
+    texts = _texts(sentences)
+    vocabulary = _vocabulary(texts, words, max_words, tokenizer)
+    if not vocabulary.counts.any():
+        raise ValueError(f"none of the {len(vocabulary)} words is in any of the {len(texts)} sentences")
+    table = WordVectors.from_array(
+        vocabulary.words, np.zeros((len(vocabulary), 1), np.float32), vocabulary.counts
+    )
+    weights = smooth_weights("distill", table, None, a)
+    if weights is None:
+        weights = np.ones(len(vocabulary), np.float32)
+
+    embedder = _embedder(teacher, cache, texts)
+    with stage("teacher: words", progress) as report:
+        prior = _rows(embedder, list(vocabulary.words), report)
+    known = prior.any(axis=1)
+    _tell_of_zeros(embedder, np.logical_not(known), vocabulary.words, "words")
+    prior[known] -= prior[known].mean(axis=0)
+    with stage("teacher: sentences", progress) as report:
+        learnt, held = _sums(embedder, texts, vocabulary, tokenizer, weights, prior.shape[1], report)
+    prior *= learnt.scale_of(prior)
+
+    untold: dict[float, float] = {}
+    words_alone: float | None = None
+    if penalty is None:
+        if held.sentences == 0:
+            raise ValueError(
+                f"too few of the {len(texts)} sentences have known words for some to be held out: give more, "
+                "or a penalty"
+            )
+        with stage("choosing the penalty", progress) as report:
+            untold, words_alone = _tried(learnt, held, prior, report)
+        penalty = min(untold, key=lambda one: untold[one])
+        _LOG.info("penalty %g leaves %.3f of held-out rows untold", penalty, untold[penalty])
+    learnt.merge(held)
+    with stage("solving", progress) as report:
+        told: Any = report
+        found, residual, iterations = learnt.solve(
+            prior, penalty=penalty, tolerance=_TOLERANCE, progress=told
+        )
+    if residual > _TOLERANCE:
+        _LOG.warning(
+            "the student is not quite the solution: after %d steps the residual is %.1e of the right side's "
+            "length, and not %g; with a larger penalty it converges",
+            iterations,
+            residual,
+            _TOLERANCE,
+        )
+    vectors = WordVectors.from_array(vocabulary.words, found, vocabulary.counts, storage=storage)
+    unseen = sum(count == 0 for count in learnt.counts())
+    return Student(vectors, penalty, untold, words_alone, learnt.sentences, unseen, residual, iterations)
+
+
+def _texts(sentences: Any) -> list[str]:
+    """All distinct sentences that have text, in their order."""
+    corpus = repeatable(sentences)
+    if not isinstance(corpus, Corpus):
+        corpus = Corpus(corpus)
+    texts: dict[str, None] = {}
+    for i, text in enumerate(corpus):
+        if not isinstance(text, str):
+            raise TypeError(
+                f"sentences must be texts, which a teacher reads; number {i} is {type(text).__name__}"
+            )
+        if not is_blank(text):
+            texts[text] = None
+    if not texts:
+        raise ValueError("there are no sentences to distil from")
+    return list(texts)
+
+
+def _vocabulary(
+    texts: list[str], words: Iterable[str] | None, max_words: int, tokenizer: Tokenizer
+) -> Vocabulary:
+    counted = Vocabulary.from_corpus(texts, tokenizer, max_size=max_words if words is None else None)
+    if words is None:
+        return counted
+    chosen = checked_words("words", words)
+    if not chosen:
+        raise ValueError("words is empty")
+    return Vocabulary({word: counted.get(word, 0) for word in chosen}, min_count=0)
+
+
+def _embedder(teacher: Any, cache: Any, texts: list[str]) -> Embedder:
+    folder = cache_folder(cache)
+    if folder is not None and cache is True:
+        folder = folder.parent / "teachers"
+    embedder = Embedder(teacher, cache=folder, tokens=False, varied=False)
+    if folder is not None and embedder.key is None:
+        embedder.key = _key_of(embedder, folder, texts)
+    return embedder
+
+
+def _key_of(embedder: Embedder, folder: Path, texts: list[str]) -> str:
+    """What tells a teacher without a fingerprint: its rows of some of the sentences, of every length."""
+    by_length = sorted(texts, key=lambda text: (len(text), text))
+    places = np.unique(np.linspace(0, len(texts) - 1, min(_PROBES, len(texts))).astype(int))
+    probes = embedder([by_length[i] for i in places])
+    lengths = np.linalg.norm(probes, axis=1, keepdims=True)
+    for path in sorted(folder.glob("teacher-*.npy")):
+        try:
+            kept = np.load(path, allow_pickle=False)
+        except (OSError, EOFError, ValueError):
+            continue  # another one is written
+        if kept.shape == probes.shape and (np.abs(kept - probes) <= _ALIKE * lengths).all():
+            return path.stem
+    path = folder / f"teacher-{hashlib.sha256(probes.tobytes()).hexdigest()[:32]}.npy"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as file:
+            np.save(file, probes)
+    except OSError as error:
+        _LOG.warning("the teacher's rows will not be found again: %s cannot be written: %s", path, error)
+    return path.stem
+
+
+def _pieces(texts: list[str]) -> Iterator[npt.NDArray[np.int64]]:
+    """Numbers of sentences of about the same length, the longest first."""
+    order = np.argsort([-len(text) for text in texts], kind="stable")
+    for first in range(0, len(order), _AT_ONCE):
+        yield order[first : first + _AT_ONCE]
+
+
+def _encoded(
+    embedder: Embedder, texts: list[str], report: Any
+) -> Iterator[tuple[npt.NDArray[np.int64], Rows]]:
+    """The teacher's rows, some at once. Progress is told in characters: each takes about the same time."""
+    pieces = [(numbers, [texts[i] for i in numbers]) for numbers in _pieces(texts)]
+    # What is kept takes no time, and would make the rest look quick.
+    left = [0 if embedder.file_of(piece) else sum(map(len, piece)) for _, piece in pieces]
+    done, whole = 0, max(1, sum(left))
+    for (numbers, piece), more in zip(pieces, left, strict=True):
+        yield numbers, embedder(piece)
+        done += more
+        if report is not None and (more or piece is pieces[-1][1]):
+            report(done or whole, whole)
+
+
+def _rows(embedder: Embedder, texts: list[str], report: Any) -> Rows:
+    found: Rows | None = None
+    for numbers, rows in _encoded(embedder, texts, report):
+        if found is None:
+            found = np.empty((len(texts), rows.shape[1]), np.float32)
+        found[numbers] = rows
+    assert found is not None
+    return found
+
+
+def _sums(
+    embedder: Embedder,
+    texts: list[str],
+    vocabulary: Vocabulary,
+    tokenizer: Tokenizer,
+    weights: npt.NDArray[np.float32],
+    dim: int,
+    report: Any,
+) -> tuple[_core.Distillation, _core.Distillation]:
+    """What is learnt from, and what is held out: a twentieth of the sentences, chosen by chance."""
+    learnt, held = (_core.Distillation(vocabulary.core, tokenizer.core(), weights, dim) for _ in range(2))
+    is_held = np.zeros(len(texts), bool)
+    count = min(_HELD_OUT, len(texts) // 20)
+    is_held[np.random.default_rng(20181111).choice(len(texts), count, replace=False)] = True
+    empty = np.zeros(len(texts), bool)
+    for numbers, rows in _encoded(embedder, texts, report):
+        told = rows.any(axis=1)
+        empty[numbers] = ~told
+        for sums, which in ((held, told & is_held[numbers]), (learnt, told & ~is_held[numbers])):
+            chosen = tokenizer.prepare([texts[i] for i in numbers[which]])
+            sums.add(chosen, np.ascontiguousarray(rows[which]))
+    _tell_of_zeros(embedder, empty, texts, "sentences")
+    return learnt, held
+
+
+def _tell_of_zeros(embedder: Embedder, empty: npt.NDArray[np.bool_], texts: Sequence[str], what: str) -> None:
+    if not empty.any():
+        return
+    first = texts[int(np.argmax(empty))]
+    if empty.all():
+        raise ValueError(f"{embedder.name} gave zeros for all {len(texts)} {what}")
+    warnings.warn(
+        f"{embedder.name} gave zeros for {np.count_nonzero(empty)} of {len(texts)} {what}, "
+        f"as for {first!r:.60}: nothing is learnt from these",
+        ZeroRowsWarning,
+        stacklevel=2,
+    )
+
+
+def _tried(
+    learnt: _core.Distillation, held: _core.Distillation, prior: Rows, report: Any
+) -> tuple[dict[float, float], float]:
+    """How much of the held-out rows each lambda leaves untold, and the prior, by some of their columns."""
+    which = np.unique(np.linspace(0, prior.shape[1] - 1, min(_COLUMNS, prior.shape[1])).astype(int)).tolist()
+    some, others = learnt.of_columns(which), held.of_columns(which)
+    begin, mean = np.ascontiguousarray(prior[:, which]), some.mean()
+    untold: dict[float, float] = {}
+
+    def look(penalty: float) -> None:
+        table, _, _ = some.solve(begin, penalty=penalty, tolerance=1e-3)
+        untold[penalty] = others.error(table, mean)
+
+    for i, penalty in enumerate(PENALTIES):
+        look(penalty)
+        if report is not None:
+            report(i + 1, len(PENALTIES))
+    for factor, edge in ((4.0, max), (0.25, min)):
+        while (best := min(untold, key=lambda one: untold[one])) == edge(untold) and 1e-6 < best < 1e6:
+            look(best * factor)
+    return untold, others.error(begin, mean)

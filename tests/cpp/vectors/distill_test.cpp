@@ -1,0 +1,167 @@
+#include "sentencode/vectors/distill.h"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Cholesky>
+#include <random>
+
+#include "sentencode/error.h"
+#include "sentencode/parallel.h"
+#include "vectors/tables.h"
+
+namespace sentencode {
+namespace {
+
+constexpr std::int64_t kTaught = 19;  // more than one block of columns, and not a whole number of them
+
+/// Sentences of the words a to h by chance, "x" among them, which has no row; A written out; and rows for T.
+struct Lesson {
+  std::vector<std::string> texts;
+  std::vector<std::string_view> views;
+  std::vector<float> weights{1.0F, 0.5F, 0.25F, 1.0F, 0.75F, 0.5F, 1.0F, 0.9F};
+  MatrixD a;
+  Matrix rows;
+
+  explicit Lesson(std::int64_t n = 60) : a(MatrixD::Zero(n, 8)), rows(n, kTaught) {
+    std::mt19937 random(1);
+    std::normal_distribution<float> normal;
+    rows = Matrix::NullaryExpr(n, kTaught, [&] { return 1 + normal(random); });
+    for (std::int64_t i = 0; i < n; ++i) {
+      std::string text = "x";
+      const auto length = static_cast<int>(1 + random() % 6);
+      for (int t = 0; t < length; ++t) {
+        const auto word = static_cast<std::int64_t>(random() % 7);  // h is in none
+        text += {' ', static_cast<char>('a' + word)};
+        a(i, word) += static_cast<double>(weights[static_cast<std::size_t>(word)]) / length;
+      }
+      texts.push_back(text);
+    }
+    views.assign(texts.begin(), texts.end());
+  }
+
+  Distillation sums(std::int64_t begin, std::int64_t end) const {
+    Distillation found(strings({"a", "b", "c", "d", "e", "f", "g", "h"}), {.split = Split::whitespace},
+                       weights, kTaught);
+    const ConstMatrixView some(rows.row(begin).data(), end - begin, kTaught, Eigen::OuterStride<>(kTaught));
+    found.add(Sentences{views, {}}.slice(begin, end), some);
+    return found;
+  }
+  Distillation sums() const { return sums(0, rows.rows()); }
+};
+
+Matrix prior_of(unsigned seed = 2) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  return Matrix::NullaryExpr(8, kTaught, [&] { return normal(random); });
+}
+
+TEST(Distillation, SolvesTheNormalEquations) {
+  const Lesson lesson;
+  const Distillation sums = lesson.sums();
+  const Matrix prior = prior_of();
+  MatrixD t = lesson.rows.cast<double>();
+  t.rowwise() -= t.colwise().mean();
+  for (const double penalty : {1e-3, 0.1, 100.0}) {
+    MatrixD normal = lesson.a.transpose() * lesson.a;
+    normal.diagonal().array() += penalty;
+    const MatrixD expected = normal.llt().solve(lesson.a.transpose() * t + penalty * prior.cast<double>());
+    DistillOptions options;
+    options.penalty = penalty;
+    options.tolerance = 1e-7;
+    const Distilled found = sums.solve(prior, options);
+    EXPECT_LE((found.table.cast<double>() - expected).cwiseAbs().maxCoeff(),
+              1e-4 * expected.cwiseAbs().maxCoeff());
+    EXPECT_LE(found.residual, 1e-7);
+    const double error = (lesson.a * expected - t).squaredNorm() / t.squaredNorm();
+    EXPECT_NEAR(sums.error(found.table, sums.mean()), error, 1e-5);
+  }
+  const Matrix near = prior + 3 * sums.solve(prior, {}).table;
+  const MatrixD told = lesson.a * near.cast<double>();
+  EXPECT_NEAR(sums.scale_of(near), told.cwiseProduct(t).sum() / told.squaredNorm(), 1e-5);
+  EXPECT_GT(sums.scale_of(near), 0);
+  EXPECT_EQ(sums.scale_of(-near), 1);  // the other way is no way
+}
+
+TEST(Distillation, ShardsAreMergedAndThreadsChangeNothing) {
+  const Lesson lesson;
+  const Distillation whole = lesson.sums();
+  Distillation merged = lesson.sums(0, 10);
+  merged.merge(lesson.sums(10, 45));
+  merged.merge(lesson.sums(45, 60));
+  EXPECT_EQ(merged.sentences(), 60);
+  EXPECT_EQ(merged.counts(), whole.counts());
+  EXPECT_EQ(merged.counts().back(), 0);
+  const Matrix prior = prior_of();
+  const Matrix expected = whole.solve(prior, {}).table;
+  EXPECT_LE((merged.solve(prior, {}).table - expected).cwiseAbs().maxCoeff(), 1e-4);
+  const int threads = num_threads();
+  for (const int count : {1, 2, 5}) {
+    set_num_threads(count);
+    EXPECT_EQ(lesson.sums().solve(prior, {}).table, expected) << count;
+  }
+  set_num_threads(threads);
+}
+
+bool always() { return true; }
+
+TEST(Distillation, AnInterruptedSumIsNotGoneOnWith) {
+  const Lesson lesson;
+  Distillation sums = lesson.sums(0, 30);
+  const int threads = num_threads();
+  set_num_threads(1);
+  int calls = 0;
+  set_interrupt_check(&always);
+  try {
+    const ConstMatrixView rows(lesson.rows.data(), 30, kTaught, Eigen::OuterStride<>(kTaught));
+    EXPECT_THROW(sums.add(Sentences{lesson.views, {}}.slice(0, 30), rows), Interrupted);
+    ++calls;
+  } catch (...) {
+  }
+  set_interrupt_check(nullptr);
+  set_num_threads(threads);
+  EXPECT_EQ(calls, 1);
+  // Before anything was summed: as if nothing had been asked. Later: never taken for whole.
+  try {
+    const double scale = sums.scale_of(prior_of());
+    EXPECT_EQ(scale, lesson.sums(0, 30).scale_of(prior_of()));
+  } catch (const InvalidInput&) {
+    EXPECT_THROW(sums.merge(lesson.sums(30, 60)), InvalidInput);
+  }
+}
+
+TEST(Distillation, SomeColumnsAreSomeOfTheTable) {
+  const Lesson lesson;
+  const Distillation sums = lesson.sums();
+  const Matrix prior = prior_of();
+  const std::vector<std::int64_t> which{0, 5, 18};
+  const Matrix some = sums.of_columns(which).solve(prior(Eigen::all, which), {}).table;
+  const Matrix all = sums.solve(prior, {}).table;
+  EXPECT_LE((some - all(Eigen::all, which)).cwiseAbs().maxCoeff(), 1e-4);
+  EXPECT_THROW(sums.of_columns({19}), InvalidInput);
+}
+
+TEST(Distillation, RefusesWhatDoesNotFit) {
+  const Lesson lesson;
+  Distillation sums = lesson.sums();
+  const Matrix narrow = Matrix::Zero(60, 3);
+  const ConstMatrixView view(narrow.data(), 60, 3, Eigen::OuterStride<>(3));
+  EXPECT_THROW(sums.add({lesson.views, {}}, view), InvalidInput);
+  Matrix bad = lesson.rows;
+  bad(7, 2) = std::numeric_limits<float>::infinity();
+  EXPECT_THROW(sums.add({lesson.views, {}}, {bad.data(), 60, kTaught, Eigen::OuterStride<>(kTaught)}),
+               InvalidInput);
+  EXPECT_EQ(sums.sentences(), 60);
+  EXPECT_THROW(sums.solve(Matrix::Zero(8, 3), {}), InvalidInput);
+  DistillOptions negative;
+  negative.penalty = -1;
+  EXPECT_THROW(sums.solve(prior_of(), negative), InvalidInput);
+  EXPECT_THROW(Distillation(strings({"a"}), {}, {0.0F}, 3), InvalidInput);
+  EXPECT_THROW(sums.merge(sums), InvalidInput);
+  Distillation one(strings({"a"}), {}, {1.0F}, 3);
+  EXPECT_THROW(one.merge(Distillation(strings({"b"}), {}, {1.0F}, 3)), InvalidInput);
+  EXPECT_THROW(one.merge(Distillation(strings({"a"}), {}, {0.5F}, 3)), InvalidInput);
+  EXPECT_THROW(Distillation(strings({"a"}), {}, {1.0F, 1.0F}, 3), InvalidInput);
+}
+
+}  // namespace
+}  // namespace sentencode

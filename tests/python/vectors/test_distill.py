@@ -1,0 +1,324 @@
+"""Students: against scipy's least squares, at both ends of lambda, and what teachers may do wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import sentencode as se
+from sentencode import Vocabulary, _core
+from sentencode.distill import distill
+from sentencode.text.tokenizer import Tokenizer
+
+scipy_sparse = pytest.importorskip("scipy.sparse")
+
+WORDS = [f"w{i}" for i in range(60)]
+
+
+class Teacher:
+    """Sums of words' rows, bent so that no table tells them exactly."""
+
+    def __init__(self, dim=20, bent=0.5, seed=0):
+        self.rows = np.random.default_rng(seed).standard_normal((len(WORDS) + 1, dim)).astype(np.float32)
+        self.bent = bent
+        self.calls = []
+
+    def encode(self, sentences):
+        self.calls.append(list(sentences))
+        ids = [[WORDS.index(w) if w in WORDS else len(WORDS) for w in s.split()] for s in sentences]
+        means = np.array([self.rows[i].mean(0) for i in ids])
+        return (1 - self.bent) * means + self.bent * np.tanh(3 * means[:, ::-1])
+
+
+def sentences_of(count, seed=1, words=50):
+    random = np.random.default_rng(seed)
+    return list(
+        dict.fromkeys(" ".join(random.choice(WORDS[:words], random.integers(1, 9))) for _ in range(count))
+    )
+
+
+def matrices(sentences, words, weights, teacher):
+    """A, dense, and T less its mean."""
+    a = np.zeros((len(sentences), len(words)))
+    for row, sentence in zip(a, sentences, strict=True):
+        known = [words.index(w) for w in sentence.split() if w in words]
+        for i in known:
+            row[i] += weights[i] / len(known)
+    t = np.asarray(teacher.encode(sentences), np.float64)
+    return a, t - t.mean(0)
+
+
+def sums_of(sentences, words, weights, teacher, dim):
+    tokenizer = Tokenizer("words", lowercase=True)
+    sums = _core.Distillation(Vocabulary(dict.fromkeys(words, 1)).core, tokenizer.core(), weights, dim)
+    sums.add(sentences, np.ascontiguousarray(teacher.encode(sentences), np.float32))
+    return sums
+
+
+@pytest.fixture
+def problem():
+    """Words in the vocabulary's order, weights, sentences, a prior, and the sums."""
+    words = list(Vocabulary(dict.fromkeys(WORDS, 1)))
+    random = np.random.default_rng(3)
+    weights = random.uniform(0.1, 1, len(words)).astype(np.float32)
+    teacher, sentences = Teacher(), sentences_of(400)
+    prior = random.standard_normal((len(words), 20)).astype(np.float32)
+    return words, weights, teacher, sentences, prior, sums_of(sentences, words, weights, teacher, 20)
+
+
+@pytest.mark.parametrize("penalty", [1e-3, 0.1, 10.0])
+def test_is_that_of_scipys_least_squares(problem, penalty):
+    words, weights, teacher, sentences, prior, sums = problem
+    a, t = matrices(sentences, words, weights, teacher)
+    stacked = scipy_sparse.csr_matrix(np.vstack([a, np.sqrt(penalty) * np.eye(len(words))]))
+    right = np.vstack([t, np.sqrt(penalty) * prior])
+    solve = scipy_sparse.linalg.lsqr
+    expected = np.stack(
+        [solve(stacked, column, atol=1e-13, btol=1e-13, iter_lim=9999)[0] for column in right.T], axis=1
+    )
+    found, residual, iterations = sums.solve(prior, penalty=penalty, tolerance=1e-6)
+    assert residual <= 1e-6
+    assert 0 < iterations < 200
+    assert_allclose(found, expected, atol=2e-4 * np.abs(expected).max())
+    assert sums.mean() == pytest.approx(np.asarray(teacher.encode(sentences)).mean(0), abs=1e-6)
+    error = np.square(a @ found - t).sum() / np.square(t).sum()
+    assert sums.error(found, sums.mean()) == pytest.approx(error, abs=1e-5)
+    factor = (a @ prior * t).sum() / np.square(a @ prior).sum()
+    assert sums.scale_of(prior) == pytest.approx(factor, rel=1e-3)
+
+
+def test_lambda_without_bounds_gives_the_prior_and_none_the_least_squares(problem):
+    words, weights, teacher, sentences, prior, sums = problem
+    assert_allclose(sums.solve(prior, penalty=1e9)[0], prior, atol=1e-4)
+    a, t = matrices(sentences, words, weights, teacher)
+    found = sums.solve(prior, penalty=0.0, tolerance=1e-7, iterations=5000)[0]
+    expected = np.linalg.lstsq(a, t, rcond=None)[0]
+    assert_allclose(a @ found, a @ expected, atol=2e-3)
+    unseen = ~a.any(axis=0)
+    assert unseen.any()
+    assert_allclose(found[unseen], prior[unseen])  # no sentence tells of them
+
+
+def test_merged_shards_are_one_pass(problem):
+    words, weights, teacher, sentences, prior, whole = problem
+    parts = [sums_of(sentences[i::3], words, weights, teacher, 20) for i in range(3)]
+    for part in parts[1:]:
+        parts[0].merge(part)
+    assert (parts[0].sentences, parts[0].tokens) == (whole.sentences, whole.tokens)
+    assert list(parts[0].counts()) == list(whole.counts())
+    assert_allclose(parts[0].solve(prior, penalty=0.01)[0], whole.solve(prior, penalty=0.01)[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_change_no_bit(threads):
+    teacher, sentences = Teacher(dim=50), sentences_of(300)
+    found = []
+    for count in (1, threads, 1):
+        before = se.num_threads()
+        se.set_num_threads(count)
+        try:
+            found.append(se.WordVectors.distill(teacher, sentences, cache=False))
+        finally:
+            se.set_num_threads(before)
+    assert len({one.fingerprint for one in found}) == 1
+
+
+def test_a_teacher_that_is_an_average_is_found_again():
+    truth = np.random.default_rng(5).standard_normal((50, 8)).astype(np.float32)
+    vectors = se.WordVectors.from_array(WORDS[:50], truth)
+    sentences = sentences_of(3000)
+    student = distill(
+        se.Average(vectors), sentences, a=None, penalty=1e-6, cache=False, tokenizer="whitespace"
+    )
+    rows = np.stack([student.vectors[word] for word in WORDS[:50]])
+    # A constant is the mean's, which the student leaves out.
+    mean = se.Average(vectors).encode(sentences).mean(0)
+    assert_allclose(rows, truth - mean, atol=1e-3 * np.abs(truth).max())
+    assert student.residual <= 1e-5
+    assert student.unseen == 0
+
+
+def test_chooses_lambda_on_sentences_that_it_did_not_see():
+    teacher, sentences = Teacher(bent=0.2), sentences_of(2000)
+    student = distill(teacher, sentences, WORDS, cache=False)
+    assert student.penalty == min(student.untold, key=student.untold.get)
+    assert student.untold[student.penalty] < student.words_alone < 1.5
+    assert student.unseen == 10
+    encoder = se.Average(student.vectors, a=1e-3)
+    fresh = sentences_of(200, seed=9)
+    rows, truth = encoder.encode(fresh), teacher.encode(fresh)
+    alone = se.Average(se.WordVectors.distill(teacher, sentences, WORDS, penalty=1e9, cache=False), a=1e-3)
+    assert correlation(rows, truth) > correlation(alone.encode(fresh), truth) + 0.004
+
+
+def correlation(rows, truth):
+    rows, truth = ((x - x.mean(0)) / np.linalg.norm(x - x.mean(0)) for x in (rows, truth))
+    return float((rows * truth).sum())
+
+
+def test_goes_on_where_it_was(tmp_path):
+    sentences = sentences_of(9000)
+    assert len(sentences) > 6000
+
+    class Interrupted(Teacher):
+        def encode(self, given):
+            if len(self.calls) == 4:
+                raise KeyboardInterrupt
+            return super().encode(given)
+
+    first = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        se.WordVectors.distill(first, sentences, cache=tmp_path)
+    second = Teacher()
+    found = se.WordVectors.distill(second, sentences, cache=tmp_path)
+    # The first call is what teachers are known by, the second the words.
+    asked = {s for call in second.calls[1:] for s in call}
+    assert asked
+    assert not asked & {s for call in first.calls[2:] for s in call}
+    third = Teacher()
+    again = se.WordVectors.distill(third, sentences, cache=tmp_path, penalty=0.3)
+    assert len(third.calls) == 1
+    assert again.fingerprint != found.fingerprint
+    assert se.WordVectors.distill(Teacher(), sentences, cache=False).fingerprint == found.fingerprint
+
+
+def test_teachers_and_sentences_are_told_apart(tmp_path):
+    sentences = sentences_of(500)
+    made = se.WordVectors.distill(Teacher(), sentences, cache=tmp_path)
+    other = Teacher(seed=1)
+    assert se.WordVectors.distill(other, sentences, cache=tmp_path).fingerprint != made.fingerprint
+    assert len(other.calls) > 1
+    same = Teacher()
+    se.WordVectors.distill(same, [*sentences, "w1 w2 w3 w1"], cache=tmp_path)
+    assert len(same.calls) > 1
+    wider = Teacher(dim=30)
+    assert se.WordVectors.distill(wider, sentences, cache=tmp_path).dim == 30
+
+
+def test_a_cache_whose_folder_is_not_there_yet(tmp_path):
+    sentences = sentences_of(200)
+    se.WordVectors.distill(Teacher(), sentences, cache=tmp_path / "a" / "b")
+    again = Teacher()
+    se.WordVectors.distill(again, sentences, cache=tmp_path / "a" / "b")
+    assert len(again.calls) == 1
+
+
+def test_a_piece_of_equal_rows_is_no_error(tmp_path):
+    """As where all of a piece is unknown to the teacher."""
+    unknown = [f"{i:05} unknown words and nothing else" for i in range(4000)]
+    found = se.WordVectors.distill(Teacher(), [*unknown, *sentences_of(300)], WORDS, cache=tmp_path)
+    assert found.dim == 20
+
+
+def test_lambda_beyond_the_ends():
+    """Documents are long, and a word's share of one is small: so is the best lambda."""
+    random = np.random.default_rng(2)
+    documents = [" ".join(random.choice(WORDS[:50], 2000)) for _ in range(300)]
+    student = distill(Teacher(bent=0.0), documents, cache=False)
+    assert student.penalty < 1e-3
+    assert student.untold[student.penalty] == min(student.untold.values())
+
+
+def test_what_did_not_converge_is_told(caplog):
+    sentences = sentences_of(3000)
+    distill(Teacher(), sentences, WORDS, penalty=0.01, cache=False)
+    assert not caplog.records
+    distill(Teacher(), sentences[:30], WORDS, penalty=1e-12, cache=False)
+    assert all("not quite the solution" in record.message for record in caplog.records)
+
+
+def test_rounding_is_no_other_teacher(tmp_path):
+    sentences = sentences_of(500)
+    se.WordVectors.distill(Teacher(), sentences, cache=tmp_path)
+    rounded = Teacher()
+    rounded.rows = rounded.rows + 1e-6
+    se.WordVectors.distill(rounded, sentences, cache=tmp_path)
+    assert len(rounded.calls) == 1
+
+
+class Wrong(Teacher):
+    """Gives what it should not, of the sentences that come after the first calls."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.change = change
+
+    def encode(self, sentences):
+        rows = super().encode(sentences)
+        return self.change(rows) if len(self.calls) > 2 else rows
+
+
+def nan(rows):
+    rows[3, 2] = np.nan
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (nan, "NaN or infinity for 1 of .* number 3"),
+        (lambda rows: rows[:, :-1], "rows of 19 numbers, and of 20 before"),
+        (lambda rows: rows[:-1], r"expected \["),
+        (lambda rows: "no", "no array of numbers"),
+    ],
+)
+def test_what_a_teacher_gives_is_looked_at(change, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        se.WordVectors.distill(Wrong(change), sentences_of(300), cache=tmp_path)
+
+
+def test_rows_of_zeros_are_left_out():
+    class Knows(Teacher):
+        """All but the last words."""
+
+        def encode(self, given):
+            rows = super().encode(given)
+            rows[["w4" in sentence for sentence in given]] = 0
+            return rows
+
+    sentences = sentences_of(600)
+    told = [sentence for sentence in sentences if "w4" not in sentence]
+    with pytest.warns(se.errors.ZeroRowsWarning) as warned:
+        found = distill(Knows(), sentences, WORDS, penalty=0.1, cache=False)
+    assert found.sentences == len(told)
+    assert [str(one.message).split(" of ")[0] for one in warned] == [
+        "Knows gave zeros for 11",
+        f"Knows gave zeros for {len(sentences) - len(told)}",
+    ]
+    assert not found.vectors["w45"].any()
+    with pytest.raises(ValueError, match="gave zeros for all"):
+        distill(lambda given: np.zeros((len(given), 3)) + 0.0 * len(given), sentences, cache=False)
+
+
+def test_arguments_that_cannot_be():
+    teacher, sentences = Teacher(), sentences_of(200)
+    call = se.WordVectors.distill
+    with pytest.raises(ValueError, match="no sentences"):
+        call(teacher, ["", "  "], cache=False)
+    with pytest.raises(ValueError, match="words is empty"):
+        call(teacher, sentences, [], cache=False)
+    with pytest.raises(ValueError, match="none of the 2 words is in any of the"):
+        call(teacher, sentences, ["no", "such"], cache=False, penalty=1.0)
+    with pytest.raises(ValueError, match="penalty must be"):
+        call(teacher, sentences, penalty=-1.0, cache=False)
+    with pytest.raises(ValueError, match="a must be a number greater than 0"):
+        call(teacher, sentences, a=0.0, cache=False)
+    with pytest.raises(TypeError, match="number 1 is list"):
+        call(teacher, ["w1 w2", ["w1", "w2"]], cache=False)
+    with pytest.raises(TypeError, match="encode or transform"):
+        call(object(), sentences, cache=False)
+    with pytest.raises(ValueError, match="too few of the 3 sentences"):
+        call(teacher, sentences[:3], cache=False)
+    assert call(teacher, sentences[:3], cache=False, penalty=0.01).dim == 20
+
+
+def test_progress_tells_each_stage():
+    told = []
+    sentences = sentences_of(300)
+    se.WordVectors.distill(Teacher(), sentences, cache=False, progress=lambda *one: told.append(one))
+    stages = list(dict.fromkeys(name for name, _, _ in told))
+    assert stages == ["teacher: words", "teacher: sentences", "choosing the penalty", "solving"]
+    for name in stages:
+        last = [one for one in told if one[0] == name][-1]
+        assert last[1] == last[2] > 0
