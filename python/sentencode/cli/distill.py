@@ -20,7 +20,7 @@ HELP = "make a fast encoder that imitates another"
 EXAMPLE = """
 sentencode distill sentence-transformers/all-MiniLM-L6-v2 --sentences wiki.txt.xz --out student.sentencode
 sentencode distill teacher.sentencode --sentences corpus/ --words words.txt --out student.sentencode
-sentencode encode student.sentencode new.txt new.npy
+sentencode encode --encoder student.sentencode new.txt new.npy
 """
 
 
