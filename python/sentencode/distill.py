@@ -163,6 +163,10 @@ def _vocabulary(
     chosen = checked_words("words", words)
     if not chosen:
         raise ValueError("words is empty")
+    if (
+        tokenizer.lowercase
+    ):  # else no sentence would have them, and encoders would take the table for a cased one
+        chosen = list(dict.fromkeys(word.lower() for word in chosen))
     return Vocabulary({word: counted.get(word, 0) for word in chosen}, min_count=0)
 
 

@@ -291,6 +291,15 @@ def test_rows_of_zeros_are_left_out():
         distill(lambda given: np.zeros((len(given), 3)) + 0.0 * len(given), sentences, cache=False)
 
 
+def test_words_are_lower_cased_as_the_text_is():
+    sentences = sentences_of(300)
+    student = distill(Teacher(), sentences, ["W1", "w1", "w2", "W3"], penalty=0.1, cache=False)
+    assert sorted(student.vectors.words) == ["w1", "w2", "w3"]
+    assert student.unseen == 0
+    assert not student.vectors.cased
+    assert se.Average(student.vectors, a=1e-3).encode(["W3 w1"]).any()
+
+
 def test_arguments_that_cannot_be():
     teacher, sentences = Teacher(), sentences_of(200)
     call = se.WordVectors.distill
