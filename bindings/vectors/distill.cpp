@@ -51,6 +51,13 @@ auto method() {
 
 void bind_distillation(py::module_& m) {
   const DistillOptions defaults;
+  py::class_<Moments>(m, "Moments", "What averages of words have to do with the teacher's rows.")
+      .def_readonly("own", &Moments::own)
+      .def_readonly("teacher", &Moments::teacher)
+      .def("map", &Moments::map, py::arg("ridge"), Release(),
+           "The matrix [dim, dim] that brings the averages nearest to the teacher's rows.")
+      .def("axes", &Moments::axes, py::arg("count"), Release(), "The averages' principal axes [dim, count].");
+  m.def("mapped", &mapped, py::arg("table"), py::arg("map"), Release(), "Their product.");
   py::class_<Shared>(m, "Distillation", "Sums of a teacher's rows, and the word table that tells them best.")
       .def(py::init([](const Vocabulary& vocabulary, const Tokenizer& tokenizer, const FloatArray& weights,
                        std::int64_t dim) {
@@ -85,8 +92,8 @@ void bind_distillation(py::module_& m) {
                 self.with([&](const Distillation& sums) { return sums.of_columns(which); }));
           },
           py::arg("which"))
-      .def("scale_of", method<&Distillation::scale_of, Matrix>(), py::arg("prior"),
-           "The factor for which the prior tells the teacher's rows best.")
+      .def("moments", method<&Distillation::moments, Matrix>(), py::arg("table"),
+           "Of the sentences' averages of the table's rows.")
       .def("error", method<&Distillation::error, Matrix, VectorD>(), py::arg("table"), py::arg("mean"),
            "The share of the teacher's rows, less `mean`, that the table does not tell.")
       .def(

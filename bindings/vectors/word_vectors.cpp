@@ -198,6 +198,7 @@ void bind_word_vectors(py::module_& m) {
       .def_property_readonly("path", [](const WordVectors& self) { return Path{self.path()}; })
       .def_property_readonly("prefix", &WordVectors::prefix)
       .def_property_readonly("cased", &WordVectors::cased)
+      .def_property_readonly("compounds", &WordVectors::compounds)
       .def_property_readonly("counts", &counts)
       .def("fingerprint", &WordVectors::fingerprint, Release())
       .def("words", &words, py::arg("begin"), py::arg("end"))

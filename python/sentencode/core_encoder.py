@@ -76,7 +76,9 @@ class CoreEncoder(Encoder):
         self._word_vectors  # noqa: B018
 
     def _new_tokenizer(self) -> Tokenizer:
-        return chosen_tokenizer(type(self).__name__, self.tokenizer, self.lowercase)
+        return chosen_tokenizer(
+            type(self).__name__, self.tokenizer, self.lowercase, compounds=self._word_vectors.compounds
+        )
 
     def _check_tokenizer_name(self) -> None:
         """Warns where the name that `save` writes does not lead to the tokenizer."""

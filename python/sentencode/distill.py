@@ -31,6 +31,7 @@ __all__ = ["Student", "distill"]
 _LOG = logging.getLogger("sentencode")
 
 PENALTIES = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)  # beyond the ends as long as it gets better
+RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # the fewer sentences, the larger
 _TOLERANCE = 1e-5  # of the residual
 _AT_ONCE = 2048  # sentences that the teacher gets, and whose rows are one file
 _HELD_OUT = 4096  # sentences at most on which the penalty is chosen
@@ -46,9 +47,10 @@ class Student:
     Attributes:
         vectors: The words' vectors.
         penalty: Lambda.
+        ridge: How much the map of the words' own rows was held back.
         untold: The share of the teacher's held-out rows, less their mean, that the student does not tell, for
             each lambda that was tried, by 32 columns; empty where lambda was given.
-        words_alone: The same of the teacher's own rows of single words.
+        words_alone: The same of the teacher's own rows of single words, mapped.
         sentences: How many sentences had known words.
         unseen: How many words are in no sentence, and keep the teacher's own row.
         residual: Of the solution, against the right side's length.
@@ -57,6 +59,7 @@ class Student:
 
     vectors: WordVectors
     penalty: float
+    ridge: float
     untold: dict[float, float]
     words_alone: float | None
     sentences: int
@@ -71,9 +74,11 @@ def distill(
     words: Iterable[str] | None = None,
     *,
     max_words: int = 60_000,
+    max_sentences: int | None = None,
+    dim: int | None = None,
     a: float | None = 1e-3,
     penalty: float | None = None,
-    tokenizer: Any = "words",
+    tokenizer: Any = "punctuation",
     lowercase: bool = True,
     storage: Storage = "float32",
     cache: Any = True,
@@ -81,6 +86,8 @@ def distill(
 ) -> Student:
     """What `WordVectors.distill` does, where the arguments are described, and how it went."""
     max_words = checked_int("max_words", max_words, 1)
+    max_sentences = None if max_sentences is None else checked_int("max_sentences", max_sentences, 1)
+    dim = None if dim is None else checked_int("dim", dim, 1)
     penalty = None if penalty is None else checked_float("penalty", penalty, 0.0)
     if not isinstance(tokenizer, Tokenizer):
         tokenizer = Tokenizer(tokenizer, lowercase=lowercase)
@@ -95,29 +102,35 @@ def distill(
     if weights is None:
         weights = np.ones(len(vocabulary), np.float32)
 
-    embedder = _embedder(teacher, cache, texts)
+    read = _sample(texts, max_sentences)
+    embedder = _embedder(teacher, cache, read)
     with stage("teacher: words", progress) as report:
-        prior = _rows(embedder, list(vocabulary.words), report)
-    known = prior.any(axis=1)
+        own = _rows(embedder, list(vocabulary.words), report)
+    if dim is not None and dim > own.shape[1]:
+        raise ValueError(f"dim must be at most the {own.shape[1]} of {embedder.name}, got {dim}")
+    known = own.any(axis=1)
     _tell_of_zeros(embedder, np.logical_not(known), vocabulary.words, "words")
-    prior[known] -= prior[known].mean(axis=0)
+    own[known] -= own[known].mean(axis=0)
     with stage("teacher: sentences", progress) as report:
-        learnt, held = _sums(embedder, texts, vocabulary, tokenizer, weights, prior.shape[1], report)
-    prior *= learnt.scale_of(prior)
+        learnt, held = _sums(embedder, read, vocabulary, tokenizer, weights, own.shape[1], report)
 
+    ridge = _ridge(learnt, held, own)
     untold: dict[float, float] = {}
     words_alone: float | None = None
     if penalty is None:
         if held.sentences == 0:
             raise ValueError(
-                f"too few of the {len(texts)} sentences have known words for some to be held out: give more, "
+                f"too few of the {len(read)} sentences have known words for some to be held out: give more, "
                 "or a penalty"
             )
         with stage("choosing the penalty", progress) as report:
+            prior = _core.mapped(own, learnt.moments(own).map(ridge))
             untold, words_alone = _tried(learnt, held, prior, report)
         penalty = min(untold, key=lambda one: untold[one])
         _LOG.info("penalty %g leaves %.3f of held-out rows untold", penalty, untold[penalty])
     learnt.merge(held)
+    prior = _core.mapped(own, learnt.moments(own).map(ridge))
+    del own
     with stage("solving", progress) as report:
         told: Any = report
         found, residual, iterations = learnt.solve(
@@ -131,9 +144,13 @@ def distill(
             residual,
             _TOLERANCE,
         )
+    if dim is not None and dim < found.shape[1]:
+        found = _core.mapped(found, learnt.moments(found).axes(dim))
     vectors = WordVectors.from_array(vocabulary.words, found, vocabulary.counts, storage=storage)
     unseen = sum(count == 0 for count in learnt.counts())
-    return Student(vectors, penalty, untold, words_alone, learnt.sentences, unseen, residual, iterations)
+    return Student(
+        vectors, penalty, ridge, untold, words_alone, learnt.sentences, unseen, residual, iterations
+    )
 
 
 def _texts(sentences: Any) -> list[str]:
@@ -176,7 +193,7 @@ def _embedder(teacher: Any, cache: Any, texts: list[str]) -> Embedder:
         folder = folder.parent / "teachers"
     embedder = Embedder(teacher, cache=folder, tokens=False, varied=False)
     if folder is not None and embedder.key is None:
-        embedder.key = _key_of(embedder, folder, texts)
+        embedder.key = _key_of(embedder, folder, texts[:_AT_ONCE])  # which more sentences do not change
     return embedder
 
 
@@ -203,11 +220,19 @@ def _key_of(embedder: Embedder, folder: Path, texts: list[str]) -> str:
     return path.stem
 
 
+def _sample(texts: list[str], count: int | None) -> list[str]:
+    """So many of the texts, by chance: of fewer, the first. The order is that of what they are hashed to, so
+    that neither their place in the corpus nor `count` moves them to another piece.
+    """
+    found = sorted(texts, key=lambda text: hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest())
+    return found if count is None else found[:count]
+
+
 def _pieces(texts: list[str]) -> Iterator[npt.NDArray[np.int64]]:
-    """Numbers of sentences of about the same length, the longest first."""
-    order = np.argsort([-len(text) for text in texts], kind="stable")
-    for first in range(0, len(order), _AT_ONCE):
-        yield order[first : first + _AT_ONCE]
+    """Numbers of sentences that the teacher gets at once, the longest first: it pads few of them."""
+    for first in range(0, len(texts), _AT_ONCE):
+        piece = texts[first : first + _AT_ONCE]
+        yield first + np.argsort([-len(text) for text in piece], kind="stable")
 
 
 def _encoded(
@@ -258,6 +283,14 @@ def _sums(
             sums.add(chosen, np.ascontiguousarray(rows[which]))
     _tell_of_zeros(embedder, empty, texts, "sentences")
     return learnt, held
+
+
+def _ridge(learnt: _core.Distillation, held: _core.Distillation, own: Rows) -> float:
+    """How much the map of the words' own rows is held back, by the held-out rows; much, if there are none."""
+    if held.sentences == 0:
+        return max(RIDGES)
+    moments, mean = learnt.moments(own), learnt.mean()
+    return min(RIDGES, key=lambda ridge: held.error(_core.mapped(own, moments.map(ridge)), mean))
 
 
 def _tell_of_zeros(embedder: Embedder, empty: npt.NDArray[np.bool_], texts: Sequence[str], what: str) -> None:

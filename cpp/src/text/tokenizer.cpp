@@ -20,8 +20,10 @@ constexpr std::size_t kBlockBytes = 1 << 16;
 
 template <typename E>
 using Named = std::pair<E, std::string_view>;
-constexpr Named<Split> kSplits[] = {
-    {Split::whitespace, "whitespace"}, {Split::words, "words"}, {Split::external, "external"}};
+constexpr Named<Split> kSplits[] = {{Split::whitespace, "whitespace"},
+                                    {Split::words, "words"},
+                                    {Split::punctuation, "punctuation"},
+                                    {Split::external, "external"}};
 constexpr Named<InvalidUtf8> kInvalids[] = {{InvalidUtf8::replace, "replace"},
                                             {InvalidUtf8::refuse, "refuse"}};
 
@@ -50,8 +52,8 @@ std::string_view copy(std::string_view text, Tokens& out) {
   return {room, text.size()};
 }
 
-/// Valid UTF-8, in ASCII's quotes and dashes for `words`, in lower case when that is wanted: the text itself,
-/// or what stands for it in `out`.
+/// Valid UTF-8, in ASCII's quotes and dashes where that is wanted, in lower case when that is wanted: the
+/// text itself, or what stands for it in `out`.
 std::string_view clean(std::string_view text, const Tokenizer& tokenizer, bool fold, Tokens& out) {
   if (tokenizer.lowercase) {
     char* room = out.scratch(text.size());
@@ -143,16 +145,22 @@ char* Tokens::scratch(std::size_t bytes) {
 void Tokenizer::operator()(std::string_view sentence, Tokens& out) const {
   ST_CHECK(split != Split::external, InvalidInput, "the tokenizer '", name,
            "' is not part of this library: give it the sentences first, then pass the lists of tokens");
-  const std::string_view text = clean(sentence, *this, split == Split::words, out);
+  const std::string_view text = clean(sentence, *this, split != Split::whitespace, out);
   if (split == Split::words) {
     split_words(text, out);
+  } else if (split == Split::punctuation) {
+    split_punctuation(text, out);
   } else {
     split_whitespace(text, out);
   }
 }
 
 void Tokenizer::append_token(std::string_view token, Tokens& out) const {
-  out.push(clean(token, *this, false, out));
+  if (split == Split::punctuation) {
+    (*this)(token, out);
+  } else {
+    out.push(clean(token, *this, false, out));
+  }
 }
 
 void Tokenizer::operator()(const Sentences& sentences, std::int64_t i, Tokens& out) const {

@@ -419,4 +419,28 @@ size_t fold_typography(string_view text, char* out) {
 
 void split_words(string_view text, Tokens& out) { Cutter(text, out).cut(); }
 
+void split_punctuation(string_view text, Tokens& out) {
+  const auto is_digit = [&](size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
+  // The character at i: what it is, and where the next one begins.
+  const auto look = [&](size_t i) -> std::pair<Kind, size_t> {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte < 0x80) return {kKinds[byte], i + 1};
+    const CodePoint point = decode_utf8(text.substr(i));
+    return {kind_of(point.code), i + point.length};
+  };
+  for (size_t begin = 0; begin < text.size();) {
+    auto [kind, end] = look(begin);
+    if (kind == Kind::letter || kind == Kind::digit) {
+      while (end < text.size()) {
+        const auto [next, after] = look(end);
+        const bool point = (text[end] == '.' || text[end] == ',') && is_digit(end - 1) && is_digit(end + 1);
+        if (!point && next != Kind::letter && next != Kind::digit) break;
+        end = after;
+      }
+    }
+    if (kind != Kind::space) out.push(text.substr(begin, end - begin));
+    begin = end;
+  }
+}
+
 }  // namespace sentencode

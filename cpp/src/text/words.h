@@ -15,4 +15,7 @@ std::size_t fold_typography(std::string_view text, char* out);
 /// which has to be folded where it is not ASCII.
 void split_words(std::string_view text, Tokens& out);
 
+/// The same for `punctuation`.
+void split_punctuation(std::string_view text, Tokens& out);
+
 }  // namespace sentencode

@@ -1,5 +1,7 @@
 #include "sentencode/vectors/distill.h"
 
+#include <Eigen/Cholesky>
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -141,6 +143,48 @@ std::pair<double, std::int64_t> conjugate_gradients(const Operator& a, const Eig
 
 }  // namespace
 
+MatrixD Moments::map(double ridge) const {
+  ST_CHECK(std::isfinite(ridge) && ridge > 0, InvalidInput, "ridge must be positive and finite, got ", ridge);
+  const double squares = own.trace(), product = teacher.trace();
+  if (!(squares > 0)) return MatrixD::Identity(own.rows(), own.cols());
+  const double alpha = product > 0 ? product / squares : 1;
+  const double weight = ridge * squares / static_cast<double>(own.rows());
+  MatrixD left = (own + own.transpose()) / 2, right = teacher;
+  left.diagonal().array() += weight;
+  right.diagonal().array() += weight * alpha;
+  return left.llt().solve(right);
+}
+
+MatrixD Moments::axes(std::int64_t count) const {
+  ST_CHECK(count > 0 && count <= own.rows(), InvalidInput, "count must be 1 to ", own.rows(), ", got ",
+           count);
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> found((own + own.transpose()) / 2);
+  ST_CHECK(found.info() == Eigen::Success, InvalidInput, "the principal axes were not found");
+  MatrixD axes = found.eigenvectors().rowwise().reverse().leftCols(count);
+  for (std::int64_t j = 0; j < count; ++j) {  // which sign the solver leaves is chance
+    std::int64_t largest = 0;
+    axes.col(j).cwiseAbs().maxCoeff(&largest);
+    if (axes(largest, j) < 0) axes.col(j) *= -1;
+  }
+  return axes;
+}
+
+Matrix mapped(const Matrix& table, const MatrixD& map) {
+  constexpr std::int64_t kRows = 256;
+  ST_CHECK(table.cols() == map.rows(), InvalidInput, "map must have ", table.cols(), " rows, got ",
+           map.rows());
+  Matrix found(table.rows(), map.cols());
+  // Each piece of rows is one product, whoever makes it.
+  parallel_for(0, (table.rows() + kRows - 1) / kRows, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t piece = begin; piece < end; ++piece) {
+      const std::int64_t first = piece * kRows, rows = std::min(kRows, table.rows() - first);
+      const MatrixD some = table.middleRows(first, rows).cast<double>();
+      found.middleRows(first, rows) = MatrixD(some * map).cast<float>();
+    }
+  });
+  return found;
+}
+
 Distillation::Distillation(StringTable words, Tokenizer tokenizer, std::vector<float> weights,
                            std::int64_t dim)
     : words_(std::move(words)), tokenizer_(std::move(tokenizer)), weights_(std::move(weights)) {
@@ -240,11 +284,30 @@ Distillation Distillation::of_columns(const std::vector<std::int64_t>& which) co
   return one;
 }
 
-double Distillation::scale_of(const Matrix& prior) const {
-  check(prior, "prior");
-  const MatrixD b = right(mean());
-  const auto [squares, product] = products(prior, b);
-  return squares > 0 && product > 0 ? product / squares : 1;
+Moments Distillation::moments(const Matrix& table) const {
+  check(table, "table");
+  constexpr std::int64_t kRows = 256;  // floats add up to few, doubles to many
+  const Operator a{ids_, offsets_, weights_};
+  const VectorD m = mean();
+  Moments found{.own = MatrixD::Zero(dim(), dim()), .teacher = MatrixD::Zero(dim(), dim())};
+  for_columns(dim(), [&](std::int64_t first) {
+    poll_interrupt();
+    const std::int64_t count = std::min(kColumns, dim() - first);
+    const PanelD w = columns(table, first).cast<double>();
+    PanelD weighted(w.rows(), kColumns), q(w.rows(), kColumns);
+    a.gram(w, weighted, q);
+    for (std::int64_t row = 0; row < words(); row += kRows) {
+      const std::int64_t rows = std::min(kRows, words() - row);
+      const auto some = table.middleRows(row, rows).transpose();  // [dim, rows]
+      const Matrix of_own = q.block(row, 0, rows, count).matrix().cast<float>();
+      const Matrix of_teacher = (right_.block(row, first, rows, count) -
+                                 ones_.segment(row, rows) * m.segment(first, count).transpose())
+                                    .cast<float>();
+      found.own.middleCols(first, count) += (some * of_own).cast<double>();
+      found.teacher.middleCols(first, count) += (some * of_teacher).cast<double>();
+    }
+  });
+  return found;
 }
 
 double Distillation::error(const Matrix& table, const VectorD& mean) const {

@@ -335,6 +335,20 @@ bool WordVectors::cased() const {
   return upper * 100 > seen;
 }
 
+bool WordVectors::compounds() const {
+  constexpr std::int64_t kSample = 20'000;
+  const std::int64_t step = size() / kSample + 1;
+  const Tokenizer cut{.split = Split::punctuation};
+  std::int64_t seen = 0, several = 0;
+  Tokens pieces;
+  for (std::int64_t i = 0; i < size(); i += step, ++seen) {
+    pieces.clear();
+    cut(words()[i], pieces);
+    several += pieces.size() > 1;
+  }
+  return several * 1000 > seen;
+}
+
 std::string WordVectors::fingerprint() const {
   std::call_once(lazy_->once, [this] {
     if (!lazy_->fingerprint.empty()) return;

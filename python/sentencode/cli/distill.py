@@ -39,7 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to save the encoder")
     parser.add_argument("--words", type=Path, metavar="FILE", help="the words that get vectors, one a line")
     parser.add_argument("--max-words", type=int, metavar="N", help="else: so many of the sentences' words")
+    parser.add_argument(
+        "--max-sentences", type=int, metavar="N", help="the teacher reads so many, chosen by chance"
+    )
     parser.add_argument("--limit", type=int, metavar="N", help="the first N sentences only")
+    parser.add_argument("--dim", type=int, metavar="N", help="numbers in a vector (default: the teacher's)")
     parser.add_argument(
         "--penalty", type=float, metavar="LAMBDA", help="(default: chosen on held-out sentences)"
     )
@@ -68,6 +72,8 @@ def run(options: argparse.Namespace) -> None:
         _teacher(options.teacher),
         corpus,
         None if options.words is None else words_of(options.words),
+        max_sentences=options.max_sentences,
+        dim=options.dim,
         penalty=options.penalty,
         lowercase=not options.keep_case,
         storage=options.storage,
@@ -75,7 +81,7 @@ def run(options: argparse.Namespace) -> None:
         progress=not options.quiet,
         **chosen,
     )
-    Average(student.vectors, a=1e-3).save(options.out)
+    Average(student.vectors, a=1e-3, tokenizer="punctuation").save(options.out)
     print(
         f"{options.out}: {len(student.vectors):,} words of {student.vectors.dim} numbers, "
         f"from {student.sentences:,} sentences; {student.unseen:,} words are in none of them"

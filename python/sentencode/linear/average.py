@@ -20,8 +20,9 @@ class Average(LinearEncoder):
     Args:
         vectors: Word vectors: `WordVectors`, the path of a file, a dict of a vector for each word, or
             gensim's `KeyedVectors`.
-        tokenizer: "words" (as the Penn Treebank writes English), "whitespace" (text that is tokenised
-            already), a `Tokenizer`, any callable, or a tokenizer of Hugging Face.
+        tokenizer: "words" (as the Penn Treebank writes English), "punctuation" (cuts around it),
+            "whitespace" (text that is tokenised already), a `Tokenizer`, any callable, or a tokenizer of
+            Hugging Face. "auto": "words" if the vectors hold words such as *n't*, else "punctuation".
         lowercase: Whether to lower-case. "auto": unless the vectors hold words with upper-case letters.
         a: Weighs a word of probability p(w) by a / (a + p(w)), as SIF does; 1e-3 is usual. None: all words
             alike.
@@ -44,7 +45,7 @@ class Average(LinearEncoder):
         self,
         vectors: Vectors,
         *,
-        tokenizer: Any = "words",
+        tokenizer: Any = "auto",
         lowercase: bool | Literal["auto"] = "auto",
         a: float | None = None,
         frequencies: Any = None,

@@ -60,7 +60,8 @@ class LAES(LinearEncoder):
         state: "recursive": the paper's. "projection": the best that `hidden` numbers can say of the words so
             far.
         max_length: Sentences are fitted to up to this many words; time and memory grow with its square.
-        tokenizer: "words", "whitespace", a `Tokenizer`, any callable, or a tokenizer of Hugging Face.
+        tokenizer: "words", "punctuation", "whitespace", a `Tokenizer`, any callable, or a tokenizer of
+            Hugging Face. "auto": "words" if the vectors hold words such as *n't*, else "punctuation".
         lowercase: Whether to lower-case. "auto": unless the vectors hold words with upper-case letters.
         frequencies: Where p(w) comes from: a `Frequencies`, a `Vocabulary`, a dict of counts,
             the path of a file of words and counts, or "zipf" (the order of the vectors). None: the counts
@@ -107,7 +108,7 @@ class LAES(LinearEncoder):
         center: bool = False,
         state: Literal["recursive", "projection"] = "recursive",
         max_length: int = 64,
-        tokenizer: Any = "words",
+        tokenizer: Any = "auto",
         lowercase: bool | Literal["auto"] = "auto",
         frequencies: Any = None,
     ) -> None:

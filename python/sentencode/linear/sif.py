@@ -37,7 +37,8 @@ class SIF(CommonDirections):
             gensim's `KeyedVectors`.
         a: As above; 1e-3 is the paper's. None: all words weigh the same.
         components: How many directions are taken away; 1 is the paper's. 0 leaves the weighted mean.
-        tokenizer: "words", "whitespace", a `Tokenizer`, any callable, or a tokenizer of Hugging Face.
+        tokenizer: "words", "punctuation", "whitespace", a `Tokenizer`, any callable, or a tokenizer of
+            Hugging Face. "auto": "words" if the vectors hold words such as *n't*, else "punctuation".
         lowercase: Whether to lower-case. "auto": unless the vectors hold words with upper-case letters.
         frequencies: Where p(w) comes from: a `Frequencies`, a `Vocabulary`, a dict of counts,
             the path of a file of words and counts, or "zipf" (the order of the vectors). None: the counts
@@ -70,7 +71,7 @@ class SIF(CommonDirections):
         *,
         a: float | None = 1e-3,
         components: int = 1,
-        tokenizer: Any = "words",
+        tokenizer: Any = "auto",
         lowercase: bool | Literal["auto"] = "auto",
         frequencies: Any = None,
         statistics: Literal["fit", "evaluated"] = "fit",

@@ -27,7 +27,8 @@ class USIF(CommonDirections):
         vectors: Word vectors: `WordVectors`, the path of a file, a dict of a vector for each word, or
             gensim's `KeyedVectors`.
         components: How many directions; 5 is the paper's.
-        tokenizer: "words", "whitespace", a `Tokenizer`, any callable, or a tokenizer of Hugging Face.
+        tokenizer: "words", "punctuation", "whitespace", a `Tokenizer`, any callable, or a tokenizer of
+            Hugging Face. "auto": "words" if the vectors hold words such as *n't*, else "punctuation".
         lowercase: Whether to lower-case. "auto": unless the vectors hold words with upper-case letters.
         frequencies: Where p(w) comes from: a `Frequencies`, a `Vocabulary`, a dict of counts,
             the path of a file of words and counts, or "zipf" (the order of the vectors). None: the counts
@@ -59,7 +60,7 @@ class USIF(CommonDirections):
         vectors: Vectors,
         *,
         components: int = 5,
-        tokenizer: Any = "words",
+        tokenizer: Any = "auto",
         lowercase: bool | Literal["auto"] = "auto",
         frequencies: Any = None,
         sentence_length: float = 11.0,

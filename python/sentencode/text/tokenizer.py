@@ -17,7 +17,7 @@ from .inputs import Batch, is_single, to_batch
 
 __all__ = ["Tokenizer", "chosen_tokenizer"]
 
-_BUILT_IN = ("words", "whitespace")
+_BUILT_IN = ("words", "punctuation", "whitespace")
 _HUGGING_FACE = "hf:"
 
 
@@ -25,11 +25,12 @@ class Tokenizer:
     """How sentences are cut into tokens: a value, saved with every model.
 
     `words` writes English as the Penn Treebank does: contractions, punctuation, numbers, hyphens.
+    `punctuation` cuts around every character that is neither letter nor digit, and leaves numbers whole.
     `whitespace` is for text that is tokenised already. Anything else is a function of one `str` that returns
     its tokens, or a tokenizer of Hugging Face; these run in Python, and are saved by their name alone.
 
     Args:
-        split: `"words"`, `"whitespace"`; a callable; an object with `encode_batch(texts)` or
+        split: `"words"`, `"punctuation"`, `"whitespace"`; a callable; an object with `encode_batch(texts)` or
             `tokenize(text)`, as `tokenizers` and `transformers` have; `"package.module:function"`, imported;
             or `"hf:name"`, which `tokenizers` loads from its hub or from a file. Of a tokenizer of Hugging
             Face a copy is used, without padding and without truncation.
@@ -84,7 +85,7 @@ class Tokenizer:
 
     @property
     def split(self) -> str:
-        """`words`, `whitespace` or `external`."""
+        """`words`, `punctuation`, `whitespace` or `external`."""
         return self._split
 
     @property
@@ -251,17 +252,21 @@ class Tokenizer:
         return f"Tokenizer({', '.join([repr(split), *options])})"
 
 
-def chosen_tokenizer(owner: str, tokenizer: Any, lowercase: Any) -> Tokenizer:
+def chosen_tokenizer(owner: str, tokenizer: Any, lowercase: Any, *, compounds: bool) -> Tokenizer:
     """The tokenizer that two parameters of an encoder ask for together.
 
     Args:
         owner: The encoder's class, for a message.
-        tokenizer: A `Tokenizer`, or what one is made of.
+        tokenizer: A `Tokenizer`, what one is made of, or "auto": what finds the words of the encoder's
+            vectors.
+        compounds: Whether these hold punctuation.
         lowercase: Whether it lower-cases; "auto" leaves that to the tokenizer.
 
     Raises:
         ValueError: If the two contradict each other.
     """
+    if isinstance(tokenizer, str) and tokenizer == "auto":
+        tokenizer = "words" if compounds else "punctuation"
     if not isinstance(tokenizer, Tokenizer):
         return Tokenizer(tokenizer, lowercase=lowercase)
     own = tokenizer.lowercase
@@ -294,7 +299,8 @@ def _load(name: str) -> Any:
     module, colon, qualname = name.partition(":")
     if not colon:
         raise ValueError(
-            f"unknown tokenizer {name!r}; expected 'words', 'whitespace', 'module:function', 'hf:name' or "
+            f"unknown tokenizer {name!r}; expected 'words', 'punctuation', 'whitespace', "
+            "'module:function', 'hf:name' or "
             "a callable"
         )
     found = importlib.import_module(module)
@@ -327,8 +333,8 @@ def _splitter(external: Any) -> Callable[[list[str]], list[list[str]]]:
     if callable(external):
         return lambda texts: [_checked(external(text), external) for text in texts]
     raise TypeError(
-        f"{type(external).__name__} cannot tokenise; expected 'words', 'whitespace', a callable "
-        "or an object with encode_batch(texts) or tokenize(text)"
+        f"{type(external).__name__} cannot tokenise; expected 'words', 'punctuation', 'whitespace', a "
+        "callable or an object with encode_batch(texts) or tokenize(text)"
     )
 
 

@@ -388,9 +388,11 @@ class WordVectors:
         words: Iterable[str] | None = None,
         *,
         max_words: int = 60_000,
+        max_sentences: int | None = None,
+        dim: int | None = None,
         a: float | None = 1e-3,
         penalty: float | None = None,
-        tokenizer: Any = "words",
+        tokenizer: Any = "punctuation",
         lowercase: bool = True,
         storage: Storage = "float32",
         cache: bool | str | os.PathLike[str] = True,
@@ -400,7 +402,7 @@ class WordVectors:
 
         The table W is a closed form: W = argmin \|A W - (T - m)\|^2 + lambda \|W - W0\|^2. T are the
         teacher's embeddings of the sentences and m is their mean; A averages a sentence's words, weighted as
-        SIF does; W0 are the teacher's embeddings of single words, centred, and scaled to fit. There are no
+        SIF does; W0 are the teacher's embeddings of single words, centred, and mapped to fit. There are no
         epochs and no learning rate. `docs/distill.md` has the mathematics.
 
         The teacher takes most of the time. What it gave is kept, so that an interrupted call, or one with
@@ -410,11 +412,13 @@ class WordVectors:
             teacher: Any encoder: one of ours, of sentence-transformers, or a function from a list of
                 sentences to their embeddings.
             sentences: A file, a folder or a glob (one sentence a line, packed or not), a `Corpus`, or an
-                iterable of texts. They are held in memory. The more there are, the better: 10,000 do, and
-                twice as many gain about a point.
+                iterable of texts. They are held in memory. 20,000 do well, and more do a little better.
             words: The words that get vectors. None: those of the sentences. Words that no sentence has keep
-                the teacher's embedding of the word.
+                the teacher's embedding of the word, mapped: give many, so that few are unknown later.
             max_words: Where `words` is None: at most so many, the most frequent.
+            max_sentences: How many sentences the teacher reads, chosen by chance; words are counted in all.
+                None: all.
+            dim: How many numbers a vector has: principal components of the sentences. None: the teacher's.
             a: The weights are a / (a + p(word)), p being how often the sentences have the word, as a share of
                 the table's words. Encoders that use the vectors should have the same. None: no weights.
             penalty: Lambda. None: the best of some on sentences that are held out.
@@ -449,6 +453,8 @@ class WordVectors:
             sentences,
             words,
             max_words=max_words,
+            max_sentences=max_sentences,
+            dim=dim,
             a=a,
             penalty=penalty,
             tokenizer=tokenizer,
@@ -517,6 +523,11 @@ class WordVectors:
     def cased(self) -> bool:
         """Whether words with upper-case letters are part of the table (more than one in a hundred)."""
         return self._core.cased
+
+    @property
+    def compounds(self) -> bool:
+        """Whether words hold punctuation, as *n't* and *co-op* do (more than one in a thousand)."""
+        return self._core.compounds
 
     @property
     def path(self) -> str | None:

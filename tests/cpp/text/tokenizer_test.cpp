@@ -73,6 +73,33 @@ TEST(Tokenizer, TokensFromOutsideAreKeptWhole) {
   EXPECT_THROW(lower("New York", out), InvalidInput);
 }
 
+TEST(Tokenizer, PunctuationCutsAroundAllButLettersAndDigits) {
+  const Tokenizer cut{.split = Split::punctuation, .lowercase = true};
+  const std::pair<const char*, Words> cases[] = {
+      {"", {}},
+      {" \t ", {}},
+      {"Isn't it?", {"isn", "'", "t", "it", "?"}},
+      {"co-op's ...", {"co", "-", "op", "'", "s", ".", ".", "."}},
+      {"1,000 3.5% v1.2. 1. ,5", {"1,000", "3.5", "%", "v1.2", ".", "1", ".", ",", "5"}},
+      {"1,,2 1.x", {"1", ",", ",", "2", "1", ".", "x"}},
+      {"a_b 2nd COVID19", {"a_b", "2nd", "covid19"}},
+      {"Na\u00EFve\u00A0caf\u00E9\u2019s \u2014 \u20AC5",
+       {"na\u00EFve", "caf\u00E9", "'", "s", "-", "-", "\u20AC", "5"}},
+  };
+  for (const auto& [text, expected] : cases) {
+    EXPECT_EQ(tokens(cut, text), expected) << text;
+    // Tokens that were cut by others are cut further: nothing depends on who began.
+    Tokens out;
+    for (const std::string& token : tokens({.split = Split::whitespace}, text)) cut.append_token(token, out);
+    EXPECT_EQ(Words(out.views().begin(), out.views().end()), expected) << text;
+  }
+  EXPECT_EQ(tokens(cut,
+                   "a\xFF"
+                   "b"),
+            Words({"a\xEF\xBF\xBD"
+                   "b"}));
+}
+
 TEST(Tokenizer, BatchOfRawTextOrTokens) {
   const std::vector<std::string_view> pieces = {"A b", "", "C"};
   const std::vector<std::int64_t> offsets = {0, 0, 2, 3};
@@ -101,7 +128,7 @@ TEST(Tokenizer, BatchErrorNamesTheSentence) {
 }
 
 TEST(Tokenizer, JsonRoundTrip) {
-  for (const Split split : {Split::whitespace, Split::words, Split::external}) {
+  for (const Split split : {Split::whitespace, Split::words, Split::punctuation, Split::external}) {
     for (const InvalidUtf8 invalid : {InvalidUtf8::replace, InvalidUtf8::refuse}) {
       for (const char* name : {"", "a \"b\" \u00E4"}) {
         const Tokenizer tokenizer{.split = split, .lowercase = true, .invalid = invalid, .name = name};
@@ -126,7 +153,7 @@ TEST(Tokenizer, UnknownNamesAreRefusedWithTheKnownOnes) {
     FAIL();
   } catch (const InvalidInput& error) {
     EXPECT_STREQ(error.what(),
-                 "tokenizer: unknown split 'letters'; expected one of 'whitespace', 'words', 'external'");
+                 "tokenizer: unknown split 'letters'; expected one of 'whitespace', 'words', 'punctuation', 'external'");
   }
   EXPECT_EQ(invalid_named("refuse"), InvalidUtf8::refuse);
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/Cholesky>
+#include <Eigen/SVD>
 #include <random>
 
 #include "sentencode/error.h"
@@ -75,11 +76,52 @@ TEST(Distillation, SolvesTheNormalEquations) {
     const double error = (lesson.a * expected - t).squaredNorm() / t.squaredNorm();
     EXPECT_NEAR(sums.error(found.table, sums.mean()), error, 1e-5);
   }
-  const Matrix near = prior + 3 * sums.solve(prior, {}).table;
-  const MatrixD told = lesson.a * near.cast<double>();
-  EXPECT_NEAR(sums.scale_of(near), told.cwiseProduct(t).sum() / told.squaredNorm(), 1e-5);
-  EXPECT_GT(sums.scale_of(near), 0);
-  EXPECT_EQ(sums.scale_of(-near), 1);  // the other way is no way
+}
+
+TEST(Distillation, TheMapOfAPriorIsTheNearest) {
+  const Lesson lesson(200);
+  const Distillation sums = lesson.sums();
+  MatrixD t = lesson.rows.cast<double>();
+  t.rowwise() -= t.colwise().mean();
+  // Of 8 words the averages span 7 dimensions of 19: the ridge decides what becomes of the others.
+  for (const Matrix& prior : {Matrix(prior_of() + 3 * sums.solve(prior_of(), {}).table), prior_of(5)}) {
+    const MatrixD told = lesson.a * prior.cast<double>();
+    const double best = told.cwiseProduct(t).sum() / told.squaredNorm();
+    const double alpha = best > 0 ? best : 1;
+    const Moments moments = sums.moments(prior);
+    for (const double ridge : {1e-2, 1.0, 1e9}) {
+      const double weight = ridge * told.squaredNorm() / kTaught;
+      MatrixD left = told.transpose() * told, right = told.transpose() * t;
+      left.diagonal().array() += weight;
+      right.diagonal().array() += weight * alpha;
+      const MatrixD expected = left.llt().solve(right);
+      EXPECT_LE((moments.map(ridge) - expected).cwiseAbs().maxCoeff(), 1e-4 * expected.cwiseAbs().maxCoeff())
+          << ridge;
+    }
+    EXPECT_LE((moments.map(1e9) - alpha * MatrixD::Identity(kTaught, kTaught)).cwiseAbs().maxCoeff(), 1e-6);
+    EXPECT_LT(sums.error(mapped(prior, moments.map(1e-6)), sums.mean()),
+              sums.error(alpha * prior, sums.mean()));
+    EXPECT_THROW(moments.map(0), InvalidInput);
+  }
+  EXPECT_EQ(sums.moments(Matrix::Zero(8, kTaught)).map(1), MatrixD::Identity(kTaught, kTaught));
+}
+
+TEST(Distillation, PrincipalAxesKeepMostOfTheAverages) {
+  const Lesson lesson;
+  const Distillation sums = lesson.sums();
+  const Matrix table = sums.solve(prior_of(), {}).table;
+  const MatrixD averages = lesson.a * table.cast<double>();
+  const Eigen::JacobiSVD<MatrixD> svd(averages, Eigen::ComputeThinV);
+  const Moments moments = sums.moments(table);
+  for (const std::int64_t count : {1, 3, 7}) {
+    const MatrixD axes = moments.axes(count);
+    EXPECT_LE((axes.transpose() * axes - MatrixD::Identity(count, count)).cwiseAbs().maxCoeff(), 1e-6);
+    const double kept = (averages * axes).squaredNorm();
+    EXPECT_NEAR(kept / svd.singularValues().head(count).squaredNorm(), 1, 1e-5) << count;
+  }
+  EXPECT_THROW(moments.axes(0), InvalidInput);
+  EXPECT_THROW(moments.axes(kTaught + 1), InvalidInput);
+  EXPECT_THROW(mapped(table, MatrixD::Zero(3, 3)), InvalidInput);
 }
 
 TEST(Distillation, ShardsAreMergedAndThreadsChangeNothing) {
@@ -94,10 +136,16 @@ TEST(Distillation, ShardsAreMergedAndThreadsChangeNothing) {
   const Matrix prior = prior_of();
   const Matrix expected = whole.solve(prior, {}).table;
   EXPECT_LE((merged.solve(prior, {}).table - expected).cwiseAbs().maxCoeff(), 1e-4);
+  const MatrixD map = whole.moments(prior).map(0.1);
+  const Matrix many = prior.replicate(200, 1);
+  const Matrix product = mapped(many, map);
+  EXPECT_LE((product.cast<double>() - many.cast<double>() * map).cwiseAbs().maxCoeff(), 1e-5);
   const int threads = num_threads();
   for (const int count : {1, 2, 5}) {
     set_num_threads(count);
     EXPECT_EQ(lesson.sums().solve(prior, {}).table, expected) << count;
+    EXPECT_EQ(lesson.sums().moments(prior).map(0.1), map) << count;
+    EXPECT_EQ(mapped(many, map), product) << count;
   }
   set_num_threads(threads);
 }
@@ -122,8 +170,8 @@ TEST(Distillation, AnInterruptedSumIsNotGoneOnWith) {
   EXPECT_EQ(calls, 1);
   // Before anything was summed: as if nothing had been asked. Later: never taken for whole.
   try {
-    const double scale = sums.scale_of(prior_of());
-    EXPECT_EQ(scale, lesson.sums(0, 30).scale_of(prior_of()));
+    const MatrixD own = sums.moments(prior_of()).own;
+    EXPECT_EQ(own, lesson.sums(0, 30).moments(prior_of()).own);
   } catch (const InvalidInput&) {
     EXPECT_THROW(sums.merge(lesson.sums(30, 60)), InvalidInput);
   }

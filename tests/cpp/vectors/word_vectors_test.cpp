@@ -248,6 +248,14 @@ TEST(WordVectors, TellsCasedFromLowerCased) {
   EXPECT_FALSE(many.table()->cased());
 }
 
+TEST(WordVectors, TellsWhetherWordsHoldPunctuation) {
+  const Matrix ones = Matrix::Ones(3, 1);
+  EXPECT_TRUE(WordVectors::from_array(strings({"do", "n't", "c"}), view(ones))->compounds());
+  EXPECT_TRUE(WordVectors::from_array(strings({"a", "co-op", "c"}), view(ones))->compounds());
+  EXPECT_FALSE(WordVectors::from_array(strings({"a", "3.5", "'"}), view(ones))->compounds());
+  EXPECT_FALSE(WordVectors::from_array(strings({"a_b", "\xff", ","}), view(ones))->compounds());
+}
+
 TEST(WordVectors, IsSavedAndMapped) {
   const TemporaryFolder folder;
   const Example example(1500, 9);

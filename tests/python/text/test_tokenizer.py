@@ -55,10 +55,27 @@ def test_survives_pickle_config_and_repr(tokenizer):
     assert eval(repr(tokenizer), {"Tokenizer": se.Tokenizer}) == tokenizer
 
 
+def test_punctuation():
+    cut = se.Tokenizer("punctuation", lowercase=True)
+    assert cut("Isn't it co-op's $1,000.50?") == [*"isn ' t it co - op ' s $ 1,000.50 ?".split()]
+
+
+def test_auto_is_what_finds_the_words_of_the_vectors():
+    row = [1.0, 0.0]
+    whole = se.Average({"do": row, "n't": row, "co-op": row})
+    apart = se.Average({"do": row, "n": row, "co": row, "op": row, "'": row})
+    assert whole.encode("don't").any()
+    for encoder, split in ((whole, "words"), (apart, "punctuation")):
+        assert encoder._tokenizer().split == split
+    assert apart.encode("co-op").any()
+    assert apart.encode([["co-op"]]).any()  # tokens that others cut
+    assert not se.Average({"co": row}, tokenizer="words").encode("co-op").any()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"split": "letters"}, "unknown tokenizer 'letters'; expected 'words', 'whitespace', "),
+        ({"split": "letters"}, "unknown tokenizer 'letters'; expected 'words', 'punctuation', 'whitespace', "),
         ({"lowercase": "yes"}, "lowercase must be True, False or 'auto', got 'yes'"),
         ({"invalid": "ignore"}, "unknown invalid 'ignore'; expected one of 'replace', 'refuse'"),
     ],

@@ -84,8 +84,10 @@ def test_is_that_of_scipys_least_squares(problem, penalty):
     assert sums.mean() == pytest.approx(np.asarray(teacher.encode(sentences)).mean(0), abs=1e-6)
     error = np.square(a @ found - t).sum() / np.square(t).sum()
     assert sums.error(found, sums.mean()) == pytest.approx(error, abs=1e-5)
-    factor = (a @ prior * t).sum() / np.square(a @ prior).sum()
-    assert sums.scale_of(prior) == pytest.approx(factor, rel=1e-3)
+    told = a @ prior
+    moments = sums.moments(prior)
+    assert_allclose(moments.own, told.T @ told, rtol=1e-4, atol=1e-4 * np.square(told).sum())
+    assert_allclose(moments.teacher, told.T @ t, rtol=1e-4, atol=1e-4 * np.abs(told.T @ t).max())
 
 
 def test_lambda_without_bounds_gives_the_prior_and_none_the_least_squares(problem):
@@ -149,7 +151,7 @@ def test_chooses_lambda_on_sentences_that_it_did_not_see():
     fresh = sentences_of(200, seed=9)
     rows, truth = encoder.encode(fresh), teacher.encode(fresh)
     alone = se.Average(se.WordVectors.distill(teacher, sentences, WORDS, penalty=1e9, cache=False), a=1e-3)
-    assert correlation(rows, truth) > correlation(alone.encode(fresh), truth) + 0.004
+    assert correlation(rows, truth) > correlation(alone.encode(fresh), truth) + 0.003
 
 
 def correlation(rows, truth):
@@ -194,6 +196,67 @@ def test_teachers_and_sentences_are_told_apart(tmp_path):
     assert len(same.calls) > 1
     wider = Teacher(dim=30)
     assert se.WordVectors.distill(wider, sentences, cache=tmp_path).dim == 30
+
+
+def test_more_sentences_keep_what_the_teacher_read(tmp_path):
+    sentences = sentences_of(9000)
+    few = distill(Teacher(), sentences, max_sentences=5000, cache=tmp_path)
+    assert few.sentences == 5000
+    teacher = Teacher()
+    more = distill(teacher, sentences, max_sentences=6500, cache=tmp_path)
+    assert more.sentences == 6500
+    assert sum(map(len, teacher.calls[1:])) == 6500 - 4096
+    # Words are counted in all sentences, whatever is read.
+    assert_allclose(few.vectors.counts, more.vectors.counts)
+    assert sum(few.vectors.counts) == sum(len(s.split()) for s in sentences)
+    assert distill(Teacher(), sentences[::-1], max_sentences=5000, cache=tmp_path).sentences == 5000
+
+
+def test_fewer_numbers_are_principal_components():
+    teacher, sentences = Teacher(), sentences_of(500)
+    whole = se.WordVectors.distill(teacher, sentences, penalty=0.01, cache=False)
+    small = se.WordVectors.distill(teacher, sentences, penalty=0.01, cache=False, dim=5)
+    assert small.dim == 5
+    assert list(small.words) == list(whole.words)
+    rows, fewer = (se.Average(one, a=1e-3).encode(sentences).astype(np.float64) for one in (whole, small))
+    values = np.linalg.eigvalsh(rows.T @ rows)[::-1]
+    assert_allclose(np.diag(fewer.T @ fewer), values[:5], rtol=1e-3)
+    with pytest.raises(ValueError, match="dim must be at most the 20 of Teacher, got 21"):
+        se.WordVectors.distill(teacher, sentences, cache=False, dim=21)
+
+
+def test_words_alone_are_mapped_to_what_sentences_tell():
+    """Where single words are told in other coordinates than sentences, a factor alone would not do."""
+    turn = np.linalg.qr(np.random.default_rng(4).standard_normal((20, 20)))[0].astype(np.float32)
+
+    class Turned(Teacher):
+        def encode(self, sentences):
+            rows = super().encode(sentences)
+            single = np.array([" " not in s for s in sentences])
+            return np.where(single[:, None], rows @ turn, rows)
+
+    student = distill(Turned(bent=0.0), [s for s in sentences_of(1500) if " " in s], WORDS, a=None, cache=False)
+    assert student.unseen == 10
+    assert student.ridge == min(student.ridge, 0.1)
+    assert student.words_alone < 0.2
+    unseen = [word for word in WORDS if word not in {w for s in sentences_of(1500) for w in s.split()}]
+    truth = Teacher().rows[[WORDS.index(word) for word in unseen]]
+    found = np.stack([student.vectors[word] for word in unseen])
+    assert correlation(found, truth) > 0.9
+
+
+def test_cuts_at_punctuation_as_its_encoders_do():
+    sentences = [s.replace(" ", "-", 1) for s in sentences_of(400)]
+
+    class Letters(Teacher):
+        def encode(self, given):
+            return super().encode([s.replace("-", " - ") for s in given])
+
+    vectors = se.WordVectors.distill(Letters(), sentences, cache=False)
+    assert set(vectors.words) == {*WORDS[:50], "-"}
+    encoder = se.Average(vectors, a=1e-3)
+    assert encoder.encode("w1-w2").any()
+    assert_allclose(encoder.encode([["w1-w2", "w3"]]), encoder.encode(["w1 - w2 w3"]), atol=1e-6)
 
 
 def test_a_cache_whose_folder_is_not_there_yet(tmp_path):

@@ -13,10 +13,11 @@ namespace sentencode {
 
 /// How a sentence is cut into tokens.
 enum class Split {
-  whitespace,  // the text is already tokenised: cut at white space (Unicode's) alone
-  words,       // English as the Penn Treebank writes it: contractions, punctuation, numbers, hyphens
-  external,  // by something outside this library (a Python callable, a Hugging Face tokenizer): takes tokens
-             // only
+  whitespace,   // the text is already tokenised: cut at white space (Unicode's) alone
+  words,        // English as the Penn Treebank writes it: contractions, punctuation, numbers, hyphens
+  punctuation,  // runs of letters and digits, and every other character by itself; numbers stay whole
+  external,     // by something outside this library (a Python callable, a Hugging Face tokenizer): takes
+                // tokens only
 };
 
 /// What is done with bytes that are not UTF-8.
@@ -48,7 +49,8 @@ struct Tokenizer {
   /// Appends the tokens of sentence i of a batch, be it raw text or tokens already. Errors name the sentence.
   void operator()(const Sentences& sentences, std::int64_t i, Tokens& out) const;
 
-  /// Appends one token that came from outside, lower-cased where this tokenizer lower-cases.
+  /// Appends one token that came from outside, lower-cased where this tokenizer lower-cases. `punctuation`
+  /// cuts it, for what no table of such tokens has must not be lost; the others keep it whole.
   void append_token(std::string_view token, Tokens& out) const;
 
   bool operator==(const Tokenizer&) const = default;

@@ -25,6 +25,22 @@ struct Distilled {
   std::int64_t iterations = 0;  // likewise
 };
 
+/// What the sentences' averages A W have to do with each other and with the teacher's rows.
+struct Moments {
+  MatrixD own;      // (A W)^T A W [dim, dim]
+  MatrixD teacher;  // (A W)^T (T - 1 m^T) [dim, dim]
+
+  /// B = argmin |A W B - (T - 1 m^T)|^2 + ridge s |B - alpha I|^2, where s is the mean of own's diagonal, and
+  /// alpha the best factor alone.
+  MatrixD map(double ridge) const;
+
+  /// The averages' principal axes, the largest first [dim, count].
+  MatrixD axes(std::int64_t count) const;
+};
+
+/// W B, in which the number of threads changes no bit.
+Matrix mapped(const Matrix& table, const MatrixD& map);
+
 /// A word table that tells a teacher's rows of sentences, in closed form:
 ///   W = argmin |A W - (T - 1 m^T)|^2 + lambda |W - W0|^2,   A [n, words], T [n, dim]
 /// T holds the teacher's rows, m is their mean. A_iw = c_w n_iw / l_i: how often sentence i has word w, times
@@ -54,8 +70,7 @@ class Distillation {
   /// The same problem of some of the columns.
   Distillation of_columns(const std::vector<std::int64_t>& which) const;
 
-  /// The factor alpha for which A (alpha W0) is nearest to T - 1 m^T; 1 where none above 0 is.
-  double scale_of(const Matrix& prior) const;
+  Moments moments(const Matrix& table) const;
 
   /// W, by conjugate gradients from W0. Each column is solved by one thread, so that their number changes no
   /// bit.
