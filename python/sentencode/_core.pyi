@@ -29,6 +29,7 @@ __all__: list[str] = [
     "LAES",
     "LinearEncoder",
     "LoadOptions",
+    "Moments",
     "NearestRows",
     "Neighbour",
     "SIF",
@@ -51,6 +52,7 @@ __all__: list[str] = [
     "examples_key",
     "expand_paths",
     "load_encoder",
+    "mapped",
     "normalize_rows",
     "num_threads",
     "pearson",
@@ -254,6 +256,8 @@ class WordVectors:
     @property
     def cased(self) -> bool: ...
     @property
+    def compounds(self) -> bool: ...
+    @property
     def counts(self) -> typing.Any: ...
     @property
     def dim(self) -> int: ...
@@ -329,6 +333,27 @@ class CooccurrenceCounter:
         The counts so far; the counter is empty then.
         """
 
+class Moments:
+    """
+    What averages of words have to do with the teacher's rows.
+    """
+    def axes(
+        self, count: typing.SupportsInt | typing.SupportsIndex
+    ) -> typing.Annotated[numpy.typing.NDArray[numpy.float64], "[m, n]"]:
+        """
+        The averages' principal axes [dim, count].
+        """
+    def map(
+        self, ridge: typing.SupportsFloat | typing.SupportsIndex
+    ) -> typing.Annotated[numpy.typing.NDArray[numpy.float64], "[m, n]"]:
+        """
+        The matrix [dim, dim] that brings the averages nearest to the teacher's rows.
+        """
+    @property
+    def own(self) -> typing.Annotated[numpy.typing.NDArray[numpy.float64], "[m, n]"]: ...
+    @property
+    def teacher(self) -> typing.Annotated[numpy.typing.NDArray[numpy.float64], "[m, n]"]: ...
+
 class Distillation:
     """
     Sums of a teacher's rows, and the word table that tells them best.
@@ -358,13 +383,13 @@ class Distillation:
         Of the teacher's rows.
         """
     def merge(self, other: Distillation) -> None: ...
+    def moments(self, table: typing.Annotated[numpy.typing.ArrayLike, numpy.float32, "[m, n]"]) -> Moments:
+        """
+        Of the sentences' averages of the table's rows.
+        """
     def of_columns(
         self, which: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
     ) -> Distillation: ...
-    def scale_of(self, prior: typing.Annotated[numpy.typing.ArrayLike, numpy.float32, "[m, n]"]) -> float:
-        """
-        The factor for which the prior tells the teacher's rows best.
-        """
     def solve(
         self,
         prior: typing.Annotated[numpy.typing.ArrayLike, numpy.float32, "[m, n]"],
@@ -825,6 +850,14 @@ def load_encoder(
 ) -> Encoder:
     """
     Any saved encoder, as the class that it was saved from.
+    """
+
+def mapped(
+    table: typing.Annotated[numpy.typing.ArrayLike, numpy.float32, "[m, n]"],
+    map: typing.Annotated[numpy.typing.ArrayLike, numpy.float64, "[m, n]"],
+) -> typing.Annotated[numpy.typing.NDArray[numpy.float32], "[m, n]"]:
+    """
+    Their product.
     """
 
 def normalize_rows(rows: numpy.ndarray) -> None:

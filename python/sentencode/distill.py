@@ -26,7 +26,7 @@ from .text.vocabulary import Vocabulary
 from .vectors.train import StageProgress, stage
 from .vectors.word_vectors import Storage, WordVectors
 
-__all__ = ["Student", "distill"]
+__all__ = ["Student", "distill", "teacher_named"]
 
 _LOG = logging.getLogger("sentencode")
 
@@ -78,6 +78,7 @@ def distill(
     dim: int | None = None,
     a: float | None = 1e-3,
     penalty: float | None = None,
+    ridge: float | None = None,
     tokenizer: Any = "punctuation",
     lowercase: bool = True,
     storage: Storage = "float32",
@@ -89,6 +90,7 @@ def distill(
     max_sentences = None if max_sentences is None else checked_int("max_sentences", max_sentences, 1)
     dim = None if dim is None else checked_int("dim", dim, 1)
     penalty = None if penalty is None else checked_float("penalty", penalty, 0.0)
+    ridge = None if ridge is None else checked_float("ridge", ridge, 0.0, above=True)
     if not isinstance(tokenizer, Tokenizer):
         tokenizer = Tokenizer(tokenizer, lowercase=lowercase)
     texts = _texts(sentences)
@@ -114,7 +116,8 @@ def distill(
     with stage("teacher: sentences", progress) as report:
         learnt, held = _sums(embedder, read, vocabulary, tokenizer, weights, own.shape[1], report)
 
-    ridge = _ridge(learnt, held, own)
+    if ridge is None:
+        ridge = _ridge(learnt, held, own)
     untold: dict[float, float] = {}
     words_alone: float | None = None
     if penalty is None:
@@ -151,6 +154,32 @@ def distill(
     return Student(
         vectors, penalty, ridge, untold, words_alone, learnt.sentences, unseen, residual, iterations
     )
+
+
+def teacher_named(name: str, *, bfloat16: bool = False) -> Any:
+    """A saved encoder, or a model of sentence-transformers, by its folder or name.
+
+    Args:
+        name: Where it is.
+        bfloat16: Whether a model of sentence-transformers shall compute in bfloat16.
+
+    Raises:
+        ImportError: There is no such file, and sentence-transformers is not installed.
+    """
+    path = Path(name)
+    if path.is_file():
+        from .saved import load
+
+        return load(path)
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ModuleNotFoundError:
+        raise ImportError(
+            f"{name}: there is no such file, and models of sentence-transformers need pip install "
+            "sentence-transformers"
+        ) from None
+    model = SentenceTransformer(name)
+    return model.bfloat16() if bfloat16 else model
 
 
 def _texts(sentences: Any) -> list[str]:
@@ -221,10 +250,14 @@ def _key_of(embedder: Embedder, folder: Path, texts: list[str]) -> str:
 
 
 def _sample(texts: list[str], count: int | None) -> list[str]:
-    """So many of the texts, by chance: of fewer, the first. The order is that of what they are hashed to, so
-    that neither their place in the corpus nor `count` moves them to another piece.
+    """So many of the texts, by chance.
+
+    They come in the order of their hashes, so that neither their place in the corpus nor `count` moves them
+    to another piece.
     """
-    found = sorted(texts, key=lambda text: hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest())
+    found = sorted(
+        texts, key=lambda text: hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest()
+    )
     return found if count is None else found[:count]
 
 

@@ -17,6 +17,7 @@ HELP = "reproduce the tables and figures of a paper"
 EXAMPLE = """
 sentencode reproduce laes --data SentEval/data --vectors glove.840B.300d.txt --out laes
 sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --train books.txt --valid dev.txt
+sentencode reproduce distill teacher.sentencode --data SentEval/data --sentences wiki.txt.xz
 """
 
 
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from . import add_command
 
     families = parser.add_subparsers(title="families", metavar="FAMILY", required=True)
-    for family in (Laes, Aae):
+    for family in (Laes, Aae, Distill):
         add_command(families, family)
 
 
@@ -188,12 +189,80 @@ sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --tr
         _print_kept(options.out)
 
 
-def _add_common(parser: argparse.ArgumentParser, family: str, *, tables: str, row: str) -> None:
+class Distill:
+    """Students of a teacher, beside the teacher, model2vec's students of it, and word vectors.
+
+    TEACHER is an encoder saved by Sentencode, or the folder or name of a model of sentence-transformers. Its
+    embeddings are kept below the cache folder. Prints quality against speed and what the parts of the method
+    are worth; --out gets them too, the picture, and one JSON file a row.
+    """
+
+    NAME = "distill"
+    HELP = "students beside their teacher, and what the parts of distillation are worth"
+    EXAMPLE = """
+sentencode reproduce distill sentence-transformers/all-MiniLM-L6-v2 --data SentEval/data \\
+    --sentences wiki.txt.xz captions.txt --words words.txt --vectors glove.840B.300d.txt
+sentencode reproduce distill teacher.sentencode --data SentEval/data --sentences wiki.txt.xz \\
+    --rows student teacher
+"""
+
+    @staticmethod
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
+        """Adds the command's arguments."""
+        parser.add_argument(
+            "teacher", metavar="TEACHER", help="a saved encoder, or a sentence-transformers model"
+        )
+        _add_common(
+            parser, "distill", tables="encoders, parts, intervals", row="student-sif", needs_vectors=False
+        )
+        parser.add_argument(
+            "--sentences", nargs="+", required=True, metavar="FILE", help="sentences, one a line"
+        )
+        parser.add_argument(
+            "--words", type=Path, metavar="FILE", help="the words that get vectors, one a line"
+        )
+        parser.add_argument(
+            "--bfloat16", action="store_true", help="the teacher reads the sentences in bfloat16"
+        )
+
+    @staticmethod
+    def run(options: argparse.Namespace) -> None:
+        """Runs the command."""
+        from ..reproduce import distill
+
+        report = distill.reproduce(
+            options.data,
+            options.teacher,
+            options.sentences,
+            words=options.words,
+            vectors=options.vectors,
+            out=options.out,
+            tables=options.table,
+            rows=options.rows,
+            resume=options.resume,
+            bfloat16=options.bfloat16,
+            resamples=options.resamples,
+            partial=options.partial,
+            show_progress_bar=not options.quiet,
+        )
+        print(report.text())
+        _print_kept(options.out)
+
+
+def _add_common(
+    parser: argparse.ArgumentParser, family: str, *, tables: str, row: str, needs_vectors: bool = True
+) -> None:
     """Adds what every family has."""
     parser.add_argument(
         "--data", type=Path, required=True, metavar="FOLDER", help="SentEval's data, or its downstream"
     )
-    parser.add_argument("--vectors", type=Path, required=True, metavar="FILE", help="word vectors")
+    parser.add_argument(
+        "--vectors",
+        type=Path,
+        required=needs_vectors,
+        metavar="FILE",
+        help="word vectors" if needs_vectors else "word vectors to compare with",
+    )
     parser.add_argument("--table", nargs="+", metavar="NAME", help=f"{tables} (default: all)")
     parser.add_argument("--rows", nargs="+", metavar="NAME", help=f"as in {row} (default: all)")
     parser.add_argument(

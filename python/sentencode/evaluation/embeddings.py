@@ -21,6 +21,7 @@ from .._core import __version__ as sentencode_version
 from ..cache import cache_dir
 from ..encoder import Encoder
 from ..files import as_path, whole_file
+from ..text.tokenizer import chosen_tokenizer
 from ..vectors import WordVectors
 from .data import Task
 from .precomputed import Precomputed, sentences_of
@@ -219,6 +220,9 @@ class Embedder:
             return None
         lowercase = getattr(self.encoder, "lowercase", "auto")
         lower = not vectors.cased if lowercase == "auto" else bool(lowercase)
+        cut = chosen_tokenizer("", self.encoder.tokenizer, lowercase, compounds=vectors.compounds)
+        if cut.split == "punctuation":  # it cuts tokens further
+            sentences = [" ".join(tokens) for tokens in cut(sentences)]
         counts = Counter(token for sentence in sentences for token in sentence.split())
         missing = sum(n for token, n in counts.items() if (token.lower() if lower else token) not in vectors)
         return missing / max(1, counts.total())

@@ -392,6 +392,7 @@ class WordVectors:
         dim: int | None = None,
         a: float | None = 1e-3,
         penalty: float | None = None,
+        ridge: float | None = None,
         tokenizer: Any = "punctuation",
         lowercase: bool = True,
         storage: Storage = "float32",
@@ -422,6 +423,8 @@ class WordVectors:
             a: The weights are a / (a + p(word)), p being how often the sentences have the word, as a share of
                 the table's words. Encoders that use the vectors should have the same. None: no weights.
             penalty: Lambda. None: the best of some on sentences that are held out.
+            ridge: How much the map of the words' own embeddings is held back, towards a factor alone. None:
+                the best of some, as for `penalty`.
             tokenizer: A `Tokenizer`, or what one is made of.
             lowercase: Whether to lower-case, where `tokenizer` is no `Tokenizer` yet.
             storage: How to store the numbers: "float32", "float16", "int8".
@@ -457,6 +460,7 @@ class WordVectors:
             dim=dim,
             a=a,
             penalty=penalty,
+            ridge=ridge,
             tokenizer=tokenizer,
             lowercase=lowercase,
             storage=storage,

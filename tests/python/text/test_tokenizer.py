@@ -57,7 +57,7 @@ def test_survives_pickle_config_and_repr(tokenizer):
 
 def test_punctuation():
     cut = se.Tokenizer("punctuation", lowercase=True)
-    assert cut("Isn't it co-op's $1,000.50?") == [*"isn ' t it co - op ' s $ 1,000.50 ?".split()]
+    assert " ".join(cut("Isn't it co-op's $1,000.50?")) == "isn ' t it co - op ' s $ 1,000.50 ?"
 
 
 def test_auto_is_what_finds_the_words_of_the_vectors():
@@ -75,7 +75,10 @@ def test_auto_is_what_finds_the_words_of_the_vectors():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"split": "letters"}, "unknown tokenizer 'letters'; expected 'words', 'punctuation', 'whitespace', "),
+        (
+            {"split": "letters"},
+            "unknown tokenizer 'letters'; expected 'words', 'punctuation', 'whitespace', ",
+        ),
         ({"lowercase": "yes"}, "lowercase must be True, False or 'auto', got 'yes'"),
         ({"invalid": "ignore"}, "unknown invalid 'ignore'; expected one of 'replace', 'refuse'"),
     ],

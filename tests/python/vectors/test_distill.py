@@ -235,7 +235,9 @@ def test_words_alone_are_mapped_to_what_sentences_tell():
             single = np.array([" " not in s for s in sentences])
             return np.where(single[:, None], rows @ turn, rows)
 
-    student = distill(Turned(bent=0.0), [s for s in sentences_of(1500) if " " in s], WORDS, a=None, cache=False)
+    student = distill(
+        Turned(bent=0.0), [s for s in sentences_of(1500) if " " in s], WORDS, a=None, cache=False
+    )
     assert student.unseen == 10
     assert student.ridge == min(student.ridge, 0.1)
     assert student.words_alone < 0.2

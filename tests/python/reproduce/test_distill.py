@@ -1,0 +1,146 @@
+"""Tables of students, on a small benchmark and a teacher that is an average of words, bent."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import sentencode as se
+from sentencode.cli import main
+from sentencode.reproduce import distill
+
+WORDS = [f"w{i}" for i in range(1500)]  # each so rare that weights differ little
+PLACES = {word: i for i, word in enumerate(WORDS)}
+ROWS = ["teacher", "student", "single-words", "student-not-mapped", "student-1-4-of-the-sentences"]
+ROWS += ["student-half-whitened", "student-sif", "student-its-sentences-words", "model2vec"]
+
+
+class Teacher:
+    """Rows of words, turned where a word stands alone."""
+
+    def __init__(self):
+        random = np.random.default_rng(0)
+        self.rows = random.standard_normal((len(WORDS), 12)).astype(np.float32)
+        self.turn = np.linalg.qr(random.standard_normal((12, 12)))[0].astype(np.float32)
+
+    def encode(self, sentences):
+        found = []
+        for sentence in sentences:
+            ids = [PLACES[word] for word in sentence.split() if word in PLACES]
+            row = self.rows[ids].mean(0) if ids else np.zeros(12, np.float32)
+            found.append(np.tanh(row @ self.turn if len(ids) == 1 else row))
+        return np.array(found, np.float32)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """SentEval's folder with STSBenchmark, whose scores are the teacher's cosines, and sentences."""
+    folder = tmp_path_factory.mktemp("distill")
+    random = np.random.default_rng(1)
+
+    def sentence(words):
+        return " ".join(random.choice(words, random.integers(2, 7)))
+
+    teacher, stsb = Teacher(), folder / "data" / "downstream" / "STS" / "STSBenchmark"
+    stsb.mkdir(parents=True)
+    for split, count in {"train": 30, "dev": 30, "test": 150}.items():
+        pairs = [[sentence(WORDS) for _ in range(2)] for _ in range(count)]
+        one, other = (teacher.encode(side) for side in zip(*pairs, strict=True))
+        cosines = (one * other).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
+        scores = 2.5 + 2.5 * cosines
+        lines = [
+            f"g\tf\t2014\t{i}\t{score:.3f}\t{a}\t{b}"
+            for i, ((a, b), score) in enumerate(zip(pairs, scores, strict=True))
+        ]
+        (stsb / f"sts-{split}.csv").write_text("\n".join(lines) + "\n")
+    lines = [sentence(WORDS[:1400]) for _ in range(3000)]
+    (folder / "text.txt").write_text("\n".join(lines) + "\n")
+    (folder / "words.txt").write_text("\n".join(WORDS) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hardly_timed():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(distill, "_TIMED", 0.005)
+        yield
+
+
+@pytest.fixture(scope="module")
+def report(files, tmp_path_factory):
+    out = tmp_path_factory.mktemp("out") / "distill"
+    made = distill.reproduce(
+        files / "data",
+        Teacher(),
+        [files / "text.txt"],
+        words=files / "words.txt",
+        out=out,
+        rows=ROWS,
+        resamples=100,
+        partial=True,
+    )
+    return made, out
+
+
+def score(report, row):
+    (found,) = (result for result in report.results if distill.slug(result["row"]) == row)
+    return found["scores"]["STSBenchmarkCosine"]["value"]
+
+
+def test_what_helps_is_told(report):
+    made, _ = report
+    assert score(made, "teacher") > 99
+    assert score(made, "student") > 90
+    # A hundred words are in no sentence, and alone they lie elsewhere.
+    for row in ("student-not-mapped", "single-words"):
+        assert score(made, "student") > score(made, row) + 1
+    (student,) = (r for r in made.results if r["row"] == "student")
+    assert student["student"]["words"] == 1500
+    assert student["scores"]["STSBenchmarkCosine"]["low"] < score(made, "student")
+    assert student["sentences_per_second"]["low"] > 1000
+    (single,) = (r for r in made.results if r["row"] == "single words")
+    less = single["less"]["STSBenchmarkCosine"]
+    assert less["value"] == pytest.approx(score(made, "single-words") - score(made, "student"), abs=0.01)
+    assert less["high"] < 0
+
+
+def test_what_cannot_be_computed_is_said(report):
+    made, _ = report
+    assert "Left out: model2vec (model2vec wants the teacher by its name)." in made.text()
+    assert "| student, not mapped |" in made.markdown()
+
+
+def test_is_kept_and_goes_on(report, files):
+    made, out = report
+    assert {"tables.md", "results.json", "quality-speed.svg", "rows", "reports"} <= {
+        p.name for p in out.iterdir()
+    }
+    kept = json.loads((out / "results.json").read_text())
+    assert [row["row"] for row in kept["rows"]] == [r["row"] for r in made.results]
+    given = (files / "data", Teacher(), [files / "text.txt"])
+    again = distill.reproduce(
+        *given, words=files / "words.txt", out=out, rows=ROWS, resamples=100, partial=True, resume=True
+    )
+    assert again.markdown() == made.markdown()
+    with pytest.raises(FileExistsError, match="resume"):
+        distill.reproduce(*given, words=files / "words.txt", out=out, rows=ROWS, resamples=100, partial=True)
+    with pytest.raises(ValueError, match="words was 1500 and is None"):
+        distill.reproduce(*given, out=out, rows=ROWS, resamples=100, partial=True, resume=True)
+
+
+def test_command(files, tmp_path, capsys):
+    vectors = se.WordVectors.from_array(WORDS, Teacher().rows)
+    se.Average(vectors).save(tmp_path / "teacher.sentencode")
+    vectors.save(tmp_path / "vectors.sentencode")
+    command = ["reproduce", "distill", str(tmp_path / "teacher.sentencode"), "--data", str(files / "data")]
+    command += ["--sentences", str(files / "text.txt"), "--vectors", str(tmp_path / "vectors.sentencode")]
+    command += ["--rows", "student", "word-vectors-weighted-mean", "--out", str(tmp_path / "out")]
+    command += ["--resamples", "50", "--partial", "--quiet"]
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    assert "word vectors, weighted mean" in shown
+    assert "kept in" in shown
+    assert main([*command[:-1], "--rows", "no-such", "--resume"]) == 1
+    assert "no row is named 'no-such'" in capsys.readouterr().err

@@ -1,0 +1,73 @@
+"""Draws sentences to distil from, and the words that get vectors.
+
+usage: python tools/sample_sentences.py --out sentences.txt wikipedia.txt.xz=96000 books.train.txt.xz=60000
+           [--words words.txt --max-words 110000 --frequencies enwiki_vocab_min200.txt.gz]
+
+Of each file so many distinct sentences of 6 to 40 words, one a line in the file (of a line with tabs, what
+stands behind the last), by the order of their hashes: the same files give the same sample. Words are ordered
+by the mean of their shares in the sample and in the file of frequencies.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from collections import Counter
+from pathlib import Path
+
+import sentencode as se
+
+LENGTHS = range(6, 41)
+
+
+def hashed(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=8).digest()
+
+
+def sample(path: str, count: int) -> list[str]:
+    found = {line.rpartition("\t")[2] for line in se.Corpus(path)}
+    kept = sorted((text for text in found if len(text.split()) in LENGTHS), key=hashed)
+    if len(kept) < count:
+        raise SystemExit(
+            f"{path} has {len(kept):,} sentences of {LENGTHS[0]} to {LENGTHS[-1]} words, not {count:,}"
+        )
+    return kept[:count]
+
+
+def words_of(sentences: list[str], frequencies: Path | None, count: int) -> list[str]:
+    own = Counter(
+        se.Vocabulary.from_corpus(sentences, se.Tokenizer("punctuation", lowercase=True), max_size=None)
+    )
+    shares = {word: n / own.total() for word, n in own.items()}
+    if frequencies is not None:
+        read = {word: int(n) for word, n in (line.split() for line in se.Corpus(frequencies))}
+        total = sum(read.values())
+        for word, n in read.items():
+            shares[word] = shares.get(word, 0.0) + n / total
+    return sorted(shares, key=lambda word: (-shares[word], word))[:count]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("files", nargs="+", metavar="FILE=COUNT")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--words", type=Path)
+    parser.add_argument("--max-words", type=int, default=110_000)
+    parser.add_argument("--frequencies", type=Path)
+    options = parser.parse_args()
+
+    chosen: dict[str, None] = {}
+    for file in options.files:
+        path, _, count = file.rpartition("=")
+        chosen.update(dict.fromkeys(sample(path, int(count))))
+    sentences = sorted(chosen, key=hashed)
+    options.out.write_text("".join(f"{text}\n" for text in sentences), encoding="utf-8")
+    print(f"{options.out}: {len(sentences):,} sentences")
+    if options.words is not None:
+        words = words_of(sentences, options.frequencies, options.max_words)
+        options.words.write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
+        print(f"{options.words}: {len(words):,} words")
+
+
+if __name__ == "__main__":
+    main()
