@@ -35,16 +35,24 @@ demo: $(if $(wildcard $(stamps)/full),$(stamps)/full,$(stamps)/light)  ## The ma
 	$(bin)/sentencode demo --out demo
 
 .PHONY: test
-test: $(stamps)/full  ## Everything that must pass
+test: $(stamps)/full  ## All tests, lint and docs
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target AT_ONCE=2 checks
 	@echo "all tests passed"
 
 # C++ suites run as one process each: ctest starts one for each test, which takes longer than the test.
-# Two at once: pytest hardly fills two processors, and the compiler fills what it leaves. The longest comes first.
+# Two at once, the longest first.
 .PHONY: checks
 # Most tests load torch before the package, so its threads would spin where they wait, and hinder what runs beside.
-checks test-python test-cpp test-old-processor test-processors: export OMP_WAIT_POLICY := passive
-checks: test-python test-asan test-tsan test-old-processor test-cpp lint docs
+checks checks-ci test-python test-cpp test-old-processor test-processors: export OMP_WAIT_POLICY := passive
+checks: test-python test-cpp lint docs
+
+.PHONY: test-ci
+test-ci: $(stamps)/full  ## What a change must pass besides: the C++ tests under sanitizers, an old processor's kernels
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target AT_ONCE=2 checks-ci
+	@echo "all tests of the continuous integration passed"
+
+.PHONY: checks-ci
+checks-ci: test-asan test-tsan test-old-processor
 
 .PHONY: docs
 docs: $(stamps)/docs  ## The site, in docs/_build/html
@@ -68,7 +76,8 @@ test-tsan: $(stamps)/tsan  ## What several threads do at once, under ThreadSanit
 
 .PHONY: test-python
 test-python: $(stamps)/full  ## pytest: unit, property, documentation, notebook and package tests
-	SENTENCODE_BUILD=$(CURDIR)/build/full $(bin)/python -m pytest tests --pyargs sentencode $(PYTEST_ARGS)
+	SENTENCODE_BUILD=$(CURDIR)/build/full $(bin)/python -m pytest tests --pyargs sentencode \
+	  --numprocesses=$(JOBS) --maxprocesses=8 --dist=loadfile $(PYTEST_ARGS)
 
 # The old one: no fused multiplication and addition, registers of 4 numbers, and a third thread. Whatever processor
 # everything else runs on, this is the farthest from it, and every x86 can do it.

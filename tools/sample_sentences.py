@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import sentencode as se
@@ -24,12 +25,12 @@ def hashed(text: str) -> bytes:
     return hashlib.blake2b(text.encode(), digest_size=8).digest()
 
 
-def sample(path: str, count: int) -> list[str]:
-    found = {line.rpartition("\t")[2] for line in se.Corpus(path)}
+def sample(lines: Iterable[str], count: int, name: str) -> list[str]:
+    found = {line.rpartition("\t")[2] for line in lines}
     kept = sorted((text for text in found if len(text.split()) in LENGTHS), key=hashed)
     if len(kept) < count:
         raise SystemExit(
-            f"{path} has {len(kept):,} sentences of {LENGTHS[0]} to {LENGTHS[-1]} words, not {count:,}"
+            f"{name} has {len(kept):,} sentences of {LENGTHS[0]} to {LENGTHS[-1]} words, not {count:,}"
         )
     return kept[:count]
 
@@ -59,7 +60,7 @@ def main() -> None:
     chosen: dict[str, None] = {}
     for file in options.files:
         path, _, count = file.rpartition("=")
-        chosen.update(dict.fromkeys(sample(path, int(count))))
+        chosen.update(dict.fromkeys(sample(se.Corpus(path), int(count), path)))
     sentences = sorted(chosen, key=hashed)
     options.out.write_text("".join(f"{text}\n" for text in sentences), encoding="utf-8")
     print(f"{options.out}: {len(sentences):,} sentences")

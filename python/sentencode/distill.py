@@ -32,6 +32,7 @@ _LOG = logging.getLogger("sentencode")
 
 PENALTIES = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)  # beyond the ends as long as it gets better
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # the fewer sentences, the larger
+_FREE = 1e12  # a ridge that leaves nothing free; larger ones would overflow
 _TOLERANCE = 1e-5  # of the residual
 _AT_ONCE = 2048  # sentences that the teacher gets, and whose rows are one file
 _HELD_OUT = 4096  # sentences at most on which the penalty is chosen
@@ -45,7 +46,7 @@ class Student:
     """What came of a distillation.
 
     Attributes:
-        vectors: The words' vectors.
+        vectors: The words' vectors, times the words' weights: `Average(vectors)` is the student.
         penalty: Lambda.
         ridge: How much the map of the words' own rows was held back.
         untold: The share of the teacher's held-out rows, less their mean, that the student does not tell, for
@@ -90,7 +91,7 @@ def distill(
     max_sentences = None if max_sentences is None else checked_int("max_sentences", max_sentences, 1)
     dim = None if dim is None else checked_int("dim", dim, 1)
     penalty = None if penalty is None else checked_float("penalty", penalty, 0.0)
-    ridge = None if ridge is None else checked_float("ridge", ridge, 0.0, above=True)
+    ridge = None if ridge is None else min(_FREE, checked_float("ridge", ridge, 0.0, above=True))
     if not isinstance(tokenizer, Tokenizer):
         tokenizer = Tokenizer(tokenizer, lowercase=lowercase)
     texts = _texts(sentences)
@@ -107,14 +108,14 @@ def distill(
     read = _sample(texts, max_sentences)
     embedder = _embedder(teacher, cache, read)
     with stage("teacher: words", progress) as report:
-        own = _rows(embedder, list(vocabulary.words), report)
-    if dim is not None and dim > own.shape[1]:
-        raise ValueError(f"dim must be at most the {own.shape[1]} of {embedder.name}, got {dim}")
+        own = _rows(embedder, list(vocabulary.words), report, dim)
     known = own.any(axis=1)
     _tell_of_zeros(embedder, np.logical_not(known), vocabulary.words, "words")
     own[known] -= own[known].mean(axis=0)
     with stage("teacher: sentences", progress) as report:
         learnt, held = _sums(embedder, read, vocabulary, tokenizer, weights, own.shape[1], report)
+    if learnt.sentences + held.sentences == 0:
+        raise ValueError(f"none of the words is in any of the {len(read)} sentences that the teacher read")
 
     if ridge is None:
         ridge = _ridge(learnt, held, own)
@@ -149,6 +150,7 @@ def distill(
         )
     if dim is not None and dim < found.shape[1]:
         found = _core.mapped(found, learnt.moments(found).axes(dim))
+    found *= weights[:, None]  # the plain average is the student then
     vectors = WordVectors.from_array(vocabulary.words, found, vocabulary.counts, storage=storage)
     unseen = sum(count == 0 for count in learnt.counts())
     return Student(
@@ -170,6 +172,10 @@ def teacher_named(name: str, *, bfloat16: bool = False) -> Any:
     if path.is_file():
         from .saved import load
 
+        if bfloat16:
+            raise ValueError(
+                f"{name}: bfloat16 is for models of sentence-transformers, not for saved encoders"
+            )
         return load(path)
     try:
         from sentence_transformers import SentenceTransformer
@@ -206,13 +212,21 @@ def _vocabulary(
     counted = Vocabulary.from_corpus(texts, tokenizer, max_size=max_words if words is None else None)
     if words is None:
         return counted
-    chosen = checked_words("words", words)
-    if not chosen:
+    given = checked_words("words", words)
+    if not given:
         raise ValueError("words is empty")
-    if (
-        tokenizer.lowercase
-    ):  # else no sentence would have them, and encoders would take the table for a cased one
-        chosen = list(dict.fromkeys(word.lower() for word in chosen))
+    # As sentences are cut: what is found in none of them that way would have a row in vain.
+    cut = tokenizer(list(given))
+    chosen = dict.fromkeys(tokens[0] for tokens in cut if len(tokens) == 1)
+    if never := [word for word, tokens in zip(given, cut, strict=True) if len(tokens) != 1]:
+        warnings.warn(
+            f"{len(never)} of {len(given)} words are left out, as {never[0]!r:.60}: the tokenizer makes no "
+            "single token of them",
+            UserWarning,
+            stacklevel=4,
+        )
+    if not chosen:
+        raise ValueError("none of the words is a single token of the tokenizer")
     return Vocabulary({word: counted.get(word, 0) for word in chosen}, min_count=0)
 
 
@@ -227,10 +241,15 @@ def _embedder(teacher: Any, cache: Any, texts: list[str]) -> Embedder:
 
 
 def _key_of(embedder: Embedder, folder: Path, texts: list[str]) -> str:
-    """What tells a teacher without a fingerprint: its rows of some of the sentences, of every length."""
+    """What tells a teacher without a fingerprint.
+
+    Its rows of some of the sentences, of every length, and of all these together, which are longer than what
+    it may read at most.
+    """
     by_length = sorted(texts, key=lambda text: (len(text), text))
     places = np.unique(np.linspace(0, len(texts) - 1, min(_PROBES, len(texts))).astype(int))
-    probes = embedder([by_length[i] for i in places])
+    some = [by_length[i] for i in places]
+    probes = embedder([*some, " ".join(some)] if len(some) > 1 else some)
     lengths = np.linalg.norm(probes, axis=1, keepdims=True)
     for path in sorted(folder.glob("teacher-*.npy")):
         try:
@@ -283,10 +302,12 @@ def _encoded(
             report(done or whole, whole)
 
 
-def _rows(embedder: Embedder, texts: list[str], report: Any) -> Rows:
+def _rows(embedder: Embedder, texts: list[str], report: Any, dim: int | None) -> Rows:
     found: Rows | None = None
     for numbers, rows in _encoded(embedder, texts, report):
         if found is None:
+            if dim is not None and dim > rows.shape[1]:
+                raise ValueError(f"dim must be at most the {rows.shape[1]} of {embedder.name}, got {dim}")
             found = np.empty((len(texts), rows.shape[1]), np.float32)
         found[numbers] = rows
     assert found is not None
@@ -336,7 +357,7 @@ def _tell_of_zeros(embedder: Embedder, empty: npt.NDArray[np.bool_], texts: Sequ
         f"{embedder.name} gave zeros for {np.count_nonzero(empty)} of {len(texts)} {what}, "
         f"as for {first!r:.60}: nothing is learnt from these",
         ZeroRowsWarning,
-        stacklevel=2,
+        stacklevel=4,
     )
 
 

@@ -57,7 +57,7 @@ void check_sentences(std::string_view text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  for (const Split split : {Split::whitespace, Split::words}) {
+  for (const Split split : {Split::whitespace, Split::words, Split::punctuation}) {
     for (const bool lowercase : {false, true}) {
       for (const InvalidUtf8 invalid : {InvalidUtf8::replace, InvalidUtf8::refuse}) {
         check_tokens(text, {.split = split, .lowercase = lowercase, .invalid = invalid});

@@ -32,11 +32,19 @@ def test_quickstart(tmp_path):
     done = run(tmp_path, "quickstart.py")
     assert done.returncode == 0, done.stderr
     assert not done.stderr
-    assert done.stdout.startswith("5 sentences, 175 numbers each, float32")
+    assert done.stdout.startswith("5 sentences, 148 numbers each, float32")
     best, second = done.stdout.splitlines()[3:5]
     assert "A ship was lost" in best
     assert "The vessel sank" in second
     assert isinstance(se.load(tmp_path / "quickstart.sentencode"), se.SIF)
+
+
+def test_distill(tmp_path):
+    done = run(tmp_path, "distill.py")
+    assert done.returncode == 0, done.stderr
+    *_, agreement = done.stdout.splitlines()
+    assert agreement.startswith("cosines of pairs of other sentences correlate at 0.")
+    assert float(agreement.split()[-1]) > 0.5
 
 
 def test_senteval_plugin_describes_itself(tmp_path):

@@ -428,8 +428,15 @@ void split_punctuation(string_view text, Tokens& out) {
     const CodePoint point = decode_utf8(text.substr(i));
     return {kind_of(point.code), i + point.length};
   };
+  // Joiners and selectors of emoji, which belong to what stands before them, are no tokens.
+  const auto only_joins = [&](size_t i) {
+    const string_view rest = text.substr(i);
+    return rest.starts_with("\u200C") || rest.starts_with("\u200D") || rest.starts_with("\uFE0E") ||
+           rest.starts_with("\uFE0F");
+  };
   for (size_t begin = 0; begin < text.size();) {
     auto [kind, end] = look(begin);
+    if (kind == Kind::letter && only_joins(begin)) kind = Kind::space;
     if (kind == Kind::letter || kind == Kind::digit) {
       while (end < text.size()) {
         const auto [next, after] = look(end);

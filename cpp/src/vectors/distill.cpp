@@ -96,15 +96,16 @@ void for_columns(std::int64_t dim, const std::function<void(std::int64_t)>& body
 
 /// x := argmin of 16 columns, by conjugate gradients from W0, with the diagonal as preconditioner. Steps are
 /// of float, the residual that they begin with is of double: as long as it is too large, they begin anew.
-/// Returns the largest one against the right side's length, and the steps.
+/// Returns the largest one against the right side's length, or `least` where that is shorter, and the steps.
 std::pair<double, std::int64_t> conjugate_gradients(const Operator& a, const Eigen::ArrayXf& diagonal,
-                                                    const PanelD& right, const DistillOptions& options,
+                                                    const PanelD& right, double least,
+                                                    const DistillOptions& options,
                                                     const std::function<void()>& on_step, Panel& x) {
   constexpr int kBegun = 6;
   const auto penalty = static_cast<float>(options.penalty);
   const Eigen::ArrayXf inverse = (diagonal + penalty).max(1e-30F).inverse();
   const PanelD whole = right + options.penalty * x.cast<double>();
-  const PanelRow<double> length = whole.square().colwise().sum().sqrt().max(1e-30);
+  const PanelRow<double> length = whole.square().colwise().sum().sqrt().max(least);
   Panel weighted(x.rows(), kColumns), q(x.rows(), kColumns);
   std::int64_t step = 0;
   for (int begun = 1;; ++begun) {
@@ -328,6 +329,8 @@ Distilled Distillation::solve(const Matrix& prior, const DistillOptions& options
   const Operator a{ids_, offsets_, weights_};
   const Eigen::ArrayXf diagonal = a.diagonal();
   const VectorD m = mean();
+  // Some teachers have columns that are hardly there: their rounding is nobody's concern.
+  const double least = std::max(1e-30, 1e-6 * std::sqrt(right(m).squaredNorm() / static_cast<double>(dim())));
   Distilled found{.table = Matrix(words(), dim())};
   std::vector<std::pair<double, std::int64_t>> ends(
       static_cast<std::size_t>((dim() + kColumns - 1) / kColumns));
@@ -347,7 +350,7 @@ Distilled Distillation::solve(const Matrix& prior, const DistillOptions& options
     const MatrixD b = right_.middleCols(first, count) - ones_ * m.segment(first, count).transpose();
     Panel x = columns(prior, first);
     ends[static_cast<std::size_t>(first / kColumns)] =
-        conjugate_gradients(a, diagonal, columns(b, 0), options, on_step, x);
+        conjugate_gradients(a, diagonal, columns(b, 0), least, options, on_step, x);
     found.table.middleCols(first, count) = x.leftCols(count).matrix();
     if (options.progress) options.progress(count);
   });

@@ -338,6 +338,9 @@ bool WordVectors::cased() const {
 bool WordVectors::compounds() const {
   constexpr std::int64_t kSample = 20'000;
   const std::int64_t step = size() / kSample + 1;
+  // Text that was cut as the Penn Treebank is has these, and a part of such a table has them, too.
+  if (words().find("n't") != StringTable::kMissing || words().find("'s") != StringTable::kMissing)
+    return true;
   const Tokenizer cut{.split = Split::punctuation};
   std::int64_t seen = 0, several = 0;
   Tokens pieces;

@@ -86,7 +86,8 @@ def run(options: argparse.Namespace) -> None:
         progress=not options.quiet,
         **chosen,
     )
-    Average(student.vectors, a=1e-3, tokenizer="punctuation").save(options.out)
+    encoder = Average(student.vectors, tokenizer="punctuation", lowercase=not options.keep_case)
+    encoder.save(options.out)
     print(
         f"{options.out}: {len(student.vectors):,} words of {student.vectors.dim} numbers, "
         f"from {student.sentences:,} sentences; {student.unseen:,} words are in none of them"

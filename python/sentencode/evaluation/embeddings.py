@@ -220,7 +220,8 @@ class Embedder:
             return None
         lowercase = getattr(self.encoder, "lowercase", "auto")
         lower = not vectors.cased if lowercase == "auto" else bool(lowercase)
-        cut = chosen_tokenizer("", self.encoder.tokenizer, lowercase, compounds=vectors.compounds)
+        tokenizer = getattr(self.encoder, "tokenizer", "whitespace")
+        cut = chosen_tokenizer("", tokenizer, lowercase, compounds=vectors.compounds)
         if cut.split == "punctuation":  # it cuts tokens further
             sentences = [" ".join(tokens) for tokens in cut(sentences)]
         counts = Counter(token for sentence in sentences for token in sentence.split())

@@ -107,7 +107,7 @@ class NeuralEncoder(CoreEncoder):
         vectors: Vectors,
         *,
         preset: Literal["paper", "reference"] = "paper",
-        tokenizer: Any = "words",
+        tokenizer: Any = "auto",
         lowercase: bool | Literal["auto"] = "auto",
         unit_words: bool = False,
         vocabulary: Vocabulary | None = None,

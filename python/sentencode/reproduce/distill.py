@@ -8,6 +8,7 @@ a task's pairs.
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
 import importlib.util
 import io
@@ -102,12 +103,15 @@ class Bench:
 
     def model2vec(self, vocabulary: list[str] | None) -> Any:
         """What model2vec makes of the same teacher: its words' embeddings, without sentences."""
-        if not isinstance(self._teacher, str):
-            raise NotAvailableError("model2vec wants the teacher by its name")
+        if not isinstance(self._teacher, str) or Path(self._teacher).is_file():
+            raise NotAvailableError("model2vec wants a model of sentence-transformers, by its name")
         if importlib.util.find_spec("model2vec") is None:
             raise NotAvailableError("model2vec is not installed: pip install 'model2vec[distill]'")
         theirs = importlib.import_module("model2vec.distill")
-        return theirs.distill(self._teacher, vocabulary=vocabulary)
+        try:
+            return theirs.distill(self._teacher, vocabulary=vocabulary)
+        except Exception as error:  # theirs: the other rows can be computed all the same
+            raise NotAvailableError(f"model2vec: {type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -118,19 +122,21 @@ class Row:
         make: Makes the encoder.
         tasks: Which it is judged on.
         part: Whether it shows what a part of the method is worth, beside the student.
+        drawn: Whether the picture shows it.
     """
 
     make: Callable[[Bench], Any]
     tasks: tuple[str, ...] = SIMILARITY
     part: bool = True
+    drawn: bool = False
 
 
-def _averaged(student: Student, a: float | None = 1e-3, tokenizer: str = "punctuation") -> Average:
-    return Average(student.vectors, a=a, tokenizer=tokenizer)
+def _averaged(student: Student, tokenizer: str = "punctuation") -> Average:
+    return Average(student.vectors, tokenizer=tokenizer)
 
 
-def _variant(a: float | None = 1e-3, tokenizer: str = "punctuation", **options: Any) -> Row:
-    return Row(lambda b: _averaged(b.student(a=a, tokenizer=tokenizer, **options), a, tokenizer))
+def _variant(tokenizer: str = "punctuation", **options: Any) -> Row:
+    return Row(lambda b: _averaged(b.student(tokenizer=tokenizer, **options), tokenizer))
 
 
 def _share(parts: int) -> Row:
@@ -156,24 +162,24 @@ def _whitened(b: Bench) -> Average:
     vectors = student.vectors
     table = vectors.matrix(vectors.words) @ (axes[:, kept] * values[kept] ** -0.25)
     made = WordVectors.from_array(vectors.words, table.astype(np.float32), vectors.counts)
-    return Average(made, a=1e-3, tokenizer="punctuation")
+    return Average(made, tokenizer="punctuation")
 
 
 _ALL = SIMILARITY + CLASSIFICATION
 
 ROWS = {
-    "teacher": Row(lambda b: b.teacher, _ALL, part=False),
-    STUDENT: Row(lambda b: _averaged(b.student()), _ALL, part=False),
+    "teacher": Row(lambda b: b.teacher, _ALL, part=False, drawn=True),
+    STUDENT: Row(lambda b: _averaged(b.student()), _ALL, part=False, drawn=True),
     "student, 256 numbers": Row(lambda b: _averaged(b.student(dim=256)), _ALL, part=False),
     "student, 128 numbers, int8": Row(
         lambda b: _averaged(b.student(dim=128, storage="int8")), _ALL, part=False
     ),
-    "model2vec": Row(lambda b: b.model2vec(None), _ALL, part=False),
-    "model2vec, same words": Row(lambda b: b.model2vec(list(b.student().vectors.words)), _ALL, part=False),
-    "word vectors, weighted mean": Row(lambda b: Average(b.vectors, a=1e-3), _ALL, part=False),
-    "built-in vectors, weighted mean": Row(
-        lambda b: Average(WordVectors.default(), a=1e-3), _ALL, part=False
+    "model2vec": Row(lambda b: b.model2vec(None), _ALL, part=False, drawn=True),
+    "model2vec, same words": Row(
+        lambda b: b.model2vec(list(b.student().vectors.words)), _ALL, part=False, drawn=True
     ),
+    "word vectors, weighted mean": Row(lambda b: Average(b.vectors, a=1e-3), _ALL, part=False, drawn=True),
+    "built-in vectors": Row(lambda b: Average(WordVectors.default()), _ALL, part=False, drawn=True),
     "single words": _variant(penalty=_FREE, ridge=_FREE),
     "single words, mapped": _variant(penalty=_FREE),
     "student, not mapped": _variant(ridge=_FREE),
@@ -186,9 +192,9 @@ ROWS = {
     "student, a = 1e-4": _variant(a=1e-4),
     "student, no weights": _variant(a=None),
     "student, half whitened": Row(_whitened),
-    "student, SIF": _fitted(lambda v: SIF(v)),
+    "student, SIF": _fitted(lambda v: SIF(v, a=None)),
     "student, uSIF": _fitted(lambda v: USIF(v)),
-    "student, LAES": _fitted(lambda v: LAES(v, hidden=50)),
+    "student, LAES": _fitted(lambda v: LAES(v, hidden=50, a=None)),
 }
 
 
@@ -245,16 +251,22 @@ def reproduce(
     wanted_rows = chosen(rows, list(ROWS), "row")
     resamples = checked_int("resamples", resamples, 1)
     protocol_named(protocol, **(options or {}))
+    if isinstance(sentences, str | os.PathLike):
+        sentences = [sentences]
     corpus = sentences if isinstance(sentences, Corpus) else Corpus.from_files(sentences)
+    if isinstance(teacher, os.PathLike):
+        teacher = os.fspath(teacher)
+    if bfloat16 and (not isinstance(teacher, str) or Path(teacher).is_file()):
+        raise ValueError("bfloat16 is for teachers of sentence-transformers that are given by their name")
     listed = [word.rstrip("\n") for word in Corpus(words)] if isinstance(words, str | os.PathLike) else words
     if vectors is not None and not isinstance(vectors, WordVectors):
         vectors = WordVectors.load(vectors)
     tasks = _tasks(data, partial)
     settings = {
-        "teacher": teacher if isinstance(teacher, str) else type(teacher).__name__,
+        "teacher": _identity(teacher),
         "bfloat16": bfloat16,
         "sentences": [file_identity(file) for file in corpus.files],
-        "words": None if listed is None else len(listed),
+        "words": None if listed is None else hashlib.sha256("\n".join(listed).encode()).hexdigest(),
         "vectors": None if vectors is None else vectors.fingerprint,
         "tasks": {task.name: sum(len(split) for split in task.splits.values()) for task in tasks},
         "protocol": protocol,
@@ -376,9 +388,17 @@ def _less(results: Results, name: str, resamples: int) -> Result:
         whole = row.figure == "pearson" and row.part in ("test", "weighted mean")
         if row.test.startswith("paired bootstrap") and (whole or row.part == "average"):
             key = "mean" if row.part == "average" else row.task
-            low, high = (100 * end for end in row.interval)
+            low, high = row.interval
             found[key] = {"value": round(row.difference, 4), "low": round(low, 4), "high": round(high, 4)}
     return found
+
+
+def _identity(teacher: Any) -> Any:
+    """What tells it from others, as far as can be told without asking it."""
+    if isinstance(teacher, str):
+        return file_identity(teacher) if Path(teacher).is_file() else teacher
+    fingerprint = getattr(teacher, "fingerprint", None)
+    return str(fingerprint()) if callable(fingerprint) else type(teacher).__name__
 
 
 def _tasks(data: str | os.PathLike[str], partial: bool) -> list[Task]:
@@ -461,7 +481,7 @@ class Report:
             axes = figure.add_subplot()
             for result in self._of(part=False):
                 scores = [result["scores"][task]["value"] for task in SIMILARITY if task in result["scores"]]
-                if not scores:
+                if not scores or not ROWS[result["row"]].drawn:
                     continue
                 speed, name = result["sentences_per_second"], result["row"]
                 ours = not name.startswith(("teacher", "model2vec"))
@@ -469,16 +489,23 @@ class Report:
                 color = "#1f6f8b" if ours else "#b5651d" if name == "teacher" else "#8a8a8a"
                 ends = [[x - speed["low"]], [speed["high"] - x]]
                 axes.errorbar(x, y, xerr=ends, fmt="o" if ours else "s", color=color, capsize=3)
-                axes.annotate(name, (x, y), (0, 7), textcoords="offset points", ha="center", color=color)
+                label = f"teacher, {self._teacher()}" if name == "teacher" else name
+                side: Any = {"xytext": (-8, 0), "ha": "right"} if ours else {"xytext": (8, 0), "ha": "left"}
+                text = f"{label}\n{_rounded(x)} a second"
+                axes.annotate(text, (x, y), textcoords="offset points", va="center", color=color, **side)
             axes.set(xscale="log", xlabel="sentences a second, raw text in")
             axes.set_ylabel("cosine similarity: Pearson × 100,\nmean of the tasks")
-            axes.margins(0.15, 0.2)
+            axes.margins(0.25, 0.15)
             axes.spines[["top", "right"]].set_visible(False)
             axes.grid(alpha=0.25)
             file = io.BytesIO()
             # Nothing in the file tells when it was made: the same results give the same bytes.
             figure.savefig(file, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
         return file.getvalue()
+
+    def _teacher(self) -> str:
+        known = self.settings["teacher"]
+        return str(known["file"] if isinstance(known, dict) else Path(known).name)
 
     def _of(self, part: bool) -> list[Result]:
         return [r for r in self.results if "missing" not in r and ROWS[r["row"]].part is part]
@@ -535,7 +562,9 @@ class Report:
             f"classifier, protocol {self.settings['protocol']}."
         )
         yield "Less student: differences on the same resampled examples; the mean is over all cosine tasks."
-        yield f"Sentences a second: raw text in, {num_threads()} threads, the median of three."
+        threads = sorted({result["threads"] for result in self.results if "threads" in result})
+        counts = " or ".join(map(str, threads))
+        yield f"Sentences a second: raw text in, {counts} threads, the median of three."
         if self.settings["bfloat16"]:
             yield "The teacher read the sentences in bfloat16; it was judged in float32."
         for result in self.results:
@@ -544,6 +573,16 @@ class Report:
 
 
 _LESS = ("SICKCosine", "STSBenchmarkCosine")
+
+
+def _rounded(value: float) -> str:
+    return (
+        f"{value / 1e6:.2f} M"
+        if value >= 1e6
+        else f"{value / 1e3:.0f} k"
+        if value >= 1e4
+        else f"{value:,.0f}"
+    )
 
 
 def _number(value: float | None) -> str:

@@ -399,7 +399,7 @@ class WordVectors:
         cache: bool | str | os.PathLike[str] = True,
         progress: bool | Callable[[str, int, int], None] | None = None,
     ) -> WordVectors:
-        r"""Vectors whose weighted averages imitate another encoder: a student, which encodes much faster.
+        r"""Vectors whose averages imitate another encoder: a student, which encodes much faster.
 
         The table W is a closed form: W = argmin \|A W - (T - m)\|^2 + lambda \|W - W0\|^2. T are the
         teacher's embeddings of the sentences and m is their mean; A averages a sentence's words, weighted as
@@ -421,7 +421,7 @@ class WordVectors:
                 None: all.
             dim: How many numbers a vector has: principal components of the sentences. None: the teacher's.
             a: The weights are a / (a + p(word)), p being how often the sentences have the word, as a share of
-                the table's words. Encoders that use the vectors should have the same. None: no weights.
+                the table's words. The vectors come multiplied by them. None: no weights.
             penalty: Lambda. None: the best of some on sentences that are held out.
             ridge: How much the map of the words' own embeddings is held back, towards a factor alone. None:
                 the best of some, as for `penalty`.
@@ -433,7 +433,8 @@ class WordVectors:
             progress: True for progress bars, or a function of the stage's name, what is done, and the whole.
 
         Returns:
-            The vectors, with the words' counts.
+            The vectors, with the words' counts. `Average(vectors)` is the student: weights are in the vectors
+            already, and those of SIF and others come on top.
 
         Raises:
             DegenerateEncoderError: If the teacher fails, or gives something else than finite numbers.

@@ -82,6 +82,7 @@ TEST(Tokenizer, PunctuationCutsAroundAllButLettersAndDigits) {
       {"co-op's ...", {"co", "-", "op", "'", "s", ".", ".", "."}},
       {"1,000 3.5% v1.2. 1. ,5", {"1,000", "3.5", "%", "v1.2", ".", "1", ".", ",", "5"}},
       {"1,,2 1.x", {"1", ",", ",", "2", "1", ".", "x"}},
+      {"\u2764\uFE0Flove \u2764\uFE0F\u200D\u2764", {"\u2764", "love", "\u2764", "\u2764"}},
       {"a_b 2nd COVID19", {"a_b", "2nd", "covid19"}},
       {"Na\u00EFve\u00A0caf\u00E9\u2019s \u2014 \u20AC5",
        {"na\u00EFve", "caf\u00E9", "'", "s", "-", "-", "\u20AC", "5"}},
@@ -153,7 +154,8 @@ TEST(Tokenizer, UnknownNamesAreRefusedWithTheKnownOnes) {
     FAIL();
   } catch (const InvalidInput& error) {
     EXPECT_STREQ(error.what(),
-                 "tokenizer: unknown split 'letters'; expected one of 'whitespace', 'words', 'punctuation', 'external'");
+                 "tokenizer: unknown split 'letters'; expected one of 'whitespace', 'words', 'punctuation', "
+                 "'external'");
   }
   EXPECT_EQ(invalid_named("refuse"), InvalidUtf8::refuse);
 }

@@ -188,6 +188,19 @@ TEST(Distillation, SomeColumnsAreSomeOfTheTable) {
   EXPECT_THROW(sums.of_columns({19}), InvalidInput);
 }
 
+TEST(Distillation, AColumnThatIsHardlyThereHindersNoOther) {
+  Lesson lesson;
+  lesson.rows.col(4) *= 1e-34F;
+  lesson.rows.col(7) *= 1e-3F;
+  Matrix prior = prior_of();
+  prior.col(4) *= 1e-34F;
+  const Distilled found = lesson.sums().solve(prior, {});
+  EXPECT_LE(found.residual, 1e-5);
+  EXPECT_LE(found.table.col(4).cwiseAbs().maxCoeff(), 1e-32F);
+  const Matrix alone = lesson.sums().of_columns({7}).solve(prior.col(7), {}).table;
+  EXPECT_LE((found.table.col(7) - alone).cwiseAbs().maxCoeff(), 1e-4F * alone.cwiseAbs().maxCoeff());
+}
+
 TEST(Distillation, RefusesWhatDoesNotFit) {
   const Lesson lesson;
   Distillation sums = lesson.sums();

@@ -253,6 +253,13 @@ TEST(WordVectors, TellsWhetherWordsHoldPunctuation) {
   EXPECT_TRUE(WordVectors::from_array(strings({"do", "n't", "c"}), view(ones))->compounds());
   EXPECT_TRUE(WordVectors::from_array(strings({"a", "co-op", "c"}), view(ones))->compounds());
   EXPECT_FALSE(WordVectors::from_array(strings({"a", "3.5", "'"}), view(ones))->compounds());
+  Example many(3000, 1);
+  EXPECT_FALSE(many.table()->compounds());
+  many.words.insert("n't");
+  many.rows.conservativeResize(3001, 1);
+  many.rows(3000, 0) = 0.0F;
+  many.counts.push_back(0);
+  EXPECT_TRUE(many.table()->compounds()) << "one is enough";
   EXPECT_FALSE(WordVectors::from_array(strings({"a_b", "\xff", ","}), view(ones))->compounds());
 }
 

@@ -112,8 +112,8 @@ class WordVectors {
   /// More than one word in a hundred holds an upper-case letter: then text must not be lower-cased to be
   /// looked up. A few markers (UNK, <S>) do not make a lower-cased table a cased one.
   bool cased() const;
-  /// More than one word in a thousand holds punctuation, as "n't" and "co-op" do: then text must not be cut
-  /// there to be looked up.
+  /// "n't" or "'s" is a word, or more than one in a thousand holds punctuation, as "co-op" does: then text
+  /// must not be cut there to be looked up.
   bool compounds() const;
   /// SHA-256 over words, rows and counts, computed once when asked.
   std::string fingerprint() const;

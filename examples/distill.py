@@ -1,0 +1,52 @@
+"""Distils a student: a fast encoder that imitates a slow one.
+
+    python examples/distill.py                                              # built-in data, no download
+    python examples/distill.py all-MiniLM-L6-v2 wiki.txt.xz student.sentencode
+
+The first form's teacher is LAES, which reads a sentence word by word; the second's is a model of
+sentence-transformers. What the teacher gives is cached, so that the second form resumes after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from importlib import resources
+
+import numpy as np
+
+import sentencode as se
+from sentencode.distill import distill, teacher_named
+
+
+def main(arguments: list[str]) -> None:
+    """Distils, saves, and tells how near the student is."""
+    if arguments:
+        name, text, *out = arguments
+        teacher, sentences = teacher_named(name), list(se.Corpus(text))
+    else:
+        sentences, out = list(se.Corpus(resources.files("sentencode") / "data/demo_sentences.txt")), []
+        vectors = se.WordVectors.default()
+        teacher = se.LAES(vectors, mode="reconstruction", hidden=100).fit(sentences)
+    apart = max(1, min(500, len(sentences) // 10))
+    fresh, learnt = sentences[:apart], sentences[apart:]  # the student never sees the first ones
+
+    student = distill(teacher, learnt, cache=bool(arguments), progress=bool(arguments))
+    print(f"{student.vectors}, lambda {student.penalty:g}")
+
+    encoder = se.Average(student.vectors)
+    cosines = []
+    for name, one in (("teacher", teacher), ("student", encoder)):
+        begin = time.perf_counter()
+        rows = np.asarray(one.encode(fresh), np.float64)
+        print(f"{name}: {len(fresh) / (time.perf_counter() - begin):,.0f} sentences a second")
+        rows -= rows.mean(axis=0)
+        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+        cosines.append((rows @ rows.T)[np.triu_indices(len(rows), 1)])
+    print(f"cosines of pairs of other sentences correlate at {np.corrcoef(*cosines)[0, 1]:.2f}")
+    if out:
+        encoder.save(out[0])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
