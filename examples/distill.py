@@ -23,15 +23,16 @@ def main(arguments: list[str]) -> None:
     """Distils, saves, and tells how near the student is."""
     if arguments:
         name, text, *out = arguments
-        teacher, sentences = teacher_named(name), list(se.Corpus(text))
+        teacher, sentences, words = teacher_named(name), list(se.Corpus(text)), None
     else:
         sentences, out = list(se.Corpus(resources.files("sentencode") / "data/demo_sentences.txt")), []
         vectors = se.WordVectors.default()
         teacher = se.LAES(vectors, mode="reconstruction", hidden=100).fit(sentences)
+        words = list(vectors.words[:20_000])  # more than so few sentences have
     apart = max(1, min(500, len(sentences) // 10))
     fresh, learnt = sentences[:apart], sentences[apart:]  # the student never sees the first ones
 
-    student = distill(teacher, learnt, cache=bool(arguments), progress=bool(arguments))
+    student = distill(teacher, learnt, words, cache=bool(arguments), progress=bool(arguments))
     print(f"{student.vectors}, lambda {student.penalty:g}")
 
     encoder = se.Average(student.vectors)

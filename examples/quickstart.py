@@ -17,7 +17,7 @@ SENTENCES = [
 
 def main() -> None:
     """Fits, encodes, searches, saves."""
-    # The built-in vectors are small. Published ones are better: se.WordVectors.load("glove.840B.300d.txt")
+    # Built in: a student of a transformer. Or your own: se.WordVectors.load("glove.840B.300d.txt")
     vectors = se.WordVectors.default()
     # An encoder is fitted to many sentences of the kind that it will see; these 1,566 come with the package.
     books = resources.files("sentencode") / "data/demo_sentences.txt"

@@ -72,13 +72,13 @@ def run(options: argparse.Namespace) -> None:
         index, score = (values[0] for values in encoder.semantic_search(SHOWN[0], SHOWN[1:], top_k=1))
         print(f"  {name:<25} {score:6.3f}  {SHOWN[1:][index]}")
 
-    print(f"\nIn the books, by SIF, nearest to: {QUERY!r}")
-    for index, score in zip(*encoders["SIF"].semantic_search(QUERY, sentences, top_k=5), strict=True):
+    print(f"\nIn the books, by Average, nearest to: {QUERY!r}")
+    for index, score in zip(*encoders["Average"].semantic_search(QUERY, sentences, top_k=5), strict=True):
         print(f"  {score:6.3f}  {_cut(sentences[index])}")
 
     picture = options.out / "similarity.png"
-    if _draw(encoders["SIF"].similarity(SHOWN, SHOWN), picture):
-        print(f"\nHow similar SIF finds those {len(SHOWN)} sentences: {picture}")
+    if _draw(encoders["Average"].similarity(SHOWN, SHOWN), picture):
+        print(f"\nHow similar Average finds those {len(SHOWN)} sentences: {picture}")
     else:
         print("\nNo picture without matplotlib: pip install 'sentencode[plot]'")
 
@@ -102,7 +102,7 @@ def _draw(similarities: np.ndarray[Any, np.dtype[np.float32]], path: Path) -> bo
         axes.text(
             j, i, f"{value:.2f}", ha="center", va="center", color="white" if abs(value) > 0.6 else "black"
         )
-    axes.set_title("Cosine similarity, SIF on built-in vectors (a demonstration, no benchmark)", loc="right")
+    axes.set_title("Cosine similarity, averages of built-in vectors (a demonstration, no benchmark)", loc="right")
     figure.colorbar(picture, ax=axes, shrink=0.8)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
