@@ -156,6 +156,6 @@ def test_options_exist(page):
     text = page.read_text(encoding="utf-8")
     commands = re.findall(r"(?:^|[$`] ?)sentencode (?:[^\n`]|\\\n)*", text, re.MULTILINE)
     commands += re.findall(r"`(--[^`]*)`", text)
-    given = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", " ".join(commands)))
+    given = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", " ".join(commands)))
     others = {"--component", "--nproc-per-node", "--standalone", "--max-restarts"}  # CMake's and torchrun's
     assert given <= options_of(_parser()) | others

@@ -102,7 +102,9 @@ def _draw(similarities: np.ndarray[Any, np.dtype[np.float32]], path: Path) -> bo
         axes.text(
             j, i, f"{value:.2f}", ha="center", va="center", color="white" if abs(value) > 0.6 else "black"
         )
-    axes.set_title("Cosine similarity, averages of built-in vectors (a demonstration, no benchmark)", loc="right")
+    axes.set_title(
+        "Cosine similarity, averages of built-in vectors (a demonstration, no benchmark)", loc="right"
+    )
     figure.colorbar(picture, ax=axes, shrink=0.8)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)

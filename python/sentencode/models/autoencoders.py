@@ -133,12 +133,11 @@ class _LatentAttention(_Autoencoder):
         """
         self._check_fitted()
         words = [word for word in self._cut([sentence])[0] if word in self._word_vectors][: self.max_words]
+        texts = not is_single(sentence) and any(len(str(token).split()) > 1 for token in sentence)
+        if texts and (not words or self._cut.split == "punctuation"):  # which would cut them
+            raise ValueError("sentence: a list is the tokens of one sentence, and these look like texts")
         if not words:
-            tokens = not is_single(sentence) and any(len(str(token).split()) > 1 for token in sentence)
-            raise ValueError(
-                "sentence has no word that is known"
-                + (": a list is the tokens of one sentence, and these look like texts" if tokens else "")
-            )
+            raise ValueError("sentence has no word that is known")
         x = self._word_vectors.matrix(words)
         if self.unit_words:
             x = (x / np.maximum(lengths_of(x)[:, None], np.finfo(np.float32).tiny)).astype(np.float32)

@@ -101,15 +101,15 @@ class Bench:
             raise NotAvailableError("no word vectors were given")
         return self._vectors
 
-    def model2vec(self, vocabulary: list[str] | None) -> Any:
-        """What model2vec makes of the same teacher: its words' embeddings, without sentences."""
+    def model2vec(self) -> Any:
+        """What model2vec makes of the same teacher: embeddings of its word pieces, without sentences."""
         if not isinstance(self._teacher, str) or Path(self._teacher).is_file():
             raise NotAvailableError("model2vec wants a model of sentence-transformers, by its name")
         if importlib.util.find_spec("model2vec") is None:
             raise NotAvailableError("model2vec is not installed: pip install 'model2vec[distill]'")
         theirs = importlib.import_module("model2vec.distill")
         try:
-            return theirs.distill(self._teacher, vocabulary=vocabulary)
+            return theirs.distill(self._teacher)
         except Exception as error:  # theirs: the other rows can be computed all the same
             raise NotAvailableError(f"model2vec: {type(error).__name__}: {error}") from error
 
@@ -174,10 +174,7 @@ ROWS = {
     "student, 128 numbers, int8": Row(
         lambda b: _averaged(b.student(dim=128, storage="int8")), _ALL, part=False
     ),
-    "model2vec": Row(lambda b: b.model2vec(None), _ALL, part=False, drawn=True),
-    "model2vec, same words": Row(
-        lambda b: b.model2vec(list(b.student().vectors.words)), _ALL, part=False, drawn=True
-    ),
+    "model2vec": Row(lambda b: b.model2vec(), _ALL, part=False, drawn=True),
     "word vectors, weighted mean": Row(lambda b: Average(b.vectors, a=1e-3), _ALL, part=False, drawn=True),
     "built-in vectors": Row(lambda b: Average(WordVectors.default()), _ALL, part=False, drawn=True),
     "single words": _variant(penalty=_FREE, ridge=_FREE),
