@@ -130,8 +130,8 @@ TEST_P(Concurrency, AnInterruptLeavesStatisticsAsTheyWere) {
     set_interrupt_check([] { return --left == 0; });
     try {
       encoder->partial_fit(many.sentences());
-      EXPECT_GT(polls, 3);
-      break;  // it was not asked so often
+      EXPECT_GT(polls, 1);  // one thread asks: how often depends on how much of the work others leave it
+      break;                // it was not asked so often
     } catch (const Interrupted&) {
       EXPECT_TRUE(encoder->to_bytes(true) == before) << polls;
     }
