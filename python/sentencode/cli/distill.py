@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bfloat16",
         action="store_true",
-        help="the teacher computes in bfloat16: faster where there is AVX-512",
+        help="the teacher computes in bfloat16: twice as fast on some processors",
     )
     parser.add_argument("--words", type=Path, metavar="FILE", help="the words that get vectors, one a line")
     parser.add_argument("--max-words", type=int, metavar="N", help="else: so many of the sentences' words")

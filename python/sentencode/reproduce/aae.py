@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..checks import checked_float, checked_int
-from ..evaluation import Task, TaskResult, evaluate, load_task
+from ..evaluation import Task, TaskResult, evaluate
 from ..evaluation import published as published_figures
 from ..evaluation.averages import PAPER_TASKS, macro_and_micro
 from ..evaluation.protocols import protocol_named
@@ -32,7 +32,18 @@ from ..text.vocabulary import Vocabulary
 from ..threads import num_threads
 from ..training import CsvLog, History
 from ..vectors import WordVectors
-from .frame import Result, Results, as_json, chosen, file_identity, markdown_table, slug, text_table
+from .frame import (
+    Result,
+    Results,
+    as_json,
+    chosen,
+    file_identity,
+    markdown_table,
+    progress_bar,
+    slug,
+    tasks_there,
+    text_table,
+)
 
 if TYPE_CHECKING:
     from ..models import NeuralEncoder
@@ -435,7 +446,7 @@ def reproduce(
     corpora = {name: Corpus.from_files(files) for name, files in (("train", train), ("valid", valid))}
     if not isinstance(vectors, WordVectors):
         vectors = WordVectors.load(vectors)
-    tasks = _tasks(data, partial)
+    tasks = tasks_there(TASKS, data, partial=partial)
     settings = {
         "size": asdict(of_size),
         "preset": preset,
@@ -461,9 +472,9 @@ def reproduce(
         resamples=resamples,
         show=show_progress_bar,
     )
-    found = []
-    with _progress(show_progress_bar, wanted_rows, seeds) as bar:
-        for name, seed in _runs(wanted_rows, seeds):
+    runs, found = list(_runs(wanted_rows, seeds)), []
+    with progress_bar("aae", len(runs), show=show_progress_bar) as bar:
+        for name, seed in runs:
             bar.set_postfix_str(name)
             row = ROWS[name]
             label = f"{name} {seed}" if row.kind else name
@@ -506,25 +517,6 @@ def _sized(size: str | Size, minutes: float | None, steps: int | None) -> Size:
     if steps is not None:
         return replace(size, steps=checked_int("steps", steps, 1), minutes=None)
     return size
-
-
-def _tasks(data: str | os.PathLike[str], partial: bool) -> list[Task]:
-    found = []
-    for name in TASKS:
-        try:
-            found.append(load_task(name, data, partial=partial))
-        except FileNotFoundError as error:
-            missing = error
-    if not found:
-        raise FileNotFoundError(f"{os.fsdecode(data)}: no task's files are there; of the last one: {missing}")
-    return found
-
-
-def _progress(show: bool, rows: Sequence[str], seeds: Sequence[int]) -> Any:
-    from tqdm import tqdm
-
-    total = len(list(_runs(rows, seeds)))
-    return tqdm(total=total, desc="reproduce aae", unit="row", disable=not show)
 
 
 # --- what is shown of them ---

@@ -25,13 +25,24 @@ import numpy as np
 from ..checks import checked_int
 from ..distill import Student, distill, teacher_named
 from ..evaluation import Report as Scores
-from ..evaluation import Task, compare, evaluate, load_task
+from ..evaluation import Task, compare, evaluate
 from ..evaluation.protocols import protocol_named
 from ..linear import LAES, SIF, USIF, Average
 from ..text.corpus import Corpus
 from ..threads import num_threads
 from ..vectors import WordVectors
-from .frame import Result, Results, as_json, chosen, file_identity, markdown_table, slug, text_table
+from .frame import (
+    Result,
+    Results,
+    as_json,
+    chosen,
+    file_identity,
+    markdown_table,
+    progress_bar,
+    slug,
+    tasks_there,
+    text_table,
+)
 
 __all__ = ["ROWS", "TABLES", "Report", "Row", "reproduce"]
 
@@ -258,7 +269,7 @@ def reproduce(
     listed = [word.rstrip("\n") for word in Corpus(words)] if isinstance(words, str | os.PathLike) else words
     if vectors is not None and not isinstance(vectors, WordVectors):
         vectors = WordVectors.load(vectors)
-    tasks = _tasks(data, partial)
+    tasks = tasks_there(_ALL, data, partial=partial)
     settings = {
         "teacher": _identity(teacher),
         "bfloat16": bfloat16,
@@ -286,10 +297,14 @@ def reproduce(
         "show_progress_bar": show_progress_bar,
     }
     found = []
-    with _progress(show_progress_bar, len(wanted_rows)) as bar:
+    with progress_bar("distill", len(wanted_rows), show=show_progress_bar) as bar:
         for name in wanted_rows:
             bar.set_postfix_str(name)
-            found.append(results.get(name, functools.partial(_result, bench, results, name, tasks, judging)))
+            try:
+                compute = functools.partial(_result, bench, results, name, tasks, judging)
+                found.append(results.get(name, compute))
+            except NotAvailableError as reason:  # not kept: a resume tries again
+                found.append({"row": name, "missing": str(reason)})
             bar.update()
     compared = [row for row in found if "missing" not in row]
     if STUDENT in wanted_rows:
@@ -310,10 +325,7 @@ def _result(
 ) -> Result:
     """All that is said of a row."""
     bench.last = None
-    try:
-        encoder = ROWS[name].make(bench)
-    except NotAvailableError as reason:
-        return {"row": name, "missing": str(reason)}
+    encoder = ROWS[name].make(bench)
     path = _report_of(results, name)
     path.parent.mkdir(exist_ok=True)
     judged = [task for task in tasks if task.name in ROWS[name].tasks]
@@ -325,9 +337,11 @@ def _result(
     scores: Result = {}
     for task, result in report.items():
         interval = result.intervals.get(result.headline)
-        scores[task] = {"value": _percent(result.figure(result.headline))}
+        scale = 1 if task in CLASSIFICATION else 100  # accuracies are percent already
+        scores[task] = {"value": round(scale * result.figure(result.headline), 4)}
         if interval is not None:
-            scores[task] |= {"low": _percent(interval.low), "high": _percent(interval.high)}
+            low, high = interval
+            scores[task] |= {"low": round(scale * low, 4), "high": round(scale * high, 4)}
     found["scores"] = scores
     found["sentences_per_second"] = _speed(encoder, bench.sentences)
     if (student := bench.last) is not None:
@@ -340,11 +354,6 @@ def _result(
             "words_alone": student.words_alone,
         }
     return found
-
-
-def _percent(value: float) -> float:
-    """Accuracies are percent already, correlations are not."""
-    return round(100 * value if abs(value) <= 1 else value, 4)
 
 
 def _speed(encoder: Any, sentences: Sequence[str]) -> Result:
@@ -396,24 +405,6 @@ def _identity(teacher: Any) -> Any:
         return file_identity(teacher) if Path(teacher).is_file() else teacher
     fingerprint = getattr(teacher, "fingerprint", None)
     return str(fingerprint()) if callable(fingerprint) else type(teacher).__name__
-
-
-def _tasks(data: str | os.PathLike[str], partial: bool) -> list[Task]:
-    found, missing = [], None
-    for name in _ALL:
-        try:
-            found.append(load_task(name, data, partial=partial))
-        except FileNotFoundError as error:
-            missing = error
-    if not found:
-        raise FileNotFoundError(f"{os.fsdecode(data)}: no task's files are there; of the last one: {missing}")
-    return found
-
-
-def _progress(show: bool, total: int) -> Any:
-    from tqdm import tqdm
-
-    return tqdm(total=total, desc="reproduce distill", unit="row", disable=not show)
 
 
 # --- what is shown of them ---
@@ -562,7 +553,10 @@ class Report:
             "scores; of a year the mean of its subsets, weighted by their sizes. The others: accuracy of a "
             f"classifier, protocol {self.settings['protocol']}."
         )
-        yield "Less student: differences on the same resampled examples; the mean is over all cosine tasks."
+        yield (
+            "Less student: differences on the same resampled examples; the mean is that of all cosine "
+            "tasks, of Pearson's and Spearman's correlations together."
+        )
         threads = sorted({result["threads"] for result in self.results if "threads" in result})
         counts = " or ".join(map(str, threads))
         yield f"Sentences a second: raw text in, {counts} threads, the median of seven."

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..evaluation import Task, load_task
 from ..evaluation import published as published_figures
 from ..files import as_path, read_json, whole_file
 
@@ -20,8 +21,10 @@ __all__ = [
     "chosen",
     "file_identity",
     "markdown_table",
+    "progress_bar",
     "published",
     "slug",
+    "tasks_there",
     "text_table",
 ]
 
@@ -120,6 +123,30 @@ def published(family: str) -> dict[str, Any]:
             of_task[figure.split] = figure.value
     paper = figures[0].paper
     return {"citation": paper.citation, "notes": list(paper.notes), "tables": tables}
+
+
+def tasks_there(names: Sequence[str], data: str | os.PathLike[str], *, partial: bool = False) -> list[Task]:
+    """Those of the tasks whose files are in SentEval's folder.
+
+    Raises:
+        FileNotFoundError: None are.
+    """
+    found, missing = [], None
+    for name in names:
+        try:
+            found.append(load_task(name, data, partial=partial))
+        except FileNotFoundError as error:
+            missing = error
+    if not found:
+        raise FileNotFoundError(f"{os.fsdecode(data)}: no task's files are there; of the last one: {missing}")
+    return found
+
+
+def progress_bar(family: str, total: int, *, show: bool) -> Any:
+    """A bar that counts the rows of a reproduction."""
+    from tqdm import tqdm
+
+    return tqdm(total=total, desc=f"reproduce {family}", unit="row", disable=not show)
 
 
 def chosen(wanted: Sequence[str] | None, known: Sequence[str], what: str) -> list[str]:

@@ -24,7 +24,17 @@ from ..evaluation import Task, bootstrap_difference, bootstrap_interval, cosine_
 from ..linear import LAES, SIF, USIF
 from ..linear.selection import Selection
 from ..vectors import WordVectors
-from .frame import Result, Results, as_json, chosen, file_identity, markdown_table, published, text_table
+from .frame import (
+    Result,
+    Results,
+    as_json,
+    chosen,
+    file_identity,
+    markdown_table,
+    progress_bar,
+    published,
+    text_table,
+)
 
 __all__ = ["ROWS", "TASKS", "Grids", "Report", "reproduce"]
 
@@ -286,7 +296,7 @@ def reproduce(
     }
     results = Results(out, settings, resume)
     cells = []
-    with _progress(show_progress_bar, len(tasks) * len(wanted_rows)) as bar:
+    with progress_bar("laes", len(tasks) * len(wanted_rows), show=show_progress_bar) as bar:
         for name, task in tasks.items():
             benchmark = Benchmark(
                 task, vectors, grids, frequencies=frequencies, tokenizer=tokenizer, max_length=max_length
@@ -340,12 +350,6 @@ def _identity(frequencies: Any) -> Any:
     if not isinstance(frequencies, str | os.PathLike) or frequencies in ("counts", "zipf"):
         return frequencies
     return file_identity(frequencies)
-
-
-def _progress(show: bool, total: int) -> Any:
-    from tqdm import tqdm
-
-    return tqdm(total=total, desc="reproduce laes", unit="row", disable=not show)
 
 
 # --- what is shown of them ---
