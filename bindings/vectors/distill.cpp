@@ -5,6 +5,8 @@
 #include <pybind11/stl.h>
 
 #include <memory>
+#include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -99,11 +101,23 @@ void bind_distillation(py::module_& m) {
       .def(
           "solve",
           [](Shared& self, const Matrix& prior, double penalty, double tolerance, std::int64_t iterations,
-             const py::object& progress) {
-            DistillOptions options;
-            options.penalty = penalty;
-            options.tolerance = tolerance;
-            options.iterations = iterations;
+             const py::object& kept, const py::object& keep, const py::object& progress) {
+            DistillOptions options{.penalty = penalty, .tolerance = tolerance, .iterations = iterations};
+            if (!kept.is_none()) {
+              options.kept = [&](std::int64_t first) -> std::optional<Distilled> {
+                const WithGil gil;
+                const py::object found = call(kept, first);
+                if (found.is_none()) return std::nullopt;
+                auto [table, residual, steps] = found.cast<std::tuple<Matrix, double, std::int64_t>>();
+                return Distilled{std::move(table), residual, steps};
+              };
+            }
+            if (!keep.is_none()) {
+              options.keep = [&](std::int64_t first, const Distilled& some) {
+                const WithGil gil;
+                call(keep, first, some.table, some.residual, some.iterations);
+              };
+            }
             std::int64_t done = 0;
             if (!progress.is_none()) {
               options.progress = [&](std::int64_t more) {
@@ -117,7 +131,19 @@ void bind_distillation(py::module_& m) {
           },
           py::arg("prior"), py::kw_only(), py::arg("penalty") = defaults.penalty,
           py::arg("tolerance") = defaults.tolerance, py::arg("iterations") = defaults.iterations,
-          py::arg("progress") = py::none(), "The table [words, dim], its residual, and the iterations.");
+          py::arg("kept") = py::none(), py::arg("keep") = py::none(), py::arg("progress") = py::none(),
+          "The table [words, dim], its residual, and the iterations. Some columns at once, and for these "
+          "`kept` is asked first, by the number of the first, and `keep` gets what was found.")
+      .def(
+          "digest",
+          [](Shared& self, const Matrix& prior, double penalty, double tolerance, std::int64_t iterations) {
+            const DistillOptions options{
+                .penalty = penalty, .tolerance = tolerance, .iterations = iterations};
+            return self.with([&](const Distillation& sums) { return sums.digest(prior, options); });
+          },
+          py::arg("prior"), py::kw_only(), py::arg("penalty") = defaults.penalty,
+          py::arg("tolerance") = defaults.tolerance, py::arg("iterations") = defaults.iterations,
+          "What tells the solution from that of another problem.");
 }
 
 }  // namespace sentencode

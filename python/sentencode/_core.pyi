@@ -370,6 +370,17 @@ class Distillation:
         """
         How often each word was seen.
         """
+    def digest(
+        self,
+        prior: typing.Annotated[numpy.typing.ArrayLike, numpy.float32, "[m, n]"],
+        *,
+        penalty: typing.SupportsFloat | typing.SupportsIndex = 0.01,
+        tolerance: typing.SupportsFloat | typing.SupportsIndex = 1e-05,
+        iterations: typing.SupportsInt | typing.SupportsIndex = 200,
+    ) -> str:
+        """
+        What tells the solution from that of another problem.
+        """
     def error(
         self,
         table: typing.Annotated[numpy.typing.ArrayLike, numpy.float32, "[m, n]"],
@@ -397,10 +408,12 @@ class Distillation:
         penalty: typing.SupportsFloat | typing.SupportsIndex = 0.01,
         tolerance: typing.SupportsFloat | typing.SupportsIndex = 1e-05,
         iterations: typing.SupportsInt | typing.SupportsIndex = 200,
+        kept: typing.Any = None,
+        keep: typing.Any = None,
         progress: typing.Any = None,
     ) -> tuple[typing.Annotated[numpy.typing.NDArray[numpy.float32], "[m, n]"], float, int]:
         """
-        The table [words, dim], its residual, and the iterations.
+        The table [words, dim], its residual, and the iterations. Some columns at once, and for these `kept` is asked first, by the number of the first, and `keep` gets what was found.
         """
     @property
     def sentences(self) -> int: ...

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
+import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,9 +17,9 @@ import numpy.typing as npt
 
 from . import _core
 from .checks import checked_float, checked_int, checked_words
-from .errors import ZeroRowsWarning
+from .errors import FormatError, ZeroRowsWarning
 from .evaluation.embeddings import Embedder, Rows, cache_folder
-from .files import whole_file
+from .files import read_archive, whole_file
 from .linear.weights import smooth_weights
 from .text.corpus import Corpus, repeatable
 from .text.inputs import is_blank
@@ -26,7 +28,7 @@ from .text.vocabulary import Vocabulary
 from .vectors.train import StageProgress, stage
 from .vectors.word_vectors import Storage, WordVectors
 
-__all__ = ["Student", "distill", "teacher_named"]
+__all__ = ["Student", "distill", "teacher_key", "teacher_named"]
 
 _LOG = logging.getLogger("sentencode")
 
@@ -39,6 +41,7 @@ _HELD_OUT = 4096  # sentences at most on which the penalty is chosen
 _COLUMNS = 32  # of the teacher's rows, on which it is chosen
 _PROBES = 32  # sentences by which a teacher is known
 _ALIKE = 1e-4  # what rounding may change in rows of length one
+_FORGOTTEN = 7 * 24 * 3600  # seconds after which an unfinished solution is removed
 
 
 @dataclass(frozen=True)
@@ -136,10 +139,7 @@ def distill(
     prior = _core.mapped(own, learnt.moments(own).map(ridge))
     del own
     with stage("solving", progress) as report:
-        told: Any = report
-        found, residual, iterations = learnt.solve(
-            prior, penalty=penalty, tolerance=_TOLERANCE, progress=told
-        )
+        found, residual, iterations = _solved(learnt, prior, penalty, embedder.cache, report)
     if residual > _TOLERANCE:
         _LOG.warning(
             "the student is not quite the solution: after %d steps the residual is %.1e of the right side's "
@@ -186,6 +186,19 @@ def teacher_named(name: str, *, bfloat16: bool = False) -> Any:
         ) from None
     model = SentenceTransformer(name)
     return model.bfloat16() if bfloat16 else model
+
+
+def teacher_key(teacher: Any, sentences: list[str]) -> str:
+    """What tells a teacher from others, as its cached rows are told apart: its fingerprint, or some rows.
+
+    Args:
+        teacher: Anything with `encode`.
+        sentences: Which it may be asked for.
+
+    Returns:
+        The same in every process for the same teacher and sentences.
+    """
+    return str(_embedder(teacher, True, [text for text in sentences if not is_blank(text)]).key)
 
 
 def _texts(sentences: Any) -> list[str]:
@@ -345,6 +358,41 @@ def _ridge(learnt: _core.Distillation, held: _core.Distillation, own: Rows) -> f
         return max(RIDGES)
     moments, mean = learnt.moments(own), learnt.mean()
     return min(RIDGES, key=lambda ridge: held.error(_core.mapped(own, moments.map(ridge)), mean))
+
+
+def _solved(
+    sums: _core.Distillation, prior: Rows, penalty: float, folder: Path | None, report: Any
+) -> tuple[Rows, float, int]:
+    """The solution. Its columns are kept as they are found, until it is whole: a stopped one resumes."""
+    if folder is None:
+        return sums.solve(prior, penalty=penalty, tolerance=_TOLERANCE, progress=report)
+    digest = sums.digest(prior, penalty=penalty, tolerance=_TOLERANCE)
+    name = f"solving-{hashlib.sha256(f'{digest} {_core.__version__}'.encode()).hexdigest()[:32]}"
+    writable = True
+
+    def kept(first: int) -> tuple[Rows, float, int] | None:
+        try:
+            found = read_archive(folder / f"{name}-{first}.npz", ("table", "residual", "iterations"))
+            return found["table"], float(found["residual"]), int(found["iterations"])
+        except (OSError, FormatError, KeyError, TypeError, ValueError):
+            return None  # not there, or damaged: found again
+
+    def keep(first: int, table: Rows, residual: float, iterations: int) -> None:
+        nonlocal writable
+        try:
+            if writable:
+                with whole_file(folder / f"{name}-{first}.npz") as file:
+                    np.savez(file, table=table, residual=residual, iterations=iterations)
+        except OSError as error:
+            writable = False
+            _LOG.warning("an interrupted solution would begin anew: %s cannot be written: %s", folder, error)
+
+    solution = sums.solve(prior, penalty=penalty, tolerance=_TOLERANCE, kept=kept, keep=keep, progress=report)
+    for path in folder.glob("solving-*.npz"):
+        with contextlib.suppress(OSError):
+            if path.name.startswith(name) or time.time() - path.stat().st_mtime > _FORGOTTEN:
+                path.unlink()
+    return solution
 
 
 def _tell_of_zeros(embedder: Embedder, empty: npt.NDArray[np.bool_], texts: Sequence[str], what: str) -> None:

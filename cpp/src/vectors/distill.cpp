@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sentencode/error.h"
+#include "sentencode/io/bytes.h"
 #include "sentencode/parallel.h"
 
 namespace sentencode {
@@ -345,13 +346,21 @@ Distilled Distillation::solve(const Matrix& prior, const DistillOptions& options
       throw;
     }
   };
-  for_columns(dim(), [&](std::int64_t first) {
-    const std::int64_t count = std::min(kColumns, dim() - first);
+  const auto solved = [&](std::int64_t first, std::int64_t count) {
     const MatrixD b = right_.middleCols(first, count) - ones_ * m.segment(first, count).transpose();
     Panel x = columns(prior, first);
-    ends[static_cast<std::size_t>(first / kColumns)] =
+    const auto [residual, iterations] =
         conjugate_gradients(a, diagonal, columns(b, 0), least, options, on_step, x);
-    found.table.middleCols(first, count) = x.leftCols(count).matrix();
+    Distilled some{.table = x.leftCols(count).matrix(), .residual = residual, .iterations = iterations};
+    if (options.keep) options.keep(first, some);
+    return some;
+  };
+  for_columns(dim(), [&](std::int64_t first) {
+    const std::int64_t count = std::min(kColumns, dim() - first);
+    std::optional<Distilled> some = options.kept ? options.kept(first) : std::nullopt;
+    if (!some || some->table.rows() != words() || some->table.cols() != count) some = solved(first, count);
+    found.table.middleCols(first, count) = some->table;
+    ends[static_cast<std::size_t>(first / kColumns)] = {some->residual, some->iterations};
     if (options.progress) options.progress(count);
   });
   for (const auto& [residual, iterations] : ends) {
@@ -359,6 +368,27 @@ Distilled Distillation::solve(const Matrix& prior, const DistillOptions& options
     found.iterations = std::max(found.iterations, iterations);
   }
   return found;
+}
+
+std::string Distillation::digest(const Matrix& prior, const DistillOptions& options) const {
+  check(prior, "prior");
+  Sha256 hash;
+  const auto add = [&hash](const auto& values) {
+    const std::int64_t size = std::ssize(values);
+    hash.update(std::as_bytes(std::span(&size, 1)));
+    hash.update(std::as_bytes(std::span(values)));
+  };
+  const auto of = [](const auto& matrix) {
+    return std::span(matrix.data(), static_cast<std::size_t>(matrix.size()));
+  };
+  add(std::vector{words(), dim(), options.iterations});
+  add(std::vector{options.penalty, options.tolerance});
+  add(ids_);
+  add(offsets_);
+  add(weights_);
+  for (const auto& sums : {of(ones_), of(sum_), of(squares_), of(right_)}) add(sums);
+  add(of(prior));
+  return hash.hex();
 }
 
 /// |A W|^2 and <A W, T'>, of b = A^T T'

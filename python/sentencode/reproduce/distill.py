@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import checked_int
-from ..distill import Student, distill, teacher_named
+from ..distill import Student, distill, teacher_key, teacher_named
 from ..evaluation import Report as Scores
 from ..evaluation import Task, compare, evaluate
 from ..evaluation.protocols import protocol_named
@@ -270,8 +270,9 @@ def reproduce(
     if vectors is not None and not isinstance(vectors, WordVectors):
         vectors = WordVectors.load(vectors)
     tasks = tasks_there(_ALL, data, partial=partial)
+    texts = list(dict.fromkeys(corpus))
     settings = {
-        "teacher": _identity(teacher),
+        "teacher": _identity(teacher, texts),
         "bfloat16": bfloat16,
         "sentences": [file_identity(file) for file in corpus.files],
         "words": None if listed is None else hashlib.sha256("\n".join(listed).encode()).hexdigest(),
@@ -284,7 +285,7 @@ def reproduce(
     results = Results(out, settings, resume)
     bench = Bench(
         teacher,
-        list(dict.fromkeys(corpus)),
+        texts,
         listed,
         vectors,
         bfloat16=bfloat16,
@@ -399,12 +400,14 @@ def _less(results: Results, name: str, resamples: int) -> Result:
     return found
 
 
-def _identity(teacher: Any) -> Any:
-    """What tells it from others, as far as can be told without asking it."""
+def _identity(teacher: Any, sentences: list[str]) -> Any:
+    """What tells it from others: its name, file or fingerprint, or else its rows of some sentences."""
     if isinstance(teacher, str):
         return file_identity(teacher) if Path(teacher).is_file() else teacher
     fingerprint = getattr(teacher, "fingerprint", None)
-    return str(fingerprint()) if callable(fingerprint) else type(teacher).__name__
+    if callable(fingerprint):
+        return str(fingerprint())
+    return {"class": type(teacher).__name__, "rows": teacher_key(teacher, sentences)}
 
 
 # --- what is shown of them ---
@@ -497,7 +500,9 @@ class Report:
 
     def _teacher(self) -> str:
         known = self.settings["teacher"]
-        return str(known["file"] if isinstance(known, dict) else Path(known).name)
+        if isinstance(known, dict):
+            return str(known.get("file", known.get("class")))
+        return Path(known).name
 
     def _of(self, part: bool) -> list[Result]:
         return [r for r in self.results if "missing" not in r and ROWS[r["row"]].part is part]

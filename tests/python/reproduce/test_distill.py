@@ -20,8 +20,8 @@ ROWS += ["student-half-whitened", "student-sif", "student-its-sentences-words", 
 class Teacher:
     """Rows of words, turned where a word stands alone."""
 
-    def __init__(self):
-        random = np.random.default_rng(0)
+    def __init__(self, seed=0):
+        random = np.random.default_rng(seed)
         self.rows = random.standard_normal((len(WORDS), 12)).astype(np.float32)
         self.turn = np.linalg.qr(random.standard_normal((12, 12)))[0].astype(np.float32)
 
@@ -128,6 +128,18 @@ def test_is_kept_and_goes_on(report, files):
         *given, words=files / "words.txt", out=out, rows=ROWS, resamples=100, partial=True, resume=True
     )
     assert again.markdown() == made.markdown()
+    with pytest.raises(ValueError, match="other settings: teacher was"):
+        distill.reproduce(
+            files / "data",
+            Teacher(seed=1),
+            [files / "text.txt"],
+            words=files / "words.txt",
+            out=out,
+            rows=ROWS,
+            resamples=100,
+            partial=True,
+            resume=True,
+        )
     with pytest.raises(FileExistsError, match="resume"):
         distill.reproduce(*given, words=files / "words.txt", out=out, rows=ROWS, resamples=100, partial=True)
     with pytest.raises(ValueError, match=r"words was '[0-9a-f]{64}' and is None"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -184,6 +186,72 @@ def test_goes_on_where_it_was(tmp_path):
     assert len(third.calls) == 1
     assert again.fingerprint != found.fingerprint
     assert se.WordVectors.distill(Teacher(), sentences, cache=False).fingerprint == found.fingerprint
+
+
+def test_columns_that_were_solved_before_are_not_solved_again(problem):
+    words, weights, _, sentences, _, _ = problem
+    wide = Teacher(dim=40)  # three groups of columns
+    sums = sums_of(sentences, words, weights, wide, 40)
+    prior = np.random.default_rng(5).standard_normal((len(words), 40)).astype(np.float32)
+    found = {}
+    whole, residual, iterations = sums.solve(prior, keep=lambda first, *some: found.update({first: some}))
+    assert sorted(found) == [0, 16, 32]
+    assert_allclose(np.hstack([found[first][0] for first in sorted(found)]), whole, rtol=0, atol=0)
+    assert (residual, iterations) == tuple(max(some[i] for some in found.values()) for i in (1, 2))
+    anew = []
+    again = sums.solve(
+        prior,
+        kept=lambda first: found[first] if first else None,
+        keep=lambda first, *some: anew.append(first),
+    )
+    assert anew == [0]
+    assert np.array_equal(again[0], whole)
+    assert again[1:] == (residual, iterations)
+    # What is of another shape is not taken.
+    sums.solve(prior, kept=lambda first: found[32], keep=lambda first, *some: anew.append(first))
+    assert sorted(anew) == [0, 0, 16]
+
+
+def test_digests_tell_problems_apart(problem):
+    words, weights, teacher, sentences, prior, sums = problem
+    one = sums.digest(prior)
+    assert sums_of(sentences, words, weights, teacher, 20).digest(prior) == one
+    others = [
+        sums.digest(prior * 2),
+        sums.digest(prior, penalty=0.5),
+        sums.digest(prior, iterations=9),
+        sums_of(sentences[:-1], words, weights, teacher, 20).digest(prior),
+        sums_of(sentences, words, weights * 2, teacher, 20).digest(prior),
+        sums_of(sentences, words, weights, Teacher(seed=1), 20).digest(prior),
+    ]
+    assert len({one, *others}) == 7
+
+
+def test_an_interrupted_solution_goes_on_where_it_was(tmp_path):
+    sentences = sentences_of(1000)
+    expected = se.WordVectors.distill(Teacher(dim=40), sentences, cache=False)
+
+    def interrupt(name, done, total):
+        if name == "solving" and done >= 16:
+            raise KeyboardInterrupt
+
+    def stopped():
+        with pytest.raises(KeyboardInterrupt):
+            se.WordVectors.distill(Teacher(dim=40), sentences, cache=tmp_path, progress=interrupt)
+        return sorted(tmp_path.glob("solving-*.npz"))
+
+    before = stopped()
+    assert before
+    written = {path: path.stat().st_mtime_ns for path in before}
+    assert set(stopped()) >= set(before)
+    assert {path: path.stat().st_mtime_ns for path in before} == written
+    before[0].write_bytes(before[0].read_bytes()[:-50])  # a damaged one is found again
+    forgotten = tmp_path / "solving-other-0.npz"
+    forgotten.write_bytes(b"")
+    os.utime(forgotten, (0, 0))
+    found = se.WordVectors.distill(Teacher(dim=40), sentences, cache=tmp_path)
+    assert found.fingerprint == expected.fingerprint
+    assert not list(tmp_path.glob("solving-*"))
 
 
 def test_teachers_and_sentences_are_told_apart(tmp_path):

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,17 +14,20 @@
 
 namespace sentencode {
 
-struct DistillOptions {
-  double penalty = 0.01;                       // lambda
-  double tolerance = 1e-5;                     // of the residual, against the right side's length
-  std::int64_t iterations = 200;               // of conjugate gradients, at most
-  std::function<void(std::int64_t)> progress;  // how many columns more are solved; from any thread
-};
-
 struct Distilled {
   Matrix table;                 // W [words, dim]
   double residual = 0;          // the largest of all columns
   std::int64_t iterations = 0;  // likewise
+};
+
+struct DistillOptions {
+  double penalty = 0.01;          // lambda
+  double tolerance = 1e-5;        // of the residual, against the right side's length
+  std::int64_t iterations = 200;  // of conjugate gradients, at most
+  // All are called from any thread. Columns are solved some at once, and these by the number of their first:
+  std::function<std::optional<Distilled>(std::int64_t)> kept{};  // what an earlier call found, if it did
+  std::function<void(std::int64_t, const Distilled&)> keep{};    // what this one finds
+  std::function<void(std::int64_t)> progress{};                  // how many columns more are there
 };
 
 /// What the sentences' averages A W have to do with each other and with the teacher's rows.
@@ -75,6 +80,9 @@ class Distillation {
   /// W, by conjugate gradients from W0. Each column is solved by one thread, so that their number changes no
   /// bit.
   Distilled solve(const Matrix& prior, const DistillOptions& options) const;
+
+  /// What tells this solution from those of other sentences, rows, weights, priors and options.
+  std::string digest(const Matrix& prior, const DistillOptions& options) const;
 
   /// |A W - (T - 1 mean^T)|^2 / |T - 1 mean^T|^2
   double error(const Matrix& table, const VectorD& mean) const;
