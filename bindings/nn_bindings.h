@@ -7,11 +7,11 @@ namespace sentencode {
 
 namespace py = pybind11;
 
+void bind_add_norm(py::module_& m);
 void bind_attention(py::module_& m);
 void bind_autoencoder(py::module_& m);
 void bind_communicator(py::module_& m);
 void bind_convolution(py::module_& m);
-void bind_convolutional(py::module_& m);
 void bind_decoding(py::module_& m);
 void bind_denoising(py::module_& m);
 void bind_embedding(py::module_& m);
@@ -20,13 +20,11 @@ void bind_interrupts(py::module_& m);
 void bind_gil(py::module_& m);
 void bind_logistic(py::module_& m);
 void bind_masked_pooling(py::module_& m);
-void bind_mean_max(py::module_& m);
 void bind_model(py::module_& m);
 void bind_module_node(py::module_& m);
+void bind_networks(py::module_& m);
 void bind_neural_encoder(py::module_& m);
-void bind_projected_pooling(py::module_& m);
 void bind_recurrent(py::module_& m);
-void bind_recurrent_autoencoder(py::module_& m);
 void bind_softmax_loss(py::module_& m);
 void bind_threads(py::module_& m);
 void bind_trainer(py::module_& m);

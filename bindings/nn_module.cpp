@@ -16,18 +16,16 @@ SENTENCODE_MODULE(_nn, m) {
   sentencode::bind_communicator(m);
   sentencode::bind_model(m);
   sentencode::bind_trainer(m);
+  sentencode::bind_add_norm(m);
   sentencode::bind_attention(m);
   sentencode::bind_convolution(m);
   sentencode::bind_decoding(m);
   sentencode::bind_embedding(m);
   sentencode::bind_masked_pooling(m);
-  sentencode::bind_projected_pooling(m);
   sentencode::bind_recurrent(m);
   sentencode::bind_softmax_loss(m);
   sentencode::bind_neural_encoder(m);
   sentencode::bind_autoencoder(m);
-  sentencode::bind_convolutional(m);
+  sentencode::bind_networks(m);
   sentencode::bind_denoising(m);
-  sentencode::bind_mean_max(m);
-  sentencode::bind_recurrent_autoencoder(m);
 }

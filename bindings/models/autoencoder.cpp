@@ -3,9 +3,9 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
-#include <optional>
 #include <tuple>
 
+#include "nn/maybe_tensor.h"
 #include "py.h"
 #include "sentencode/nn/embedding.h"
 
@@ -16,11 +16,11 @@ namespace {
 training::TensorBatch batch_of(const at::Tensor& ids, const at::Tensor& lengths) {
   TORCH_CHECK_VALUE(ids.dim() == 2 && ids.scalar_type() == at::kLong, "ids must be int64 [batch, time], got ",
                     ids.dtype(), " ", ids.sizes());
-  const auto bare = at::empty({ids.size(0), ids.size(1), 0}, ids.options().dtype(at::kFloat));
+  const auto bare = models::Sequences::of(
+      at::empty({ids.size(0), ids.size(1), 0}, ids.options().dtype(at::kFloat)), lengths);
   training::TensorBatch batch;
   batch.size = ids.size(0);
-  batch.fields.push_back(
-      {ids, lengths, models::Sequences::of(bare, lengths).mask, lengths.sum().item<std::int64_t>()});
+  batch.fields.push_back({ids, lengths, bare.mask, lengths.sum().item<std::int64_t>(), bare.full});
   return batch;
 }
 
@@ -41,8 +41,7 @@ void bind_autoencoder(py::module_& m) {
           "loss",
           [](Autoencoder& self, const at::Tensor& ids, const at::Tensor& lengths) {
             const training::Loss found = self.loss(batch_of(ids, lengths));
-            return std::make_tuple(found.sum, found.count,
-                                   found.right.defined() ? std::optional(found.right) : std::nullopt);
+            return std::make_tuple(found.sum, found.count, if_defined(found.right));
           },
           py::arg("ids"), py::arg("lengths"), Release())
       .def(
@@ -51,14 +50,17 @@ void bind_autoencoder(py::module_& m) {
              std::int64_t best, double length_penalty) {
             const nn::Decoded found =
                 self.reconstruct(z, {.max_length = max_length}, {beam, best, length_penalty});
-            return std::make_tuple(found.ids, found.lengths, found.scores);
+            return std::make_tuple(found.ids, found.lengths, found.scores, if_defined(found.alignments));
           },
           py::arg("z"), py::arg("max_length"), py::arg("beam"), py::arg("best"), py::arg("length_penalty"),
           Release())
       .def(
-          "load_words", [](Autoencoder& self, const at::Tensor& rows) { self.table().load(rows); },
+          "load_words", [](Autoencoder& self, const at::Tensor& rows) { self.writer().table().load(rows); },
           py::arg("rows"), Release())
-      .def("set_word_counts", &Autoencoder::set_word_counts, py::arg("counts"), Release());
+      .def(
+          "set_word_counts",
+          [](Autoencoder& self, const at::Tensor& counts) { self.writer().set_word_counts(counts); },
+          py::arg("counts"), Release());
 }
 
 }  // namespace sentencode

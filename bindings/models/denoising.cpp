@@ -2,15 +2,12 @@
 
 #include <torch/csrc/utils/pybind.h>
 
-#include "models/arguments.h"
 #include "py.h"
 
 namespace sentencode {
 
 void bind_denoising(py::module_& m) {
   using models::Sequences;
-  bind_autoencoder_class<models::DenoisingNetwork, models::DenoisingOptions>(
-      m, "DenoisingNetwork", "See sentencode.models.DenoisingNetwork.");
   m.def(
       "noisy",
       [](const at::Tensor& x, const at::Tensor& lengths, double drop_words, double swap_words) {

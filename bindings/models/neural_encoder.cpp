@@ -24,8 +24,6 @@ void bind_neural_encoder(py::module_& m) {
             return self.encode(models::Sequences::of(x, lengths));
           },
           py::arg("x"), py::arg("lengths"), Release());
-  m.def("make_network", &models::make_network, py::arg("config"),
-        "A network alike, with other weights, of the JSON that its config says.");
   py::class_<NeuralEncoder, Encoder, std::shared_ptr<NeuralEncoder>>(m, "NeuralEncoder",
                                                                      "Words' vectors and a network.")
       .def(py::init([](std::string kind, const VectorsArgument& vectors, const Tokenizer& tokenizer,

@@ -3,8 +3,7 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
-#include <optional>
-
+#include "nn/maybe_tensor.h"
 #include "nn/module_node.h"
 
 namespace sentencode {
@@ -12,7 +11,6 @@ namespace sentencode {
 void bind_attention(py::module_& m) {
   using nn::FeedForward;
   using nn::MultiHeadAttention;
-  using MaybeTensor = std::optional<at::Tensor>;
   bind_nn_module<MultiHeadAttention>(m, "MultiHeadAttention", "See sentencode.nn.MultiHeadAttention.")
       .def(py::init([](std::int64_t query_features, std::int64_t memory_features, std::int64_t features,
                        std::int64_t heads, const std::string& activation, bool output_projection, bool bias,
@@ -27,24 +25,22 @@ void bind_attention(py::module_& m) {
       .def(
           "forward",
           [](const MultiHeadAttention& self, const at::Tensor& query, const at::Tensor& key,
-             const at::Tensor& value, const MaybeTensor& key_mask, bool causal) {
-            return self.forward(query, key, value, key_mask.value_or(at::Tensor()), causal);
-          },
+             const at::Tensor& value, const MaybeTensor& key_mask,
+             bool causal) { return self.forward(query, key, value, or_undefined(key_mask), causal); },
           py::arg("query"), py::arg("key"), py::arg("value"), py::arg("key_mask"), py::arg("causal"),
           Release())
       .def(
           "with_weights",
           [](const MultiHeadAttention& self, const at::Tensor& query, const at::Tensor& key,
-             const at::Tensor& value, const MaybeTensor& key_mask, bool causal) {
-            return self.with_weights(query, key, value, key_mask.value_or(at::Tensor()), causal);
-          },
+             const at::Tensor& value, const MaybeTensor& key_mask,
+             bool causal) { return self.with_weights(query, key, value, or_undefined(key_mask), causal); },
           py::arg("query"), py::arg("key"), py::arg("value"), py::arg("key_mask"), py::arg("causal"),
           Release())
       .def(
           "project",
           [](const MultiHeadAttention& self, const at::Tensor& key, const at::Tensor& value,
              const MaybeTensor& key_mask) {
-            const nn::KeysValues memory = self.project(key, value, key_mask.value_or(at::Tensor()));
+            const nn::KeysValues memory = self.project(key, value, or_undefined(key_mask));
             return std::make_pair(memory.keys, memory.values);
           },
           py::arg("key"), py::arg("value"), py::arg("key_mask"), Release())
@@ -52,7 +48,7 @@ void bind_attention(py::module_& m) {
           "attend",
           [](const MultiHeadAttention& self, const at::Tensor& query, const at::Tensor& keys,
              const at::Tensor& values, const MaybeTensor& key_mask, bool causal) {
-            return self.attend(query, {keys, values}, key_mask.value_or(at::Tensor()), causal);
+            return self.attend(query, {keys, values}, or_undefined(key_mask), causal);
           },
           py::arg("query"), py::arg("keys"), py::arg("values"), py::arg("key_mask"), py::arg("causal"),
           Release());

@@ -3,9 +3,9 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
-#include <optional>
 #include <tuple>
 
+#include "nn/maybe_tensor.h"
 #include "nn/module_node.h"
 
 namespace sentencode {
@@ -24,9 +24,9 @@ void bind_recurrent(py::module_& m) {
           py::arg("bidirectional"), py::arg("shortcuts"), py::arg("dropout"))
       .def(
           "forward",
-          [](const RecurrentStack& self, const at::Tensor& x, const std::optional<at::Tensor>& lengths,
+          [](const RecurrentStack& self, const at::Tensor& x, const MaybeTensor& lengths,
              const nn::RecurrentState& state) {
-            nn::RecurrentOutput found = self.forward(x, lengths.value_or(at::Tensor()), state);
+            nn::RecurrentOutput found = self.forward(x, or_undefined(lengths), state);
             return std::make_tuple(std::move(found.output), std::move(found.state));
           },
           py::arg("x"), py::arg("lengths"), py::arg("state"), Release())

@@ -3,17 +3,12 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
-#include <optional>
-
+#include "nn/maybe_tensor.h"
 #include "nn/module_node.h"
 
 namespace sentencode {
 
 namespace {
-
-using MaybeTensor = std::optional<at::Tensor>;
-
-at::Tensor or_undefined(const MaybeTensor& tensor) { return tensor.value_or(at::Tensor()); }
 
 py::tuple as_tuple(const nn::SoftmaxLoss& found) {
   return py::make_tuple(found.loss, found.nll, found.correct, found.tokens);

@@ -1,11 +1,15 @@
 #include "sentencode/training/model.h"
 
+#include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include "nn/module_node.h"
 
 namespace sentencode {
 
-void bind_model(py::module_& m) { bind_nn_module<training::Model>(m, "Model", "What a trainer trains."); }
+void bind_model(py::module_& m) {
+  bind_nn_module<training::Model>(m, "Model", "What a trainer trains.")
+      .def_property_readonly("figures", &training::Model::figures, "Names of what a loss tells besides.");
+}
 
 }  // namespace sentencode

@@ -14,14 +14,17 @@ import torch.distributed.distributed_c10d
 import typing
 
 __all__: list[str] = [
+    "AddNorm",
     "Autoencoder",
+    "CNNLSTMAutoencoderNetwork",
     "Communicator",
     "Convolution",
-    "ConvolutionalNetwork",
     "Decoder",
     "DenoisingNetwork",
     "Features",
     "FeedForward",
+    "LSTMAutoencoderNetwork",
+    "LatentAutoencoder",
     "MaskedPooling",
     "MeanMaxNetwork",
     "Model",
@@ -29,15 +32,14 @@ __all__: list[str] = [
     "MultiHeadAttention",
     "NeuralEncoder",
     "Positions",
-    "ProjectedPooling",
     "PythonModel",
-    "RecurrentNetwork",
     "RecurrentStack",
     "SentenceNetwork",
     "Trainer",
     "WordEmbedding",
     "WordSoftmax",
     "beam_search",
+    "default_config",
     "draw_negatives",
     "expected_counts",
     "fit_logistic",
@@ -50,6 +52,7 @@ __all__: list[str] = [
     "num_threads",
     "sample",
     "sampled_softmax_loss",
+    "score",
     "set_num_threads",
     "softmax_loss",
     "torch_version",
@@ -159,6 +162,11 @@ class Model:
         """
         The root of the module's tree.
         """
+    @property
+    def figures(self) -> list[str]:
+        """
+        Names of what a loss tells besides.
+        """
 
 class PythonModel(Model):
     """
@@ -205,6 +213,7 @@ class Trainer:
         validate_accuracy: bool,
         reload_best: bool,
         bad_steps: typing.SupportsInt | typing.SupportsIndex,
+        read_every: typing.SupportsInt | typing.SupportsIndex,
         bfloat16: bool,
         seed: typing.SupportsInt | typing.SupportsIndex,
         settings: str,
@@ -226,7 +235,7 @@ class Trainer:
         validator: collections.abc.Callable | None,
     ) -> None:
         """
-        on_step(step, epoch, loss, accuracy, rate, norm, examples, tokens), on_validation(step, loss, accuracy, score, best, decayed), validator() -> score.
+        on_step(step, epoch, loss, accuracy, rate, norm, examples, tokens, figures), on_validation(step, loss, accuracy, score, best, decayed, figures), validator() -> score.
         """
     @property
     def last_step(self) -> int:
@@ -245,6 +254,22 @@ class Trainer:
         """
     @property
     def stopped_early(self) -> bool: ...
+
+class AddNorm:
+    """
+    See sentencode.nn.AddNorm.
+    """
+    def __init__(
+        self,
+        features: typing.SupportsInt | typing.SupportsIndex,
+        epsilon: typing.SupportsFloat | typing.SupportsIndex,
+        dropout: typing.SupportsFloat | typing.SupportsIndex,
+    ) -> None: ...
+    def forward(self, given: torch.Tensor, residual: torch.Tensor | None) -> torch.Tensor: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
 
 class MultiHeadAttention:
     """
@@ -334,12 +359,17 @@ class Decoder:
     """
     def __init__(self) -> None: ...
     def reorder(
-        self, state: collections.abc.Sequence[torch.Tensor], index: torch.Tensor
+        self, cache: collections.abc.Sequence[torch.Tensor], index: torch.Tensor
     ) -> list[torch.Tensor]: ...
-    def start(self, memory: collections.abc.Sequence[torch.Tensor]) -> list[torch.Tensor]: ...
+    def start(
+        self, given: collections.abc.Sequence[torch.Tensor]
+    ) -> tuple[list[torch.Tensor], list[torch.Tensor]]: ...
     def step(
-        self, ids: torch.Tensor, state: collections.abc.Sequence[torch.Tensor]
-    ) -> tuple[torch.Tensor, list[torch.Tensor]]: ...
+        self,
+        ids: torch.Tensor,
+        memory: collections.abc.Sequence[torch.Tensor],
+        cache: collections.abc.Sequence[torch.Tensor],
+    ) -> tuple[torch.Tensor, list[torch.Tensor], torch.Tensor | None]: ...
 
 class WordEmbedding:
     """
@@ -381,23 +411,6 @@ class MaskedPooling:
     See sentencode.nn.MaskedPooling.
     """
     def __init__(self, pooling: str) -> None: ...
-    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor: ...
-    def node(self) -> ModuleNode:
-        """
-        The root of the module's tree.
-        """
-
-class ProjectedPooling:
-    """
-    See sentencode.nn.ProjectedPooling.
-    """
-    def __init__(
-        self,
-        in_features: typing.SupportsInt | typing.SupportsIndex,
-        out_features: typing.SupportsInt | typing.SupportsIndex,
-        pooling: str,
-        bias: bool,
-    ) -> None: ...
     def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor: ...
     def node(self) -> ModuleNode:
         """
@@ -528,12 +541,18 @@ class Autoencoder(SentenceNetwork, Decoder):
         beam: typing.SupportsInt | typing.SupportsIndex,
         best: typing.SupportsInt | typing.SupportsIndex,
         length_penalty: typing.SupportsFloat | typing.SupportsIndex,
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]: ...
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]: ...
     def set_word_counts(self, counts: torch.Tensor) -> None: ...
 
-class ConvolutionalNetwork(Autoencoder):
+class LatentAutoencoder(Autoencoder):
     """
-    See sentencode.models.ConvolutionalNetwork.
+    An autoencoder whose decoder attends to rows of its code.
+    """
+    def attention(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor: ...
+
+class CNNLSTMAutoencoderNetwork(Autoencoder):
+    """
+    See sentencode.models.CNNLSTMAutoencoderNetwork.
     """
     def __init__(self, **kwargs: typing.Any) -> None: ...
 
@@ -543,19 +562,17 @@ class DenoisingNetwork(Autoencoder):
     """
     def __init__(self, **kwargs: typing.Any) -> None: ...
 
-class MeanMaxNetwork(Autoencoder):
+class MeanMaxNetwork(LatentAutoencoder):
     """
     See sentencode.models.MeanMaxNetwork.
     """
     def __init__(self, **kwargs: typing.Any) -> None: ...
-    def attention(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor: ...
 
-class RecurrentNetwork(Autoencoder):
+class LSTMAutoencoderNetwork(LatentAutoencoder):
     """
-    See sentencode.models.RecurrentNetwork.
+    See sentencode.models.LSTMAutoencoderNetwork.
     """
     def __init__(self, **kwargs: typing.Any) -> None: ...
-    def attention(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor: ...
 
 def beam_search(
     decoder: Decoder,
@@ -566,9 +583,14 @@ def beam_search(
     beam: typing.SupportsInt | typing.SupportsIndex,
     best: typing.SupportsInt | typing.SupportsIndex,
     length_penalty: typing.SupportsFloat | typing.SupportsIndex,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]:
     """
     See sentencode.nn.beam_search.
+    """
+
+def default_config(network: str) -> str:
+    """
+    The config of a network with all its options as they are by default.
     """
 
 def draw_negatives(expected: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
@@ -606,7 +628,7 @@ def greedy_search(
     first: torch.Tensor,
     end: typing.SupportsInt | typing.SupportsIndex,
     max_length: typing.SupportsInt | typing.SupportsIndex,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]:
     """
     See sentencode.nn.greedy_search.
     """
@@ -642,8 +664,9 @@ def sample(
     max_length: typing.SupportsInt | typing.SupportsIndex,
     temperature: typing.SupportsFloat | typing.SupportsIndex,
     top_k: typing.SupportsInt | typing.SupportsIndex,
+    top_p: typing.SupportsFloat | typing.SupportsIndex,
     seed: typing.SupportsInt | typing.SupportsIndex,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]:
     """
     See sentencode.nn.sample.
     """
@@ -661,6 +684,17 @@ def sampled_softmax_loss(
 ) -> torch.Tensor:
     """
     See sentencode.nn.sampled_softmax_loss.
+    """
+
+def score(
+    decoder: Decoder,
+    memory: collections.abc.Sequence[torch.Tensor],
+    first: torch.Tensor,
+    ids: torch.Tensor,
+    lengths: torch.Tensor,
+) -> torch.Tensor:
+    """
+    See sentencode.nn.score.
     """
 
 def set_num_threads(threads: typing.SupportsInt | typing.SupportsIndex) -> None:

@@ -3,7 +3,8 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
-#include "models/config.h"
+#include <utility>
+
 #include "sentencode/error.h"
 #include "sentencode/models/state_decoder.h"
 #include "sentencode/nn/evaluating.h"
@@ -43,17 +44,17 @@ Sequences noisy(const Sequences& sentences, double drop_words, double swap_words
   return Sequences::of(x.gather(1, from), lengths);
 }
 
-DenoisingNetwork::DenoisingNetwork(const AutoencoderOptions& words, const DenoisingOptions& options)
-    : Autoencoder("DenoisingNetwork", words, options.hidden, options.hidden), options_(options) {
+DenoisingNetwork::DenoisingNetwork(const DenoisingOptions& options)
+    : Autoencoder("DenoisingNetwork", options.words, options.hidden, options.hidden), options_(options) {
   ST_CHECK(options.dropout >= 0 && options.dropout < 1, InvalidInput,
            "dropout must be at least 0 and less than 1, got ", options.dropout);
   check_probability("drop_words", options.drop_words);
   check_probability("swap_words", options.swap_words);
   encoder_ = register_module(
       "encoder", std::make_shared<nn::RecurrentStack>(nn::RecurrentOptions{
-                     .cell = nn::Cell::lstm, .features = words.features, .hidden = options.hidden}));
-  decoder_ = register_module("decoder",
-                             std::make_shared<StateDecoder>(words.features, options.hidden, options.hidden));
+                     .cell = nn::Cell::lstm, .features = options.words.features, .hidden = options.hidden}));
+  decoder_ = register_module(
+      "decoder", std::make_shared<StateDecoder>(options.words.features, options.hidden, options.hidden));
 }
 
 Tensor DenoisingNetwork::drop(const Tensor& x) const {
@@ -65,24 +66,23 @@ Sequences DenoisingNetwork::corrupted(const Sequences& sentences) {
 }
 
 Tensor DenoisingNetwork::encode(const Sequences& sentences) {
-  return encoder_->forward(drop(sentences.x), sentences.lengths).state[0].squeeze(1);  // [B, H]
+  return encoder_->forward(drop(sentences.x), sentences.lengths_or_all()).state[0].squeeze(1);  // [B, H]
 }
 
 Tensor DenoisingNetwork::decode(const Tensor& z, const Sequences& y) {
   check_code(z);
-  return decoder_->forward(z, {drop(y.x), y.lengths, y.mask});  // [B, T, H]
+  return decoder_->forward(z, {drop(y.x), y.lengths, y.mask, y.full});  // [B, T, H]
 }
 
-nn::DecoderState DenoisingNetwork::start(const nn::DecoderState& memory) {
-  check_code(memory.at(0));
-  return decoder_->start(memory[0]);
+nn::DecoderStart DenoisingNetwork::start(const nn::DecoderMemory& given) {
+  check_code(given.at(0));
+  return {{}, decoder_->start(given[0])};
 }
 
-std::pair<Tensor, nn::DecoderState> DenoisingNetwork::step(const Tensor& ids, const nn::DecoderState& state) {
-  auto [h, next] = decoder_->step(drop(vectors(ids)), state);
-  return {logits(h), std::move(next)};
+nn::DecoderStep DenoisingNetwork::step(const Tensor& ids, const nn::DecoderMemory& /*memory*/,
+                                       const nn::DecoderCache& cache) {
+  auto [h, next] = decoder_->step(drop(writer().vectors(ids)), cache);
+  return {writer().logits(h), std::move(next)};
 }
-
-std::string DenoisingNetwork::config() const { return config_of("DenoisingNetwork", options(), options_); }
 
 }  // namespace sentencode::models

@@ -2,19 +2,23 @@
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
-#include <torch/nn/modules/normalization.h>
 
 #include "sentencode/error.h"
-#include "sentencode/nn/evaluating.h"
 
 namespace sentencode::models {
 
 using at::Tensor;
 
-DropoutPlace parse_dropout_place(std::string_view name) {
-  if (name == "weights") return DropoutPlace::weights;
-  if (name == "sublayers") return DropoutPlace::sublayers;
+void parse(std::string_view name, DropoutPlace& choice) {
+  for (const DropoutPlace known : {DropoutPlace::weights, DropoutPlace::sublayers}) {
+    choice = known;
+    if (name == name_of(known)) return;
+  }
   throw InvalidInput(concat("dropout_place must be 'weights' or 'sublayers', got '", name, "'"));
+}
+
+std::string_view name_of(DropoutPlace choice) {
+  return choice == DropoutPlace::weights ? "weights" : "sublayers";
 }
 
 void LayerOptions::check() const {
@@ -25,14 +29,8 @@ void LayerOptions::check() const {
            dropout);
 }
 
-double LayerOptions::weight_dropout() const { return dropout_place == DropoutPlace::weights ? dropout : 0; }
-
 Tensor LayerOptions::drop_input(const Tensor& x, bool training) const {
   return at::dropout(x, dropout, training);
-}
-
-Tensor LayerOptions::drop_output(const Tensor& x, bool training) const {
-  return at::dropout(x, dropout - weight_dropout(), training);
 }
 
 nn::AttentionOptions LayerOptions::attention(std::int64_t features) const {
@@ -43,37 +41,37 @@ nn::AttentionOptions LayerOptions::attention(std::int64_t features) const {
           .activation = projection,
           .output_projection = output_projection,
           .bias = projection_bias,
-          .dropout = weight_dropout()};
+          .dropout = dropout_place == DropoutPlace::weights ? dropout : 0};
 }
 
-LatentAttention::LatentAttention(const LayerOptions& options)
-    : torch::nn::Module("LatentAttention"), options_(options) {
-  options_.check();
-  const std::int64_t hidden = options.hidden;
-  norm_a_ = register_module("norm_a", nn::layer_norm(hidden, options.epsilon));
-  attention_ =
-      register_module("attention", std::make_shared<nn::MultiHeadAttention>(options.attention(hidden)));
-  norm_z_ = register_module("norm_z", nn::layer_norm(hidden, options.epsilon));
-  feed_forward_ = register_module("feed_forward", std::make_shared<nn::FeedForward>(hidden, options.inner));
-  norm_h_ = register_module("norm_h", nn::layer_norm(hidden, options.epsilon));
+std::shared_ptr<nn::AddNorm> LayerOptions::add_norm() const {
+  return std::make_shared<nn::AddNorm>(hidden, epsilon,
+                                       dropout_place == DropoutPlace::sublayers ? dropout : 0);
+}
+
+LatentAttention::LatentAttention(const LayerOptions& options) : torch::nn::Module("LatentAttention") {
+  options.check();
+  norm_a_ = register_module("norm_a", options.add_norm());
+  attention_ = register_module("attention",
+                               std::make_shared<nn::MultiHeadAttention>(options.attention(options.hidden)));
+  norm_z_ = register_module("norm_z", options.add_norm());
+  feed_forward_ =
+      register_module("feed_forward", std::make_shared<nn::FeedForward>(options.hidden, options.inner));
+  norm_h_ = register_module("norm_h", options.add_norm());
 }
 
 nn::KeysValues LatentAttention::project(const Tensor& z) const { return attention_->project(z, z); }
 
-Tensor LatentAttention::normed(const Tensor& a) const {
-  return norm_a_->forward(options_.drop_output(a, nn::trains(*this)));  // eq. 16
-}
-
 Tensor LatentAttention::forward(const Tensor& given, const nn::KeysValues& z) const {
-  const auto drop = [&](const Tensor& x) { return options_.drop_output(x, nn::trains(*this)); };
-  const Tensor a = normed(given);                                            // [B, T, H]  eq. 16
-  const Tensor az = norm_z_->forward(drop(attention_->attend(a, z)) + a);    // [B, T, H]  eq. 17, 18
-  const Tensor h = norm_h_->forward(drop(feed_forward_->forward(az)) + az);  // [B, T, H]  eq. 19, 20
-  return h;
+  // The words of a sentence's hypotheses attend to one z, as if they were several words of one.
+  const Tensor words = given.reshape({z.keys.size(0), -1, given.size(2)});         // [B, T, H]
+  const Tensor a = norm_a_->forward(words);                                        // [B, T, H]  eq. 16
+  const Tensor az = norm_z_->forward(attention_->attend(a, z), a);                 // [B, T, H]  eq. 17, 18
+  return norm_h_->forward(feed_forward_->forward(az), az).reshape(given.sizes());  // [B, T, H]  eq. 19, 20
 }
 
 Tensor LatentAttention::weights(const Tensor& a, const Tensor& z) const {
-  return attention_->with_weights(normed(a), z, z).second;  // [B, heads, T, rows]
+  return attention_->with_weights(norm_a_->forward(a), z, z).second;  // [B, heads, T, rows]
 }
 
 }  // namespace sentencode::models

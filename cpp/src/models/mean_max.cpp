@@ -2,9 +2,9 @@
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
-#include <torch/nn/modules/normalization.h>
 
-#include "models/config.h"
+#include <utility>
+
 #include "sentencode/nn/embedding.h"
 #include "sentencode/nn/evaluating.h"
 
@@ -15,26 +15,27 @@ using at::Tensor;
 /// Sections 3.3 and 3.4.
 class MeanMaxEncoder : public torch::nn::Module {
  public:
-  MeanMaxEncoder(std::int64_t features, const MeanMaxOptions& options)
+  explicit MeanMaxEncoder(const MeanMaxOptions& options)
       : torch::nn::Module("MeanMaxEncoder"), options_(options) {
     const LayerOptions& layers = options.layers;
+    const std::int64_t features = options.words.features;
     positions_ = register_module(
         "positions", std::make_shared<nn::Positions>(features, options.positions, options.places, "clamp"));
     attention_ =
         register_module("attention", std::make_shared<nn::MultiHeadAttention>(layers.attention(features)));
-    norm_a_ = register_module("norm_a", nn::layer_norm(layers.hidden, layers.epsilon));
+    norm_a_ = register_module("norm_a", layers.add_norm());
     feed_forward_ =
         register_module("feed_forward", std::make_shared<nn::FeedForward>(layers.hidden, layers.inner));
-    norm_h_ = register_module("norm_h", nn::layer_norm(layers.hidden, layers.epsilon));
+    norm_h_ = register_module("norm_h", layers.add_norm());
   }
 
   Tensor forward(const Sequences& s) const {
-    const auto drop = [&](const Tensor& x) { return options_.layers.drop_output(x, nn::trains(*this)); };
-    const Tensor x = input(s.x);  // [B, T, E]  eq. 1, 2
+    const Tensor x = input(s.x);  // [B, T, E]  eq. 1, 2; a number wherever there is no word
     // No residual here: H may be wider than E.
-    const Tensor a = norm_a_->forward(drop(attention_->forward(x, x, x, s.mask)));  // [B, T, H]  eq. 8, 9
-    const Tensor h = norm_h_->forward(drop(feed_forward_->forward(a)) + a);         // [B, T, H]  eq. 10, 11
-    return nn::masked_pooling(h, s.mask, options_.pooling);                         // [B, dim]   eq. 12-14
+    const Tensor a = norm_a_->forward(
+        attention_->attend(x, attention_->project(x, x), s.key_mask()));  // [B, T, H]  eq. 8, 9
+    const Tensor h = norm_h_->forward(feed_forward_->forward(a), a);      // [B, T, H]  eq. 10, 11
+    return nn::masked_pooling(h, s.key_mask(), options_.pooling);         // [B, dim]   eq. 12-14
   }
 
  private:
@@ -46,14 +47,15 @@ class MeanMaxEncoder : public torch::nn::Module {
   std::shared_ptr<nn::Positions> positions_;
   std::shared_ptr<nn::MultiHeadAttention> attention_;
   std::shared_ptr<nn::FeedForward> feed_forward_;
-  std::shared_ptr<torch::nn::LayerNormImpl> norm_a_, norm_h_;
+  std::shared_ptr<nn::AddNorm> norm_a_, norm_h_;
 };
 
 /// Section 3.5.
 class MeanMaxDecoder : public torch::nn::Module {
  public:
-  MeanMaxDecoder(std::int64_t features, const MeanMaxOptions& options)
+  explicit MeanMaxDecoder(const MeanMaxOptions& options)
       : torch::nn::Module("MeanMaxDecoder"), options_(options) {
+    const std::int64_t features = options.words.features;
     positions_ = register_module(
         "positions", std::make_shared<nn::Positions>(features, options.positions, options.places, "clamp"));
     attention_ = register_module(
@@ -67,20 +69,21 @@ class MeanMaxDecoder : public torch::nn::Module {
 
   Tensor weights(const Sequences& y, const Tensor& z) const { return latent_->weights(attend(y), z); }
 
-  /// Keys and values of the words so far, none yet, and those of z.
-  nn::DecoderState start(const Tensor& z) const {
+  /// Keys and values of z, and of the words so far, none yet.
+  nn::DecoderStart start(const Tensor& z) const {
     const nn::KeysValues latent = latent_->project(z);  // [B, heads, rows, H / heads]
     const Tensor nothing = latent.keys.slice(2, 0, 0);  // [B, heads, 0, H / heads]
-    return {nothing, nothing, latent.keys, latent.values};
+    return {{latent.keys, latent.values}, {nothing, nothing}};
   }
 
-  /// y [B, E] -> [B, H]
-  std::pair<Tensor, nn::DecoderState> step(const Tensor& y, const nn::DecoderState& state) const {
-    const Tensor x = input(y.unsqueeze(1), state[0].size(2));  // [B, 1, E]
+  /// y [N, E] -> [N, H]
+  std::pair<Tensor, nn::DecoderCache> step(const Tensor& y, const nn::DecoderMemory& z,
+                                           const nn::DecoderCache& before) const {
+    const Tensor x = input(y.unsqueeze(1), before[0].size(2));  // [N, 1, E]
     const nn::KeysValues now = attention_->project(x, x);
-    const nn::KeysValues words{at::cat({state[0], now.keys}, 2), at::cat({state[1], now.values}, 2)};
-    const Tensor h = latent_->forward(attention_->attend(x, words), {state[2], state[3]});  // [B, 1, H]
-    return {h.squeeze(1), {words.keys, words.values, state[2], state[3]}};
+    const nn::KeysValues words{at::cat({before[0], now.keys}, 2), at::cat({before[1], now.values}, 2)};
+    const Tensor h = latent_->forward(attention_->attend(x, words), {z[0], z[1]});  // [N, 1, H]
+    return {h.squeeze(1), {words.keys, words.values}};
   }
 
  private:
@@ -100,13 +103,13 @@ class MeanMaxDecoder : public torch::nn::Module {
   std::shared_ptr<LatentAttention> latent_;
 };
 
-MeanMaxNetwork::MeanMaxNetwork(const AutoencoderOptions& words, const MeanMaxOptions& options)
-    : Autoencoder("MeanMaxNetwork", words, nn::pooling_width(options.pooling) * options.layers.hidden,
-                  options.layers.hidden),
+MeanMaxNetwork::MeanMaxNetwork(const MeanMaxOptions& options)
+    : LatentAutoencoder("MeanMaxNetwork", options.words,
+                        nn::pooling_width(options.pooling) * options.layers.hidden, options.layers.hidden),
       options_(options) {
   options.layers.check();
-  encoder_ = register_module("encoder", std::make_shared<MeanMaxEncoder>(words.features, options));
-  decoder_ = register_module("decoder", std::make_shared<MeanMaxDecoder>(words.features, options));
+  encoder_ = register_module("encoder", std::make_shared<MeanMaxEncoder>(options));
+  decoder_ = register_module("decoder", std::make_shared<MeanMaxDecoder>(options));
 }
 
 Tensor MeanMaxNetwork::rows(const Tensor& z) const {
@@ -118,19 +121,18 @@ Tensor MeanMaxNetwork::encode(const Sequences& sentences) { return encoder_->for
 
 Tensor MeanMaxNetwork::decode(const Tensor& z, const Sequences& y) { return decoder_->forward(y, rows(z)); }
 
-nn::DecoderState MeanMaxNetwork::start(const nn::DecoderState& memory) {
-  return decoder_->start(rows(memory.at(0)));
+nn::DecoderStart MeanMaxNetwork::start(const nn::DecoderMemory& given) {
+  return decoder_->start(rows(given.at(0)));
 }
 
-std::pair<Tensor, nn::DecoderState> MeanMaxNetwork::step(const Tensor& ids, const nn::DecoderState& state) {
-  auto [h, next] = decoder_->step(vectors(ids), state);
-  return {logits(h), std::move(next)};  // eq. 21
+nn::DecoderStep MeanMaxNetwork::step(const Tensor& ids, const nn::DecoderMemory& memory,
+                                     const nn::DecoderCache& cache) {
+  auto [h, next] = decoder_->step(writer().vectors(ids), memory, cache);
+  return {writer().logits(h), std::move(next)};  // eq. 21
 }
 
 Tensor MeanMaxNetwork::attention(const Sequences& sentences) {
-  return decoder_->weights(words_before(sentences), rows(encode(sentences)));  // [B, heads, T, rows]
+  return decoder_->weights(writer().before(sentences), rows(encode(sentences)));  // [B, heads, T, rows]
 }
-
-std::string MeanMaxNetwork::config() const { return config_of("MeanMaxNetwork", options(), options_); }
 
 }  // namespace sentencode::models

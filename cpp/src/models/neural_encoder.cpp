@@ -16,7 +16,7 @@
 #include "nn/saved_tensors.h"
 #include "saved_model.h"
 #include "sentencode/error.h"
-#include "sentencode/models/sentence_network.h"
+#include "sentencode/models/networks.h"
 #include "sentencode/nn/evaluating.h"
 #include "sentencode/parallel.h"
 #include "sentencode/training/optimizer.h"
@@ -27,9 +27,6 @@ namespace {
 constexpr std::int64_t kBlock = 1 << 15;  // sentences whose words are looked up before any is encoded
 constexpr std::int64_t kGrain = 16;       // sentences whose vectors a thread gathers at once
 constexpr char kNetwork[] = "network.";   // tensors of a file
-
-/// Kinds of neural encoders, as files name them.
-constexpr const char* kKinds[] = {"CNNLSTMAE", "LSTMSDAE", "MeanMaxAAE", "RAE"};
 
 at::ScalarType kept_as(const at::Tensor& tensor) {
   return tensor.is_floating_point() ? at::kFloat : tensor.scalar_type();
@@ -188,11 +185,12 @@ std::unique_ptr<NeuralEncoder> NeuralEncoder::load(const std::string& path, cons
 }
 
 void register_encoders() {
-  for (const char* kind : kKinds) {
-    register_encoder(kind, [](const std::string& path, const LoadOptions& from) -> std::unique_ptr<Encoder> {
-      return NeuralEncoder::load(path, from);
-    });
-  }
+  for_networks([](const auto& kind) {
+    register_encoder(kind.encoder,
+                     [](const std::string& path, const LoadOptions& from) -> std::unique_ptr<Encoder> {
+                       return NeuralEncoder::load(path, from);
+                     });
+  });
 }
 
 }  // namespace sentencode::models

@@ -21,7 +21,7 @@ nn::RecurrentState StateDecoder::start(const Tensor& z) const {
 }
 
 Tensor StateDecoder::forward(const Tensor& z, const Sequences& y) const {
-  return lstm_->forward(y.x, y.lengths, start(z)).output;  // [B, T, H]
+  return lstm_->forward(y.x, y.lengths_or_all(), start(z)).output;  // [B, T, H]
 }
 
 std::pair<Tensor, nn::RecurrentState> StateDecoder::step(const Tensor& y,

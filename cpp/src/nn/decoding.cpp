@@ -46,9 +46,51 @@ void check_logits(const Tensor& logits, std::int64_t rows, const DecodingOptions
 struct Sentence {
   Words words;
   double score = 0;
+  Words rows{};  // where its words' alignments stand, in those of each step
 };
 
-Decoded collect(const std::vector<std::vector<Sentence>>& found, std::int64_t best, std::int64_t end) {
+/// What words look at, step by step; nothing if the decoder does not say.
+class Alignments {
+ public:
+  void add(const Tensor& alignment, std::int64_t rows) {
+    if (!alignment.defined()) return;
+    TORCH_CHECK_VALUE(alignment.dim() == 2 && alignment.size(0) == rows && alignment.is_floating_point(),
+                      "decoding: an alignment must be floating point [", rows, ", places], got ",
+                      alignment.sizes());
+    steps_.push_back(alignment.to(at::kCPU, at::kFloat));
+  }
+
+  /// -> [B, n, L, S], as many words as ids have
+  Tensor of(const std::vector<std::vector<Sentence>>& found, at::IntArrayRef ids) const {
+    if (steps_.empty()) return {};
+    std::int64_t places = 0;  // a decoder may see fewer of them when the longest sentences have left
+    for (const Tensor& step : steps_) places = std::max(places, step.size(1));
+    Tensor result = at::zeros({ids[0], ids[1], ids[2], places});
+    for (std::int64_t b = 0; b < ids[0]; ++b) {
+      const auto& sentences = found[static_cast<std::size_t>(b)];
+      for (std::int64_t n = 0; n < std::min(ids[1], std::ssize(sentences)); ++n) {
+        const Sentence& sentence = sentences[static_cast<std::size_t>(n)];
+        for (std::size_t i = 0; i < sentence.words.size() && i < steps_.size(); ++i) {
+          const Tensor row = steps_[i][sentence.rows[i]];
+          result[b][n][static_cast<std::int64_t>(i)].slice(0, 0, row.size(0)).copy_(row);
+        }
+      }
+    }
+    return result;
+  }
+
+ private:
+  std::vector<Tensor> steps_;  // [N, S] each
+};
+
+DecoderMemory of_sentences(const DecoderMemory& memory, const Tensor& index) {
+  DecoderMemory found;
+  for (const Tensor& part : memory) found.push_back(part.index_select(0, index));
+  return found;
+}
+
+Decoded collect(const std::vector<std::vector<Sentence>>& found, std::int64_t best, std::int64_t end,
+                const Alignments& alignments) {
   std::size_t longest = 0;
   for (const auto& sentences : found) {
     for (const Sentence& sentence : sentences) longest = std::max(longest, sentence.words.size());
@@ -70,11 +112,12 @@ Decoded collect(const std::vector<std::vector<Sentence>>& found, std::int64_t be
       scores[b][n] = sentence.score;
     }
   }
+  result.alignments = alignments.of(found, result.ids.sizes());
   return result;
 }
 
 /// One word a sentence each time: `choose(log p [N, V], rows)` gives [N] of the sentences `rows`.
-Decoded one_by_one(Decoder& decoder, const DecoderState& memory, const Tensor& first,
+Decoded one_by_one(Decoder& decoder, const DecoderMemory& given, const Tensor& first,
                    const DecodingOptions& options,
                    const std::function<Tensor(const Tensor&, const Words&)>& choose) {
   check(first, options);
@@ -83,15 +126,17 @@ Decoded one_by_one(Decoder& decoder, const DecoderState& memory, const Tensor& f
   std::vector<std::vector<Sentence>> found(static_cast<std::size_t>(batch), std::vector<Sentence>(1));
   Words rows(static_cast<std::size_t>(batch));  // sentences that are not finished
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int64_t>(i);
-  DecoderState state = decoder.start(memory);
+  auto [memory, cache] = decoder.start(given);
+  Alignments alignments;
   Tensor ids = first;  // [N]
   for (std::int64_t length = 0; length < options.max_length && !rows.empty(); ++length) {
     poll_interrupt();
-    Tensor logits;
-    std::tie(logits, state) = decoder.step(ids, state);  // [N, V]
-    check_logits(logits, ids.size(0), options);
-    const Tensor log_p = logits.to(at::kFloat).log_softmax(1);  // [N, V]
-    const Tensor chosen = choose(log_p, rows);                  // [N]
+    DecoderStep step = decoder.step(ids, memory, cache);
+    cache = std::move(step.cache);
+    check_logits(step.logits, ids.size(0), options);
+    alignments.add(step.alignment, ids.size(0));
+    const Tensor log_p = step.logits.to(at::kFloat).log_softmax(1);  // [N, V]
+    const Tensor chosen = choose(log_p, rows);                       // [N]
     const Tensor scores = log_p.gather(1, chosen.unsqueeze(1)).squeeze(1).to(at::kDouble).cpu();
     const Tensor on_cpu = chosen.cpu();
     Words open, index, next;
@@ -101,17 +146,20 @@ Decoded one_by_one(Decoder& decoder, const DecoderState& memory, const Tensor& f
       sentence.score += scores.data_ptr<double>()[i];
       if (word == options.end) continue;
       sentence.words.push_back(word);
+      sentence.rows.push_back(static_cast<std::int64_t>(i));
       open.push_back(rows[i]);
       index.push_back(static_cast<std::int64_t>(i));
       next.push_back(word);
     }
     if (open.size() < rows.size() && !open.empty()) {
-      state = decoder.reorder(state, to_tensor(index, first.device()));
+      const Tensor left = to_tensor(index, first.device());
+      memory = of_sentences(memory, left);
+      cache = decoder.reorder(cache, left);
     }
     rows = std::move(open);
     ids = to_tensor(next, first.device());
   }
-  return collect(found, 1, options.end);
+  return collect(found, 1, options.end, alignments);
 }
 
 /// Beam search of one sentence.
@@ -119,6 +167,7 @@ struct Beam {
   struct Open {
     Words words;
     double log_p = 0;
+    Words rows{};
   };
   std::vector<Open> open;          // that go on: `beam` of them; some are impossible (log p of -inf)
   std::vector<Sentence> finished;  // the best `beam` of those that ended, best first
@@ -150,24 +199,26 @@ bool may_improve(const Beam& found, const BeamOptions& beam, const DecodingOptio
 
 }  // namespace
 
-DecoderState Decoder::reorder(const DecoderState& state, const Tensor& index) {
-  DecoderState result;
-  result.reserve(state.size());
-  for (const Tensor& part : state) result.push_back(part.index_select(0, index));
+DecoderCache Decoder::reorder(const DecoderCache& cache, const Tensor& index) {
+  DecoderCache result;
+  result.reserve(cache.size());
+  for (const Tensor& part : cache) result.push_back(part.index_select(0, index));
   return result;
 }
 
-Decoded greedy_search(Decoder& decoder, const DecoderState& memory, const Tensor& first,
+Decoded greedy_search(Decoder& decoder, const DecoderMemory& given, const Tensor& first,
                       const DecodingOptions& options) {
-  return one_by_one(decoder, memory, first, options,
+  return one_by_one(decoder, given, first, options,
                     [](const Tensor& log_p, const Words&) { return log_p.argmax(1); });
 }
 
-Decoded sample(Decoder& decoder, const DecoderState& memory, const Tensor& first,
+Decoded sample(Decoder& decoder, const DecoderMemory& given, const Tensor& first,
                const DecodingOptions& options, const SamplingOptions& sampling) {
   TORCH_CHECK_VALUE(sampling.temperature > 0, "sampling: temperature must be positive, got ",
                     sampling.temperature);
   TORCH_CHECK_VALUE(sampling.top_k >= 0, "sampling: top_k must not be negative, got ", sampling.top_k);
+  TORCH_CHECK_VALUE(sampling.top_p > 0 && sampling.top_p <= 1,
+                    "sampling: top_p must be greater than 0 and at most 1, got ", sampling.top_p);
   check(first, options);
   std::vector<std::mt19937_64> numbers;  // one row of numbers a sentence
   for (std::int64_t row = 0; row < first.size(0); ++row) {
@@ -178,7 +229,14 @@ Decoded sample(Decoder& decoder, const DecoderState& memory, const Tensor& first
   const auto choose = [&](const Tensor& log_p, const Words& rows) {
     Tensor p = log_p / sampling.temperature, words;  // [N, V]
     if (sampling.top_k > 0 && sampling.top_k < p.size(1)) std::tie(p, words) = p.topk(sampling.top_k, 1);
-    const Tensor sums = p.softmax(1, at::kDouble).cumsum(1);  // [N, V or k]
+    p = p.softmax(1, at::kDouble);  // [N, V or k]
+    if (sampling.top_p < 1) {
+      Tensor order;
+      std::tie(p, order) = p.sort(1, /*descending=*/true);
+      words = words.defined() ? words.gather(1, order) : order;
+      p = p.masked_fill(p.cumsum(1) - p >= sampling.top_p, 0);  // the most likely one always stays
+    }
+    const Tensor sums = p.cumsum(1);  // [N, V or k]
     std::vector<double> drawn;
     for (const auto row : rows) {  // 53 bits: the same on every platform, as uniform_real_distribution is not
       drawn.push_back(static_cast<double>(numbers[static_cast<std::size_t>(row)]() >> 11) * 0x1p-53);
@@ -188,10 +246,10 @@ Decoded sample(Decoder& decoder, const DecoderState& memory, const Tensor& first
     const Tensor place = (sums <= drawn_at).sum(1).clamp_max(p.size(1) - 1);  // [N]
     return words.defined() ? words.gather(1, place.unsqueeze(1)).squeeze(1) : place;
   };
-  return one_by_one(decoder, memory, first, options, choose);
+  return one_by_one(decoder, given, first, options, choose);
 }
 
-Decoded beam_search(Decoder& decoder, const DecoderState& memory, const Tensor& first,
+Decoded beam_search(Decoder& decoder, const DecoderMemory& given, const Tensor& first,
                     const DecodingOptions& options, const BeamOptions& beam) {
   check(first, options);
   TORCH_CHECK_VALUE(beam.beam >= 1 && beam.best >= 1 && beam.best <= beam.beam,
@@ -210,16 +268,20 @@ Decoded beam_search(Decoder& decoder, const DecoderState& memory, const Tensor& 
     rows.push_back(row);
     repeats.insert(repeats.end(), static_cast<std::size_t>(width), row);
   }
-  if (batch == 0) return collect({}, beam.best, options.end);
+  Alignments alignments;
+  if (batch == 0) return collect({}, beam.best, options.end, alignments);
   const Tensor begin = to_tensor(repeats, first.device());  // [B K]
-  DecoderState state = decoder.reorder(decoder.start(memory), begin);
+  auto [memory, cache] = decoder.start(given);
+  cache = decoder.reorder(cache, begin);
   Tensor ids = first.index_select(0, begin);  // [B K]
 
-  for (std::int64_t length = 0; !rows.empty(); ++length) {
+  for (std::int64_t length = 0;; ++length) {
     poll_interrupt();
-    Tensor logits;
-    std::tie(logits, state) = decoder.step(ids, state);  // [N K, V]
+    DecoderStep step = decoder.step(ids, memory, cache);
+    cache = std::move(step.cache);
+    const Tensor& logits = step.logits;  // [N K, V]
     check_logits(logits, ids.size(0), options);
+    alignments.add(step.alignment, ids.size(0));
     const auto open = static_cast<std::int64_t>(rows.size());
     const std::int64_t words = logits.size(1);
     Tensor log_p = logits.to(at::kFloat).log_softmax(1);  // [N K, V]
@@ -245,7 +307,7 @@ Decoded beam_search(Decoder& decoder, const DecoderState& memory, const Tensor& 
     const auto score = scores.accessor<double, 2>();
     const auto place = places.accessor<std::int64_t, 2>(), follower = chosen.accessor<std::int64_t, 2>();
 
-    Words still, index, next;
+    Words still, left, index, next;
     for (std::int64_t i = 0; i < open; ++i) {
       Beam& mine = found[static_cast<std::size_t>(rows[static_cast<std::size_t>(i)])];
       std::vector<Beam::Open> going;
@@ -256,11 +318,14 @@ Decoded beam_search(Decoder& decoder, const DecoderState& memory, const Tensor& 
         const Beam::Open& from = mine.open[static_cast<std::size_t>(parent)];
         if (word == options.end) {
           // Among the best `beam` alone, so that a beam of one is the greedy search.
-          if (j < width) finish(mine, {from.words, score[i][j] / divisor(beam, length + 1)}, width);
+          if (j < width) {
+            finish(mine, {from.words, score[i][j] / divisor(beam, length + 1), from.rows}, width);
+          }
           continue;
         }
-        going.push_back({from.words, score[i][j]});
+        going.push_back({from.words, score[i][j], from.rows});
         going.back().words.push_back(word);
+        going.back().rows.push_back(i * width + parent);
         parents.push_back(i * width + parent);
         last.push_back(word);
       }
@@ -272,18 +337,40 @@ Decoded beam_search(Decoder& decoder, const DecoderState& memory, const Tensor& 
       mine.open = std::move(going);
       if (length == options.max_length || !may_improve(mine, beam, options, length + 1)) continue;
       still.push_back(rows[static_cast<std::size_t>(i)]);
+      left.push_back(i);
       index.insert(index.end(), parents.begin(), parents.end());
       next.insert(next.end(), last.begin(), last.end());
     }
+    if (still.empty()) break;
+    if (still.size() < rows.size()) memory = of_sentences(memory, to_tensor(left, first.device()));
     rows = std::move(still);
-    if (rows.empty()) break;
-    state = decoder.reorder(state, to_tensor(index, first.device()));
+    cache = decoder.reorder(cache, to_tensor(index, first.device()));
     ids = to_tensor(next, first.device());
   }
   std::vector<std::vector<Sentence>> sentences;
   sentences.reserve(found.size());
   for (Beam& mine : found) sentences.push_back(std::move(mine.finished));
-  return collect(sentences, beam.best, options.end);
+  return collect(sentences, beam.best, options.end, alignments);
+}
+
+Tensor score(Decoder& decoder, const DecoderMemory& given, const Tensor& first, const Tensor& ids,
+             const Tensor& lengths) {
+  TORCH_CHECK_VALUE(ids.dim() == 2 && ids.scalar_type() == at::kLong && first.dim() == 1 &&
+                        first.size(0) == ids.size(0) && lengths.sizes() == first.sizes(),
+                    "score: ids must be int64 [batch, time], first and lengths [batch]; got ", ids.sizes(),
+                    ", ", first.sizes(), " and ", lengths.sizes());
+  const at::NoGradGuard no_grad;
+  auto [memory, cache] = decoder.start(given);
+  Tensor now = first, sum = at::zeros(first.sizes(), first.options().dtype(at::kDouble));  // [B]
+  for (std::int64_t t = 0; t < ids.size(1); ++t) {
+    poll_interrupt();
+    DecoderStep step = decoder.step(now, memory, cache);
+    cache = std::move(step.cache);
+    now = ids.select(1, t);
+    const Tensor log_p = step.logits.to(at::kFloat).log_softmax(1).gather(1, now.unsqueeze(1)).squeeze(1);
+    sum = sum + at::where(lengths > t, log_p.to(at::kDouble), 0.0);
+  }
+  return sum;
 }
 
 }  // namespace sentencode::nn

@@ -3,7 +3,6 @@
 #include <ATen/Functions.h>
 #include <torch/nn/init.h>
 #include <torch/nn/modules/linear.h>
-#include <torch/nn/modules/normalization.h>
 
 #include "nn/parameters.h"
 #include "sentencode/error.h"
@@ -56,12 +55,6 @@ std::shared_ptr<torch::nn::LinearImpl> xavier_linear(std::int64_t in_features, s
   torch::nn::init::xavier_uniform_(linear->weight);
   if (bias) torch::nn::init::zeros_(linear->bias);
   return linear;
-}
-
-std::shared_ptr<torch::nn::LayerNormImpl> layer_norm(std::int64_t features, double epsilon) {
-  ST_CHECK(features >= 1 && epsilon > 0, InvalidInput,
-           "layer norm needs at least 1 feature and a positive epsilon, got ", features, " and ", epsilon);
-  return std::make_shared<torch::nn::LayerNormImpl>(torch::nn::LayerNormOptions({features}).eps(epsilon));
 }
 
 }  // namespace sentencode::nn

@@ -413,15 +413,17 @@ const Tensor& WordSoftmax::matrix(const Tensor& table) const {
 }
 
 SoftmaxLoss WordSoftmax::forward(const Tensor& h, const Tensor& targets, const Tensor& row_weights,
-                                 const Tensor& table) const {
+                                 const Tensor& table, Reduction reduction) const {
   SoftmaxLossOptions options;
+  options.reduction = reduction;
   options.label_smoothing = trains(*this) ? label_smoothing_ : 0;
   return softmax_loss(h, matrix(table), bias_, targets, row_weights, options);
 }
 
 Tensor WordSoftmax::sampled_loss(const Tensor& h, const Tensor& targets, const Negatives& negatives,
-                                 const Tensor& row_weights, const Tensor& table) const {
-  return sampled_softmax_loss(h, matrix(table), bias_, targets, negatives, row_weights);
+                                 const Tensor& row_weights, const Tensor& table, Reduction reduction) const {
+  return sampled_softmax_loss(h, matrix(table), bias_, targets, negatives, row_weights,
+                              {.reduction = reduction});
 }
 
 Tensor WordSoftmax::logits(const Tensor& h, const Tensor& table) const {

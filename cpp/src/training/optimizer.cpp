@@ -3,16 +3,14 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <torch/optim/adagrad.h>
-#include <torch/optim/adam.h>
-#include <torch/optim/adamw.h>
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
 #include <array>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -27,12 +25,7 @@ namespace optim = torch::optim;
 template <typename State, typename Visit>
 void for_members(State& state, const Visit& visit) {
   using Plain = std::remove_const_t<State>;
-  if constexpr (std::is_same_v<Plain, optim::AdamParamState> ||
-                std::is_same_v<Plain, optim::AdamWParamState>) {
-    visit("step", state.step());
-    visit("exp_avg", state.exp_avg());
-    visit("exp_avg_sq", state.exp_avg_sq());
-  } else if constexpr (std::is_same_v<Plain, optim::SGDParamState>) {
+  if constexpr (std::is_same_v<Plain, optim::SGDParamState>) {
     visit("momentum_buffer", state.momentum_buffer());
   } else if constexpr (std::is_same_v<Plain, optim::RMSpropParamState>) {
     visit("step", state.step());
@@ -47,32 +40,18 @@ void for_members(State& state, const Visit& visit) {
 
 constexpr std::array<std::string_view, 5> kNames = {"adam", "adamw", "sgd", "rmsprop", "adagrad"};
 
-/// body(type of the state, type of the options) of the optimiser of that name.
+/// body(type of the state) of LibTorch's optimiser of that name.
 template <typename Body>
-decltype(auto) with_types(std::string_view name, const Body& body) {
+decltype(auto) with_state(std::string_view name, const Body& body) {
   using std::type_identity;
-  if (name == "adam")
-    return body(type_identity<optim::AdamParamState>(), type_identity<optim::AdamOptions>());
-  if (name == "adamw")
-    return body(type_identity<optim::AdamWParamState>(), type_identity<optim::AdamWOptions>());
-  if (name == "sgd") return body(type_identity<optim::SGDParamState>(), type_identity<optim::SGDOptions>());
-  if (name == "rmsprop")
-    return body(type_identity<optim::RMSpropParamState>(), type_identity<optim::RMSpropOptions>());
-  return body(type_identity<optim::AdagradParamState>(), type_identity<optim::AdagradOptions>());
+  if (name == "sgd") return body(type_identity<optim::SGDParamState>());
+  if (name == "rmsprop") return body(type_identity<optim::RMSpropParamState>());
+  return body(type_identity<optim::AdagradParamState>());
 }
 
 std::unique_ptr<optim::Optimizer> made(std::vector<at::Tensor> parameters, const OptimizerOptions& options) {
   const double rate = 1e-3;  // each step brings its own
-  const auto betas = std::make_tuple(options.beta1, options.beta2);
   const double eps = options.epsilon, decay = options.weight_decay;
-  if (options.name == "adam") {
-    return std::make_unique<optim::Adam>(std::move(parameters),
-                                         optim::AdamOptions(rate).betas(betas).eps(eps).weight_decay(decay));
-  }
-  if (options.name == "adamw") {
-    return std::make_unique<optim::AdamW>(
-        std::move(parameters), optim::AdamWOptions(rate).betas(betas).eps(eps).weight_decay(decay));
-  }
   if (options.name == "sgd") {
     return std::make_unique<optim::SGD>(
         std::move(parameters), optim::SGDOptions(rate).momentum(options.momentum).weight_decay(decay));
@@ -84,6 +63,14 @@ std::unique_ptr<optim::Optimizer> made(std::vector<at::Tensor> parameters, const
   }
   return std::make_unique<optim::Adagrad>(std::move(parameters),
                                           optim::AdagradOptions(rate).eps(eps).weight_decay(decay));
+}
+
+std::vector<at::Tensor> gradients_of(const NamedTensors& parameters) {
+  std::vector<at::Tensor> found;
+  for (const auto& [name, tensor] : parameters) {
+    if (tensor.grad().defined()) found.push_back(tensor.grad());
+  }
+  return found;
 }
 
 }  // namespace
@@ -112,77 +99,109 @@ Optimizer::Optimizer(const NamedTensors& parameters, const OptimizerOptions& opt
     tensors.push_back(tensor);
   }
   ST_CHECK(!tensors.empty(), InvalidInput, "there is no parameter to train: none wants a gradient");
-  optimizer_ = made(std::move(tensors), options_);
+  if (is_adam()) {
+    moments_.resize(parameters_.size());
+  } else {
+    optimizer_ = made(std::move(tensors), options_);
+  }
 }
 
 Optimizer::~Optimizer() = default;
 
-/// LibTorch's own step goes through all memory a dozen times; this goes once, with the same state.
-template <typename State>
-void Optimizer::adam(double rate) {
-  const at::NoGradGuard guard;
+/// LibTorch's own step goes through all memory a dozen times; this goes once.
+void Optimizer::adam(double rate, const GradientScale& scale) {
   struct Lists {
     std::vector<at::Tensor> parameters, gradients, means, squares, steps;
   };
   std::map<at::ScalarType, Lists> lists;                  // a GPU takes tensors of one type
   std::vector<std::pair<at::Tensor, at::Tensor>> copies;  // the kernel goes through memory as it lies
-  for (const auto& [name, tensor] : parameters_) {
+  std::vector<at::Tensor> steps;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const at::Tensor& tensor = parameters_[i].second;
     if (!tensor.grad().defined()) continue;
-    auto& kept = optimizer_->state()[tensor.unsafeGetTensorImpl()];
-    if (kept == nullptr) {
-      auto fresh = std::make_unique<State>();
-      fresh->step(0);
-      fresh->exp_avg(at::zeros_like(tensor, at::MemoryFormat::Contiguous));
-      fresh->exp_avg_sq(at::zeros_like(tensor, at::MemoryFormat::Contiguous));
-      kept = std::move(fresh);
+    Moments& kept = moments_[i];
+    if (!kept.step.defined()) {
+      kept = {at::zeros({}, tensor.options().dtype(at::kFloat).requires_grad(false)),
+              at::zeros_like(tensor, at::MemoryFormat::Contiguous),
+              at::zeros_like(tensor, at::MemoryFormat::Contiguous)};
     }
-    auto& state = static_cast<State&>(*kept);
-    state.step(state.step() + 1);
     Lists& of = lists[tensor.scalar_type()];
     of.parameters.push_back(tensor.contiguous());
     if (!tensor.is_contiguous()) copies.emplace_back(tensor, of.parameters.back());
     of.gradients.push_back(tensor.grad().contiguous());
-    of.means.push_back(state.exp_avg());
-    of.squares.push_back(state.exp_avg_sq());
-    of.steps.push_back(at::full({}, state.step(), tensor.options().dtype(at::kFloat)));
+    of.means.push_back(kept.mean);
+    of.squares.push_back(kept.square);
+    of.steps.push_back(kept.step);
+    steps.push_back(kept.step);
   }
+  if (steps.empty()) return;
+  if (scale.skip.defined()) {
+    at::_foreach_add_(steps, 1 - scale.skip);
+  } else {
+    at::_foreach_add_(steps, 1);
+  }
+  const auto maybe = [](const at::Tensor& tensor) {
+    return tensor.defined() ? std::optional<at::Tensor>(tensor) : std::nullopt;
+  };
   const OptimizerOptions& o = options_;
+  const auto step = o.name == "adam" ? &at::_ops::_fused_adam_::call : &at::_ops::_fused_adamw_::call;
   for (const auto& [type, of] : lists) {
-    const auto step = std::is_same_v<State, optim::AdamParamState> ? &at::_ops::_fused_adam_::call
-                                                                   : &at::_ops::_fused_adamw_::call;
+    at::Tensor divisor = scale.divisor;
+    if (divisor.defined() && type == at::kDouble) {  // the kernel would round it
+      at::_foreach_mul_(of.gradients, divisor.reciprocal());
+      divisor = at::Tensor();
+    }
+    if (divisor.defined()) divisor = divisor.to(at::kFloat);
     step(of.parameters, of.gradients, of.means, of.squares, {}, of.steps, rate, o.beta1, o.beta2,
-         o.weight_decay, o.epsilon, /*amsgrad=*/false, /*maximize=*/false, {}, {});
+         o.weight_decay, o.epsilon, /*amsgrad=*/false, /*maximize=*/false, maybe(divisor), maybe(scale.skip));
   }
   for (const auto& [tensor, copy] : copies) tensor.copy_(copy);
 }
 
-void Optimizer::step(double rate) {
-  if (options_.name == "adam") return adam<optim::AdamParamState>(rate);
-  if (options_.name == "adamw") return adam<optim::AdamWParamState>(rate);
+void Optimizer::step(double rate, const GradientScale& scale) {
+  const at::NoGradGuard guard;
+  if (is_adam()) return adam(rate, scale);
+  // LibTorch's others know of neither.
+  if (scale.skip.defined() && scale.skip.item<float>() != 0) return;
+  const std::vector<at::Tensor> gradients = gradients_of(parameters_);
+  if (scale.divisor.defined() && !gradients.empty()) {
+    at::_foreach_mul_(gradients, scale.divisor.reciprocal());
+  }
   for (auto& group : optimizer_->param_groups()) group.options().set_lr(rate);
   optimizer_->step();
 }
 
-void Optimizer::zero_grad() { optimizer_->zero_grad(/*set_to_none=*/true); }
+void Optimizer::zero_grad() {
+  for (auto& [name, tensor] : parameters_) tensor.mutable_grad().reset();
+}
 
 NamedTensors Optimizer::state() const {
   NamedTensors found;
-  const auto& states = optimizer_->state();
-  for (const auto& [name, tensor] : parameters_) {
+  const auto add = [&](const char* member, const std::string& parameter, const auto& value) {
+    const std::string whole = concat(member, ".", parameter);
+    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, at::Tensor>) {
+      if (value.defined()) found.emplace_back(whole, value);
+    } else {
+      found.emplace_back(whole, at::scalar_tensor(value, at::kLong));
+    }
+  };
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const auto& [name, tensor] = parameters_[i];
+    if (is_adam()) {
+      const Moments& kept = moments_[i];
+      if (!kept.step.defined()) continue;
+      add("step", name, kept.step.to(at::kLong));
+      add("exp_avg", name, kept.mean);
+      add("exp_avg_sq", name, kept.square);
+      continue;
+    }
+    const auto& states = optimizer_->state();
     const auto place = states.find(tensor.unsafeGetTensorImpl());
     if (place == states.end()) continue;
-    const auto add = [&, &parameter = name](const char* member, const auto& value) {
-      const std::string whole = std::string(member) + "." + parameter;
-      if constexpr (std::is_same_v<std::decay_t<decltype(value)>, at::Tensor>) {
-        if (value.defined()) found.emplace_back(whole, value);
-      } else {
-        found.emplace_back(whole, at::scalar_tensor(value, at::kLong));
-      }
-    };
-    with_types(options_.name,
-               [&]<typename State, typename Options>(std::type_identity<State>, std::type_identity<Options>) {
-                 for_members(static_cast<const State&>(*place->second), add);
-               });
+    with_state(options_.name, [&, &parameter = name]<typename State>(std::type_identity<State>) {
+      for_members(static_cast<const State&>(*place->second),
+                  [&](const char* member, const auto& value) { add(member, parameter, value); });
+    });
   }
   return found;
 }
@@ -190,56 +209,77 @@ NamedTensors Optimizer::state() const {
 void Optimizer::restore(const std::map<std::string, at::Tensor>& state) {
   const at::NoGradGuard guard;
   std::size_t used = 0;
-  auto& states = optimizer_->state();
-  for (const auto& [name, tensor] : parameters_) {
-    with_types(options_.name, [&, &parameter = name, &of = tensor]<typename State, typename Options>(
-                                  std::type_identity<State>, std::type_identity<Options>) {
-      auto fresh = std::make_unique<State>();
-      bool any = false;
-      for_members(*fresh, [&](const char* member, auto& value) {
-        const std::string whole = std::string(member) + "." + parameter;
-        const auto place = state.find(whole);
-        if (place == state.end()) return;
-        any = true;
-        ++used;
-        const at::Tensor& saved = place->second;
-        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, at::Tensor>) {
-          ST_CHECK(saved.sizes() == of.sizes(), FormatError, "state of the optimizer: ", whole, " is ",
-                   saved.sizes(), ", its parameter ", of.sizes());
-          value = saved.to(of.options()).clone();
-        } else {
-          ST_CHECK(saved.numel() == 1 && saved.scalar_type() == at::kLong, FormatError,
-                   "state of the optimizer: ", whole, " must be one whole number");
-          fresh->step(saved.item<std::int64_t>());
-        }
-      });
-      if (any) states[of.unsafeGetTensorImpl()] = std::move(fresh);
-    });
+  const auto find = [&](const char* member, const std::string& parameter) -> const at::Tensor* {
+    const auto place = state.find(concat(member, ".", parameter));
+    if (place == state.end()) return nullptr;
+    ++used;
+    return &place->second;
+  };
+  const auto like = [](const char* member, const std::string& parameter, const at::Tensor& saved,
+                       const at::Tensor& of) {
+    ST_CHECK(saved.sizes() == of.sizes(), FormatError, "state of the optimizer: ", member, ".", parameter,
+             " is ", saved.sizes(), ", its parameter ", of.sizes());
+    return saved.to(of.options()).clone(at::MemoryFormat::Contiguous);
+  };
+  const auto whole = [](const char* member, const std::string& parameter, const at::Tensor& saved) {
+    ST_CHECK(saved.numel() == 1 && saved.scalar_type() == at::kLong, FormatError,
+             "state of the optimizer: ", member, ".", parameter, " must be one whole number");
+    return saved.item<std::int64_t>();
+  };
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const auto& [name, tensor] = parameters_[i];
+    if (is_adam()) {
+      const at::Tensor* const step = find("step", name);
+      const at::Tensor* const mean = find("exp_avg", name);
+      const at::Tensor* const square = find("exp_avg_sq", name);
+      moments_[i] = {};
+      if (step == nullptr && mean == nullptr && square == nullptr) continue;
+      ST_CHECK(step != nullptr && mean != nullptr && square != nullptr, FormatError,
+               "state of the optimizer: that of ", name, " lacks its step, exp_avg or exp_avg_sq");
+      moments_[i] = {
+          at::full({}, whole("step", name, *step), tensor.options().dtype(at::kFloat).requires_grad(false)),
+          like("exp_avg", name, *mean, tensor), like("exp_avg_sq", name, *square, tensor)};
+      continue;
+    }
+    auto& states = optimizer_->state();
+    with_state(options_.name,
+               [&, &parameter = name, &of = tensor]<typename State>(std::type_identity<State>) {
+                 auto fresh = std::make_unique<State>();
+                 const std::size_t before = used;
+                 for_members(*fresh, [&](const char* member, auto& value) {
+                   const at::Tensor* const saved = find(member, parameter);
+                   if (saved == nullptr) return;
+                   if constexpr (std::is_same_v<std::decay_t<decltype(value)>, at::Tensor>) {
+                     value = like(member, parameter, *saved, of);
+                   } else {
+                     fresh->step(whole(member, parameter, *saved));
+                   }
+                 });
+                 if (used > before) states[of.unsafeGetTensorImpl()] = std::move(fresh);
+               });
   }
   ST_CHECK(used == state.size(), FormatError, "state of the optimizer: of ", state.size(), " tensors only ",
            used, " belong to the ", options_.name, " of these parameters");
 }
 
-double clip(const NamedTensors& parameters, const Clipping& clipping) {
+Clipped clip(const NamedTensors& parameters, const at::Tensor& factor, const Clipping& clipping) {
   const at::NoGradGuard guard;
-  std::vector<at::Tensor> gradients;
-  for (const auto& [name, tensor] : parameters) {
-    if (tensor.grad().defined()) gradients.push_back(tensor.grad());
+  const std::vector<at::Tensor> gradients = gradients_of(parameters);
+  if (gradients.empty()) return {at::zeros_like(factor), factor.reciprocal()};
+  at::Tensor norms = at::stack(at::_foreach_norm(gradients, 2)).to(at::kDouble) * factor;  // [tensors]
+  const at::Tensor norm = norms.norm();
+  at::Tensor scale = factor;
+  if (clipping.each_norm > 0) {
+    const at::Tensor each = (clipping.each_norm / norms.clamp_min(1e-30)).clamp_max(1) * factor;
+    const auto own = each.unbind();
+    for (std::size_t i = 0; i < gradients.size(); ++i) gradients[i].mul_(own[i]);
+    norms = norms.clamp_max(clipping.each_norm);
+    scale = at::ones_like(factor);
   }
-  if (gradients.empty()) return 0;
-  const at::Tensor norms = at::stack(at::_foreach_norm(gradients, 2)).to(at::kDouble);  // [tensors]
-  at::Tensor scales = at::ones_like(norms);
-  if (clipping.each_norm > 0) scales = (clipping.each_norm / norms.clamp_min(1e-30)).clamp_max(1);
   if (clipping.global_norm > 0) {
-    const at::Tensor all = (norms * scales).norm();
-    scales = scales * (clipping.global_norm / all.clamp_min(1e-30)).clamp_max(1);
+    scale = scale * (clipping.global_norm / norms.norm().clamp_min(1e-30)).clamp_max(1);
   }
-  const at::Tensor told = at::cat({scales, norms.norm().unsqueeze(0)}).cpu();
-  const double* number = told.const_data_ptr<double>();
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    if (number[i] < 1) gradients[i].mul_(number[i]);
-  }
-  return number[gradients.size()];
+  return {norm, scale.reciprocal()};
 }
 
 }  // namespace sentencode::training

@@ -27,32 +27,36 @@ using nlohmann::json;
 /// What the losses of some batches come to.
 class Sums {
  public:
-  explicit Sums(at::Device device)
-      : sum_(at::zeros({}, at::device(device).dtype(at::kDouble))), right_(sum_) {}
+  Sums(at::Device device, std::size_t figures)
+      : sum_(at::zeros({}, at::device(device).dtype(at::kDouble))),
+        right_(sum_),
+        figures_(at::zeros({static_cast<std::int64_t>(figures), 2}, sum_.options())) {}
 
   void add(const Loss& loss) {
     sum_ = sum_ + loss.sum.detach();
     if (loss.right.defined()) right_ = right_ + loss.right;
     counted_ &= loss.right.defined();
     count_ += loss.count;
+    if (figures_.size(0) == 0) return;
+    ST_CHECK(loss.figures.defined() && loss.figures.sizes() == figures_.sizes(), InvalidInput,
+             "the model names ", figures_.size(0), " figures, and must give each as a sum and of how many");
+    figures_ = figures_ + loss.figures.detach();
   }
 
-  struct Means {
-    double loss, accuracy, count;
-  };
-  /// Over all processes; one look at the device's memory.
-  Means means(distributed::Communicator& others) const {
+  /// Means over all processes, on the device: [3 + F] double: loss, accuracy (NaN where not all told what was
+  /// right), what counted in the mean process, figures.
+  at::Tensor means(distributed::Communicator& others) const {
     const at::Tensor count = at::full_like(sum_, count_), told = at::full_like(sum_, counted_ ? 1.0 : 0.0);
-    at::Tensor all = at::stack({sum_, right_, count, told}).to(at::kDouble);
+    const at::Tensor all = at::cat({at::stack({sum_, right_, count, told}), figures_.flatten()});
     others.all_reduce_mean({all});
-    all = all.cpu();
-    const double* number = all.const_data_ptr<double>();
-    const double accuracy = number[3] == 1 ? number[1] / number[2] : std::numeric_limits<double>::quiet_NaN();
-    return {number[0] / number[2], accuracy, number[2] * others.size()};
+    const at::Tensor first = at::where(all[3] == 1, all.slice(0, 0, 2), at::stack({all[0], all[3] * NAN}));
+    const at::Tensor figures = all.slice(0, 4).view({-1, 2});
+    return at::cat({first / all[2], all.slice(0, 2, 3), figures.select(1, 0) / figures.select(1, 1)});
   }
 
  private:
   at::Tensor sum_, right_;  // [] double
+  at::Tensor figures_;      // [F, 2] double
   double count_ = 0;
   bool counted_ = true;  // whether all told what was right
 };
@@ -148,6 +152,8 @@ TensorBatch to_tensors(const Batch& batch, at::Device device) {
     tokens.ids = to(field.ids, at::kLong, {found.size, field.width});
     tokens.lengths = to(field.lengths, at::kLong, {found.size});
     tokens.tokens = std::accumulate(field.lengths.begin(), field.lengths.end(), std::int64_t{0});
+    tokens.full =
+        std::ranges::all_of(field.lengths, [&](std::int64_t length) { return length == field.width; });
     tokens.mask =
         at::arange(field.width, tokens.lengths.options()).unsqueeze(0) < tokens.lengths.unsqueeze(1);
     found.fields.push_back(std::move(tokens));
@@ -168,6 +174,7 @@ void TrainerOptions::check() const {
   ST_CHECK(save_every >= 0, InvalidInput, "save_every must not be negative, got ", save_every);
   ST_CHECK(stop_after >= 0, InvalidInput, "stop_after must not be negative, got ", stop_after);
   ST_CHECK(bad_steps >= 0, InvalidInput, "bad_steps must not be negative, got ", bad_steps);
+  ST_CHECK(read_every >= 0, InvalidInput, "read_every must not be negative, got ", read_every);
   ST_CHECK(clipping.global_norm >= 0 && clipping.each_norm >= 0, InvalidInput,
            "norms that gradients are clipped at must not be negative, got ", clipping.global_norm, " and ",
            clipping.each_norm);
@@ -197,8 +204,6 @@ Trainer::Trainer(std::shared_ptr<Model> model, std::shared_ptr<const Batcher> tr
                (valid_->options().world == sharing.world && valid_->options().rank == sharing.rank),
            InvalidInput, "batches of validation are those of process ", valid_->options().rank, " of ",
            valid_->options().world, ", this is ", sharing.rank, " of ", sharing.world);
-  ST_CHECK(!options_.reload_best || checkpoints_.has_value(), InvalidInput,
-           "reload_best needs a folder of checkpoints");
   std::vector<at::Tensor> all;
   for (const auto& [name, tensor] : weights()) all.push_back(tensor);
   const at::NoGradGuard guard;
@@ -313,21 +318,25 @@ void Trainer::run() {
   }
   const std::int64_t drawn = step_ * options_.accumulate;
   device_ = device_of(*model_);  // it may have been moved
+  bad_in_a_row_ = at::full({}, static_cast<double>(bad_), at::device(device_).dtype(at::kFloat));
   BatchLoader batches(train_, {drawn / train_->steps(), drawn % train_->steps()});
   try {
     for (;;) {
       poll_interrupt();
       // A run that was stopped before it validated does so when it goes on.
+      const bool ends = step_ >= last_step() || stopped_early_;
+      if (ends || validation_due() || save_due()) tell();
       if (validation_due()) validate();
       if (save_due()) save();
       if (step_ >= last_step() || stopped_early_) break;
-      const StepReport report = train_step(batches);
-      if (on_step) on_step(report);
+      train_step(batches);
+      if (std::ssize(done_) >= read_every()) tell();  // before anything can interrupt
     }
   } catch (...) {
     // Whoever stops it finds it where it was: a step that failed was not counted, nor was anything moved.
     const std::exception_ptr error = std::current_exception();
     try {
+      tell();
       if (whole_ && step_ != saved_) save();
     } catch (const std::exception&) {  // the first error tells more
     }
@@ -344,11 +353,15 @@ void Trainer::Buffers::keep(const NamedTensors& buffers) {
   }
 }
 
-void Trainer::Buffers::put_back(const NamedTensors& buffers) const {
+/// All of them, or where [] bool says so.
+void Trainer::Buffers::put_back(const NamedTensors& buffers, const at::Tensor& where) const {
   const at::NoGradGuard guard;
   for (const auto& [name, tensor] : buffers) {
     const auto place = kept_.find(name);
-    if (place != kept_.end()) tensor.copy_(place->second.copy);
+    if (place == kept_.end()) continue;
+    const Kept& kept = place->second;
+    if (kept.original.is_same(tensor) && kept.version == tensor._version()) continue;
+    tensor.copy_(where.defined() ? at::where(where, kept.copy, tensor) : kept.copy);
   }
 }
 
@@ -360,12 +373,18 @@ Loss Trainer::loss_of(const Batch& batch) {
 /// The gradients of what has one in any process: what has none in all of them is left as it is.
 std::vector<at::Tensor> Trainer::gradients_of_all() const {
   const NamedTensors& parameters = optimizer_.parameters();
+  std::vector<at::Tensor> found;
+  if (communicator_->size() == 1) {  // nobody has to be asked
+    for (const auto& [name, tensor] : parameters) {
+      if (tensor.grad().defined()) found.push_back(tensor.grad());
+    }
+    return found;
+  }
   std::vector<float> mine;
   for (const auto& [name, tensor] : parameters) mine.push_back(tensor.grad().defined() ? 1 : 0);
   const at::Tensor share = at::tensor(mine, at::kFloat).to(device_);  // [parameters]
   communicator_->all_reduce_mean({share});
   const at::Tensor anywhere = share.cpu();
-  std::vector<at::Tensor> found;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (anywhere.const_data_ptr<float>()[i] == 0) continue;
     at::Tensor tensor = parameters[i].second;
@@ -375,29 +394,35 @@ std::vector<at::Tensor> Trainer::gradients_of_all() const {
   return found;
 }
 
-StepReport Trainer::train_step(BatchLoader& batches) {
+std::int64_t Trainer::read_every() const {
+  return options_.read_every > 0 ? options_.read_every : device_.is_cpu() ? 1 : 16;
+}
+
+void Trainer::train_step(BatchLoader& batches) {
   buffers_.keep(model_->other_tensors());
   try {
-    return tried_step(batches);
+    tried_step(batches);
   } catch (...) {
     if (whole_) buffers_.put_back(model_->other_tensors());
     throw;
   }
 }
 
-StepReport Trainer::tried_step(BatchLoader& batches) {
+/// Nothing in it looks at the device's memory, unless figures of every step are read: whether a step is fit
+/// to be taken is known there, and learnt here in `tell`.
+void Trainer::tried_step(BatchLoader& batches) {
   model_->train();
   // Dropout of a step depends on nothing that came before.
   at::manual_seed(mixed(mixed(options_.seed, static_cast<std::uint64_t>(step_)),
                         static_cast<std::uint64_t>(communicator_->rank())));
   optimizer_.zero_grad();
-  StepReport report;
-  Sums sums(device_);
-  std::string numbers;  // of the batches, for a message
+  Done done;
+  StepReport& report = done.report;
+  Sums sums(device_, model_->figures().size());
   for (std::int64_t i = 0; i < options_.accumulate; ++i) {
     const Batch batch = batches.next();
     if (i == 0) report.epoch = batch.epoch;
-    numbers += concat(i == 0 ? "" : ", ", batch.step, " of epoch ", batch.epoch);
+    done.batches += concat(i == 0 ? "" : ", ", batch.step, " of epoch ", batch.epoch);
     report.examples += batch.total;
     for (const BatchField& field : batch.fields) report.tokens += field.tokens;
     if (batch.numbers.empty()) continue;  // fewer examples than processes
@@ -405,37 +430,71 @@ StepReport Trainer::tried_step(BatchLoader& batches) {
     loss.sum.backward();
     sums.add(loss);
   }
-  // A sum's gradient over all processes, divided by what counts in all of them.
-  const auto world = static_cast<double>(communicator_->size());
-  const auto [loss, accuracy, count] = sums.means(*communicator_);
-  report.loss = loss;
-  report.accuracy = accuracy;
-  {
-    const at::NoGradGuard guard;
-    const std::vector<at::Tensor> gradients = gradients_of_all();
-    communicator_->all_reduce_mean(gradients);
-    if (!gradients.empty()) at::_foreach_mul_(gradients, world / count);
-  }
   report.rate = options_.schedule.at(step_, scores_);
-  report.norm = clip(optimizer_.parameters(), options_.clipping);
-  if (std::isfinite(report.loss) && std::isfinite(report.norm)) {
-    bad_ = 0;
+  const at::NoGradGuard guard;
+  const at::Tensor means = sums.means(*communicator_);
+  communicator_->all_reduce_mean(gradients_of_all());
+  // A sum's gradient over all processes, divided by what counts in all of them.
+  const Clipped clipped = clip(optimizer_.parameters(), means[2].reciprocal(), options_.clipping);
+  done.figures =
+      at::cat({means.slice(0, 0, 3), clipped.norm.to(means.device()).unsqueeze(0), means.slice(0, 3)});
+  const at::Tensor bad = at::logical_and(means[0].isfinite(), clipped.norm.isfinite()).logical_not();
+  // Once there were too many, no step is taken until somebody has looked.
+  const at::Tensor over = bad_in_a_row_ > static_cast<double>(options_.bad_steps);
+  bad_in_a_row_ = at::where(over, bad_in_a_row_, (bad_in_a_row_ + 1) * bad);
+  const at::Tensor skip = over.logical_or(bad);
+  const bool known = read_every() == 1;
+  if (!known || !skip.item<bool>()) {
     whole_ = false;
-    optimizer_.step(report.rate);
+    optimizer_.step(report.rate, {clipped.divisor, known ? at::Tensor() : skip.to(at::kFloat)});
     whole_ = true;
-  } else {
-    const bool bearable = bad_ < options_.bad_steps;
-    ST_CHECK(bearable || count > 0, InvalidInput, "step ", step_ + 1, ", batch ", numbers,
-             ": nothing counted: the model says that its loss is the sum over 0");
-    const std::string before = bad_ == 0 ? "" : concat("; so it was in the ", bad_, " steps before");
-    ST_CHECK(bearable, DivergedError, "step ", step_ + 1, ", batch ", numbers, ": the loss is ", report.loss,
-             ", the gradients' norm ", report.norm, before,
-             ". A lower learning rate, or gradients clipped at a lower norm, may help");
-    ++bad_;
-    buffers_.put_back(model_->other_tensors());
   }
+  buffers_.put_back(model_->other_tensors(), skip);
   report.step = ++step_;
-  return report;
+  done_.push_back(std::move(done));
+}
+
+/// Of the steps that nobody was told of.
+void Trainer::tell() {
+  if (done_.empty()) return;
+  std::vector<at::Tensor> figures;
+  for (const Done& done : done_) figures.push_back(done.figures);
+  const at::Tensor read = at::stack(figures).cpu();  // [steps, 4 + F]
+  const double* number = read.const_data_ptr<double>();
+  while (!done_.empty()) {
+    Done done = std::move(done_.front());
+    done_.erase(done_.begin());
+    check_finite(done, number);
+    StepReport& report = done.report;
+    report.loss = number[0];
+    report.accuracy = number[1];
+    report.norm = number[3];
+    report.figures.assign(number + 4, number + read.size(1));
+    number += read.size(1);
+    if (on_step) on_step(report);
+  }
+}
+
+/// A step that could not be taken is left out, or ends the training: it is as if it had not been.
+void Trainer::check_finite(const Done& done, const double* figures) {
+  const double loss = figures[0], count = figures[2], norm = figures[3];
+  if (std::isfinite(loss) && std::isfinite(norm)) {
+    bad_ = 0;
+    return;
+  }
+  if (bad_ < options_.bad_steps) {
+    ++bad_;
+    return;
+  }
+  done_.clear();  // none of those after it was taken
+  step_ = done.report.step - 1;
+  bad_in_a_row_.fill_(static_cast<double>(bad_));
+  ST_CHECK(count > 0, InvalidInput, "step ", done.report.step, ", batch ", done.batches,
+           ": nothing counted: the model says that its loss is the sum over 0");
+  const std::string before = bad_ == 0 ? "" : concat("; so it was in the ", bad_, " steps before");
+  throw DivergedError(concat("step ", done.report.step, ", batch ", done.batches, ": the loss is ", loss,
+                             ", the gradients' norm ", norm, before,
+                             ". A lower learning rate, or gradients clipped at a lower norm, may help"));
 }
 
 void Trainer::validate() {
@@ -449,16 +508,18 @@ void Trainer::validate() {
   model_->eval();
   if (valid_ != nullptr) {
     const at::NoGradGuard guard;  // what a model keeps from it may meet a gradient later
-    Sums sums(device_);
+    Sums sums(device_, model_->figures().size());
     for (std::int64_t i = 0; i < valid_->steps(); ++i) {
       poll_interrupt();
       const Batch batch = valid_->batch(0, i);
       if (!batch.numbers.empty()) sums.add(loss_of(batch));
     }
-    const auto means = sums.means(*communicator_);
-    report.loss = means.loss;
-    report.accuracy = means.accuracy;
-    ST_CHECK(means.count > 0, InvalidInput, "validation after step ", step_,
+    const at::Tensor means = sums.means(*communicator_).cpu();
+    const double* number = means.const_data_ptr<double>();
+    report.loss = number[0];
+    report.accuracy = number[1];
+    report.figures.assign(number + 3, number + means.size(0));
+    ST_CHECK(number[2] > 0, InvalidInput, "validation after step ", step_,
              ": nothing counted: the model says that its loss is the sum over 0");
     ST_CHECK(validator || !options_.validate_accuracy || !std::isnan(report.accuracy), InvalidInput,
              "metric is the accuracy, but the model does not say how much it had right");
@@ -481,9 +542,17 @@ void Trainer::validate() {
   report.best = verdict.best == std::ssize(scores_) - 1;
   report.decayed = verdict.decayed && options_.schedule.decay < 1;
   stopped_early_ = out_of_patience();
-  if (report.best && checkpoints_ && communicator_->rank() == 0) checkpoints_->save_best(checkpoint());
+  if (report.best) keep_best();
   if (report.decayed && options_.reload_best) load_best();
   if (on_validation) on_validation(report);
+}
+
+void Trainer::keep_best() {
+  if (!checkpoints_) {
+    for (const auto& [name, tensor] : weights()) best_[name] = tensor.detach().clone();
+  } else if (communicator_->rank() == 0) {
+    checkpoints_->save_best(checkpoint());
+  }
 }
 
 void Trainer::save() {
@@ -596,7 +665,14 @@ bool Trainer::resume() {
 }
 
 bool Trainer::load_best() {
-  if (!checkpoints_) return false;
+  if (!checkpoints_) {
+    const at::NoGradGuard guard;
+    for (const auto& [name, tensor] : weights()) {
+      const auto kept = best_.find(name);
+      if (kept != best_.end()) tensor.copy_(kept->second);
+    }
+    return !best_.empty();
+  }
   communicator_->barrier();
   const auto best = checkpoints_->best();
   if (best) load_weights(*best);

@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
+import importlib
+import warnings
+from typing import Any
+
 from .._extras import require_nn
 
 require_nn()
 
 from .autoencoder import Autoencoder, Loss  # noqa: E402
 from .autoencoders import CNNLSTMAE, LSTMSDAE, RAE, MeanMaxAAE  # noqa: E402
-from .convolutional import ConvolutionalNetwork  # noqa: E402
+from .cnn_lstm_autoencoder import CNNLSTMAutoencoderNetwork  # noqa: E402
 from .denoising import DenoisingNetwork, noisy  # noqa: E402
+from .lstm_autoencoder import LSTMAutoencoderNetwork  # noqa: E402
 from .mean_max import MeanMaxNetwork  # noqa: E402
 from .neural import NeuralEncoder  # noqa: E402
-from .recurrent_autoencoder import RecurrentNetwork  # noqa: E402
 
 __all__ = [
     "CNNLSTMAE",
     "LSTMSDAE",
     "RAE",
     "Autoencoder",
-    "ConvolutionalNetwork",
+    "CNNLSTMAutoencoderNetwork",
     "DenoisingNetwork",
+    "LSTMAutoencoderNetwork",
     "Loss",
     "MeanMaxAAE",
     "MeanMaxNetwork",
     "NeuralEncoder",
-    "RecurrentNetwork",
     "noisy",
 ]
+
+_FORMERLY = {
+    "ConvolutionalNetwork": "CNNLSTMAutoencoderNetwork",
+    "RecurrentNetwork": "LSTMAutoencoderNetwork",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FORMERLY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    now = _FORMERLY[name]
+    warnings.warn(f"{__name__}.{name} is now called {now}", DeprecationWarning, stacklevel=2)
+    return getattr(importlib.import_module(__name__), now)

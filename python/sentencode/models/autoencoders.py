@@ -16,11 +16,11 @@ from ..nn.pooling import Pooling
 from ..search import lengths_of
 from ..text.inputs import is_single
 from ..vectors import WordVectors
-from .convolutional import ConvolutionalNetwork
+from .cnn_lstm_autoencoder import CNNLSTMAutoencoderNetwork
 from .denoising import DenoisingNetwork
 from .mean_max import MeanMaxNetwork
 from .neural import NeuralEncoder
-from .recurrent_autoencoder import RecurrentNetwork
+from .lstm_autoencoder import LSTMAutoencoderNetwork
 
 __all__ = ["CNNLSTMAE", "LSTMSDAE", "RAE", "MeanMaxAAE"]
 
@@ -275,7 +275,7 @@ class RAE(_LatentAttention):
         heads: Of the attention to the poolings.
         pooling: "mean_max", or "mean" or "max" alone.
         dropout: Its rate.
-        dropout_place: See `sentencode.models.RecurrentNetwork`, as for the next ones.
+        dropout_place: See `sentencode.models.LSTMAutoencoderNetwork`, as for the next ones.
         projection: Of queries, keys and values.
         projection_bias: Whether their products have one added.
         output_projection: Whether there is one after the heads.
@@ -291,7 +291,7 @@ class RAE(_LatentAttention):
         (32,)
     """
 
-    _network_class = RecurrentNetwork
+    _network_class = LSTMAutoencoderNetwork
     _network_options = (
         *("hidden", "inner", "heads", "pooling", "dropout", "dropout_place"),
         *("projection", "projection_bias", "output_projection", "epsilon"),
@@ -392,7 +392,7 @@ class CNNLSTMAE(_Autoencoder):
         (48,)
     """
 
-    _network_class = ConvolutionalNetwork
+    _network_class = CNNLSTMAutoencoderNetwork
     _network_options = ("hidden", "filters", "windows", "dropout")
     _presets = {"paper": _PAPER, "reference": _REFERENCE}  # noqa: RUF012
 

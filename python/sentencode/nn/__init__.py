@@ -6,12 +6,13 @@ from .._extras import require_nn
 
 require_nn()
 
+from .add_norm import AddNorm  # noqa: E402
 from .attention import FeedForward, MultiHeadAttention  # noqa: E402
 from .convolution import Convolution  # noqa: E402
-from .decoding import Decoded, Decoder, beam_search, greedy_search, sample  # noqa: E402
+from .decoding import Decoded, Decoder, beam_search, greedy_search, sample, score  # noqa: E402
 from .embedding import Positions, WordEmbedding  # noqa: E402
 from .module import CppModule  # noqa: E402
-from .pooling import MaskedPooling, ProjectedPooling  # noqa: E402
+from .pooling import MaskedPooling  # noqa: E402
 from .recurrent import RecurrentStack  # noqa: E402
 from .softmax_loss import (  # noqa: E402
     Negatives,
@@ -25,6 +26,7 @@ from .softmax_loss import (  # noqa: E402
 )
 
 __all__ = [
+    "AddNorm",
     "Convolution",
     "CppModule",
     "Decoded",
@@ -34,7 +36,6 @@ __all__ = [
     "MultiHeadAttention",
     "Negatives",
     "Positions",
-    "ProjectedPooling",
     "RecurrentStack",
     "SoftmaxLoss",
     "WordEmbedding",
@@ -46,5 +47,6 @@ __all__ = [
     "log_uniform_distribution",
     "sample",
     "sampled_softmax_loss",
+    "score",
     "softmax_loss",
 ]

@@ -4,33 +4,52 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
 from .. import _nn
 
-__all__ = ["Decoded", "Decoder", "beam_search", "greedy_search", "sample"]
+__all__ = ["Decoded", "Decoder", "beam_search", "greedy_search", "sample", "score"]
 
 
-class Decoded(NamedTuple):
-    """Sentences, without the words that they were begun with and without their ends.
-
-    Attributes:
-        ids: [batch, hypotheses, time], int64, filled up with the end. The best hypothesis comes first.
-        lengths: [batch, hypotheses], int64; -1 where there are fewer hypotheses than were asked for.
-        scores: [batch, hypotheses], double: log p, of the end too if it came; divided by the beam's penalty.
-    """
-
+class _Found(NamedTuple):
     ids: Tensor
     lengths: Tensor
     scores: Tensor
 
 
+class Decoded(_Found):
+    """Sentences, without the words that they were begun with and without their ends.
+
+    It is the tuple (ids, lengths, scores), with the alignments beside it.
+
+    Attributes:
+        ids: [batch, hypotheses, time], int64, filled up with the end. The best hypothesis comes first.
+        lengths: [batch, hypotheses], int64; -1 where there are fewer hypotheses than were asked for.
+        scores: [batch, hypotheses], double: log p, of the end too if it came; divided by the beam's penalty.
+        alignments: [batch, hypotheses, time, places], float: what each word looked at, zero behind the last
+            one; None where the decoder does not tell.
+    """
+
+    alignments: Tensor | None
+
+    def __new__(
+        cls, ids: Tensor, lengths: Tensor, scores: Tensor, alignments: Tensor | None = None
+    ) -> Decoded:
+        """Puts them together."""
+        found = super().__new__(cls, ids, lengths, scores)
+        found.alignments = alignments
+        return found
+
+
 class Decoder(_nn.Decoder):
     """What writes a sentence word by word: derive from it, and give it to one of the searches.
 
-    A state is a list of tensors whose first dimension are the sentences.
+    What changes from word to word is its cache, a list of tensors whose first dimension are the hypotheses,
+    those of a sentence together. What does not change, such as the vectors that an attention looks at, may be
+    a memory apart from it, whose first dimension are the sentences: a search does not copy it for each
+    hypothesis.
 
     Example:
         >>> import torch
@@ -47,26 +66,31 @@ class Decoder(_nn.Decoder):
     """
 
     @abstractmethod
-    def start(self, memory: Sequence[Tensor]) -> list[Tensor]:
-        """The state before the first word, of what the search was given as `memory`."""
+    def start(self, memory: Sequence[Tensor]) -> Any:
+        """The cache before the first word, of what the search was given as `memory`.
+
+        Returns:
+            The cache; or a tuple of memory and cache, both lists, and then `step` gets both.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no start")
 
     @abstractmethod
-    def step(self, ids: Tensor, state: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
+    def step(self, ids: Tensor, *state: Any) -> Any:
         """One word further.
 
         Args:
-            ids: [sentences], int64: the words before.
-            state: The one before.
+            ids: [hypotheses], int64: the words before.
+            *state: The cache; or the memory and the cache, where `start` gave both.
 
         Returns:
-            Logits [sentences, words] of the next words, and the next state.
+            Logits [hypotheses, words] of the next words, the next cache, and, if there is such a thing, what
+            each word looks at, [hypotheses, places].
         """
         raise NotImplementedError(f"{type(self).__name__} has no step")
 
-    def reorder(self, state: Sequence[Tensor], index: Tensor) -> list[Tensor]:
-        """The state of the sentences `index`, which may be there more than once, or not at all."""
-        return [part.index_select(0, index) for part in state]
+    def reorder(self, cache: Sequence[Tensor], index: Tensor) -> list[Tensor]:
+        """The cache of the hypotheses `index`, which may be there more than once, or not at all."""
+        return [part.index_select(0, index) for part in cache]
 
 
 def greedy_search(
@@ -102,6 +126,7 @@ def sample(
     max_length: int = 100,
     temperature: float = 1.0,
     top_k: int = 0,
+    top_p: float = 1.0,
     seed: int = 0,
 ) -> Decoded:
     """Words drawn as likely as they are.
@@ -117,6 +142,7 @@ def sample(
         max_length: Words at most.
         temperature: What logits are divided by: below 1, likely words become more likely.
         top_k: Only the most likely words are drawn; 0: all.
+        top_p: Of these, the fewest and most likely ones that have so much of the probability.
         seed: Of the random numbers.
 
     Returns:
@@ -138,7 +164,7 @@ def sample(
         >>> 0.9 < tosses.lengths.double().mean() < 1.1
         tensor(True)
     """
-    return Decoded(*_nn.sample(decoder, list(memory), first, end, max_length, temperature, top_k, seed))
+    return Decoded(*_nn.sample(decoder, list(memory), first, end, max_length, temperature, top_k, top_p, seed))
 
 
 def beam_search(
@@ -189,3 +215,38 @@ def beam_search(
     return Decoded(
         *_nn.beam_search(decoder, list(memory), first, end, max_length, beam, best, length_penalty)
     )
+
+
+def score(
+    decoder: _nn.Decoder, memory: Sequence[Tensor], first: Tensor, ids: Tensor, lengths: Tensor
+) -> Tensor:
+    """How likely given sentences are.
+
+    Args:
+        decoder: What would write them.
+        memory: What it starts from.
+        first: [batch], int64: the words that sentences are begun with.
+        ids: [batch, time], int64: the sentences, with their ends.
+        lengths: [batch], int64.
+
+    Returns:
+        log p, [batch], double.
+
+    Raises:
+        ValueError: If shapes or types do not fit.
+
+    Example:
+        >>> import torch
+        >>> from sentencode.nn import Decoder, score
+        >>> class Coin(Decoder):
+        ...     def start(self, memory):
+        ...         return []
+        ...
+        ...     def step(self, ids, state):
+        ...         return torch.zeros(len(ids), 2), state
+        >>> one, first = torch.tensor([[1, 1, 0]]), torch.tensor([1])
+        >>> score(Coin(), [], first, one, torch.tensor([3])).exp()
+        tensor([0.1250], dtype=torch.float64)
+    """
+    found: Tensor = _nn.score(decoder, list(memory), first, ids, lengths)
+    return found

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ..files import as_path, whole_file
-from .history import COLUMNS, Event, Step, Validation, read_log, row_of
+from .history import COLUMNS, Event, Step, Validation, columns_of, read_log, row_of
 
 if TYPE_CHECKING:
     from .trainer import Trainer
@@ -59,6 +59,7 @@ class CsvLog(Callback):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = as_path(path)
         self._file: TextIO | None = None
+        self._columns: list[str] = list(COLUMNS)
 
     def on_step(self, trainer: Trainer, step: Step) -> None:
         """Writes it."""
@@ -79,15 +80,17 @@ class CsvLog(Callback):
             return
         if self._file is None:
             self._file = self._opened(event)
-        self._file.write(",".join(row_of(event)) + "\n")
+        self._file.write(",".join(row_of(event, self._columns)) + "\n")
         self._file.flush()
 
     def _opened(self, first: Event) -> TextIO:
         """The file with all that was before this event, and nothing else."""
         there = self.path.exists() and self.path.stat().st_size > 0
         kept = [event for event in read_log(self.path) if _place(event) < _place(first)] if there else []
+        self._columns = columns_of(first)
+        rows = [self._columns, *(row_of(event, self._columns) for event in kept)]
         with whole_file(self.path) as file:
-            file.writelines(f"{','.join(row)}\n".encode() for row in (COLUMNS, *map(row_of, kept)))
+            file.writelines(f"{','.join(row)}\n".encode() for row in rows)
         return open(self.path, "a", encoding="utf-8")
 
 
@@ -119,16 +122,19 @@ class TensorBoardLog(Callback):
         self._writer: Any = None
 
     def on_step(self, trainer: Trainer, step: Step) -> None:
-        """Adds train/loss, train/accuracy, train/learning_rate, train/norm and train/examples_per_second."""
+        """Adds train/loss, accuracy, learning_rate, norm, examples_per_second and the model's own figures."""
         rate = step.examples / step.seconds if step.seconds > 0 else math.nan
         names = ("loss", "accuracy", "learning_rate", "norm")
         figures = {f"train/{name}": getattr(step, name) for name in names}
+        figures |= {f"train/{name}": figure for name, figure in step.figures.items()}
         self._add(trainer, step.step, {**figures, "train/examples_per_second": rate})
 
     def on_validation(self, trainer: Trainer, validation: Validation) -> None:
-        """Adds valid/loss, valid/accuracy and valid/score."""
+        """Adds valid/loss, valid/accuracy, valid/score and the model's own figures."""
         names = ("loss", "accuracy", "score")
-        self._add(trainer, validation.step, {f"valid/{name}": getattr(validation, name) for name in names})
+        figures = {f"valid/{name}": getattr(validation, name) for name in names}
+        figures |= {f"valid/{name}": figure for name, figure in validation.figures.items()}
+        self._add(trainer, validation.step, figures)
 
     def on_end(self, trainer: Trainer) -> None:
         """Closes the file."""
@@ -163,7 +169,8 @@ class Progress(Callback):
         seconds = time.perf_counter() - self._since
         if seconds > 0.5 or step.step == trainer.last_step:
             rates = f"{self._examples / seconds:,.0f} sentences/s, {self._tokens / seconds:,.0f} tokens/s"
-            self.bar.set_postfix_str(f"loss {step.loss:.4f}, {rates}", refresh=False)
+            own = "".join(f", {name} {figure:.4g}" for name, figure in step.figures.items())
+            self.bar.set_postfix_str(f"loss {step.loss:.4f}{own}, {rates}", refresh=False)
             self._examples = self._tokens = 0
             self._since = time.perf_counter()
         self.bar.update()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ class Step:
         examples: How many examples it saw.
         tokens: How many tokens, of all fields, without padding.
         seconds: Since the step, or the validation, before.
+        figures: What the model tells besides, by name: the mean of each.
     """
 
     step: int
@@ -43,6 +44,7 @@ class Step:
     examples: int
     tokens: int
     seconds: float
+    figures: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class Validation:
         score: What decides which validation was best.
         best: Whether it is the best so far.
         decayed: Whether the learning rate is lower from here on.
+        figures: As those of a step.
     """
 
     step: int
@@ -64,10 +67,14 @@ class Validation:
     score: float
     best: bool
     decayed: bool
+    figures: dict[str, float] = field(default_factory=dict)
 
 
-# A log has one line for each of both. Fields of the one that the other lacks stay empty there.
-COLUMNS = ("event", *Step.__dataclass_fields__, "score", "best", "decayed")
+# A log has one line for each of both. Fields of the one that the other lacks stay empty there; what the model
+# tells besides comes after them, each in a column of its own.
+_FIGURES = "figures"
+_OWN = {kind: [name for name in kind.__dataclass_fields__ if name != _FIGURES] for kind in (Step, Validation)}
+COLUMNS = ("event", *_OWN[Step], "score", "best", "decayed")
 Event = Step | Validation
 
 
@@ -112,24 +119,33 @@ class History:
         return history
 
 
-def row_of(event: Event) -> list[str]:
+def columns_of(event: Event) -> list[str]:
+    """The columns of a log that has such events."""
+    return [*COLUMNS, *event.figures]
+
+
+def row_of(event: Event, columns: Sequence[str] = COLUMNS) -> list[str]:
     """A line of a log; what is not a number stays empty."""
-    values: dict[str, Any] = {"event": "step" if isinstance(event, Step) else "validation", **vars(event)}
-    return [_written(values.get(column)) for column in COLUMNS]
+    values: dict[str, Any] = {"event": "step" if isinstance(event, Step) else "validation"}
+    values |= {**vars(event), **event.figures}
+    return [_written(values.get(column)) for column in columns]
 
 
 def read_log(path: Path) -> Iterator[Event]:
     """The events of a log. A last line without an end was cut off by a kill, and is left out."""
     text = read_text(path)
     lines = text[: text.rfind("\n") + 1].splitlines()
-    if not lines or lines[0] != ",".join(COLUMNS):
+    columns = lines[0].split(",") if lines else []
+    if tuple(columns[: len(COLUMNS)]) != COLUMNS:
         shown = repr(lines[0][:60]) if lines else "empty"
         raise FormatError(f"{path}: no log of a training: line 1 is {shown}, expected {','.join(COLUMNS)!r}")
     for number, row in enumerate(csv.reader(lines[1:]), 2):
         try:
-            values = dict(zip(COLUMNS, row, strict=True))
+            values = dict(zip(columns, row, strict=True))
             kind: type[Step] | type[Validation] = {"step": Step, "validation": Validation}[values["event"]]
-            yield kind(**{name: _READ[f.type](values[name]) for name, f in kind.__dataclass_fields__.items()})
+            types = kind.__dataclass_fields__
+            figures = {name: _number(values[name]) for name in columns[len(COLUMNS) :]}
+            yield kind(**{name: _READ[types[name].type](values[name]) for name in _OWN[kind]}, figures=figures)
         except (KeyError, ValueError):
             raise FormatError(f"{path}, line {number}: not a line of a training's log: {row!r:.80}") from None
 

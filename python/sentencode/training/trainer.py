@@ -28,7 +28,7 @@ from .batcher import Batcher  # noqa: E402
 from .callbacks import Callback, Progress  # noqa: E402
 from .checkpoints import checkpoint_files  # noqa: E402
 from .examples import Examples  # noqa: E402
-from .history import History, Step, Validation  # noqa: E402
+from .history import COLUMNS, History, Step, Validation  # noqa: E402
 
 __all__ = ["Loss", "TensorBatch", "Trainer"]
 
@@ -68,11 +68,14 @@ class Loss:
         sum: A scalar with a graph: the loss of all that counts, words or sentences.
         count: How much counts.
         right: How much of it the model had right, or None.
+        figures: What else is worth telling, by the names of the model's attribute `figures`: each a number,
+            or a pair of a sum and of how many. Their means are in the progress bar, in `History` and in logs.
     """
 
     sum: Tensor
     count: float | Tensor
     right: float | Tensor | None = None
+    figures: Mapping[str, Any] | None = None
 
 
 class Trainer:
@@ -80,7 +83,8 @@ class Trainer:
 
     A model is a C++ one of this package, or any `torch.nn.Module` with a method `loss(batch)`: it gets a
     `TensorBatch` and returns a `Loss`, or (sum, count) or (sum, count, right). The mean over all batches of a
-    step, in all processes, is what is minimised. A subclass of one of this package's networks that has a
+    step, in all processes, is what is minimised. A module that tells figures besides (penalties, the loss of
+    a second decoder) names them in its attribute `figures`, a tuple of strings. A subclass of one of this package's networks that has a
     `loss` of its own is trained by that, as any module is.
 
     What is done in a step depends on the seed, the step, the weights, the optimiser's state and the scores so
@@ -107,7 +111,7 @@ class Trainer:
         schedule_end: Of linear and cosine: the share of the learning rate that is left there.
         decay: What the learning rate is multiplied by where validation has not got better; 0.5 halves it.
         patience: After so many validations in a row that were not better.
-        reload_best: Whether the best weights are taken up again then (needs `checkpoints`).
+        reload_best: Whether the best weights are taken up again then: from `checkpoints`, or from memory.
         max_steps: The last step, at most. None: no bound.
         max_epochs: The like in epochs, in whole steps: the last one of several batches (`accumulate`) may go
             into the next epoch. If both are None: one epoch.
@@ -130,6 +134,8 @@ class Trainer:
             float32. None: not.
         bad_steps: So many steps in a row may have a loss or gradient that is not finite: they are left out.
             One more raises `DivergedError`.
+        read_every: Steps whose figures are read from the device at once, and callbacks told of: a GPU is not
+            waited for in between. What is learnt does not depend on it. None: 1 on a CPU, else 16.
         seed: Chooses all that is left to chance within the model's steps.
         callbacks: What is told of steps and validations: `CsvLog`, `TensorBoardLog`, your own `Callback`.
         communicator: The other processes. None: all of `torch.distributed`, if it was set up.
@@ -202,6 +208,7 @@ class Trainer:
         settings: Mapping[str, Any] | None = None,
         autocast: Literal["bfloat16"] | None = None,
         bad_steps: int = 0,
+        read_every: int | None = None,
         seed: int = 0,
         callbacks: Sequence[Callback] = (),
         communicator: Communicator | None = None,
@@ -221,8 +228,6 @@ class Trainer:
             wants = {"stop_after": stop_after is not None, "decay": decay != 1, "reload_best": reload_best}
             for name in (name for name, wanted in wants.items() if wanted):
                 raise ValueError(f"{name} needs validations: give valid, or a function as metric")
-        if reload_best and checkpoints is None:
-            raise ValueError("reload_best needs checkpoints, a folder where the best weights are kept")
         if not isinstance(betas, tuple) or len(betas) != 2:
             raise TypeError(f"betas must be a tuple of two numbers, got {betas!r:.40}")
         self._callbacks = _checked_callbacks(callbacks)
@@ -247,8 +252,10 @@ class Trainer:
             raise ValueError(f"schedule_steps: a schedule that is {shape!r} has no end")
         # The optimiser's: held, so that a new tensor cannot come to lie where an old one did.
         self._trained = [parameter for parameter in _parameters(model) if parameter.requires_grad]
+        cpp = _core_model(model, train)
+        self._figures = tuple(cpp.figures)
         self._core = _nn.Trainer(
-            _core_model(model, train),
+            cpp,
             train.core,
             None if valid is None else valid.core,
             others,
@@ -281,6 +288,7 @@ class Trainer:
             validate_accuracy=metric == "accuracy",
             reload_best=reload_best,
             bad_steps=checked_int("bad_steps", bad_steps, 0),
+            read_every=_every("read_every", read_every),
             bfloat16=autocast is not None,
             seed=checked_int("seed", seed, 0, 2**64 - 1),
             settings=_settings(model, settings),
@@ -361,13 +369,18 @@ class Trainer:
                 if errors:
                     raise errors[0]
 
-            def on_step(*figures: Any) -> None:
-                step = Step(*(*figures, time.perf_counter() - clock[0]))
+            def named(figures: list[float]) -> dict[str, float]:
+                return dict(zip(self._figures, figures, strict=True))
+
+            def on_step(*told: Any) -> None:
+                *figures, own = told
+                step = Step(*figures, time.perf_counter() - clock[0], named(own))
                 self.history.steps.append(step)
                 tell(step)
 
-            def on_validation(*figures: Any) -> None:
-                validation = Validation(*figures)
+            def on_validation(*told: Any) -> None:
+                *figures, own = told
+                validation = Validation(*figures, named(own))
                 self.history.validations.append(validation)
                 tell(validation)
 
@@ -382,8 +395,8 @@ class Trainer:
         """Gives the model the weights of the best validation so far. All processes have to call it.
 
         Returns:
-            Whether there are any: without checkpoints, or before the first validation, there are none; nor
-            where somebody has removed `best.safetensors`.
+            Whether there are any: before the first validation there are none; nor where somebody has removed
+            `best.safetensors`. Without a folder they are kept in memory.
 
         Raises:
             FormatError: That file is damaged, or is no checkpoint of this model.
@@ -445,15 +458,17 @@ class _Parts:
     def __init__(self, module: nn.Module, fields: tuple[str, ...]) -> None:
         self._module = module
         self._fields = fields
+        self.figures = _checked_names(module)
 
     def loss(
         self, fields: list[tuple[Tensor, Tensor, Tensor]], labels: Tensor | None
-    ) -> tuple[Tensor, float, Tensor | None]:
+    ) -> tuple[Tensor, float, Tensor | None, Tensor | None]:
         ids, lengths, mask = (
             dict(zip(self._fields, part, strict=True)) for part in zip(*fields, strict=True)
         )
         found = self._module.loss(TensorBatch(ids, lengths, mask, labels))  # type: ignore[operator]
-        return _checked_loss(found, f"{type(self._module).__name__}.loss(batch)")
+        what = f"{type(self._module).__name__}.loss(batch)"
+        return *_checked_loss(found, what), _checked_figures(found, self.figures, what)
 
     def train(self, mode: bool) -> None:
         self._module.train(mode)
@@ -503,6 +518,35 @@ def _checked_loss(found: Any, what: str) -> tuple[Tensor, float, Tensor | None]:
     if right is not None:
         right = torch.as_tensor(right, device=total.device).detach().reshape(())
     return total.reshape(()), count, right
+
+
+def _checked_names(module: nn.Module) -> list[str]:
+    """The names of what a module's loss tells besides."""
+    names = getattr(module, "figures", ())
+    what = f"{type(module).__name__}.figures"
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise TypeError(f"{what} must be a tuple of names, got {names!r:.40}")
+    for i, name in enumerate(names):
+        if not checked_str(f"{what}[{i}]", name).isidentifier() or name in (*COLUMNS, *names[:i]):
+            raise ValueError(f"{what}[{i}] must be a name of its own for a column of logs, got {name!r}")
+    return list(names)
+
+
+def _checked_figures(found: Any, names: list[str], what: str) -> Tensor | None:
+    """Sums, and of how many, [names, 2]."""
+    given = getattr(found, "figures", None) or {}
+    if set(given) != set(names):
+        raise ValueError(f"{what}: figures must be {names}, as the model's `figures` says, got {sorted(given)}")
+    if not names:
+        return None
+    pairs = [pair if isinstance(pair := given[name], tuple) else (pair, 1.0) for name in names]
+    device = found.sum.device
+    return torch.stack(
+        [
+            torch.stack([torch.as_tensor(part, dtype=torch.float64, device=device).detach() for part in pair])
+            for pair in pairs
+        ]
+    )
 
 
 def _settings(model: Any, given: Mapping[str, Any] | None) -> str:

@@ -1,6 +1,6 @@
 #include "sentencode/models/autoencoder.h"
 
-#include "models/networks.h"
+#include "models/autoencoders.h"
 #include "sentencode/error.h"
 
 namespace sentencode::models {
@@ -16,11 +16,11 @@ class Parrot : public Autoencoder {
     told = y.x;
     return z.unsqueeze(1).expand_as(y.x);
   }
-  nn::DecoderState start(const nn::DecoderState& memory) override { return memory; }
-  std::pair<at::Tensor, nn::DecoderState> step(const at::Tensor&, const nn::DecoderState& state) override {
-    return {logits(state[0]), state};
+  nn::DecoderStart start(const nn::DecoderMemory& given) override { return {given, {}}; }
+  nn::DecoderStep step(const at::Tensor&, const nn::DecoderMemory& memory,
+                       const nn::DecoderCache& cache) override {
+    return {writer().logits(memory[0]), cache};
   }
-  std::string config() const override { return "{}"; }
   at::Tensor told;
 
  protected:
@@ -33,7 +33,7 @@ TEST(Autoencoder, TheDecoderIsToldBeginAndAllWordsButTheLast) {
   Parrot network(small_words());
   const Sequences sentences = small_sentences(network);
   network.loss(small_batch());
-  EXPECT_TRUE(at::equal(network.told.select(1, 0)[0], network.table().table()[0]));
+  EXPECT_TRUE(at::equal(network.told.select(1, 0)[0], network.writer().table().table()[0]));
   EXPECT_TRUE(at::equal(network.told[0].slice(0, 1), sentences.x[0].slice(0, 0, 3)));
   EXPECT_TRUE(at::equal(network.told[1].slice(0, 2), at::zeros({2, 6})));
 }

@@ -1,6 +1,6 @@
 #include "sentencode/models/denoising.h"
 
-#include "models/networks.h"
+#include "models/autoencoders.h"
 #include "sentencode/error.h"
 
 namespace sentencode::models {
@@ -8,12 +8,12 @@ namespace {
 
 TEST(DenoisingNetwork, IsAnAutoencoder) {
   at::manual_seed(0);
-  DenoisingOptions options{.hidden = 8, .dropout = 0.1};
-  DenoisingNetwork network(small_words(), options);
+  DenoisingOptions options{.words = small_words(), .hidden = 8, .dropout = 0.1};
+  DenoisingNetwork network(options);
   EXPECT_EQ(network.dim(), 8);
   expect_to_be_an_autoencoder(network);
   options.swap_words = -0.1;
-  EXPECT_THROW(DenoisingNetwork(small_words(), options), InvalidInput);
+  EXPECT_THROW(DenoisingNetwork{options}, InvalidInput);
 }
 
 TEST(Noise, DropsAndSwapsAllButTheEnd) {

@@ -1,26 +1,28 @@
 #include "sentencode/models/mean_max.h"
 
-#include "models/networks.h"
+#include "models/autoencoders.h"
 #include "sentencode/error.h"
 
 namespace sentencode::models {
 namespace {
 
 MeanMaxOptions small(nn::Pooling pooling = nn::Pooling::mean_max) {
-  return {.layers = {.hidden = 8, .inner = 10, .heads = 2, .dropout = 0.1}, .pooling = pooling};
+  return {.words = small_words(),
+          .layers = {.hidden = 8, .inner = 10, .heads = 2, .dropout = 0.1},
+          .pooling = pooling};
 }
 
 TEST(MeanMaxNetwork, IsAnAutoencoderWithEachPooling) {
   for (const auto pooling : {nn::Pooling::mean, nn::Pooling::max, nn::Pooling::mean_max}) {
     at::manual_seed(0);
-    MeanMaxNetwork network(small_words(), small(pooling));
+    MeanMaxNetwork network(small(pooling));
     network.eval();
     EXPECT_EQ(network.attention(small_sentences(network)).sizes(),
               at::IntArrayRef({2, 2, 4, nn::pooling_width(pooling)}));
     expect_no_influence_of_the_batch(network);
     expect_steps_to_be_teacher_forcing(network);
   }
-  MeanMaxNetwork network(small_words(), small());
+  MeanMaxNetwork network(small());
   expect_to_learn(network);
 }
 
@@ -29,7 +31,7 @@ TEST(MeanMaxNetwork, PositionsMayBeLearnt) {
   MeanMaxOptions options = small();
   options.positions = "learnt";
   options.places = 3;  // less than the sentence
-  MeanMaxNetwork network(small_words(), options);
+  MeanMaxNetwork network(options);
   expect_to_be_an_autoencoder(network);
 }
 
@@ -37,9 +39,10 @@ TEST(MeanMaxNetwork, DropsWhatSublayersGive) {
   at::manual_seed(0);
   MeanMaxOptions options = small();
   options.layers.dropout_place = DropoutPlace::sublayers;
-  MeanMaxNetwork network(small_words(), options);
+  MeanMaxNetwork network(options);
   expect_to_be_an_autoencoder(network);
-  EXPECT_THROW(parse_dropout_place("everywhere"), InvalidInput);
+  DropoutPlace place{};
+  EXPECT_THROW(parse("everywhere", place), InvalidInput);
 }
 
 }  // namespace

@@ -15,12 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "models/networks.h"
+#include "models/autoencoders.h"
 #include "sentencode/error.h"
-#include "sentencode/models/convolutional.h"
-#include "sentencode/models/denoising.h"
-#include "sentencode/models/mean_max.h"
-#include "sentencode/models/recurrent_autoencoder.h"
+#include "sentencode/models/networks.h"
 #include "sentencode/parallel.h"
 #include "temporary_folder.h"
 #include "without_checksums.h"
@@ -45,16 +42,16 @@ std::shared_ptr<Autoencoder> network(const std::string& kind) {
   at::manual_seed(3);
   const LayerOptions layers{.hidden = 8, .inner = 10, .heads = 2};
   std::shared_ptr<Autoencoder> made;
-  if (kind == "MeanMaxAAE") made = std::make_shared<MeanMaxNetwork>(small_words(), MeanMaxOptions{layers});
+  if (kind == "MeanMaxAAE") made = std::make_shared<MeanMaxNetwork>(MeanMaxOptions{small_words(), layers});
   if (kind == "RAE") {
-    made = std::make_shared<RecurrentNetwork>(small_words(), RecurrentAutoencoderOptions{layers});
+    made = std::make_shared<LSTMAutoencoderNetwork>(LSTMAutoencoderOptions{small_words(), layers});
   }
   if (kind == "LSTMSDAE") {
-    made = std::make_shared<DenoisingNetwork>(small_words(), DenoisingOptions{.hidden = 8});
+    made = std::make_shared<DenoisingNetwork>(DenoisingOptions{.words = small_words(), .hidden = 8});
   }
   if (kind == "CNNLSTMAE") {
-    made = std::make_shared<ConvolutionalNetwork>(
-        small_words(), ConvolutionalOptions{.hidden = 8, .filters = 3, .windows = {1, 3}});
+    made = std::make_shared<CNNLSTMAutoencoderNetwork>(
+        CNNLSTMAutoencoderOptions{.words = small_words(), .hidden = 8, .filters = 3, .windows = {1, 3}});
   }
   const at::NoGradGuard guard;
   for (const at::Tensor& parameter : made->parameters()) parameter.normal_(0, 0.4);
@@ -219,7 +216,7 @@ TEST(NeuralEncoderArgumentsTest, WhatDoesNotFitIsRefused) {
   EXPECT_THROW(NeuralEncoder("RAE", words(), network("RAE"), {.batch_tokens = 0}), InvalidInput);
   AutoencoderOptions wider = small_words();
   wider.features = 7;
-  const auto made = std::make_shared<DenoisingNetwork>(wider, DenoisingOptions{.hidden = 8});
+  const auto made = std::make_shared<DenoisingNetwork>(DenoisingOptions{.words = wider, .hidden = 8});
   EXPECT_THROW(NeuralEncoder("LSTMSDAE", words(), made), InvalidInput);
 }
 
@@ -228,9 +225,11 @@ TEST(MakeNetworkTest, MakesOneAlike) {
     const auto made = network(kind);
     EXPECT_EQ(make_network(made->config())->config(), made->config());
   }
+  EXPECT_NE(default_config("MeanMaxNetwork").find("\"heads\":8"), std::string::npos);
+  EXPECT_THROW(default_config("RecurrentNetwork"), InvalidInput);  // older files alone call it so
   EXPECT_THROW(make_network("nothing"), InvalidInput);
   EXPECT_THROW(make_network("{}"), InvalidInput);
-  EXPECT_THROW(make_network(R"({"network": "RecurrentNetwork"})"), InvalidInput);
+  EXPECT_THROW(make_network(R"({"network": "LSTMAutoencoderNetwork"})"), InvalidInput);
   std::string config = network("RAE")->config();
   config.back() = ',';
   EXPECT_THROW(make_network(config + R"("colour": "red"})"), InvalidInput);

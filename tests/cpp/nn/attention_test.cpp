@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sentencode/error.h"
+#include "sentencode/nn/add_norm.h"
 
 namespace sentencode::nn {
 namespace {
@@ -34,7 +35,7 @@ TEST(Activation, NamesGoThereAndBack) {
     EXPECT_EQ(parse_activation(activation_name(activation)), activation);
   }
   EXPECT_THROW(parse_activation("swish"), InvalidInput);
-  EXPECT_THROW(layer_norm(3, 0), InvalidInput);
+  EXPECT_THROW(AddNorm(3, 0), InvalidInput);
 }
 
 }  // namespace

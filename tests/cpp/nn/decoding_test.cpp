@@ -12,9 +12,15 @@ namespace {
 class Markov : public Decoder {
  public:
   explicit Markov(at::Tensor p) : log_p_(p.log()) {}
-  DecoderState start(const DecoderState& memory) override { return memory; }
-  std::pair<at::Tensor, DecoderState> step(const at::Tensor& ids, const DecoderState& state) override {
-    return {log_p_.index_select(0, ids), state};
+  DecoderStart start(const DecoderMemory& given) override { return {given, {}}; }
+  DecoderStep step(const at::Tensor& ids, const DecoderMemory& memory, const DecoderCache& cache) override {
+    DecoderStep step{log_p_.index_select(0, ids), cache};
+    // Looks at the word before, in its own sentence's memory, where there is one.
+    if (memory.empty()) return step;
+    EXPECT_EQ(ids.size(0) % memory[0].size(0), 0);
+    const auto own = memory[0].repeat_interleave(ids.size(0) / memory[0].size(0), 0);  // [N, 1]
+    step.alignment = at::one_hot(ids, log_p_.size(0)).to(at::kFloat) * own;
+    return step;
   }
 
  private:
@@ -51,9 +57,51 @@ TEST(Decoding, WhatIsImpossibleIsNotReturned) {
 TEST(Decoding, SamplesFollowTheirSeed) {
   Markov decoder(trap());
   const auto first = at::full({16}, 1, at::kLong);
-  const auto one = sample(decoder, {}, first, {0, 9}, {1, 0, 4}).ids;
-  EXPECT_TRUE(at::equal(one, sample(decoder, {}, first, {0, 9}, {1, 0, 4}).ids));
-  EXPECT_FALSE(at::equal(one, sample(decoder, {}, first, {0, 9}, {1, 0, 5}).ids));
+  const auto one = sample(decoder, {}, first, {0, 9}, {1, 0, 1, 4}).ids;
+  EXPECT_TRUE(at::equal(one, sample(decoder, {}, first, {0, 9}, {1, 0, 1, 4}).ids));
+  EXPECT_FALSE(at::equal(one, sample(decoder, {}, first, {0, 9}, {1, 0, 1, 5}).ids));
+}
+
+TEST(Decoding, SamplesOnlyWhatIsLikelyEnough) {
+  Markov decoder(trap());
+  const auto first = at::full({64}, 1, at::kLong);
+  const auto all = sample(decoder, {}, first, {0, 1}, {1, 0, 1, 4}).ids;
+  EXPECT_TRUE((all == 3).any().item<bool>());
+  const auto some = sample(decoder, {}, first, {0, 1}, {1, 0, 0.5, 4}).ids;  // 2 has 0.6
+  EXPECT_TRUE((some == 2).all().item<bool>());
+  EXPECT_THROW(sample(decoder, {}, first, {0, 1}, {1, 0, 0, 4}), c10::ValueError);
+}
+
+TEST(Decoding, HypothesesAlignWithTheirOwnSentence) {
+  Markov decoder(trap());
+  const auto first = at::tensor({1, 3, 1}, at::kLong);
+  const auto own = at::tensor({1.F, 2.F, 3.F}).view({3, 1});
+  for (const std::int64_t width : {1, 3}) {
+    const auto found = width == 1 ? greedy_search(decoder, {own}, first, {0, 4})
+                                  : beam_search(decoder, {own}, first, {0, 4}, {width, 2, 0});
+    ASSERT_EQ(found.alignments.sizes(), at::IntArrayRef({3, found.ids.size(1), found.ids.size(2), 4}));
+    for (std::int64_t b = 0; b < 3; ++b) {
+      const auto words = found.lengths[b][0].item<std::int64_t>();
+      std::int64_t before = first[b].item<std::int64_t>();
+      for (std::int64_t t = 0; t < words; ++t) {
+        EXPECT_EQ(found.alignments[b][0][t][before].item<float>(), static_cast<float>(b + 1));
+        EXPECT_EQ(found.alignments[b][0][t].sum().item<float>(), static_cast<float>(b + 1));
+        before = found.ids[b][0][t].item<std::int64_t>();
+      }
+      EXPECT_EQ(found.alignments[b][0].slice(0, words).sum().item<float>(), 0);
+    }
+  }
+  EXPECT_FALSE(greedy_search(decoder, {}, first, {0, 4}).alignments.defined());
+}
+
+TEST(Decoding, AGivenSentenceHasTheScoreOfTheSearchThatFindsIt) {
+  Markov decoder(trap());
+  const auto first = at::tensor({1, 1}, at::kLong);
+  const auto found = beam_search(decoder, {}, first, {0, 4}, {2, 1, 0});
+  const auto ids = at::tensor({3, 0, 2, 0}, at::kLong).view({2, 2});
+  const auto scores = score(decoder, {}, first, ids, at::tensor({2, 1}, at::kLong));
+  EXPECT_NEAR(scores[0].item<double>(), found.scores[0][0].item<double>(), 1e-6);
+  EXPECT_NEAR(scores[1].item<double>(), std::log(0.6), 1e-6);  // without its end
 }
 
 }  // namespace

@@ -17,20 +17,18 @@ TEST(MaskedPooling, HiddenWordsCountForNothing) {
       at::equal(masked_pooling(x, mask, Pooling::mean_max), at::tensor({2.F, 3.F, 3.F, 4.F}).view({1, 4})));
 }
 
+TEST(MaskedPooling, TheLastWordIsTheLastOneShown) {
+  const auto x = at::arange(12, at::kFloat).view({3, 2, 2});
+  const auto mask = at::tensor({1, 1, 1, 0, 0, 0}).view({3, 2}).to(at::kBool);
+  EXPECT_TRUE(at::equal(masked_pooling(x, mask, Pooling::last),
+                        at::tensor({2.F, 3.F, 4.F, 5.F, 0.F, 0.F}).view({3, 2})));
+}
+
 TEST(MaskedPooling, NamesGoThereAndBack) {
-  for (const Pooling pooling : {Pooling::mean, Pooling::max, Pooling::mean_max}) {
+  for (const Pooling pooling : {Pooling::mean, Pooling::max, Pooling::mean_max, Pooling::last}) {
     EXPECT_EQ(parse_pooling(pooling_name(pooling)), pooling);
   }
   EXPECT_THROW(parse_pooling("median"), InvalidInput);
-}
-
-TEST(ProjectedPooling, HasItsProjectionsParameters) {
-  const ProjectedPooling encoder(3, 2, "max");
-  const auto parameters = encoder.named_parameters();
-  ASSERT_EQ(parameters.size(), 2U);
-  EXPECT_EQ(parameters["projection.weight"].sizes(), (std::vector<std::int64_t>{2, 3}));
-  EXPECT_EQ(ProjectedPooling(3, 2, "max", /*bias=*/false).named_parameters().size(), 1U);
-  EXPECT_THROW(ProjectedPooling(3, 0), InvalidInput);
 }
 
 }  // namespace

@@ -143,19 +143,52 @@ TEST(Clip, BoundsEachAndAll) {
     two[0].second.mutable_grad() = torch::tensor({3.0F, 4.0F});
     two[1].second.mutable_grad() = torch::tensor({12.0F});
   };
+  const auto norm = [&](const Clipping& clipping, double factor = 1) {
+    const Clipped found = clip(two, at::scalar_tensor(factor, at::kDouble), clipping);
+    for (const auto& [name, tensor] : two) {
+      if (tensor.grad().defined()) tensor.grad().div_(found.divisor);  // as an optimizer does
+    }
+    return found.norm.item<double>();
+  };
   set();
-  EXPECT_DOUBLE_EQ(clip(two, {}), 13.0);
+  EXPECT_DOUBLE_EQ(norm({}), 13.0);
   EXPECT_TRUE(at::equal(two[0].second.grad(), torch::tensor({3.0F, 4.0F})));
-  EXPECT_DOUBLE_EQ(clip(two, {.global_norm = 6.5}), 13.0);
+  EXPECT_DOUBLE_EQ(norm({.global_norm = 6.5}), 13.0);
   EXPECT_TRUE(at::allclose(two[0].second.grad(), torch::tensor({1.5F, 2.0F})));
   EXPECT_TRUE(at::allclose(two[1].second.grad(), torch::tensor({6.0F})));
   set();
-  EXPECT_DOUBLE_EQ(clip(two, {.each_norm = 5}), 13.0);
+  EXPECT_DOUBLE_EQ(norm({.each_norm = 5}), 13.0);
   EXPECT_TRUE(at::allclose(two[0].second.grad(), torch::tensor({3.0F, 4.0F})));
   EXPECT_TRUE(at::allclose(two[1].second.grad(), torch::tensor({5.0F})));
+  // Of what they are times the factor.
+  set();
+  EXPECT_DOUBLE_EQ(norm({.each_norm = 5}, 0.5), 6.5);
+  EXPECT_TRUE(at::allclose(two[0].second.grad(), torch::tensor({1.5F, 2.0F})));
+  EXPECT_TRUE(at::allclose(two[1].second.grad(), torch::tensor({5.0F})));
+  set();
+  EXPECT_DOUBLE_EQ(norm({.global_norm = 1}, 2), 26.0);
+  EXPECT_TRUE(at::allclose(two[1].second.grad(), torch::tensor({12.0F / 13})));
   set();
   two[1].second.mutable_grad() = torch::tensor({NAN});
-  EXPECT_TRUE(std::isnan(clip(two, {.global_norm = 1})));
+  EXPECT_TRUE(std::isnan(norm({.global_norm = 1})));
+}
+
+TEST(Optimizer, ScalesAndSkipsOnTheWay) {
+  for (const char* name : {"adam", "adamw", "sgd"}) {
+    NamedTensors scaled{{"x", torch::ones({3})}}, plain{{"x", torch::ones({3})}};
+    for (auto* of : {&scaled, &plain}) (*of)[0].second.requires_grad_();
+    Optimizer one(scaled, {.name = name}), other(plain, {.name = name});
+    for (const double skip : {0.0, 1.0, 0.0}) {
+      scaled[0].second.mutable_grad() = skip == 1 ? torch::full({3}, NAN) : torch::tensor({2.F, 4.F, 6.F});
+      plain[0].second.mutable_grad() = torch::tensor({1.F, 2.F, 3.F});
+      one.step(0.1, {at::scalar_tensor(2, at::kDouble), at::scalar_tensor(skip, at::kFloat)});
+      if (skip == 0) other.step(0.1);
+    }
+    EXPECT_TRUE(at::allclose(scaled[0].second, plain[0].second)) << name;
+    EXPECT_FALSE(at::allclose(plain[0].second, at::ones({3})));
+    const auto mine = one.state(), theirs = other.state();
+    for (std::size_t i = 0; i < mine.size(); ++i) EXPECT_TRUE(at::allclose(mine[i].second, theirs[i].second));
+  }
 }
 
 }  // namespace

@@ -37,10 +37,19 @@ class FirstWord : public Model {
     mean = at::dropout(mean, dropout_, is_training());
     const at::Tensor scores = out_(mean).to(at::kFloat), right = tokens.ids.select(1, 0);  // [B, 8], [B]
     product = at::linear(mean, out_->weight).scalar_type();
-    if (broken) return {scores.sum() * std::numeric_limits<double>::quiet_NaN(), 1.0, {}};
+    if (broken || (is_training() && ++calls == breaks_at))
+      return {scores.sum() * std::numeric_limits<double>::quiet_NaN(), 1.0, {}};
     return {at::cross_entropy_loss(scores, right, {}, at::Reduction::Sum),
-            empty ? 0.0 : static_cast<double>(batch.size), (scores.argmax(1) == right).sum()};
+            empty ? 0.0 : static_cast<double>(batch.size), (scores.argmax(1) == right).sum(),
+            tells ? at::tensor({2.0 * batch.size, 1.0 * batch.size, 1.0 * batch.size, 4.0}, at::kDouble)
+                        .view({2, 2})
+                  : at::Tensor()};
   }
+  std::vector<std::string> figures() const override {
+    return tells ? std::vector<std::string>{"two", "quarter"} : std::vector<std::string>{};
+  }
+  bool tells = false;
+  std::int64_t calls = 0, breaks_at = 0;  // the step whose loss is not finite
   bool broken = false, throws = false, empty = false;
   at::ScalarType product = at::kFloat;  // of its last matrix product
 
@@ -221,6 +230,92 @@ TEST_F(TrainerTest, AStepThatFailsLeavesNoTrace) {
   training->on_step = nullptr;
   training->run();  // the same one goes on as well
   expect_equal(training->checkpoint(), straight->checkpoint());
+}
+
+TEST_F(TrainerTest, HowOftenFiguresAreReadChangesNothing) {
+  for (const std::int64_t bad_step : {0, 6}) {
+    std::vector<Checkpoint> found;
+    std::vector<std::vector<double>> told;
+    for (const std::int64_t every : {1, 4, 7, 100}) {
+      const auto model = std::make_shared<FirstWord>();
+      model->breaks_at = bad_step;
+      auto chosen = options(11);
+      chosen.read_every = every;
+      chosen.bad_steps = 1;
+      chosen.validate_every = 5;
+      chosen.clipping.global_norm = 0.5;
+      const auto training = trainer(model, chosen, nullptr, true);
+      auto& losses = told.emplace_back();
+      training->on_step = [&](const StepReport& report) {
+        EXPECT_EQ(report.step, std::ssize(losses) + 1);
+        losses.push_back(std::isnan(report.loss) ? -1 : report.loss);
+      };
+      training->run();
+      found.push_back(training->checkpoint());
+      for (auto& [name, tensor] : found.back().tensors) tensor = tensor.clone();
+    }
+    for (std::size_t i = 1; i < found.size(); ++i) {
+      expect_equal(found[i], found[0]);
+      EXPECT_EQ(told[i], told[0]);
+    }
+  }
+}
+
+TEST_F(TrainerTest, NoStepIsTakenAfterOneThatEndsTheTraining) {
+  const auto straight = trainer(std::make_shared<FirstWord>(), options(5));
+  straight->run();
+  const auto model = std::make_shared<FirstWord>();
+  model->breaks_at = 6;
+  auto chosen = options(20);
+  chosen.read_every = 8;  // it is noticed two steps later
+  const auto training = trainer(model, chosen);
+  std::int64_t told = 0;
+  training->on_step = [&](const StepReport& report) { told = report.step; };
+  EXPECT_THROW(training->run(), DivergedError);
+  EXPECT_EQ(told, 5);
+  EXPECT_EQ(training->step(), 5);
+  const auto mine = training->checkpoint().part("model"), its = straight->checkpoint().part("model");
+  for (const auto& [name, tensor] : mine) {
+    EXPECT_TRUE(at::equal(tensor, its.at(name))) << name;
+  }
+}
+
+TEST_F(TrainerTest, TakesUpTheBestWeightsWithoutAFolderToo) {
+  auto chosen = options(40);
+  chosen.schedule.rate = 0.5;  // too much: it gets worse now and then
+  chosen.schedule.decay = 0.5;
+  chosen.validate_every = 2;
+  chosen.reload_best = true;
+  std::vector<Checkpoint> found;
+  for (const char* folder : {"run", static_cast<const char*>(nullptr)}) {
+    const auto training = trainer(std::make_shared<FirstWord>(), chosen, folder, true);
+    std::int64_t decays = 0;
+    training->on_validation = [&](const ValidationReport& report) { decays += report.decayed; };
+    EXPECT_FALSE(training->load_best());
+    training->run();
+    EXPECT_GT(decays, 0);
+    EXPECT_TRUE(training->load_best());
+    found.push_back(training->checkpoint());
+    for (auto& [name, tensor] : found.back().tensors) tensor = tensor.clone();
+  }
+  expect_equal(found[0], found[1]);
+}
+
+TEST_F(TrainerTest, TellsTheModelsOwnFigures) {
+  const auto model = std::make_shared<FirstWord>();
+  model->tells = true;
+  auto chosen = options(3);
+  chosen.accumulate = 2;
+  const auto training = trainer(model, chosen, nullptr, true);
+  std::vector<std::vector<double>> told;
+  training->on_step = [&](const StepReport& report) {
+    EXPECT_EQ(report.figures.size(), 2U);
+    EXPECT_EQ(report.figures[0], 2.0);
+    EXPECT_EQ(report.figures[1], static_cast<double>(report.examples) / 8);
+  };
+  training->on_validation = [&](const ValidationReport& report) { told.push_back(report.figures); };
+  training->run();
+  EXPECT_EQ(told, (std::vector<std::vector<double>>{{2.0, 15.0 / 4}}));
 }
 
 TEST_F(TrainerTest, MakesUpForAValidationThatWasStopped) {
@@ -419,9 +514,7 @@ TEST_F(TrainerTest, SaysWhatIsWrong) {
   expect_refused([](auto& wrong) { wrong.schedule.rate = -1; });
   expect_refused([](auto& wrong) { wrong.settings = "[1]"; });
   expect_refused([](auto& wrong) { wrong.settings = "{"; });
-  auto reloads = options(1);
-  reloads.reload_best = true;
-  EXPECT_THROW(trainer(std::make_shared<FirstWord>(), reloads), InvalidInput);
+  expect_refused([](auto& wrong) { wrong.read_every = -1; });
   const auto others = std::make_shared<const Batcher>(examples_, BatcherOptions{.rank = 1, .world = 2});
   EXPECT_THROW(Trainer(std::make_shared<FirstWord>(), batches(), others, options(1), nullptr, {}),
                InvalidInput);

@@ -11,7 +11,7 @@ from eager.mean_max import MeanMax
 from eager.recurrent_autoencoder import Recurrent
 
 SMALL = {"words": 9, "features": 6, "hidden": 8, "inner": 10, "heads": 2, "dropout": 0.0}
-TWINS = [(models.MeanMaxNetwork, MeanMax), (models.RecurrentNetwork, Recurrent)]
+TWINS = [(models.MeanMaxNetwork, MeanMax), (models.LSTMAutoencoderNetwork, Recurrent)]
 IDS, LENGTHS = torch.tensor([[5, 3, 8, 1], [4, 1, 0, 0]]), torch.tensor([4, 2])
 
 

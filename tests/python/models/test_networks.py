@@ -30,9 +30,9 @@ CONVOLVING = {"hidden": 8, "filters": 5, "windows": (1, 3, 7)}
 # name: ours, the eager twin, options of both
 NETWORKS = {
     "mean_max": (models.MeanMaxNetwork, MeanMax, ATTENDING),
-    "recurrent": (models.RecurrentNetwork, Recurrent, ATTENDING),
+    "recurrent": (models.LSTMAutoencoderNetwork, Recurrent, ATTENDING),
     "denoising": (models.DenoisingNetwork, Denoising, {"hidden": 8, "drop_words": 0.0, "swap_words": 0.0}),
-    "convolutional": (models.ConvolutionalNetwork, Convolutional, CONVOLVING),
+    "convolutional": (models.CNNLSTMAutoencoderNetwork, Convolutional, CONVOLVING),
 }
 each_network = pytest.mark.parametrize("name", NETWORKS)
 
@@ -383,7 +383,7 @@ def test_wrong_tensors_are_value_errors(name, call, message):
     ("name", "change", "message"),
     [
         ("mean_max", {"hidden": 9}, "multiple of heads, and inner at least 1; got hidden 9, heads 2"),
-        ("mean_max", {"pooling": "sum"}, "'mean', 'max' or 'mean_max', got 'sum'"),
+        ("mean_max", {"pooling": "sum"}, "'mean', 'max', 'mean_max' or 'last', got 'sum'"),
         ("mean_max", {"positions": "odd"}, "'sinusoidal' or 'learnt', got 'odd'"),
         ("mean_max", {"dropout_place": "input"}, "'weights' or 'sublayers', got 'input'"),
         ("mean_max", {"dropout": 1.0}, "less than 1, got 1"),
@@ -417,7 +417,7 @@ def test_wrong_options_are_value_errors(name, change, message):
     ],
 )
 def test_options_of_another_type_are_named(change, message):
-    made = models.ConvolutionalNetwork if "windows" in change else models.MeanMaxNetwork
+    made = models.CNNLSTMAutoencoderNetwork if "windows" in change else models.MeanMaxNetwork
     with pytest.raises(TypeError, match=message):
         made(words=9, features=4, **change)
 

@@ -16,62 +16,64 @@ from sentencode.nn.module import _Mirror
 @pytest.fixture
 def encoder():
     torch.manual_seed(0)
-    return nn.ProjectedPooling(3, 2, "mean_max")
+    return nn.FeedForward(3, 2, activation="tanh")
 
 
 @pytest.fixture
 def batch():
     generator = torch.Generator().manual_seed(1)
-    return torch.randn(4, 5, 3, generator=generator), torch.ones(4, 5, dtype=torch.bool)
+    return (torch.randn(4, 5, 3, generator=generator),)
 
 
 def test_is_a_module_with_named_parameters(encoder):
     assert isinstance(encoder, torch.nn.Module)
     assert all(isinstance(p, torch.nn.Parameter) for p in encoder.parameters())
     assert {name: tuple(p.shape) for name, p in encoder.named_parameters()} == {
-        "projection.weight": (2, 3),
-        "projection.bias": (2,),
+        "inner.weight": (2, 3),
+        "inner.bias": (2,),
+        "outer.weight": (3, 2),
+        "outer.bias": (3,),
     }
-    assert [name for name, _ in encoder.named_modules()] == ["", "projection", "pool"]
-    assert "in_features=3, out_features=2" in repr(encoder)
-    assert "(projection): Linear()" in repr(encoder)
+    assert [name for name, _ in encoder.named_modules()] == ["", "inner", "outer"]
+    assert "features=3, hidden=2" in repr(encoder)
+    assert "(inner): Linear()" in repr(encoder)
 
 
 def test_both_sides_hold_the_same_tensors(encoder, batch):
     before = encoder(*batch)
     with torch.no_grad():
-        encoder.projection.weight.mul_(2)
-        encoder.projection.bias.mul_(2)
+        encoder.outer.weight.mul_(2)
+        encoder.outer.bias.mul_(2)
     torch.testing.assert_close(encoder(*batch), 2 * before)
 
 
 def test_state_dict_round_trip(encoder, batch):
-    other = nn.ProjectedPooling(3, 2, "mean_max")
+    other = nn.FeedForward(3, 2, activation="tanh")
     assert not torch.equal(other(*batch), encoder(*batch))
     other.load_state_dict(encoder.state_dict())
     assert torch.equal(other(*batch), encoder(*batch))
 
 
 def test_state_dict_that_is_assigned(encoder, batch):
-    other = nn.ProjectedPooling(3, 2, "mean_max")
-    other.projection.weight.requires_grad_(False)
+    other = nn.FeedForward(3, 2, activation="tanh")
+    other.inner.weight.requires_grad_(False)
     other.load_state_dict(
         {name: tensor.clone() for name, tensor in encoder.state_dict().items()}, assign=True
     )
     assert torch.equal(other(*batch), encoder(*batch))
-    assert not other.projection.weight.requires_grad
+    assert not other.inner.weight.requires_grad
     before = other(*batch)
     optimiser = torch.optim.SGD([p for p in other.parameters() if p.requires_grad], lr=1.0)
     other(*batch).sum().backward()
     optimiser.step()
     assert not torch.allclose(other(*batch), before)
-    assert [name for name, _ in other.named_parameters()] == ["projection.weight", "projection.bias"]
+    assert [name for name, _ in other.named_parameters()] == ["inner.weight", "inner.bias", "outer.weight", "outer.bias"]
 
 
 def test_tensors_cannot_be_replaced(encoder, batch):
     prune = pytest.importorskip("torch.nn.utils.prune")
     before, state = encoder(*batch), copy.deepcopy(encoder.state_dict())
-    linear = encoder.projection
+    linear = encoder.inner
     refused = r"Linear\.(weight|bias) is C\+\+'s and cannot be replaced, parametrised or pruned"
     attempts = {
         "parameter": lambda: setattr(linear, "bias", torch.nn.Parameter(torch.zeros(2))),
@@ -80,10 +82,10 @@ def test_tensors_cannot_be_replaced(encoder, batch):
         "delete": lambda: delattr(linear, "bias"),
         "register": lambda: linear.register_parameter("bias", None),
         "parametrise": lambda: torch.nn.utils.parametrizations.weight_norm(linear, "weight"),
-        "child": lambda: setattr(encoder, "projection", torch.nn.Linear(3, 2)),
+        "child": lambda: setattr(encoder, "inner", torch.nn.Linear(3, 2)),
     }
     for name, attempt in attempts.items():
-        with pytest.raises(AttributeError, match=r"projection is C\+\+'s" if name == "child" else refused):
+        with pytest.raises(AttributeError, match=r"inner is C\+\+'s" if name == "child" else refused):
             attempt()
     for attempt in (
         lambda: prune.l1_unstructured(linear, "weight", amount=1),
@@ -106,21 +108,21 @@ def test_hooks_of_a_module_fire(encoder, batch):
 
 
 def test_gradcheck_through_parameters(batch):
-    encoder = nn.ProjectedPooling(3, 2, "mean_max").double()
-    x, mask = batch
+    encoder = nn.FeedForward(3, 2, activation="tanh").double()
+    (x,) = batch
     x = x.double().requires_grad_()
-    assert torch.autograd.gradcheck(lambda x, *_: encoder(x, mask), (x, *encoder.parameters()))
+    assert torch.autograd.gradcheck(lambda x, *_: encoder(x), (x, *encoder.parameters()))
 
 
 @pytest.mark.parametrize("optimiser", [torch.optim.SGD, torch.optim.AdamW])
 def test_optimisers_learn(encoder, batch, optimiser):
-    x, mask = batch
-    target = torch.randn(4, 4, generator=torch.Generator().manual_seed(2))
+    (x,) = batch
+    target = torch.randn(4, 5, 3, generator=torch.Generator().manual_seed(2))
     steps = optimiser(encoder.parameters(), lr=0.1)
     losses = []
     for _ in range(60):
         steps.zero_grad()
-        loss = torch.nn.functional.mse_loss(encoder(x, mask), target)
+        loss = torch.nn.functional.mse_loss(encoder(x), target)
         loss.backward()
         steps.step()
         losses.append(loss.item())
@@ -129,11 +131,11 @@ def test_optimisers_learn(encoder, batch, optimiser):
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_dtype(encoder, batch, dtype):
-    x, mask = batch
-    expected = encoder(x, mask)
+    (x,) = batch
+    expected = encoder(x)
     assert encoder.to(dtype) is encoder
     assert {p.dtype for p in encoder.parameters()} == {dtype}
-    shown = encoder(x.to(dtype), mask)
+    shown = encoder(x.to(dtype))
     assert shown.dtype == dtype
     torch.testing.assert_close(shown.float(), expected, rtol=2e-2, atol=2e-2)
 
@@ -165,18 +167,18 @@ def copies(module):
 
 def test_copies_are_equal_and_apart(encoder, batch):
     encoder.double().eval()
-    encoder.projection.bias.requires_grad_(False)
-    x, mask = batch
-    expected = encoder(x.double(), mask)
+    encoder.inner.bias.requires_grad_(False)
+    (x,) = batch
+    expected = encoder(x.double())
     for other in copies(encoder):
         assert not other.training
         assert [p.requires_grad for p in other.parameters()] == [True, False]
         assert all(isinstance(p, torch.nn.Parameter) for p in other.parameters())
-        assert torch.equal(other(x.double(), mask), expected)
+        assert torch.equal(other(x.double()), expected)
         with torch.no_grad():
-            other.projection.weight.zero_()
-        assert not torch.equal(other(x.double(), mask), expected)
-        assert torch.equal(encoder(x.double(), mask), expected)
+            other.inner.weight.zero_()
+        assert not torch.equal(other(x.double()), expected)
+        assert torch.equal(encoder(x.double()), expected)
 
 
 def test_copies_inside_other_modules(encoder, batch):
@@ -186,15 +188,15 @@ def test_copies_inside_other_modules(encoder, batch):
             self.encoder = encoder
             self.head = torch.nn.Linear(4, 2)
 
-        def forward(self, x, mask):
-            return self.head(self.encoder(x, mask))
+        def forward(self, x):
+            return self.head(self.encoder(x))
 
     model = Classifier()
     other = copy.deepcopy(model)
     assert torch.equal(other(*batch), model(*batch))
     assert list(other.state_dict()) == [
-        "encoder.projection.weight",
-        "encoder.projection.bias",
+        "encoder.inner.weight",
+        "encoder.inner.bias",
         "head.weight",
         "head.bias",
     ]
@@ -206,9 +208,9 @@ def test_hooks(encoder, batch):
     encoder.register_full_backward_hook(
         lambda module, inputs, outputs: seen.append(("backward", outputs[0].shape))
     )
-    encoder.projection.weight.register_hook(lambda gradient: seen.append(("weight", gradient.shape)))
-    x, mask = batch
-    encoder(x.requires_grad_(), mask).sum().backward()
+    encoder.inner.weight.register_hook(lambda gradient: seen.append(("weight", gradient.shape)))
+    (x,) = batch
+    encoder(x.requires_grad_()).sum().backward()
     assert sorted(seen) == [("backward", (4, 4)), ("forward", (4, 4)), ("weight", (2, 3))]
 
 
@@ -225,12 +227,12 @@ def test_train_and_eval_reach_cpp(encoder):
     encoder.eval()
     encoder.train()
     assert recorded.modes == [False, True]
-    assert not encoder.eval().projection.training
+    assert not encoder.eval().inner.training
 
 
 def test_children_say_that_they_do_not_run_alone(encoder):
     with pytest.raises(NotImplementedError, match="Linear runs inside its C"):
-        encoder.projection(torch.zeros(1, 3))
+        encoder.inner(torch.zeros(1, 3))
 
 
 class Fake:

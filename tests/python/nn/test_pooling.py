@@ -5,7 +5,7 @@ import pytest
 torch = pytest.importorskip("torch")
 nn = pytest.importorskip("sentencode.nn")
 
-POOLINGS = ("mean", "max", "mean_max")
+POOLINGS = ("mean", "max", "mean_max", "last")
 LENGTHS = (3, 5, 1, 0, 2)
 
 
@@ -23,7 +23,8 @@ def reference(x, mask, pooling):
         words = sentence[shown]
         mean = words.mean(0) if len(words) else torch.zeros(x.shape[2], dtype=x.dtype)
         peak = words.max(0).values if len(words) else torch.zeros(x.shape[2], dtype=x.dtype)
-        rows.append({"mean": mean, "max": peak, "mean_max": torch.cat([mean, peak])}[pooling])
+        last = words[-1] if len(words) else torch.zeros(x.shape[2], dtype=x.dtype)
+        rows.append({"mean": mean, "max": peak, "mean_max": torch.cat([mean, peak]), "last": last}[pooling])
     return torch.stack(rows)
 
 
@@ -85,24 +86,5 @@ def test_wrong_tensors_are_value_errors(x, mask, message):
 
 
 def test_unknown_pooling_is_a_value_error():
-    with pytest.raises(ValueError, match="'mean', 'max' or 'mean_max', got 'median'"):
+    with pytest.raises(ValueError, match="'mean', 'max', 'mean_max' or 'last', got 'median'"):
         nn.MaskedPooling("median")
-
-
-def test_projected_pooling_equals_its_parts():
-    x, mask = ragged(dtype=torch.float32)
-    encoder = nn.ProjectedPooling(4, 6, "mean_max")
-    weights = encoder.state_dict()
-    projected = x @ weights["projection.weight"].T + weights["projection.bias"]
-    torch.testing.assert_close(encoder(x, mask), reference(projected, mask, "mean_max"))
-
-
-@pytest.mark.parametrize(("inside", "outside"), [(0, 3), (3, 0), (-1, 3)])
-def test_widths_must_be_positive(inside, outside):
-    with pytest.raises(ValueError, match=f"at least 1, got {inside} and {outside}"):
-        nn.ProjectedPooling(inside, outside)
-
-
-def test_wrong_width_names_the_right_one():
-    with pytest.raises(ValueError, match=r"x must be \[batch, time, 4\], got \[2, 3, 5\]"):
-        nn.ProjectedPooling(4, 2)(torch.zeros(2, 3, 5), torch.ones(2, 3, dtype=torch.bool))

@@ -239,7 +239,7 @@ def test_a_model_in_cpp_is_trained_without_its_mirror(tmp_path):
 
 
 def test_a_loss_that_a_subclass_has_is_the_one_that_is_trained(tmp_path):
-    from sentencode.models import RecurrentNetwork
+    from sentencode.models import LSTMAutoencoderNetwork
 
     found = Examples.build(
         ["a b c", "b c", "c a b"], se.Vocabulary({"a": 3, "b": 2, "c": 1}), path=tmp_path / "file", end="</s>"
@@ -248,7 +248,7 @@ def test_a_loss_that_a_subclass_has_is_the_one_that_is_trained(tmp_path):
     options = {"words": size + 1, "features": 4, "hidden": 4, "inner": 4, "heads": 2, "dropout": 0.0}
     options |= {"begin": size, "end": found.symbols()["</s>"]}
 
-    class Scaled(RecurrentNetwork):
+    class Scaled(LSTMAutoencoderNetwork):
         def __init__(self, **options):
             super().__init__(**options)
             self.scale = nn.Parameter(torch.zeros(()))
@@ -258,7 +258,7 @@ def test_a_loss_that_a_subclass_has_is_the_one_that_is_trained(tmp_path):
             told = super().loss(batch.ids["tokens"], batch.lengths["tokens"])
             return told.sum * self.scale.exp(), told.tokens, told.right
 
-    class Named(RecurrentNetwork):
+    class Named(LSTMAutoencoderNetwork):
         """What it adds is none of the loss's business."""
 
     def run(kind, **more):
@@ -266,16 +266,16 @@ def test_a_loss_that_a_subclass_has_is_the_one_that_is_trained(tmp_path):
         model = kind(**options)
         return model, Trainer(model, Batcher(found, batch_size=3), max_steps=2, **more).run().steps
 
-    plain, told = run(RecurrentNetwork)
+    plain, told = run(LSTMAutoencoderNetwork)
     scaled, steps = run(Scaled)
     assert scaled.scale != 0  # it is trained, and has a gradient through Python alone
     assert steps[0].loss == pytest.approx(told[0].loss)
     assert steps[0].accuracy == told[0].accuracy
     assert steps[0].norm > told[0].norm
-    assert not torch.equal(scaled.softmax.bias, RecurrentNetwork(**options).softmax.bias)
+    assert not torch.equal(scaled.softmax.bias, LSTMAutoencoderNetwork(**options).softmax.bias)
     named, steps = run(Named)
     assert_same(weights(named), weights(plain))
-    own = RecurrentNetwork(**options)
+    own = LSTMAutoencoderNetwork(**options)
     own.loss = lambda batch: 1 / 0
     with pytest.raises(ZeroDivisionError):
         Trainer(own, Batcher(found), max_steps=1).run()
@@ -1028,7 +1028,7 @@ def test_what_is_no_loss_is_refused(tmp_path, returned, error, message):
             r"callbacks\[0\] must be an object with on_step, got Callback",
         ),
         ({"communicator": 2}, TypeError, "communicator must be a Communicator, got int"),
-        ({"reload_best": True}, ValueError, "reload_best needs checkpoints"),
+        ({"read_every": 0}, ValueError, "read_every must be"),
         ({"reload_best": "no"}, TypeError, "reload_best must be True or False, got 'no'"),
         ({"higher_is_better": 1}, TypeError, "higher_is_better must be True or False, got 1"),
         ({"max_steps": True}, TypeError, "max_steps must be a whole number, got True"),

@@ -3,39 +3,38 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
+#include "sentencode/models/options.h"
 #include "sentencode/models/sentence_network.h"
 #include "sentencode/nn/decoding.h"
-
-namespace sentencode::nn {
-class WordEmbedding;
-class WordSoftmax;
-}  // namespace sentencode::nn
+#include "sentencode/nn/word_writer.h"
 
 namespace sentencode::models {
 
-struct AutoencoderOptions {
-  std::int64_t words = 0;          // V: rows of the table, symbols among them
-  std::int64_t features = 0;       // E
-  std::int64_t begin = 0;          // the symbol before the first word that is written
-  std::int64_t end = 1;            // that after the last one; the encoder sees it, too
-  bool trainable_words = false;    // whether the table is trained
-  double label_smoothing = 0;      // in training
-  std::int64_t sampled_words = 0;  // that targets are told from in training, on average; 0: all
-  void check() const;              // InvalidInput that names the member
-};
+/// Of the words that an autoencoder reads and writes; `end` is what the encoder sees, too.
+using AutoencoderOptions = nn::WordWriterOptions;
+
+template <OptionsOf<AutoencoderOptions> Options, typename Visit>
+void for_options(Options& of, const Visit& visit) {
+  visit("words", of.words);
+  visit("features", of.features);
+  visit("begin", of.begin);
+  visit("end", of.end);
+  visit("trainable_words", of.trainable_words);
+  visit("label_smoothing", of.label_smoothing);
+  visit("sampled_words", of.sampled_words);
+}
 
 /// A sentence's vector is what a decoder needs to write the sentence again: log p(w_1 .. w_N, end | z) is
 /// what is learnt. Batches have one field: words, then the end.
 class Autoencoder : public SentenceNetwork, public nn::Decoder {
  public:
   std::int64_t dim() const override { return dim_; }
-  std::int64_t features() const override { return options_.features; }
-  at::Tensor end() const override;
-  const AutoencoderOptions& options() const { return options_; }
-  nn::WordEmbedding& table() { return *table_; }
+  std::int64_t features() const override { return writer_.options().features; }
+  at::Tensor end() const override { return writer_.end(); }
+  const nn::WordWriter& writer() const { return writer_; }
+  nn::WordWriter& writer() { return writer_; }
 
   /// States that tell the next words, where those before them, y [B, T, E], are known: teacher forcing.
   /// z [B, dim] -> [B, T, D]
@@ -43,35 +42,34 @@ class Autoencoder : public SentenceNetwork, public nn::Decoder {
 
   training::Loss loss(const training::TensorBatch& batch) final;
 
-  /// What the decoder of these sentences is told: begin, then all words but the last.
-  Sequences words_before(const Sequences& sentences) const;
-
-  /// Writes sentences: memory is {z [B, dim]}.
+  /// Writes sentences: what the decoder is given is {z [B, dim]}.
   nn::Decoded reconstruct(const at::Tensor& z, const nn::DecodingOptions& options,
                           const nn::BeamOptions& beam);
 
-  /// How frequent words are, [V] floating or int64: what sampled words are drawn by. Ids that are ranks by
-  /// default.
-  void set_word_counts(const at::Tensor& counts);
-
  protected:
   /// `states` is the width of what decode returns.
-  Autoencoder(const std::string& name, const AutoencoderOptions& options, std::int64_t dim,
+  Autoencoder(const std::string& name, const AutoencoderOptions& words, std::int64_t dim,
               std::int64_t states);
 
   /// What the encoder sees of sentences in training. Users' encode() is without noise.
   virtual Sequences corrupted(const Sequences& sentences) { return sentences; }
 
-  void check_code(const at::Tensor& z) const;         // [B, dim]
-  at::Tensor vectors(const at::Tensor& ids) const;    // [...] -> [..., E]
-  at::Tensor logits(const at::Tensor& states) const;  // [..., D] -> [..., V]
+  void check_code(const at::Tensor& z) const;  // [B, dim]
 
  private:
-  AutoencoderOptions options_;
   std::int64_t dim_;
-  std::shared_ptr<nn::WordEmbedding> table_;
-  std::shared_ptr<nn::WordSoftmax> softmax_;
-  at::Tensor expected_;  // [V] how often a word is expected among the sampled ones
+  nn::WordWriter writer_;
+};
+
+/// One whose decoder attends to rows of its code.
+class LatentAutoencoder : public Autoencoder {
+ public:
+  /// What each word of sentences attends to in their own z when it is written: Figure 2 of paper 000.
+  /// -> [B, heads, T, rows], rows being the mean, then the maximum
+  virtual at::Tensor attention(const Sequences& sentences) = 0;
+
+ protected:
+  using Autoencoder::Autoencoder;
 };
 
 }  // namespace sentencode::models

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <utility>
 
 #include "sentencode/models/autoencoder.h"
 
@@ -14,11 +13,21 @@ namespace sentencode::models {
 class StateDecoder;
 
 struct DenoisingOptions {
+  AutoencoderOptions words{};
   std::int64_t hidden = 2048;
   double dropout = 0.5;     // on words' vectors
   double drop_words = 0.1;  // p_o
   double swap_words = 0.1;  // p_x
 };
+
+template <OptionsOf<DenoisingOptions> Options, typename Visit>
+void for_options(Options& of, const Visit& visit) {
+  for_options(of.words, visit);
+  visit("hidden", of.hidden);
+  visit("dropout", of.dropout);
+  visit("drop_words", of.drop_words);
+  visit("swap_words", of.swap_words);
+}
 
 /// Words of sentences lost and swapped: each is left out with probability p_o; then of each two neighbours
 /// (first and second, third and fourth, ...) the one takes the other's place with probability p_x. The last
@@ -32,13 +41,15 @@ Sequences noisy(const Sequences& sentences, double drop_words, double swap_words
 /// Inferred: the code is the encoder's last h; both h_0 and c_0 of the decoder are made of it; dropout.
 class DenoisingNetwork : public Autoencoder {
  public:
-  DenoisingNetwork(const AutoencoderOptions& words, const DenoisingOptions& options);
+  using Options = DenoisingOptions;
+  explicit DenoisingNetwork(const DenoisingOptions& options);
+  const DenoisingOptions& options() const { return options_; }
 
   at::Tensor encode(const Sequences& sentences) override;
   at::Tensor decode(const at::Tensor& z, const Sequences& y) override;
-  nn::DecoderState start(const nn::DecoderState& memory) override;
-  std::pair<at::Tensor, nn::DecoderState> step(const at::Tensor& ids, const nn::DecoderState& state) override;
-  std::string config() const override;
+  nn::DecoderStart start(const nn::DecoderMemory& given) override;
+  nn::DecoderStep step(const at::Tensor& ids, const nn::DecoderMemory& memory,
+                       const nn::DecoderCache& cache) override;
 
  protected:
   Sequences corrupted(const Sequences& sentences) override;

@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "sentencode/models/autoencoder.h"
 #include "sentencode/models/latent_attention.h"
@@ -11,30 +10,39 @@
 namespace sentencode::models {
 
 struct MeanMaxOptions {
-  LayerOptions layers;
+  AutoencoderOptions words{};
+  LayerOptions layers{};
   nn::Pooling pooling = nn::Pooling::mean_max;
   std::string positions = "sinusoidal";  // or "learnt", as the public code has it
   std::int64_t places = 34;              // of learnt positions; words beyond them have the last one's
 };
 
+template <OptionsOf<MeanMaxOptions> Options, typename Visit>
+void for_options(Options& of, const Visit& visit) {
+  for_options(of.words, visit);
+  for_options(of.layers, visit);
+  visit("pooling", of.pooling);
+  visit("positions", of.positions);
+  visit("places", of.places);
+}
+
 class MeanMaxEncoder;
 class MeanMaxDecoder;
 
 /// The mean-max attention autoencoder of paper 000 (Zhang et al. 2018).
-class MeanMaxNetwork : public Autoencoder {
+class MeanMaxNetwork : public LatentAutoencoder {
  public:
-  MeanMaxNetwork(const AutoencoderOptions& words, const MeanMaxOptions& options);
+  using Options = MeanMaxOptions;
+  explicit MeanMaxNetwork(const MeanMaxOptions& options);
+  const MeanMaxOptions& options() const { return options_; }
 
   /// [mean, max]: the paper writes the maximum first, its code the mean. Attention knows no order.
   at::Tensor encode(const Sequences& sentences) override;
   at::Tensor decode(const at::Tensor& z, const Sequences& y) override;
-  nn::DecoderState start(const nn::DecoderState& memory) override;
-  std::pair<at::Tensor, nn::DecoderState> step(const at::Tensor& ids, const nn::DecoderState& state) override;
-  std::string config() const override;
-
-  /// What each word of sentences attends to in their own z when it is written: Figure 2.
-  /// -> [B, heads, T, rows], rows being the mean, then the maximum
-  at::Tensor attention(const Sequences& sentences);
+  nn::DecoderStart start(const nn::DecoderMemory& given) override;
+  nn::DecoderStep step(const at::Tensor& ids, const nn::DecoderMemory& memory,
+                       const nn::DecoderCache& cache) override;
+  at::Tensor attention(const Sequences& sentences) override;
 
  private:
   at::Tensor rows(const at::Tensor& z) const;  // [B, dim] -> [B, rows, H]

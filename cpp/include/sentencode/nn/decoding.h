@@ -8,8 +8,23 @@
 
 namespace sentencode::nn {
 
-/// What a decoder knows between two words: tensors whose first dimension are the sentences.
-using DecoderState = std::vector<at::Tensor>;
+/// What a decoder writes from: tensors of the sentences, [B, ...]. It stays what it is while they are
+/// written, and no search copies it for each hypothesis.
+using DecoderMemory = std::vector<at::Tensor>;
+/// What changes with each word: tensors of the hypotheses, [N, ...]. N is B times how many a sentence has;
+/// those of a sentence stand together.
+using DecoderCache = std::vector<at::Tensor>;
+
+struct DecoderStart {
+  DecoderMemory memory;  // of the steps: what was given, or what was made of it
+  DecoderCache cache;    // one hypothesis a sentence
+};
+
+struct DecoderStep {
+  at::Tensor logits;  // [N, V] of the next words
+  DecoderCache cache;
+  at::Tensor alignment{};  // [N, S] what each word looks at; undefined where there is no such thing
+};
 
 /// What writes a sentence word by word. The searches below know nothing else of a model.
 class Decoder {
@@ -20,11 +35,11 @@ class Decoder {
   virtual ~Decoder() = default;
 
   /// Before the first word.
-  virtual DecoderState start(const DecoderState& memory) = 0;
-  /// ids [N] int64, of the words before -> logits [N, V] of the next ones, state
-  virtual std::pair<at::Tensor, DecoderState> step(const at::Tensor& ids, const DecoderState& state) = 0;
-  /// The state of sentences `index` [M] int64; sentences may be there more than once, or not at all.
-  virtual DecoderState reorder(const DecoderState& state, const at::Tensor& index);
+  virtual DecoderStart start(const DecoderMemory& given) = 0;
+  /// ids [N] int64, of the words before
+  virtual DecoderStep step(const at::Tensor& ids, const DecoderMemory& memory, const DecoderCache& cache) = 0;
+  /// The cache of hypotheses `index` [M] int64; they may be there more than once, or not at all.
+  virtual DecoderCache reorder(const DecoderCache& cache, const at::Tensor& index);
 };
 
 struct DecodingOptions {
@@ -35,6 +50,7 @@ struct DecodingOptions {
 struct SamplingOptions {
   double temperature = 1;  // of the logits, which it divides
   std::int64_t top_k = 0;  // only the k most likely words; 0: all
+  double top_p = 1;        // of these the fewest, most likely ones that have so much of the probability
   std::uint64_t seed = 0;
 };
 
@@ -49,21 +65,26 @@ struct Decoded {
   at::Tensor ids;      // [B, n, L] int64, filled up with `end`
   at::Tensor lengths;  // [B, n] int64; -1 where there are fewer hypotheses than were asked for
   at::Tensor scores;   // [B, n] double: log p, of the end too if it came; for a beam as its penalty has it
+  at::Tensor alignments{};  // [B, n, L, S] float: of each word, zero behind the last; undefined as in a step
 };
 
 /// The most likely word each time. `first` [B] int64: the words that sentences are begun with; n is 1.
-Decoded greedy_search(Decoder& decoder, const DecoderState& memory, const at::Tensor& first,
+Decoded greedy_search(Decoder& decoder, const DecoderMemory& memory, const at::Tensor& first,
                       const DecodingOptions& options);
 
 /// Words drawn as likely as they are. Each sentence has random numbers of its own, by the seed and its row:
 /// they do not depend on the other sentences, nor on the device.
-Decoded sample(Decoder& decoder, const DecoderState& memory, const at::Tensor& first,
+Decoded sample(Decoder& decoder, const DecoderMemory& memory, const at::Tensor& first,
                const DecodingOptions& options, const SamplingOptions& sampling);
 
 /// The best `best` of the hypotheses that end. All sentences go together; those that are finished leave. A
 /// sentence is finished when no hypothesis that is still open can come before its best ones. At max_length
 /// words hypotheses have to end, and pay for it. n is `best`.
-Decoded beam_search(Decoder& decoder, const DecoderState& memory, const at::Tensor& first,
+Decoded beam_search(Decoder& decoder, const DecoderMemory& memory, const at::Tensor& first,
                     const DecodingOptions& options, const BeamOptions& beam);
+
+/// log p of given sentences, ids [B, T] int64 with their ends, lengths [B] int64.  -> [B] double
+at::Tensor score(Decoder& decoder, const DecoderMemory& memory, const at::Tensor& first,
+                 const at::Tensor& ids, const at::Tensor& lengths);
 
 }  // namespace sentencode::nn

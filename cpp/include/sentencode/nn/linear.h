@@ -1,4 +1,4 @@
-// What layers are made of: linear maps that begin as the papers' code does, activations, layer norm.
+// What layers are made of: linear maps that begin as the papers' code does, activations.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,9 +8,8 @@
 #include <string_view>
 
 namespace torch::nn {
-class LayerNormImpl;
 class LinearImpl;
-}  // namespace torch::nn
+}
 
 namespace sentencode::nn {
 
@@ -23,8 +22,5 @@ at::Tensor activate(const at::Tensor& x, Activation activation);
 /// Glorot and Bengio's uniform weights, zero bias.
 std::shared_ptr<torch::nn::LinearImpl> xavier_linear(std::int64_t in_features, std::int64_t out_features,
                                                      bool bias = true);
-
-/// (x - mean) / sqrt(variance + epsilon), times a gain, plus a bias.
-std::shared_ptr<torch::nn::LayerNormImpl> layer_norm(std::int64_t features, double epsilon = 1e-5);
 
 }  // namespace sentencode::nn

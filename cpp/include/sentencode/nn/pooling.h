@@ -4,17 +4,12 @@
 #include <torch/nn/module.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
-namespace torch::nn {
-class LinearImpl;
-}
-
 namespace sentencode::nn {
 
-enum class Pooling { mean, max, mean_max };
+enum class Pooling { mean, max, mean_max, last };
 
 Pooling parse_pooling(std::string_view name);  // InvalidInput names the choices
 std::string_view pooling_name(Pooling pooling);
@@ -22,9 +17,10 @@ std::string_view pooling_name(Pooling pooling);
 /// How many vectors of the input's width stand side by side in the output.
 std::int64_t pooling_width(Pooling pooling);
 
-/// One vector for each sentence of its words' vectors. Only words where `mask` is true count; a sentence
-/// without any has a zero row, and no gradient.
-///   x [B, T, D] floating, mask [B, T] bool -> [B, D], or [B, 2 D] (mean first) for mean_max
+/// One vector for each sentence of its words' vectors: their mean, maximum, both side by side, or the last.
+/// Only words where `mask` is true count; a sentence without any has a zero row, and no gradient.
+///   x [B, T, D] floating, mask [B, T] bool or undefined for all -> [B, D], or [B, 2 D] (mean first) for
+///   mean_max
 at::Tensor masked_pooling(const at::Tensor& x, const at::Tensor& mask, Pooling pooling);
 
 /// masked_pooling as a layer.
@@ -36,19 +32,6 @@ class MaskedPooling : public torch::nn::Module {
 
  private:
   Pooling pooling_;
-};
-
-/// The simplest encoder that is learnt: each word's vector through one linear map, then pooled. [B, T, in] ->
-/// [B, k out]
-class ProjectedPooling : public torch::nn::Module {
- public:
-  ProjectedPooling(std::int64_t in_features, std::int64_t out_features,
-                   const std::string& pooling = "mean_max", bool bias = true);
-  at::Tensor forward(const at::Tensor& x, const at::Tensor& mask) const;
-
- private:
-  std::shared_ptr<torch::nn::LinearImpl> projection_;
-  std::shared_ptr<MaskedPooling> pool_;
 };
 
 }  // namespace sentencode::nn

@@ -82,9 +82,10 @@ class WordSoftmax : public torch::nn::Module {
               double label_smoothing = 0);
 
   SoftmaxLoss forward(const at::Tensor& h, const at::Tensor& targets, const at::Tensor& row_weights = {},
-                      const at::Tensor& table = {}) const;
+                      const at::Tensor& table = {}, Reduction reduction = Reduction::mean) const;
   at::Tensor sampled_loss(const at::Tensor& h, const at::Tensor& targets, const Negatives& negatives,
-                          const at::Tensor& row_weights = {}, const at::Tensor& table = {}) const;
+                          const at::Tensor& row_weights = {}, const at::Tensor& table = {},
+                          Reduction reduction = Reduction::mean) const;
   at::Tensor logits(const at::Tensor& h, const at::Tensor& table = {}) const;  // [..., D] -> [..., V]
   void pretty_print(std::ostream& out) const override;
 

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,14 +26,20 @@ struct OptimizerOptions {
   void check() const;  // InvalidInput that names the member
 };
 
-/// One of LibTorch's optimisers, with state that has names, so that a checkpoint is nothing but tensors.
+/// What happens to gradients on the way to a step. All is on the device: nobody waits for it.
+struct GradientScale {
+  at::Tensor divisor{};  // [] double, of all of them; undefined: 1
+  at::Tensor skip{};     // [] float, 1 where no step is to be taken, else 0; undefined: 0
+};
+
+/// LibTorch's optimisers, with state that has names, so that a checkpoint is nothing but tensors.
 class Optimizer {
  public:
   /// Of those parameters that want a gradient.
   Optimizer(const NamedTensors& parameters, const OptimizerOptions& options);
   ~Optimizer();
 
-  void step(double rate);
+  void step(double rate, const GradientScale& scale = {});
   void zero_grad();  // gradients become undefined: what a batch does not touch is not moved
   const NamedTensors& parameters() const { return parameters_; }
 
@@ -42,12 +49,18 @@ class Optimizer {
   void restore(const std::map<std::string, at::Tensor>& state);
 
  private:
-  template <typename State>
-  void adam(double rate);
+  /// Adam's of one parameter; undefined until it is moved.
+  struct Moments {
+    at::Tensor step, mean, square;  // [] float, and as the parameter
+  };
+
+  bool is_adam() const { return options_.name.starts_with("adam"); }
+  void adam(double rate, const GradientScale& scale);
 
   NamedTensors parameters_;
   OptimizerOptions options_;
-  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  std::vector<Moments> moments_;                        // of adam and adamw, for each parameter
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;  // the others
 };
 
 /// How gradients are kept in bounds.
@@ -56,7 +69,13 @@ struct Clipping {
   double each_norm = 0;    // of each tensor's gradient, at most; 0: not clipped
 };
 
-/// Clips, each tensor first, and returns the norm of all gradients before. One look at the device's memory.
-double clip(const NamedTensors& parameters, const Clipping& clipping);
+struct Clipped {
+  at::Tensor norm;     // [] double: of all gradients times `factor`, before they are clipped
+  at::Tensor divisor;  // [] double: divided by it, they are what a step is to see
+};
+
+/// Looks how gradients, times `factor` [] double, are to be clipped, each tensor first. One pass over them,
+/// and a second one only where tensors are clipped each by itself; no look at the device's memory.
+Clipped clip(const NamedTensors& parameters, const at::Tensor& factor, const Clipping& clipping);
 
 }  // namespace sentencode::training

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -36,7 +38,9 @@ struct TrainerOptions {
   bool validate_accuracy = false;  // the score is the accuracy, not the loss
   bool reload_best = false;        // go on from the best weights whenever the schedule decays
   std::int64_t bad_steps = 0;      // in a row, of a loss or gradient that is not finite, which are left out
-  bool bfloat16 = false;           // matrix products in bfloat16 (autocast); parameters stay what they are
+  std::int64_t read_every =
+      0;                  // steps whose figures are read from the device at once; 0: 1 on a CPU, else 16
+  bool bfloat16 = false;  // matrix products in bfloat16 (autocast); parameters stay what they are
   std::uint64_t seed = 0;
   std::string settings = "{}";  // of the model, and what else decides what is learnt: a JSON object
 
@@ -52,12 +56,14 @@ struct StepReport {
   double rate = 0;                        // learning rate
   double norm = 0;                        // of the gradients, before they were clipped
   std::int64_t examples = 0, tokens = 0;  // of this step, in all processes
+  std::vector<double> figures{};          // means of what the model names besides
 };
 
 struct ValidationReport {
   std::int64_t step = 0;
   double loss = 0, accuracy = std::numeric_limits<double>::quiet_NaN();
   double score = 0;  // that decides
+  std::vector<double> figures{};
   bool best = false, decayed = false;
 };
 
@@ -74,7 +80,8 @@ class Trainer {
           std::optional<CheckpointFolder> checkpoints);
   ~Trainer();
 
-  /// After each step; may throw to stop: the weights are then kept in a checkpoint.
+  /// After each step, or after some steps of each of them (`read_every`); may throw to stop: the weights are
+  /// then kept in a checkpoint.
   std::function<void(const StepReport&)> on_step;
   std::function<void(const ValidationReport&)> on_validation;
   /// A score of its own in the place of that on `valid`: of what comes after training, for instance. Called
@@ -87,7 +94,8 @@ class Trainer {
   bool resume();
   /// Until an end is reached. Between steps it can be interrupted.
   void run();
-  /// Takes the weights of the best validation; returns whether there are any.
+  /// Takes the weights of the best validation, from the folder or, without one, from memory; returns whether
+  /// there are any.
   bool load_best();
 
   // Other threads may ask for these while it runs.
@@ -105,7 +113,7 @@ class Trainer {
   class Buffers {
    public:
     void keep(const NamedTensors& buffers);
-    void put_back(const NamedTensors& buffers) const;
+    void put_back(const NamedTensors& buffers, const at::Tensor& where = {}) const;
 
    private:
     struct Kept {
@@ -115,6 +123,16 @@ class Trainer {
     std::map<std::string, Kept> kept_;
   };
 
+  /// A step that was done, and what it comes to, on the device.
+  struct Done {
+    StepReport report;
+    at::Tensor figures;   // [4 + F] double: loss, accuracy, what counted, the gradients' norm, figures
+    std::string batches;  // for a message
+  };
+
+  std::int64_t read_every() const;
+  void tell();
+  void check_finite(const Done& done, const double* figures);
   bool validates() const { return valid_ != nullptr || validator != nullptr; }
   bool ends_epoch() const;
   bool validation_planned() const;  // whenever the training ends
@@ -123,8 +141,8 @@ class Trainer {
   void forget_last_score();
   bool save_due() const;
   std::vector<at::Tensor> gradients_of_all() const;
-  StepReport train_step(BatchLoader& batches);
-  StepReport tried_step(BatchLoader& batches);
+  void train_step(BatchLoader& batches);
+  void tried_step(BatchLoader& batches);
   void validate();
   Loss loss_of(const Batch& batch);
   std::string decisive() const;
@@ -133,6 +151,7 @@ class Trainer {
   void load_weights(const Checkpoint& checkpoint);
   void check_precision(const Checkpoint& checkpoint) const;
   NamedTensors weights() const;
+  void keep_best();
   void save();
 
   std::shared_ptr<Model> model_;
@@ -143,6 +162,9 @@ class Trainer {
   Optimizer optimizer_;
   at::Device device_;
   Buffers buffers_;
+  std::vector<Done> done_;                  // that nobody was told of yet
+  at::Tensor bad_in_a_row_;                 // [] float, on the device: steps before this one
+  std::map<std::string, at::Tensor> best_;  // weights, where no folder has them
   std::atomic<std::int64_t> step_{0};
   std::int64_t bad_ = 0;
   std::int64_t validated_ = 0, saved_ = -1;  // steps where that was done last

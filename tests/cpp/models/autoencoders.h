@@ -28,7 +28,7 @@ inline training::TensorBatch small_batch() {
 
 inline Sequences small_sentences(Autoencoder& network) {
   const auto batch = small_batch();
-  return Sequences::of(network.table().forward(batch.fields[0].ids), batch.fields[0].lengths);
+  return Sequences::of(network.writer().vectors(batch.fields[0].ids), batch.fields[0].lengths);
 }
 
 /// Whatever stands where no word is, and whoever stands beside it.
@@ -43,9 +43,9 @@ inline void expect_no_influence_of_the_batch(Autoencoder& network) {
   const Sequences alone = Sequences::of(both.x.slice(0, 1).slice(1, 0, 2), at::tensor({2}, at::kLong));
   const at::Tensor own = network.encode(alone);
   EXPECT_TRUE(at::allclose(own, z.slice(0, 1), 0, 1e-6));
-  const at::Tensor h = network.decode(z, network.words_before(both));
-  EXPECT_TRUE(
-      at::allclose(network.decode(own, network.words_before(alone)), h.slice(0, 1).slice(1, 0, 2), 0, 1e-6));
+  const at::Tensor h = network.decode(z, network.writer().before(both));
+  EXPECT_TRUE(at::allclose(network.decode(own, network.writer().before(alone)), h.slice(0, 1).slice(1, 0, 2),
+                           0, 1e-6));
 }
 
 /// The loss is that of words told one after the other.
@@ -54,15 +54,15 @@ inline void expect_steps_to_be_teacher_forcing(Autoencoder& network) {
   network.eval();
   const auto batch = small_batch();
   const auto& words = batch.fields[0];
-  nn::DecoderState state = network.start({network.encode(small_sentences(network))});
+  auto [memory, cache] = network.start({network.encode(small_sentences(network))});
   at::Tensor ids = at::zeros({2}, at::kLong);
   double sum = 0;
   for (std::int64_t t = 0; t < 4; ++t) {
-    at::Tensor logits;
-    std::tie(logits, state) = network.step(ids, state);
-    for (const at::Tensor& part : state) EXPECT_EQ(part.size(0), 2);
+    const nn::DecoderStep step = network.step(ids, memory, cache);
+    cache = step.cache;
+    for (const at::Tensor& part : cache) EXPECT_EQ(part.size(0), 2);
     ids = words.ids.select(1, t);
-    const at::Tensor log_p = logits.log_softmax(1).gather(1, ids.unsqueeze(1)).squeeze(1);
+    const at::Tensor log_p = step.logits.log_softmax(1).gather(1, ids.unsqueeze(1)).squeeze(1);
     sum -= (log_p * words.mask.select(1, t)).sum().item<double>();
   }
   const training::Loss loss = network.loss(batch);

@@ -1,18 +1,17 @@
-// Constructors of networks, whose arguments are their options.
-#pragma once
+#include "sentencode/models/networks.h"
 
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <torch/csrc/utils/pybind.h>
 
 #include <string>
 #include <type_traits>
 
+#include "py.h"
 #include "sentencode/error.h"
-#include "sentencode/models/options.h"
 
 namespace sentencode {
 
-namespace py = pybind11;
+namespace {
 
 /// Keyword arguments, every one of which is to be there and to be taken.
 class Arguments {
@@ -57,21 +56,42 @@ class Arguments {
   py::dict left_;
 };
 
-/// The Python class of a network.
-template <typename Network, typename Options>
-py::class_<Network, models::Autoencoder, std::shared_ptr<Network>> bind_autoencoder_class(py::module_& m,
-                                                                                          const char* name,
-                                                                                          const char* doc) {
-  return py::class_<Network, models::Autoencoder, std::shared_ptr<Network>>(m, name, doc)
+/// The Python class of a network, whose constructor's arguments are its options.
+template <typename Kind>
+void bind_network(py::module_& m, const Kind& kind) {
+  using Network = typename Kind::Network;
+  using Base =
+      std::conditional_t<std::is_base_of_v<models::LatentAutoencoder, Network>, models::LatentAutoencoder,
+                         std::conditional_t<std::is_base_of_v<models::Autoencoder, Network>,
+                                            models::Autoencoder, models::SentenceNetwork>>;
+  const std::string doc = concat("See sentencode.models.", kind.network, ".");
+  py::class_<Network, Base, std::shared_ptr<Network>>(m, kind.network, doc.c_str())
       .def(py::init([](const py::kwargs& given) {
         const Arguments arguments(given);
-        models::AutoencoderOptions words;
-        Options own;
-        models::for_options(words, arguments);
-        models::for_options(own, arguments);
+        typename Kind::Options options;
+        models::for_options(options, arguments);
         arguments.finish();
-        return std::make_shared<Network>(words, own);
+        return std::make_shared<Network>(options);
       }));
+}
+
+}  // namespace
+
+void bind_networks(py::module_& m) {
+  using models::LatentAutoencoder;
+  py::class_<LatentAutoencoder, models::Autoencoder, std::shared_ptr<LatentAutoencoder>>(
+      m, "LatentAutoencoder", "An autoencoder whose decoder attends to rows of its code.")
+      .def(
+          "attention",
+          [](LatentAutoencoder& self, const at::Tensor& x, const at::Tensor& lengths) {
+            return self.attention(models::Sequences::of(x, lengths));
+          },
+          py::arg("x"), py::arg("lengths"), Release());
+  models::for_networks([&](const auto& kind) { bind_network(m, kind); });
+  m.def("make_network", &models::make_network, py::arg("config"),
+        "A network alike, with other weights, of the JSON that its config says.");
+  m.def("default_config", &models::default_config, py::arg("network"),
+        "The config of a network with all its options as they are by default.");
 }
 
 }  // namespace sentencode

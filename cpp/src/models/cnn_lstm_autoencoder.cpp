@@ -1,11 +1,11 @@
-#include "sentencode/models/convolutional.h"
+#include "sentencode/models/cnn_lstm_autoencoder.h"
 
 #include <ATen/Functions.h>
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
-#include "models/config.h"
 #include "sentencode/error.h"
 #include "sentencode/models/state_decoder.h"
 #include "sentencode/nn/convolution.h"
@@ -16,9 +16,8 @@ namespace sentencode::models {
 
 using at::Tensor;
 
-ConvolutionalNetwork::ConvolutionalNetwork(const AutoencoderOptions& words,
-                                           const ConvolutionalOptions& options)
-    : Autoencoder("ConvolutionalNetwork", words, std::ssize(options.windows) * options.filters,
+CNNLSTMAutoencoderNetwork::CNNLSTMAutoencoderNetwork(const CNNLSTMAutoencoderOptions& options)
+    : Autoencoder("CNNLSTMAutoencoderNetwork", options.words, std::ssize(options.windows) * options.filters,
                   options.hidden),
       options_(options) {
   ST_CHECK(!options.windows.empty(), InvalidInput, "windows must be one at least, got none");
@@ -29,17 +28,17 @@ ConvolutionalNetwork::ConvolutionalNetwork(const AutoencoderOptions& words,
              "windows must differ, got ", window, " twice");
     convolutions_.push_back(
         register_module("convolution_" + std::to_string(window),
-                        std::make_shared<nn::Convolution>(words.features, options.filters, window)));
+                        std::make_shared<nn::Convolution>(options.words.features, options.filters, window)));
   }
-  decoder_ =
-      register_module("decoder", std::make_shared<StateDecoder>(words.features, dim(), options.hidden));
+  decoder_ = register_module("decoder",
+                             std::make_shared<StateDecoder>(options.words.features, dim(), options.hidden));
 }
 
-Tensor ConvolutionalNetwork::drop(const Tensor& x) const {
+Tensor CNNLSTMAutoencoderNetwork::drop(const Tensor& x) const {
   return at::dropout(x, options_.dropout, nn::trains(*this));
 }
 
-Tensor ConvolutionalNetwork::encode(const Sequences& sentences) {
+Tensor CNNLSTMAutoencoderNetwork::encode(const Sequences& sentences) {
   const Tensor x = drop(sentences.x);  // [B, T, E]
   std::vector<Tensor> z;
   for (const auto& convolution : convolutions_) {
@@ -49,24 +48,20 @@ Tensor ConvolutionalNetwork::encode(const Sequences& sentences) {
   return at::cat(z, 1);  // [B, dim]
 }
 
-Tensor ConvolutionalNetwork::decode(const Tensor& z, const Sequences& y) {
+Tensor CNNLSTMAutoencoderNetwork::decode(const Tensor& z, const Sequences& y) {
   check_code(z);
-  return decoder_->forward(z, {drop(y.x), y.lengths, y.mask});  // [B, T, H]
+  return decoder_->forward(z, {drop(y.x), y.lengths, y.mask, y.full});  // [B, T, H]
 }
 
-nn::DecoderState ConvolutionalNetwork::start(const nn::DecoderState& memory) {
-  check_code(memory.at(0));
-  return decoder_->start(memory[0]);
+nn::DecoderStart CNNLSTMAutoencoderNetwork::start(const nn::DecoderMemory& given) {
+  check_code(given.at(0));
+  return {{}, decoder_->start(given[0])};
 }
 
-std::pair<Tensor, nn::DecoderState> ConvolutionalNetwork::step(const Tensor& ids,
-                                                               const nn::DecoderState& state) {
-  auto [h, next] = decoder_->step(drop(vectors(ids)), state);
-  return {logits(h), std::move(next)};
-}
-
-std::string ConvolutionalNetwork::config() const {
-  return config_of("ConvolutionalNetwork", options(), options_);
+nn::DecoderStep CNNLSTMAutoencoderNetwork::step(const Tensor& ids, const nn::DecoderMemory& /*memory*/,
+                                                const nn::DecoderCache& cache) {
+  auto [h, next] = decoder_->step(drop(writer().vectors(ids)), cache);
+  return {writer().logits(h), std::move(next)};
 }
 
 }  // namespace sentencode::models

@@ -8,10 +8,10 @@ from typing import Any
 from .. import _nn
 from .autoencoder import Autoencoder
 
-__all__ = ["ConvolutionalNetwork"]
+__all__ = ["CNNLSTMAutoencoderNetwork"]
 
 
-class ConvolutionalNetwork(Autoencoder):
+class CNNLSTMAutoencoderNetwork(Autoencoder):
     """The CNN-LSTM autoencoder (Gan et al. 2017).
 
     Filters over windows of words, tanh, and their maxima over the sentence are its vector. It sets the
@@ -29,8 +29,8 @@ class ConvolutionalNetwork(Autoencoder):
 
     Example:
         >>> import torch
-        >>> from sentencode.models import ConvolutionalNetwork
-        >>> network = ConvolutionalNetwork(words=50, features=16, hidden=32, filters=10)
+        >>> from sentencode.models import CNNLSTMAutoencoderNetwork
+        >>> network = CNNLSTMAutoencoderNetwork(words=50, features=16, hidden=32, filters=10)
         >>> ids, lengths = torch.tensor([[7, 8, 9, 1], [5, 1, 1, 1]]), torch.tensor([4, 2])
         >>> network.encode(network.table.weight[ids], lengths).shape
         torch.Size([2, 30])
@@ -46,7 +46,7 @@ class ConvolutionalNetwork(Autoencoder):
         **words: Any,
     ) -> None:
         super().__init__(
-            _nn.ConvolutionalNetwork,
+            _nn.CNNLSTMAutoencoderNetwork,
             hidden=hidden,
             filters=filters,
             windows=tuple(windows),

@@ -11,10 +11,10 @@ from ..nn.attention import Activation
 from ..nn.pooling import Pooling
 from .autoencoder import Autoencoder
 
-__all__ = ["RecurrentNetwork"]
+__all__ = ["LSTMAutoencoderNetwork"]
 
 
-class RecurrentNetwork(Autoencoder):
+class LSTMAutoencoderNetwork(Autoencoder):
     """The recurrent twin of `MeanMaxNetwork` (RAE, Zhang et al. 2018, section 4.4).
 
     LSTMs take the place of self-attention: a bidirectional one, `hidden` / 2 units a direction, in the
@@ -40,8 +40,8 @@ class RecurrentNetwork(Autoencoder):
 
     Example:
         >>> import torch
-        >>> from sentencode.models import RecurrentNetwork
-        >>> network = RecurrentNetwork(words=50, features=16, hidden=32, inner=64, heads=4, pooling="max")
+        >>> from sentencode.models import LSTMAutoencoderNetwork
+        >>> network = LSTMAutoencoderNetwork(words=50, features=16, hidden=32, inner=64, heads=4, pooling="max")
         >>> ids, lengths = torch.tensor([[7, 8, 9, 1], [5, 1, 1, 1]]), torch.tensor([4, 2])
         >>> network.encode(network.table.weight[ids], lengths).shape
         torch.Size([2, 32])
@@ -65,7 +65,7 @@ class RecurrentNetwork(Autoencoder):
         **words: Any,
     ) -> None:
         super().__init__(
-            _nn.RecurrentNetwork,
+            _nn.LSTMAutoencoderNetwork,
             hidden=hidden,
             inner=inner,
             heads=heads,

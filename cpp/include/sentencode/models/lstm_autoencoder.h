@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <utility>
 
 #include "sentencode/models/autoencoder.h"
 #include "sentencode/models/latent_attention.h"
@@ -13,10 +12,18 @@ class RecurrentStack;
 
 namespace sentencode::models {
 
-struct RecurrentAutoencoderOptions {
-  LayerOptions layers;  // hidden is even: a half for each direction
+struct LSTMAutoencoderOptions {
+  AutoencoderOptions words{};
+  LayerOptions layers{};  // hidden is even: a half for each direction
   nn::Pooling pooling = nn::Pooling::mean_max;
 };
+
+template <OptionsOf<LSTMAutoencoderOptions> Options, typename Visit>
+void for_options(Options& of, const Visit& visit) {
+  for_options(of.words, visit);
+  for_options(of.layers, visit);
+  visit("pooling", of.pooling);
+}
 
 /// The recurrent twin of MeanMaxNetwork, RAE in section 4.4 of paper 000, which leaves its code out.
 ///
@@ -25,25 +32,25 @@ struct RecurrentAutoencoderOptions {
 /// Inferred: a direction of the encoder has half of the hidden units, so that vectors are as wide as the
 /// AAE's; words have no positions, which recurrence does not need; the decoder's LSTM begins at zero, and
 /// what follows it (eq. 16-20) stays as it was.
-class RecurrentNetwork : public Autoencoder {
+class LSTMAutoencoderNetwork : public LatentAutoencoder {
  public:
-  RecurrentNetwork(const AutoencoderOptions& words, const RecurrentAutoencoderOptions& options);
+  using Options = LSTMAutoencoderOptions;
+  explicit LSTMAutoencoderNetwork(const LSTMAutoencoderOptions& options);
+  const LSTMAutoencoderOptions& options() const { return options_; }
 
   at::Tensor encode(const Sequences& sentences) override;
   at::Tensor decode(const at::Tensor& z, const Sequences& y) override;
-  nn::DecoderState start(const nn::DecoderState& memory) override;
-  std::pair<at::Tensor, nn::DecoderState> step(const at::Tensor& ids, const nn::DecoderState& state) override;
-  std::string config() const override;
-
-  /// As MeanMaxNetwork's.  -> [B, heads, T, rows]
-  at::Tensor attention(const Sequences& sentences);
+  nn::DecoderStart start(const nn::DecoderMemory& given) override;
+  nn::DecoderStep step(const at::Tensor& ids, const nn::DecoderMemory& memory,
+                       const nn::DecoderCache& cache) override;
+  at::Tensor attention(const Sequences& sentences) override;
 
  private:
   at::Tensor rows(const at::Tensor& z) const;  // [B, dim] -> [B, rows, H]
   at::Tensor drop(const at::Tensor& x) const;  // of words' vectors
   at::Tensor recur(const Sequences& y) const;  // [B, T, H], what takes the place of eq. 15
 
-  RecurrentAutoencoderOptions options_;
+  LSTMAutoencoderOptions options_;
   std::shared_ptr<nn::RecurrentStack> encoder_, decoder_;
   std::shared_ptr<LatentAttention> latent_;
 };

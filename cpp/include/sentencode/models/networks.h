@@ -1,0 +1,40 @@
+// All families: the one table that loader, `make_network` and bindings go through.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "sentencode/models/cnn_lstm_autoencoder.h"
+#include "sentencode/models/denoising.h"
+#include "sentencode/models/lstm_autoencoder.h"
+#include "sentencode/models/mean_max.h"
+
+namespace sentencode::models {
+
+/// A network's class, which has `Options` and is made of them, and its names.
+template <typename Class>
+struct Kind {
+  using Network = Class;
+  using Options = typename Class::Options;
+  const char* encoder;             // what files call the encoder, and Python's class is called
+  const char* network;             // the like of the network
+  std::string_view formerly = {};  // what older files call the network
+};
+
+/// Calls visit(Kind<...>) for each, sorted by the encoders' names.
+template <typename Visit>
+void for_networks(const Visit& visit) {
+  visit(Kind<CNNLSTMAutoencoderNetwork>{"CNNLSTMAE", "CNNLSTMAutoencoderNetwork", "ConvolutionalNetwork"});
+  visit(Kind<DenoisingNetwork>{"LSTMSDAE", "DenoisingNetwork"});
+  visit(Kind<MeanMaxNetwork>{"MeanMaxAAE", "MeanMaxNetwork"});
+  visit(Kind<LSTMAutoencoderNetwork>{"RAE", "LSTMAutoencoderNetwork", "RecurrentNetwork"});
+}
+
+/// A network as its config says. InvalidInput where the JSON is none, or has an unknown kind, key or value.
+std::shared_ptr<SentenceNetwork> make_network(const std::string& config);
+
+/// The config of a network with all its options as they are by default. InvalidInput for an unknown kind.
+std::string default_config(const std::string& network);
+
+}  // namespace sentencode::models

@@ -1,0 +1,107 @@
+#include "sentencode/nn/word_writer.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <c10/core/GradMode.h>
+#include <torch/nn/module.h>
+
+#include "sentencode/error.h"
+#include "sentencode/nn/embedding.h"
+#include "sentencode/nn/softmax_loss.h"
+
+namespace sentencode::nn {
+
+using at::Tensor;
+
+void WordWriterOptions::check() const {
+  ST_CHECK(words >= 2 && features >= 1, InvalidInput,
+           "words must be at least 2 and features at least 1, got ", words, " and ", features);
+  const auto is_word = [&](std::int64_t id) { return id >= 0 && id < words; };
+  ST_CHECK(is_word(begin) && is_word(end) && begin != end, InvalidInput, "begin and end must be two of the ",
+           words, " words, got ", begin, " and ", end);
+  ST_CHECK(sampled_words >= 0 && sampled_words <= words, InvalidInput,
+           "sampled_words must be from 0 (all) to ", words, ", got ", sampled_words);
+  ST_CHECK(sampled_words == 0 || label_smoothing == 0, InvalidInput,
+           "label_smoothing and sampled_words exclude each other: smoothing is over all words");
+}
+
+WordWriter::WordWriter(torch::nn::Module& owner, const WordWriterOptions& options, std::int64_t states)
+    : options_(options) {
+  options_.check();
+  ST_CHECK(!options_.tied || states == options_.features, InvalidInput, "a tied softmax wants states of ",
+           options_.features, " numbers, as words have, got ", states);
+  table_ = owner.register_module(
+      "table", std::make_shared<WordEmbedding>(options_.words, options_.features, options_.trainable_words));
+  softmax_ = owner.register_module(
+      "softmax",
+      std::make_shared<WordSoftmax>(states, options_.words, true, options_.tied, options_.label_smoothing));
+  if (options_.sampled_words > 0) {
+    expected_ = owner.register_buffer(
+        "expected", expected_counts(log_uniform_distribution(options_.words), options_.sampled_words));
+  }
+}
+
+void WordWriter::set_word_counts(const Tensor& counts) {
+  TORCH_CHECK_VALUE(counts.dim() == 1 && counts.size(0) == options_.words, "counts must be those of ",
+                    options_.words, " words, got ", counts.sizes());
+  if (options_.sampled_words == 0) return;
+  const at::NoGradGuard guard;
+  // A word that was never seen is drawn now and then all the same.
+  expected_.copy_(expected_counts(counts.to(at::kDouble).clamp_min(1), options_.sampled_words));
+}
+
+Tensor WordWriter::tied() const { return options_.tied ? table_->table() : Tensor(); }
+
+Tensor WordWriter::end() const { return table_->table()[options_.end]; }
+
+Tensor WordWriter::vectors(const Tensor& ids) const { return table_->forward(ids); }
+
+Tensor WordWriter::logits(const Tensor& states) const { return softmax_->logits(states, tied()); }
+
+Tensor WordWriter::first(std::int64_t sentences, const at::TensorOptions& like) const {
+  return at::full({sentences}, options_.begin, like.dtype(at::kLong).requires_grad(false));
+}
+
+Tensor WordWriter::before(const Tensor& ids) const {
+  return at::cat({first(ids.size(0), ids.options()).unsqueeze(1), ids}, 1).slice(1, 0, ids.size(1));
+}
+
+Sequences WordWriter::before(const Sequences& sentences) const {
+  const Tensor& x = sentences.x;                                                         // [B, T, E]
+  const Tensor begin = vectors(first(1, x.options())).to(x.scalar_type()).unsqueeze(1);  // [1, 1, E]
+  return sentences.with(at::cat({begin.expand({x.size(0), 1, x.size(2)}), x}, 1).slice(1, 0, x.size(1)));
+}
+
+Tensor WordWriter::drawn_before(Decoder& decoder, const DecoderMemory& memory, const Tensor& ids,
+                                double share) const {
+  ST_CHECK(share >= 0 && share <= 1, InvalidInput, "the share of sampled words must be from 0 to 1, got ",
+           share);
+  const at::NoGradGuard guard;
+  const Tensor told = before(ids);  // [B, T]
+  if (share == 0 || ids.size(1) < 2) return told;
+  auto [kept, cache] = decoder.start(memory);
+  Tensor now = told.select(1, 0);  // [B]
+  std::vector<Tensor> found{now};
+  for (std::int64_t t = 1; t < ids.size(1); ++t) {
+    DecoderStep step = decoder.step(now, kept, cache);
+    cache = std::move(step.cache);
+    const Tensor drawn = step.logits.softmax(1, at::kFloat).multinomial(1).squeeze(1);  // [B]
+    const Tensor own = at::rand(drawn.sizes(), drawn.options().dtype(at::kFloat)) < share;
+    now = at::where(own, drawn, told.select(1, t));
+    found.push_back(now);
+  }
+  return at::stack(found, 1);
+}
+
+WrittenLoss WordWriter::loss(const Tensor& states, const Tensor& ids, const Tensor& mask,
+                             bool training) const {
+  // Sums, and not means that are multiplied again: what counts need not be known here.
+  if (training && options_.sampled_words > 0) {
+    const Negatives others = draw_negatives(expected_.to(at::kFloat));
+    return {softmax_->sampled_loss(states, ids, others, mask, tied(), Reduction::sum), {}};
+  }
+  const SoftmaxLoss found = softmax_->forward(states, ids, mask, tied(), Reduction::sum);
+  return {found.loss, found.correct};
+}
+
+}  // namespace sentencode::nn
