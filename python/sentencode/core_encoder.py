@@ -39,6 +39,12 @@ class CoreEncoder(Encoder):
         """Whether there is all that encoding needs: something was learnt, with the parameters as they are."""
         return "_model" in self.__dict__ and not self._changes()
 
+    @property
+    def tokenizer_(self) -> Tokenizer:
+        """The tokenizer that cuts sentences, once fitted: what was chosen where `tokenizer` left it open."""
+        self._check_fitted()
+        return self._cut if "_cut" in self.__dict__ else self._new_tokenizer()
+
     def _changes(self) -> list[str]:
         """The parameters that are no longer those of the model."""
         made_of = self.__dict__.get("_made_of", {})

@@ -363,7 +363,7 @@ def _ridge(learnt: _core.Distillation, held: _core.Distillation, own: Rows) -> f
 def _solved(
     sums: _core.Distillation, prior: Rows, penalty: float, folder: Path | None, report: Any
 ) -> tuple[Rows, float, int]:
-    """The solution. Its columns are kept as they are found, until it is whole: a stopped one resumes."""
+    """The solution. Columns are kept as they are found, until it is whole: who is stopped goes on there."""
     if folder is None:
         return sums.solve(prior, penalty=penalty, tolerance=_TOLERANCE, progress=report)
     digest = sums.digest(prior, penalty=penalty, tolerance=_TOLERANCE)

@@ -340,7 +340,7 @@ def _slug(name: str) -> str:
 
 
 def _text(report: Report) -> str:
-    from ..reproduce.frame import text_table
+    from ..reproduce.tables import text_table
 
     head = (report.encoder, "figure", "value", f"{report.level} interval")
     return "\n".join([text_table(head, list(report.shown())), *report.notes()])

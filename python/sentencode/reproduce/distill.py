@@ -11,7 +11,6 @@ import functools
 import hashlib
 import importlib
 import importlib.util
-import io
 import os
 import statistics
 import time
@@ -22,27 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import checked_int
 from ..distill import Student, distill, teacher_key, teacher_named
-from ..evaluation import Report as Scores
-from ..evaluation import Task, compare, evaluate
-from ..evaluation.protocols import protocol_named
 from ..linear import LAES, SIF, USIF, Average
 from ..text.corpus import Corpus
 from ..threads import num_threads
 from ..vectors import WordVectors
-from .frame import (
-    Result,
-    Results,
-    as_json,
-    chosen,
-    file_identity,
-    markdown_table,
-    progress_bar,
-    slug,
-    tasks_there,
-    text_table,
-)
+from .judging import Judge, paired, tasks_there
+from .results_folder import Result, Results, as_json, file_identity, slug
+from .rows import NotAvailableError, chosen, computed
+from .tables import between, differing, file_of, number, printed_tables
 
 __all__ = ["ROWS", "TABLES", "Report", "Row", "reproduce"]
 
@@ -55,10 +42,6 @@ _FREE = 1e12  # a ridge, or lambda, that leaves nothing free
 _FITTED = 50_000  # sentences, for what is fitted on top
 _TIMED = 1.5  # seconds of encoding at least, each time
 _TIMES = 7
-
-
-class NotAvailableError(Exception):
-    """A row cannot be computed here, and why."""
 
 
 class Bench:
@@ -257,8 +240,8 @@ def reproduce(
     """
     wanted_tables = chosen(tables, TABLES, "table")
     wanted_rows = chosen(rows, list(ROWS), "row")
-    resamples = checked_int("resamples", resamples, 1)
-    protocol_named(protocol, **(options or {}))
+    judging: dict[str, Any] = {"protocol": protocol, "options": options or {}, "resamples": resamples}
+    Judge(**judging)  # finds fault before anything is read
     if isinstance(sentences, str | os.PathLike):
         sentences = [sentences]
     corpus = sentences if isinstance(sentences, Corpus) else Corpus.from_files(sentences)
@@ -269,7 +252,7 @@ def reproduce(
     listed = [word.rstrip("\n") for word in Corpus(words)] if isinstance(words, str | os.PathLike) else words
     if vectors is not None and not isinstance(vectors, WordVectors):
         vectors = WordVectors.load(vectors)
-    tasks = tasks_there(_ALL, data, partial=partial)
+    judge = Judge(tasks_there(_ALL, data, partial=partial), **judging, show=show_progress_bar)
     texts = list(dict.fromkeys(corpus))
     settings = {
         "teacher": _identity(teacher, texts),
@@ -277,10 +260,7 @@ def reproduce(
         "sentences": [file_identity(file) for file in corpus.files],
         "words": None if listed is None else hashlib.sha256("\n".join(listed).encode()).hexdigest(),
         "vectors": None if vectors is None else vectors.fingerprint,
-        "tasks": {task.name: sum(len(split) for split in task.splits.values()) for task in tasks},
-        "protocol": protocol,
-        "options": dict(options or {}),
-        "resamples": resamples,
+        **judge.settings(),
     }
     results = Results(out, settings, resume)
     bench = Bench(
@@ -291,27 +271,13 @@ def reproduce(
         bfloat16=bfloat16,
         show=show_progress_bar,
     )
-    judging = {
-        "protocol": protocol,
-        "options": dict(options or {}),
-        "resamples": resamples,
-        "show_progress_bar": show_progress_bar,
-    }
-    found = []
-    with progress_bar("distill", len(wanted_rows), show=show_progress_bar) as bar:
-        for name in wanted_rows:
-            bar.set_postfix_str(name)
-            try:
-                compute = functools.partial(_result, bench, results, name, tasks, judging)
-                found.append(results.get(name, compute))
-            except NotAvailableError as reason:  # not kept: a resume tries again
-                found.append({"row": name, "missing": str(reason)})
-            bar.update()
+    todo = ((name, name, functools.partial(_result, bench, results, name, judge)) for name in wanted_rows)
+    found = computed("distill", todo, len(wanted_rows), results, show=show_progress_bar)
     compared = [row for row in found if "missing" not in row]
     if STUDENT in wanted_rows:
         for row in compared:
             if ROWS[row["row"]].part:
-                row["less"] = _less(results, row["row"], resamples)
+                row["less"] = _less(results, row["row"], judge.resamples)
     report = Report(found, results.settings, wanted_tables)
     results.write("tables.md", report.markdown())
     results.write("results.json", report.json())
@@ -321,18 +287,13 @@ def reproduce(
     return report
 
 
-def _result(
-    bench: Bench, results: Results, name: str, tasks: Sequence[Task], judging: Mapping[str, Any]
-) -> Result:
+def _result(bench: Bench, results: Results, name: str, judge: Judge) -> Result:
     """All that is said of a row."""
     bench.last = None
     encoder = ROWS[name].make(bench)
     path = _report_of(results, name)
     path.parent.mkdir(exist_ok=True)
-    judged = [task for task in tasks if task.name in ROWS[name].tasks]
-    report = evaluate(encoder, judged, name=name, cache=False, **judging)
-    if failed := {task: result.error for task, result in report.items() if result.error is not None}:
-        raise ValueError(f"{name}: {'; '.join(f'{task}: {error}' for task, error in failed.items())}")
+    report = judge(encoder, name, ROWS[name].tasks)
     report.to_json(path)
     found: Result = {"row": name, "threads": num_threads(), "dim": report.facts.get("dim")}
     scores: Result = {}
@@ -389,14 +350,13 @@ def _report_of(results: Results, name: str) -> Path:
 
 def _less(results: Results, name: str, resamples: int) -> Result:
     """What a row has more than the student, by resamples of the same examples."""
-    both = [Scores.load(_report_of(results, one)) for one in (name, STUDENT)]
     found: Result = {}
-    for row in compare(*both, resamples=resamples):
-        whole = row.figure == "pearson" and row.part in ("test", "weighted mean")
-        if row.test.startswith("paired bootstrap") and (whole or row.part == "average"):
-            key = "mean" if row.part == "average" else row.task
-            low, high = row.interval
-            found[key] = {"value": round(row.difference, 4), "low": round(low, 4), "high": round(high, 4)}
+    both = [_report_of(results, one) for one in (name, STUDENT)]
+    for column, score in paired(both[0], both[1], resamples).items():
+        if column.endswith(" pearson"):
+            found[column.removesuffix(" pearson")] = score
+        elif column.endswith(" average"):
+            found["mean"] = score
     return found
 
 
@@ -436,11 +396,11 @@ class Report:
 
     def text(self) -> str:
         """The tables, for a terminal."""
-        return self._tables(text_table, "{}\n")
+        return self._printed(markdown=False)
 
     def markdown(self) -> str:
         """The tables as Markdown."""
-        return self._tables(markdown_table, "### {}\n\n")
+        return self._printed(markdown=True)
 
     def json(self) -> str:
         """Settings and results."""
@@ -486,10 +446,7 @@ class Report:
             axes.margins(0.25, 0.2)
             axes.spines[["top", "right"]].set_visible(False)
             axes.grid(alpha=0.25)
-            file = io.BytesIO()
-            # Nothing in the file tells when it was made: the same results give the same bytes.
-            figure.savefig(file, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
-        return file.getvalue()
+            return file_of(figure, kind)
 
     def _drawn(self) -> Iterator[tuple[Result, float, float]]:
         """What the picture shows: results, sentences a second, and the mean of the similarity tasks."""
@@ -507,14 +464,10 @@ class Report:
     def _of(self, part: bool) -> list[Result]:
         return [r for r in self.results if "missing" not in r and ROWS[r["row"]].part is part]
 
-    def _tables(self, table: Any, title: str) -> str:
+    def _printed(self, markdown: bool) -> str:
         made = {"encoders": self._encoders, "parts": self._parts, "intervals": self._intervals}
-        parts = []
-        for name in self.tables:
-            header, rows = made[name]()
-            if rows:
-                parts.append(title.format(_TITLES[name]) + table(header, rows))
-        return "\n".join([*parts, *(f"{note}\n" for note in self._notes())])
+        tables = [(_TITLES[name], *made[name]()) for name in self.tables]
+        return printed_tables([table for table in tables if table[2]], self._notes(), markdown=markdown)
 
     def _columns(self, results: Sequence[Result]) -> list[str]:
         there = {task for result in results for task in result["scores"]}
@@ -530,7 +483,7 @@ class Report:
             share = "-" if mean is None or not teacher else f"{100 * mean / teacher:.1f} %"
             scores = [_shown(result["scores"].get(task)) for task in columns]
             speed = result["sentences_per_second"]["median"]
-            rows.append([result["row"], str(result["dim"]), *scores, _number(mean), share, f"{speed:,.0f}"])
+            rows.append([result["row"], str(result["dim"]), *scores, number(mean), share, f"{speed:,.0f}"])
         header = ["encoder", "dim", *(_SHORT.get(task, task) for task in columns)]
         return [*header, "STS years", "of the teacher's", "sentences/s"], rows
 
@@ -541,15 +494,15 @@ class Report:
         rows = []
         for result in results:
             scores = [_shown(result["scores"].get(task)) for task in columns]
-            less = [_less_shown(result.get("less", {}).get(task)) for task in (*_LESS, "mean")]
-            rows.append([result["row"], *scores, _number(self.years(result)), *less])
+            less = [differing(result.get("less", {}).get(task)) for task in (*_LESS, "mean")]
+            rows.append([result["row"], *scores, number(self.years(result)), *less])
         header = ["encoder", *(_SHORT.get(task, task) for task in columns), "STS years"]
         return [*header, *(f"{_SHORT[task]} less student" for task in _LESS), "mean less student"], rows
 
     def _intervals(self) -> tuple[list[str], list[list[str]]]:
         results = [*self._of(part=False), *self._of(part=True)]
         columns = self._columns(results)
-        rows = [[r["row"], *(_interval(r["scores"].get(task)) for task in columns)] for r in results]
+        rows = [[r["row"], *(between(r["scores"].get(task)) for task in columns)] for r in results]
         return ["encoder", *(_SHORT.get(task, task) for task in columns)], rows
 
     def _notes(self) -> Iterator[str]:
@@ -585,19 +538,5 @@ def _rounded(value: float) -> str:
     )
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}"
-
-
 def _shown(score: Mapping[str, float] | None) -> str:
-    return "-" if score is None else f"{score['value']:.1f}"
-
-
-def _interval(score: Mapping[str, float] | None) -> str:
-    if score is None or "low" not in score:
-        return "-"
-    return f"{score['low']:.1f} to {score['high']:.1f}"
-
-
-def _less_shown(score: Mapping[str, float] | None) -> str:
-    return "-" if score is None else f"{score['value']:+.1f} ({score['low']:+.1f} to {score['high']:+.1f})"
+    return number(None if score is None else score["value"])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import io
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,17 +23,10 @@ from ..evaluation import Task, bootstrap_difference, bootstrap_interval, cosine_
 from ..linear import LAES, SIF, USIF
 from ..linear.selection import Selection
 from ..vectors import WordVectors
-from .frame import (
-    Result,
-    Results,
-    as_json,
-    chosen,
-    file_identity,
-    markdown_table,
-    progress_bar,
-    published,
-    text_table,
-)
+from .papers import published
+from .results_folder import Result, Results, as_json, file_identity
+from .rows import chosen, computed
+from .tables import MISSING, between, differing, file_of, number, printed_tables
 
 __all__ = ["ROWS", "TASKS", "Grids", "Report", "reproduce"]
 
@@ -295,17 +287,14 @@ def reproduce(
         "pairs": {name: {split: len(task[split]) for split in SPLITS} for name, task in tasks.items()},
     }
     results = Results(out, settings, resume)
-    cells = []
-    with progress_bar("laes", len(tasks) * len(wanted_rows), show=show_progress_bar) as bar:
-        for name, task in tasks.items():
-            benchmark = Benchmark(
-                task, vectors, grids, frequencies=frequencies, tokenizer=tokenizer, max_length=max_length
-            )
-            for row in wanted_rows:
-                bar.set_postfix_str(f"{TASKS[name]}, {row}")
-                compute = functools.partial(_cell, benchmark, row, resamples, seed)
-                cells.append(results.get(f"{row} {name}", compute))
-                bar.update()
+    given = {"frequencies": frequencies, "tokenizer": tokenizer, "max_length": max_length}
+    todo = (  # one task after the other, for what was fitted to one is large
+        (f"{TASKS[name]}, {row}", f"{row} {name}", functools.partial(_cell, benchmark, row, resamples, seed))
+        for name, task in tasks.items()
+        for benchmark in [Benchmark(task, vectors, grids, **given)]
+        for row in wanted_rows
+    )
+    cells = computed("laes", todo, len(tasks) * len(wanted_rows), results, show=show_progress_bar)
     report = Report(cells, results.settings, wanted_tables, drawn=draws)
     if tables_there := report.markdown():  # none where only the figure was asked for
         results.write("tables.md", tables_there)
@@ -377,11 +366,11 @@ class Report:
 
     def text(self) -> str:
         """The tables, for a terminal."""
-        return self._tables(text_table, "{}\n")
+        return self._printed(markdown=False)
 
     def markdown(self) -> str:
         """The tables as Markdown."""
-        return self._tables(markdown_table, "### {}\n\n")
+        return self._printed(markdown=True)
 
     def json(self) -> str:
         """Everything but the scores of single pairs."""
@@ -424,26 +413,24 @@ class Report:
         axes.set_ylabel("Pearson x 100 of cosines, STSBenchmark test")
         axes.grid(alpha=0.3)
         axes.legend(loc="lower right")
-        file = io.BytesIO()
-        # Nothing in the file tells when it was made: the same results give the same bytes.
-        figure.savefig(file, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
-        return file.getvalue()
+        return file_of(figure, kind)
 
-    def _tables(self, table: Callable[..., str], title: str) -> str:
-        parts = []
+    def _printed(self, markdown: bool) -> str:
+        return printed_tables(self._tables(), markdown=markdown)
+
+    def _tables(self) -> Iterator[tuple[str, list[str], list[list[str]]]]:
         for task, name in TASKS.items():
             if "I" in self.tables and (rows := list(self._table_1(task))):
                 header = ["model", "n_h paper", "n_h"]
                 header += [column for split in SPLITS for column in (f"{split} paper", split)]
                 header += ["95 % interval", f"less {BASELINE}"]
-                parts.append(title.format(f"Table I, {name}, cosine: Pearson x 100") + table(header, rows))
+                yield f"Table I, {name}, cosine: Pearson x 100", header, rows
         if "II" in self.tables and (rows := list(self._table_2())):
             header = [
                 "model",
                 *(column for name in TASKS.values() for column in (name, "n_h", "95 % interval")),
             ]
-            parts.append(title.format("Table II, test sets, cosine: Pearson x 100") + table(header, rows))
-        return "\n".join(parts)
+            yield "Table II, test sets, cosine: Pearson x 100", header, rows
 
     def _table_1(self, task: str) -> Iterator[list[str]]:
         figures = published("laes")["tables"]["I"]
@@ -461,7 +448,7 @@ class Report:
         """How much better than SIF on the test set, from the same pairs drawn for both."""
         baseline = self.cell(BASELINE, cell["task"])
         if baseline is None or baseline is cell:
-            return "-"
+            return MISSING
         low, high = bootstrap_difference(
             cell["cosines"],
             baseline["cosines"],
@@ -471,8 +458,8 @@ class Report:
         )
         both = [other["splits"]["test"]["pearson"] for other in (cell, baseline)]
         if None in both:
-            return "-"
-        return f"{100 * (both[0] - both[1]):+.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
+            return MISSING
+        return differing({"value": 100 * (both[0] - both[1]), "low": 100 * low, "high": 100 * high})
 
     def _table_2(self) -> Iterator[list[str]]:
         found = [row for row in TABLES["II"] if any(self.cell(row, task) for task in TASKS)]
@@ -484,24 +471,23 @@ class Report:
                 line += [
                     _published(figures.get(task, {}), "test"),
                     _published(figures.get(task, {}), "n_h"),
-                    "-",
+                    MISSING,
                 ]
             yield line
         for row in found:
             line = [row]
             for task in TASKS:
                 cell = self.cell(row, task)
-                line += ["-"] * 3 if cell is None else [_test(cell), _chosen(cell), _interval(cell)]
+                line += [MISSING] * 3 if cell is None else [_test(cell), _chosen(cell), _interval(cell)]
             yield line
 
 
 def _published(figures: Mapping[str, float], name: str) -> str:
-    value = figures.get(name)
-    return "-" if value is None else str(value)
+    return str(figures.get(name, MISSING))
 
 
 def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f}"
+    return number(None if value is None else 100 * value)
 
 
 def _test(cell: Result) -> str:
@@ -510,8 +496,8 @@ def _test(cell: Result) -> str:
 
 def _interval(cell: Result) -> str:
     test = cell["splits"]["test"]
-    return f"{_percent(test['low'])} to {_percent(test['high'])}"
+    return between({key: 100 * test[key] for key in ("low", "high") if test[key] is not None})
 
 
 def _chosen(cell: Result) -> str:
-    return " ".join(str(cell[name]) for name in ("n_h", "combine") if cell[name] is not None) or "-"
+    return " ".join(str(cell[name]) for name in ("n_h", "combine") if cell[name] is not None) or MISSING

@@ -14,7 +14,9 @@ pytest.importorskip("torch")
 import sentencode as se
 from sentencode.cli import main
 from sentencode.evaluation import published
-from sentencode.reproduce import aae
+from sentencode.reproduce import aae, bench
+from sentencode.reproduce.controls import MeanMaxOfWords
+from sentencode.reproduce.results_folder import slug
 from sentencode.training import History
 
 GOOD, BAD = ["fine", "great", "nice", "warm"], ["awful", "poor", "bad", "cold"]
@@ -101,7 +103,7 @@ def test_every_row_is_trained_and_judged(done):
             assert result["config"]["max_steps"] == 4
             assert result["dev"]["loss"] > 0
             assert 0 <= result["dev"]["accuracy"] <= 1
-            name = f"{aae.slug(result['row'])}-0"
+            name = f"{slug(result['row'])}-0"
             assert len(History.from_csv(out / "logs" / f"{name}.csv").steps) == 4
             assert se.load(out / "encoders" / f"{name}.sentencode").dim == result["dim"]
     rows = {result["row"]: result for result in report.results}
@@ -126,7 +128,7 @@ def test_controls(done, vectors):
     tokens = ["The", "film", "was", "unknown"]
     mean = np.mean([vectors[word] for word in ("the", "film", "was")], axis=0)
     most = np.max([vectors[word] for word in ("the", "film", "was")], axis=0)
-    rows = aae._MeanMaxOfWords(vectors).encode([tokens, ["unknown"]])
+    rows = MeanMaxOfWords(vectors).encode([tokens, ["unknown"]])
     np.testing.assert_allclose(rows[0], np.concatenate([mean, most]), rtol=1e-6)
     assert not rows[1].any()
     trained, untrained = (report.scores(name) for name in ("mean-max AAE", "untrained mean-max AAE"))
@@ -160,7 +162,7 @@ def test_figures_of_another_protocol_are_marked():
     values = {"CR accuracy": 77, "TREC accuracy": 80, "STSBenchmark pearson": 0.5, "STS14 pearson": 0.4}
     scores = {column: {"value": value} for column, value in values.items()}
     result = {"row": "mean-max AAE", "seed": 0, "scores": scores, "dim": 8}
-    report = aae.Report([result], {"tasks": ["CR", "TREC"], "protocol": "optimum"}, ("1", "2"))
+    report = aae.FAMILY.report([result], {"tasks": ["CR", "TREC"], "protocol": "optimum"}, ("1", "2"))
     text, markdown = report.text(), report.markdown()
     assert text.isascii()
     assert markdown.count("‡ Published under another protocol") == 1
@@ -201,14 +203,14 @@ def test_a_row_goes_on_where_it_was_stopped(folder, vectors, tmp_path, done, mon
     first, kept = done
     rows = ["mean-max-aae", "max-rae"]
 
-    class Log(aae.CsvLog):
+    class Log(bench.CsvLog):
         def on_step(self, trainer, step):
             super().on_step(trainer, step)
             if step.step == 3 and "rae" in self.path.name:
                 raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(aae, "CsvLog", Log)
+        patch.setattr(bench, "CsvLog", Log)
         with pytest.raises(KeyboardInterrupt):
             reproduce(folder, vectors, tmp_path / "out", rows=rows)
     assert [path.name for path in (tmp_path / "out" / "rows").iterdir()] == ["mean-max-aae-0.json"]
@@ -311,5 +313,5 @@ def test_command(folder, tmp_path, capsys, monkeypatch):
     assert result["steps"] == 2
     assert main(command) == 1
     assert "aae-results holds results: resume to keep them" in capsys.readouterr().err
-    monkeypatch.setattr(aae._Bench, "result", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr(bench.Bench, "result", lambda *_: pytest.fail("computed again"))
     assert main([*command, "--resume"]) == 0

@@ -5,7 +5,10 @@ import resource
 
 import pytest
 
-from sentencode.reproduce.frame import Results, chosen, markdown_table, published, text_table
+from sentencode.reproduce import published
+from sentencode.reproduce.results_folder import Results
+from sentencode.reproduce.rows import chosen
+from sentencode.reproduce.tables import markdown_table, text_table
 
 
 def test_results_are_computed_once(tmp_path):

@@ -1,4 +1,4 @@
-"""What every reproduction shares: a folder of results that can be continued, and tables to show them."""
+"""A folder of results that a stopped run goes on from: one JSON file for each of them."""
 
 from __future__ import annotations
 
@@ -7,30 +7,15 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..evaluation import Task, load_task
-from ..evaluation import published as published_figures
 from ..files import as_path, read_json, whole_file
 
-__all__ = [
-    "Results",
-    "as_json",
-    "chosen",
-    "file_identity",
-    "markdown_table",
-    "progress_bar",
-    "published",
-    "slug",
-    "tasks_there",
-    "text_table",
-]
+__all__ = ["Result", "Results", "as_json", "file_identity", "settings_of", "slug"]
 
 Result = dict[str, Any]
-
-_PAPERS = {"laes": "004"}  # family -> where its figures were published
 
 
 class Results:
@@ -96,93 +81,11 @@ class Results:
             file.write(data)
 
 
-def published(family: str) -> dict[str, Any]:
-    """The figures that a paper printed, with where they come from.
-
-    They are those of `sentencode.evaluation.published`, as tables.
-
-    Args:
-        family: As in `sentencode reproduce <family>`.
-
-    Returns:
-        `citation`, `notes`, and `tables`: table -> row -> task -> figures.
-
-    Example:
-        >>> from sentencode.reproduce import published
-        >>> published("laes")["tables"]["I"]["LAES-BRES"]["STSBenchmark"]
-        {'n_h': 84, 'train': 76.5, 'dev': 81.4, 'test': 72.3}
-    """
-    figures = published_figures(_PAPERS[family])
-    tables: dict[str, Any] = {}
-    for figure in figures:
-        row = tables.setdefault(figure.table, {}).setdefault(figure.system, {})
-        of_task = row.setdefault(figure.task, {})
-        if figure.metric == "n_h":
-            of_task["n_h"] = int(figure.value)
-        else:
-            of_task[figure.split] = figure.value
-    paper = figures[0].paper
-    return {"citation": paper.citation, "notes": list(paper.notes), "tables": tables}
-
-
-def tasks_there(names: Sequence[str], data: str | os.PathLike[str], *, partial: bool = False) -> list[Task]:
-    """Those of the tasks whose files are in SentEval's folder.
-
-    Raises:
-        FileNotFoundError: None are.
-    """
-    found, missing = [], None
-    for name in names:
-        try:
-            found.append(load_task(name, data, partial=partial))
-        except FileNotFoundError as error:
-            missing = error
-    if not found:
-        raise FileNotFoundError(f"{os.fsdecode(data)}: no task's files are there; of the last one: {missing}")
+def settings_of(folder: str | os.PathLike[str]) -> Result | None:
+    """The settings that the results in a folder were made with; None if it holds none."""
+    path = as_path(folder) / "settings.json"
+    found: Result | None = read_json(path) if path.exists() else None
     return found
-
-
-def progress_bar(family: str, total: int, *, show: bool) -> Any:
-    """A bar that counts the rows of a reproduction."""
-    from tqdm import tqdm
-
-    return tqdm(total=total, desc=f"reproduce {family}", unit="row", disable=not show)
-
-
-def chosen(wanted: Sequence[str] | None, known: Sequence[str], what: str) -> list[str]:
-    """Those of the known names that are wanted, in their own order; None: all.
-
-    Raises:
-        ValueError: One is not known.
-    """
-    if wanted is None:
-        return list(known)
-    slugs = {slug(name): name for name in known}
-    for name in wanted:
-        if slug(name) not in slugs:
-            raise ValueError(f"no {what} is named {name!r}; there are {', '.join(slugs)}")
-    asked = {slug(name) for name in wanted}
-    return [name for slug, name in slugs.items() if slug in asked]
-
-
-def text_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Columns under each other, the first to the left and the others to the right."""
-    table = [list(header), *map(list, rows)]
-    widths = [max(len(row[i]) for row in table) for i in range(len(header))]
-    lines = (
-        "  ".join(
-            cell.rjust(width) if i else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in table
-    )
-    return "\n".join(line.rstrip() for line in lines) + "\n"
-
-
-def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table as Markdown has it, numbers to the right."""
-    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def slug(name: str) -> str:

@@ -1,0 +1,221 @@
+"""The bench that trains the rows of a family: each goes on where it was stopped."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..saved import load
+from ..text.vocabulary import Vocabulary
+from ..threads import num_threads
+from ..training import CsvLog, History
+from ..vectors import WordVectors
+from .judging import Judge, Normalized, scores_of
+from .results_folder import Result, Results, as_json, slug
+from .rows import Row, Size
+
+if TYPE_CHECKING:  # which needs torch
+    from ..models import NeuralEncoder
+
+__all__ = ["Bench", "Measure", "checked_networks"]
+
+_PROBE_SKIPS = 10  # of a probe's steps, which take longer than those that follow
+_VALIDATIONS = 10  # in a training, and checkpoints
+_NO_STEP = 1e-30  # a learning rate with which weights stay as they are
+
+# Figures of what SentEval does not judge: a bench, a row's encoder and what is known of the row -> scores.
+Measure = Callable[["Bench", Any, Result], Mapping[str, Mapping[str, float]]]
+
+
+@dataclass
+class Bench:
+    """What all rows share: words, sentences, tasks, and where results go.
+
+    Attributes:
+        vectors: Of words.
+        train: Sentences to train on.
+        valid: Sentences to validate on.
+        size: How wide encoders are, and how they are trained.
+        results: The folder of results.
+        judge: Judges encoders.
+        parts: How many trainings share the size's minutes.
+        shared: Parameters of every network.
+        normalize: How rows are judged that tell it for this; None: as they are.
+        measure: Adds figures to those of the judge.
+        show: Whether to show progress bars.
+    """
+
+    vectors: WordVectors
+    train: Any
+    valid: Any
+    size: Size
+    results: Results
+    judge: Judge
+    parts: int
+    shared: Mapping[str, Any] = field(default_factory=dict)
+    normalize: str | None = None
+    measure: Measure | None = None
+    show: bool = False
+    _vocabulary: Vocabulary | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        sentences = list(self.valid)
+        apart = max(1, -(-len(sentences) // self.size.valid_sentences))
+        self.valid = sentences[::apart]  # of all parts of the files
+
+    @property
+    def folder(self) -> Path:
+        """Where results go."""
+        assert self.results.folder is not None
+        return self.results.folder
+
+    def result(self, name: str, row: Row, seed: int) -> Result:
+        """All that is said of a row."""
+        found: Result = {"row": name, "seed": seed, "threads": num_threads()}
+        label = slug(f"{name} {seed}")
+        encoder: Any
+        if row.trained:
+            encoder, history = self.trained(row, label, seed)
+            found |= _of_training(history)
+        elif row.kind:
+            encoder = self.untrained(row, seed)
+        else:
+            assert row.make is not None
+            encoder = row.make(self.vectors)
+        if row.kind:
+            found |= self._of_network(encoder, row, seed)
+        judged = encoder
+        if self.normalize is not None and self.normalize in row.normalize.values():
+            judged = Normalized(encoder, self.normalize)
+        begin = time.perf_counter()
+        path = self.report_of(name, seed)
+        path.parent.mkdir(exist_ok=True)
+        report = self.judge(judged, f"{name}, seed {seed}" if row.kind else name, out=path, tokens=True)
+        found["evaluation_minutes"] = (time.perf_counter() - begin) / 60
+        found["dim"] = report.facts.get("dim")
+        found["scores"] = scores_of(report)
+        if self.measure is not None:
+            found["scores"] |= self.measure(self, encoder, found)
+        return found
+
+    def report_of(self, name: str, seed: int) -> Path:
+        """The file of what `evaluate` says of a row."""
+        return self.folder / "reports" / f"{slug(f'{name} {seed}')}.json"
+
+    def trained(self, row: Row, label: str, seed: int) -> tuple[NeuralEncoder, History]:
+        """The encoder and all that its training told, even where that was stopped in between."""
+        saved, log = self.folder / "encoders" / f"{label}.sentencode", self.folder / "logs" / f"{label}.csv"
+        if not saved.exists():
+            steps = self._steps(row, label, seed)
+            warmup = min(int(self.size.training.get("warmup", 0)), steps // 5)
+            encoder = self._network(
+                row, seed, max_steps=steps, warmup=warmup, validate_every=-(-steps // _VALIDATIONS)
+            )
+            encoder.set_params(vocabulary=self._words(row, seed))
+            for path in (saved, log):
+                path.parent.mkdir(exist_ok=True)
+            encoder.fit(
+                self.train,
+                valid=self.valid,
+                checkpoints=self.folder / "work" / label / "checkpoints",
+                callbacks=[CsvLog(log)],
+                show_progress_bar=self.show,
+            )
+            encoder.save(saved)
+            shutil.rmtree(self.folder / "work" / label)
+        return load(saved), History.from_csv(log)
+
+    def untrained(self, row: Row, seed: int) -> NeuralEncoder:
+        """The encoder as training would begin with it: after a step that changes nothing."""
+        encoder = self._network(row, seed, max_steps=1, learning_rate=_NO_STEP, accumulate=1)
+        encoder.set_params(vocabulary=self._words(row, seed))
+        encoder.fit(self.valid, show_progress_bar=self.show)
+        return encoder
+
+    def _network(self, row: Row, seed: int, **more: Any) -> NeuralEncoder:
+        """A row's encoder, not fitted."""
+        from .. import models
+
+        sized = {name: getattr(self.size, of) for name, of in row.sized.items()}
+        given = {**self.size.training, **self.shared, **row.options, **sized, "max_epochs": None, **more}
+        made: NeuralEncoder = getattr(models, row.kind)(self.vectors, seed=seed, **given)
+        return made
+
+    def _words(self, row: Row, seed: int) -> Vocabulary:
+        """The words that are written: counted once for all rows, by the first one's training."""
+        if self._vocabulary is None:
+            path = self.folder / "vocabulary.txt"
+            if not path.exists():
+                first = self._network(row, seed, max_steps=1)
+                first.fit(self.train, show_progress_bar=self.show)
+                first.vocabulary_.write(path)  # whole or not at all
+            self._vocabulary = Vocabulary.read(path)
+        return self._vocabulary
+
+    def _steps(self, row: Row, label: str, seed: int) -> int:
+        """How many steps there is time for: measured once, then kept."""
+        if self.size.steps is not None and self.size.minutes is None:
+            return self.size.steps
+        assert self.size.minutes is not None
+        plan = self.results.read(f"work/{label}/plan.json")
+        if plan is None:
+            probe = self._network(row, seed, max_steps=self.size.probe)
+            probe.set_params(vocabulary=self._words(row, seed))
+            probe.fit(self.train, show_progress_bar=self.show)
+            seconds = [step.seconds for step in probe.history_.steps]
+            each = statistics.fmean(seconds[min(_PROBE_SKIPS, len(seconds) - 1) :])
+            share = 60 * self.size.minutes / self.parts
+            plan = {"seconds_a_step": each, "steps": max(_VALIDATIONS, int(share / each))}
+            self.results.write(f"work/{label}/plan.json", as_json(plan))
+        return int(plan["steps"])
+
+    def _of_network(self, encoder: NeuralEncoder, row: Row, seed: int) -> Result:
+        """How large a network is, and what it was made with."""
+        sizes = {key: p.numel() for key, p in encoder.network.named_parameters() if p.requires_grad}
+        softmax = sum(count for key, count in sizes.items() if key.startswith("softmax."))
+        made = encoder if row.trained else self._network(row, seed, max_steps=1)
+        config = made.get_params(deep=False)
+        config = {key: config[key] for key in config if key not in ("vectors", "vocabulary")}
+        return {
+            "parameters": {
+                "with_softmax": sum(sizes.values()),
+                "without_softmax": sum(sizes.values()) - softmax,
+            },
+            "config": config | {"class": row.kind, "tokenizer": encoder.tokenizer_.to_config()},
+        }
+
+
+def checked_networks(rows: Mapping[str, Row], shared: Mapping[str, Any]) -> None:
+    """Finds fault with what rows share before anything is read: each kind is trained for a step, tiny.
+
+    Raises:
+        TypeError: A parameter is not of its kind.
+        ValueError: A parameter cannot be used.
+    """
+    from .. import models
+
+    word = WordVectors.from_dict({"a": [1.0]})
+    for row in {row.kind: row for row in rows.values() if row.kind}.values():
+        sized = dict.fromkeys(row.sized, 8)
+        made = getattr(models, row.kind)(word, **{**row.options, **sized, **shared}, max_steps=1)
+        made.fit([["a"] * made.min_length], show_progress_bar=False)
+
+
+def _of_training(history: History) -> Result:
+    seconds = sum(step.seconds for step in history.steps)
+    sentences = sum(step.examples for step in history.steps)
+    found: Result = {
+        "steps": history.steps[-1].step,
+        "sentences": sentences,
+        "minutes": seconds / 60,
+        "sentences_per_second": sentences / seconds,
+        "minutes_per_1000_batches": 1000 * seconds / 60 / len(history.steps),
+    }
+    for best in [validation for validation in history.validations if validation.best][-1:]:
+        found["dev"] = {"step": best.step, "loss": best.loss, "accuracy": best.accuracy}
+    return found

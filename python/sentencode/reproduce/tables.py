@@ -1,0 +1,103 @@
+"""Tables as text and as Markdown, and figures as their cells."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+__all__ = [
+    "MISSING",
+    "between",
+    "differing",
+    "digits",
+    "file_of",
+    "markdown_table",
+    "number",
+    "printed_tables",
+    "text_table",
+]
+
+MISSING = "-"  # of a figure that is not there
+Rows = Iterable[Sequence[str]]
+
+
+def text_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Columns under each other, the first to the left and the others to the right."""
+    table = [list(header), *map(list, rows)]
+    widths = [max(len(row[i]) for row in table) for i in range(len(header))]
+    lines = (
+        "  ".join(
+            cell.rjust(width) if i else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in table
+    )
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table as Markdown has it, numbers to the right."""
+    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def printed_tables(
+    tables: Iterable[tuple[str, Sequence[str], Rows]], notes: Iterable[str] = (), *, markdown: bool
+) -> str:
+    """Tables below each other, each with its title, and what there is to say of them.
+
+    Args:
+        tables: Titles, headers and rows.
+        notes: A paragraph each.
+        markdown: Whether as Markdown, and not for a terminal.
+    """
+    table, title = (markdown_table, "### {}\n\n") if markdown else (text_table, "{}\n")
+    parts = [title.format(name) + table(header, rows) for name, header, rows in tables]
+    return "\n".join([*parts, *(f"{note}\n" for note in notes)])
+
+
+# Cells.
+
+
+def number(value: float | None, places: int = 1) -> str:
+    """A figure with so many decimal places."""
+    return MISSING if value is None else f"{value:.{places}f}"
+
+
+def between(score: Mapping[str, float] | None, places: int = 1) -> str:
+    """The interval of a score that has `low` and `high`."""
+    if score is None or score.get("low") is None:
+        return MISSING
+    return f"{number(score['low'], places)} to {number(score['high'], places)}"
+
+
+def differing(score: Mapping[str, float] | None, places: int = 1) -> str:
+    """A difference, `value`, with its interval, from `low` to `high`."""
+    if score is None:
+        return MISSING
+    value, low, high = (f"{score[key]:+.{places}f}" for key in ("value", "low", "high"))
+    return f"{value} ({low} to {high})"
+
+
+def digits(column: str) -> int:
+    """How many decimal places papers give what a column measures: one of percent, three of correlations."""
+    percent = ("accuracy", "f1", "macro", "micro", "bleu", "hours")
+    return 1 if column.rpartition(" ")[2] in percent else 3
+
+
+# Pictures.
+
+
+def file_of(figure: Any, kind: str) -> bytes:
+    """A picture of matplotlib as the content of a file.
+
+    Nothing in it tells when it was made: the same results give the same bytes.
+
+    Args:
+        figure: A `matplotlib.figure.Figure`.
+        kind: `"png"`, `"svg"`, or another format of matplotlib.
+    """
+    file = io.BytesIO()
+    figure.savefig(file, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+    return file.getvalue()
