@@ -6,7 +6,9 @@ Each row is saved in the results folder (--out) as soon as it is computed; --res
 from __future__ import annotations
 
 import argparse
+import importlib
 from pathlib import Path
+from typing import Any, ClassVar
 
 from . import sources
 
@@ -92,27 +94,18 @@ sentencode reproduce laes --data SentEval/data --vectors glove.6B.50d.txt --tabl
         _print_kept(options.out)
 
 
-class Aae:
-    """Paper 000: the mean-max attention autoencoder, its twins and its baselines, and three controls.
+class _Trained:
+    """What the command of every family that is trained has; `NAME` leads to the family's module."""
 
-    Every row of table 3 is trained on --train for an eighth of --minutes and judged on those of its tasks
-    whose files are there. Prints tables 1 to 3 and the times of training; --out gets them too, one JSON file
-    a row, and the encoders. After Ctrl-C or a kill, --resume goes on in the middle of a training.
-    """
+    NAME: ClassVar[str]
+    TABLES: ClassVar[str]
+    ROW: ClassVar[str]
+    ROWS: ClassVar[str]  # whose training the minutes are of
 
-    NAME = "aae"
-    HELP = "tables 1 to 3 of the mean-max attention autoencoder's paper"
-    EXAMPLE = """
-sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --train books.txt reviews.txt \\
-    --valid books.valid.txt --out aae
-sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --train books.txt \\
-    --valid books.valid.txt --rows mean-max-aae --size paper --seeds 0 1 2 --out aae-paper
-"""
-
-    @staticmethod
-    def add_arguments(parser: argparse.ArgumentParser) -> None:
+    @classmethod
+    def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
         """Adds the command's arguments."""
-        _add_common(parser, "aae", tables="1, 2, 3, cost", row="mean-max-aae")
+        _add_common(parser, cls.NAME, tables=cls.TABLES, row=cls.ROW)
         for name in ("train", "valid"):
             parser.add_argument(
                 f"--{name}",
@@ -126,7 +119,7 @@ sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --tr
             "--minutes",
             type=float,
             metavar="N",
-            help="training time of all eight rows together (default for --size cpu: 70)",
+            help=f"training time of {cls.ROWS} together (default for --size cpu: 70)",
         )
         parser.add_argument(
             "--steps", type=int, metavar="N", help="steps of each training, instead of a time limit"
@@ -140,9 +133,11 @@ sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --tr
             help="train each row once with each seed (default: 0)",
         )
         parser.add_argument(
-            "--preset", default="paper", metavar="NAME", help="paper or reference (default: paper)"
+            "--preset",
+            default="paper",
+            metavar="NAME",
+            help="paper, or reference: trained and judged as the public code does it (default: paper)",
         )
-        parser.add_argument("--unit-words", action="store_true", help="normalise word vectors to length 1")
         parser.add_argument("--device", default="auto", metavar="NAME", help="cpu, cuda (default: auto)")
         parser.add_argument(
             "--protocol",
@@ -158,12 +153,16 @@ sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --tr
             help="an option of the protocol, as in folds=5; may be given again",
         )
 
-    @staticmethod
-    def run(options: argparse.Namespace) -> None:
-        """Runs the command."""
-        from ..reproduce import aae
+    @classmethod
+    def own(cls, options: argparse.Namespace) -> dict[str, Any]:
+        """What the family has besides, for `reproduce`."""
+        return {}
 
-        report = aae.reproduce(
+    @classmethod
+    def run(cls, options: argparse.Namespace) -> None:
+        """Runs the command."""
+        family = importlib.import_module(f"sentencode.reproduce.{cls.NAME.replace('-', '_')}")
+        report = family.reproduce(
             options.data,
             options.vectors,
             options.train,
@@ -176,7 +175,6 @@ sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --tr
             rows=options.rows,
             seeds=options.seeds,
             preset=options.preset,
-            unit_words=options.unit_words,
             device=options.device,
             resume=options.resume,
             protocol=options.protocol,
@@ -184,9 +182,50 @@ sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --tr
             resamples=options.resamples,
             partial=options.partial,
             show_progress_bar=not options.quiet,
+            **cls.own(options),
         )
         print(report.text())
         _print_kept(options.out)
+
+
+class Aae(_Trained):
+    """Paper 000: the mean-max attention autoencoder, its twins and its baselines, and three controls.
+
+    Every row of table 3 is trained on --train for an eighth of --minutes and judged on those of its tasks
+    whose files are there. Prints tables 1 to 3 and the times of training; --out gets them too, one JSON file
+    a row, and the encoders. After Ctrl-C or a kill, --resume goes on in the middle of a training. With
+    --preset reference the attention autoencoders are judged as the public code does it: what each pooling
+    gives is divided by its length (--normalize halves).
+    """
+
+    NAME = "aae"
+    TABLES = "1, 2, 3, cost"
+    ROW = "mean-max-aae"
+    ROWS = "all eight rows"
+    HELP = "tables 1 to 3 of the mean-max attention autoencoder's paper"
+    EXAMPLE = """
+sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --train books.txt reviews.txt \\
+    --valid books.valid.txt --out aae
+sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --train books.txt \\
+    --valid books.valid.txt --rows mean-max-aae --size paper --seeds 0 1 2 --out aae-paper
+"""
+
+    @classmethod
+    def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
+        """Adds the command's arguments."""
+        super().add_arguments(parser)
+        parser.add_argument("--unit-words", action="store_true", help="normalise word vectors to length 1")
+        parser.add_argument(
+            "--normalize",
+            choices=("halves", "none"),
+            help="how AAE rows are judged (default: halves with --preset reference, else none; in a folder "
+            "that is resumed, as before)",
+        )
+
+    @classmethod
+    def own(cls, options: argparse.Namespace) -> dict[str, Any]:
+        """What the family has besides."""
+        return {"unit_words": options.unit_words, "normalize": options.normalize}
 
 
 class Distill:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,11 +18,13 @@ from sentencode.cli import main
 from sentencode.evaluation import published
 from sentencode.reproduce import aae, bench
 from sentencode.reproduce.controls import MeanMaxOfWords
+from sentencode.reproduce.judging import Normalized
 from sentencode.reproduce.results_folder import slug
 from sentencode.training import History
 
-GOOD, BAD = ["fine", "great", "nice", "warm"], ["awful", "poor", "bad", "cold"]
-WORDS = [*GOOD, *BAD, "film", "the", "a", "was"]
+sys.path.insert(0, str(Path(__file__).parent))
+from small import WORDS, fill, word_vectors  # the module beside this one
+
 TINY = aae.Size(
     hidden=8,
     filters=3,
@@ -33,38 +37,15 @@ QUICK = {"options": {"folds": 2}, "resamples": 20, "partial": True, "device": "c
 TRAINED = [name for name, row in aae.ROWS.items() if row.trained]
 
 
-def sentence(rng, words=WORDS, low=4, high=7):
-    return " ".join(rng.choice(words, size=rng.integers(low, high)))
-
-
 @pytest.fixture(scope="module")
 def vectors():
-    rows = np.random.default_rng(1).normal(size=(len(WORDS), 6)).astype(np.float32)
-    return se.WordVectors.from_array(WORDS, rows, counts=list(range(30, 30 - len(WORDS), -1)))
+    return word_vectors()
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, vectors):
-    """SentEval's CR, TREC and STSBenchmark, and text."""
-    root, rng = tmp_path_factory.mktemp("aae"), np.random.default_rng(2)
-    places = {name: root / "data" / "downstream" / name for name in ("CR", "TREC", "STS/STSBenchmark")}
-    for place in places.values():
-        place.mkdir(parents=True)
-    for name, words in (("pos", GOOD), ("neg", BAD)):
-        lines = [sentence(rng, [*words, "film", "the"]) for _ in range(24)]
-        (places["CR"] / f"custrev.{name}").write_text("\n".join(lines) + "\n")
-    for name in ("train_5500", "TREC_10"):
-        lines = [f"{'NUM' if i % 2 else 'HUM'}:x {sentence(rng, (GOOD, BAD)[i % 2])}" for i in range(24)]
-        (places["TREC"] / f"{name}.label").write_text("\n".join(lines) + "\n")
-    for split in ("train", "dev", "test"):
-        lines = [
-            f"news\tx\t2014\t{i}\t{rng.uniform(0, 5):.1f}\t{sentence(rng)}\t{sentence(rng)}"
-            for i in range(20)
-        ]
-        (places["STS/STSBenchmark"] / f"sts-{split}.csv").write_text("\n".join(lines) + "\n")
-    for name, n in (("books", 40), ("reviews", 40), ("valid", 20)):
-        (root / f"{name}.txt").write_text("\n".join(sentence(rng) for _ in range(n)) + "\n")
-    vectors.save(root / "vectors.sentencode")
+    root = tmp_path_factory.mktemp("aae")
+    fill(root, vectors)
     return root
 
 
@@ -250,6 +231,49 @@ def test_minutes_make_steps_of_a_measured_time(folder, vectors, tmp_path, monkey
     assert seen[3] is None  # the probe
     assert plan["steps"] == max(10, int(0.3 / plan["seconds_a_step"]))
     assert report.of("mean AAE")[0]["steps"] == plan["steps"]
+
+
+def rows_of(report):
+    return {result["row"]: result["scores"] for result in report.results}
+
+
+def test_the_preset_reference_judges_as_the_public_code(folder, vectors, tmp_path, monkeypatch):
+    wanted = {"rows": ["mean-max-aae", "mean-max-rae", "untrained-mean-max-aae"], "preset": "reference"}
+    halves = reproduce(folder, vectors, tmp_path / "halves", **wanted)
+    plain = reproduce(folder, vectors, tmp_path / "plain", normalize="none", **wanted)
+    assert halves.settings["normalize"] == "halves"
+    assert "normalize" not in plain.settings
+    assert halves.settings == {**plain.settings, "normalize": "halves"}
+    note = "Judged with normalize='halves': mean-max AAE, untrained mean-max AAE."
+    assert note in halves.text()
+    assert "normalize" not in plain.text()
+    assert rows_of(halves)["mean-max RAE"] == rows_of(plain)["mean-max RAE"]  # there is no public code of it
+    for row in ("mean-max AAE", "untrained mean-max AAE"):
+        assert rows_of(halves)[row] != rows_of(plain)[row]
+    # What was begun without stays without, unless one asks for it.
+    monkeypatch.setattr(bench.Bench, "result", lambda *_: pytest.fail("computed again"))
+    again = reproduce(folder, vectors, tmp_path / "plain", resume=True, **wanted)
+    assert again.text() == plain.text()
+    with pytest.raises(ValueError, match="other settings: normalize was None and is 'halves'"):
+        reproduce(folder, vectors, tmp_path / "plain", resume=True, normalize="halves", **wanted)
+    with pytest.raises(ValueError, match="normalize must be one of none, halves, got 'whole'"):
+        reproduce(folder, vectors, tmp_path / "more", normalize="whole", **wanted)
+
+
+def test_rows_are_judged_by_what_encode_gives_with_halves(done, vectors):
+    _, out = done
+    encoder = se.load(out / "encoders" / "mean-max-aae-0.sentencode")
+    judged = Normalized(encoder, "halves")
+    sentences = [["the", "film", "was", "great"], ["awful"]]
+    np.testing.assert_array_equal(judged.encode(sentences), encoder.encode(sentences, normalize="halves"))
+    halves = judged.encode(sentences).reshape(2, 2, 8)
+    np.testing.assert_allclose(np.linalg.norm(halves, axis=-1), 1, rtol=1e-5)
+    assert judged.fingerprint() != encoder.fingerprint()
+
+
+def test_a_family_option_that_is_not_there(folder, vectors, tmp_path):
+    with pytest.raises(TypeError, match="aae has no option unit_word"):
+        reproduce(folder, vectors, tmp_path / "out", unit_word=True)
 
 
 def test_several_seeds(folder, vectors, tmp_path):

@@ -1,0 +1,159 @@
+"""A family that is listed here: what its module must say, and what it need not."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+import sentencode as se
+from sentencode.evaluation import published
+from sentencode.reproduce import published as tables_of
+from sentencode.reproduce import rows
+from sentencode.reproduce.controls import CONTROLS
+from sentencode.reproduce.family import Family
+from sentencode.reproduce.papers import PAPERS, printed
+from sentencode.reproduce.rows import Row, Size
+from sentencode.reproduce.score_tables import Differences, Scores
+
+sys.path.insert(0, str(Path(__file__).parent))
+from small import fill, word_vectors  # the module beside this one
+
+SIZE = Size(training={"vocabulary_size": 30, "batch_size": 8}, steps=2, valid_sentences=10)
+FAMILY = Family(
+    name="rnn-cnn",
+    rows={
+        "ours": Row("RAE", {"pooling": "mean", "hidden": 8}, {}, printed="predict-all-words CNN"),
+        **CONTROLS,
+        "nowhere": Row(trained=False, make=lambda vectors: not_here()),
+    },
+    sizes={"cpu": SIZE},
+    tables={
+        "1": Scores("Table 1", "1", rows=("ours", "average of words"), beside=True, intervals=True),
+        "less": Differences("Less the average"),
+    },
+    tasks=("CR", "TREC"),
+    columns=("TREC accuracy", "SST2 accuracy", "CR accuracy", "training hours", "STS14 pearson"),
+    names={"training hours": "hours"},
+    baseline="average of words",
+    measure=lambda bench, encoder, found: {"training hours": {"value": found.get("minutes", 0) / 60}},
+)
+
+
+def not_here():
+    raise rows.NotAvailableError("it cannot be made here")
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    return word_vectors()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_cache(tmp_path_factory):
+    before = se.cache_dir()
+    se.set_cache_dir(tmp_path_factory.mktemp("cache"))
+    yield
+    se.set_cache_dir(before)
+
+
+@pytest.fixture(scope="module")
+def report(vectors, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("family")
+    fill(folder, vectors)
+    return FAMILY.reproduce(
+        folder / "data",
+        vectors,
+        [folder / "books.txt"],
+        [folder / "valid.txt"],
+        out=folder / "out",
+        seeds=[0, 1],
+        options={"folds": 2},
+        resamples=20,
+        partial=True,
+        device="cpu",
+    )
+
+
+def lines_of(markdown, first):
+    lines = [line.strip("| ").split(" | ") for line in markdown.splitlines() if line.startswith("|")]
+    return [line[1:] for line in lines if line[0] == first]
+
+
+def test_our_rows_stand_below_the_published_ones_by_their_names(report):
+    markdown = report.markdown()
+    header = next(line for line in markdown.splitlines() if line.startswith("| encoder"))
+    assert header == "| encoder | TREC | SST2 | CR | hours | STS14 |"
+    figures = {
+        f"{figure.task} {figure.metric}": figure.printed
+        for figure in published("001", "1")
+        if figure.system == "predict-all-words CNN"
+    }
+    (paper,) = lines_of(markdown, "predict-all-words CNN, paper")
+    sst, sts = f"{figures['SST2 accuracy']} ‡", figures["STS14 pearson"]
+    assert paper == [f"{figures['TREC accuracy']} ‡", sst, "-", "-", sts]
+    (ours,) = lines_of(markdown, "ours, ours (2 seeds)")
+    scores = report.scores("ours")
+    assert ours == [f"{scores['TREC accuracy']:.1f}", "-", f"{scores['CR accuracy']:.1f}", "0.0", "-"]
+
+
+def test_differences_are_paired(report):
+    less = {result["row"]: result.get("less") for result in report.results}
+    assert less["average of words"] is None
+    averages = report.scores("average of words")
+    for result in report.of("ours"):
+        found = result["less"]["TREC accuracy"]
+        expected = result["scores"]["TREC accuracy"]["value"] - averages["TREC accuracy"]
+        assert found["value"] == pytest.approx(expected, abs=0.01)
+        assert found["low"] <= found["value"] <= found["high"]
+    (line,) = lines_of(report.markdown().partition("Less the average")[2], "mean and max of words")
+    value = less["mean and max of words"]["TREC accuracy"]
+    assert line[0] == f"{value['value']:+.1f} ({value['low']:+.1f} to {value['high']:+.1f})"
+
+
+def test_a_row_that_cannot_be_computed_is_said(report):
+    assert "Left out: nowhere (it cannot be made here)." in report.text()
+    assert report.of("nowhere") == []
+
+
+def test_a_size_of_ones_own_keeps_its_kind():
+    assert replace(SIZE, steps=3).limited(None, 5).steps == 5
+    assert SIZE.limited(1.5, None) == replace(SIZE, steps=None, minutes=1.5)
+
+
+@pytest.mark.parametrize("family", PAPERS)
+def test_every_family_has_its_published_figures(family):
+    found = tables_of(family)
+    figures = published(PAPERS[family])
+    assert found["citation"] == figures[0].paper.citation
+    told = sum(len(of) for rows in found["tables"].values() for row in rows.values() for of in row.values())
+    assert told == len(figures)  # none hides another
+
+
+def test_rows_of_one_name_are_told_apart():
+    table = tables_of("nmt")["tables"]["4"]
+    assert table["de-ATTN-ATTN, 2400, 12 heads"]["en-de"] == {"bleu dev": 36.2, "bleu": 34.8}
+    assert "de-ATTN" in table
+    assert printed("003", "4")["de-ATTN-ATTN, 2400, 12 heads"] == {
+        "en-de bleu": "34.8",
+        "en-de bleu dev": "36.2",
+    }
+
+
+def test_no_such_family():
+    with pytest.raises(ValueError, match="no paper is of the family 'bert'; there are aae, rnn-cnn"):
+        tables_of("bert")
+
+
+def test_encoders_tell_their_tokenizer(vectors):
+    assert se.Average(vectors).tokenizer_.split in ("words", "punctuation")
+    fitted = se.SIF(vectors, tokenizer="whitespace").fit(["the film was nice", "a film"])
+    assert fitted.tokenizer_("the film") == ["the", "film"]
+    with pytest.raises(se.NotFittedError):
+        se.SIF(vectors).tokenizer_  # noqa: B018
+    assert np.isfinite(fitted.encode("the film")).all()
