@@ -9,14 +9,12 @@ from typing import Any
 from sentencode import _core
 
 from ..checks import checked_int
-from ..errors import FormatError
 from .inputs import TEXT_AT_ONCE, Batch, Progress, batches, is_blank
+from .text_files import expanded, pipes_of, read_files
 
 __all__ = ["Corpus", "repeatable"]
 
 _READ_AHEAD = 4096
-_NOT_READ = {".bz2": "bzip2", ".zip": "zip"}
-_BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")  # behind "BZh9": of a block, and of the end
 
 
 class Corpus:
@@ -49,9 +47,9 @@ class Corpus:
         self._files: list[str] | None = None
         self._spent = False
         if isinstance(source, (str, os.PathLike)):
-            self._files = _expanded([source])
+            self._files = expanded([source])
         elif _is_list_of(source, lambda item: isinstance(item, os.PathLike)):
-            self._files = _expanded(source)
+            self._files = expanded(source)
         else:
             if _is_list_of(source, _is_file):
                 raise ValueError(
@@ -72,17 +70,13 @@ class Corpus:
             OSError: One of them is not there.
         """
         corpus = cls((), keep_empty=keep_empty)
-        corpus._source, corpus._files = None, _expanded(paths)
+        corpus._source, corpus._files = None, expanded(paths)
         return corpus
 
     @property
     def files(self) -> list[str]:
         """The files that are read; none for an iterable."""
         return list(self._files or ())
-
-    def _pipes(self) -> list[str]:
-        """The files that can be read only once."""
-        return [file for file in self._files or () if not os.path.isfile(file)]
 
     def __iter__(self) -> Iterator[Any]:
         for batch, _ in self._read(_READ_AHEAD, None, TEXT_AT_ONCE):
@@ -132,20 +126,16 @@ class Corpus:
         if text is not None:
             text = checked_int("text", text, 1)
         if self._files is not None:
-            if pipes := self._pipes():
+            if pipes := pipes_of(self._files):
                 if self._spent:
                     raise ValueError(
                         f"this corpus reads {pipes[0]}, a pipe or a device, which can be read only once; "
                         "copy it into a file"
                     )
                 self._spent = True
-            reader = _core.CorpusReader(self._files, keep_empty=self.keep_empty)
-            count = size if first is None else min(first, size)
-            while (batch := reader.next(count, max_bytes=text)) is not None:
-                yield batch, batch.starts_document
-                count = min(2 * count, size)
-                if on_progress is not None:
-                    on_progress(reader.bytes_read, reader.bytes_total)
+            yield from read_files(
+                self._files, size, text, on_progress, keep_empty=self.keep_empty, first=first
+            )
             return
         begins = True
         for batch in batches(self._fresh_source(), size, "source", text=text, on_progress=on_progress):
@@ -204,31 +194,7 @@ def repeatable(sentences: Any, *, keep_empty: bool = False) -> Any:
         corpus = sentences
     else:
         return sentences
-    return list(corpus) if corpus._pipes() else sentences
-
-
-def _expanded(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
-    files = [file for path in paths for file in _core.expand_paths(path)]
-    for file in files:
-        _check_packing(file)
-    return files
-
-
-def _check_packing(file: str) -> None:
-    """Refuses archives that would be read as lines of garbage."""
-    packing = _NOT_READ.get(os.path.splitext(file)[1].lower())
-    if packing is None and os.path.isfile(file):  # of a pipe nothing may be read
-        with open(file, "rb") as opened:
-            begin = opened.read(10)
-        if begin.startswith(b"PK\x03\x04"):
-            packing = "zip"
-        elif begin.startswith(b"BZh") and begin[4:] in _BZIP2:
-            packing = "bzip2"
-    if packing is not None:
-        raise FormatError(
-            f"{file}: is packed by {packing}, which is not read; "
-            "plain text is, and what gzip, xz and zstd have packed"
-        )
+    return list(corpus) if pipes_of(corpus.files) else sentences
 
 
 def _is_list_of(source: Any, fits: Callable[[Any], bool]) -> bool:

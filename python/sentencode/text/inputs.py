@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any
 
 from ..checks import checked_int
+from .text_files import expanded, read_files
 
 __all__ = [
     "TEXT_AT_ONCE",
@@ -107,9 +108,9 @@ def batches(
     """
     size = checked_int("size", size, 1)
     if isinstance(sentences, (str, os.PathLike)):
-        from .corpus import Corpus
-
-        sentences = Corpus(sentences)
+        for batch, _ in read_files(expanded([sentences]), size, text, on_progress):
+            yield batch
+        return
     if hasattr(sentences, "batches"):
         yield from sentences.batches(size, text=text, on_progress=on_progress)
         return
