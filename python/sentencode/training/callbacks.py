@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import os
 import time
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO, TypeAlias
 
 from ..files import as_path, whole_file
 from .history import COLUMNS, Event, Step, Validation, columns_of, read_log, row_of
 
-if TYPE_CHECKING:
-    from .trainer import Trainer
-
 __all__ = ["Callback", "CsvLog", "TensorBoardLog"]
+
+# A `Trainer`, whose module imports this one. A callback of one's own may say `trainer: Trainer`.
+Running: TypeAlias = Any
 
 
 class Callback:
@@ -31,13 +31,13 @@ class Callback:
         ...             raise StopIteration("good enough")
     """
 
-    def on_step(self, trainer: Trainer, step: Step) -> None:
+    def on_step(self, trainer: Running, step: Step) -> None:
         """After each step, before the validation that may follow."""
 
-    def on_validation(self, trainer: Trainer, validation: Validation) -> None:
+    def on_validation(self, trainer: Running, validation: Validation) -> None:
         """After each validation."""
 
-    def on_end(self, trainer: Trainer) -> None:
+    def on_end(self, trainer: Running) -> None:
         """When a run has ended, in whatever way."""
 
 
@@ -61,21 +61,21 @@ class CsvLog(Callback):
         self._file: TextIO | None = None
         self._columns: list[str] = list(COLUMNS)
 
-    def on_step(self, trainer: Trainer, step: Step) -> None:
+    def on_step(self, trainer: Running, step: Step) -> None:
         """Writes it."""
         self._write(trainer, step)
 
-    def on_validation(self, trainer: Trainer, validation: Validation) -> None:
+    def on_validation(self, trainer: Running, validation: Validation) -> None:
         """Writes it."""
         self._write(trainer, validation)
 
-    def on_end(self, trainer: Trainer) -> None:
+    def on_end(self, trainer: Running) -> None:
         """Closes the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
-    def _write(self, trainer: Trainer, event: Event) -> None:
+    def _write(self, trainer: Running, event: Event) -> None:
         if trainer.rank != 0:
             return
         if self._file is None:
@@ -121,28 +121,28 @@ class TensorBoardLog(Callback):
         self.folder = os.fsdecode(folder)
         self._writer: Any = None
 
-    def on_step(self, trainer: Trainer, step: Step) -> None:
-        """Adds train/loss, accuracy, learning_rate, norm, examples_per_second and the model's own figures."""
+    def on_step(self, trainer: Running, step: Step) -> None:
+        """Adds train/loss, train/accuracy, train/learning_rate, train/norm and train/examples_per_second."""
         rate = step.examples / step.seconds if step.seconds > 0 else math.nan
         names = ("loss", "accuracy", "learning_rate", "norm")
         figures = {f"train/{name}": getattr(step, name) for name in names}
         figures |= {f"train/{name}": figure for name, figure in step.figures.items()}
         self._add(trainer, step.step, {**figures, "train/examples_per_second": rate})
 
-    def on_validation(self, trainer: Trainer, validation: Validation) -> None:
-        """Adds valid/loss, valid/accuracy, valid/score and the model's own figures."""
+    def on_validation(self, trainer: Running, validation: Validation) -> None:
+        """Adds valid/loss, valid/accuracy and valid/score."""
         names = ("loss", "accuracy", "score")
         figures = {f"valid/{name}": getattr(validation, name) for name in names}
         figures |= {f"valid/{name}": figure for name, figure in validation.figures.items()}
         self._add(trainer, validation.step, figures)
 
-    def on_end(self, trainer: Trainer) -> None:
+    def on_end(self, trainer: Running) -> None:
         """Closes the file."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
 
-    def _add(self, trainer: Trainer, step: int, figures: dict[str, float]) -> None:
+    def _add(self, trainer: Running, step: int, figures: dict[str, float]) -> None:
         if trainer.rank != 0:
             return
         if self._writer is None:  # what an earlier run told of later steps is no longer so
@@ -155,14 +155,14 @@ class TensorBoardLog(Callback):
 class Progress(Callback):
     """A bar of steps with sentences and tokens a second, the loss, and the time that is left."""
 
-    def __init__(self, trainer: Trainer) -> None:
+    def __init__(self, trainer: Running) -> None:
         from tqdm.auto import tqdm
 
         self.bar = tqdm(total=trainer.last_step, initial=trainer.step, desc="train", unit="step")
         self._examples = self._tokens = 0
         self._since = time.perf_counter()
 
-    def on_step(self, trainer: Trainer, step: Step) -> None:
+    def on_step(self, trainer: Running, step: Step) -> None:
         """Moves the bar; what it says changes now and then."""
         self._examples += step.examples
         self._tokens += step.tokens
@@ -175,12 +175,12 @@ class Progress(Callback):
             self._since = time.perf_counter()
         self.bar.update()
 
-    def on_validation(self, trainer: Trainer, validation: Validation) -> None:
+    def on_validation(self, trainer: Running, validation: Validation) -> None:
         """Says the score in the bar's name; validating is not counted as training."""
         self.bar.set_description_str(f"train (score {validation.score:.4f})", refresh=False)
         self._examples = self._tokens = 0
         self._since = time.perf_counter()
 
-    def on_end(self, trainer: Trainer) -> None:
+    def on_end(self, trainer: Running) -> None:
         """Leaves the bar as it is."""
         self.bar.close()
