@@ -15,7 +15,8 @@ import numpy as np
 from common import arguments_of, machine, verdict, write_json
 
 from sentencode import Corpus, Vocabulary, _core
-from sentencode.distill import PENALTIES, RIDGES, _encoded, _sample, teacher_named
+from sentencode.distill import teacher_named
+from sentencode.distillation import PENALTIES, RIDGES, _encoded, _sample
 from sentencode.evaluation.embeddings import Embedder
 from sentencode.text.tokenizer import Tokenizer
 

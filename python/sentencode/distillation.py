@@ -20,15 +20,16 @@ from .checks import checked_float, checked_int, checked_words
 from .errors import FormatError, ZeroRowsWarning
 from .evaluation.embeddings import Embedder, Rows, cache_folder
 from .files import read_archive, whole_file
-from .linear.weights import smooth_weights
 from .text.corpus import Corpus, repeatable
 from .text.inputs import is_blank
 from .text.tokenizer import Tokenizer
 from .text.vocabulary import Vocabulary
-from .vectors.train import StageProgress, stage
-from .vectors.word_vectors import Storage, WordVectors
+from .vectors.frequencies import smooth_weights
+from .vectors.stages import StageProgress, stage
+from .vectors.tables import Storage
+from .vectors.word_vectors import WordVectors
 
-__all__ = ["Student", "distill", "teacher_key", "teacher_named"]
+__all__ = ["PENALTIES", "RIDGES", "Student", "distill", "teacher_key"]
 
 _LOG = logging.getLogger("sentencode")
 
@@ -156,36 +157,6 @@ def distill(
     return Student(
         vectors, penalty, ridge, untold, words_alone, learnt.sentences, unseen, residual, iterations
     )
-
-
-def teacher_named(name: str, *, bfloat16: bool = False) -> Any:
-    """A saved encoder, or a model of sentence-transformers, by its folder or name.
-
-    Args:
-        name: Where it is.
-        bfloat16: Whether a model of sentence-transformers shall compute in bfloat16.
-
-    Raises:
-        ImportError: There is no such file, and sentence-transformers is not installed.
-    """
-    path = Path(name)
-    if path.is_file():
-        from .saved import load
-
-        if bfloat16:
-            raise ValueError(
-                f"{name}: bfloat16 is for models of sentence-transformers, not for saved encoders"
-            )
-        return load(path)
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ModuleNotFoundError:
-        raise ImportError(
-            f"{name}: there is no such file, and models of sentence-transformers need pip install "
-            "sentence-transformers"
-        ) from None
-    model = SentenceTransformer(name)
-    return model.bfloat16() if bfloat16 else model
 
 
 def teacher_key(teacher: Any, sentences: list[str]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from . import _core
+from . import _core, linear
 from .errors import FormatError
 from .text.tokenizer import Tokenizer
 from .vectors import WordVectors
@@ -88,11 +88,9 @@ def _opened(name: str, options: _core.LoadOptions) -> tuple[Any, Any]:
     """The class that was saved, and what the core made of the file."""
     kind = json.loads(_core.encoder_config(name))["kind"]
     if kind in _NEURAL:
-        from . import models
+        from . import models  # which needs torch
 
         return getattr(models, kind), models.NeuralEncoder._open(name, options)
-    from . import linear
-
     model = _core.load_encoder(name, options)
     return getattr(linear, model.kind), model
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from ..vectors import WordVectors
+from ..vectors.frequencies import is_positive
+from ..vectors.frequencies import smooth_weights as weights_for
 
 __all__ = ["SavedWeights", "is_positive", "smooth_weights"]
 
@@ -34,19 +36,8 @@ class SavedWeights:
         return "<as saved>"
 
 
-def smooth_weights(name: str, vectors: Any, frequencies: Any, a: float | None) -> Floats | None:
+def smooth_weights(name: str, vectors: WordVectors, frequencies: Any, a: float | None) -> Floats | None:
     """SIF's a / (a + p(w)) for every row of the vectors; None, for all one, where `a` is None."""
-    if a is not None and not is_positive(a):
-        raise ValueError(f"{name}: a must be a number greater than 0, or None for no weights, got {a!r}")
-    if isinstance(frequencies, SavedWeights):
+    if isinstance(frequencies, SavedWeights) and (a is None or is_positive(a)):
         return frequencies.made_with(name, "a", a)
-    if a is None:
-        return None
-    from ..vectors import resolve_frequencies
-
-    return resolve_frequencies(frequencies, vectors).sif_weights(float(a))
-
-
-def is_positive(value: Any) -> bool:
-    """Whether this is a finite number greater than 0, of Python's or of NumPy's."""
-    return isinstance(value, numbers.Real) and math.isfinite(value) and float(value) > 0
+    return weights_for(name, vectors, frequencies, a)

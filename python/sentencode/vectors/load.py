@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +23,7 @@ from ..checks import checked_int, checked_str, checked_words
 from ..errors import FormatError
 from ..files import read_archive
 from ..pickles import PickledArray, PickledObject, read_pickle
-
-if TYPE_CHECKING:
-    from .word_vectors import OutOfVocabulary, Storage, WordVectors
+from .tables import OutOfVocabulary, Storage, table_of
 
 __all__ = ["load"]
 
@@ -50,10 +48,8 @@ def load(
     cache: bool,
     progress: bool | Progress | None,
     verify: bool,
-) -> WordVectors:
-    """See `WordVectors.load`."""
-    from .word_vectors import WordVectors
-
+) -> _core.WordVectors:
+    """What `WordVectors.load` does, where the arguments are described."""
     path = os.path.expanduser(os.fsdecode(path))
     limit = None if limit is None else checked_int("limit", limit, 1)
     dim = None if dim is None else checked_int("dim", dim, 1)
@@ -96,7 +92,7 @@ def load(
                 _log.info("%s: %s", path, ", ".join(f"{count:,} {what}" for what, count in report.items()))
             if cached is not None and len(core):
                 core = _store_cached(core, cached, oov)
-        vectors = WordVectors(core)
+        vectors = core
     if keep is not None and not len(vectors):
         raise ValueError(f"{path} holds none of the {len(keep):,} words asked for")
     return vectors
@@ -278,10 +274,8 @@ def _made(
     storage: Storage | None,
     oov: OutOfVocabulary | None,
     dim: int | None,
-) -> WordVectors:
+) -> _core.WordVectors:
     """The vectors; whatever does not fit is a FormatError that names the file."""
-    from .word_vectors import WordVectors
-
     if counts is not None and counts.shape != matrix.shape[:1]:
         raise FormatError(f"{path}: 'counts' has the shape {list(counts.shape)}, not that of the words")
     if matrix.ndim != 2 or len(matrix) != len(words):
@@ -290,7 +284,7 @@ def _made(
         raise FormatError(f"{path}: has {matrix.shape[1]} numbers a word, expected {dim}")
     chosen = slice(limit)
     try:
-        return WordVectors.from_array(
+        return table_of(
             words[chosen],
             matrix[chosen],
             None if counts is None else counts[chosen],

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any, Literal
 
@@ -15,15 +13,14 @@ from .. import _core
 from .._extras import require
 from ..checks import checked_int
 from ..text.corpus import Corpus, repeatable
-from ..text.inputs import TEXT_AT_ONCE, Progress
+from ..text.inputs import TEXT_AT_ONCE
 from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 from ..threads import num_threads
-from .word_vectors import Storage, WordVectors
+from .stages import StageProgress, stage
+from .tables import Storage, table_of
 
-__all__ = ["StageProgress", "stage", "train"]
-
-StageProgress = Callable[[str, int, int], None]  # what is being done, how much of it is done, and the whole
+__all__ = ["train"]
 
 _SENTENCES = 1 << 15  # in a batch
 
@@ -43,7 +40,7 @@ def train(
     storage: Storage,
     seed: int,
     progress: bool | StageProgress | None,
-) -> WordVectors:
+) -> _core.WordVectors:
     """What `WordVectors.train` does, where the arguments are described."""
     if method not in ("ppmi", "word2vec"):
         raise ValueError(f"method must be 'ppmi' or 'word2vec', got {method!r}")
@@ -76,7 +73,7 @@ def train(
         matrix = _ppmi(corpus, vocabulary, tokenizer, dim, window, smoothing, seed, progress)
     else:
         matrix = _word2vec(corpus, vocabulary, tokenizer, dim, window, epochs, seed, progress)
-    return WordVectors.from_array(vocabulary.words, matrix, vocabulary.counts, storage=storage)
+    return table_of(vocabulary.words, matrix, vocabulary.counts, storage=storage)
 
 
 def _ppmi(
@@ -144,22 +141,3 @@ class _Epochs:
             for batch in self.corpus.batches(_SENTENCES, text=TEXT_AT_ONCE, on_progress=report):
                 tokens: Any = self.tokenizer(batch)
                 yield from tokens
-
-
-@contextmanager
-def stage(name: str, progress: bool | StageProgress | None) -> Iterator[Progress | None]:
-    """A callback for one part of the work: the caller's, one that moves a bar, or None."""
-    if callable(progress):
-        yield partial(progress, name)
-    elif progress:
-        from tqdm.auto import tqdm
-
-        with tqdm(desc=name, unit_scale=True) as bar:
-
-            def move(done: int, total: int) -> None:
-                bar.total = total or None
-                bar.update(done - bar.n)
-
-            yield move
-    else:
-        yield None

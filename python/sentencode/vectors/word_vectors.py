@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
-import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..checks import checked_int, checked_str, checked_words
-from .words import UnknownWordError, Words
+from ..checks import checked_str, checked_words
+from .load import load
+from .lookup import Lookup, Subwords
+from .tables import OutOfVocabulary, Storage, is_gensim, table_of, table_of_dict, table_of_gensim
+from .train import train
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ["Vectors", "WordVectors"]
+__all__ = ["Subwords", "Vectors", "WordVectors"]
 
 _DEFAULT = os.path.join(os.path.dirname(__file__), os.pardir, "data", "default_vectors.sentencode")
 
-Storage = Literal["float32", "float16", "int8"]
-OutOfVocabulary = Literal["skip", "zero", "mean", "random", "subwords"]
-Floats = npt.NDArray[np.float32]
 # What encoders take for vectors: the table itself, a file, a dict, or gensim's KeyedVectors.
 Vectors: TypeAlias = "WordVectors | str | os.PathLike[str] | Mapping[str, npt.ArrayLike]"
 
 
-class Subwords(NamedTuple):
-    """The pieces of words that have vectors: runs of so many characters, hashed into so many buckets."""
-
-    shortest: int
-    longest: int
-    buckets: int
-
-
-class WordVectors:
+class WordVectors(Lookup):
     """Words and their vectors, frozen: made once, then shared by all encoders that use them.
 
     Made by `load`, `from_array`, `from_dict` and `from_keyed_vectors`. A copy of it is itself; pickled, it is
@@ -68,7 +56,7 @@ class WordVectors:
         ['dog', 'car']
     """
 
-    __slots__ = ("_core",)
+    __slots__ = ()
 
     def __init__(self, core: _core.WordVectors) -> None:
         if not isinstance(core, _core.WordVectors):
@@ -109,27 +97,7 @@ class WordVectors:
             >>> se.WordVectors.from_array(["a", "b"], [[1.0, 2.0], [3.0, 4.0]], oov="zero").dim
             2
         """
-        rows = np.asarray(matrix)
-        if storage is None:
-            storage = "float16" if rows.dtype == np.float16 else "float32"
-        if rows.ndim != 2 or rows.dtype.kind not in "fiu":
-            raise ValueError(
-                f"matrix must hold numbers [words, dim], got {rows.dtype} of shape {list(rows.shape)}"
-            )
-        with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is refused with its place
-            rows = np.ascontiguousarray(rows, dtype=np.float32)
-        counted = None
-        if counts is not None:
-            counted = np.ascontiguousarray(counts)
-            if counted.dtype.kind not in "iu" or counted.ndim != 1:
-                raise ValueError(f"counts must be whole numbers [words], got {counted.dtype}")
-            counted = counted.astype(np.int64)
-        words = words if isinstance(words, (list, tuple)) else list(words)
-        return cls(
-            _core.WordVectors.from_array(
-                words, rows, counted, checked_str("storage", storage), checked_str("oov", oov)
-            )
-        )
+        return cls(table_of(words, matrix, counts, storage=storage, oov=oov))
 
     @classmethod
     def from_dict(
@@ -157,21 +125,7 @@ class WordVectors:
             >>> se.WordVectors.from_dict({"yes": [1, 0], "no": [0, 1]})["no"]
             array([0., 1.], dtype=float32)
         """
-        words = list(mapping)
-        rows = [np.asarray(mapping[word]) for word in words]
-        for word, row in zip(words, rows, strict=True):
-            if row.ndim != 1:
-                raise ValueError(
-                    f"the vector of {word!r} must be numbers [dim], got an array of shape {list(row.shape)}"
-                )
-            if row.shape != rows[0].shape:
-                raise ValueError(
-                    f"the vector of {word!r} has shape {list(row.shape)}, "
-                    f"that of {words[0]!r} {list(rows[0].shape)}"
-                )
-        if not rows:
-            raise ValueError("the dict is empty: how many numbers a vector has is not known")
-        return cls.from_array(words, np.stack(rows), storage=storage, oov=oov)
+        return cls(table_of_dict(mapping, storage=storage, oov=oov))
 
     @classmethod
     def from_keyed_vectors(
@@ -190,19 +144,7 @@ class WordVectors:
         Raises:
             TypeError: If it is not of gensim 4.
         """
-        source = getattr(keyed_vectors, "wv", keyed_vectors)
-        if not _is_gensim(source):
-            raise TypeError(
-                f"expected gensim's KeyedVectors of version 4, got {type(keyed_vectors).__name__}"
-            )
-        counts = getattr(source, "expandos", {}).get("count")
-        words = list(source.index_to_key)
-        made = cls.from_array(words, source.vectors, counts, storage=storage, oov="skip")
-        if getattr(source, "vectors_ngrams", None) is not None and source.max_n > 0:
-            rows = np.ascontiguousarray(source.vectors_ngrams, dtype=np.float32)
-            made = cls(made._core.with_subwords([source.min_n, source.max_n], rows))
-            oov = oov or "subwords"
-        return made if oov in (None, "skip") else made.with_oov(oov)
+        return cls(table_of_gensim(keyed_vectors, storage=storage, oov=oov))
 
     @classmethod
     def of(cls, source: Vectors) -> WordVectors:
@@ -229,7 +171,7 @@ class WordVectors:
             return cls.load(source)
         if isinstance(source, Mapping):
             return cls.from_dict(source)
-        if _is_gensim(source):
+        if is_gensim(source):
             return cls.from_keyed_vectors(source)
         raise TypeError(
             "vectors must be WordVectors, the path of a file, a dict of vectors or gensim's KeyedVectors, "
@@ -299,9 +241,7 @@ class WordVectors:
             >>> list(se.WordVectors.load(path))
             ['cat', 'at name@domain.com', '. . .', 'dog']
         """
-        from .load import load
-
-        return load(path, limit, words, storage, oov, format, dim, member, cache, progress, verify)
+        return cls(load(path, limit, words, storage, oov, format, dim, member, cache, progress, verify))
 
     @classmethod
     def train(
@@ -362,9 +302,7 @@ class WordVectors:
             >>> vectors.words[0], int(vectors.counts[0])
             ('the', 20)
         """
-        from .train import train
-
-        return train(
+        table = train(
             corpus,
             dim,
             method=method,
@@ -379,6 +317,7 @@ class WordVectors:
             seed=seed,
             progress=progress,
         )
+        return cls(table)
 
     @classmethod
     def distill(
@@ -450,7 +389,8 @@ class WordVectors:
             >>> bool(student.similarity(["cat"], ["dog"])[0, 0] > student.similarity(["cat"], ["car"])[0, 0])
             True
         """
-        from ..distill import distill
+        # The one step up from here: teachers are asked as evaluation asks encoders, which need word vectors.
+        from ..distillation import distill
 
         return distill(
             teacher,
@@ -489,187 +429,6 @@ class WordVectors:
             (True, True)
         """
         return cls(_core.WordVectors.open(_DEFAULT, checked_str("oov", oov)))
-
-    # --- looking
-
-    @property
-    def dim(self) -> int:
-        """How many numbers a vector has."""
-        return self._core.dim
-
-    @property
-    def words(self) -> Words:
-        """The words in the order of their rows; a sequence."""
-        return Words(self._core)
-
-    @property
-    def counts(self) -> npt.NDArray[np.int64] | None:
-        """How often each word was counted where the vectors were trained, or None. Read-only."""
-        counts: npt.NDArray[np.int64] | None = self._core.counts
-        return counts
-
-    @property
-    def storage(self) -> str:
-        """How the numbers are stored."""
-        return self._core.storage
-
-    @property
-    def oov(self) -> str:
-        """What stands for a word that is not there."""
-        return self._core.oov
-
-    @property
-    def subwords(self) -> Subwords | None:
-        """Which pieces of words have vectors, as fastText's models have them; None where there are none."""
-        shortest, longest, buckets = self._core.subwords
-        return Subwords(shortest, longest, buckets) if buckets else None
-
-    @property
-    def cased(self) -> bool:
-        """Whether words with upper-case letters are part of the table (more than one in a hundred)."""
-        return self._core.cased
-
-    @property
-    def compounds(self) -> bool:
-        """Whether words hold punctuation, as *n't* and *co-op* do (more than one in a thousand)."""
-        return self._core.compounds
-
-    @property
-    def path(self) -> str | None:
-        """The file that is mapped, or None."""
-        return self._core.path or None
-
-    @property
-    def fingerprint(self) -> str:
-        """A SHA-256 of words, numbers and counts: equal tables have equal ones."""
-        return self._core.fingerprint()
-
-    def __len__(self) -> int:
-        return len(self._core)
-
-    def __contains__(self, word: object) -> bool:
-        return isinstance(word, str) and self._core.find(word) >= 0
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.words)
-
-    def __getitem__(self, word: str | Sequence[str]) -> Floats:
-        """The vector of a word [dim], or those of several [n, dim]; oov="subwords": of unknown ones, too."""
-        return self.matrix([word])[0] if isinstance(word, str) else self.matrix(word)
-
-    def get(self, word: str, default: Any = None) -> Any:
-        """The vector of a word, or `default` where it is not there, whatever the policy.
-
-        Args:
-            word: A word.
-            default: What to give otherwise.
-
-        Returns:
-            An array [dim], or `default`.
-        """
-        if word not in self:
-            return default
-        return self[word]
-
-    def matrix(self, words: Iterable[str] | None = None) -> Floats:
-        """The vectors as a float32 array, a copy.
-
-        Args:
-            words: Whose vectors. None: all, in the table's order.
-
-        Returns:
-            An array [n, dim].
-
-        Raises:
-            KeyError: If one of `words` is not there.
-        """
-        if words is None:
-            everything: Floats = self._core.matrix()
-            return everything
-        wanted = checked_words("words", words)
-        if self.oov == "subwords" and (unknown := [i for i, word in enumerate(wanted) if word not in self]):
-            listed = [max(self._core.find(word), 0) for word in wanted]
-            rows: Floats = self._core.rows(np.array(listed, dtype=np.int64))
-            for i in unknown:
-                made = self._core.row_of_subwords(wanted[i])
-                rows[i] = self._core.rows(np.array([self._find(wanted[i])])) if made is None else made
-            return rows
-        rows = self._core.rows(np.array([self._find(word) for word in wanted], dtype=np.int64))
-        return rows
-
-    def most_similar(
-        self, word: str | Iterable[str] | npt.ArrayLike, topn: int = 10
-    ) -> list[tuple[str, float]]:
-        """The words whose vectors point most nearly the same way, by cosine.
-
-        Args:
-            word: A word, some words (the mean of their directions), or a vector. The words given are not
-                among those found.
-            topn: How many to find.
-
-        Returns:
-            Pairs of word and cosine, best first.
-
-        Raises:
-            KeyError: If a word is not there.
-        """
-        topn = checked_int("topn", topn, 0)
-        if isinstance(word, str):
-            return self._nearest({word: 1.0}, topn)
-        query = word if isinstance(word, np.ndarray) else list(word)  # type: ignore[arg-type]
-        if len(query) and isinstance(query[0], str):
-            return self._nearest(dict.fromkeys(map(str, query), 1.0), topn)
-        found: list[tuple[str, float]] = self._core.most_similar(
-            np.asarray(query, dtype=np.float32), topn, []
-        )
-        return found
-
-    def analogy(self, a: str, b: str, c: str, topn: int = 10) -> list[tuple[str, float]]:
-        """What is to `c` as `b` is to `a`: the words nearest to b - a + c, each of length one.
-
-        Args:
-            a: A word, as "man".
-            b: What belongs to it, as "king".
-            c: Another, as "woman".
-            topn: How many to find.
-
-        Returns:
-            Pairs of word and cosine, best first; `a`, `b` and `c` are not among them.
-
-        Raises:
-            KeyError: If a word is not there.
-        """
-        return self._nearest({a: -1.0, b: 1.0, c: 1.0}, checked_int("topn", topn, 0))
-
-    def similarity(self, a: str, b: str) -> float:
-        """The cosine of two words' vectors; 0 where one is zero.
-
-        Args:
-            a: A word.
-            b: Another.
-
-        Returns:
-            A number from -1 to 1.
-
-        Raises:
-            KeyError: If a word is not there.
-        """
-        x, y = _unit(self.matrix([a, b]))
-        return float(x @ y)
-
-    def _find(self, word: str) -> int:
-        if not isinstance(word, str):
-            raise TypeError(f"words are str, got {type(word).__name__}")
-        i = self._core.find(word)
-        if i < 0:
-            raise UnknownWordError(word, self.words)
-        return i
-
-    def _nearest(self, signs: Mapping[str, float], topn: int) -> list[tuple[str, float]]:
-        query = np.array(list(signs.values()), dtype=np.float32) @ _unit(self.matrix(signs))
-        exclude = [i for i in map(self._core.find, signs) if i >= 0]  # what matrix() has not refused
-        found: list[tuple[str, float]] = self._core.most_similar(query, topn, exclude)
-        return found
 
     # --- variants
 
@@ -800,17 +559,6 @@ class WordVectors:
             for key, value in rows.items()
         )
         return f"<table><caption>WordVectors</caption>{cells}</table>"
-
-
-def _is_gensim(source: Any) -> bool:
-    source = getattr(source, "wv", source)
-    return hasattr(source, "index_to_key") and hasattr(source, "vectors")
-
-
-def _unit(rows: Floats) -> Floats:
-    unit = np.array(rows, dtype=np.float32, order="C")
-    _core.normalize_rows(unit)
-    return unit
 
 
 def _reopen(path: str, oov: str, fingerprint: str) -> WordVectors:

@@ -1,0 +1,91 @@
+"""Tables of the core made of what holds words and vectors in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..checks import checked_str
+
+__all__ = ["OutOfVocabulary", "Storage", "is_gensim", "table_of", "table_of_dict", "table_of_gensim"]
+
+Storage = Literal["float32", "float16", "int8"]
+OutOfVocabulary = Literal["skip", "zero", "mean", "random", "subwords"]
+
+
+def table_of(
+    words: Sequence[str],
+    matrix: npt.ArrayLike,
+    counts: npt.ArrayLike | None = None,
+    *,
+    storage: Storage | None = None,
+    oov: OutOfVocabulary = "skip",
+) -> _core.WordVectors:
+    """What `WordVectors.from_array` does, where the arguments are described."""
+    rows = np.asarray(matrix)
+    if storage is None:
+        storage = "float16" if rows.dtype == np.float16 else "float32"
+    if rows.ndim != 2 or rows.dtype.kind not in "fiu":
+        raise ValueError(
+            f"matrix must hold numbers [words, dim], got {rows.dtype} of shape {list(rows.shape)}"
+        )
+    with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is refused with its place
+        rows = np.ascontiguousarray(rows, dtype=np.float32)
+    counted = None
+    if counts is not None:
+        counted = np.ascontiguousarray(counts)
+        if counted.dtype.kind not in "iu" or counted.ndim != 1:
+            raise ValueError(f"counts must be whole numbers [words], got {counted.dtype}")
+        counted = counted.astype(np.int64)
+    words = words if isinstance(words, (list, tuple)) else list(words)
+    return _core.WordVectors.from_array(
+        words, rows, counted, checked_str("storage", storage), checked_str("oov", oov)
+    )
+
+
+def table_of_dict(
+    mapping: Mapping[str, npt.ArrayLike], *, storage: Storage | None = None, oov: OutOfVocabulary = "skip"
+) -> _core.WordVectors:
+    """What `WordVectors.from_dict` does, where the arguments are described."""
+    words = list(mapping)
+    rows = [np.asarray(mapping[word]) for word in words]
+    for word, row in zip(words, rows, strict=True):
+        if row.ndim != 1:
+            raise ValueError(
+                f"the vector of {word!r} must be numbers [dim], got an array of shape {list(row.shape)}"
+            )
+        if row.shape != rows[0].shape:
+            raise ValueError(
+                f"the vector of {word!r} has shape {list(row.shape)}, "
+                f"that of {words[0]!r} {list(rows[0].shape)}"
+            )
+    if not rows:
+        raise ValueError("the dict is empty: how many numbers a vector has is not known")
+    return table_of(words, np.stack(rows), storage=storage, oov=oov)
+
+
+def table_of_gensim(
+    keyed_vectors: Any, *, storage: Storage | None = None, oov: OutOfVocabulary | None = None
+) -> _core.WordVectors:
+    """What `WordVectors.from_keyed_vectors` does, where the arguments are described."""
+    source = getattr(keyed_vectors, "wv", keyed_vectors)
+    if not is_gensim(source):
+        raise TypeError(f"expected gensim's KeyedVectors of version 4, got {type(keyed_vectors).__name__}")
+    counts = getattr(source, "expandos", {}).get("count")
+    words = list(source.index_to_key)
+    made = table_of(words, source.vectors, counts, storage=storage, oov="skip")
+    if getattr(source, "vectors_ngrams", None) is not None and source.max_n > 0:
+        rows = np.ascontiguousarray(source.vectors_ngrams, dtype=np.float32)
+        made = made.with_subwords([source.min_n, source.max_n], rows)
+        oov = oov or "subwords"
+    return made if oov in (None, "skip") else made.with_oov(checked_str("oov", oov))
+
+
+def is_gensim(source: Any) -> bool:
+    """Whether this is gensim's `KeyedVectors` of version 4, or a model that has one."""
+    source = getattr(source, "wv", source)
+    return hasattr(source, "index_to_key") and hasattr(source, "vectors")
