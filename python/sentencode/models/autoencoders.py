@@ -18,9 +18,9 @@ from ..text.inputs import is_single
 from ..vectors import WordVectors
 from .cnn_lstm_autoencoder import CNNLSTMAutoencoderNetwork
 from .denoising import DenoisingNetwork
+from .lstm_autoencoder import LSTMAutoencoderNetwork
 from .mean_max import MeanMaxNetwork
 from .neural import NeuralEncoder
-from .lstm_autoencoder import LSTMAutoencoderNetwork
 
 __all__ = ["CNNLSTMAE", "LSTMSDAE", "RAE", "MeanMaxAAE"]
 

@@ -41,7 +41,7 @@ class LSTMAutoencoderNetwork(Autoencoder):
     Example:
         >>> import torch
         >>> from sentencode.models import LSTMAutoencoderNetwork
-        >>> network = LSTMAutoencoderNetwork(words=50, features=16, hidden=32, inner=64, heads=4, pooling="max")
+        >>> network = LSTMAutoencoderNetwork(words=50, features=16, hidden=32, heads=4, pooling="max")
         >>> ids, lengths = torch.tensor([[7, 8, 9, 1], [5, 1, 1, 1]]), torch.tensor([4, 2])
         >>> network.encode(network.table.weight[ids], lengths).shape
         torch.Size([2, 32])

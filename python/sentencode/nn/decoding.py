@@ -164,7 +164,9 @@ def sample(
         >>> 0.9 < tosses.lengths.double().mean() < 1.1
         tensor(True)
     """
-    return Decoded(*_nn.sample(decoder, list(memory), first, end, max_length, temperature, top_k, top_p, seed))
+    return Decoded(
+        *_nn.sample(decoder, list(memory), first, end, max_length, temperature, top_k, top_p, seed)
+    )
 
 
 def beam_search(

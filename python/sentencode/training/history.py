@@ -145,7 +145,9 @@ def read_log(path: Path) -> Iterator[Event]:
             kind: type[Step] | type[Validation] = {"step": Step, "validation": Validation}[values["event"]]
             types = kind.__dataclass_fields__
             figures = {name: _number(values[name]) for name in columns[len(COLUMNS) :]}
-            yield kind(**{name: _READ[types[name].type](values[name]) for name in _OWN[kind]}, figures=figures)
+            yield kind(
+                **{name: _READ[types[name].type](values[name]) for name in _OWN[kind]}, figures=figures
+            )
         except (KeyError, ValueError):
             raise FormatError(f"{path}, line {number}: not a line of a training's log: {row!r:.80}") from None
 

@@ -84,8 +84,10 @@ class Trainer:
     A model is a C++ one of this package, or any `torch.nn.Module` with a method `loss(batch)`: it gets a
     `TensorBatch` and returns a `Loss`, or (sum, count) or (sum, count, right). The mean over all batches of a
     step, in all processes, is what is minimised. A module that tells figures besides (penalties, the loss of
-    a second decoder) names them in its attribute `figures`, a tuple of strings. A subclass of one of this package's networks that has a
-    `loss` of its own is trained by that, as any module is.
+    a second decoder) names them in its attribute `figures`, a tuple of strings.
+
+    A subclass of one of this package's networks that has a `loss` of its own is trained by that, as any
+    module is.
 
     What is done in a step depends on the seed, the step, the weights, the optimiser's state and the scores so
     far, and on nothing else: a checkpoint holds these, and a run that goes on from one takes the very steps
@@ -372,15 +374,13 @@ class Trainer:
             def named(figures: list[float]) -> dict[str, float]:
                 return dict(zip(self._figures, figures, strict=True))
 
-            def on_step(*told: Any) -> None:
-                *figures, own = told
-                step = Step(*figures, time.perf_counter() - clock[0], named(own))
+            def on_step(*parts: Any) -> None:
+                step = Step(*parts[:-1], time.perf_counter() - clock[0], named(parts[-1]))
                 self.history.steps.append(step)
                 tell(step)
 
-            def on_validation(*told: Any) -> None:
-                *figures, own = told
-                validation = Validation(*figures, named(own))
+            def on_validation(*parts: Any) -> None:
+                validation = Validation(*parts[:-1], named(parts[-1]))
                 self.history.validations.append(validation)
                 tell(validation)
 
@@ -536,7 +536,9 @@ def _checked_figures(found: Any, names: list[str], what: str) -> Tensor | None:
     """Sums, and of how many, [names, 2]."""
     given = getattr(found, "figures", None) or {}
     if set(given) != set(names):
-        raise ValueError(f"{what}: figures must be {names}, as the model's `figures` says, got {sorted(given)}")
+        raise ValueError(
+            f"{what}: figures must be {names}, as the model's `figures` says, got {sorted(given)}"
+        )
     if not names:
         return None
     pairs = [pair if isinstance(pair := given[name], tuple) else (pair, 1.0) for name in names]

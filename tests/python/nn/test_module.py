@@ -67,7 +67,12 @@ def test_state_dict_that_is_assigned(encoder, batch):
     other(*batch).sum().backward()
     optimiser.step()
     assert not torch.allclose(other(*batch), before)
-    assert [name for name, _ in other.named_parameters()] == ["inner.weight", "inner.bias", "outer.weight", "outer.bias"]
+    assert [name for name, _ in other.named_parameters()] == [
+        "inner.weight",
+        "inner.bias",
+        "outer.weight",
+        "outer.bias",
+    ]
 
 
 def test_tensors_cannot_be_replaced(encoder, batch):

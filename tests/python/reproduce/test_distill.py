@@ -35,13 +35,6 @@ class Teacher:
         return np.array(found, np.float32)
 
 
-class Other(Teacher):
-    """Another teacher: the same rows, turned."""
-
-    def encode(self, sentences):
-        return super().encode(sentences)[:, ::-1]
-
-
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """SentEval's folder with STSBenchmark, whose scores are the teacher's cosines, and sentences."""
