@@ -105,13 +105,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="confidence level of the intervals (default: 0.95)",
     )
     parser.add_argument(
-        "--jobs",
-        type=int,
-        default=1,
-        metavar="N",
-        help="evaluate N tasks at once; they share --threads (default: 1)",
-    )
-    parser.add_argument(
         "--out",
         type=Path,
         metavar="FILE",
@@ -217,7 +210,6 @@ def _report(
         options.data,
         name=name,
         out=out,
-        jobs=options.jobs,
         **_judging(options, parameters),
     )
     return report

@@ -122,7 +122,7 @@ def learning_curve(
     total = len(seeded) * sum(map(len, orders.values()))
     with Bars(show_progress_bar, total, f"learning curve of {task.name}", "training") as bars:
         for number, of_number in orders.items():
-            bars.show({f"{number} examples": (0, 0)})
+            bars.show(f"{number} examples")
             runs = []
             for train, test in of_number:
                 for one in seeded:

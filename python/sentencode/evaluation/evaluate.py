@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
-import tempfile
 import uuid
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping
-from contextlib import closing, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from .._core import __version__ as sentencode_version
@@ -21,11 +20,10 @@ from .data import Task, load_task, task_kind, task_names
 from .embeddings import DegenerateEncoderError, Embedder, cache_folder
 from .joint import keys_of
 from .kept import KeptReport, digest_of
-from .processes import HandedOver, judge_in_processes, longest_first
 from .progress import Bars
 from .protocols import Protocol, protocol_named
 from .report import Report, TaskResult
-from .runner import encode_task, run_task, splits_in_order
+from .runner import run_task, splits_in_order
 
 __all__ = ["evaluate"]
 
@@ -48,7 +46,6 @@ def evaluate(
     partial: bool = False,
     confidence: float = 0.95,
     resamples: int = 2000,
-    jobs: int = 1,
     show_progress_bar: bool | None = None,
 ) -> Report:
     """Judges an encoder on SentEval's tasks, and on one's own.
@@ -75,8 +72,6 @@ def evaluate(
         partial: Accept files with fewer or more examples than were published.
         confidence: Of the intervals.
         resamples: Of the bootstrap.
-        jobs: How many tasks are judged at once, each in a process of its own, which share the threads that
-            `num_threads` tells of. Encoding stays in this process, comes first and has all threads.
         show_progress_bar: None: where the log shows information.
 
     Returns:
@@ -103,7 +98,6 @@ def evaluate(
     """
     chosen = protocol_named(protocol, **(options or {}))
     checked_int("resamples", resamples, 1)
-    checked_int("jobs", jobs, 1)
     checked_float("confidence", confidence, 0, 1, above=True, below=True)
     wanted, skipped = _tasks(tasks, data)
     embedder = Embedder(encoder, name, cache_folder(cache), key, tokens)
@@ -146,26 +140,20 @@ def evaluate(
             else:
                 todo[label] = task
         embedder.expect(todo.values())
-        judging = {"confidence": confidence, "resamples": resamples}
-        work = (
-            _one_by_one(todo, embedder, chosen, bars, **judging)
-            if jobs == 1
-            else _in_processes(todo, embedder, chosen, bars, jobs, **judging)
-        )
-        with closing(work):
-            for label, result in work:
-                result.details["data"] = digests[label]
-                _give_keys(result)
-                judged[label] = result
-                report.results = {name: judged[name] for name in digests if name in judged}
-                report.facts["dim"] = embedder.dim
-                if embedder.seconds > 0:
-                    report.facts["sentences_per_second"] = round(embedder.sentences / embedder.seconds, 1)
-                    report.facts["run"] = _RUN
-                    if speeds := embedder.speeds():
-                        report.facts["speed_of_tasks"] = speeds
-                kept.write(report)
-                bars.finish()
+        for label, task in todo.items():
+            result = _result(label, task, embedder, chosen, bars, confidence=confidence, resamples=resamples)
+            result.details["data"] = digests[label]
+            _give_keys(result)
+            judged[label] = result
+            report.results = {name: judged[name] for name in digests if name in judged}
+            report.facts["dim"] = embedder.dim
+            if embedder.seconds > 0:
+                report.facts["sentences_per_second"] = round(embedder.sentences / embedder.seconds, 1)
+                report.facts["run"] = _RUN
+                if speeds := embedder.speeds():
+                    report.facts["speed_of_tasks"] = speeds
+            kept.write(report)
+            bars.finish()
     report.results = {name: judged[name] for name in digests}
     if not report.results:
         raise ValueError(f"evaluate: none of the tasks has its files in {os.fsdecode(data or '.')}")
@@ -230,46 +218,15 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _one_by_one(
-    tasks: Mapping[str, Task], embedder: Embedder, protocol: Protocol, bars: Bars, **judging: Any
-) -> Generator[tuple[str, TaskResult], None, None]:
-    for label, task in tasks.items():
-        bars.show({label: (0, 0)})
-
-        def on_progress(done: int, total: int, label: str = label) -> None:
-            bars.show({label: (done, total)})
-
-        try:
-            result = run_task(task, embedder, protocol, on_progress=on_progress, **judging)
-        except Exception as error:  # of one task: those that are done are kept, the next may do
-            result = _without_figure(label, error)
-        yield label, result
-
-
-def _in_processes(
-    tasks: Mapping[str, Task], embedder: Embedder, protocol: Protocol, bars: Bars, jobs: int, **judging: Any
-) -> Generator[tuple[str, TaskResult], None, None]:
-    """Encodes all tasks, which has all threads and a speed that compares, and then judges them."""
-    with tempfile.TemporaryDirectory(prefix="sentencode-") as name:
-        folder = Path(name)
-        handed, splits = {}, {}
-        for label in sorted(tasks, key=lambda label: longest_first(tasks[label], protocol)):
-            bars.show({f"{label} (encoding)": (0, 0)})
-            try:
-                encoded = encode_task(tasks[label], embedder)
-                handed[label] = HandedOver.of(encoded, embedder.file_of(encoded.sentences), folder)
-            except Exception as error:
-                yield label, _without_figure(label, error)
-                continue
-            splits[label] = encoded.task.splits
-        found = judge_in_processes(handed, jobs, protocol, folder, on_progress=bars.show, **judging)
-        with closing(found):
-            for label, result in found:
-                if isinstance(result, Exception):
-                    yield label, _without_figure(label, result)
-                    continue
-                result.splits = dict(splits[label])
-                yield label, result
+def _result(
+    label: str, task: Task, embedder: Embedder, protocol: Protocol, bars: Bars, **judging: Any
+) -> TaskResult:
+    """What is found of a task, or why nothing is: those that are done are kept, and the next may do."""
+    bars.show(label)
+    try:
+        return run_task(task, embedder, protocol, on_progress=functools.partial(bars.show, label), **judging)
+    except Exception as error:
+        return _without_figure(label, error)
 
 
 def _give_keys(result: TaskResult) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from typing import Any
 
 __all__ = ["Bars"]
@@ -31,11 +30,10 @@ class Bars:
         if self.bar is not None:
             self.bar.update()
 
-    def show(self, running: Mapping[str, tuple[int, int]]) -> None:
+    def show(self, name: str, done: int = 0, total: int = 0) -> None:
         """What is being judged, how many of its classifiers are trained, and of how many."""
         if self.bar is not None:
-            shown = (f"{name} {done}/{total}" if total else name for name, (done, total) in running.items())
-            self.bar.set_postfix_str(", ".join(shown))
+            self.bar.set_postfix_str(f"{name} {done}/{total}" if total else name)
 
     def __exit__(self, *error: object) -> None:
         if self.bar is not None:

@@ -92,7 +92,6 @@ class Encoded:
 
     Attributes:
         task: Its examples are in the order in which they are cut into folds, or drawn for batches.
-        sentences: Its distinct sentences.
         places: For each side of each split, one after the other, which row each sentence is.
         rows: One for each distinct sentence.
         details: What is known of the encoding.
@@ -100,7 +99,6 @@ class Encoded:
     """
 
     task: Task
-    sentences: list[str]
     places: list[Places]
     rows: NDArray[np.float32]
     details: dict[str, Any] = field(default_factory=dict)
@@ -155,7 +153,7 @@ def encode_task(task: Task, embedder: Embedder) -> Encoded:
         "unknown_tokens": embedder.unknown(sentences),
         "partial": task.partial,
     }
-    return Encoded(replace(task, splits=splits), sentences, places, rows, details, classifier)
+    return Encoded(replace(task, splits=splits), places, rows, details, classifier)
 
 
 def judge_task(

@@ -108,16 +108,6 @@ def test_it_goes_on_where_it_stopped(folder, capsys):
     assert Report.load(out)["CR"]["acc"] != 12.34
 
 
-def test_jobs(folder, capsys):
-    shown = []
-    for jobs in (1, 2):
-        assert main(arguments(folder, "--tasks", "CR", "STSBenchmark", "--jobs", jobs)) == 0
-        shown.append(capsys.readouterr().out)
-    assert shown[0] == shown[1]
-    assert main(arguments(folder, "--tasks", "CR", "--jobs", 0)) == 1
-    assert "jobs must be at least 1, got 0" in capsys.readouterr().err
-
-
 def test_speed_is_measured_without_what_was_kept(folder):
     out = folder / "report.json"
     for more, known in (([], True), (["--overwrite"], False), (["--overwrite", "--no-cache"], True)):

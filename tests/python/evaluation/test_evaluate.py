@@ -274,11 +274,10 @@ def test_every_distinct_sentence_is_encoded_once():
     assert set(call) == {s for split in task.splits.values() for side in split.sentences for s in side}
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_sentence_of_several_tasks_is_encoded_once(jobs):
+def test_a_sentence_of_several_tasks_is_encoded_once():
     tasks = [similarity("a"), similarity("b"), similarity("c", seed=2), classification()]
     seen = Counting()
-    report = run(seen, tasks, jobs=jobs)
+    report = run(seen, tasks)
     encoded = [sentence for call in seen.calls for sentence in call]
     assert len(encoded) == len(set(encoded))
     assert set(encoded) == set(sentences_of(*tasks))
@@ -450,13 +449,12 @@ def test_resumes_what_was_done(tmp_path):
     assert again.calls == []
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_run_with_fewer_tasks_drops_nothing(tmp_path, jobs):
+def test_a_run_with_fewer_tasks_drops_nothing(tmp_path):
     out = tmp_path / "report.json"
     tasks = [classification(), similarity(), similarity("more", seed=7)]
     run(rows_of, tasks[:2], out=out, key="a")
     before = Report.load(out)
-    found = run(rows_of, tasks[2:], out=out, key="a", jobs=jobs)
+    found = run(rows_of, tasks[2:], out=out, key="a")
     assert list(found) == ["more"]
     after = Report.load(out)
     assert list(after) == ["mine", "alike", "more"]
@@ -742,19 +740,62 @@ def test_rows_of_another_version_of_ours_are_not_used(tmp_path, monkeypatch):
 # --- errors of one task ---
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_whatever_fails_in_one_task_leaves_the_others(jobs):
+def test_whatever_fails_in_one_task_leaves_the_others():
     def odd(u, v):
         return 1 / 0
 
     tasks = [similarity(), classification()]
-    report = run(rows_of, tasks, options={"similarity": odd}, jobs=jobs)
+    report = run(rows_of, tasks, options={"similarity": odd})
     assert report["alike"].error == "ZeroDivisionError: division by zero"
     assert report["mine"]["acc"] > 50
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_an_encoder_without_enough_memory_for_one_task(jobs, monkeypatch):
+def test_tasks_that_cannot_be_judged_leave_the_others():
+    """One lacks a class to train on, of another the encoder gives no numbers."""
+
+    def sometimes(sentences):
+        rows = rows_of([sentence.replace(" odd", "") for sentence in sentences])
+        rows[["odd" in sentence for sentence in sentences]] = np.nan
+        return rows
+
+    task = classification()
+    one_class = {name: replace(split, labels=0 * split.labels) for name, split in task.splits.items()}
+    odd = similarity("odd")
+    sides = tuple([f"{sentence} odd" for sentence in side] for side in odd["one"].sentences)
+    tasks = [
+        task,
+        replace(task, name="alone", splits=one_class),
+        replace(odd, splits={"one": replace(odd["one"], sentences=sides)}),
+        similarity(),
+    ]
+    report = run(sometimes, tasks)
+    assert list(report) == ["mine", "alone", "odd", "alike"]
+    assert report["alone"].error == "fold 0 trains on one class alone: there is nothing to tell apart"
+    assert "gave NaN or infinity for" in report["odd"].error
+    assert all(result.details["data"] for result in report.values())
+    assert report["mine"].error is report["alike"].error is None
+
+
+def test_ctrl_c_leaves_what_was_done(tmp_path):
+    """It is no error of a task: the run ends, and the file has what was found until then."""
+    out = tmp_path / "report.json"
+
+    def interrupted(u, v):
+        raise KeyboardInterrupt
+
+    tasks = [classification(), similarity(), similarity("more", seed=7)]
+    with pytest.raises(KeyboardInterrupt):
+        run(rows_of, tasks, options={"similarity": interrupted}, out=out, key="a")
+    assert list(Report.load(out)) == ["mine"]
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_there_are_no_jobs():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'jobs'"):
+        run(rows_of, similarity(), jobs=2)
+
+
+def test_an_encoder_without_enough_memory_for_one_task(monkeypatch):
     plain = Embedder.__call__
 
     def call(self, sentences):
@@ -764,7 +805,7 @@ def test_an_encoder_without_enough_memory_for_one_task(jobs, monkeypatch):
 
     monkeypatch.setattr(Embedder, "__call__", call)
     many, few = similarity("many", subsets=("one", "two", "three")), similarity("few", subsets=("test",))
-    report = run(rows_of, [many, few], jobs=jobs)
+    report = run(rows_of, [many, few])
     assert report["many"].error == "too many rows"
     assert report["few"].error is None
 
@@ -930,15 +971,14 @@ def test_similarity_is_scipys():
     assert result.figure("one.spearman") == result["one"]["spearman"][0]
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_another_similarity(jobs):
+def test_another_similarity():
     """SentEval's parameter of that name: a function of two rows."""
     task = similarity()
 
     def near(u, v):
         return -float(np.abs(u - v).sum())
 
-    report = run(rows_of, [task, similarity("other", seed=5)], options={"similarity": near}, jobs=jobs)
+    report = run(rows_of, [task, similarity("other", seed=5)], options={"similarity": near})
     assert report.facts["protocol"] == "fast, similarity=near"
     split = task["one"]
     scores = [near(*rows_of(pair)) for pair in split.pairs]

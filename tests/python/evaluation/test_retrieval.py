@@ -11,11 +11,8 @@ pytest.importorskip("scipy")
 import sentencode as se
 from sentencode.errors import FormatError
 from sentencode.evaluation import Kind, Report, Split, Task
-from sentencode.evaluation.embeddings import Embedder
-from sentencode.evaluation.processes import HandedOver, longest_first
 from sentencode.evaluation.protocols import PROTOCOLS, protocol_named
 from sentencode.evaluation.retrieval import Ranking, ranks_of, recalls, resampled_recalls, retrieve
-from sentencode.evaluation.runner import encode_task
 
 OPTIONS = {"projdim": 40, "max_epoch": 5}
 
@@ -245,38 +242,6 @@ def test_resampled_with_the_same_images():
         assert ((drawn[:, 0] > drawn[:, 1]) | (drawn[:, 0] == drawn[:, 1])).all() == (key[4:] != "medr")
         assert alone[key].mean() == pytest.approx(drawn[:, 0].mean(), rel=0.05)
     np.testing.assert_array_equal(both["t2i.medr"][:, 1], both["t2i.medr"][:, 0] + 1)
-
-
-def test_in_processes_images_are_mapped(tmp_path):
-    """The same figures, of rows and images that are mapped and never pickled."""
-    rows, _, splits = problem((30, 10, 10))
-    number = {s: i for i, s in enumerate(s for split in splits.values() for s in split.sentences[0])}
-    encoded = encode_task(task_of(splits), Embedder(lambda s: rows[[number[one] for one in s]]))
-    handed = HandedOver.of(encoded, None, tmp_path)
-    assert len(list(tmp_path.glob("*.npy"))) == 4
-    assert all(split.images is None for split in handed.encoded.task.splits.values())
-    assert handed.encoded.rows.size == 0
-    mapped = handed.mapped()
-    for name, split in splits.items():
-        images = mapped.task.splits[name].images
-        np.testing.assert_array_equal(images, split.images)
-        assert isinstance(images.base, np.memmap)
-    before = se.num_threads(), torch.get_num_threads()
-    se.set_num_threads(1)
-    torch.set_num_threads(1)
-    try:
-        one, two = (run(splits, rows, jobs=jobs)["ImageCaptionRetrieval"] for jobs in (1, 2))
-    finally:
-        se.set_num_threads(before[0])
-        torch.set_num_threads(before[1])
-    assert two.figures == one.figures
-    assert two.wrong() == one.wrong()
-
-
-def test_it_takes_longest():
-    _, _, splits = problem((30, 10, 10))
-    nested = Task("MR", {"all": splits["train"]}, Kind("classification", "nested", features=("u",)))
-    assert longest_first(task_of(splits), PROTOCOLS["optimum"]) < longest_first(nested, PROTOCOLS["optimum"])
 
 
 def test_learning_curve():
