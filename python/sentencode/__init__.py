@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .saved import load
     from .search import Hits, semantic_search, similarity, similarity_pairwise
     from .text.corpus import Corpus
-    from .text.prose import split_sentences
+    from .text.split_sentences import split_sentences
     from .text.tokenizer import Tokenizer
     from .text.vocabulary import Vocabulary
     from .threads import num_threads, set_num_threads
@@ -69,7 +69,7 @@ _HOMES = {
     "senteval": "senteval",
     "set_cache_dir": "cache",
     "set_num_threads": "threads",
-    "split_sentences": "text.prose",
+    "split_sentences": "text.split_sentences",
     "training": "training",
     "similarity": "search",
     "similarity_pairwise": "search",

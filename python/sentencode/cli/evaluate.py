@@ -238,7 +238,8 @@ def _add_curve(
 ) -> None:
     """Adds a learning curve to a report, unless it has the one of these examples."""
     from ..evaluation import learning_curve, load_task
-    from ..evaluation.kept import add_curve, digest_of
+    from ..evaluation.data import digest_of
+    from ..evaluation.report import add_curve
 
     task = load_task(name, options.data, partial=options.partial)
     if name in report.curves and report.curves[name].data == digest_of(task):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from . import plots
-from .baselines import baseline
+import sys
+from importlib import import_module
+
+from . import judging
 from .compare import Compared, Comparisons, Differing, compare
-from .curves import learning_curve
 from .data import (
     Kind,
     Split,
@@ -19,32 +20,41 @@ from .data import (
 )
 from .embeddings import DegenerateEncoderError
 from .evaluate import evaluate
-from .html import write_html
-from .metrics import (
+from .judging import (
+    PROTOCOLS,
+    Curve,
     Interval,
+    LinearDiscriminant,
+    Paraphrases,
+    Protocol,
+    TaskResult,
     accuracy,
+    baseline,
     bootstrap_difference,
     bootstrap_f1,
     bootstrap_interval,
     bootstrap_mean,
+    cluster_classification,
     cosine_of_pairs,
     f1,
+    inverse_davies_bouldin,
     mean_squared_error,
+    nearest_neighbours,
     pearson,
     spearman,
 )
-from .paraphrase import (
-    LinearDiscriminant,
-    Paraphrases,
-    cluster_classification,
-    inverse_davies_bouldin,
-    nearest_neighbours,
-)
+from .learning_curve import learning_curve
 from .precomputed import Precomputed, sentences_of
-from .protocols import PROTOCOLS, Protocol
-from .published import Paper, PublishedFigure, published, published_for
-from .report import Curve, Report, TaskResult
-from .significance import (
+from .report import (
+    Paper,
+    PublishedFigure,
+    Report,
+    plots,
+    published,
+    published_for,
+    write_html,
+)
+from .statistics import (
     Comparison,
     mcnemar_test,
     paired_bootstrap,
@@ -109,3 +119,16 @@ __all__ = [
     "williams_test",
     "write_html",
 ]
+
+# Programs and pickles may call modules what they were called before there were rooms.
+_ROOMS = {
+    "judging": ("baselines", "classifiers", "paraphrase", "protocols", "relatedness", "retrieval", "solver"),
+    "statistics": ("significance",),
+    "report": ("averages", "html", "plots", "published"),
+}
+for _room, _names in _ROOMS.items():
+    for _name in _names:
+        _module = import_module(f"{__name__}.{_room}.{_name}")
+        sys.modules[f"{__name__}.{_name}"] = _module
+        globals().setdefault(_name, _module)
+sys.modules[f"{__name__}.metrics"] = judging

@@ -15,15 +15,16 @@ from typing import Any
 
 from .._core import __version__ as sentencode_version
 from ..checks import checked_float, checked_int
-from ..identity import identity
-from .data import Task, load_task, task_kind, task_names
+from ..code_digest import code_digest
+from .data import Task, digest_of, load_task, task_kind, task_names
 from .embeddings import DegenerateEncoderError, Embedder, cache_folder
-from .joint import keys_of
-from .kept import KeptReport, digest_of
+from .judging.protocols import Protocol, protocol_named
+from .judging.results import TaskResult
 from .progress import Bars
-from .protocols import Protocol, protocol_named
-from .report import Report, TaskResult
+from .report.file import ReportFile
+from .report.report import Report
 from .runner import run_task, splits_in_order
+from .statistics.joint_bootstrap import keys_of
 
 __all__ = ["evaluate"]
 
@@ -105,7 +106,7 @@ def evaluate(
     report = Report(embedder.name, skipped=skipped)
     report.facts = {
         "protocol": chosen.name,
-        "judging": identity(chosen),
+        "judging": code_digest(chosen),
         "folds": chosen.folds,
         "fingerprint": embedder.key,
         "tokens": embedder.tokens,
@@ -113,7 +114,7 @@ def evaluate(
         "resamples": resamples,
         "versions": _versions(),
     }
-    kept = KeptReport(out, report)
+    kept = ReportFile(out, report)
     before = kept.before
     done = {name: result for name, result in before.results.items() if result.error is None}
     report.facts = before.facts | report.facts

@@ -11,32 +11,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._extras import require
-from .baselines import MajorityClass
-from .classifiers import Classifier, Examples, Optimum, Places, classify
 from .data import Split, Task
 from .embeddings import DegenerateEncoderError, Embedder, distinct
-from .metrics import (
+from .judging.baselines import MajorityClass
+from .judging.classifiers import Classifier, Examples, Optimum, Places, classify
+from .judging.intervals import (
     SEED,
-    Correlation,
     Interval,
     bootstrap_f1,
     bootstrap_interval,
     bootstrap_mean,
+    percentile_interval,
+    resampled_in_parts,
+)
+from .judging.metrics import (
+    Correlation,
     cosine_of_pairs,
     f1,
     mean_squared_error,
     pearson,
-    percentile_interval,
-    resampled_in_parts,
     spearman,
     values_of,
 )
-from .paraphrase import cluster_classification, inverse_davies_bouldin, nearest_neighbours
-from .protocols import Protocol
-from .relatedness import relate
-from .repeats import over_runs
-from .report import Judged, TaskResult
-from .retrieval import retrieve
+from .judging.paraphrase import cluster_classification, inverse_davies_bouldin, nearest_neighbours
+from .judging.protocols import Protocol
+from .judging.relatedness import relate
+from .judging.results import Judged, TaskResult
+from .judging.retrieval import retrieve
+from .statistics.seeds import over_runs
 
 __all__ = ["Encoded", "encode_task", "judge_task", "part_of", "run_task", "splits_in_order"]
 

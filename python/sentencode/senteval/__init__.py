@@ -8,6 +8,6 @@ part of Sentencode and is only imported when `patch` is called.
 from __future__ import annotations
 
 from .adapter import plugin
-from .repair import patch
+from .patch import patch
 
 __all__ = ["patch", "plugin"]

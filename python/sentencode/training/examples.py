@@ -15,7 +15,7 @@ from sentencode import _core
 
 from ..cache import cache_dir
 from ..checks import checked_int, checked_str
-from ..identity import identity
+from ..code_digest import code_digest
 from ..text.corpus import Corpus
 from ..text.inputs import TEXT_AT_ONCE, Batch, Progress, counted_from, gathered, to_batch
 from ..text.tokenizer import Tokenizer
@@ -436,7 +436,7 @@ class _Rows:
 
 def _code_of(cut: Tokenizer) -> str | None:
     """What a tokenizer of one's own computes with; None where nothing tells it from others."""
-    return "" if cut.split != "external" or cut.name.startswith("hf:") else identity(cut._external)
+    return "" if cut.split != "external" or cut.name.startswith("hf:") else code_digest(cut._external)
 
 
 def _corpus(files: Any, keep_empty: bool) -> Corpus:

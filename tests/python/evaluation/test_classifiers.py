@@ -13,9 +13,17 @@ selection = pytest.importorskip("sklearn.model_selection")
 
 import sentencode as se
 from sentencode.evaluation import PROTOCOLS, Kind, Split, Task, task_kind
-from sentencode.evaluation.classifiers import Adam, Examples, Fit, Optimum, Predictions, ScikitLearn, classify
 from sentencode.evaluation.embeddings import Embedder
-from sentencode.evaluation.protocols import Protocol, protocol_named
+from sentencode.evaluation.judging.classifiers import (
+    Adam,
+    Examples,
+    Fit,
+    Optimum,
+    Predictions,
+    ScikitLearn,
+    classify,
+)
+from sentencode.evaluation.judging.protocols import Protocol, protocol_named
 from sentencode.evaluation.runner import encode_task, run_task
 
 PAIR = ("|u-v|", "u*v")

@@ -27,8 +27,8 @@ from sentencode.evaluation import (
     paired_t_test,
     williams_test,
 )
-from sentencode.evaluation.repeats import over_runs
-from sentencode.evaluation.report import Judged
+from sentencode.evaluation.judging.results import Judged
+from sentencode.evaluation.statistics.seeds import over_runs
 
 
 @pytest.fixture(scope="module")

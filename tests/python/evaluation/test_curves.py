@@ -26,9 +26,9 @@ from sentencode.evaluation import (
     learning_curve,
     plots,
 )
-from sentencode.evaluation.classifiers import Optimum
-from sentencode.evaluation.curves import _cuts
-from sentencode.evaluation.summary import charts
+from sentencode.evaluation.judging.classifiers import Optimum
+from sentencode.evaluation.learning_curve import _cuts
+from sentencode.evaluation.report.charts import charts
 
 OPTIONS = {"protocol": "fast", "resamples": 200, "cache": False}
 

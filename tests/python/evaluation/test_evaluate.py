@@ -21,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import sentencode as se
+from sentencode.code_digest import code_digest
 from sentencode.errors import FormatError
 from sentencode.evaluation import (
     PROTOCOLS,
@@ -34,13 +35,12 @@ from sentencode.evaluation import (
     sentences_of,
     task_names,
 )
-from sentencode.evaluation.averages import averages_of
-from sentencode.evaluation.classifiers import Adam, Optimum
+from sentencode.evaluation.data import digest_of
 from sentencode.evaluation.embeddings import Embedder
-from sentencode.evaluation.kept import digest_of
-from sentencode.evaluation.metrics import Interval
-from sentencode.evaluation.report import Judged
-from sentencode.identity import identity
+from sentencode.evaluation.judging.classifiers import Adam, Optimum
+from sentencode.evaluation.judging.intervals import Interval
+from sentencode.evaluation.judging.results import Judged
+from sentencode.evaluation.report.averages import averages_of
 
 WORDS = ["good", "bad", "film", "plot", "cat", "dog", "sun", "moon"]
 TABLE = dict(zip(WORDS, np.random.default_rng(5).normal(size=(8, 6)).astype(np.float32), strict=True))
@@ -609,10 +609,10 @@ def test_protocols_are_told_apart_by_all_that_they_have():
         replace(fast, ranking=replace(fast.ranking, margin=0.1)),
         replace(fast, similarity=near),
     ]
-    assert len({identity(one) for one in (fast, *others)}) == 1 + len(others)
-    assert identity(replace(fast)) == identity(fast)
+    assert len({code_digest(one) for one in (fast, *others)}) == 1 + len(others)
+    assert code_digest(replace(fast)) == code_digest(fast)
     within = [lambda x: [y + 1 for y in x], lambda x: [y + 2 for y in x]]
-    assert identity(within[0]) != identity(within[1])
+    assert code_digest(within[0]) != code_digest(within[1])
 
 
 def test_a_protocol_that_cannot_be_compared_is_not_gone_on_with(tmp_path, caplog):

@@ -18,8 +18,8 @@ import reports as made
 
 import sentencode as se
 from sentencode.evaluation import Interval, Report, TaskResult, write_html
-from sentencode.evaluation.markup import Markup, element
-from sentencode.evaluation.summary import measures
+from sentencode.evaluation.report.markup import Markup, element
+from sentencode.evaluation.report.measures import measures
 
 EVIL = """<script>alert("1")</script> & 'co' </style>"""
 

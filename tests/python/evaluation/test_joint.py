@@ -16,11 +16,16 @@ import reports as made
 
 import sentencode as se
 from sentencode.evaluation import Kind, Report, Split, Task, TaskResult, bootstrap_mean, load_task
-from sentencode.evaluation.averages import averages_of
-from sentencode.evaluation.compare import _by_holm
-from sentencode.evaluation.joint import distinct_examples, drawn_mean, keys_of, weights_of
-from sentencode.evaluation.metrics import percentile_interval
-from sentencode.evaluation.report import Judged
+from sentencode.evaluation.judging.intervals import percentile_interval
+from sentencode.evaluation.judging.results import Judged
+from sentencode.evaluation.report.averages import averages_of
+from sentencode.evaluation.statistics.comparison import by_holm
+from sentencode.evaluation.statistics.joint_bootstrap import (
+    distinct_examples,
+    drawn_mean,
+    keys_of,
+    weights_of,
+)
 
 
 def judged_accuracy(task, right, keys=None):
@@ -222,7 +227,7 @@ def test_holms_method():
         row._replace(test=test, p_two_tailed=p)
         for test, p in zip(tests, (0.04, 0.01, 0.03, 0.04), strict=True)
     ]
-    assert [found.p_holm for found in _by_holm(rows)] == pytest.approx([0.06, 0.03, 0.06, 0.04])
+    assert [found.p_holm for found in by_holm(rows)] == pytest.approx([0.06, 0.03, 0.06, 0.04])
 
 
 def test_a_single_subset_is_compared_once():

@@ -14,7 +14,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import reports as made
 
 from sentencode.evaluation import Curve, Report, TaskResult, plots, published
-from sentencode.evaluation.summary import correlations, heat_map, measures, pareto_front, trade_offs
+from sentencode.evaluation.report.charts import correlations, heat_map, pareto_front, trade_offs
+from sentencode.evaluation.report.measures import measures
 
 
 @pytest.fixture(scope="module")

@@ -282,8 +282,8 @@ def test_a_tokenizer_whose_code_has_changed_is_another(tmp_path, monkeypatch, so
 
 def test_the_key_of_a_tokenizers_code_is_the_same_in_every_process(monkeypatch):
     program = (
-        "from sentencode.identity import identity\n"
-        f"code = {CHANGED['set']!r}\nexec(code)\nprint(identity(cut))"
+        "from sentencode.code_digest import code_digest\n"
+        f"code = {CHANGED['set']!r}\nexec(code)\nprint(code_digest(cut))"
     )
     found = set()
     for seed in "123":

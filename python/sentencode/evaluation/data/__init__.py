@@ -5,13 +5,14 @@ from __future__ import annotations
 from .images import convert_coco_pickles
 from .own import load_groups, load_tsv_task
 from .senteval import load_task, task_kind, task_names
-from .task import Kind, Split, Task
+from .task import Kind, Split, Task, digest_of
 
 __all__ = [
     "Kind",
     "Split",
     "Task",
     "convert_coco_pickles",
+    "digest_of",
     "load_groups",
     "load_task",
     "load_tsv_task",

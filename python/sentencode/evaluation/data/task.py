@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Feature", "Kind", "Split", "Task"]
+__all__ = ["Feature", "Kind", "Split", "Task", "digest_of"]
 
 Feature = Literal["u", "v", "|u-v|", "u*v"]
 Labels = NDArray[np.float64] | NDArray[np.int64]
@@ -204,3 +205,27 @@ def _of_scores(where: str, labels: Labels) -> NDArray[np.float64]:
     for i in np.flatnonzero(np.abs(labels) > _EXACT)[:1] if labels.dtype.kind == "i" else ():
         raise ValueError(f"{where}: scores must fit float64, but labels[{i}] is {labels[i]}")
     return labels.astype(np.float64, copy=False)
+
+
+def digest_of(task: Task) -> str:
+    """Tells a task's examples from all others.
+
+    Example:
+        >>> from sentencode.evaluation import Kind, Split, Task
+        >>> kind = Kind("similarity", pairs=True)
+        >>> one, two = (Task("mine", {"test": Split((["a"], [b]), [1.0])}, kind) for b in "ab")
+        >>> digest_of(one) == digest_of(two)
+        False
+    """
+    # Only what a kind has of its own: what all others will have one day changes none of today's digests.
+    given = ((one, getattr(task.kind, one.name)) for one in fields(task.kind))
+    kind = {one.name: value for one, value in given if value != one.default}
+    digest = hashlib.sha256(repr((kind, task.classes)).encode())
+    for name, split in task.splits.items():
+        digest.update(f"\n{name} {split.labels.dtype} {len(split)}\n".encode())
+        digest.update(np.ascontiguousarray(split.labels).tobytes())
+        for side in split.sentences:
+            digest.update("\n".join(side).encode("utf-8", "surrogatepass"))
+        if split.images is not None:
+            digest.update(np.ascontiguousarray(split.images).tobytes())
+    return digest.hexdigest()

@@ -1,40 +1,33 @@
-"""How well scores and classes agree with what is right, and the interval in which each figure lies."""
+"""The interval in which each figure lies for other examples of the same kind, by the bootstrap."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _core
-from ..checks import checked_int
+from ... import _core
+from ...checks import checked_int
+from .metrics import Correlation, as_scores, f1_columns, f1_of_means, values_of
 
 __all__ = [
     "SEED",
     "Interval",
-    "accuracy",
     "bootstrap_difference",
     "bootstrap_f1",
     "bootstrap_interval",
     "bootstrap_mean",
-    "cosine_of_pairs",
-    "f1",
     "f1_of_resamples",
     "mean_of_runs",
-    "mean_squared_error",
-    "pearson",
     "percentile_interval",
     "resampled_correlations",
+    "resampled_differences",
     "resampled_in_parts",
     "resampled_means",
-    "same_length",
-    "spearman",
-    "values_of",
 ]
 
-Correlation = Literal["pearson", "spearman"]
 SEED = 1111  # of what intervals draw, as of the original's folds
 
 _FEW_KINDS = 64  # examples of so many kinds are resampled by counting kinds
@@ -46,141 +39,6 @@ class Interval(NamedTuple):
 
     low: float
     high: float
-
-
-def pearson(x: ArrayLike, y: ArrayLike) -> float:
-    """Pearson's correlation.
-
-    Args:
-        x: Scores.
-        y: As many other scores.
-
-    Returns:
-        Between -1 and 1; not a number where it is undefined, as with fewer than two pairs, or all of one
-        side equal.
-
-    Raises:
-        ValueError: The two are not equally long, or hold a value that is not finite.
-
-    Example:
-        >>> from sentencode.evaluation import pearson
-        >>> round(pearson([1, 2, 3, 4], [1, 2, 3, 5]), 4)
-        0.9827
-    """
-    return float(_core.pearson(_scores(x), _scores(y)))
-
-
-def spearman(x: ArrayLike, y: ArrayLike) -> float:
-    """Spearman's rank correlation; equal values share the mean of their ranks.
-
-    Args:
-        x: Scores.
-        y: As many other scores.
-
-    Returns:
-        Between -1 and 1; not a number where it is undefined, as with fewer than two pairs, or all of one
-        side equal.
-
-    Raises:
-        ValueError: The two are not equally long, or hold a value that is not finite.
-
-    Example:
-        >>> from sentencode.evaluation import spearman
-        >>> spearman([1, 2, 3, 4], [1, 20, 30, 500])
-        1.0
-    """
-    return float(_core.spearman(_scores(x), _scores(y)))
-
-
-def cosine_of_pairs(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
-    """The cosine of each row of `a` with the same row of `b`, summed in double precision.
-
-    Args:
-        a: Vectors `(n, d)`.
-        b: As many others.
-
-    Returns:
-        `n` cosines; 0 where a row is zero.
-
-    Raises:
-        ValueError: The shapes differ.
-
-    Example:
-        >>> from sentencode.evaluation import cosine_of_pairs
-        >>> cosine_of_pairs([[1, 0], [0, 0]], [[3, 4], [1, 1]])
-        array([0.6, 0. ])
-    """
-    result: NDArray[np.float64] = _core.cosine_of_pairs(_rows(a), _rows(b))
-    return result
-
-
-def accuracy(predicted: ArrayLike, gold: ArrayLike) -> float:
-    """The share of examples whose class was found.
-
-    Args:
-        predicted: A class for each example: numbers or names.
-        gold: The classes that are right.
-
-    Returns:
-        Between 0 and 1.
-
-    Raises:
-        ValueError: There is no example, lengths differ, or one holds names and the other numbers.
-
-    Example:
-        >>> from sentencode.evaluation import accuracy
-        >>> accuracy([1, 0, 2, 1], [1, 0, 1, 1])
-        0.75
-    """
-    found, right = _classes(predicted, gold)
-    return float(np.mean(found == right))
-
-
-def f1(predicted: ArrayLike, gold: ArrayLike, positive: Any = 1) -> float:
-    """The F1 score of one class: the harmonic mean of precision and recall.
-
-    Args:
-        predicted: A class for each example: numbers or names.
-        gold: The classes that are right.
-        positive: The class that is looked for.
-
-    Returns:
-        Between 0 and 1; 0 where the class is neither predicted nor right for any example.
-
-    Raises:
-        ValueError: There is no example, lengths differ, or one holds names and the other numbers.
-
-    Example:
-        >>> from sentencode.evaluation import f1
-        >>> round(f1([1, 1, 0, 1], [1, 0, 1, 1]), 4)
-        0.6667
-    """
-    return float(
-        _f1_of_means(np.array([np.mean(column) for column in _f1_columns(predicted, gold, positive)]))
-    )
-
-
-def mean_squared_error(predicted: ArrayLike, gold: ArrayLike) -> float:
-    """The mean of the squared differences of two rows of scores.
-
-    Args:
-        predicted: Scores.
-        gold: The scores that are right.
-
-    Returns:
-        At least 0.
-
-    Raises:
-        ValueError: There is no score, the two are not equally long, or hold a value that is not finite.
-
-    Example:
-        >>> from sentencode.evaluation import mean_squared_error
-        >>> mean_squared_error([1, 2, 3], [1, 2, 5])
-        1.3333333333333333
-    """
-    scores = {"predicted": values_of("predicted", predicted), "gold": values_of("gold", gold)}
-    same_length(scores)
-    return float(np.mean((scores["predicted"] - scores["gold"]) ** 2))
 
 
 def bootstrap_mean(
@@ -245,8 +103,8 @@ def bootstrap_f1(
         >>> low < f1(predicted, gold) < high
         True
     """
-    means = resampled_means(_f1_columns(predicted, gold, positive), resamples, seed)
-    return percentile_interval(_f1_of_means(means), confidence)
+    means = resampled_means(f1_columns(predicted, gold, positive), resamples, seed)
+    return percentile_interval(f1_of_means(means), confidence)
 
 
 def bootstrap_interval(
@@ -320,8 +178,7 @@ def bootstrap_difference(
         >>> 0 < low < high
         True
     """
-    of_a, of_b = (resampled_correlations(x, y, correlation, resamples, seed) for x in (a, b))
-    return percentile_interval(of_a - of_b, confidence)
+    return percentile_interval(resampled_differences(a, b, y, correlation, resamples, seed), confidence)
 
 
 def percentile_interval(values: NDArray[np.float64], confidence: float) -> Interval:
@@ -333,8 +190,16 @@ def resampled_correlations(
     x: ArrayLike, y: ArrayLike, correlation: Correlation, resamples: int, seed: int
 ) -> NDArray[np.float64]:
     """Correlations over pairs that are drawn with replacement: the same ones for the same seed."""
-    values: NDArray[np.float64] = _core.bootstrap(_scores(x), _scores(y), correlation, resamples, seed)
+    values: NDArray[np.float64] = _core.bootstrap(as_scores(x), as_scores(y), correlation, resamples, seed)
     return values
+
+
+def resampled_differences(
+    a: ArrayLike, b: ArrayLike, gold: ArrayLike, correlation: Correlation, resamples: int, seed: int
+) -> NDArray[np.float64]:
+    """By how much `a` correlates better with `gold` than `b` does, over the same pairs."""
+    of_a, of_b = (resampled_correlations(x, gold, correlation, resamples, seed) for x in (a, b))
+    return of_a - of_b
 
 
 def resampled_in_parts(
@@ -398,9 +263,9 @@ def f1_of_resamples(
     predicted: Sequence[ArrayLike], gold: ArrayLike, resamples: int, seed: int
 ) -> NDArray[np.float64]:
     """F1 scores of class 1 of several systems, `(resamples, systems)`, on the same draws for all."""
-    columns = [column for one in predicted for column in _f1_columns(one, gold, 1)]
+    columns = [column for one in predicted for column in f1_columns(one, gold, 1)]
     means = resampled_means(columns, resamples, seed)
-    return _f1_of_means(means.reshape(resamples, len(predicted), 2))
+    return f1_of_means(means.reshape(resamples, len(predicted), 2))
 
 
 def _kinds(table: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -412,62 +277,3 @@ def _kinds(table: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.in
     _, first, counts = np.unique(kind, return_index=True, return_counts=True)
     order = np.argsort(first)
     return first[order], counts[order]
-
-
-def _f1_columns(predicted: ArrayLike, gold: ArrayLike, positive: Any) -> list[NDArray[np.bool_]]:
-    """For each example: is it a true positive, is it a false one or a false negative."""
-    found, right = (classes == positive for classes in _classes(predicted, gold))
-    return [found & right, found ^ right]
-
-
-def _f1_of_means(means: NDArray[np.float64]) -> NDArray[np.float64]:
-    hits, misses = 2 * means[..., 0], means[..., 1]
-    share: NDArray[np.float64] = hits / np.where(hits + misses > 0, hits + misses, 1)
-    return share
-
-
-def _classes(predicted: ArrayLike, gold: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-    classes = {"predicted": np.asarray(predicted), "gold": np.asarray(gold)}
-    for name, values in classes.items():
-        _check_row(name, values)
-    same_length(classes)
-    found, right = classes.values()
-    if (found.dtype.kind in "biuf") != (right.dtype.kind in "biuf"):  # equal for no example
-        raise ValueError(f"predicted and gold must be of one kind, got {found.dtype} and {right.dtype}")
-    return found, right
-
-
-def values_of(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    """Finite numbers, at least one.
-
-    Raises:
-        ValueError: They are not; the message calls them by the name.
-    """
-    row = np.asarray(values, dtype=np.float64)
-    _check_row(name, row)
-    if not np.isfinite(row).all():
-        place = int(np.argmin(np.isfinite(row)))
-        raise ValueError(f"{name} must be finite, but {name}[{place}] is {row[place]}")
-    return row
-
-
-def same_length(rows: dict[str, Any]) -> None:
-    """Refuses rows that are not equally long, by their names."""
-    lengths = [len(row) for row in rows.values()]
-    if len(set(lengths)) > 1:
-        raise ValueError(f"{' and '.join(rows)} must be equally long, got {' and '.join(map(str, lengths))}")
-
-
-def _check_row(name: str, row: NDArray[Any]) -> None:
-    if row.ndim != 1:
-        raise ValueError(f"{name} must have one dimension, got {row.ndim}")
-    if not len(row):
-        raise ValueError(f"{name} is empty; expected at least one example")
-
-
-def _scores(values: Any) -> NDArray[np.float64]:
-    return np.ascontiguousarray(values, dtype=np.float64)
-
-
-def _rows(values: Any) -> NDArray[np.float32]:
-    return np.ascontiguousarray(values, dtype=np.float32)

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import fields
 from pathlib import Path
 
-import numpy as np
+from ... import _core
+from ...files import as_path
+from ..judging.results import Curve
+from .report import Report
 
-from .. import _core
-from ..files import as_path
-from .data import Task
-from .report import Curve, Report
-
-__all__ = ["KeptReport", "add_curve", "digest_of"]
+__all__ = ["ReportFile", "add_curve"]
 
 _LOG = logging.getLogger("sentencode")
 _SAME = ("protocol", "judging", "folds", "fingerprint", "tokens", "confidence", "resamples")  # of facts
 
 
-class KeptReport:
+class ReportFile:
     """A report's file: what it held, and what is added to it.
 
     Args:
@@ -128,30 +124,6 @@ def add_curve(out: str | os.PathLike[str], name: str, curve: Curve) -> None:
         report = Report.load(out)
         report.curves[name] = curve
         report.to_json(out)
-
-
-def digest_of(task: Task) -> str:
-    """Tells a task's examples from all others.
-
-    Example:
-        >>> from sentencode.evaluation import Kind, Split, Task
-        >>> kind = Kind("similarity", pairs=True)
-        >>> one, two = (Task("mine", {"test": Split((["a"], [b]), [1.0])}, kind) for b in "ab")
-        >>> digest_of(one) == digest_of(two)
-        False
-    """
-    # Only what a kind has of its own: what all others will have one day changes none of today's digests.
-    given = ((one, getattr(task.kind, one.name)) for one in fields(task.kind))
-    kind = {one.name: value for one, value in given if value != one.default}
-    digest = hashlib.sha256(repr((kind, task.classes)).encode())
-    for name, split in task.splits.items():
-        digest.update(f"\n{name} {split.labels.dtype} {len(split)}\n".encode())
-        digest.update(np.ascontiguousarray(split.labels).tobytes())
-        for side in split.sentences:
-            digest.update("\n".join(side).encode("utf-8", "surrogatepass"))
-        if split.images is not None:
-            digest.update(np.ascontiguousarray(split.images).tobytes())
-    return digest.hexdigest()
 
 
 def _state(path: Path) -> tuple[int, ...] | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from .charts import Chart, HeatMap, Point, TradeOff
 from .markup import Markup, element
-from .summary import PERCENT, Chart, HeatMap, Measure, Point, TradeOff
+from .measures import PERCENT, Measure
 
 __all__ = ["bars", "heat_map", "lines", "scatter"]
 

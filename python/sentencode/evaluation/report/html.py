@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ..files import whole_file
-from . import summary, svg
+from ...files import whole_file
+from . import svg
+from .charts import FEWEST_MODELS, Block, charts, correlations, heat_map_columns, trade_offs
+from .findings import Findings
 from .markup import Child, Markup, element
+from .measures import CORRELATION, COUNT, PLAIN, Cell, Extra, Measure, averages, measures, renamed, unique
 from .published import ANOTHER_PROTOCOL, PublishedFigure
-from .report import Report
-from .summary import CORRELATION, COUNT, FEWEST_MODELS, PLAIN, Block, Cell, Extra, Measure
 
 __all__ = ["write_html"]
 
@@ -32,7 +33,7 @@ _MOST_SHOWN = 50  # values in a row of a detail
 
 
 def write_html(
-    reports: Sequence[Report], path: str | os.PathLike[str], *, extra: Extra | None = None
+    reports: Sequence[Findings], path: str | os.PathLike[str], *, extra: Extra | None = None
 ) -> None:
     """Writes one HTML file that shows reports beside each other, and beside what was published.
 
@@ -59,16 +60,16 @@ def write_html(
         >>> "77.50" in text
         True
     """
-    given = summary.unique(reports)
-    text = _page(given, summary.renamed(extra, reports, given))
+    given = unique(reports)
+    text = _page(given, renamed(extra, reports, given))
     with whole_file(path) as file:
         file.write(text.encode("utf-8", "backslashreplace"))  # names of files may be no UTF-8
 
 
-def _page(reports: list[Report], extra: Extra | None) -> str:
+def _page(reports: list[Findings], extra: Extra | None) -> str:
     names = [report.encoder for report in reports]
     title = f"Evaluation of {names[0] if len(names) == 1 else f'{len(names)} encoders'}"
-    found = summary.measures(reports)
+    found = measures(reports)
     sections: dict[str, tuple[str, Sequence[Child]]] = {
         "figures": ("Figures", _headlines(reports, found)),
         "bars": ("Bars", _bars(found, names)),
@@ -120,7 +121,7 @@ def _resource(name: str) -> Markup:
     return Markup(resources.files("sentencode").joinpath(f"data/{name}").read_text(encoding="utf-8"))
 
 
-def _differences(reports: list[Report]) -> Markup | None:
+def _differences(reports: list[Findings]) -> Markup | None:
     """A warning where reports were not made in the same way."""
     protocols = {str(report.facts.get("protocol")) for report in reports}
     if len(protocols) < 2:
@@ -132,9 +133,9 @@ def _differences(reports: list[Report]) -> Markup | None:
 # --- tables
 
 
-def _headlines(reports: list[Report], found: list[Measure]) -> list[Markup]:
+def _headlines(reports: list[Findings], found: list[Measure]) -> list[Markup]:
     """Encoders as rows, tasks and averages as columns, and below them the papers' systems."""
-    columns = [measure for measure in found if measure.headline] + summary.averages(reports)
+    columns = [measure for measure in found if measure.headline] + averages(reports)
     if not columns:
         return [element("p", "No task has a figure.")]
     best = [_best(column) if len(reports) > 1 else None for column in columns]
@@ -192,7 +193,7 @@ def _explained(measure: Measure) -> str:
     return f"{' '.join(filter(None, (measure.part, measure.figure)))}, {measure.unit}"
 
 
-def _why_not(report: Report, measure: Measure) -> str:
+def _why_not(report: Findings, measure: Measure) -> str:
     if measure.tasks:
         return "a task is missing"
     if measure.task in report.results:
@@ -360,7 +361,7 @@ def _table(key: str | None, caption: str, headings: list[Markup], rows: list[Mar
     return element("div", table, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 
-def _confidence(reports: list[Report]) -> str:
+def _confidence(reports: list[Findings]) -> str:
     levels = sorted({float(report.facts.get("confidence", 0.95)) for report in reports})
     return " or ".join(f"{100 * level:g} %" for level in levels)
 
@@ -386,16 +387,16 @@ def _bars(found: list[Measure], names: list[str]) -> list[Markup]:
     return [element("div", panels, class_="panels")] if panels else []
 
 
-def _curves(reports: list[Report], names: list[str]) -> list[Markup]:
+def _curves(reports: list[Findings], names: list[str]) -> list[Markup]:
     panels = [
         _figure(f"{chart.name}: {chart.y_label}", svg.lines(chart, _colours(names)))
-        for chart in summary.charts(reports)
+        for chart in charts(reports)
     ]
     return [element("div", panels, class_="panels")] if panels else []
 
 
-def _correlations(reports: list[Report], extra: Extra | None) -> list[Markup]:
-    columns, groups = summary.heat_map_columns(reports, extra)
+def _correlations(reports: list[Findings], extra: Extra | None) -> list[Markup]:
+    columns, groups = heat_map_columns(reports, extra)
     models = len(set().union(*columns.values()))
     if models < FEWEST_MODELS:
         text = (
@@ -403,7 +404,7 @@ def _correlations(reports: list[Report], extra: Extra | None) -> list[Markup]:
             f"next to nothing; figures of {models} are here."
         )
         return [element("p", text)]
-    heat = summary.correlations(columns, groups, fewest=FEWEST_MODELS)
+    heat = correlations(columns, groups, fewest=FEWEST_MODELS)
     if len(heat.names) < 2:
         return [element("p", "There is one measure: nothing to correlate it with.")]
     intro = (
@@ -433,8 +434,8 @@ def _block_table(caption: str, blocks: Sequence[Block]) -> Markup:
     return _table(None, caption, headings, rows)
 
 
-def _speed(reports: list[Report], names: list[str]) -> list[Child]:
-    trades = summary.trade_offs(reports)
+def _speed(reports: list[Findings], names: list[str]) -> list[Child]:
+    trades = trade_offs(reports)
     shown = []
     for trade in trades:
         if len(trade.points) > 1:
@@ -462,7 +463,7 @@ def _speed(reports: list[Report], names: list[str]) -> list[Child]:
 # --- notes
 
 
-def _protocols(reports: list[Report], extra: Extra | None) -> list[Child]:
+def _protocols(reports: list[Findings], extra: Extra | None) -> list[Child]:
     shown: list[Child] = [
         element(
             "p",
@@ -493,7 +494,7 @@ def _protocols(reports: list[Report], extra: Extra | None) -> list[Child]:
     return shown
 
 
-def _details(report: Report) -> Markup | None:
+def _details(report: Findings) -> Markup | None:
     """How each task was judged: penalties, gradients, seconds; no values of single examples."""
     rows = {
         name: {key: value for key, value in result.details.items() if _longest(value) <= _MOST_SHOWN}

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .._extras import require
-from ..checks import checked_float, checked_int, checked_str
-from ..memory import free_memory
-from ..threads import num_threads
+from ..._extras import require
+from ...checks import checked_float, checked_int, checked_str
+from ...memory import free_memory
+from ...threads import num_threads
 from .solver import ends, fit_logistic
 
 __all__ = ["Classified", "Examples", "Fit", "check_device", "check_splits", "classify", "stratified"]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import checked_int, checked_str
+from ...checks import checked_int, checked_str
 from .classifiers import Examples, Fit, Predictions, Progress
 
 __all__ = ["BagOfWords", "MajorityClass", "RandomSentences", "RandomWords", "baseline"]

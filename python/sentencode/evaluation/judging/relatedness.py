@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._extras import require
+from ..._extras import require
 from .classifiers import Adam, Examples, Optimum, Places, check_splits
 from .metrics import pearson
 from .solver import ends, fit_logistic

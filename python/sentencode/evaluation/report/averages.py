@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .joint import drawn_mean
-from .metrics import SEED, Interval, percentile_interval
-
-if TYPE_CHECKING:
-    from .report import TaskResult
+from ..judging.intervals import SEED, Interval, percentile_interval
+from ..judging.results import TaskResult
+from ..statistics.joint_bootstrap import drawn_mean
 
 __all__ = ["PAPER_TASKS", "Average", "averages_of", "drawn_average", "macro_and_micro"]
 
@@ -86,7 +84,7 @@ def macro_and_micro(accuracies: Mapping[str, float], tasks: Sequence[str]) -> tu
         Both, or None where a task is missing.
 
     Example:
-        >>> from sentencode.evaluation.averages import macro_and_micro
+        >>> from sentencode.evaluation.report import macro_and_micro
         >>> macro, micro = macro_and_micro({"CR": 80.0, "TREC": 90.0}, ["CR", "TREC"])
         >>> round(macro, 2), round(micro, 2)
         (85.0, 81.17)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._extras import require, require_nn
+from ..._extras import require, require_nn
 
 __all__ = ["LogisticSolutions", "ends", "fit_logistic"]
 
@@ -102,7 +102,7 @@ def fit_logistic(
     """
     torch = require("torch", "eval")
     require_nn()
-    from .. import _nn
+    from ... import _nn
 
     progress: Any = on_progress  # the stub of a callback is stricter than what it is called with
 

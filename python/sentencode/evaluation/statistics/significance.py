@@ -14,18 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._extras import require
-from .metrics import (
-    Correlation,
-    Interval,
-    pearson,
-    percentile_interval,
-    resampled_correlations,
-    resampled_means,
-    same_length,
-    spearman,
-    values_of,
-)
+from ..._extras import require
+from ..judging.intervals import Interval, percentile_interval, resampled_differences, resampled_means
+from ..judging.metrics import Correlation, pearson, same_length, spearman, values_of
 
 __all__ = [
     "Comparison",
@@ -266,8 +257,8 @@ def paired_bootstrap_correlation(
     if isinstance(agreement, Comparison):
         return agreement
     r_a, r_b, _, n = agreement
-    of_a, of_b = (resampled_correlations(x, gold, correlation, resamples, seed) for x in (a, b))
-    return bootstrapped(test, r_a - r_b, of_a - of_b, n, confidence=confidence)
+    drawn = resampled_differences(a, b, gold, correlation, resamples, seed)
+    return bootstrapped(test, r_a - r_b, drawn, n, confidence=confidence)
 
 
 def bootstrapped(

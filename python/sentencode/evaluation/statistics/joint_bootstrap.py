@@ -12,16 +12,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .metrics import mean_of_runs
-
-if TYPE_CHECKING:
-    from .data import Split
-    from .report import Judged, TaskResult
+from ..data import Split
+from ..judging.intervals import mean_of_runs
+from ..judging.metrics import middle_ranks
+from ..judging.results import Judged, TaskResult
 
 __all__ = ["distinct_examples", "drawn_mean", "keys_of", "weights_of"]
 
@@ -210,14 +209,14 @@ def _spearman(x: Drawn, y: Drawn, weights: Drawn) -> Drawn:
     """Of values that stand as often as weights say; equal ones share the mean of their ranks. x rises."""
     half = weights.sum(0) / 2  # the mean of all ranks
     starts = np.flatnonzero(np.diff(x, prepend=-np.inf))
-    ranks = _middles(_sums(weights, starts)) - half
+    ranks = middle_ranks(_sums(weights, starts)) - half
     if len(ranks) < len(x):
         ranks = np.repeat(ranks, np.diff(starts, append=len(x)), axis=0)
     # People's scores take few values, so that one side's ranks are those of groups.
     by_y = np.argsort(y, kind="stable")
     starts = np.flatnonzero(np.diff(y[by_y], prepend=-np.inf))
     groups = _sums(weights[by_y], starts)
-    of_groups = _middles(groups) - half
+    of_groups = middle_ranks(groups) - half
     weighted = weights * ranks
     together = np.einsum("ij,ij->j", _sums(weighted[by_y], starts), of_groups)
     return _ratio(together, np.einsum("ij,ij->j", weighted, ranks), (groups * of_groups**2).sum(0))
@@ -227,12 +226,6 @@ def _sums(rows: Drawn, starts: NDArray[np.int64]) -> Drawn:
     """Of the rows from each start to the next."""
     sums: Drawn = rows if len(starts) == len(rows) else np.add.reduceat(rows, starts, axis=0)
     return sums
-
-
-def _middles(weights: Drawn) -> Drawn:
-    """The middle rank of what stands so often, one after the other."""
-    middles: Drawn = np.cumsum(weights, axis=0) - weights / 2
-    return middles
 
 
 def _ratio(together: Drawn, first: Drawn, second: Drawn) -> Drawn:

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._extras import require
-from ..checks import checked_float, checked_int
+from ..._extras import require
+from ...checks import checked_float, checked_int
+from ..data import Split
 from .classifiers import check_device, check_splits
-from .data import Split
-from .metrics import SEED, Interval, percentile_interval, resampled_means
+from .intervals import SEED, Interval, percentile_interval, resampled_means
 
 __all__ = ["Found", "Ranking", "Recalls", "ranks_of", "recalls", "resampled_recalls", "retrieve"]
 

@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import checked_int
-from ..search import semantic_search
-from .metrics import SEED, Interval, bootstrap_mean, percentile_interval, resampled_means
+from ...checks import checked_int
+from ...search import semantic_search
+from .intervals import SEED, Interval, bootstrap_mean, percentile_interval, resampled_means
 
 __all__ = [
     "LinearDiscriminant",

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
-from ..checks import checked_int, checked_str
-from ..identity import identity
+from ...checks import checked_int, checked_str
+from ...code_digest import code_digest
+from ..data import Kind
 from .classifiers import Adam, Classifier, Optimum, ScikitLearn
-from .data import Kind
 from .retrieval import Ranking
 
 __all__ = ["PROTOCOLS", "Protocol", "protocol_named"]
@@ -71,7 +71,7 @@ class Protocol:
             ValueError: There are several seeds for a classifier that has none.
 
         Example:
-            >>> from sentencode.evaluation.protocols import protocol_named
+            >>> from sentencode.evaluation.judging import protocol_named
             >>> both = protocol_named("senteval-torch", seeds=2)
             >>> [one.classifier.seed for one in both.seeded("classification")]
             [1111, 1112]
@@ -130,7 +130,7 @@ def _shown(value: object) -> object:
     name = getattr(value, "__name__", type(value).__name__)
     if name != "<lambda>":
         return name
-    return f"<lambda {(identity(value) or 'unknown')[:8]}>"
+    return f"<lambda {(code_digest(value) or 'unknown')[:8]}>"
 
 
 def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
@@ -149,7 +149,7 @@ def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
         TypeError: Neither its classifier nor its ranking has such an option.
 
     Example:
-        >>> from sentencode.evaluation.protocols import protocol_named
+        >>> from sentencode.evaluation.judging import protocol_named
         >>> protocol_named("senteval-torch", nhid=50).name
         'senteval-torch, nhid=50'
     """

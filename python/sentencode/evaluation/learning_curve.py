@@ -12,15 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import checked_float, checked_int
-from .classifiers import Classifier, Examples, Fit, Places, Predictions, check_splits, stratified
-from .data import Task, load_task
+from .data import Task, digest_of, load_task
 from .embeddings import Embedder, cache_folder
-from .kept import digest_of
+from .judging.classifiers import Classifier, Examples, Fit, Places, Predictions, check_splits, stratified
+from .judging.protocols import Protocol, protocol_named
+from .judging.results import Curve, TaskResult
 from .progress import Bars
-from .protocols import Protocol, protocol_named
-from .repeats import over_runs
-from .report import Curve, TaskResult
 from .runner import Encoded, encode_task, judge_task
+from .statistics.seeds import over_runs
 
 __all__ = ["learning_curve"]
 

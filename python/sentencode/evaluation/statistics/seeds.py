@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .metrics import (
+from ..judging.intervals import (
     SEED,
     Interval,
     f1_of_resamples,
@@ -18,8 +18,8 @@ from .metrics import (
     resampled_correlations,
     resampled_means,
 )
-from .report import Judged, TaskResult
-from .retrieval import resampled_recalls
+from ..judging.results import Judged, TaskResult
+from ..judging.retrieval import resampled_recalls
 
 __all__ = ["over_runs"]
 
@@ -49,7 +49,7 @@ def over_runs(
     Example:
         >>> import numpy as np
         >>> from sentencode.evaluation import TaskResult
-        >>> from sentencode.evaluation.report import Judged
+        >>> from sentencode.evaluation.judging import Judged
         >>> places, gold = np.arange(4), np.array([0, 1, 0, 1])
         >>> runs = [
         ...     TaskResult("mine", {"acc": 50.0}, {}, {"test": Judged("test", places, gold * 0, gold)}),

@@ -10,10 +10,10 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from .._extras import require
-from . import summary
+from ..._extras import require
+from . import charts
+from .measures import CORRELATION, Extra, measures, renamed, unique
 from .report import Report
-from .summary import CORRELATION, Extra
 
 __all__ = ["bars", "curves", "heat_map", "scatter"]
 
@@ -33,7 +33,7 @@ def bars(reports: Report | Sequence[Report], tasks: Sequence[str] | None = None)
         ImportError: matplotlib is not installed.
     """
     given = _given(reports)
-    found = {measure.task: measure for measure in summary.measures(given) if measure.headline}
+    found = {measure.task: measure for measure in measures(given) if measure.headline}
     wanted = list(found) if tasks is None else list(tasks)
     for task in wanted:
         if task not in found:
@@ -80,14 +80,14 @@ def curves(reports: Report | Sequence[Report]) -> Any:
         ImportError: matplotlib is not installed.
     """
     given = _given(reports)
-    charts = summary.charts(given)
-    if not charts:
+    shown = charts.charts(given)
+    if not shown:
         raise ValueError(
             "no report has a curve: report.curves['TREC'] = learning_curve(encoder, 'TREC', data)"
         )
     colours = {report.encoder: f"C{i % 10}" for i, report in enumerate(given)}  # as in `bars`
-    figure, parts = _figure(5 * len(charts), 4, len(charts))
-    for axes, chart in zip(parts, charts, strict=True):
+    figure, parts = _figure(5 * len(shown), 4, len(shown))
+    for axes, chart in zip(parts, shown, strict=True):
         drawn: list[Any] = []
         for encoder, curve in chart.curves.items():
             if curve.low:
@@ -121,7 +121,7 @@ def heat_map(reports: Sequence[Report], extra: Extra | None = None) -> Any:
         ImportError: matplotlib is not installed.
     """
     given = _given(reports)
-    heat = summary.heat_map(given, summary.renamed(extra, reports, given))
+    heat = charts.heat_map(given, renamed(extra, reports, given))
     side = 1.6 + 0.42 * len(heat.names)
     figure, axes = _figure(side + 0.8, side)
     picture = axes.imshow(heat.matrix, cmap="BrBG", vmin=-1, vmax=1)
@@ -155,7 +155,7 @@ def scatter(reports: Sequence[Report]) -> Any:
         ImportError: matplotlib is not installed.
     """
     given = _given(reports)
-    trades = summary.trade_offs(given)
+    trades = charts.trade_offs(given)
     if not trades:
         raise ValueError(
             "no encoder has a figure and a speed: rows that were kept from before have none; evaluate with "
@@ -188,7 +188,7 @@ def scatter(reports: Sequence[Report]) -> Any:
 
 
 def _given(reports: Report | Sequence[Report]) -> list[Report]:
-    return summary.unique([reports] if isinstance(reports, Report) else reports)
+    return unique([reports] if isinstance(reports, Report) else reports)
 
 
 def _figure(width: float, height: float, parts: int | None = None) -> tuple[Any, Any]:

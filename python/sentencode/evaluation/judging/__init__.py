@@ -1,0 +1,62 @@
+"""What an encoder's rows are worth on a task: metrics, classifiers, protocols, and what they find."""
+
+from __future__ import annotations
+
+from .baselines import BagOfWords, MajorityClass, RandomSentences, RandomWords, baseline
+from .classifiers import Adam, Optimum, ScikitLearn
+from .intervals import (
+    Interval,
+    bootstrap_difference,
+    bootstrap_f1,
+    bootstrap_interval,
+    bootstrap_mean,
+)
+from .metrics import accuracy, cosine_of_pairs, f1, mean_squared_error, pearson, spearman
+from .paraphrase import (
+    LinearDiscriminant,
+    Paraphrases,
+    cluster_classification,
+    inverse_davies_bouldin,
+    nearest_neighbours,
+)
+from .protocols import PROTOCOLS, Protocol, protocol_named
+from .results import Curve, Judged, TaskResult, Wrong
+from .retrieval import Ranking
+from .solver import LogisticSolutions, fit_logistic
+
+__all__ = [
+    "PROTOCOLS",
+    "Adam",
+    "BagOfWords",
+    "Curve",
+    "Interval",
+    "Judged",
+    "LinearDiscriminant",
+    "LogisticSolutions",
+    "MajorityClass",
+    "Optimum",
+    "Paraphrases",
+    "Protocol",
+    "RandomSentences",
+    "RandomWords",
+    "Ranking",
+    "ScikitLearn",
+    "TaskResult",
+    "Wrong",
+    "accuracy",
+    "baseline",
+    "bootstrap_difference",
+    "bootstrap_f1",
+    "bootstrap_interval",
+    "bootstrap_mean",
+    "cluster_classification",
+    "cosine_of_pairs",
+    "f1",
+    "fit_logistic",
+    "inverse_davies_bouldin",
+    "mean_squared_error",
+    "nearest_neighbours",
+    "pearson",
+    "protocol_named",
+    "spearman",
+]

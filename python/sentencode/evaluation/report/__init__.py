@@ -1,0 +1,33 @@
+"""What is shown of encoders: reports, averages, published figures, tables, pictures, pages, files."""
+
+from __future__ import annotations
+
+from ..judging.results import Curve, Judged, TaskResult, Wrong
+from . import plots
+from .averages import PAPER_TASKS, Average, macro_and_micro
+from .file import ReportFile, add_curve
+from .findings import Findings
+from .html import write_html
+from .published import ANOTHER_PROTOCOL, Paper, PublishedFigure, published, published_for
+from .report import Report
+
+__all__ = [
+    "ANOTHER_PROTOCOL",
+    "PAPER_TASKS",
+    "Average",
+    "Curve",
+    "Findings",
+    "Judged",
+    "Paper",
+    "PublishedFigure",
+    "Report",
+    "ReportFile",
+    "TaskResult",
+    "Wrong",
+    "add_curve",
+    "macro_and_micro",
+    "plots",
+    "published",
+    "published_for",
+    "write_html",
+]

@@ -1,0 +1,161 @@
+"""Figures of one encoder on many tasks: to look at, to keep, to compare."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ...errors import FormatError
+from ...files import read_json, whole_file
+from ..judging.results import Curve, TaskResult, plain
+from .findings import Findings
+from .html import write_html
+from .reading import check_report
+from .tables import latex, markdown, markdown_row
+
+__all__ = ["Report"]
+
+_FORMAT = "sentencode.report"
+_VERSION = 1
+_KEYS = frozenset({"format", "version", "encoder", "facts", "skipped", "averages", "results", "curves"})
+
+
+@dataclass(eq=False)
+class Report(Findings):
+    """What `sentencode.evaluate` found: `report["MR"]["acc"]`.
+
+    Attributes:
+        encoder: What it is called.
+        results: By task.
+        skipped: Tasks that were asked for and not run, and why.
+        facts: The encoder's width and fingerprint, the protocol, sentences a second, versions.
+        curves: By a name that reports of several encoders share, such as the task's.
+    """
+
+    def to_markdown(self) -> str:
+        """A table of the figures, with what was left out and how it was judged below it."""
+        head = [markdown(self.encoder), "figure", "value", f"{self.level} interval"]
+        lines = [markdown_row(head), markdown_row(["---"] * 4)]
+        lines += [markdown_row([*map(markdown, row[:2]), *row[2:]]) for row in self.shown()]
+        return "\n".join([*lines, "", *map(markdown, self.notes())]) + "\n"
+
+    def to_latex(self) -> str:
+        """The same as a LaTeX table (booktabs)."""
+        head = (self.encoder, "figure", "value", f"{self.level} interval")
+        lines = [r"\begin{tabular}{llrr}", r"\toprule", rf"{' & '.join(map(latex, head))} \\", r"\midrule"]
+        for task, key, value, interval in self.shown(r"$\pm$"):
+            lines.append(rf"{latex(task)} & {latex(key)} & {value} & {interval} \\")
+        lines.append(r"\bottomrule")
+        if "protocol" in self.facts:
+            lines.append(rf"\multicolumn{{4}}{{l}}{{{latex(self.protocol)}}} \\")
+        return "\n".join([*lines, r"\end{tabular}", ""])
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Everything but the sentences, as JSON; also written to a file, whole or not at all.
+
+        Args:
+            path: The file.
+
+        Returns:
+            The text.
+        """
+        text = json.dumps(
+            {
+                "format": _FORMAT,
+                "version": _VERSION,
+                "encoder": self.encoder,
+                "facts": plain(self.facts),
+                "skipped": self.skipped,
+                "averages": [plain(average._asdict()) for average in self.averages],
+                "results": {name: result.to_dict() for name, result in self.results.items()},
+                "curves": {name: asdict(curve) for name, curve in self.curves.items()},
+            },
+            allow_nan=False,
+        )
+        if path is not None:
+            with whole_file(path) as file:
+                file.write(text.encode("utf-8"))
+        return text
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Report:
+        """Reads what `to_json` wrote.
+
+        Args:
+            path: The file.
+
+        Returns:
+            The report, without the sentences of its tasks.
+
+        Raises:
+            FormatError: It is not such a file.
+        """
+        name = os.fsdecode(path)
+        try:
+            values = read_json(path)
+        except FormatError as error:
+            where = str(error).removeprefix(name).lstrip(",: ")
+            raise FormatError(f"{name} is not a report of Sentencode: {where}") from None
+        if not isinstance(values, dict) or values.get("format") != _FORMAT:
+            raise FormatError(f"{name} is not a report of Sentencode")
+        version = values.get("version")
+        if type(version) is not int or not 1 <= version <= _VERSION:
+            raise FormatError(f"{name} is of version {version!r}; this Sentencode reads up to {_VERSION}")
+        try:
+            check_report(values, _KEYS, _KEYS - {"averages", "curves"})
+            results = {task: TaskResult.from_dict(task, result) for task, result in values["results"].items()}
+            curves = {one: Curve(**curve) for one, curve in values.get("curves", {}).items()}
+            _tell_similarity(results, values["facts"])
+            for result in results.values():
+                _ = result.scored  # the figures are those of such a task
+        except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
+            raise FormatError(f"{name}: a damaged report: {error}") from None
+        return cls(values["encoder"], results, values["skipped"], values["facts"], curves)
+
+    def to_html(
+        self,
+        path: str | os.PathLike[str],
+        others: Sequence[Findings] = (),
+        *,
+        extra: Mapping[str, Mapping[str, float]] | None = None,
+    ) -> None:
+        """Writes one HTML file that needs no other: see `write_html`.
+
+        Args:
+            path: The file.
+            others: Reports of other encoders, to stand beside this one.
+            extra: By encoder, what else is known of it, such as BLEU.
+        """
+        write_html([self, *others], path, extra=extra)
+
+    def show(self) -> Any:
+        """Shows the table: in a notebook as one, elsewhere printed."""
+        try:
+            from IPython import get_ipython
+            from IPython.display import Markdown, display
+        except ImportError:
+            get_ipython = None
+        if get_ipython is not None and get_ipython() is not None:
+            display(Markdown(self.to_markdown()))  # type: ignore[no-untyped-call]
+        else:
+            sys.stdout.write(self.to_markdown())
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{self[task].label} {value:.2f}" for task, _, value, _ in self.rows())
+        return f"Report({self.encoder!r}: {shown or 'no figures'})"
+
+
+def _tell_similarity(results: Mapping[str, TaskResult], facts: Mapping[str, Any]) -> None:
+    """Says how pairs were scored in reports that were saved before it was kept, if not by the cosine."""
+    other = re.search(r"\bsimilarity=([^,]+)", str(facts.get("protocol")))
+    for result in results.values():
+        if other and result.scored == "cosine" and "scored" not in result.details:
+            result.details["scored"] = other[1]
