@@ -109,8 +109,10 @@ def test_what_users_say_of_waiting_holds(first):
 
 
 @needs_nn
-@pytest.mark.parametrize("module", ["models", "training.trainer", "nn", "distributed", "evaluation.judging.solver"])
+@pytest.mark.parametrize(
+    "module", ["models", "training.trainer", "nn", "distributed", "evaluation.judging.solver"]
+)
 def test_whatever_needs_torch_loads_it_so(module):
     pytest.importorskip("torch")
-    use = "import sentencode.evaluation.judging.solver as s, numpy; s.require_nn()" if "solver" in module else ""
+    use = f"sentencode.{module}.require_nn()" if "solver" in module else ""
     assert policy_of_openmp(f"import sentencode.{module}; {use}")[0] == "PASSIVE"

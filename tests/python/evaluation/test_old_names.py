@@ -1,0 +1,80 @@
+"""Modules of evaluation by their names of before there were rooms, and what was saved then."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+import reports as made
+
+import sentencode as se
+from sentencode import evaluation
+from sentencode.evaluation import Comparisons, Report
+
+SAVED = Path(__file__).parent / "saved_before_rooms"
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        ("averages", ["averages_of", "macro_and_micro"]),
+        ("baselines", ["MajorityClass", "RandomSentences"]),
+        ("classifiers", ["Adam", "Optimum", "ScikitLearn"]),
+        ("html", ["write_html"]),
+        ("metrics", ["Interval", "bootstrap_mean", "pearson"]),
+        ("paraphrase", ["cluster_classification"]),
+        ("plots", ["bars", "curves", "heat_map", "scatter"]),
+        ("protocols", ["PROTOCOLS", "Protocol", "protocol_named"]),
+        ("published", ["Paper", "PublishedFigure", "published", "published_for"]),
+        ("relatedness", ["relate"]),
+        ("report", ["Curve", "Judged", "Report", "TaskResult", "Wrong"]),
+        ("retrieval", ["Ranking"]),
+        ("significance", ["Comparison", "mcnemar_test"]),
+        ("solver", ["LogisticSolutions", "fit_logistic"]),
+    ],
+)
+def test_modules_are_found(module, names):
+    found = importlib.import_module(f"sentencode.evaluation.{module}")
+    for name in names:
+        assert hasattr(found, name)
+        if hasattr(evaluation, name) and name != "published":
+            assert getattr(found, name) is getattr(evaluation, name)
+
+
+def test_pickles_are_read():
+    """Of a report, a comparison, a protocol, a task, a published figure, a baseline and a test."""
+    with open(SAVED / "things.pickle", "rb") as file:
+        found = pickle.load(file)
+    report, compared = found["report"], found["compared"]
+    assert type(report) is Report
+    assert "kind" in report.to_markdown()
+    assert report["kind"].wrong() is not None
+    assert type(compared) is Comparisons
+    assert compared.to_markdown() == se.compare(report, _other(report, compared), resamples=50).to_markdown()
+    assert found["protocol"] == evaluation.PROTOCOLS["senteval-torch"]
+    assert found["published"] == evaluation.published("003")[0]
+    assert found["baseline"] == evaluation.baseline("bow")
+    assert found["t"] == evaluation.paired_t_test([1, 0, 1], [0, 0, 1])
+    assert len(found["task"]["one"]) == 2
+
+
+def _other(report, compared):
+    results = {task: compared._results[task][1] for task in report}
+    return Report(compared.b, results, facts=report.facts)
+
+
+def test_a_report_is_resumed(tmp_path):
+    """Its file tells that the protocol is the same, though the classes of it have moved."""
+    before = Report.load(SAVED / "report.json")
+    out = shutil.copy(SAVED / "report.json", tmp_path)
+    tasks = [made.classes(n=12), made.scores(n=6)]
+    report = made.report("mine", 0.3, tasks, key="mine", out=out, cache=False)
+    assert list(report) == list(before)
+    for task in before:
+        assert report[task].to_dict() == before[task].to_dict()  # seconds too
