@@ -287,9 +287,14 @@ def test_rows_are_in_the_order_of_the_original(name, pairs):
             found = [(b, a, names.index(label)) for a, b, label in found]
         expected += [(" ".join(a), label) for a, _, label in found]
     task = Task(name, splits, task_kind(name), names)
-    encoded = encode_task(task, Embedder(lambda s: [[len(one), i] for i, one in enumerate(s)]))
-    seen, labels, _ = encoded.examples()
-    assert list(zip([encoded.sentences[i] for i in seen.sides[0]], labels, strict=True)) == expected
+    sentences = []
+
+    def encode(given):
+        sentences.extend(given)
+        return [[len(one), i] for i, one in enumerate(given)]
+
+    seen, labels, _ = encode_task(task, Embedder(encode)).examples()
+    assert list(zip([sentences[i] for i in seen.sides[0]], labels, strict=True)) == expected
 
 
 # --- other classifiers ---
