@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._extras import require
-from . import charts
-from .measures import CORRELATION, Extra, measures, renamed, unique
+from . import charts, drawing
+from .charts import Point
+from .drawing import Axis, Values
+from .measures import CORRELATION, Cell, Extra, measures, renamed, unique
 from .report import Report
 
 __all__ = ["bars", "curves", "heat_map", "scatter"]
@@ -40,27 +42,15 @@ def bars(reports: Report | Sequence[Report], tasks: Sequence[str] | None = None)
             raise ValueError(f"no report has a figure of {task!r}; there are {', '.join(found) or 'none'}")
     if not wanted:
         raise ValueError("no report has a figure to draw")
-    height = 0.8 / len(given)
-    drawn: list[Any] = []
     figure, axes = _figure(7, 0.9 + len(wanted) * (0.16 + 0.18 * len(given)))
-    for i, report in enumerate(given):
-        cells = [(row, found[task].cells.get(report.encoder)) for row, task in enumerate(wanted)]
-        there = [(row - 0.4 + height * (i + 0.5), cell) for row, cell in cells if cell is not None]
-        values = [cell.value for _, cell in there]
-        drawn.append(axes.barh([place for place, _ in there], values, height * 0.9))
-        for place, cell in there:
-            if cell.interval is not None:
-                axes.plot(cell.interval, (place, place), color="black", linewidth=1.2)
-    axes.set_yticks(range(len(wanted)), [_literal(found[task].title) for task in wanted])
-    axes.invert_yaxis()
+    canvas = _Axes(axes, given)
+    drawing.bars(canvas, [found[task] for task in wanted], list(canvas.colours))
     units = dict.fromkeys("Pearson x 100" if found[t].unit == CORRELATION else "accuracy, %" for t in wanted)
     axes.set_xlabel(f"{'; '.join(units)} (line: {given[0].level} interval)")
     axes.grid(axis="x", alpha=0.3)
-    axes.set_axisbelow(True)
     if len(given) > 1:
         # Handles are given: of those that it finds by itself, names with a leading underscore are left out.
-        names = [_literal(report.encoder) for report in given]
-        figure.legend(drawn, names, loc="outside upper center", ncols=min(len(given), 3))
+        figure.legend(*canvas.legend(), loc="outside upper center", ncols=min(len(given), 3))
     else:
         axes.set_title(_literal(given[0].encoder))
     return figure
@@ -85,24 +75,13 @@ def curves(reports: Report | Sequence[Report]) -> Any:
         raise ValueError(
             "no report has a curve: report.curves['TREC'] = learning_curve(encoder, 'TREC', data)"
         )
-    colours = {report.encoder: f"C{i % 10}" for i, report in enumerate(given)}  # as in `bars`
     figure, parts = _figure(5 * len(shown), 4, len(shown))
     for axes, chart in zip(parts, shown, strict=True):
-        drawn: list[Any] = []
-        for encoder, curve in chart.curves.items():
-            if curve.low:
-                axes.fill_between(curve.x, curve.low, curve.high, color=colours[encoder], alpha=0.16)
-            drawn += axes.plot(curve.x, curve.y, "o-", color=colours[encoder], markersize=4)
-        if chart.logarithmic:
-            axes.set_xscale("log", base=2)
-            places = sorted({place for curve in chart.curves.values() for place in curve.x})
-            axes.set_xticks(places, [f"{place:,.10g}" for place in places])
-            axes.minorticks_off()
-        axes.set_xlabel(_literal(chart.x_label))
-        axes.set_ylabel(_literal(chart.y_label))
+        canvas = _Axes(axes, given)
+        drawing.lines(canvas, chart)
         axes.set_title(_literal(chart.name))
         axes.grid(alpha=0.3)
-        axes.legend(drawn, map(_literal, chart.curves), loc="best")
+        axes.legend(*canvas.legend(), loc="best")
     return figure
 
 
@@ -161,30 +140,66 @@ def scatter(reports: Sequence[Report]) -> Any:
             "no encoder has a figure and a speed: rows that were kept from before have none; evaluate with "
             "cache=False"
         )
-    colours = {report.encoder: f"C{i % 10}" for i, report in enumerate(given)}  # as in `bars`
     figure, parts = _figure(6 * len(trades), 4.4, len(trades))
     for axes, trade in zip(parts, trades, strict=True):
-        front = [(point.speed, point.cell.value) for point in trade.points if point.front]
-        axes.plot(
-            *zip(*front, strict=True), "--", color="gray", linewidth=1.2, label="Pareto front", zorder=1
-        )
-        for point in trade.points:
-            colour = colours[point.encoder]
-            if point.cell.interval is not None:
-                axes.plot((point.speed, point.speed), point.cell.interval, color="black", linewidth=1)
-            axes.plot(point.speeds, (point.cell.value,) * 2, color="black", linewidth=1)
-            face = colour if point.front else "none"
-            axes.plot(point.speed, point.cell.value, "o", color=colour, markerfacecolor=face, markersize=7)
-            place = (point.speed, point.cell.value)
-            axes.annotate(_literal(point.encoder), place, xytext=(7, 3), textcoords="offset points")
-        axes.set_xscale("log")
-        axes.margins(x=0.2, y=0.15)
+        drawing.scatter(_Axes(axes, given), trade)
         axes.set_xlabel("sentences per second (line: slowest to quickest task)")
         axes.set_ylabel(f"quality (line: {given[0].level} interval)")
         axes.set_title("\n".join(textwrap.wrap(_literal(trade.label), 60)), fontsize="medium")
         axes.grid(alpha=0.3)
         axes.legend(loc="best")
     return figure
+
+
+class _Axes:
+    """A canvas of matplotlib's axes."""
+
+    def __init__(self, axes: Any, reports: Sequence[Report]) -> None:
+        self._axes = axes
+        self._drawn: dict[str, Any] = {}
+        self.colours = {report.encoder: f"C{i % 10}" for i, report in enumerate(reports)}
+
+    def legend(self) -> tuple[list[Any], list[str]]:
+        """What was drawn of each encoder, and their names."""
+        return list(self._drawn.values()), [_literal(name) for name in self._drawn]
+
+    def axes(self, x: Axis, y: Axis) -> None:
+        for name, axis in (("x", x), ("y", y)):
+            if axis.base:
+                self._axes.set(**{f"{name}scale": "log"})
+                getattr(self._axes, f"{name}axis").minorticks_off()
+            getattr(self._axes, f"set_{name}label")(_literal(axis.label))
+            getattr(self._axes, f"set_{name}lim")(axis.ends)
+            if axis.ticks is not None:
+                getattr(self._axes, f"set_{name}ticks")(list(axis.ticks), map(_literal, axis.ticks.values()))
+        self._axes.set_axisbelow(True)
+
+    def bars(self, encoder: str, places: Values, cells: Sequence[Cell], height: float) -> None:
+        values, colour = [cell.value for cell in cells], self.colours[encoder]
+        self._drawn[encoder] = self._axes.barh(places, values, height, color=colour)
+        for place, cell in zip(places, cells, strict=True):
+            if cell.interval is not None:
+                self._axes.plot(cell.interval, (place, place), color="black", linewidth=1.2)
+
+    def band(self, encoder: str, x: Values, low: Values, high: Values) -> None:
+        self._axes.fill_between(x, low, high, color=self.colours[encoder], alpha=0.16)
+
+    def line(self, encoder: str, x: Values, y: Values) -> None:
+        look = {"color": self.colours[encoder], "markersize": 4, "clip_on": False}
+        (self._drawn[encoder],) = self._axes.plot(x, y, "o-", **look)
+
+    def front(self, x: Values, y: Values) -> None:
+        self._axes.plot(x, y, "--", color="gray", linewidth=1.2, label="Pareto front", zorder=1)
+
+    def points(self, points: Sequence[Point]) -> None:
+        for point in points:
+            place, colour = (point.speed, point.cell.value), self.colours[point.encoder]
+            if point.cell.interval is not None:
+                self._axes.plot((point.speed, point.speed), point.cell.interval, color="black", linewidth=1)
+            self._axes.plot(point.speeds, (point.cell.value,) * 2, color="black", linewidth=1)
+            face = colour if point.front else "none"
+            self._axes.plot(*place, "o", color=colour, markerfacecolor=face, markersize=7)
+            self._axes.annotate(_literal(point.encoder), place, xytext=(7, 3), textcoords="offset points")
 
 
 def _given(reports: Report | Sequence[Report]) -> list[Report]:

@@ -3,75 +3,152 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from . import drawing
 from .charts import Chart, HeatMap, Point, TradeOff
+from .drawing import Axis, Values
 from .markup import Markup, element
-from .measures import PERCENT, Measure
+from .measures import Cell, Measure
 
 __all__ = ["bars", "heat_map", "lines", "scatter"]
+
+Colours = Mapping[str, int]  # the number of each encoder's colour
 
 _LETTER = 7.2  # the width of a letter, about, in the 12 px of pictures
 _NAME = 24  # letters of a name that are shown; the rest is in its title
 
 
-def bars(measure: Measure, colours: dict[str, int]) -> Markup:
-    """A bar with its interval for each encoder.
+class _Svg:
+    """A canvas of so many pixels between its axes, in numbered colours, below a legend of these names."""
 
-    Args:
-        measure: What is shown.
-        colours: The number of each encoder's colour.
+    def __init__(self, width: float, height: float, colours: Colours, legend: Iterable[str] = ()) -> None:
+        self._width, self._height, self._colours = width, height, colours
+        self._legend = {name: 12 + 18 * i for i, name in enumerate(legend)}
+        self._left, self._top, self._below, self._unit = 60.0, 4 + 18.0 * len(self._legend), 20.0, ""
+        self._parts: list[Markup] = []
 
-    Returns:
-        The picture.
-    """
-    cells = measure.cells
-    ends = [end for cell in cells.values() for end in (cell.value, *(cell.interval or ())) if _finite(end)]
-    low = min(0, 10 * math.floor(min(ends, default=0) / 10))
-    high = 100 if measure.unit == PERCENT or max(ends, default=0) <= 100 else max(ends)
-    left, width, row = 12 + _LETTER * max(len(_short(name)) for name in cells), 300, 24
+    def picture(self, said: str) -> Markup:
+        """What was drawn, and what is said of it to those who do not see it."""
+        width, height = self._left + self._width + 46, self._top + self._height + self._below
+        return _picture(width, height, said, self._parts)
 
-    def x(value: float) -> float:
-        return left + width * (min(max(value, low), high) - low) / (high - low)
+    def axes(self, x: Axis, y: Axis) -> None:
+        if y.ticks is not None:
+            self._left = 12 + _LETTER * max(len(_short(name)) for name in y.ticks.values())
+        if x.label and y.ticks is None:
+            self._below, self._unit, self._top = 46, x.label, self._top + 10
+        self._x = _scale(x, self._left, self._width)
+        self._y = _scale(y, self._top + self._height, -self._height)
+        bottom, taken = self._top + self._height, -math.inf
+        for value, shown in (x.ticks or _round(*x.ends)).items():
+            at = self._x(value)
+            self._path(f"M{at:.1f} {self._top}v{self._height}", "grid")
+            if at - _LETTER * len(shown) / 2 > taken:  # where the one before leaves room
+                self._parts.append(_text(shown, at, bottom + 17, "middle"))
+                taken = at + _LETTER * (len(shown) / 2 + 1)
+        for value, shown in (y.ticks or _round(*y.ends)).items():
+            if y.ticks is None:
+                self._path(f"M{self._left} {self._y(value):.1f}h{self._width}", "grid")
+            self._parts.append(_text(_short(shown), self._left - 7, self._y(value) + 4, "end", title=shown))
+        if self._unit:
+            self._parts.append(_text(x.label, self._left + self._width / 2, bottom + 36, "middle"))
 
-    bottom = row * len(cells) + 4
-    parts = _ticks_below(low, high, x, bottom)
-    for i, (name, cell) in enumerate(cells.items()):
-        y = row * i + 4
-        parts.append(_text(_short(name), left - 6, y + 13, "end", title=name))
-        if not _finite(cell.value):
-            parts.append(_text("not a number", left + 6, y + 13))
-            continue
-        begin, end = sorted((x(0), x(cell.value)))
-        parts.append(
-            element(
-                "rect", x=begin, y=y + 2, width=end - begin, height=row - 9, class_=f"bar c{colours[name]}"
-            )
-        )
-        right = end
-        if cell.interval is not None and all(map(_finite, cell.interval)):
-            a, b = map(x, cell.interval)
-            middle = y + 2 + (row - 9) / 2
-            parts.append(
-                element(
-                    "path", d=f"M{a:.1f} {middle - 4}v8M{a:.1f} {middle}H{b:.1f}m0 -4v8", class_="whisker"
-                )
-            )
-            right = max(end, b)
-        parts.append(_text(f"{cell.value:.1f}", right + 6, y + 13))
-    said = "; ".join(f"{name} {_with_interval(cell.value, cell.interval)}" for name, cell in cells.items())
-    return _picture(left + width + 46, bottom + 20, f"Bars of {measure.label}, {measure.unit}: {said}", parts)
+    def bars(self, encoder: str, places: Values, cells: Sequence[Cell], height: float) -> None:
+        for place, cell in zip(places, cells, strict=True):
+            y, ends = self._y(place), [cell.value]
+            if not math.isfinite(cell.value):
+                self._parts.append(_text("not a number", self._left + 6, y + 4))
+                continue
+            begin, end = sorted(map(self._x, (0, cell.value)))
+            tall = 0.7 * abs(self._y(place + height) - y)
+            look = f"bar c{self._colours[encoder]}"
+            bar = element("rect", x=begin, y=y - tall / 2, width=end - begin, height=tall, class_=look)
+            self._parts.append(bar)
+            if cell.interval is not None and all(map(math.isfinite, cell.interval)):
+                a, b = map(self._x, cell.interval)
+                self._path(f"M{a:.1f} {y - 4:.1f}v8M{a:.1f} {y:.1f}H{b:.1f}m0 -4v8", "whisker")
+                ends.append(cell.interval.high)
+            self._parts.append(_text(f"{cell.value:.1f}", self._x(max(0, *ends)) + 6, y + 4))
+
+    def band(self, encoder: str, x: Values, low: Values, high: Values) -> None:
+        there = [*zip(x, high, strict=True), *zip(x[::-1], low[::-1], strict=True)]
+        outline = " ".join(f"{self._x(a):.1f},{self._y(b):.1f}" for a, b in there)
+        look = f"band c{self._colours[encoder]}"
+        self._parts.append(element("polygon", points=outline, class_=look))
+
+    def line(self, encoder: str, x: Values, y: Values) -> None:
+        colour, up = f"c{self._colours[encoder]}", self._legend[encoder]
+        self._path(self._through(x, y), f"line {colour}")
+        for a, b in zip(x, y, strict=True):
+            title = element("title", f"{encoder}: {b:.2f} at {a:,.10g} {self._unit}")
+            at = {"cx": self._x(a), "cy": self._y(b)}
+            self._parts.append(element("circle", title, **at, r=3.2, class_=f"point {colour}"))
+        self._path(f"M{self._left} {up}h18", f"line {colour}")
+        self._parts.append(_text(_short(encoder), self._left + 25, up + 4, title=encoder))
+
+    def front(self, x: Values, y: Values) -> None:
+        self._path(self._through(x, y), "front")
+
+    def points(self, points: Sequence[Point]) -> None:
+        places = [(self._x(point.speed), self._y(point.cell.value)) for point in points]
+        taken = [(at - 7, up - 7, at + 7, up + 7) for at, up in places]
+        labels = []
+        for point, (at, up) in zip(points, places, strict=True):
+            if point.cell.interval is not None:
+                a, b = map(self._y, point.cell.interval)
+                self._path(f"M{at:.1f} {a:.1f}V{b:.1f}", "whisker")
+            slow, quick = map(self._x, point.speeds)
+            self._path(f"M{slow:.1f} {up:.1f}H{quick:.1f}", "whisker")
+            title = element("title", f"{point.encoder}: {point.cell.value:.2f} at {_speed(point)}")
+            look = f"point c{self._colours[point.encoder]}{'' if point.front else ' hollow'}"
+            self._parts.append(element("circle", title, cx=at, cy=up, r=5.5, class_=look))
+            right = self._left + self._width
+            labels.append(_label(_short(point.encoder), at, up, taken, self._left, right))
+        self._parts += labels
+
+    def _path(self, d: str, look: str) -> None:
+        self._parts.append(element("path", d=d, class_=look))
+
+    def _through(self, x: Values, y: Values) -> str:
+        points = zip(map(self._x, x), map(self._y, y), strict=True)
+        return "".join(f"{'L' if i else 'M'}{a:.1f} {b:.1f}" for i, (a, b) in enumerate(points))
+
+
+def bars(measure: Measure, colours: Colours) -> Markup:
+    """A bar with its interval for each encoder."""
+    canvas = _Svg(300, 24 * len(measure.cells), colours)
+    drawing.bars(canvas, [measure], list(measure.cells), apart=True)
+    said = "; ".join(
+        f"{name} {_with_interval(cell.value, cell.interval)}" for name, cell in measure.cells.items()
+    )
+    return canvas.picture(f"Bars of {measure.label}, {measure.unit}: {said}")
+
+
+def lines(chart: Chart, colours: Colours) -> Markup:
+    """A line for each encoder, in the band of its intervals, with its name in a legend above."""
+    canvas = _Svg(460, 260, colours, chart.curves)
+    drawing.lines(canvas, chart)
+    said = "; ".join(
+        f"{encoder} {', '.join(f'{b:.2f} at {a:,.10g}' for a, b in zip(curve.x, curve.y, strict=True))}"
+        for encoder, curve in chart.curves.items()
+    )
+    return canvas.picture(f"Curves of {chart.name}, {chart.y_label}, along {chart.x_label}: {said}")
+
+
+def scatter(trade: TradeOff, colours: Colours) -> Markup:
+    """Quality against speed on a logarithmic axis, the Pareto front as a line."""
+    canvas = _Svg(620, 320, colours)
+    drawing.scatter(canvas, trade)
+    said = "; ".join(
+        f"{p.encoder} {p.cell.value:.2f} at {_speed(p)}{' (on the front)' if p.front else ''}"
+        for p in trade.points
+    )
+    return canvas.picture(f"Scatter of {trade.label} against speed: {said}")
 
 
 def heat_map(heat: HeatMap) -> Markup:
-    """A square of cells, in which the sign is a hue and the size its strength.
-
-    Args:
-        heat: The correlations.
-
-    Returns:
-        The picture.
-    """
+    """A square of cells, in which the sign is a hue and the size its strength."""
     names, side = heat.names, 38
     left = 12 + _LETTER * max(len(_short(name)) for name in names)
     top = left * 0.72 + 8
@@ -86,7 +163,7 @@ def heat_map(heat: HeatMap) -> Markup:
         )
         for j, other in enumerate(names):
             r = heat.matrix[i, j]
-            known = _finite(r)
+            known = math.isfinite(r)
             shown = f"{r:.2f}".replace("0.", ".") if known and i != j else "" if known else "n/a"
             box = element(
                 "rect",
@@ -103,159 +180,12 @@ def heat_map(heat: HeatMap) -> Markup:
         f"{names[i]} and {names[j]} {heat.matrix[i, j]:.2f}"
         for i in range(len(names))
         for j in range(i)
-        if _finite(heat.matrix[i, j])
+        if math.isfinite(heat.matrix[i, j])
     )
     size = side * len(names)
     return _picture(
         left + size + top * 0.8, top + size + 4, f"Heat map of Pearson's correlations: {pairs}", parts
     )
-
-
-def scatter(trade: TradeOff, colours: dict[str, int]) -> Markup:
-    """Quality against speed on a logarithmic axis, the Pareto front as a line.
-
-    Args:
-        trade: What is shown.
-        colours: The number of each encoder's colour.
-
-    Returns:
-        The picture.
-    """
-    width, height, left, top = 620, 320, 52, 14
-    speeds = [math.log10(end) for point in trade.points for end in point.speeds]
-    first, last = math.floor(min(speeds)), math.ceil(max(speeds))
-    last = max(last, first + 1)
-    cells = [point.cell for point in trade.points]
-    ends: list[float] = [end for cell in cells for end in (cell.value, *(cell.interval or ()))]
-    space = max((max(ends) - min(ends)) * 0.12, 0.5)
-    low, high = min(ends) - space, max(ends) + space
-
-    def x(speed: float) -> float:
-        return left + width * (math.log10(speed) - first) / (last - first)
-
-    def y(value: float) -> float:
-        return top + height * (high - value) / (high - low)
-
-    parts = []
-    for power in range(first, last + 1):
-        at = x(10.0**power)
-        parts.append(element("path", d=f"M{at:.1f} {top}v{height}", class_="grid"))
-        parts.append(
-            _text(
-                f"{10.0**power:,.0f}" if power >= 0 else f"{10.0**power:g}", at, top + height + 17, "middle"
-            )
-        )
-    for value in _steps(low, high):
-        parts.append(element("path", d=f"M{left} {y(value):.1f}h{width}", class_="grid"))
-        parts.append(_text(f"{value:g}", left - 7, y(value) + 4, "end"))
-    parts.append(_text("sentences per second", left + width / 2, top + height + 36, "middle"))
-    front = [(x(point.speed), y(point.cell.value)) for point in trade.points if point.front]
-    line = "".join(f"{'L' if i else 'M'}{a:.1f} {b:.1f}" for i, (a, b) in enumerate(front))
-    parts.append(element("path", d=line, class_="front"))
-    taken: list[tuple[float, float, float, float]] = []
-    marks, labels = [], []
-    for point in trade.points:
-        at, up = x(point.speed), y(point.cell.value)
-        taken.append((at - 7, up - 7, at + 7, up + 7))
-    for point in trade.points:
-        at, up = x(point.speed), y(point.cell.value)
-        if point.cell.interval is not None:
-            a, b = map(y, point.cell.interval)
-            marks.append(element("path", d=f"M{at:.1f} {a:.1f}V{b:.1f}", class_="whisker"))
-        slow, quick = map(x, point.speeds)
-        marks.append(element("path", d=f"M{slow:.1f} {up:.1f}H{quick:.1f}", class_="whisker"))
-        hollow = "" if point.front else " hollow"
-        title = f"{point.encoder}: {point.cell.value:.2f} at {_speed(point)}"
-        marks.append(
-            element(
-                "circle",
-                element("title", title),
-                cx=at,
-                cy=up,
-                r=5.5,
-                class_=f"point c{colours[point.encoder]}{hollow}",
-            )
-        )
-        labels.append(_label(_short(point.encoder), at, up, taken, left, left + width))
-    said = "; ".join(
-        f"{p.encoder} {p.cell.value:.2f} at {_speed(p)}{' (on the front)' if p.front else ''}"
-        for p in trade.points
-    )
-    return _picture(
-        left + width + 24,
-        top + height + 46,
-        f"Scatter of {trade.label} against speed: {said}",
-        [*parts, *marks, *labels],
-    )
-
-
-def lines(chart: Chart, colours: dict[str, int]) -> Markup:
-    """A line for each encoder, in the band of its intervals, with its name in a legend above.
-
-    Args:
-        chart: What is shown.
-        colours: The number of each encoder's colour.
-
-    Returns:
-        The picture.
-    """
-    width, height, left, row = 460, 260, 60, 18
-    top = 14 + row * len(chart.curves)
-    scaled: Callable[[float], float] = math.log2 if chart.logarithmic else float
-    places = sorted({value for curve in chart.curves.values() for value in curve.x})
-    first, last = scaled(places[0]), scaled(places[-1])
-    if first == last:
-        first, last = first - 1, last + 1
-    low, high = chart.ends
-    space = max((high - low) * 0.08, 1e-9 * max(1, abs(high)) if high > low else 0.5)
-    low, high = low - space, high + space
-
-    def x(value: float) -> float:
-        return left + width * (scaled(value) - first) / (last - first)
-
-    def y(value: float) -> float:
-        return top + height * (high - value) / (high - low)
-
-    parts, taken = [], -math.inf
-    ticks = places if chart.logarithmic else _steps(first, last)
-    for value in ticks:
-        at = x(value)
-        parts.append(element("path", d=f"M{at:.1f} {top}v{height}", class_="grid"))
-        shown = f"{value:,.10g}"
-        if at - _LETTER * len(shown) / 2 > taken:  # where the one before leaves room
-            parts.append(_text(shown, at, top + height + 17, "middle"))
-            taken = at + _LETTER * (len(shown) / 2 + 1)
-    for value in _steps(low, high):
-        parts.append(element("path", d=f"M{left} {y(value):.1f}h{width}", class_="grid"))
-        parts.append(_text(f"{value:g}", left - 7, y(value) + 4, "end"))
-    parts.append(_text(chart.x_label, left + width / 2, top + height + 36, "middle"))
-    marks = []
-    for i, (encoder, curve) in enumerate(chart.curves.items()):
-        colour = f"c{colours[encoder]}"
-        if curve.low:
-            there = [
-                *zip(curve.x, curve.high, strict=True),
-                *zip(curve.x[::-1], curve.low[::-1], strict=True),
-            ]
-            outline = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in there)
-            parts.append(element("polygon", points=outline, class_=f"band {colour}"))
-        points = list(zip(curve.x, curve.y, strict=True))
-        line = "".join(f"{'L' if j else 'M'}{x(a):.1f} {y(b):.1f}" for j, (a, b) in enumerate(points))
-        marks.append(element("path", d=line, class_=f"line {colour}"))
-        for a, b in points:
-            title = f"{encoder}: {b:.2f} at {a:,.10g} {chart.x_label}"
-            marks.append(
-                element("circle", element("title", title), cx=x(a), cy=y(b), r=3.2, class_=f"point {colour}")
-            )
-        up = 12 + row * i
-        marks.append(element("path", d=f"M{left} {up}h18", class_=f"line {colour}"))
-        marks.append(_text(_short(encoder), left + 25, up + 4, title=encoder))
-    said = "; ".join(
-        f"{encoder} {', '.join(f'{b:.2f} at {a:,.10g}' for a, b in zip(curve.x, curve.y, strict=True))}"
-        for encoder, curve in chart.curves.items()
-    )
-    about = f"Curves of {chart.name}, {chart.y_label}, along {chart.x_label}: {said}"
-    return _picture(left + width + 28, top + height + 46, about, [*parts, *marks])
 
 
 def _speed(point: Point) -> str:
@@ -285,21 +215,21 @@ def _label(
     return _text(text, box[0], box[3] - 3)
 
 
-def _ticks_below(low: float, high: float, x: Callable[[float], float], bottom: float) -> list[Markup]:
-    parts = []
-    for value in _steps(low, high, 4):
-        at = x(value)
-        parts.append(element("path", d=f"M{at:.1f} 2V{bottom}", class_="grid"))
-        parts.append(_text(f"{value:g}", at, bottom + 15, "middle"))
-    return parts
+def _scale(axis: Axis, start: float, length: float) -> Callable[[float], float]:
+    """Where each value of an axis lies in the picture."""
+    of: Callable[[float], float] = math.log if axis.base else float
+    first, last = map(of, axis.ends)
+    low, high = sorted(axis.ends)
+    return lambda value: start + length * (of(min(max(value, low), high)) - first) / (last - first)
 
 
-def _steps(low: float, high: float, about: int = 5) -> list[float]:
-    """Round numbers from one to the other."""
-    rough = (high - low) / about
+def _round(low: float, high: float) -> dict[float, str]:
+    """Round numbers from one to the other, about five."""
+    rough = (high - low) / 5
     power: float = 10.0 ** math.floor(math.log10(rough))
     step = min((power * k for k in (1, 2, 2.5, 5, 10)), key=lambda s: abs(s - rough))
-    return [round(step * i, 10) for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    steps = (round(step * i, 10) for i in range(math.ceil(low / step), math.floor(high / step) + 1))
+    return {value: f"{value:,.10g}" for value in steps}
 
 
 def _picture(width: float, height: float, said: str, parts: Sequence[Markup]) -> Markup:
@@ -334,7 +264,3 @@ def _short(name: str) -> str:
 def _with_interval(value: float, interval: tuple[float, float] | None) -> str:
     between = "" if interval is None else f" ({interval[0]:.1f} to {interval[1]:.1f})"
     return f"{value:.1f}{between}"
-
-
-def _finite(value: float) -> bool:
-    return math.isfinite(value)
