@@ -25,7 +25,7 @@ from .judging.intervals import (
     resampled_in_parts,
 )
 from .judging.metrics import (
-    Correlation,
+    CORRELATIONS,
     cosine_of_pairs,
     f1,
     mean_squared_error,
@@ -46,44 +46,11 @@ Progress = Callable[[int, int], None]
 Scores = NDArray[np.float64]
 Rows = NDArray[np.float32]
 
-_CORRELATIONS: tuple[tuple[Correlation, Callable[[Any, Any], float]], ...] = (
-    ("pearson", pearson),
-    ("spearman", spearman),
-)
 
-
-def run_task(
-    task: Task,
-    embedder: Embedder,
-    protocol: Protocol,
-    *,
-    confidence: float = 0.95,
-    resamples: int = 2000,
-    on_progress: Progress | None = None,
-) -> TaskResult:
-    """Encodes the sentences of a task and judges their rows.
-
-    Args:
-        task: The task.
-        embedder: Gives the rows.
-        protocol: How classifiers are trained.
-        confidence: Of the intervals.
-        resamples: Of the bootstrap.
-        on_progress: Called with the number of classifiers that are trained, and of all.
-
-    Returns:
-        The figures, under SentEval's keys, with their intervals.
-
-    Raises:
-        DegenerateEncoderError: The encoder's rows cannot be judged.
-        ValueError: Its examples cannot be validated in its way: a split or a class is missing; or a
-            correlation is undefined.
-        MemoryError: The protocol holds more than there is room for.
-    """
+def run_task(task: Task, embedder: Embedder, protocol: Protocol, **judging: Any) -> TaskResult:
+    """Encodes the sentences of a task and judges their rows: see `encode_task` and `judge_task`."""
     encoded = encode_task(task, embedder)
-    result = judge_task(
-        encoded, protocol, confidence=confidence, resamples=resamples, on_progress=on_progress
-    )
+    result = judge_task(encoded, protocol, **judging)
     result.splits = dict(encoded.task.splits)
     return result
 
@@ -128,13 +95,6 @@ class Encoded:
 
 def encode_task(task: Task, embedder: Embedder) -> Encoded:
     """Encodes the distinct sentences of a task.
-
-    Args:
-        task: The task.
-        embedder: Gives the rows.
-
-    Returns:
-        The rows, and which of them each example has.
 
     Raises:
         DegenerateEncoderError: The encoder's rows cannot be judged.
@@ -324,13 +284,13 @@ def _similarity(
         what = "cosines" if protocol.similarity == "cosine" else "similarities"
         raise ValueError(_undefined(what, judged[undefined[0]].gold))
     for name in undefined:
-        figures[name] |= {key: (0.0, 1.0) for key, _ in _CORRELATIONS}
+        figures[name] |= dict.fromkeys(CORRELATIONS, (0.0, 1.0))
     if task.kind.subsets:
         sizes = [figures[name]["nsamples"] for name in splits]
         predicted = np.concatenate([one.predicted for one in judged.values()])
         gold = np.concatenate([one.gold for one in judged.values()])
         figures["all"] = {}
-        for key, of in _CORRELATIONS:
+        for key, of in CORRELATIONS.items():
             values = [figures[name][key][0] for name in splits]
             figures["all"][key] = {
                 "mean": float(np.mean(values)),
@@ -424,7 +384,7 @@ def _agreement(
     law = require("scipy.stats", "eval").t
     figures: dict[str, Any] = {}
     intervals: dict[str, Interval] = {}
-    for key, of in _CORRELATIONS:
+    for key, of in CORRELATIONS.items():
         r = of(cosines, gold)
         degrees = len(gold) - 2
         if np.isnan(r) or degrees < 1:  # two pairs lie on a line, whatever they are

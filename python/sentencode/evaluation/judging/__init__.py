@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .baselines import BagOfWords, MajorityClass, RandomSentences, RandomWords, baseline
+from .baselines import baseline
 from .classifiers import Adam, Optimum, ScikitLearn
 from .intervals import (
     Interval,
@@ -27,18 +27,14 @@ from .solver import LogisticSolutions, fit_logistic
 __all__ = [
     "PROTOCOLS",
     "Adam",
-    "BagOfWords",
     "Curve",
     "Interval",
     "Judged",
     "LinearDiscriminant",
     "LogisticSolutions",
-    "MajorityClass",
     "Optimum",
     "Paraphrases",
     "Protocol",
-    "RandomSentences",
-    "RandomWords",
     "Ranking",
     "ScikitLearn",
     "TaskResult",

@@ -87,14 +87,7 @@ class RandomSentences(_Random):
     __name__ = "random"
 
     def encode(self, sentences: Sentences) -> Rows:
-        """A row each.
-
-        Args:
-            sentences: Strings, or lists of tokens.
-
-        Returns:
-            `(n, dim)`.
-        """
+        """A row each, `(n, dim)`, of strings or of lists of tokens."""
         return _random_rows([" ".join(_tokens(sentence)) for sentence in sentences], self.dim, self.seed)
 
 
@@ -115,14 +108,7 @@ class RandomWords(_Random):
     __name__ = "random-words"
 
     def encode(self, sentences: Sentences) -> Rows:
-        """A row each.
-
-        Args:
-            sentences: Strings, or lists of tokens.
-
-        Returns:
-            `(n, dim)`.
-        """
+        """A row each, `(n, dim)`, of strings or of lists of tokens."""
         found = _Words.of(sentences)
         table = _random_rows(found.words, self.dim, self.seed)
         rows = np.zeros((len(found.lengths), self.dim), dtype=np.float32)
@@ -154,14 +140,7 @@ class BagOfWords(_Baseline):
         checked_int("dim", self.dim, 1)
 
     def encode(self, sentences: Sentences) -> Rows:
-        """A row each.
-
-        Args:
-            sentences: Strings, or lists of tokens.
-
-        Returns:
-            `(n, dim)`.
-        """
+        """A row each, `(n, dim)`, of strings or of lists of tokens."""
         found = _Words.of(sentences)
         hashes = [hashlib.blake2b(_bytes(word), digest_size=8).digest() for word in found.words]
         column = (np.frombuffer(b"".join(hashes), "<u8") % self.dim).astype(np.int64)

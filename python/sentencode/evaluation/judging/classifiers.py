@@ -17,6 +17,7 @@ from ..._extras import require
 from ...checks import checked_float, checked_int, checked_str
 from ...memory import free_memory
 from ...threads import num_threads
+from .early_stopping import train_epoch, train_until_no_better
 from .solver import ends, fit_logistic
 
 __all__ = ["Classified", "Examples", "Fit", "check_device", "check_splits", "classify", "stratified"]
@@ -341,26 +342,19 @@ class Adam:
         name, settings = self._optimiser()
         optimiser = getattr(torch.optim, name)(model.parameters(), weight_decay=fit.penalty, **settings)
         loss_of = nn.CrossEntropyLoss(reduction=self.reduction)
-        best, best_score, failures, epoch = deepcopy(model), -1.0, 0, 0
-        while epoch <= self.max_epoch:
+
+        def epochs() -> None:
             model.train()
             for _ in range(self.epoch_size):
-                order = torch.from_numpy(random.permutation(len(train_x)))
-                for batch in order.split(self.batch_size):
-                    optimiser.zero_grad()
-                    loss_of(model(train_x[batch]), train_y[batch]).backward()
-                    optimiser.step()
-            epoch += self.epoch_size
+                train_epoch(model, optimiser, loss_of, train_x, train_y, self.batch_size, random)
+
+        def score() -> float:
             model.eval()
             with torch.no_grad():
-                score = float((model(valid_x).argmax(1) == valid_y).double().mean())
-            if score > best_score:
-                best, best_score = deepcopy(model), score
-            elif failures >= self.tenacity:
-                break
-            else:
-                failures += 1
-        return best.eval()
+                return float((model(valid_x).argmax(1) == valid_y).double().mean())
+
+        bounds = {"epochs": self.epoch_size, "tenacity": self.tenacity, "most": self.max_epoch}
+        return train_until_no_better(epochs, score, lambda: deepcopy(model), **bounds).best.eval()
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ... import _core
 
 __all__ = [
+    "CORRELATIONS",
     "Correlation",
     "accuracy",
     "as_scores",
@@ -71,6 +73,12 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float:
         1.0
     """
     return float(_core.spearman(as_scores(x), as_scores(y)))
+
+
+CORRELATIONS: dict[Correlation, Callable[[ArrayLike, ArrayLike], float]] = {
+    "pearson": pearson,
+    "spearman": spearman,
+}
 
 
 def cosine_of_pairs(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:

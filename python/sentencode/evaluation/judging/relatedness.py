@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..._extras import require
 from .classifiers import Adam, Examples, Optimum, Places, check_splits
+from .early_stopping import train_epoch, train_until_no_better
 from .metrics import pearson
 from .solver import ends, fit_logistic
 
@@ -130,20 +131,14 @@ def _by_adam(
         with torch.no_grad():
             return np.asarray(model(x[split]).double().numpy() @ _DEGREES.astype(np.float64))
 
-    best, best_pearson, failures, epoch = deepcopy(model), -1.0, 0, 0
-    while epoch <= 1000:
+    def epochs() -> None:
         for _ in range(50):
-            for batch in torch.from_numpy(random.permutation(len(y))).split(64):
-                optimiser.zero_grad()
-                loss_of(model(x["train"][batch]), y[batch]).backward()
-                optimiser.step()
-        epoch += 50
-        dev = float(np.nan_to_num(pearson(expected("dev"), scores[splits["dev"]])))
-        if dev > best_pearson:
-            best, best_pearson = deepcopy(model), dev
-        elif failures >= 3:
-            break
-        else:
-            failures += 1
-    model = best
-    return Related(best_pearson, expected("test"), None, float("nan"))
+            train_epoch(model, optimiser, loss_of, x["train"], y, 64, random)
+
+    def score() -> float:
+        return float(np.nan_to_num(pearson(expected("dev"), scores[splits["dev"]])))
+
+    bounds = {"epochs": 50, "tenacity": 3, "most": 1000}
+    found = train_until_no_better(epochs, score, lambda: deepcopy(model), **bounds)
+    model = found.best
+    return Related(found.score, expected("test"), None, float("nan"))

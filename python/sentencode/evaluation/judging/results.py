@@ -306,7 +306,7 @@ class TaskResult(Mapping[str, Any]):
             name: Judged(name, **{key: np.asarray(each) for key, each in one.items()})
             for name, one in values["judged"].items()
         }
-        intervals = {key: Interval(*map(_number, ends)) for key, ends in values["intervals"].items()}
+        intervals = {key: Interval(*map(float, ends)) for key, ends in values["intervals"].items()}
         figures = _figures(values["figures"])
         return cls(task, figures, intervals, judged, values["details"], values["error"])
 
@@ -346,10 +346,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
-
-
-def _number(value: Any) -> float:
-    return float(value)
 
 
 def _figures(value: Any) -> Any:

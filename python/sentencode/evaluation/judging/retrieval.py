@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..._extras import require
 from ...checks import checked_float, checked_int
 from ..data import Split
 from .classifiers import check_device, check_splits
+from .early_stopping import train_until_no_better
 from .intervals import SEED, Interval, percentile_interval, resampled_means
 
 __all__ = ["Found", "Ranking", "Recalls", "ranks_of", "recalls", "resampled_recalls", "retrieve"]
@@ -139,27 +141,25 @@ def retrieve(
     def ranked(split: str) -> tuple[dict[str, Ranks], NDArray[np.int64]]:
         return ranks_of(space.of_images(_images(splits[split])), space.of_captions(rows[places[split]]))
 
-    best, kept, failures, epoch = -1.0, space.state(), 0, 0
-    while epoch <= ranking.max_epoch:
+    begun = count(1)
+
+    def epoch() -> None:
         space.train(rows, places["train"], images, labels)
-        epoch += 1
         if on_progress:
-            on_progress(epoch, ranking.max_epoch + 1)
-        on_dev = recalls(ranked("dev")[0])
-        score = sum(sum(one[:3]) for one in on_dev.values())
-        if score > best:
-            best, kept = score, space.state()
-        elif failures >= ranking.tenacity:
-            break
-        else:
-            failures += 1
-    space.restore(kept)
+            on_progress(next(begun), ranking.max_epoch + 1)
+
+    def score() -> float:
+        return sum(sum(one[:3]) for one in recalls(ranked("dev")[0]).values())
+
+    bounds = {"epochs": 1, "tenacity": ranking.tenacity, "most": ranking.max_epoch}
+    found = train_until_no_better(epoch, score, space.state, **bounds)
+    space.restore(found.best)
     ranks, first = ranked("test")
     intervals = {
         key: Interval(*percentile_interval(drawn[:, 0], confidence))
         for key, drawn in resampled_recalls([ranks], resamples).items()
     }
-    return Found(best, recalls(ranks), intervals, ranks, first, epoch)
+    return Found(found.score, recalls(ranks), intervals, ranks, first, found.epochs)
 
 
 def _images(split: Split) -> Rows:

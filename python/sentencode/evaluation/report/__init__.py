@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from ..judging.results import Curve, Judged, TaskResult, Wrong
 from . import plots
-from .averages import PAPER_TASKS, Average, macro_and_micro
-from .file import ReportFile, add_curve
-from .findings import Findings
+from .averages import PAPER_TASKS, macro_and_micro
+from .file import add_curve
 from .html import write_html
 from .published import ANOTHER_PROTOCOL, Paper, PublishedFigure, published, published_for
 from .report import Report
@@ -14,14 +13,11 @@ from .report import Report
 __all__ = [
     "ANOTHER_PROTOCOL",
     "PAPER_TASKS",
-    "Average",
     "Curve",
-    "Findings",
     "Judged",
     "Paper",
     "PublishedFigure",
     "Report",
-    "ReportFile",
     "TaskResult",
     "Wrong",
     "add_curve",

@@ -17,6 +17,7 @@ from .findings import Findings
 from .markup import Child, Markup, element
 from .measures import CORRELATION, COUNT, PLAIN, Cell, Extra, Measure, averages, measures, renamed, unique
 from .published import ANOTHER_PROTOCOL, PublishedFigure
+from .tables import percent
 
 __all__ = ["write_html"]
 
@@ -363,7 +364,7 @@ def _table(key: str | None, caption: str, headings: list[Markup], rows: list[Mar
 
 def _confidence(reports: list[Findings]) -> str:
     levels = sorted({float(report.facts.get("confidence", 0.95)) for report in reports})
-    return " or ".join(f"{100 * level:g} %" for level in levels)
+    return " or ".join(map(percent, levels))
 
 
 # --- pictures

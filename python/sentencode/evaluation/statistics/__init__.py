@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from .comparison import Compared
-from .seeds import over_runs
 from .significance import (
     Comparison,
     mcnemar_test,
@@ -15,10 +13,8 @@ from .significance import (
 )
 
 __all__ = [
-    "Compared",
     "Comparison",
     "mcnemar_test",
-    "over_runs",
     "paired_bootstrap",
     "paired_bootstrap_correlation",
     "paired_t_test",

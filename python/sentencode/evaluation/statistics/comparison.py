@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from ..judging.intervals import (
     resampled_in_parts,
     resampled_means,
 )
-from ..judging.metrics import Correlation, f1, pearson, spearman
+from ..judging.metrics import CORRELATIONS, Correlation, f1
 from ..judging.results import Judged, TaskResult, is_class
 from .significance import (
     Comparison,
@@ -32,7 +32,6 @@ from .significance import (
 
 __all__ = ["Compared", "aligned", "by_holm", "notes_of", "row_of", "rows_of_task"]
 
-_AGREE: dict[Correlation, Callable[[Any, Any], float]] = {"pearson": pearson, "spearman": spearman}
 # How the names of tests begin: each kind is a family of Holm's.
 _KINDS = ("McNemar", "paired t-test", "paired bootstrap", "Williams")
 # Examples that are not independent, by headline; what is right of each is the group that it is of.
@@ -215,12 +214,12 @@ def _correlations(task: str, parts: _Parts, subsets: bool, options: dict[str, An
     if subsets:
         a, b, gold = (np.concatenate(rows) for rows in zip(*scores.values(), strict=True))
         scores["pooled"] = (a, b, gold)
-    for figure in _AGREE:
+    for figure in CORRELATIONS:
         if any(len(judged.said) > 1 for _, *both in parts for judged in both):
             yield from _of_seeds(task, parts, figure, options)
             continue
         for name, (a, b, gold) in scores.items():
-            values = [100 * _AGREE[figure](row, gold) for row in (a, b)]
+            values = [100 * CORRELATIONS[figure](row, gold) for row in (a, b)]
             williams = williams_test(a, b, gold, figure, confidence=options["confidence"])
             yield row_of(task, name, figure, values, williams)
             yield row_of(
@@ -235,7 +234,7 @@ def _of_seeds(task: str, parts: _Parts, figure: Correlation, options: dict[str, 
     draws = options["resamples"], options["seed"]
     for name, *both in parts:
         gold = both[0].gold
-        values = [100 * float(np.mean([_AGREE[figure](row, gold) for row in one.said])) for one in both]
+        values = [100 * float(np.mean([CORRELATIONS[figure](row, gold) for row in one.said])) for one in both]
         drawn = [resampled_correlations(row, gold, figure, *draws) for one in both for row in one.said]
         found = _of_drawn(np.stack(drawn, axis=1), len(both[0].said), values, len(gold), options)
         yield row_of(task, name, figure, values, found)
@@ -249,7 +248,7 @@ def _of_weighted_mean(
     values, resampled = [], []
     _, *sides = zip(*parts, strict=True)
     for judged in sides:
-        found = [_AGREE[figure](one.predicted, one.gold) for one in judged]
+        found = [CORRELATIONS[figure](one.predicted, one.gold) for one in judged]
         values.append(float(np.average(np.nan_to_num(found), weights=sizes)))
         pairs = [(one.predicted, one.gold) for one in judged]
         drawn = resampled_in_parts(pairs, figure, resamples, seed)  # the same examples for both encoders

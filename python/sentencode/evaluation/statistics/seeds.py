@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..judging.intervals import (
     resampled_correlations,
     resampled_means,
 )
+from ..judging.metrics import Correlation
 from ..judging.results import Judged, TaskResult
 from ..judging.retrieval import resampled_recalls
 
@@ -129,23 +131,18 @@ def _f1s(predicted: Runs, gold: NDArray[Any], resamples: int, seed: int) -> Draw
     return 100 * f1_of_resamples(predicted, gold, resamples, seed)
 
 
-def _pearsons(predicted: Runs, gold: NDArray[Any], resamples: int, seed: int) -> Drawn:
-    return np.stack(
-        [resampled_correlations(one, gold, "pearson", resamples, seed) for one in predicted], axis=1
-    )
-
-
-def _spearmans(predicted: Runs, gold: NDArray[Any], resamples: int, seed: int) -> Drawn:
-    return np.stack(
-        [resampled_correlations(one, gold, "spearman", resamples, seed) for one in predicted], axis=1
-    )
+def _correlations(
+    correlation: Correlation, predicted: Runs, gold: NDArray[Any], resamples: int, seed: int
+) -> Drawn:
+    drawn = [resampled_correlations(one, gold, correlation, resamples, seed) for one in predicted]
+    return np.stack(drawn, axis=1)
 
 
 _PERCENT = ("devacc", "acc", "f1")
 _RESAMPLED: dict[str, Callable[[Runs, NDArray[Any], int, int], Drawn]] = {
     "acc": _accuracies,
     "f1": _f1s,
-    "pearson": _pearsons,
-    "spearman": _spearmans,
+    "pearson": partial(_correlations, "pearson"),
+    "spearman": partial(_correlations, "spearman"),
     "mse": _squares,
 }

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..._extras import require
 from ..judging.intervals import Interval, percentile_interval, resampled_differences, resampled_means
-from ..judging.metrics import Correlation, pearson, same_length, spearman, values_of
+from ..judging.metrics import CORRELATIONS, Correlation, same_length, values_of
 
 __all__ = [
     "Comparison",
@@ -405,9 +405,9 @@ def _agreement(
     test: str, a: ArrayLike, b: ArrayLike, gold: ArrayLike, correlation: Correlation
 ) -> tuple[float, float, float, int] | Comparison:
     """The correlations of both with gold, and with each other; or why nothing can be said of them."""
-    if correlation not in ("pearson", "spearman"):
+    if correlation not in CORRELATIONS:
         raise ValueError(f"correlation must be 'pearson' or 'spearman', got {correlation!r}")
-    agree = pearson if correlation == "pearson" else spearman
+    agree = CORRELATIONS[correlation]
     scores = {name: values_of(name, row) for name, row in {"a": a, "b": b, "gold": gold}.items()}
     same_length(scores)
     n = len(scores["gold"])
