@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..nn.decoding import Decoded
-from ..nn.module import CppModule
+from ..nn.module import CppModule, in_core
 
 __all__ = ["Autoencoder", "Loss"]
 
@@ -121,6 +121,7 @@ class Autoencoder(CppModule):
         states: Tensor = self._cpp.decode(z, y, lengths)
         return states
 
+    @in_core
     def loss(self, ids: Tensor, lengths: Tensor) -> Loss:
         """How badly the network writes sentences again. All of it is computed in C++: no hooks fire.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +11,16 @@ from torch import Tensor, nn
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["CppModule"]
+__all__ = ["CppModule", "in_core"]
+
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def in_core(method: _Method) -> _Method:
+    """Marks a method that only calls C++: who finds it, and not another of a subclass, may call C++ itself."""
+    method.in_core = True  # type: ignore[attr-defined]
+    return method
 
 
 class Node(Protocol):

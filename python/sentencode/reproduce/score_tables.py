@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..evaluation import published as published_figures
-from ..evaluation.averages import PAPER_TASKS, macro_and_micro
-from ..evaluation.published import ANOTHER_PROTOCOL
+from ..evaluation.report.averages import PAPER_TASKS, macro_and_micro
+from ..evaluation.report.published import ANOTHER_PROTOCOL
 from .report import MARK, Made, Report
 from .tables import MISSING, between, differing, digits, number
 

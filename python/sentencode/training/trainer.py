@@ -375,12 +375,13 @@ class Trainer:
                 return dict(zip(self._figures, figures, strict=True))
 
             def on_step(*parts: Any) -> None:
-                step = Step(*parts[:-1], time.perf_counter() - clock[0], named(parts[-1]))
+                seconds = time.perf_counter() - clock[0]
+                step = Step(*(*parts[:-1], seconds, named(parts[-1])))
                 self.history.steps.append(step)
                 tell(step)
 
             def on_validation(*parts: Any) -> None:
-                validation = Validation(*parts[:-1], named(parts[-1]))
+                validation = Validation(*(*parts[:-1], named(parts[-1])))
                 self.history.validations.append(validation)
                 tell(validation)
 
@@ -575,20 +576,14 @@ def _score(metric: Callable[[Any], float], model: Any) -> float:
 
 def _core_model(model: Any, train: Batcher) -> _nn.Model:
     cpp = getattr(model, "_cpp", model)
-    if isinstance(cpp, _nn.Model) and not _has_own_loss(model):
+    # A subclass of one of this package's networks may have another loss than that in C++.
+    if isinstance(cpp, _nn.Model) and (cpp is model or getattr(model.loss, "in_core", False)):
         return cpp
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
     if not callable(getattr(model, "loss", None)):
         raise TypeError(f"model: {type(model).__name__} has no method loss(batch)")
     return _nn.PythonModel(_Parts(model, train.examples.fields))
-
-
-def _has_own_loss(model: Any) -> bool:
-    """Whether a network of this package has another loss than that in C++: one that a subclass gave it."""
-    from ..models.autoencoder import Autoencoder
-
-    return isinstance(model, Autoencoder) and getattr(model.loss, "__func__", None) is not Autoencoder.loss
 
 
 def _parameters(model: Any) -> Iterator[Tensor]:
