@@ -24,6 +24,7 @@ void bind_model(py::module_& m);
 void bind_module_node(py::module_& m);
 void bind_networks(py::module_& m);
 void bind_neural_encoder(py::module_& m);
+void bind_python_network(py::module_& m);
 void bind_recurrent(py::module_& m);
 void bind_softmax_loss(py::module_& m);
 void bind_threads(py::module_& m);

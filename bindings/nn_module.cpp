@@ -28,4 +28,5 @@ SENTENCODE_MODULE(_nn, m) {
   sentencode::bind_autoencoder(m);
   sentencode::bind_networks(m);
   sentencode::bind_denoising(m);
+  sentencode::bind_python_network(m);
 }

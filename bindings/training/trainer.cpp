@@ -12,60 +12,12 @@
 #include "paths.h"
 #include "py.h"
 #include "sentencode/distributed/communicator.h"
+#include "training/python_model.h"
 
 namespace sentencode {
 namespace {
 
 using namespace training;
-
-/// A model that is written in Python. `parts` has
-///   loss([(ids, lengths, mask), ...], labels or None) -> (sum, count, right or None, figures [F, 2] or None)
-///   figures, the names of what a loss tells besides
-///   train(mode), parameters() and buffers() -> [(name, tensor), ...]
-class PythonModel final : public Model {
- public:
-  explicit PythonModel(py::object parts) : Model("PythonModel"), parts_(std::move(parts)) {}
-  ~PythonModel() override {
-    const WithGil gil;
-    parts_ = py::object();
-  }
-  PythonModel(const PythonModel&) = delete;
-  PythonModel& operator=(const PythonModel&) = delete;
-
-  Loss loss(const TensorBatch& batch) override {
-    const WithGil gil;
-    py::list fields;
-    for (const TokenTensors& field : batch.fields) {
-      fields.append(py::make_tuple(field.ids, field.lengths, field.mask));
-    }
-    const py::object labels = batch.labels.defined() ? py::cast(batch.labels) : py::none();
-    auto [sum, count, right, figures] =
-        call(parts_.attr("loss"), fields, labels)
-            .cast<std::tuple<at::Tensor, double, std::optional<at::Tensor>, std::optional<at::Tensor>>>();
-    return {std::move(sum), count, right.value_or(at::Tensor()), figures.value_or(at::Tensor())};
-  }
-  std::vector<std::string> figures() const override {
-    const WithGil gil;
-    return parts_.attr("figures").cast<std::vector<std::string>>();
-  }
-  void train(bool on) override {
-    const WithGil gil;
-    const py::error_scope interrupt;  // Ctrl-C may be on its way to the caller
-    Model::train(on);
-    call(parts_.attr("train"), on);
-  }
-  NamedTensors parameter_tensors() const override { return tensors("parameters"); }
-  NamedTensors other_tensors() const override { return tensors("buffers"); }
-
- private:
-  NamedTensors tensors(const char* kind) const {
-    const WithGil gil;
-    const py::error_scope interrupt;
-    return call(parts_.attr(kind)).cast<NamedTensors>();
-  }
-
-  py::object parts_;
-};
 
 /// Those of a run alone: they hold what holds the trainer.
 class Callbacks {
@@ -119,52 +71,53 @@ void bind_trainer(py::module_& m) {
            "parts has loss(fields, labels), train(mode), parameters() and buffers().");
 
   py::class_<Trainer>(m, "Trainer", "See sentencode.training.Trainer.")
-      .def(py::init(
-               [](std::shared_ptr<Model> model, std::shared_ptr<Batcher> train,
-                  std::optional<std::shared_ptr<Batcher>> valid, std::shared_ptr<Communicator> communicator,
-                  const std::string& optimizer, double beta1, double beta2, double momentum, double epsilon,
-                  double weight_decay, double learning_rate, const std::string& schedule, std::int64_t warmup,
-                  std::int64_t schedule_steps, double schedule_end, double decay, std::int64_t patience,
-                  bool higher_is_better, double clip_norm, double clip_each, std::int64_t max_steps,
-                  std::int64_t max_epochs, std::int64_t accumulate, std::int64_t validate_every,
-                  std::int64_t save_every, std::int64_t stop_after, bool validate_accuracy, bool reload_best,
-                  std::int64_t bad_steps, std::int64_t read_every, bool bfloat16, std::uint64_t seed,
-                  std::string settings, const std::optional<Path>& checkpoints, std::int64_t keep_last) {
-                 TrainerOptions options;
-                 options.optimizer = {optimizer, beta1, beta2, momentum, epsilon, weight_decay};
-                 options.schedule = {learning_rate,  shape_named(schedule), warmup,
-                                     schedule_steps, schedule_end,          decay,
-                                     patience,       higher_is_better};
-                 options.clipping = {clip_norm, clip_each};
-                 options.max_steps = max_steps;
-                 options.max_epochs = max_epochs;
-                 options.accumulate = accumulate;
-                 options.validate_every = validate_every;
-                 options.save_every = save_every;
-                 options.stop_after = stop_after;
-                 options.validate_accuracy = validate_accuracy;
-                 options.reload_best = reload_best;
-                 options.bad_steps = bad_steps;
-                 options.read_every = read_every;
-                 options.bfloat16 = bfloat16;
-                 options.seed = seed;
-                 options.settings = std::move(settings);
-                 const WithoutGil release;  // it waits for the other processes
-                 std::optional<CheckpointFolder> folder;
-                 if (checkpoints) folder.emplace(checkpoints->name, keep_last);
-                 return std::make_unique<Trainer>(std::move(model), std::move(train), valid.value_or(nullptr),
-                                                  std::move(options), std::move(communicator),
-                                                  std::move(folder));
-               }),
+      .def(py::init([](std::shared_ptr<Model> model, std::shared_ptr<Batcher> train,
+                       std::optional<std::shared_ptr<Batcher>> valid,
+                       std::shared_ptr<Communicator> communicator, const std::string& optimizer, double beta1,
+                       double beta2, double momentum, double epsilon, double weight_decay,
+                       double learning_rate, const std::string& schedule, std::int64_t warmup,
+                       std::int64_t schedule_steps, double schedule_end, double decay, std::int64_t patience,
+                       double epoch_decay, double least_rate, bool higher_is_better, double clip_norm,
+                       double clip_each, std::int64_t max_steps, std::int64_t max_epochs,
+                       std::int64_t accumulate, std::int64_t validate_every, std::int64_t save_every,
+                       std::int64_t stop_after, bool validate_accuracy, bool reload_best,
+                       std::int64_t bad_steps, std::int64_t read_every, bool bfloat16, std::uint64_t seed,
+                       std::string settings, const std::optional<Path>& checkpoints, std::int64_t keep_last) {
+             TrainerOptions options;
+             options.optimizer = {optimizer, beta1, beta2, momentum, epsilon, weight_decay};
+             options.schedule = {
+                 learning_rate, shape_named(schedule), warmup,      schedule_steps, schedule_end, decay,
+                 patience,      higher_is_better,      epoch_decay, least_rate};
+             options.clipping = {clip_norm, clip_each};
+             options.max_steps = max_steps;
+             options.max_epochs = max_epochs;
+             options.accumulate = accumulate;
+             options.validate_every = validate_every;
+             options.save_every = save_every;
+             options.stop_after = stop_after;
+             options.validate_accuracy = validate_accuracy;
+             options.reload_best = reload_best;
+             options.bad_steps = bad_steps;
+             options.read_every = read_every;
+             options.bfloat16 = bfloat16;
+             options.seed = seed;
+             options.settings = std::move(settings);
+             const WithoutGil release;  // it waits for the other processes
+             std::optional<CheckpointFolder> folder;
+             if (checkpoints) folder.emplace(checkpoints->name, keep_last);
+             return std::make_unique<Trainer>(std::move(model), std::move(train), valid.value_or(nullptr),
+                                              std::move(options), std::move(communicator), std::move(folder));
+           }),
            py::arg("model"), py::arg("train"), py::arg("valid"), py::arg("communicator"), py::kw_only(),
            py::arg("optimizer"), py::arg("beta1"), py::arg("beta2"), py::arg("momentum"), py::arg("epsilon"),
            py::arg("weight_decay"), py::arg("learning_rate"), py::arg("schedule"), py::arg("warmup"),
            py::arg("schedule_steps"), py::arg("schedule_end"), py::arg("decay"), py::arg("patience"),
-           py::arg("higher_is_better"), py::arg("clip_norm"), py::arg("clip_each"), py::arg("max_steps"),
-           py::arg("max_epochs"), py::arg("accumulate"), py::arg("validate_every"), py::arg("save_every"),
-           py::arg("stop_after"), py::arg("validate_accuracy"), py::arg("reload_best"), py::arg("bad_steps"),
-           py::arg("read_every"), py::arg("bfloat16"), py::arg("seed"), py::arg("settings"),
-           py::arg("checkpoints"), py::arg("keep_last"))
+           py::arg("epoch_decay"), py::arg("least_rate"), py::arg("higher_is_better"), py::arg("clip_norm"),
+           py::arg("clip_each"), py::arg("max_steps"), py::arg("max_epochs"), py::arg("accumulate"),
+           py::arg("validate_every"), py::arg("save_every"), py::arg("stop_after"),
+           py::arg("validate_accuracy"), py::arg("reload_best"), py::arg("bad_steps"), py::arg("read_every"),
+           py::arg("bfloat16"), py::arg("seed"), py::arg("settings"), py::arg("checkpoints"),
+           py::arg("keep_last"))
       .def_property_readonly("step", &Trainer::step, "Steps done.")
       .def_property_readonly("last_step", &Trainer::last_step, "The end, if it is not stopped before.")
       .def_property_readonly("scores", &Trainer::scores, "Of all validations.")

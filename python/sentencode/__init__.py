@@ -8,17 +8,19 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from . import families
+
 if TYPE_CHECKING:
     from . import distributed, errors, models, mteb, nn, sentence_transformers, senteval, training
     from .cache import cache_dir, set_cache_dir
     from .encoder import Encoder
     from .errors import DivergedError, FormatError, NotFittedError, ZeroRowsWarning
+    from .families import *
     from .linear.average import Average
     from .linear.laes import LAES
     from .linear.selection import Selection
     from .linear.sif import SIF
     from .linear.usif import USIF
-    from .models.autoencoders import CNNLSTMAE, LSTMSDAE, RAE, MeanMaxAAE
     from .saved import load
     from .search import Hits, semantic_search, similarity, similarity_pairwise
     from .text.corpus import Corpus
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 # Public name -> the module it lives in, sorted by name. A module that is public itself stands for itself.
 _HOMES = {
     "Average": "linear.average",
-    "CNNLSTMAE": "models",
     "Corpus": "text.corpus",
     "DivergedError": "errors",
     "Encoder": "encoder",
@@ -42,10 +43,7 @@ _HOMES = {
     "Frequencies": "vectors.frequencies",
     "Hits": "search",
     "LAES": "linear.laes",
-    "LSTMSDAE": "models",
-    "MeanMaxAAE": "models",
     "NotFittedError": "errors",
-    "RAE": "models",
     "SIF": "linear.sif",
     "Selection": "linear.selection",
     "Tokenizer": "text.tokenizer",
@@ -73,13 +71,11 @@ _HOMES = {
     "training": "training",
     "similarity": "search",
     "similarity_pairwise": "search",
+    **dict.fromkeys(families.FAMILIES, "models"),
 }
 
 __all__ = [
-    "CNNLSTMAE",
     "LAES",
-    "LSTMSDAE",
-    "RAE",
     "SIF",
     "USIF",
     "Average",
@@ -89,7 +85,6 @@ __all__ = [
     "FormatError",
     "Frequencies",
     "Hits",
-    "MeanMaxAAE",
     "NotFittedError",
     "Selection",
     "Tokenizer",
@@ -118,6 +113,7 @@ __all__ = [
     "split_sentences",
     "training",
 ]
+__all__ += families.__all__
 
 
 def __getattr__(name: str) -> Any:

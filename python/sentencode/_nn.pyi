@@ -33,6 +33,7 @@ __all__: list[str] = [
     "NeuralEncoder",
     "Positions",
     "PythonModel",
+    "PythonNetwork",
     "RecurrentStack",
     "SentenceNetwork",
     "Trainer",
@@ -50,6 +51,7 @@ __all__: list[str] = [
     "make_network",
     "noisy",
     "num_threads",
+    "register_network",
     "sample",
     "sampled_softmax_loss",
     "score",
@@ -201,6 +203,8 @@ class Trainer:
         schedule_end: typing.SupportsFloat | typing.SupportsIndex,
         decay: typing.SupportsFloat | typing.SupportsIndex,
         patience: typing.SupportsInt | typing.SupportsIndex,
+        epoch_decay: typing.SupportsFloat | typing.SupportsIndex,
+        least_rate: typing.SupportsFloat | typing.SupportsIndex,
         higher_is_better: bool,
         clip_norm: typing.SupportsFloat | typing.SupportsIndex,
         clip_each: typing.SupportsFloat | typing.SupportsIndex,
@@ -574,6 +578,14 @@ class LSTMAutoencoderNetwork(LatentAutoencoder):
     """
     def __init__(self, **kwargs: typing.Any) -> None: ...
 
+class PythonNetwork(SentenceNetwork):
+    """
+    A network that is written in Python.
+    """
+    def __init__(self, parts: typing.Any) -> None: ...
+    @property
+    def parts(self) -> typing.Any: ...
+
 def beam_search(
     decoder: Decoder,
     memory: collections.abc.Sequence[torch.Tensor],
@@ -656,6 +668,11 @@ def noisy(
     """
 
 def num_threads() -> int: ...
+def register_network(encoder: str, network: str, make: collections.abc.Callable) -> None:
+    """
+    Files of encoders of that kind are then read: make(config) gives their network.
+    """
+
 def sample(
     decoder: Decoder,
     memory: collections.abc.Sequence[torch.Tensor],

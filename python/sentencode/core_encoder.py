@@ -13,10 +13,11 @@ from .errors import NotFittedError
 from .text.tokenizer import Tokenizer, chosen_tokenizer
 from .vectors import Vectors, WordVectors
 
-__all__ = ["CoreEncoder", "checked_keys", "is_still", "plain"]
+__all__ = ["NEURAL_KINDS", "CoreEncoder", "checked_keys", "is_still", "plain"]
 
 
 _Kind = TypeVar("_Kind", bound="CoreEncoder")
+NEURAL_KINDS: dict[str, type[CoreEncoder]] = {}  # classes of neural encoders that have been defined, by name
 
 
 class CoreEncoder(Encoder):

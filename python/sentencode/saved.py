@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from collections.abc import Iterator
@@ -9,14 +10,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from . import _core, linear
+from .core_encoder import NEURAL_KINDS
 from .errors import FormatError
+from .families import FAMILIES
 from .text.tokenizer import Tokenizer
 from .vectors import WordVectors
 
 __all__ = ["load"]
-
-# Kinds that need torch. The others, and what is unknown, the core tells.
-_NEURAL = frozenset({"CNNLSTMAE", "LSTMSDAE", "MeanMaxAAE", "RAE"})
 
 
 def load(
@@ -51,7 +51,8 @@ def load(
 
     Raises:
         OSError: If the file cannot be read.
-        FormatError: If it is no encoder, is damaged, contradicts itself, or comes from a later version.
+        FormatError: If it is no encoder, is damaged, contradicts itself, or comes from a later version; or if
+            it is of a class of your own that is not there yet: import its module first.
         ValueError: If the tokenizer is neither built in, nor given, nor trusted.
 
     Example:
@@ -87,10 +88,11 @@ def load(
 def _opened(name: str, options: _core.LoadOptions) -> tuple[Any, Any]:
     """The class that was saved, and what the core made of the file."""
     kind = json.loads(_core.encoder_config(name))["kind"]
-    if kind in _NEURAL:
-        from . import models  # which needs torch
-
-        return getattr(models, kind), models.NeuralEncoder._open(name, options)
+    if kind in FAMILIES:  # those that need torch
+        importlib.import_module("sentencode.models")
+    if kind in NEURAL_KINDS:
+        found: Any = NEURAL_KINDS[kind]
+        return found, found._open(name, options)
     model = _core.load_encoder(name, options)
     return getattr(linear, model.kind), model
 

@@ -15,7 +15,7 @@ FILES = {
 }
 PACKAGES = {name for name, path in FILES.items() if path.name == "__init__.py"}
 
-# `WordVectors.distill`: a method of the lowest layer that asks teachers as evaluation does. No line may be added.
+# `WordVectors.distill`: a method of the lowest layer that reaches up to teachers. None is to be added.
 CIRCLES = {("sentencode.vectors.word_vectors", "sentencode.distillation")}
 
 ROOMS = ("data", "judging", "statistics", "report")  # of evaluation; each uses those before it

@@ -1,9 +1,12 @@
 #include "sentencode/models/networks.h"
 
 #include <cstddef>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 #include <typeinfo>
+#include <utility>
 
 #include "sentencode/error.h"
 
@@ -44,6 +47,19 @@ class Reader {
  private:
   mutable json left_;
 };
+
+std::mutex registry_mutex;
+std::map<std::string, MakeNetwork>& registry() {
+  static std::map<std::string, MakeNetwork> networks;
+  return networks;
+}
+
+/// What was registered by that name, or nothing. It is called without the lock: it may wait for Python's.
+MakeNetwork registered(const std::string& network) {
+  const std::scoped_lock lock(registry_mutex);
+  const auto found = registry().find(network);
+  return found == registry().end() ? MakeNetwork() : found->second;
+}
 
 /// {"network": kind, and every option}
 template <typename Options>
@@ -88,8 +104,21 @@ std::shared_ptr<SentenceNetwork> make_network(const std::string& config) {
     read.finish();
     found = std::make_shared<typename Kind::Network>(options);
   });
-  ST_CHECK(found != nullptr, InvalidInput, "network: unknown kind ", given["network"].dump());
+  if (found == nullptr) {
+    const MakeNetwork make = registered(name);
+    ST_CHECK(make != nullptr, InvalidInput, "network: unknown kind ", given["network"].dump());
+    found = make(config);
+  }
   return found;
+}
+
+void register_network(const std::string& network, MakeNetwork make) {
+  for_networks([&](const auto& kind) {
+    ST_CHECK(network != kind.network && network != kind.formerly, InvalidInput, "there is a network named '",
+             network, "' already: choose another name");
+  });
+  const std::scoped_lock lock(registry_mutex);
+  registry()[network] = std::move(make);
 }
 
 std::string default_config(const std::string& network) {

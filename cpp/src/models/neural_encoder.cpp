@@ -25,6 +25,7 @@ namespace sentencode::models {
 namespace {
 
 constexpr std::int64_t kBlock = 1 << 15;  // sentences whose words are looked up before any is encoded
+constexpr std::int64_t kFewer = 4;        // a batch of one length may have so many times fewer tokens
 constexpr std::int64_t kGrain = 16;       // sentences whose vectors a thread gathers at once
 constexpr char kNetwork[] = "network.";   // tensors of a file
 
@@ -57,9 +58,8 @@ std::shared_ptr<SentenceNetwork> described_network(const SavedModel& saved, cons
 }
 
 training::NamedTensors tensors_of(const SentenceNetwork& network) {
-  training::NamedTensors found;
-  for (const auto& item : network.named_parameters()) found.emplace_back(item.key(), item.value());
-  for (const auto& item : network.named_buffers()) found.emplace_back(item.key(), item.value());
+  training::NamedTensors found = network.parameter_tensors();
+  for (auto& item : network.other_tensors()) found.push_back(std::move(item));
   return found;
 }
 
@@ -85,7 +85,9 @@ void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
            sentences.size(), ", ", dim(), "], got [", out.rows(), ", ", out.cols(), "]");
   const c10::InferenceMode guard;
   const nn::Evaluating evaluating;
-  const at::TensorOptions computed = network_->parameters().front().options();  // where, and how exactly
+  const training::NamedTensors parameters = network_->parameter_tensors();
+  ST_CHECK(!parameters.empty(), InvalidInput, kind_, ": the network has no parameters");
+  const at::TensorOptions computed = parameters.front().second.options();  // where, and how exactly
   const at::Tensor end = network_->end().defined() ? network_->end().to(at::kCPU, at::kFloat) : at::Tensor();
   const std::int64_t features = words_.dim(), ends = end.defined() ? 1 : 0;
 
@@ -104,8 +106,14 @@ void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
     for (std::size_t first = 0; first < order.size();) {
       poll_interrupt();
       const std::int64_t width = length(order[first]) + ends;
-      const std::int64_t rows = std::min(std::max<std::int64_t>(1, options_.batch_tokens / width),
-                                         std::ssize(order) - static_cast<std::int64_t>(first));
+      std::int64_t rows = std::min(std::max<std::int64_t>(1, options_.batch_tokens / width),
+                                   std::ssize(order) - static_cast<std::int64_t>(first));
+      // Where there are enough of one length, a batch ends with it: nothing is padded then.
+      const auto alike =
+          std::ranges::find_if(std::span(order).subspan(first),
+                               [&](std::int64_t i) { return length(i) != length(order[first]); }) -
+          std::span(order).subspan(first).begin();
+      if (alike < rows && alike * width >= options_.batch_tokens / kFewer) rows = alike;
       const auto batch = std::span(order).subspan(first, static_cast<std::size_t>(rows));
       at::Tensor x = at::zeros({rows, width, features});  // [B, T, E]
       at::Tensor lengths = at::empty({rows}, at::kLong);  // [B]
@@ -122,9 +130,11 @@ void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
           long_as[b] = length(batch[static_cast<std::size_t>(b)]) + ends;
         }
       });
-      const at::Tensor z = network_->encode(Sequences::of(x.to(computed), lengths.to(computed.device())))
-                               .to(at::kCPU, at::kFloat)
-                               .contiguous();  // [B, dim]
+      const bool full = length(batch.back()) + ends == width;
+      const at::Tensor z =
+          network_->encode(Sequences::of(x.to(computed), lengths.to(computed.device()), full))
+              .to(at::kCPU, at::kFloat)
+              .contiguous();  // [B, dim]
       const float* row = z.const_data_ptr<float>();
       for (const std::int64_t i : batch) {
         std::copy_n(row, dim(), out.row(begin + i).data());

@@ -32,13 +32,18 @@ void Schedule::check() const {
            " schedule must be more than its warmup of ", warmup, ", got ", steps);
   ST_CHECK(end >= 0 && end <= 1, InvalidInput, "end must be a share of the rate, 0 to 1, got ", end);
   ST_CHECK(decay > 0 && decay <= 1, InvalidInput, "decay must be above 0 and at most 1, got ", decay);
+  ST_CHECK(epoch_decay > 0 && epoch_decay <= 1, InvalidInput,
+           "epoch_decay must be above 0 and at most 1, got ", epoch_decay);
+  ST_CHECK(least >= 0 && least < rate, InvalidInput, "least_rate must be from 0 to below the rate of ", rate,
+           ", got ", least);
   ST_CHECK(patience >= 1, InvalidInput, "patience must be at least 1, got ", patience);
 }
 
-double Schedule::at(std::int64_t step, std::span<const double> scores) const {
-  const double after =
-      decay == 1 ? 1.0
-                 : std::pow(decay, static_cast<double>(judge(scores, higher_is_better, patience).decays));
+double Schedule::at(std::int64_t step, std::span<const double> scores, std::int64_t epoch) const {
+  double after = decay == 1
+                     ? 1.0
+                     : std::pow(decay, static_cast<double>(judge(scores, higher_is_better, patience).decays));
+  if (epoch_decay < 1) after *= std::pow(epoch_decay, static_cast<double>(epoch));
   if (step < warmup) return rate * after * static_cast<double>(step + 1) / static_cast<double>(warmup);
   switch (shape) {
     case Shape::constant:

@@ -235,7 +235,7 @@ bool Trainer::validation_planned() const {
 }
 
 bool Trainer::validation_due() const {
-  return step_ != validated_ && (step_ == last_step() || validation_planned());
+  return step_ != validated_ && (step_ == last_step() || validation_planned() || rate_is_spent());
 }
 
 bool Trainer::out_of_patience() const {
@@ -246,8 +246,19 @@ bool Trainer::out_of_patience() const {
 
 bool Trainer::save_due() const {
   if (step_ == saved_ || step_ == 0) return false;
-  return options_.save_every == 0 ? step_ == validated_
-                                  : step_ % options_.save_every == 0 || step_ == last_step();
+  return options_.save_every == 0
+             ? step_ == validated_
+             : step_ % options_.save_every == 0 || step_ == last_step() || rate_is_spent();
+}
+
+double Trainer::rate() const {
+  const std::int64_t epoch = step_ * options_.accumulate / train_->steps();
+  return options_.schedule.at(step_, scores_, epoch);
+}
+
+bool Trainer::rate_is_spent() const {
+  const Schedule& schedule = options_.schedule;
+  return schedule.least > 0 && step_ >= schedule.warmup && rate() < schedule.least;
 }
 
 /// All that the steps to come depend on, but for what a checkpoint holds beside it. Where a training ends may
@@ -287,6 +298,7 @@ std::string Trainer::decisive() const {
     found["schedule_steps"] = schedule.steps;
     found["schedule_end"] = schedule.end;
   }
+  if (schedule.epoch_decay < 1) found["epoch_decay"] = schedule.epoch_decay;
   if (schedule.decay < 1) {
     found["decay"] = schedule.decay;
     found["patience"] = schedule.patience;
@@ -324,11 +336,10 @@ void Trainer::run() {
     for (;;) {
       poll_interrupt();
       // A run that was stopped before it validated does so when it goes on.
-      const bool ends = step_ >= last_step() || stopped_early_;
-      if (ends || validation_due() || save_due()) tell();
+      if (step_ >= last_step() || stopped_early_ || rate_is_spent() || validation_due() || save_due()) tell();
       if (validation_due()) validate();
       if (save_due()) save();
-      if (step_ >= last_step() || stopped_early_) break;
+      if (step_ >= last_step() || stopped_early_ || rate_is_spent()) break;
       train_step(batches);
       if (std::ssize(done_) >= read_every()) tell();  // before anything can interrupt
     }
@@ -430,7 +441,7 @@ void Trainer::tried_step(BatchLoader& batches) {
     loss.sum.backward();
     sums.add(loss);
   }
-  report.rate = options_.schedule.at(step_, scores_);
+  report.rate = rate();
   const at::NoGradGuard guard;
   const at::Tensor means = sums.means(*communicator_);
   communicator_->all_reduce_mean(gradients_of_all());

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FormatError
+from ..families import FAMILIES
 from ..files import read_json, read_text, whole_file
 from . import UsageError, sources
 
@@ -53,7 +54,12 @@ _PATHS = {
 }
 _NOT_WRITTEN = ("vectors", "vocabulary")  # parameters that a file cannot hold
 # What may differ where a training goes on: where it ends and how often it looks, not which steps it takes.
-_MAY_CHANGE = frozenset({"device", "max_steps", "max_epochs", "validate_every", "stop_after", "max_words"})
+_MAY_CHANGE = frozenset(
+    {
+        *("device", "max_steps", "max_epochs", "validate_every", "save_every", "stop_after", "max_words"),
+        *("least_rate", "read_every"),
+    }
+)
 _CONFIG = "config.json"  # in the folder of checkpoints
 _NOTED = ("encoder", "vectors", "data")  # the tables that stand in it
 
@@ -124,7 +130,7 @@ def read_config(path: Path, changes: Mapping[str, Any] | None = None) -> Config:
     changes = changes or {}
     tables = _changed(_tables(path), changes)
     kind = _kind(tables["encoder"].get("class"), path)
-    known = {**_TABLES, "encoder": ("class", *_parameters(kind))}
+    known = {**_TABLES, "encoder": ("class", *_parameters(kind)), "data": kind.task_class.data}
     for table, keys in tables.items():
         for key in keys:
             if key in known[table]:
@@ -245,13 +251,7 @@ def _absolute(value: Any, folder: Path, what: str) -> Any:
 def _kinds() -> dict[str, type[NeuralEncoder]]:
     from .. import models
 
-    base = models.NeuralEncoder
-    found = {name: getattr(models, name) for name in models.__all__}
-    return {
-        name: kind
-        for name, kind in found.items()
-        if isinstance(kind, type) and issubclass(kind, base) and kind is not base
-    }
+    return {name: getattr(models, name) for name in FAMILIES}
 
 
 def _kind(name: Any, path: Path) -> type[NeuralEncoder]:
@@ -269,11 +269,14 @@ def _parameters(kind: type[NeuralEncoder]) -> list[str]:
 
 def _may_be_none(kind: type[NeuralEncoder], name: str) -> bool:
     """Whether a parameter's type has None, and no false: TOML, which has no None, says false for it."""
-    for one in kind.__mro__:
-        annotation = getattr(vars(one).get("__init__"), "__annotations__", {}).get(name)
+    from ..training import TrainingOptions
+
+    for one in (*(vars(of).get("__init__") for of in kind.__mro__), TrainingOptions):
+        annotation = getattr(one, "__annotations__", {}).get(name)
         if annotation is not None:
             return "None" in str(annotation) and "bool" not in str(annotation)
-    return False
+    default = kind.task_class.parameters.get(name, True)
+    return not isinstance(default, bool)
 
 
 # --- what is there, and what is to be written ---

@@ -4,34 +4,41 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from .. import families
 from .._extras import require_nn
 
 require_nn()
 
+if TYPE_CHECKING:
+    from ..families import *
+
 from .autoencoder import Autoencoder, Loss  # noqa: E402
-from .autoencoders import CNNLSTMAE, LSTMSDAE, RAE, MeanMaxAAE  # noqa: E402
 from .cnn_lstm_autoencoder import CNNLSTMAutoencoderNetwork  # noqa: E402
 from .denoising import DenoisingNetwork, noisy  # noqa: E402
 from .lstm_autoencoder import LSTMAutoencoderNetwork  # noqa: E402
 from .mean_max import MeanMaxNetwork  # noqa: E402
-from .neural import NeuralEncoder  # noqa: E402
+from .neural_encoder import NeuralEncoder  # noqa: E402
+from .python_network import Inputs  # noqa: E402
+from .task import SentenceTask, Task  # noqa: E402
 
 __all__ = [
-    "CNNLSTMAE",
-    "LSTMSDAE",
-    "RAE",
     "Autoencoder",
     "CNNLSTMAutoencoderNetwork",
     "DenoisingNetwork",
+    "Inputs",
     "LSTMAutoencoderNetwork",
     "Loss",
-    "MeanMaxAAE",
     "MeanMaxNetwork",
     "NeuralEncoder",
+    "SentenceTask",
+    "Task",
     "noisy",
 ]
+__all__ += families.__all__
+for _name, _module in families.FAMILIES.items():
+    globals()[_name] = getattr(importlib.import_module(f"{__name__}.{_module}"), _name)
 
 _FORMERLY = {
     "ConvolutionalNetwork": "CNNLSTMAutoencoderNetwork",

@@ -20,7 +20,8 @@ from .cnn_lstm_autoencoder import CNNLSTMAutoencoderNetwork
 from .denoising import DenoisingNetwork
 from .lstm_autoencoder import LSTMAutoencoderNetwork
 from .mean_max import MeanMaxNetwork
-from .neural import NeuralEncoder
+from .neural_encoder import NeuralEncoder
+from .task import Autoencoding
 
 __all__ = ["CNNLSTMAE", "LSTMSDAE", "RAE", "MeanMaxAAE"]
 
@@ -47,6 +48,8 @@ _REFERENCE_LAYERS: dict[str, Any] = {
 
 class _Autoencoder(NeuralEncoder):
     """What can be asked of an encoder whose network writes sentences again."""
+
+    task_class = Autoencoding
 
     def reconstruct(
         self,
@@ -104,6 +107,7 @@ class _LatentAttention(_Autoencoder):
     hidden: Any
     inner: Any
     pooling: Any
+    max_length: Any
 
     def settings(self) -> dict[str, Any]:
         """All parameters as they are used.
@@ -206,6 +210,8 @@ class MeanMaxAAE(_LatentAttention):
         dropout: Its rate.
         dropout_place: See `sentencode.models.MeanMaxNetwork`, as for the next ones.
         positions: "sinusoidal", or "learnt".
+        places: How many of the learnt ones; words beyond have the last one's. By default those of the longest
+            sentences that are trained on: `max_length` and 2.
         projection: Of queries, keys and values.
         projection_bias: Whether their products have one added.
         output_projection: Whether there is one after the heads.
@@ -221,11 +227,7 @@ class MeanMaxAAE(_LatentAttention):
         (64,)
     """
 
-    _network_class = MeanMaxNetwork
-    _network_options = (
-        *("hidden", "inner", "heads", "pooling", "dropout", "dropout_place"),
-        *("positions", "projection", "projection_bias", "output_projection", "epsilon"),
-    )
+    network_class = MeanMaxNetwork
     _presets = {  # noqa: RUF012
         "paper": {**_PAPER_LAYERS, "positions": "sinusoidal"},
         "reference": {**_REFERENCE_LAYERS, "positions": "learnt"},
@@ -242,6 +244,7 @@ class MeanMaxAAE(_LatentAttention):
         dropout: float = 0.5,
         dropout_place: Literal["weights", "sublayers"] | None = None,
         positions: Literal["sinusoidal", "learnt"] | None = None,
+        places: int | None = None,
         projection: Activation | None = None,
         projection_bias: bool | None = None,
         output_projection: bool | None = None,
@@ -256,10 +259,21 @@ class MeanMaxAAE(_LatentAttention):
         self.dropout = dropout
         self.dropout_place = dropout_place
         self.positions = positions
+        self.places = places
         self.projection = projection
         self.projection_bias = projection_bias
         self.output_projection = output_projection
         self.epsilon = epsilon
+
+    def settings(self) -> dict[str, Any]:
+        """All parameters as they are used.
+
+        Raises:
+            ValueError: If there is no such preset.
+        """
+        found = super().settings()
+        longest = 32 if self.max_length is None else self.max_length
+        return {**found, "places": longest + 2 if self.places is None else self.places}
 
 
 class RAE(_LatentAttention):
@@ -291,11 +305,7 @@ class RAE(_LatentAttention):
         (32,)
     """
 
-    _network_class = LSTMAutoencoderNetwork
-    _network_options = (
-        *("hidden", "inner", "heads", "pooling", "dropout", "dropout_place"),
-        *("projection", "projection_bias", "output_projection", "epsilon"),
-    )
+    network_class = LSTMAutoencoderNetwork
     _presets = {"paper": _PAPER_LAYERS, "reference": _REFERENCE_LAYERS}  # noqa: RUF012
 
     def __init__(
@@ -349,8 +359,7 @@ class LSTMSDAE(_Autoencoder):
         (32,)
     """
 
-    _network_class = DenoisingNetwork
-    _network_options = ("hidden", "dropout", "drop_words", "swap_words")
+    network_class = DenoisingNetwork
     _presets = {"paper": _PAPER, "reference": _REFERENCE}  # noqa: RUF012
 
     def __init__(
@@ -392,8 +401,7 @@ class CNNLSTMAE(_Autoencoder):
         (48,)
     """
 
-    _network_class = CNNLSTMAutoencoderNetwork
-    _network_options = ("hidden", "filters", "windows", "dropout")
+    network_class = CNNLSTMAutoencoderNetwork
     _presets = {"paper": _PAPER, "reference": _REFERENCE}  # noqa: RUF012
 
     def __init__(

@@ -18,7 +18,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def in_core(method: _Method) -> _Method:
-    """Marks a method that only calls C++: who finds it, and not another of a subclass, may call C++ itself."""
+    """Marks a method that only calls C++: whoever finds it there may call C++ itself."""
     method.in_core = True  # type: ignore[attr-defined]
     return method
 

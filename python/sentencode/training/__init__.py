@@ -12,6 +12,7 @@ from .batcher import Batch, Batcher
 from .callbacks import Callback, CsvLog, TensorBoardLog
 from .examples import Examples
 from .history import History, Step, Validation, plot_loss
+from .options import TrainingOptions
 
 if TYPE_CHECKING:
     from .trainer import Loss, TensorBatch, Trainer
@@ -28,6 +29,7 @@ __all__ = [
     "TensorBatch",
     "TensorBoardLog",
     "Trainer",
+    "TrainingOptions",
     "Validation",
     "plot_loss",
 ]

@@ -10,8 +10,8 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 from .._extras import require_nn
 
@@ -29,6 +29,7 @@ from .callbacks import Callback, Progress  # noqa: E402
 from .checkpoints import checkpoint_files  # noqa: E402
 from .examples import Examples  # noqa: E402
 from .history import COLUMNS, History, Step, Validation  # noqa: E402
+from .options import TrainingOptions  # noqa: E402
 
 __all__ = ["Loss", "TensorBatch", "Trainer"]
 
@@ -101,46 +102,15 @@ class Trainer:
         model: The model. Its parameters that want a gradient are trained, on the device where they are.
         train: Batches to train on.
         valid: Batches to validate on, all of them each time.
-        optimizer: `"adam"`, `"adamw"`, `"sgd"`, `"rmsprop"` or `"adagrad"`.
-        betas: Of adam and adamw.
-        momentum: Of sgd and rmsprop.
-        epsilon: What keeps divisors from zero.
-        weight_decay: Of squared weights; adamw's is of the weights themselves.
-        learning_rate: The highest.
-        schedule: `"constant"`, `"linear"`, `"cosine"` or `"inverse_sqrt"`.
-        warmup: Steps in which the learning rate rises to its highest.
-        schedule_steps: Of linear and cosine: the step at which it ends. None: the last step.
-        schedule_end: Of linear and cosine: the share of the learning rate that is left there.
-        decay: What the learning rate is multiplied by where validation has not got better; 0.5 halves it.
-        patience: After so many validations in a row that were not better.
-        reload_best: Whether the best weights are taken up again then: from `checkpoints`, or from memory.
-        max_steps: The last step, at most. None: no bound.
-        max_epochs: The like in epochs, in whole steps: the last one of several batches (`accumulate`) may go
-            into the next epoch. If both are None: one epoch.
-        accumulate: Batches of one step.
-        clip_norm: The norm of all gradients together is at most so large. None: any.
-        clip_each: That of each tensor's gradient is; before `clip_norm`.
-        validate_every: Steps between validations. None: after each epoch.
-        save_every: Steps between checkpoints. None: whenever it validates, or would.
-        stop_after: Ends after so many validations that are not better than the best. None: never.
-        metric: What decides how good a validation is: the `"loss"`, the `"accuracy"`, or a function of the
-            model that returns a number, such as a score of `sentencode.evaluate`. A function is called in the
-            first process, in evaluation mode.
-        higher_is_better: Whether a higher score is better. None: unless it is the loss.
         checkpoints: A folder for them: the last ones, and the best. None: none.
         keep_last: How many of the last ones are kept.
         settings: Those of the model, and whatever else decides what is learnt, by name, as JSON has values.
             Checkpoints note them, and are refused where they have changed. The networks of this package tell
             theirs themselves.
-        autocast: `"bfloat16"`: matrix products in bfloat16, where the hardware has it; parameters stay
-            float32. None: not.
-        bad_steps: So many steps in a row may have a loss or gradient that is not finite: they are left out.
-            One more raises `DivergedError`.
-        read_every: Steps whose figures are read from the device at once, and callbacks told of: a GPU is not
-            waited for in between. What is learnt does not depend on it. None: 1 on a CPU, else 16.
-        seed: Chooses all that is left to chance within the model's steps.
         callbacks: What is told of steps and validations: `CsvLog`, `TensorBoardLog`, your own `Callback`.
         communicator: The other processes. None: all of `torch.distributed`, if it was set up.
+        options: How it is trained.
+        **training: The like one by one, each in the place of what `options` says: see `TrainingOptions`.
 
     Attributes:
         model: The model.
@@ -182,39 +152,19 @@ class Trainer:
         train: Batcher,
         valid: Batcher | None = None,
         *,
-        optimizer: Literal["adam", "adamw", "sgd", "rmsprop", "adagrad"] = "adam",
-        betas: tuple[float, float] = (0.9, 0.999),
-        momentum: float = 0.0,
-        epsilon: float = 1e-8,
-        weight_decay: float = 0.0,
-        learning_rate: float = 1e-3,
-        schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = "constant",
-        warmup: int = 0,
-        schedule_steps: int | None = None,
-        schedule_end: float = 0.0,
-        decay: float = 1.0,
-        patience: int = 1,
-        reload_best: bool = False,
-        max_steps: int | None = None,
-        max_epochs: int | None = None,
-        accumulate: int = 1,
-        clip_norm: float | None = None,
-        clip_each: float | None = None,
-        validate_every: int | None = None,
-        save_every: int | None = None,
-        stop_after: int | None = None,
-        metric: Literal["loss", "accuracy"] | Callable[[Any], float] = "loss",
-        higher_is_better: bool | None = None,
         checkpoints: str | os.PathLike[str] | None = None,
         keep_last: int = 2,
         settings: Mapping[str, Any] | None = None,
-        autocast: Literal["bfloat16"] | None = None,
-        bad_steps: int = 0,
-        read_every: int | None = None,
-        seed: int = 0,
         callbacks: Sequence[Callback] = (),
         communicator: Communicator | None = None,
+        options: TrainingOptions | None = None,
+        **training: Any,
     ) -> None:
+        if unknown := set(training) - set(TrainingOptions.defaults()):
+            raise TypeError(
+                f"Trainer has no argument {min(unknown)!r}; see TrainingOptions for those there are"
+            )
+        chosen = replace(TrainingOptions() if options is None else options, **training)
         for name, batcher in (("train", train), ("valid", valid)):
             if not isinstance(batcher, Batcher) and not (name == "valid" and batcher is None):
                 raise TypeError(f"{name} must be a Batcher, got {type(batcher).__name__}")
@@ -222,32 +172,38 @@ class Trainer:
             _check_same_ids(train.examples, valid.examples)
         self.model = model
         self.history = History()
-        self._metric = metric if callable(metric) else _one_of("metric", metric, ("loss", "accuracy"))
-        checked_bool("reload_best", reload_best)
-        if metric == "accuracy" and valid is None:
+        self._metric = (
+            chosen.metric
+            if callable(chosen.metric)
+            else _one_of("metric", chosen.metric, ("loss", "accuracy"))
+        )
+        checked_bool("reload_best", chosen.reload_best)
+        if chosen.metric == "accuracy" and valid is None:
             raise ValueError("metric is 'accuracy', but there is no valid to measure it on")
-        if not callable(metric) and valid is None:
-            wants = {"stop_after": stop_after is not None, "decay": decay != 1, "reload_best": reload_best}
+        if not callable(chosen.metric) and valid is None:
+            wants = {"stop_after": chosen.stop_after is not None, "decay": chosen.decay != 1}
+            wants["reload_best"] = chosen.reload_best
             for name in (name for name, wanted in wants.items() if wanted):
                 raise ValueError(f"{name} needs validations: give valid, or a function as metric")
-        if not isinstance(betas, tuple) or len(betas) != 2:
-            raise TypeError(f"betas must be a tuple of two numbers, got {betas!r:.40}")
+        if not isinstance(chosen.betas, tuple) or len(chosen.betas) != 2:
+            raise TypeError(f"betas must be a tuple of two numbers, got {chosen.betas!r:.40}")
         self._callbacks = _checked_callbacks(callbacks)
         self._folder = None if checkpoints is None else os.fsdecode(checkpoints)
-        self._autocast = autocast
+        self._autocast = chosen.autocast
         self._check_autocast()
         if communicator is not None and not isinstance(communicator, Communicator):
             raise TypeError(f"communicator must be a Communicator, got {type(communicator).__name__}")
         others = all_processes() if communicator is None else communicator
         self.rank, self.world = others.rank, others.size
-        epochs = 0 if max_epochs is None else checked_int("max_epochs", max_epochs, 1)
-        steps = 0 if max_steps is None else checked_int("max_steps", max_steps, 1)
-        if max_epochs is None and max_steps is None:
+        epochs = 0 if chosen.max_epochs is None else checked_int("max_epochs", chosen.max_epochs, 1)
+        steps = 0 if chosen.max_steps is None else checked_int("max_steps", chosen.max_steps, 1)
+        if chosen.max_epochs is None and chosen.max_steps is None:
             epochs = 1
-        accumulate = checked_int("accumulate", accumulate, 1)
-        warmup = checked_int("warmup", warmup, 0)
-        shape = _one_of("schedule", schedule, _SCHEDULES)
+        accumulate = checked_int("accumulate", chosen.accumulate, 1)
+        warmup = checked_int("warmup", chosen.warmup, 0)
+        shape = _one_of("schedule", chosen.schedule, _SCHEDULES)
         ends = [steps] * (steps > 0) + [math.ceil(len(train) * epochs / accumulate)] * (epochs > 0)
+        schedule_steps = chosen.schedule_steps
         if schedule_steps is None:
             schedule_steps = max(min(ends), warmup + 1)
         elif shape in {"constant", "inverse_sqrt"}:
@@ -261,38 +217,40 @@ class Trainer:
             train.core,
             None if valid is None else valid.core,
             others,
-            optimizer=_one_of("optimizer", optimizer, _OPTIMIZERS),
-            beta1=checked_float("betas[0]", betas[0], 0, 1, below=True),
-            beta2=checked_float("betas[1]", betas[1], 0, 1, below=True),
-            momentum=checked_float("momentum", momentum, 0, 1, below=True),
-            epsilon=checked_float("epsilon", epsilon, 0),
-            weight_decay=checked_float("weight_decay", weight_decay, 0),
-            learning_rate=checked_float("learning_rate", learning_rate, 0, above=True),
+            optimizer=_one_of("optimizer", chosen.optimizer, _OPTIMIZERS),
+            beta1=checked_float("betas[0]", chosen.betas[0], 0, 1, below=True),
+            beta2=checked_float("betas[1]", chosen.betas[1], 0, 1, below=True),
+            momentum=checked_float("momentum", chosen.momentum, 0, 1, below=True),
+            epsilon=checked_float("epsilon", chosen.epsilon, 0),
+            weight_decay=checked_float("weight_decay", chosen.weight_decay, 0),
+            learning_rate=checked_float("learning_rate", chosen.learning_rate, 0, above=True),
             schedule=shape,
             warmup=warmup,
             schedule_steps=checked_int("schedule_steps", schedule_steps, warmup + 1),
-            schedule_end=checked_float("schedule_end", schedule_end, 0, 1),
-            decay=checked_float("decay", decay, 0, 1, above=True),
-            patience=checked_int("patience", patience, 1),
+            schedule_end=checked_float("schedule_end", chosen.schedule_end, 0, 1),
+            decay=checked_float("decay", chosen.decay, 0, 1, above=True),
+            patience=checked_int("patience", chosen.patience, 1),
+            epoch_decay=checked_float("epoch_decay", chosen.epoch_decay, 0, 1, above=True),
+            least_rate=_bound("least_rate", chosen.least_rate),
             higher_is_better=(
-                metric != "loss"
-                if higher_is_better is None
-                else checked_bool("higher_is_better", higher_is_better)
+                chosen.metric != "loss"
+                if chosen.higher_is_better is None
+                else checked_bool("higher_is_better", chosen.higher_is_better)
             ),
-            clip_norm=_bound("clip_norm", clip_norm),
-            clip_each=_bound("clip_each", clip_each),
+            clip_norm=_bound("clip_norm", chosen.clip_norm),
+            clip_each=_bound("clip_each", chosen.clip_each),
             max_steps=steps,
             max_epochs=epochs,
             accumulate=accumulate,
-            validate_every=_every("validate_every", validate_every),
-            save_every=_every("save_every", save_every),
-            stop_after=_every("stop_after", stop_after),
-            validate_accuracy=metric == "accuracy",
-            reload_best=reload_best,
-            bad_steps=checked_int("bad_steps", bad_steps, 0),
-            read_every=_every("read_every", read_every),
-            bfloat16=autocast is not None,
-            seed=checked_int("seed", seed, 0, 2**64 - 1),
+            validate_every=_every("validate_every", chosen.validate_every),
+            save_every=_every("save_every", chosen.save_every),
+            stop_after=_every("stop_after", chosen.stop_after),
+            validate_accuracy=chosen.metric == "accuracy",
+            reload_best=chosen.reload_best,
+            bad_steps=checked_int("bad_steps", chosen.bad_steps, 0),
+            read_every=_every("read_every", chosen.read_every),
+            bfloat16=chosen.autocast is not None,
+            seed=checked_int("seed", chosen.seed, 0, 2**64 - 1),
             settings=_settings(model, settings),
             checkpoints=self._folder,
             keep_last=checked_int("keep_last", keep_last, 1),
@@ -453,7 +411,7 @@ class Trainer:
             raise ValueError(f"autocast: {device} has no bfloat16")
 
 
-class _Parts:
+class ModuleParts:
     """A module in Python as C++ sees it (`_nn.PythonModel`)."""
 
     def __init__(self, module: nn.Module, fields: tuple[str, ...]) -> None:
@@ -583,7 +541,7 @@ def _core_model(model: Any, train: Batcher) -> _nn.Model:
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
     if not callable(getattr(model, "loss", None)):
         raise TypeError(f"model: {type(model).__name__} has no method loss(batch)")
-    return _nn.PythonModel(_Parts(model, train.examples.fields))
+    return _nn.PythonModel(ModuleParts(model, train.examples.fields))
 
 
 def _parameters(model: Any) -> Iterator[Tensor]:

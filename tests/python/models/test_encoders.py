@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import json
 import multiprocessing
 import pickle
@@ -27,7 +28,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sentencode as se
-from sentencode import saved
+from sentencode import _nn, families
+from sentencode.core_encoder import plain
 from sentencode.training import Callback
 
 SEEN = ["the", "cat", "dog", "sat", "on", "a", "mat", "ran", "."]
@@ -916,9 +918,33 @@ def test_a_tokenizer_of_ones_own(tmp_path):
 
 def test_every_class_is_known_by_its_file():
     kinds = {
-        name for name, kind in vars(models).items() if hasattr(kind, "_network_class") and name[0] != "_"
+        name
+        for name, kind in vars(models).items()
+        if isinstance(kind, type) and hasattr(kind, "network_class") and name[0] != "_"
     }
-    assert kinds == set(FAMILIES) == saved._NEURAL
+    assert kinds == set(FAMILIES) == set(families.FAMILIES)
+
+
+@pytest.mark.parametrize("name", sorted(families.FAMILIES))
+def test_options_have_the_defaults_that_stand_in_cpp(name):
+    kind = getattr(models, name)
+    network = kind.network_class
+    config = json.loads(_nn.default_config(network.__name__))
+    assert config.pop("network") == network.__name__
+    of_words = inspect.signature(models.Autoencoder.__init__).parameters
+    own = {
+        parameter.name: parameter.default
+        for parameter in inspect.signature(network.__init__).parameters.values()
+        if parameter.default is not parameter.empty
+    }
+    mirrored = {**{key: of_words[key].default for key in set(config) - set(own)}, **own}
+    mirrored["words"] = mirrored["features"] = 0  # given each time
+    assert {key: plain(value) for key, value in mirrored.items()} == config
+    # The encoder's are the same, or the preset's.
+    for option in kind._network_options:
+        default = kind._defaults()[option]
+        assert default is None or plain(default) == config[option], option
+    assert set(own) <= set(kind._network_options)
 
 
 @pytest.fixture(scope="module")
@@ -952,7 +978,7 @@ def rewritten(path, change):
     ("change", "message"),
     [
         (lambda m, c, p: m.update(kind="Oracle"), "unknown kind 'Oracle'"),
-        (lambda m, c, p: m.update(kind="RAE"), "unknown 'positions' of RAE"),
+        (lambda m, c, p: m.update(kind="RAE"), "unknown 'places', 'positions' of RAE"),
         (lambda m, c, p: m.update(kind="SIF"), "components is missing"),
         (lambda m, c, p: m.update(format_version="3"), "format version '3'"),
         (lambda m, c, p: c.update(colour="red"), "unknown key 'colour'"),

@@ -219,20 +219,22 @@ def test_the_model_is_given_what_a_batch_has(tmp_path):
 
 def test_a_model_in_cpp_is_trained_without_its_mirror(tmp_path):
     from sentencode import _nn
-    from sentencode.training.trainer import _Parts
+    from sentencode.nn.module import in_core
+    from sentencode.training.trainer import ModuleParts
 
     class Mirror(nn.Module):
         def __init__(self, model):
             super().__init__()
-            self._cpp = _nn.PythonModel(_Parts(model, ("tokens",)))  # any _nn.Model
+            self._cpp = _nn.PythonModel(ModuleParts(model, ("tokens",)))  # any _nn.Model
 
+        @in_core
         def loss(self, batch):
             raise AssertionError("C++ has one of its own")
 
     models = [tiny.Reader() for _ in range(3)]
     tiny.trainer(tmp_path / "file", models[0], max_steps=6).run()
     tiny.trainer(tmp_path / "file", Mirror(models[1]), max_steps=6).run()
-    tiny.trainer(tmp_path / "file", _nn.PythonModel(_Parts(models[2], ("tokens",))), max_steps=6).run()
+    tiny.trainer(tmp_path / "file", _nn.PythonModel(ModuleParts(models[2], ("tokens",))), max_steps=6).run()
     assert not torch.equal(models[0].table.weight, tiny.Reader().table.weight)
     for model in models[1:]:
         assert_same(weights(model), weights(models[0]))

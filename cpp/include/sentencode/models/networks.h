@@ -1,6 +1,7 @@
 // All families: the one table that loader, `make_network` and bindings go through.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,6 +31,11 @@ void for_networks(const Visit& visit) {
   visit(Kind<MeanMaxNetwork>{"MeanMaxAAE", "MeanMaxNetwork"});
   visit(Kind<LSTMAutoencoderNetwork>{"RAE", "LSTMAutoencoderNetwork", "RecurrentNetwork"});
 }
+
+/// Networks that are written elsewhere, by the name that their configs have: `make` gets the whole JSON. What
+/// was registered before by that name is replaced; InvalidInput where it is one of the table.
+using MakeNetwork = std::function<std::shared_ptr<SentenceNetwork>(const std::string& config)>;
+void register_network(const std::string& network, MakeNetwork make);
 
 /// A network as its config says. InvalidInput where the JSON is none, or has an unknown kind, key or value.
 std::shared_ptr<SentenceNetwork> make_network(const std::string& config);

@@ -23,8 +23,11 @@ struct Schedule {
   std::int64_t patience = 1;  // misses in a row until then
   bool higher_is_better = false;
 
-  /// For step 0, 1, ...; `scores` are those of the validations before it.
-  double at(std::int64_t step, std::span<const double> scores = {}) const;
+  double epoch_decay = 1.0;  // what each epoch multiplies it by
+  double least = 0.0;        // the training ends where it falls below, after the warm-up; 0: never
+
+  /// For step 0, 1, ... of an epoch; `scores` are those of the validations before it.
+  double at(std::int64_t step, std::span<const double> scores = {}, std::int64_t epoch = 0) const;
 
   /// InvalidInput that names the member.
   void check() const;

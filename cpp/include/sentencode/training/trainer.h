@@ -138,6 +138,8 @@ class Trainer {
   bool validation_planned() const;  // whenever the training ends
   bool validation_due() const;
   bool out_of_patience() const;
+  double rate() const;         // of the next step
+  bool rate_is_spent() const;  // whether it is too low to go on
   void forget_last_score();
   bool save_due() const;
   std::vector<at::Tensor> gradients_of_all() const;

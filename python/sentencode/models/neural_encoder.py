@@ -1,9 +1,10 @@
-"""What all neural encoders share: a network, the vectors of words, and how both are trained and kept."""
+"""What all neural encoders share: a network, the vectors of words, and how both are used and kept."""
 
 from __future__ import annotations
 
 import copy
-import hashlib
+import fnmatch
+import inspect
 import json
 import os
 import warnings
@@ -17,30 +18,35 @@ import torch
 
 from .. import _core, _nn
 from ..checks import checked_bool, checked_float, checked_int, checked_str
-from ..core_encoder import CoreEncoder, checked_keys, is_still, plain
+from ..core_encoder import NEURAL_KINDS, CoreEncoder, checked_keys, is_still, plain
 from ..distributed import communicator as all_processes
 from ..encoder import Encoder, progress
 from ..errors import FormatError, NotFittedError
+from ..nn.module import CppModule
 from ..search import lengths_of
 from ..text.corpus import repeatable
 from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
-from ..training import Batcher, Callback, Examples, History, Trainer, Validation
+from ..training import Callback, History, Trainer, TrainingOptions
 from ..vectors import Vectors, WordVectors
-from .autoencoder import Autoencoder
+from .python_network import core_network, register
+from .task import SentenceTask, Task, WordVectorsOf
 
 __all__ = ["NeuralEncoder"]
 
 Floats = npt.NDArray[np.float32]
-_BEGIN, _END = "<s>", "</s>"
 _BATCH_TOKENS = 4096  # that are encoded at a time
 _ROWS = 1 << 16  # of vectors that are looked at together
-
-# Options of networks by their kinds: what else is wrong with them the networks tell.
-_WHOLE = frozenset({"hidden", "inner", "heads", "filters", "sampled_words"})
-_SHARES = frozenset({"dropout", "drop_words", "swap_words", "label_smoothing", "epsilon"})
-_CHOICES = frozenset({"pooling", "dropout_place", "positions", "projection"})
-_SWITCHES = frozenset({"projection_bias", "output_projection"})
+_SHARES = frozenset({"dropout", "drop_words", "swap_words", "label_smoothing"})
+# Parameters that files lack which were written before there were any of these.
+_LATER = frozenset(
+    {
+        *("batching", "max_tokens", "momentum", "optimizer_epsilon", "weight_decay", "schedule_steps"),
+        *("schedule_end", "epoch_decay", "least_rate", "clip_each", "save_every", "higher_is_better"),
+        *("bad_steps", "read_every", "places"),
+    }
+)
+_OPTIMIZER_EPSILON = "optimizer_epsilon"  # a network may have an epsilon of its own
 
 
 class NeuralEncoder(CoreEncoder):
@@ -48,56 +54,56 @@ class NeuralEncoder(CoreEncoder):
 
     A word that has a vector can be encoded, whether the network was trained with it or not.
 
+    A subclass with a network of your own names its class as `network_class`: any `torch.nn.Module` with
+    `dim`, `encode(inputs)` and `loss(batch)`, made with `words` and `features`; its other arguments that have
+    defaults are parameters of the encoder, too. See "Your own encoder" in the documentation.
+
     Args:
         vectors: Of words, as for `SIF`. They are not trained.
-        preset: "paper", as it is written there, or "reference", as the paper's public code is. A parameter
-            that is None is the preset's.
+        preset: Where a family has several: "paper", as it is written there, or "reference", as the paper's
+            public code is. A parameter that is None is the preset's.
         tokenizer: As for `SIF`.
         lowercase: As for `SIF`.
         unit_words: Whether words' vectors are divided by their lengths.
-        vocabulary: The words that are written, or None: those of the training sentences.
-        vocabulary_size: At most so many of them, the most frequent ones.
-        min_count: Words of the training sentences that are seen less often are not written.
-        min_length: Sentences of fewer words are not trained on.
-        max_length: Nor are those of more, nor those with a word that is not written.
         max_words: Of a sentence that are read where it is encoded.
-        batch_size: Sentences in a batch; they are of one length.
-        accumulate: Batches of one training step.
-        optimizer: Of `sentencode.training.Trainer`, as the next ones.
-        learning_rate: Its highest.
-        betas: Of Adam.
-        schedule: Of the learning rate.
-        warmup: Steps in which it rises.
-        decay: What the learning rate is multiplied by where validation has not got better; 0.5 halves it.
-        patience: After so many validations in a row that were not better.
-        reload_best: Whether the best weights are taken up again then; needs `checkpoints` in `fit`.
-        clip_norm: What gradients' norm is at most.
-        label_smoothing: Of the softmax, in training.
-        sampled_words: How many words targets are told from in training; 0: all.
-        max_steps: At most so many steps.
-        max_epochs: At most so many times all sentences. Where this and `max_steps` are None: once.
-        validate_every: Steps between two validations, where there are sentences to validate on.
-        stop_after: It ends after so many validations that are not better than the best; None: never.
-        metric: What decides how good a validation is: the "loss" or the "accuracy" on the sentences to
-            validate on, or a function of the encoder, as it is then, that returns a number of which more is
-            better. A function is not saved.
-        autocast: "bfloat16" to compute in it where the hardware does.
-        seed: Of weights, order and dropout.
         device: "cpu", "cuda", ...; "auto" takes a GPU where there is one.
+        vocabulary: The words that networks know by ids (autoencoders: that they write), or None: those of the
+            training sentences.
+        vocabulary_size: At most so many of them, the most frequent ones.
+        min_count: Words of the training sentences that are seen less often are not among them.
+        min_length: Sentences of fewer words are not trained on.
+        max_length: Nor are those of more.
+        batch_size: Sentences in a batch.
+        batching: Which of them share one: of "equal_length" by default. See `sentencode.training.Batcher`.
+        max_tokens: Of a batch, where `batching` is "token_budget".
+        label_smoothing: Of the softmax of families that write words, in training.
+        sampled_words: How many words their targets are told from in training; 0: all.
+        **training: As `sentencode.training.TrainingOptions` says. Its `epsilon` is `optimizer_epsilon` here;
+            `betas` of None are the preset's, `save_every` of None is `validate_every`.
 
     Attributes:
         network: The network, a `torch.nn.Module`, once fitted. It cannot be replaced: an encoder is made of
             it. Its weights can be changed, as those of any module.
-        vocabulary_: The words that are written, with their counts.
+        vocabulary_: The words that have ids, with their counts.
         history_: What happened in training; not saved.
         origin_: What `sentencode train` noted of the vectors and texts that it is made of; else None.
     """
 
-    _network_class: ClassVar[type[Autoencoder]]
-    _network_options: ClassVar[tuple[str, ...]]  # parameters that are the network's
-    _presets: ClassVar[dict[str, dict[str, Any]]]
+    network_class: ClassVar[Any]
+    task_class: ClassVar[type[Task]] = SentenceTask
+    training_defaults: ClassVar[dict[str, Any]] = {
+        **{"learning_rate": 2e-4, "betas": None, "clip_norm": 5.0},
+        **{"max_steps": 100_000, "max_epochs": 10, "validate_every": 500},
+    }
+    _network_options: ClassVar[tuple[str, ...]] = ()  # parameters that are the network's
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {"betas": (0.9, 0.999)}}
 
-    _network: Autoencoder
+    _network: Any
+    metric: Any
+    stop_after: Any
+    decay: Any
+    reload_best: Any
+    seed: Any
     vocabulary_: Vocabulary
     history_: History
     origin_: dict[str, Any] | None = None
@@ -110,73 +116,57 @@ class NeuralEncoder(CoreEncoder):
         tokenizer: Any = "auto",
         lowercase: bool | Literal["auto"] = "auto",
         unit_words: bool = False,
-        vocabulary: Vocabulary | None = None,
-        vocabulary_size: int | None = 21_583,
-        min_count: int = 1,
-        min_length: int = 4,
-        max_length: int = 32,
         max_words: int = 512,
-        batch_size: int = 64,
-        accumulate: int = 1,
-        optimizer: Literal["adam", "adamw", "sgd", "rmsprop", "adagrad"] = "adam",
-        learning_rate: float = 2e-4,
-        betas: tuple[float, float] | None = None,
-        schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = "constant",
-        warmup: int = 0,
-        decay: float = 1.0,
-        patience: int = 1,
-        reload_best: bool = False,
-        clip_norm: float | None = 5.0,
-        label_smoothing: float | None = None,
-        sampled_words: int = 0,
-        max_steps: int | None = 100_000,
-        max_epochs: int | None = 10,
-        validate_every: int | None = 500,
-        stop_after: int | None = None,
-        metric: Literal["loss", "accuracy"] | Callable[[Any], float] = "loss",
-        autocast: Literal["bfloat16"] | None = None,
-        seed: int = 0,
         device: str = "auto",
+        **training: Any,
     ) -> None:
         self.vectors = vectors
         self.preset = preset
         self.tokenizer = tokenizer
         self.lowercase = lowercase
         self.unit_words = unit_words
-        self.vocabulary = vocabulary
-        self.vocabulary_size = vocabulary_size
-        self.min_count = min_count
-        self.min_length = min_length
-        self.max_length = max_length
         self.max_words = max_words
-        self.batch_size = batch_size
-        self.accumulate = accumulate
-        self.optimizer = optimizer
-        self.learning_rate = learning_rate
-        self.betas = betas
-        self.schedule = schedule
-        self.warmup = warmup
-        self.decay = decay
-        self.patience = patience
-        self.reload_best = reload_best
-        self.clip_norm = clip_norm
-        self.label_smoothing = label_smoothing
-        self.sampled_words = sampled_words
-        self.max_steps = max_steps
-        self.max_epochs = max_epochs
-        self.validate_every = validate_every
-        self.stop_after = stop_after
-        self.metric = metric
-        self.autocast = autocast
-        self.seed = seed
         self.device = device
+        known = self._shared_defaults()
+        if type(self).__init__ is NeuralEncoder.__init__:
+            known |= _own_defaults(self.network_class)
+        if unknown := [name for name in training if name not in known]:
+            raise TypeError(f"{type(self).__name__} has no parameter {unknown[0]!r}")
+        for name, value in {**known, **training}.items():
+            setattr(self, name, value)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        network = vars(cls).get("network_class")
+        if network is None:
+            return
+        NEURAL_KINDS[cls.__name__] = cls
+        if issubclass(network, CppModule):
+            skipped = {"words", "features", "begin", "end", "trainable_words"}
+            config = json.loads(_nn.default_config(network.__name__))
+            cls._network_options = tuple(set(config) - skipped - {"network"})
+        else:
+            cls._network_options = tuple(_own_defaults(network))
+            register(cls.__name__, network)
+
+    @classmethod
+    def _shared_defaults(cls) -> dict[str, Any]:
+        """The parameters that come from the task and the trainer."""
+        training = {**TrainingOptions.defaults(), **cls.training_defaults}
+        training[_OPTIMIZER_EPSILON] = training.pop("epsilon")
+        return {**cls.task_class.parameters, **training}
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
         own = super()._defaults()
-        own.pop("shared", None)  # **shared: the parameters of this class
-        shared = Encoder._defaults.__func__(NeuralEncoder)  # type: ignore[attr-defined]
-        return {**own, **{name: value for name, value in shared.items() if name not in own}}
+        for rest in ("shared", "training"):  # **shared of a family, **training of this class
+            own.pop(rest, None)
+        first = Encoder._defaults.__func__(NeuralEncoder)  # type: ignore[attr-defined]
+        first.pop("training")
+        others = {**first, **cls._shared_defaults()}
+        if cls.__init__ is NeuralEncoder.__init__:
+            own = {"vectors": own.pop("vectors"), **_own_defaults(cls.network_class), **own}
+        return {**own, **{name: value for name, value in others.items() if name not in own}}
 
     @property
     def network(self) -> Any:
@@ -205,6 +195,8 @@ class NeuralEncoder(CoreEncoder):
         y: Any = None,
         *,
         valid: Any = None,
+        init: Any = None,
+        freeze: Sequence[str] = (),
         checkpoints: str | os.PathLike[str] | None = None,
         callbacks: Sequence[Callback] = (),
         show_progress_bar: bool | None = None,
@@ -218,8 +210,12 @@ class NeuralEncoder(CoreEncoder):
         Args:
             sentences: Many sentences, or the name of a text file, a folder or a glob. They are read twice:
                 for the vocabulary, and to become ids in a file of the cache.
-            y: Ignored.
-            valid: Sentences to validate on, every `validate_every` steps.
+            y: Labels, one for each sentence, where the network learns from them; else ignored.
+            valid: Sentences to validate on, every `validate_every` steps; with labels, a tuple of both.
+            init: A fitted neural encoder, whose weights this one begins with: those of the same name and
+                shape. What belongs to words is taken word by word; the others keep their own beginnings.
+            freeze: Names of weights that stay as they begin: of one, of a part of the network ("encoder"), or
+                a pattern ("*.bias").
             checkpoints: A folder for the state of the training. If it holds a different run (other sentences,
                 vectors or parameters), it is refused. These may change when a run is resumed: where it ends
                 (`max_steps`, `max_epochs`, `stop_after`), how often it validates (`validate_every`), and what
@@ -242,8 +238,7 @@ class NeuralEncoder(CoreEncoder):
                 missing; the encoder has the last ones then.
         """
         fresh = type(self)(**self.get_params(deep=False))
-        sentences, valid = map(repeatable, (sentences, valid))
-        fresh._train(sentences, valid, checkpoints, callbacks, show_progress_bar)
+        fresh._train(sentences, y, valid, init, freeze, checkpoints, callbacks, show_progress_bar)
         self._take(fresh)
         return self
 
@@ -265,67 +260,94 @@ class NeuralEncoder(CoreEncoder):
     def _train(
         self,
         sentences: Any,
+        y: Any,
         valid: Any,
+        init: Any,
+        freeze: Sequence[str],
         checkpoints: Any,
         callbacks: Sequence[Callback],
         show: bool | None,
     ) -> None:
         chosen = self.settings()
         self._check_vectors()
-        cut = self._new_tokenizer()
         device = self._device()
         checked_int("max_words", self.max_words, 1)
-        checked_bool("unit_words", self.unit_words)
-        betas = self._betas(chosen["betas"])
-        self._check_validation(valid, checkpoints)
+        words = WordVectorsOf(self._word_vectors, unit=checked_bool("unit_words", self.unit_words))
+        task = self.task_class(type(self).__name__, chosen, words, self._new_tokenizer())
+        options = self._training_options(chosen)
+        self._check_validation(valid)
+        begun = _encoder_of(init)
         # Wrong options are told of now, and not when all sentences were read.
-        self._made_network(2 + checked_int("sampled_words", self.sampled_words, 0), 0, 1)
+        _check_freeze(self._made_network(task.sizes(None)), freeze)
+        sentences = repeatable(sentences)
         with progress(show, "words") as bar:
-            vocabulary = self._vocabulary_of(sentences, cut, bar)
+            task.learn_vocabulary(sentences, bar)
         with progress(show, "ids") as bar:
-            train = self._examples_of(sentences, vocabulary, cut, bar)
-        held_out = None if valid is None else self._examples_of(valid, vocabulary, cut, None)
-        network = self._new_network(train, vocabulary).to(device)
-        metric = self.metric
+            train = task.examples(sentences, y, bar)
+        held_out = None
+        if valid is not None:
+            texts, labels = valid if y is not None and isinstance(valid, tuple) else (valid, None)
+            held_out = task.examples(repeatable(texts), labels, None)
+        network = self._made_network(task.sizes(train))
+        task.prepare(network, train)
+        if begun is not None:
+            _begin_with(network, task.vocabulary, begun)
+        frozen = _freeze(network, freeze)
+        network.to(device)
+        metric = options.pop("metric")
         if callable(metric):
             # What it is asked about encodes with the weights as they are then.
-            self._adopt(network, vocabulary, cut)
+            self._adopt(network, task.vocabulary, task.cut)
             own = metric
             metric = lambda _: own(self)  # noqa: E731
         validates = held_out is not None or callable(metric)
-        best = _Best() if validates and checkpoints is None else None
+        settings = None
+        if checkpoints is not None:
+            settings = task.decisive(network)
+            if not isinstance(network, CppModule):  # the others tell it themselves
+                settings["network"] = {"class": type(network).__name__, **self._network_settings(chosen)}
+            if frozen:
+                settings["frozen"] = frozen
+            if begun is not None:
+                settings["init"] = begun.fingerprint()
         others = all_processes()
         sharing: dict[str, Any] = {"rank": others.rank, "world": others.size}
         trainer = Trainer(
             network,
-            Batcher(train, batch_size=self.batch_size, seed=self.seed, **sharing),
-            None if held_out is None else Batcher(held_out, batch_size=256, shuffle=False, **sharing),
-            betas=betas,
+            task.batcher(train, validating=False, **sharing),
+            None if held_out is None else task.batcher(held_out, validating=True, **sharing),
             checkpoints=checkpoints,
-            callbacks=callbacks if best is None else [*callbacks, best],
+            callbacks=callbacks,
             communicator=others,
-            save_every=self.validate_every,
+            settings=settings,
             metric=metric,
-            settings=self._learnt_from(network, vocabulary) if checkpoints is not None else None,
-            **{
-                name: chosen[name]
-                for name in (
-                    *("accumulate", "optimizer", "learning_rate", "schedule", "warmup", "decay", "patience"),
-                    *("reload_best", "clip_norm", "max_steps", "max_epochs", "validate_every", "stop_after"),
-                    *("autocast", "seed"),
-                )
-            },
+            **options,
         )
         self.history_ = trainer.run(show_progress_bar=show)
         self.origin_ = None
-        if best is not None:
-            best.load_into(network)
-        elif validates:
-            self._load_best(trainer, os.path.join(os.fsdecode(checkpoints), "best.safetensors"))
-        self._adopt(network.eval(), vocabulary, cut)
+        if validates:
+            self._load_best(trainer, checkpoints)
+        self._adopt(network.eval(), task.vocabulary, task.cut)
 
-    def _load_best(self, trainer: Trainer, path: str) -> None:
+    def _training_options(self, chosen: dict[str, Any]) -> dict[str, Any]:
+        """What the trainer is told."""
+        options = {name: chosen[_OPTIMIZER_EPSILON if name == "epsilon" else name] for name in _TRAINING}
+        betas = options["betas"]
+        if not isinstance(betas, Sequence | np.ndarray) or isinstance(betas, str) or len(betas) != 2:
+            raise TypeError(f"betas must be two numbers, got {betas!r:.40} ({type(betas).__name__})")
+        options["betas"] = tuple(
+            checked_float(f"betas[{i}]", beta, 0, 1, below=True) for i, beta in enumerate(betas)
+        )
+        if options["save_every"] is None:
+            options["save_every"] = options["validate_every"]
+        return options
+
+    def _load_best(self, trainer: Trainer, checkpoints: Any) -> None:
         """Gives the network the best weights. Where they are lost, a training that is done is not."""
+        if checkpoints is None:  # they are in memory
+            trainer.load_best()
+            return
+        path = os.path.join(os.fsdecode(checkpoints), "best.safetensors")
         state = trainer.model.state_dict()
         last = {name: tensor.to("cpu", copy=True) for name, tensor in state.items()}
         try:
@@ -342,14 +364,7 @@ class NeuralEncoder(CoreEncoder):
             stacklevel=4,
         )
 
-    @staticmethod
-    def _betas(value: Any) -> tuple[float, float]:
-        if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str) or len(value) != 2:
-            raise TypeError(f"betas must be two numbers, got {value!r:.40} ({type(value).__name__})")
-        first, second = (checked_float(f"betas[{i}]", beta, 0, 1, below=True) for i, beta in enumerate(value))
-        return first, second
-
-    def _check_validation(self, valid: Any, checkpoints: Any) -> None:
+    def _check_validation(self, valid: Any) -> None:
         """What asks for validations, or for a folder, is told of before a sentence is read."""
         if not callable(self.metric) and checked_str("metric", self.metric) not in ("loss", "accuracy"):
             raise ValueError(f"metric must be 'loss', 'accuracy' or a function, got {self.metric!r}")
@@ -365,107 +380,28 @@ class NeuralEncoder(CoreEncoder):
                     f"{name}={getattr(self, name)!r} needs validations: give fit valid=SENTENCES, or a "
                     "function as metric"
                 )
-        if self.reload_best and checkpoints is None:
-            raise ValueError(
-                "reload_best needs a folder where the best weights are kept: give fit checkpoints="
-            )
 
-    def _learnt_from(self, network: Autoencoder, vocabulary: Vocabulary) -> dict[str, Any]:
-        """What decides, beside the network's own options and the ids, what is learnt; for checkpoints."""
-        words = json.dumps([vocabulary.words, vocabulary.counts.tolist()]).encode("utf-8", "surrogatepass")
-        rows = network.state_dict()["table.weight"].cpu().numpy()
-        return {
-            "unit_words": bool(self.unit_words),
-            "vocabulary": hashlib.sha256(words).hexdigest(),
-            "vectors": hashlib.sha256(rows.tobytes()).hexdigest(),
-        }
-
-    def _vocabulary_of(self, sentences: Any, cut: Tokenizer, bar: Any) -> Vocabulary:
-        if self.vocabulary is not None:
-            if not isinstance(self.vocabulary, Vocabulary):
-                raise TypeError(f"vocabulary must be a Vocabulary, got {type(self.vocabulary).__name__}")
-            counts = dict(self.vocabulary)
-        else:
-            seen = Vocabulary.from_corpus(sentences, cut, min_count=self.min_count, on_progress=bar)
-            counts = dict(seen)
-        known = {word: count for word, count in counts.items() if word in self._word_vectors}
-        for symbol in (_BEGIN, _END):
-            known.pop(symbol, None)  # they have places of their own
-        found = Vocabulary(known, max_size=self.vocabulary_size)
-        if not counts and self.vocabulary is None:
-            often = "" if self.min_count <= 1 else f" min_count={self.min_count} times"
-            raise ValueError(f"{type(self).__name__}: there is no sentence that has a word{often}")
-        if len(found) == 0:
-            raise ValueError(
-                f"{type(self).__name__}: none of the {len(counts)} words of the sentences has a vector"
-            )
-        return found
-
-    def _examples_of(self, sentences: Any, vocabulary: Vocabulary, cut: Tokenizer, bar: Any) -> Examples:
-        return Examples.build(
-            sentences,
-            vocabulary,
-            cut,
-            end=_END,
-            unknown_words="drop_example",
-            min_length=self.min_length,
-            max_length=self.max_length,
-            on_progress=bar,
-        )
-
-    def _new_network(self, examples: Examples, vocabulary: Vocabulary) -> Autoencoder:
-        end = examples.symbols()[_END]
-        begin = examples.vocabulary_size()  # the first id that no example has
-        network = self._made_network(begin + 1, begin, end)
-        network.load_words(self._table(vocabulary, begin, end))
-        counts = np.zeros(begin + 1, np.int64)
-        counts[: len(vocabulary)] = vocabulary.counts
-        counts[end] = len(examples)
-        network.set_word_counts(torch.from_numpy(counts))
-        return network
-
-    def _made_network(self, words: int, begin: int, end: int) -> Autoencoder:
-        chosen = self.settings()
+    def _made_network(self, sizes: dict[str, Any]) -> Any:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(checked_int("seed", self.seed, 0, 2**63 - 1))
-            return self._network_class(
-                words=words,
-                features=self._word_vectors.dim,
-                begin=begin,
-                end=end,
-                **self._network_settings(chosen),
-            )
+            return self.network_class(**sizes, **self._network_settings(self.settings()))
 
     def _network_settings(self, chosen: dict[str, Any]) -> dict[str, Any]:
-        names = ("label_smoothing", "sampled_words", *self._network_options)
-        for name in names:
-            if name in _WHOLE:
-                checked_int(name, chosen[name], int(name != "sampled_words"))
-            elif name in _SHARES:
+        """The network's options, each of its kind: what else is wrong with them the networks tell."""
+        if not issubclass(self.network_class, CppModule):
+            return {name: plain(chosen[name]) for name in self._network_options}
+        kinds = json.loads(_nn.default_config(self.network_class.__name__))
+        for name in self._network_options:
+            kind = type(kinds[name])
+            if name in _SHARES:
                 checked_float(name, chosen[name], 0, 1)
-            elif name in _CHOICES:
-                checked_str(name, chosen[name])
-            elif name in _SWITCHES:
-                checked_bool(name, chosen[name])
-            elif name == "windows":
-                _check_windows(chosen[name])
-        return {name: plain(chosen[name]) for name in names}
-
-    def _table(self, vocabulary: Vocabulary, begin: int, end: int) -> Floats:
-        """The vectors of the words that are written, and of the symbols."""
-        rows = np.empty((begin + 1, self._word_vectors.dim), np.float32)
-        rows[: len(vocabulary)] = self._word_vectors.matrix(vocabulary.words)
-        # Symbols that have no vectors get ones that are as long as those of words, the same every time.
-        typical = lengths_of(rows[: len(vocabulary)]).mean()
-        for place, symbol in ((begin, _BEGIN), (end, _END)):
-            if symbol in self._word_vectors:
-                rows[place] = self._word_vectors[symbol]
+            elif kind is list:
+                _check_windows(name, chosen[name])
+            elif kind is int:
+                checked_int(name, chosen[name], int(name != "sampled_words"))
             else:
-                drawn = np.random.default_rng(place == end).standard_normal(self._word_vectors.dim)
-                rows[place] = drawn * (typical / np.linalg.norm(drawn))
-        if self.unit_words:
-            rows /= np.maximum(lengths_of(rows)[:, None], np.finfo(np.float32).tiny)
-        return rows
+                _CHECKS[kind](name, chosen[name])
+        return {name: plain(chosen[name]) for name in self._network_options}
 
     def _device(self) -> torch.device:
         name = checked_str("device", self.device)
@@ -523,7 +459,7 @@ class NeuralEncoder(CoreEncoder):
         weights: Floats = 1 / np.maximum(np.concatenate(norms), np.finfo(np.float32).tiny, dtype=np.float32)
         return weights
 
-    def _adopt(self, network: Autoencoder, vocabulary: Vocabulary, cut: Tokenizer, model: Any = None) -> None:
+    def _adopt(self, network: Any, vocabulary: Vocabulary, cut: Tokenizer, model: Any = None) -> None:
         """Takes what was learnt with the parameters as they are now; `model` is made of it, or was read."""
         self._network, self.vocabulary_, self._cut = network, vocabulary, cut
         self._model = model or _nn.NeuralEncoder(
@@ -531,7 +467,7 @@ class NeuralEncoder(CoreEncoder):
             self._word_vectors._core,
             cut.core(),
             self._weights(),
-            network._cpp,
+            core_network(network, type(self).__name__, self._network_settings(self.settings())),
             max_words=checked_int("max_words", self.max_words, 1),
             batch_tokens=_BATCH_TOKENS,
         )
@@ -631,7 +567,11 @@ class NeuralEncoder(CoreEncoder):
         content = json.loads(model.params)
         if not isinstance(content, dict) or set(content) != {"params", "vocabulary", "origin"}:
             raise ValueError("params: expected a JSON object with params, vocabulary and origin")
-        params = checked_keys(cls, content["params"], set(cls._defaults()) - {"vectors", "vocabulary"})
+        known = cls._defaults()
+        given = content["params"]
+        if isinstance(given, dict):
+            given = {**{name: known[name] for name in _LATER & set(known)}, **given}
+        params = checked_keys(cls, given, set(known) - {"vectors", "vocabulary"})
         words, origin = content["vocabulary"], content["origin"]
         if not isinstance(origin, dict | None):
             raise ValueError("params: origin must be a JSON object or null")
@@ -645,8 +585,8 @@ class NeuralEncoder(CoreEncoder):
         encoder = cls(WordVectors(model.vectors), **{**params, "tokenizer": cut})
         encoder._check_vectors()
         config = json.loads(model.network.config())
-        if config.pop("network") != cls._network_class.__name__:
-            raise ValueError(f"config: the network is no {cls._network_class.__name__}")
+        if config.pop("network") != cls.network_class.__name__:
+            raise ValueError(f"config: the network is no {cls.network_class.__name__}")
         there = {"max_words": model.max_words, "unit_words": model.weighted, **config}
         chosen = encoder.settings()
         for name in ("max_words", "unit_words", *encoder._network_settings(chosen)):
@@ -656,11 +596,12 @@ class NeuralEncoder(CoreEncoder):
         for name in ("split", "lowercase", "invalid"):
             if getattr(core, name) != getattr(model.tokenizer, name):
                 raise ValueError(f"params: another {name} of the tokenizer than config has")
-        if config["words"] != len(vocabulary) + 2:
+        symbols = cls.task_class.symbols
+        if config["words"] != len(vocabulary) + symbols:
             raise ValueError(
-                f"the network writes {config['words'] - 2} words, the vocabulary has {len(vocabulary)}"
+                f"the network has {config['words'] - symbols} words, the vocabulary has {len(vocabulary)}"
             )
-        network = cls._network_class.of(model.network, config)
+        network = _network_of(cls.network_class, model.network, config)
         encoder._adopt(network.to(encoder._device_here()).eval(), vocabulary, cut, model)
         encoder.origin_ = origin
         return encoder
@@ -676,7 +617,7 @@ class NeuralEncoder(CoreEncoder):
         state.pop("_model", None)
         if (network := state.get("_network")) is not None:
             # Tensors of a GPU could not be read where there is none.
-            state["_network_device"] = str(network.table.weight.device)
+            state["_network_device"] = str(next(network.parameters()).device)
             if state["_network_device"] != "cpu":
                 state["_network"] = copy.deepcopy(network).cpu()
         return state
@@ -725,24 +666,99 @@ class NeuralEncoder(CoreEncoder):
                 part.train(training)
 
 
-def _check_windows(value: Any) -> None:
+def _check_windows(name: str, value: Any) -> None:
     if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str | bytes):
-        raise TypeError(f"windows must be whole numbers, got {value!r:.40} ({type(value).__name__})")
+        raise TypeError(f"{name} must be whole numbers, got {value!r:.40} ({type(value).__name__})")
     for i, window in enumerate(value):
-        checked_int(f"windows[{i}]", window, 1)
+        checked_int(f"{name}[{i}]", window, 1)
 
 
-class _Best(Callback):
-    """Keeps the best weights in memory, where there is no folder for them."""
+_TRAINING = tuple(TrainingOptions.defaults())
+_CHECKS: dict[type, Callable[[str, Any], Any]] = {
+    bool: checked_bool,
+    float: lambda name, value: checked_float(name, value, 0),
+    str: checked_str,
+}
 
-    def __init__(self) -> None:
-        self.state: dict[str, torch.Tensor] = {}
 
-    def on_validation(self, trainer: Trainer, validation: Validation) -> None:
-        if validation.best:
-            state = trainer.model.state_dict()
-            self.state = {name: tensor.detach().clone() for name, tensor in state.items()}
+def _own_defaults(network: Any) -> dict[str, Any]:
+    """The arguments of a network's constructor that are parameters of its encoder."""
+    found = {}
+    for parameter in list(inspect.signature(network.__init__).parameters.values())[1:]:
+        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+            continue
+        if parameter.default is not parameter.empty:
+            found[parameter.name] = parameter.default
+    return found
 
-    def load_into(self, network: Any) -> None:
-        if self.state:
-            network.load_state_dict(self.state)
+
+def _network_of(kind: Any, core: Any, config: dict[str, Any]) -> Any:
+    """The Python face of a network that was read from a file."""
+    return kind.of(core, config) if issubclass(kind, CppModule) else core.parts.module
+
+
+def _encoder_of(init: Any) -> NeuralEncoder | None:
+    """What a training is to begin with."""
+    if init is None:
+        return None
+    if not isinstance(init, NeuralEncoder):
+        raise TypeError(f"init must be a neural encoder, as se.load reads one, got {type(init).__name__}")
+    init._check_fitted()
+    return init
+
+
+def _begin_with(network: Any, vocabulary: Vocabulary, other: NeuralEncoder) -> None:
+    """Copies the weights of another encoder; those of words, word by word."""
+    mine, theirs = network.state_dict(), other.network.state_dict()
+    places = {word: i for i, word in enumerate(other.vocabulary_.words)}
+    shared = [(i, places[word]) for i, word in enumerate(vocabulary.words) if word in places]
+    taken = 0
+    with torch.no_grad():
+        for name, tensor in mine.items():
+            given = theirs.get(name)
+            if given is None or given.dim() != tensor.dim():
+                continue
+            given = given.to(tensor)
+            # Rows of words, and behind them of the same symbols.
+            symbols = len(tensor) - len(vocabulary) if tensor.dim() else 0
+            of_words = symbols > 0 and len(given) - len(places) == symbols
+            if of_words and tensor.shape[1:] == given.shape[1:]:
+                if shared:
+                    to, origin = torch.tensor(shared, device=tensor.device).T
+                    tensor[to] = given[origin]
+                tensor[-symbols:] = given[-symbols:]
+                taken += 1
+            elif given.shape == tensor.shape:
+                tensor.copy_(given)
+                taken += 1
+    if taken == 0:
+        raise ValueError(
+            f"init: no weight of that {type(other).__name__} has the name and shape of one of this network"
+        )
+
+
+def _check_freeze(network: Any, freeze: Sequence[str]) -> None:
+    if isinstance(freeze, str) or not isinstance(freeze, Sequence):
+        raise TypeError(f"freeze must be a list of names, got {freeze!r:.40}")
+    _frozen(network, freeze)
+
+
+def _frozen(network: Any, freeze: Sequence[str]) -> list[str]:
+    """The names of the weights that are meant."""
+    names = [name for name, _ in network.named_parameters()]
+    found: set[str] = set()
+    for i, wanted in enumerate(freeze):
+        checked_str(f"freeze[{i}]", wanted)
+        meant = {name for name in names if name.startswith(f"{wanted}.") or fnmatch.fnmatchcase(name, wanted)}
+        if not meant:
+            raise ValueError(f"freeze[{i}]: no weight is called {wanted!r}; there are {', '.join(names)}")
+        found |= meant
+    return sorted(found)
+
+
+def _freeze(network: Any, freeze: Sequence[str]) -> list[str]:
+    names = _frozen(network, freeze)
+    for name, parameter in network.named_parameters():
+        if name in names:
+            parameter.requires_grad_(False)
+    return names

@@ -1,0 +1,71 @@
+#include "models/python_network.h"
+
+#include <ATen/Functions.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <optional>
+#include <utility>
+
+#include "nn/maybe_tensor.h"
+#include "sentencode/encoder.h"
+#include "sentencode/error.h"
+#include "sentencode/models/networks.h"
+#include "sentencode/models/neural_encoder.h"
+#include "training/python_model.h"
+
+namespace sentencode {
+
+PythonNetwork::PythonNetwork(py::object parts)
+    : SentenceNetwork("PythonNetwork"),
+      parts_(std::move(parts)),
+      model_(std::make_shared<PythonModel>(parts_)),
+      dim_(parts_.attr("dim").cast<std::int64_t>()),
+      features_(parts_.attr("features").cast<std::int64_t>()),
+      config_(parts_.attr("config").cast<std::string>()) {}
+
+PythonNetwork::~PythonNetwork() {
+  const WithGil gil;
+  model_.reset();
+  parts_ = py::object();
+}
+
+at::Tensor PythonNetwork::encode(const models::Sequences& sentences) {
+  at::Tensor z;
+  {
+    const WithGil gil;
+    z = call(parts_.attr("encode"), sentences.x, sentences.lengths, sentences.mask).cast<at::Tensor>();
+  }
+  TORCH_CHECK_VALUE(z.dim() == 2 && z.size(0) == sentences.x.size(0) && z.size(1) == dim_,
+                    "encode must return [", sentences.x.size(0), ", ", dim_, "], got ", z.sizes());
+  return z;
+}
+
+at::Tensor PythonNetwork::end() const {
+  const WithGil gil;
+  return or_undefined(call(parts_.attr("end")).cast<MaybeTensor>());
+}
+
+void bind_python_network(py::module_& m) {
+  py::class_<PythonNetwork, models::SentenceNetwork, std::shared_ptr<PythonNetwork>>(
+      m, "PythonNetwork", "A network that is written in Python.")
+      .def(py::init<py::object>(), py::arg("parts"))
+      .def_property_readonly("parts", &PythonNetwork::parts);
+  m.def(
+      "register_network",
+      [](const std::string& encoder, const std::string& network, py::function make) {
+        // Kept for good: Python may be gone when the library's memory is.
+        const auto* const held = new py::function(std::move(make));
+        models::register_network(network, [held](const std::string& config) {
+          const WithGil gil;
+          return call(*held, config).cast<std::shared_ptr<models::SentenceNetwork>>();
+        });
+        register_encoder(encoder, [](const std::string& path, const LoadOptions& from) {
+          return std::unique_ptr<Encoder>(models::NeuralEncoder::load(path, from));
+        });
+      },
+      py::arg("encoder"), py::arg("network"), py::arg("make"),
+      "Files of encoders of that kind are then read: make(config) gives their network.");
+}
+
+}  // namespace sentencode

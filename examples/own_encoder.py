@@ -1,0 +1,71 @@
+"""An encoder with a network of your own, in PyTorch: trained, saved, loaded and compared like the built-in ones.
+
+    python examples/own_encoder.py
+
+It learns from labelled sentences: one part of the demo's books against another.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any
+
+import torch
+
+import sentencode as se
+from sentencode.models import Inputs, NeuralEncoder
+
+
+class Bag(torch.nn.Module):
+    """The mean of words' vectors, through one layer; a second one tells the label from it."""
+
+    def __init__(self, words: int, features: int, hidden: int = 64, classes: int = 2) -> None:
+        super().__init__()
+        self.words, self.features, self.dim = words, features, hidden
+        self.table = torch.nn.Embedding(words, features)
+        self.layer = torch.nn.Linear(features, hidden)
+        self.scores = torch.nn.Linear(hidden, classes)
+
+    def load_words(self, rows: torch.Tensor) -> None:
+        """Begins with the vectors of the words that have ids."""
+        self.table.weight.copy_(rows)
+
+    def encode(self, inputs: Inputs) -> torch.Tensor:
+        """Rows [batch, dim] of sentences, whose words may be any that have a vector."""
+        mean = inputs.x.sum(1) / inputs.lengths.clamp_min(1)[:, None]  # zero where there is no word
+        return torch.tanh(self.layer(mean))
+
+    def loss(self, batch: Any) -> tuple[torch.Tensor, int, torch.Tensor]:
+        """The summed loss of a batch of ids, how many sentences that is, and how many were right."""
+        lengths, mask = batch.lengths["tokens"], batch.mask["tokens"]
+        x = self.table(batch.ids["tokens"]) * mask[..., None]
+        scores = self.scores(self.encode(Inputs(x, lengths, mask)))
+        loss = torch.nn.functional.cross_entropy(scores, batch.labels, reduction="sum")
+        return loss, len(batch), (scores.argmax(1) == batch.labels).sum()
+
+
+class BagEncoder(NeuralEncoder):
+    """The encoder: `hidden` and `classes` are its parameters, beside those that all neural encoders have."""
+
+    network_class = Bag
+
+
+def main() -> None:
+    """Trains, saves, loads and encodes."""
+    text = resources.files("sentencode") / "data/demo_sentences.txt"
+    sentences = list(se.Corpus(text))
+    labels = [int(i >= len(sentences) // 2) for i in range(len(sentences))]
+    held_out = sentences[::5], labels[::5]
+    rest = [i for i in range(len(sentences)) if i % 5]
+
+    encoder = BagEncoder(se.WordVectors.default(), hidden=32, learning_rate=3e-3, max_epochs=5, device="cpu")
+    encoder.fit([sentences[i] for i in rest], [labels[i] for i in rest], valid=held_out)
+    print(f"held out: {100 * encoder.history_.validations[-1].accuracy:.0f} % right")
+
+    encoder.save("bag.sentencode")
+    again = se.load("bag.sentencode")
+    print(again.encode("A ship was lost in the storm.").shape)
+
+
+if __name__ == "__main__":
+    main()

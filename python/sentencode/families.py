@@ -1,0 +1,21 @@
+"""The neural families: the one place where Python learns of a new one.
+
+Its C++ half stands in the table of `cpp/include/sentencode/models/networks.h`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .models.autoencoders import CNNLSTMAE, LSTMSDAE, RAE, MeanMaxAAE
+
+# Encoder -> the module of `models` that it lives in. Its class is public as `sentencode.<name>`.
+FAMILIES = {
+    "CNNLSTMAE": "autoencoders",
+    "LSTMSDAE": "autoencoders",
+    "MeanMaxAAE": "autoencoders",
+    "RAE": "autoencoders",
+}
+
+__all__ = ["CNNLSTMAE", "LSTMSDAE", "RAE", "MeanMaxAAE"]

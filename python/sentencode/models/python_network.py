@@ -1,0 +1,102 @@
+"""Networks that are written in Python, as the core sees them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .. import _nn
+from ..nn.module import CppModule
+from ..training.trainer import ModuleParts
+
+__all__ = ["Inputs", "core_network", "register"]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Sentences that a network in Python is to encode.
+
+    Attributes:
+        x: Words' vectors [B, T, features], zero where there is no word.
+        lengths: [B] int64.
+        mask: [B, T] bool: true where there is a word.
+    """
+
+    x: Tensor
+    lengths: Tensor
+    mask: Tensor
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+
+class _NetworkParts(ModuleParts):
+    """A module as C++ sees it (`_nn.PythonNetwork`)."""
+
+    def __init__(self, module: nn.Module, config: dict[str, Any]) -> None:
+        super().__init__(module, ("tokens",))
+        self.module = module
+        self.dim = int(module.dim)  # type: ignore[arg-type]
+        self.features = int(config["features"])
+        self.config = json.dumps(config)
+
+    def encode(self, x: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
+        """Rows, as if the module were not in training."""
+        training = [part for part in self.module.modules() if part.training]
+        for part in training:
+            part.training = False
+        try:
+            found: Tensor = self.module.encode(Inputs(x, lengths, mask))  # type: ignore[operator]
+        finally:
+            for part in training:
+                part.training = True
+        if not isinstance(found, Tensor):
+            raise TypeError(
+                f"{type(self.module).__name__}.encode must return a tensor, got {type(found).__name__}"
+            )
+        return found
+
+    def end(self) -> None:
+        """Sentences have no end here."""
+
+
+def core_network(network: Any, name: str, settings: dict[str, Any]) -> Any:
+    """What the core's encoder is made with.
+
+    Args:
+        network: One of C++, or any module with `dim`, `encode` and `loss`, made with `words` and `features`.
+        name: The encoder's class, for messages.
+        settings: The network's options.
+
+    Raises:
+        TypeError: The module lacks one of these.
+    """
+    if isinstance(network, CppModule):
+        return network._cpp
+    for wanted in ("dim", "encode", "loss"):
+        if not hasattr(network, wanted):
+            raise TypeError(f"{name}: the network {type(network).__name__} has no {wanted}")
+    sizes = {"words": int(network.words), "features": int(network.features)}
+    return _nn.PythonNetwork(_NetworkParts(network, {"network": type(network).__name__, **sizes, **settings}))
+
+
+def register(encoder: str, network: Any) -> None:
+    """Lets files of an encoder be read whose network is a class in Python.
+
+    Args:
+        encoder: The encoder's class.
+        network: The network's.
+    """
+
+    def make(config: str) -> Any:
+        options = json.loads(config)
+        options.pop("network")
+        with torch.random.fork_rng(devices=[]):
+            module = network(**options)
+        return _nn.PythonNetwork(_NetworkParts(module, json.loads(config)))
+
+    _nn.register_network(encoder, network.__name__, make)

@@ -1,0 +1,192 @@
+"""A network in Python is a family of its own: trained, encoded, saved and evaluated like ours."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import sentencode as se
+
+torch = pytest.importorskip("torch")
+
+from sentencode.models import Inputs, NeuralEncoder
+from sentencode.training import Callback
+
+SENTENCES = ["a good film", "a bad film", "very good", "very bad", "good good fun today", "bad bad plot"] * 10
+LABELS = [1, 0, 1, 0, 1, 0] * 10
+
+
+class Bag(torch.nn.Module):
+    figures = ("size",)
+
+    def __init__(self, words, features, hidden=8, classes=2, noise=0.5):
+        super().__init__()
+        self.words, self.features, self.dim = words, features, hidden
+        self.table = torch.nn.Embedding(words, features)
+        self.layer = torch.nn.Linear(features, hidden)
+        self.scores = torch.nn.Linear(hidden, classes)
+        self.drop = torch.nn.Dropout(noise)
+
+    def load_words(self, rows):
+        self.table.weight.copy_(rows)
+
+    def encode(self, inputs):
+        mean = inputs.x.sum(1) / inputs.lengths.clamp_min(1)[:, None]
+        return torch.tanh(self.layer(self.drop(mean)))
+
+    def loss(self, batch):
+        from sentencode.training import Loss
+
+        lengths, mask = batch.lengths["tokens"], batch.mask["tokens"]
+        x = self.table(batch.ids["tokens"]) * mask[..., None]
+        z = self.encode(Inputs(x, lengths, mask))
+        scores = self.scores(z)
+        loss = torch.nn.functional.cross_entropy(scores, batch.labels, reduction="sum")
+        right = (scores.argmax(1) == batch.labels).sum()
+        return Loss(loss, len(batch), right, {"size": (z.norm(dim=1).sum(), len(batch))})
+
+
+class BagEncoder(NeuralEncoder):
+    network_class = Bag
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    words = sorted({word for text in SENTENCES for word in text.split()} | {"never", "trained"})
+    rows = np.random.default_rng(0).standard_normal((len(words), 6)).astype(np.float32)
+    return se.WordVectors.from_array(words, rows)
+
+
+def encoder(vectors, **changes):
+    options = {"max_steps": 40, "max_epochs": None, "learning_rate": 0.02, "device": "cpu", **changes}
+    return BagEncoder(vectors, **options)
+
+
+@pytest.fixture(scope="module")
+def fitted(vectors):
+    return encoder(vectors, hidden=5).fit(SENTENCES, LABELS, valid=(SENTENCES[:6], LABELS[:6]))
+
+
+def test_its_networks_arguments_are_its_parameters(vectors):
+    made = encoder(vectors, hidden=5)
+    assert made.get_params()["hidden"] == 5
+    assert made.get_params()["noise"] == 0.5
+    assert "words" not in made.get_params()
+    assert "hidden=5" in repr(made)
+    with pytest.raises(TypeError, match="BagEncoder has no parameter 'hiden'"):
+        encoder(vectors, hiden=5)
+
+
+def test_learns_and_encodes_without_noise(fitted):
+    assert fitted.history_.steps[-1].accuracy > 0.9
+    assert fitted.dim == 5
+    rows = fitted.encode(SENTENCES)
+    np.testing.assert_array_equal(fitted.encode(SENTENCES), rows)
+    fitted.network.train()
+    np.testing.assert_array_equal(fitted.encode(SENTENCES), rows)
+    assert fitted.network.training
+    assert fitted.network.drop.training
+    # Words that it was not trained with are read by their vectors.
+    assert np.abs(fitted.encode(["never trained"])).min() > 0
+    assert not fitted.encode(["", "unknown"]).any()
+    x = np.stack([fitted.vectors[word] for word in SENTENCES[0].split()]).mean(0)
+    layer = fitted.network.layer
+    expected = torch.tanh(layer(torch.from_numpy(x))).detach().numpy()
+    np.testing.assert_allclose(rows[0], expected, atol=1e-6)
+
+
+def test_tells_its_own_figures(fitted, tmp_path):
+    from sentencode.training import History
+
+    steps, validations = fitted.history_.steps, fitted.history_.validations
+    assert all(0 < event.figures["size"] < 5**0.5 for event in (*steps, *validations))
+    log = se.training.CsvLog(tmp_path / "log.csv")
+    for event in (steps[0], validations[0]):
+        log._write(type("trainer", (), {"rank": 0})(), event)
+    log.on_end(None)
+    again = History.from_csv(tmp_path / "log.csv")
+    assert again.steps[0].figures == steps[0].figures
+    assert again.validations[0].figures == validations[0].figures
+
+
+def test_is_saved_and_pickled(fitted, tmp_path):
+    rows = fitted.encode(SENTENCES)
+    fitted.save(tmp_path / "bag.sentencode")
+    again = se.load(tmp_path / "bag.sentencode")
+    assert type(again) is BagEncoder
+    assert again.get_params(deep=False)["hidden"] == 5
+    assert again.fingerprint() == fitted.fingerprint()
+    for other in (again, pickle.loads(pickle.dumps(fitted))):
+        np.testing.assert_array_equal(other.encode(SENTENCES), rows)
+    assert isinstance(again.network, Bag)
+    # A process that does not know the class says so.
+    code = f"import sentencode as se; se.load({str(tmp_path / 'bag.sentencode')!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "FormatError" in done.stderr
+    assert "BagEncoder" in done.stderr
+
+
+def test_begins_with_another_and_keeps_what_is_frozen(fitted, vectors):
+    more = [*SENTENCES, "never trained before"]
+    later = encoder(vectors, hidden=5, max_steps=5).fit(
+        more, [*LABELS, 1], init=fitted, freeze=["layer", "table.*"]
+    )
+    for name in ("layer.weight", "layer.bias"):
+        torch.testing.assert_close(
+            later.network.state_dict()[name], fitted.network.state_dict()[name], rtol=0, atol=0
+        )
+    assert not torch.equal(later.network.scores.weight, fitted.network.scores.weight)
+    # Words have other ids now, and their rows all the same.
+    ids = [one.vocabulary_.words.index("film") for one in (later, fitted)]
+    assert torch.equal(later.network.table.weight[ids[0]], fitted.network.table.weight[ids[1]])
+    with pytest.raises(
+        ValueError, match=r"freeze\[0\]: no weight is called 'encoder'; there are table.weight"
+    ):
+        encoder(vectors).fit(SENTENCES, LABELS, freeze=["encoder"])
+    with pytest.raises(TypeError, match="init must be a neural encoder"):
+        encoder(vectors).fit(SENTENCES, LABELS, init="bag.sentencode")
+
+
+def test_an_interrupted_training_resumes(vectors, tmp_path):
+    class Stop(Callback):
+        def on_step(self, trainer, step):
+            if step.step == 7:
+                raise KeyboardInterrupt
+
+    straight = encoder(vectors).fit(SENTENCES, LABELS)
+    with pytest.raises(KeyboardInterrupt):
+        encoder(vectors).fit(SENTENCES, LABELS, checkpoints=tmp_path, callbacks=[Stop()])
+    resumed = encoder(vectors).fit(SENTENCES, LABELS, checkpoints=tmp_path)
+    np.testing.assert_array_equal(resumed.encode(SENTENCES), straight.encode(SENTENCES))
+    with pytest.raises(ValueError, match="different run"):
+        encoder(vectors, noise=0.1).fit(SENTENCES, LABELS, checkpoints=tmp_path)
+
+
+def test_what_a_network_lacks_is_said(vectors):
+    class Dumb(torch.nn.Module):
+        def __init__(self, words, features, hidden=2):
+            super().__init__()
+            self.words, self.features = words, features
+            self.weight = torch.nn.Parameter(torch.zeros(hidden))
+
+        def loss(self, batch):
+            return self.weight.sum(), 1
+
+    class DumbEncoder(NeuralEncoder):
+        network_class = Dumb
+
+    with pytest.raises(TypeError, match="DumbEncoder: the network Dumb has no dim"):
+        DumbEncoder(vectors, max_steps=1, max_epochs=None, device="cpu").fit(SENTENCES)
+    with pytest.raises(ValueError, match="there is a network named 'MeanMaxNetwork' already"):
+        type("Taken", (NeuralEncoder,), {"network_class": type("MeanMaxNetwork", (Dumb,), {})})
+
+
+def test_labels_that_cannot_be(vectors):
+    with pytest.raises(ValueError, match="y must be numbers, one for each sentence, got <U1"):
+        encoder(vectors).fit(SENTENCES, ["a"] * len(SENTENCES))
+    with pytest.raises(ValueError, match="shorter|longer"):
+        encoder(vectors).fit(SENTENCES, LABELS[:-1])
