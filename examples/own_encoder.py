@@ -1,4 +1,4 @@
-"""An encoder with a network of your own, in PyTorch: trained, saved, loaded and compared like the built-in ones.
+"""An encoder with a network of your own, in PyTorch: trained, saved and loaded like the built-in ones.
 
     python examples/own_encoder.py
 

@@ -143,9 +143,7 @@ def test_begins_with_another_and_keeps_what_is_frozen(fitted, vectors):
     # Words have other ids now, and their rows all the same.
     ids = [one.vocabulary_.words.index("film") for one in (later, fitted)]
     assert torch.equal(later.network.table.weight[ids[0]], fitted.network.table.weight[ids[1]])
-    with pytest.raises(
-        ValueError, match=r"freeze\[0\]: no weight is called 'encoder'; there are table.weight"
-    ):
+    with pytest.raises(ValueError, match=r"no weight is called .encoder.; there are table.weight"):
         encoder(vectors).fit(SENTENCES, LABELS, freeze=["encoder"])
     with pytest.raises(TypeError, match="init must be a neural encoder"):
         encoder(vectors).fit(SENTENCES, LABELS, init="bag.sentencode")
@@ -188,5 +186,5 @@ def test_what_a_network_lacks_is_said(vectors):
 def test_labels_that_cannot_be(vectors):
     with pytest.raises(ValueError, match="y must be numbers, one for each sentence, got <U1"):
         encoder(vectors).fit(SENTENCES, ["a"] * len(SENTENCES))
-    with pytest.raises(ValueError, match="shorter|longer"):
+    with pytest.raises(ValueError, match=r"shorter|longer"):
         encoder(vectors).fit(SENTENCES, LABELS[:-1])
