@@ -1,0 +1,367 @@
+#include "evaluation/logistic/solver.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "evaluation/logistic/batch.h"
+#include "evaluation/logistic/memory.h"
+#include "evaluation/logistic/objective.h"
+#include "evaluation/logistic/parallel.h"
+#include "evaluation/logistic/preconditioner.h"
+
+namespace sentencode::logistic {
+namespace {
+
+using at::Tensor;
+
+constexpr std::int64_t kFirst = 32;     // rows for each column that are worth beginning with
+constexpr std::int64_t kOthers = 64;    // of them, that tell a Hessian better
+constexpr double kRounded = 1e-9;       // of an objective: float32 does not tell it from its least
+constexpr double kMisled = 3;           // times the objective that few rows made one expect
+constexpr int kTries = 12;              // shorter steps, before there is none
+constexpr std::int64_t kRound = 60;     // iterations until Hessians are made anew
+constexpr std::int64_t kPatience = 15;  // iterations without a smaller gradient, near the optimum
+constexpr double kSurely = 0.9;         // of the tolerance: float64 shall find no more than that
+
+/// Where problems begin.
+struct Start {
+  Tensor w;  // [G, K, D], of each C; or [1, K, D]
+  Factors factors;
+  double expected = std::numeric_limits<double>::infinity();  // of the objective there, about
+};
+
+struct Effort {
+  double tolerance, gap;
+  std::int64_t max_iterations;
+  std::function<void(std::int64_t)> on_iteration;  // told how many more are solved; may throw
+};
+
+/// Raising all classes' intercepts alike changes nothing: no step shall, or rounding drifts away that way.
+/// Nor does any change a class that no row has.
+void balance(const Tensor& d, const Tensor& present) {  // [p, K, D], [p, K] or undefined
+  if (d.size(1) == 1) return;
+  Tensor intercepts = d.select(2, -1);
+  if (!present.defined()) {
+    intercepts.sub_(intercepts.mean(1, /*keepdim=*/true));
+    return;
+  }
+  d.mul_(present.unsqueeze(2));
+  intercepts.sub_(present * (intercepts.sum(1, /*keepdim=*/true) / present.sum(1, /*keepdim=*/true)));
+}
+
+class Solver {
+ public:
+  Solver(Design x, const Targets& targets, const LogisticProblems& problems, const LogisticOptions& options)
+      : Solver(std::move(x), targets, problems, options,
+               // Each different C is a group; problems are put in the order of their groups.
+               at::_unique2(problems.penalties, /*sorted=*/true, /*return_inverse=*/true)) {}
+  Solver(const Solver&) = delete;
+  Solver& operator=(const Solver&) = delete;
+
+  LogisticSolutions solve(const std::optional<Features>& others) const {
+    const std::int64_t p = problems_.fold.size(0);
+    LogisticSolutions found = nothing(p);
+    if (p > 0) {
+      const bool shared = problems_.folds.size(0) > 1;  // by problems with other rows
+      std::int64_t solved = 0;
+      const auto progress = [&](std::int64_t more) {
+        solved += more;
+        if (options_.on_progress) options_.on_progress(solved, p);
+      };
+      const auto unsolved = [&](std::int64_t) { progress(0); };
+      Start start = shared       ? begin(unsolved)
+                    : few_tell() ? begin_with_few(unsolved)
+                                 : Start{zeros(1), hessians_.bounds()};
+      const Effort effort{options_.tolerance, options_.gap, options_.max_iterations, progress};
+      // As many at once as scores, in a few copies, have room for.
+      const std::int64_t bytes = x_.rows() * outputs() * 4 * 6;
+      const std::int64_t at_once = std::max<std::int64_t>(1, options_.max_bytes / bytes);
+      const Tensor order = group_.argsort(/*stable=*/true, 0, false);
+      for (std::int64_t first = 0; first < p; first += at_once) {
+        const Tensor index = order.slice(0, first, first + at_once);
+        const Tensor group = group_.index_select(0, index);
+        const auto begun = [&] {
+          return batch_of(index, group, problems_.fold.index_select(0, index), problems_.folds,
+                          start.w.size(0) == 1 ? start.w : start.w.index_select(0, group));
+        };
+        Batch batch = begun();
+        const double expected = std::max(start.expected, batch.least.max().item<double>());
+        if (!(batch.f.min().item<double>() <= kMisled * expected)) {
+          start = {zeros(1), hessians_.bounds()};  // the few rows were easier than the others
+          batch = begun();
+        }
+        finish(std::move(batch), start.factors, effort, found);
+      }
+      if (others) found.predictions = at::cat({found.predictions, predictions(*others, found.weights)}, 1);
+    }
+    const Tensor whole = found.weights, intercepts = whole.select(2, -1);
+    found.weights = whole.slice(2, 0, -1) / x_.deviation();
+    found.intercepts = uncentred(intercepts, found.weights, x_.mean());
+    found.intercepts.masked_fill_(intercepts <= 0.5 * kNever, -std::numeric_limits<double>::infinity());
+    return found;
+  }
+
+ private:
+  Solver(Design x, const Targets& targets, const LogisticProblems& problems, const LogisticOptions& options,
+         const std::tuple<Tensor, Tensor, Tensor>& unique)
+      : options_(options),
+        x_(std::move(x)),
+        targets_(targets),
+        problems_(problems),
+        objective_(x_, targets_),
+        slope_(at::cat({x_.deviation(), x_.mean().new_ones(1)})),
+        shift_(at::cat({x_.mean(), x_.mean().new_zeros(1)})),
+        // 1/2 |w|^2 of the weights of columns as they are given.
+        penalty_(at::cat(
+            {x_.deviation().to(at::kDouble).square().reciprocal(), x_.mean().new_zeros(1).to(at::kDouble)})),
+        cs_(std::get<0>(unique)),
+        group_(std::get<1>(unique)),
+        hessians_(x_, targets_.outputs(), problems_, cs_, penalty_) {}
+
+  std::int64_t outputs() const { return targets_.outputs(); }
+  std::int64_t rows() const { return x_.rows(); }
+
+  Tensor zeros(std::int64_t p) const {  // [p, K, D]
+    return at::zeros({p, outputs(), x_.columns()}, x_.mean().options());
+  }
+
+  LogisticSolutions nothing(std::int64_t p) const {
+    const auto floats = x_.mean().options();
+    LogisticSolutions found;
+    found.weights = zeros(p);
+    found.predictions = at::zeros({p, rows()}, floats.dtype(at::kShort));
+    found.objectives = at::zeros({p}, floats.dtype(at::kDouble));
+    found.gradients = at::zeros({p}, floats);
+    found.gaps = at::zeros({p}, floats);
+    found.iterations = at::zeros({p}, floats.dtype(at::kLong));
+    return found;
+  }
+
+  /// Of all problems that there are, some with weights w [p, K, D]; or [1, K, D], if all begin there.
+  Batch batch_of(const Tensor& index, const Tensor& group, const Tensor& fold, const Tensor& folds,
+                 const Tensor& w) const {
+    Batch batch;
+    batch.index = index;
+    batch.group = group;
+    // A column so small that float32 cannot hold its penalty has a weight of nearly nothing with this one
+    // too.
+    batch.penalty =
+        (penalty_ / cs_.index_select(0, group).unsqueeze(1)).clamp_max_(1e30).to(at::kFloat).unsqueeze(1);
+    batch.mask = folds.index_select(0, fold).t().to(at::kFloat).contiguous();
+    batch.count = batch.mask.sum(0);
+    batch.least = 1e-4 * std::log(static_cast<double>(problems_.classes)) * batch.count.to(at::kDouble);
+    batch.smallest = at::full_like(batch.count, std::numeric_limits<float>::infinity());
+    batch.waited = at::zeros_like(batch.count);
+    batch.w = w.expand({group.size(0), -1, -1}).contiguous();
+    batch.present = targets_.present(batch.mask);
+    if (batch.present.defined()) {  // a class that no row has: as if it were not there
+      batch.w = batch.w * batch.present.unsqueeze(2);
+      batch.w.select(2, -1).masked_fill_(batch.present == 0, kNever);
+    }
+    batch.find_ends(cs_.size(0));
+    objective_.place(batch, /*alike=*/w.size(0) == 1 && folds.size(0) == 1);
+    return batch;
+  }
+
+  /// Every C on the rows of all folds.
+  Start begin(const std::function<void(std::int64_t)>& on_iteration) const {
+    const double trained = problems_.folds.to(at::kFloat).mean().item<double>();
+    const Effort effort{10 * options_.tolerance, 10 * options_.gap, kRound, on_iteration};
+    return start_at(all_together(effort).weights, trained);
+  }
+
+  /// Whether some rows are much fewer than all, and of all classes that there are.
+  bool few_tell() const {
+    const std::int64_t first = kFirst * x_.columns();
+    if ((kFirst + kOthers) * x_.columns() > rows() || 4 * first * x_.columns() > options_.max_bytes)
+      return false;
+    return (targets_.shares(hessians_.draw(kFirst)) > 0).equal(targets_.shares({}) > 0);
+  }
+
+  /// A middle C on few rows, weighed as all: of so many rows as there are then, all C have nearly the same
+  /// optimum, and nearly the same Hessian of the loss. That is made of other rows, which these weights were
+  /// not fitted to, and of more of them: for what they leave open, few iterations are enough.
+  Start begin_with_few(const std::function<void(std::int64_t)>& on_iteration) const {
+    const Tensor first = hessians_.draw(kFirst), others = hessians_.draw(kOthers, kFirst);
+    LogisticProblems few = problems_;
+    few.targets = problems_.targets.index_select(0, first);
+    few.folds = problems_.folds.new_ones({1, first.size(0)});
+    few.fold = problems_.fold.new_zeros({1});
+    few.penalties = cs_.slice(0, cs_.size(0) / 2, cs_.size(0) / 2 + 1) * hessians_.spread(first);
+    const Targets targets(few, first.size(0));
+    const Effort effort{1e-3, 1e-4, kRound, on_iteration};
+    const LogisticSolutions found = Solver(x_.part(first), targets, few, options_).all_together(effort);
+    return {found.weights, hessians_.common(found.weights[0], others),
+            (found.objectives / few.penalties).item<double>() * hessians_.spread(first)};
+  }
+
+  /// Every C on all rows; without intercepts and predictions.
+  LogisticSolutions all_together(const Effort& effort) const {
+    const Tensor groups = at::arange(cs_.size(0), problems_.fold.options());
+    LogisticSolutions found = nothing(groups.size(0));
+    finish(batch_of(groups, groups, at::zeros_like(groups), problems_.folds.new_ones({1, rows()}), zeros(1)),
+           hessians_.bounds(), effort, found);
+    return found;
+  }
+
+  /// With Hessians at weights w, of problems that train on that part of the rows.
+  Start start_at(Tensor w, double trained) const {
+    const Tensor mask = at::full({rows()}, trained, w.options());
+    Factors factors = hessians_.each([&](std::int64_t g) { return hessians_.hessian(w[g], mask, g); });
+    return {std::move(w), std::move(factors)};
+  }
+
+  /// Until all are solved, or no more iterations may be made.
+  void finish(Batch batch, Factors factors, const Effort& effort, LogisticSolutions& found) const {
+    for (std::int64_t spent = 0;;) {
+      batch = iterate(std::move(batch), factors, effort, spent, found);
+      if (batch.size() == 0) return;
+      // The factors that they share serve the rest badly: new ones, where they are now.
+      factors.lower.clear();  // their memory is needed
+      factors = hessians_.each([&](std::int64_t g) {
+        const auto at = static_cast<std::size_t>(g);
+        const std::int64_t first = g == 0 ? 0 : batch.ends[at - 1], end = batch.ends[at];
+        if (first == end) return Tensor();
+        return hessians_.hessian(middle(batch, first, end), batch.mask.slice(1, first, end).mean(1), g);
+      });
+      objective_.place(batch);
+    }
+  }
+
+  /// Until all are solved, or kRound iterations are made, or all that may be: then none is left.
+  Batch iterate(Batch batch, const Factors& factors, const Effort& effort, std::int64_t& spent,
+                LogisticSolutions& found) const {
+    Memory memory(/*trusted=*/factors.hessian);
+    bool stuck = false;
+    const std::int64_t begin = spent;
+    for (const std::int64_t end = std::min(begin + kRound, effort.max_iterations);; ++spent) {
+      Tensor d = at::empty_like(batch.w);                                              // [p, K, D]
+      Tensor slope = at::empty_like(batch.f), steepest = at::empty_like(batch.count);  // [p]
+      for_groups(batch, [&](std::size_t group, std::int64_t from, std::int64_t to) {
+        const Tensor g = batch.g.slice(0, from, to);
+        const Tensor here =
+            memory.direction(from, to, g, [&](const Tensor& q) { return factors.solve(group, q); });
+        balance(here, batch.present.defined() ? batch.present.slice(0, from, to) : Tensor());
+        d.slice(0, from, to).copy_(here);
+        slope.slice(0, from, to).copy_(inner_products(g, here).flatten());  // negative
+        // Of the columns as they are given: neither divided nor centred.
+        const Tensor given = at::addcmul(g * slope_, g.slice(2, -1), shift_);
+        steepest.slice(0, from, to).copy_(at::amax(given.abs(), {1, 2}));
+      });
+      steepest /= batch.count;
+      // Newton's estimate is of a quadratic, which the loss of rows that are sure of their class is less and
+      // less.
+      const Tensor doubt = (1000 * batch.least / batch.f).clamp_(1, 10);
+      const Tensor above = (slope * doubt / at::maximum(batch.f, batch.least)).mul_(-0.5).to(at::kFloat);
+      Tensor done = (steepest <= kSurely * effort.tolerance).logical_and_(above <= effort.gap);
+      done.logical_or_(steepest <= 1e-5 * effort.tolerance);  // float32 cannot say more of the objective
+      // Nor of the gradient, once it is made of rounding.
+      const Tensor smaller = steepest < 0.9 * batch.smallest;
+      batch.smallest = at::minimum(batch.smallest, steepest);
+      batch.waited.add_(1).masked_fill_(smaller, 0);
+      done.logical_or_((batch.waited >= kPatience).logical_and_(above <= kRounded));
+      const bool last = stuck || spent == end;
+      if (stuck || spent == effort.max_iterations) done.fill_(true);
+      // Those that are solved go on with the others until it is worth moving what is left together.
+      if (last || 4 * done.sum().item<std::int64_t>() >= done.size(0)) {
+        const Tensor gone = done.nonzero().squeeze(1), left = done.logical_not().nonzero().squeeze(1);
+        put_away(batch, gone, steepest, above, spent - begin, spent, found);
+        batch.keep(left);
+        memory.keep(left);
+        d = d.index_select(0, left);
+        slope = slope.index_select(0, left);
+        effort.on_iteration(gone.numel());
+      }
+      if (last || batch.size() == 0) return batch;
+      effort.on_iteration(0);
+      // Where rounding is all that is left, what there is, is what can be had.
+      stuck = !step(batch, memory, d, slope);
+    }
+  }
+
+  /// To the point along d that lowers the objective enough; false if there is none for any problem.
+  bool step(Batch& batch, Memory& memory, const Tensor& d, const Tensor& slope) const {
+    const Tensor before = batch.f, old = batch.g;
+    Line line{.w = batch.w, .z = batch.z, .d = d, .dz = {}};
+    const Tensor reach = objective_.advance(batch, line);
+    // Where a class is sure of its rows, the loss is flat and a quadratic model leads anywhere.
+    const Tensor most = (Objective::kReach / reach.to(at::kDouble)).clamp_max(1);  // [p]
+    Tensor length = at::ones_like(slope);
+    for (int tries = 0;; ++tries) {
+      // What float32's sums leave undecided is no rise; what overflowed is one.
+      const Tensor high = (batch.f <= before + 1e-4 * length * slope + 1e-7 * before).logical_not();
+      const Tensor far = length > most;
+      if (tries > kTries || !high.logical_or(far).any().item<bool>()) break;
+      // No step at all, in the end: where rounding is as large as what could be won.
+      length = at::where(high, tries < kTries ? length * 0.3 : at::zeros_like(length), length);
+      length = at::where(far, most, length);
+      objective_.shorten(batch, line, length.to(at::kFloat));
+    }
+    if (length.min().item<double>() < 1) memory.doubt();
+    memory.push(batch.w);
+    for_groups(batch, [&](std::size_t, std::int64_t first, std::int64_t end) {
+      memory.fill(first, end, batch.w.slice(0, first, end) - line.w.slice(0, first, end),
+                  batch.g.slice(0, first, end) - old.slice(0, first, end));
+    });
+    return length.max().item<double>() > 0;
+  }
+
+  /// The last `steps` of those that were spent were added to scores.
+  void put_away(Batch batch, const Tensor& gone, const Tensor& steepest, const Tensor& above,
+                std::int64_t steps, std::int64_t spent, LogisticSolutions& found) const {
+    if (gone.numel() == 0) return;
+    batch.keep(gone);
+    // Rounding adds up as the root of a sum's length, a product's as that of the columns.
+    if (steps * steps > x_.columns()) objective_.settle(batch);
+    found.weights.index_copy_(0, batch.index, batch.w);
+    found.predictions.index_copy_(0, batch.index, targets_.predictions(batch.z));
+    found.objectives.index_copy_(0, batch.index, batch.f * cs_.index_select(0, batch.group));
+    found.gradients.index_copy_(0, batch.index, steepest.index_select(0, gone));
+    found.gaps.index_copy_(0, batch.index, above.index_select(0, gone));
+    found.iterations.index_fill_(0, batch.index, spent);
+  }
+
+  /// Of rows that nothing was fitted to: int16 [p, n]
+  Tensor predictions(const Features& others, const Tensor& w) const {  // [p, K, D]
+    const std::int64_t p = w.size(0), n = others.rows();
+    const std::int64_t few = std::clamp<std::int64_t>((1 << 24) / (p * outputs()), 64, kRowsOfBlock);
+    const Tensor flat = w.reshape({p * outputs(), -1}).t();  // [D, p K]
+    Tensor found = at::empty({p, n}, w.options().dtype(at::kShort));
+    for (std::int64_t begin = 0; begin < n; begin += few) {
+      const std::int64_t end = std::min(n, begin + few);
+      const Tensor x = x_.augmented(others.block(begin, end));  // [b, D]
+      check_finite(x);
+      found.slice(1, begin, end).copy_(targets_.predictions(x.mm(flat).view({-1, p, outputs()})));
+    }
+    return found;
+  }
+
+  const LogisticOptions& options_;
+  const Design x_;
+  const Targets& targets_;
+  const LogisticProblems& problems_;
+  const Objective objective_;
+  Tensor slope_;    // [D], what the gradient is multiplied by to be that of the columns before their division
+  Tensor shift_;    // [D], how much of the intercept's is added for them to be as they are given
+  Tensor penalty_;  // [D] double, of squared weights, for C = 1; the intercept has none
+  Tensor cs_;       // [G], each different C
+  Tensor group_;    // [P], its place among them
+  const Hessians hessians_;
+};
+
+}  // namespace
+
+LogisticSolutions solve(Design x, const Targets& targets, const LogisticProblems& problems,
+                        const LogisticOptions& options, const std::optional<Features>& others) {
+  return Solver(std::move(x), targets, problems, options).solve(others);
+}
+
+}  // namespace sentencode::logistic
