@@ -1,6 +1,6 @@
 #include "bindings.h"
 #include "paths.h"
-#include "sentencode/io/bytes.h"
+#include "sentencode/io/atomic_file.h"
 
 namespace sentencode {
 

@@ -9,8 +9,8 @@
 
 #include "fuzz.h"
 #include "sentencode/error.h"
-#include "sentencode/io/bytes.h"
 #include "sentencode/io/safetensors.h"
+#include "sentencode/io/sha256.h"
 #include "sentencode/parallel.h"
 #include "sentencode/training/batcher.h"
 #include "sentencode/training/example_file.h"

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "sentencode/io/bytes.h"
+#include "sentencode/io/byte_reader.h"
 
 namespace sentencode {
 

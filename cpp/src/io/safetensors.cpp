@@ -10,6 +10,8 @@
 #include <optional>
 #include <utility>
 
+#include "sentencode/io/atomic_file.h"
+#include "sentencode/io/mapped_file.h"
 #include "sentencode/parallel.h"
 
 namespace sentencode {

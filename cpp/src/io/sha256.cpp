@@ -2,7 +2,7 @@
 #include <bit>
 #include <cstring>
 
-#include "sentencode/io/bytes.h"
+#include "sentencode/io/sha256.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

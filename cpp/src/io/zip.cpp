@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "io/raw_input.h"
 #include "sentencode/error.h"
+#include "sentencode/io/mapped_file.h"
 
 namespace sentencode {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sentencode/io/bytes.h"
+#include "sentencode/io/byte_reader.h"
 
 namespace sentencode {
 

@@ -8,7 +8,7 @@
 
 #include "lines.h"
 #include "sentencode/error.h"
-#include "sentencode/io/bytes.h"
+#include "sentencode/io/atomic_file.h"
 #include "sentencode/parallel.h"
 #include "sentencode/text/utf8.h"
 

@@ -12,8 +12,8 @@
 
 #include "nn/saved_tensors.h"
 #include "sentencode/error.h"
-#include "sentencode/io/bytes.h"
 #include "sentencode/io/safetensors.h"
+#include "sentencode/io/sha256.h"
 
 namespace sentencode::training {
 namespace {

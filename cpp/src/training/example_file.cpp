@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sentencode/error.h"
+#include "sentencode/io/sha256.h"
 #include "sentencode/parallel.h"
 
 namespace sentencode {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "sentencode/error.h"
-#include "sentencode/io/bytes.h"
+#include "sentencode/io/sha256.h"
 #include "sentencode/parallel.h"
 
 namespace sentencode {

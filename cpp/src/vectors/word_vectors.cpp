@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "sentencode/error.h"
+#include "sentencode/io/sha256.h"
 #include "sentencode/parallel.h"
 #include "sentencode/text/utf8.h"
 #include "text/short_words.h"

@@ -2,7 +2,7 @@
 #include <charconv>
 
 #include "sentencode/error.h"
-#include "sentencode/io/bytes.h"
+#include "sentencode/io/atomic_file.h"
 #include "sentencode/parallel.h"
 #include "sentencode/vectors/read.h"
 

@@ -13,7 +13,6 @@
 
 #include "sentencode/dense.h"
 #include "sentencode/error.h"
-#include "sentencode/io/bytes.h"
 
 namespace sentencode {
 

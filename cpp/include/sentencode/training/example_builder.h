@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sentencode/io/sha256.h"
 #include "sentencode/sentences.h"
 #include "sentencode/text/tokenizer.h"
 #include "sentencode/text/vocabulary.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "sentencode/io/bytes.h"
+#include "sentencode/io/byte_reader.h"
 #include "sentencode/text/string_table.h"
 #include "sentencode/vectors/word_vectors.h"
 

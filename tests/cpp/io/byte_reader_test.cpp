@@ -1,50 +1,18 @@
-#include "sentencode/io/bytes.h"
+#include "sentencode/io/byte_reader.h"
 
 #include <gtest/gtest.h>
 #include <lzma.h>
-#include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 
-#include <filesystem>
-#include <numeric>
 #include <random>
-#include <vector>
+#include <string>
 
 #include "sentencode/error.h"
 #include "temporary_folder.h"
 
 namespace sentencode {
 namespace {
-
-TEST(Leftovers, AreRemovedWhenNobodyHoldsThem) {
-  const TemporaryFolder folder;
-  const std::string path = folder.path("file");
-  folder.write("file.sentencode-part-1-2", "left by the killed");
-  folder.write("other.sentencode-part-1-2", "of another file");
-  folder.write("file.sentencode-part-1-x", "of another program");
-  AtomicFile first(path), second(path);
-  EXPECT_FALSE(std::filesystem::exists(folder.path("file.sentencode-part-1-2")));
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path("")), {}), 4);
-  first.write("first");
-  first.commit();
-  second.write("second");
-  second.commit();
-  EXPECT_EQ(folder.read("file"), "second");
-  remove_leftovers(folder.path(""));
-  EXPECT_FALSE(std::filesystem::exists(folder.path("other.sentencode-part-1-2")));
-  EXPECT_TRUE(std::filesystem::exists(folder.path("file.sentencode-part-1-x")));
-}
-
-TEST(RemoveUnused, LeavesWhatIsMapped) {
-  const TemporaryFolder folder;
-  const std::string path = folder.write("file", "content");
-  auto mapped = MappedFile::open(path);
-  EXPECT_FALSE(remove_unused(path));
-  mapped.reset();
-  EXPECT_TRUE(remove_unused(path));
-  EXPECT_FALSE(remove_unused(path)) << "it is gone";
-}
 
 std::string gzip(std::string_view text) {
   z_stream stream{};
@@ -171,87 +139,6 @@ TEST(ByteReader, SaysWhyAFileCannotBeOpened) {
   const TemporaryFolder folder;
   EXPECT_THROW_WITH(ByteReader::open(folder.path("absent")), IoError, "absent: No such file");
   EXPECT_THROW_WITH(ByteReader::open(folder.path("")), IoError, "directory");
-}
-
-TEST(MappedFile, ShowsTheBytes) {
-  const TemporaryFolder folder;
-  const auto file = MappedFile::open(folder.write("file", "12345"));
-  EXPECT_EQ(std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()), "12345");
-  EXPECT_TRUE(MappedFile::open(folder.write("empty", ""))->bytes().empty());
-  EXPECT_THROW_WITH(MappedFile::open(folder.path("absent")), IoError, "absent");
-}
-
-TEST(AtomicFile, IsThereWholeOrNotAtAll) {
-  const TemporaryFolder folder;
-  const std::string path = folder.write("file", "old");
-  const auto mapped = MappedFile::open(path);
-  const std::string large(300'000, 'x');
-  {
-    AtomicFile file(path);
-    file.write("new");
-    file.write(large);
-  }
-  EXPECT_EQ(folder.read("file"), "old");
-  EXPECT_EQ(folder.files(), 1U) << "the temporary file is gone";
-  {
-    AtomicFile file(path);
-    file.write("new");
-    file.write(large);
-    file.write("end");
-    EXPECT_EQ(folder.read("file"), "old");
-    file.commit();
-  }
-  EXPECT_EQ(folder.read("file"), "new" + large + "end");
-  EXPECT_EQ(folder.files(), 1U);
-  EXPECT_EQ(static_cast<char>(mapped->bytes()[0]), 'o') << "who has mapped the old file keeps it";
-}
-
-TEST(AtomicFile, ObeysTheUmaskAndNamesTheFileThatFails) {
-  const TemporaryFolder folder;
-  const auto before = umask(027);
-  AtomicFile file(folder.path("file"));
-  umask(before);
-  file.commit();
-  EXPECT_EQ(std::filesystem::status(folder.path("file")).permissions(), std::filesystem::perms{0640});
-  EXPECT_THROW_WITH(AtomicFile(folder.path("absent/file")), IoError, "absent/file: No such file");
-}
-
-TEST(AtomicFile, ReplacesWhatALinkNamesAndKeepsItsMode) {
-  const TemporaryFolder folder;
-  const std::string path = folder.write("file", "old");
-  std::filesystem::permissions(path, std::filesystem::perms{0600});
-  std::filesystem::create_symlink("file", folder.path("link"));
-  AtomicFile file(folder.path("link"));
-  file.write("new");
-  file.commit();
-  EXPECT_TRUE(std::filesystem::is_symlink(folder.path("link")));
-  EXPECT_EQ(folder.read("file"), "new");
-  EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms{0600});
-  EXPECT_THROW_WITH(AtomicFile("/dev/null"), IoError, "/dev/null: it is not a regular file");
-}
-
-TEST(Sha256, MatchesThePublishedExamples) {
-  const auto of = [](std::string_view text) { return sha256(std::as_bytes(std::span(text))); };
-  EXPECT_EQ(of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  EXPECT_EQ(of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  EXPECT_EQ(of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
-            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-  EXPECT_EQ(of(std::string(1'000'000, 'a')),
-            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-}
-
-TEST(Sha256, DoesNotDependOnThePieces) {
-  const std::string text = sample_text().substr(0, 1000);
-  const auto bytes = std::as_bytes(std::span(text));
-  for (std::size_t length = 0; length < 200; ++length) {
-    const std::string whole = sha256(bytes.first(length));
-    for (const std::size_t cut : {std::size_t{0}, length / 3, length / 2, length}) {
-      Sha256 hash;
-      hash.update(bytes.first(cut));
-      hash.update(bytes.subspan(cut, length - cut));
-      EXPECT_EQ(hash.hex(), whole) << length << " " << cut;
-    }
-  }
 }
 
 }  // namespace

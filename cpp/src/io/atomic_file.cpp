@@ -1,0 +1,143 @@
+#include "sentencode/io/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "io/system.h"
+#include "sentencode/error.h"
+#include "sentencode/parallel.h"
+
+namespace sentencode {
+namespace {
+
+std::string folder_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+constexpr std::string_view kPart = ".sentencode-part-";  // then the process's number, a dash, a number
+
+/// The name of the file that a temporary one would have become; empty where it is none.
+std::string_view written_name(std::string_view name) {
+  const auto part = name.rfind(kPart), dash = name.rfind('-');
+  if (part == std::string_view::npos || dash < part + kPart.size()) return {};
+  const bool numbers = is_number(name.substr(part + kPart.size(), dash - part - kPart.size())) &&
+                       is_number(name.substr(dash + 1));
+  return numbers ? name.substr(0, part) : std::string_view();
+}
+
+/// Whether a path still leads to what is open.
+bool is_named(int descriptor, const std::string& path) {
+  struct stat held {
+  }, named{};
+  return ::fstat(descriptor, &held) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
+}  // namespace
+
+bool remove_unused(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return false;
+  const Descriptor file{fd};
+  struct stat info {};
+  return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && ::flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+         is_named(fd, path) && ::unlink(path.c_str()) == 0;
+}
+
+void remove_leftovers(const std::string& folder, const std::string& name) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string found = entry->path().filename().string();
+    const std::string_view written = written_name(found);
+    if (!written.empty() && (name.empty() || written == name)) remove_unused(entry->path().string());
+  }
+}
+
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
+  static std::atomic<unsigned> counter{0};
+  // The file that a link names is replaced, not the link; and only a file: /dev/null stays what it is.
+  struct stat old {};
+  const bool exists = ::stat(path_.c_str(), &old) == 0;
+  ST_CHECK(!exists || S_ISREG(old.st_mode), IoError, "cannot write ", path_, ": it is not a regular file");
+  if (exists) {
+    if (char* real = ::realpath(path_.c_str(), nullptr); real != nullptr) {
+      path_ = real;
+      std::free(real);  // NOLINT(cppcoreguidelines-no-malloc): POSIX asks for it
+    }
+  }
+  const auto slash = path_.rfind('/');
+  remove_leftovers(folder_of(path_), path_.substr(slash == std::string::npos ? 0 : slash + 1));
+  for (;;) {  // a name that another process has is passed over
+    temporary_ = concat(path_, kPart, ::getpid(), "-", counter++);
+    descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ < 0 && errno == EEXIST) continue;
+    if (descriptor_ < 0) fail_to("write", path_);
+    // The lock says that its writer lives. One that another took for a leftover before is gone.
+    int failed = 0;  // where the file system has no locks
+    while ((failed = ::flock(descriptor_, LOCK_EX)) != 0 && errno == EINTR) {
+    }
+    if (failed != 0 || is_named(descriptor_, temporary_)) break;
+    ::close(descriptor_);
+  }
+  if (exists) ::fchmod(descriptor_, old.st_mode & 07777);
+}
+
+void AtomicFile::discard() {
+  if (descriptor_ < 0) return;
+  ::close(std::exchange(descriptor_, -1));
+  ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  constexpr std::size_t kBuffer = 1 << 16;
+  if (buffer_.size() + bytes.size() > kBuffer) flush();
+  if (bytes.size() > kBuffer) {
+    write_through(bytes);
+  } else {
+    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+  }
+}
+
+void AtomicFile::flush() {
+  write_through(buffer_);
+  buffer_.clear();
+}
+
+void AtomicFile::write_through(std::span<const std::byte> bytes) {
+  ST_INVARIANT(descriptor_ >= 0);
+  while (!bytes.empty()) {
+    poll_interrupt();
+    const auto written = ::write(descriptor_, bytes.data(), std::min<std::size_t>(bytes.size(), 1 << 26));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail_to("write", path_);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::commit() {
+  flush();
+  if (::fsync(descriptor_) != 0) fail_to("write", path_);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_to("write", path_);
+  ::close(descriptor_);
+  descriptor_ = -1;
+  // The file has its name; that the name survives a power cut is up to the folder, where the file system lets
+  // it be said.
+  if (const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); folder >= 0) {
+    ::fsync(folder);
+    ::close(folder);
+  }
+}
+
+}  // namespace sentencode

@@ -1,0 +1,95 @@
+#include "sentencode/io/atomic_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <string>
+
+#include "sentencode/error.h"
+#include "sentencode/io/mapped_file.h"
+#include "temporary_folder.h"
+
+namespace sentencode {
+namespace {
+
+TEST(Leftovers, AreRemovedWhenNobodyHoldsThem) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("file");
+  folder.write("file.sentencode-part-1-2", "left by the killed");
+  folder.write("other.sentencode-part-1-2", "of another file");
+  folder.write("file.sentencode-part-1-x", "of another program");
+  AtomicFile first(path), second(path);
+  EXPECT_FALSE(std::filesystem::exists(folder.path("file.sentencode-part-1-2")));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path("")), {}), 4);
+  first.write("first");
+  first.commit();
+  second.write("second");
+  second.commit();
+  EXPECT_EQ(folder.read("file"), "second");
+  remove_leftovers(folder.path(""));
+  EXPECT_FALSE(std::filesystem::exists(folder.path("other.sentencode-part-1-2")));
+  EXPECT_TRUE(std::filesystem::exists(folder.path("file.sentencode-part-1-x")));
+}
+
+TEST(RemoveUnused, LeavesWhatIsMapped) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("file", "content");
+  auto mapped = MappedFile::open(path);
+  EXPECT_FALSE(remove_unused(path));
+  mapped.reset();
+  EXPECT_TRUE(remove_unused(path));
+  EXPECT_FALSE(remove_unused(path)) << "it is gone";
+}
+
+TEST(AtomicFile, IsThereWholeOrNotAtAll) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("file", "old");
+  const auto mapped = MappedFile::open(path);
+  const std::string large(300'000, 'x');
+  {
+    AtomicFile file(path);
+    file.write("new");
+    file.write(large);
+  }
+  EXPECT_EQ(folder.read("file"), "old");
+  EXPECT_EQ(folder.files(), 1U) << "the temporary file is gone";
+  {
+    AtomicFile file(path);
+    file.write("new");
+    file.write(large);
+    file.write("end");
+    EXPECT_EQ(folder.read("file"), "old");
+    file.commit();
+  }
+  EXPECT_EQ(folder.read("file"), "new" + large + "end");
+  EXPECT_EQ(folder.files(), 1U);
+  EXPECT_EQ(static_cast<char>(mapped->bytes()[0]), 'o') << "who has mapped the old file keeps it";
+}
+
+TEST(AtomicFile, ObeysTheUmaskAndNamesTheFileThatFails) {
+  const TemporaryFolder folder;
+  const auto before = umask(027);
+  AtomicFile file(folder.path("file"));
+  umask(before);
+  file.commit();
+  EXPECT_EQ(std::filesystem::status(folder.path("file")).permissions(), std::filesystem::perms{0640});
+  EXPECT_THROW_WITH(AtomicFile(folder.path("absent/file")), IoError, "absent/file: No such file");
+}
+
+TEST(AtomicFile, ReplacesWhatALinkNamesAndKeepsItsMode) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("file", "old");
+  std::filesystem::permissions(path, std::filesystem::perms{0600});
+  std::filesystem::create_symlink("file", folder.path("link"));
+  AtomicFile file(folder.path("link"));
+  file.write("new");
+  file.commit();
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path("link")));
+  EXPECT_EQ(folder.read("file"), "new");
+  EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms{0600});
+  EXPECT_THROW_WITH(AtomicFile("/dev/null"), IoError, "/dev/null: it is not a regular file");
+}
+
+}  // namespace
+}  // namespace sentencode
