@@ -5,8 +5,10 @@
 #include "paths.h"
 #include "sentences.h"
 #include "sentencode/error.h"
+#include "sentencode/training/build_examples.h"
 #include "sentencode/training/example_builder.h"
 #include "sentencode/training/example_file.h"
+#include "sentencode/training/example_key.h"
 
 namespace sentencode {
 namespace {

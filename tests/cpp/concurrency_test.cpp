@@ -18,6 +18,7 @@
 #include "sentencode/linear/usif.h"
 #include "sentencode/parallel.h"
 #include "sentencode/training/batch_loader.h"
+#include "sentencode/training/example_builder.h"
 #include "temporary_folder.h"
 #include "training/examples.h"
 

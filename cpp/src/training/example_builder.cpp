@@ -2,13 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -16,8 +12,9 @@
 #include "io/file_lock.h"
 #include "sentencode/error.h"
 #include "sentencode/parallel.h"
-#include "sentencode/text/corpus.h"
 #include "sentencode/vectors/word_vectors.h"
+#include "training/example_shards.h"
+#include "training/made_field.h"
 
 namespace sentencode {
 namespace {
@@ -25,124 +22,10 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// Part of every key: raised when the same sources and options give other ids than before.
-constexpr int kContentVersion = 1;
-constexpr std::int64_t kReadAtOnce = 16384;     // rows
 constexpr std::int64_t kGrain = 512;            // rows that a thread takes at once
 constexpr std::int64_t kMaxShardIds = 1 << 26;  // a quarter of a gigabyte, however long examples are
-constexpr std::int32_t kUnknown = StringTable::kMissing;
-constexpr std::string_view kUnknownNames[] = {"symbol", "drop_word", "drop_example"};
-constexpr std::string_view kTooLongNames[] = {"drop", "truncate"};
 
-template <typename E, std::size_t n>
-E value_named(std::string_view name, std::string_view what, const std::string_view (&names)[n]) {
-  std::string expected;
-  for (std::size_t i = 0; i < n; ++i) {
-    if (names[i] == name) return static_cast<E>(i);
-    expected += concat(expected.empty() ? "'" : ", '", names[i], "'");
-  }
-  throw InvalidInput(concat(what, ": expected one of ", expected, ", got '", name, "'"));
-}
-
-std::string digest_of(const Vocabulary& vocabulary) {
-  Sha256 hash;
-  hash.update(std::as_bytes(vocabulary.words().offsets()));
-  hash.update(std::as_bytes(vocabulary.words().bytes()));
-  return hash.hex();
-}
-
-/// One field on its way into a file.
-struct Field {
-  FieldOptions options;
-  std::string digest;  // of the vocabulary
-  std::int64_t vocabulary_size = 0;
-  std::map<std::string, std::int32_t> symbols;
-  std::int32_t begin = kUnknown, end = kUnknown, unknown = kUnknown;  // ids; kUnknown: there is none
-  std::vector<std::int32_t> ids;                                      // of the shard that is being made
-  std::vector<std::int64_t> offsets{0};
-};
-
-json config_of(const FieldOptions& options, const std::string& digest) {
-  const auto text = [](const std::string& symbol) { return symbol.empty() ? json() : json(symbol); };
-  const bool has_unknown = options.unknown_words == UnknownWords::symbol;
-  return {{"name", options.name},
-          {"vocabulary", digest},
-          {"words", options.vocabulary->size()},
-          {"tokenizer", json::parse(options.tokenizer.to_json())},
-          {"begin", text(options.begin)},
-          {"end", text(options.end)},
-          {"unknown", has_unknown ? json(options.unknown) : json()},
-          {"unknown_words", name_of(options.unknown_words)},
-          {"min_length", options.min_length},
-          {"max_length", options.max_length},
-          {"too_long", name_of(options.too_long)}};
-}
-
-/// All fields of the file: those that are read, then those that neighbours make. Checks the options.
-std::vector<Field> fields_of(const ExampleOptions& options) {
-  ST_CHECK(!options.fields.empty(), InvalidInput, "examples: expected at least one field");
-  ST_CHECK(options.neighbours.empty() || options.fields.size() == 1, InvalidInput,
-           "examples: neighbours are made of a single field, but there are ", options.fields.size());
-  ST_CHECK(options.shard_examples >= 1, InvalidInput, "examples: shard_examples must be at least 1, got ",
-           options.shard_examples);
-  std::vector<Field> fields;
-  for (const FieldOptions& field : options.fields) fields.emplace_back().options = field;
-  for (const Neighbour& neighbour : options.neighbours) {
-    const std::string& name = neighbour.field.name;
-    ST_CHECK(neighbour.words >= 0, InvalidInput, "examples: neighbour '", name,
-             "': words must not be negative, got ", neighbour.words);
-    ST_CHECK(neighbour.words == 0 ? neighbour.offset != 0 : neighbour.offset >= 1, InvalidInput,
-             "examples: neighbour '", name, "': offset must be ",
-             neighbour.words == 0 ? "other than 0" : "at least 1 where words are counted", ", got ",
-             neighbour.offset);
-    fields.emplace_back().options = neighbour.field;
-    fields.back().options.tokenizer = options.fields[0].tokenizer;
-    fields.back().options.vocabulary = options.fields[0].vocabulary;
-  }
-  std::set<std::string> names;
-  std::map<const Vocabulary*, std::string> digests;
-  std::map<std::string, std::map<std::string, std::int32_t>> symbols;  // by vocabulary
-  std::map<std::string, std::int64_t> sizes;                           // with symbols
-  for (Field& field : fields) {
-    const FieldOptions& o = field.options;
-    ST_CHECK(!o.name.empty() && names.insert(o.name).second, InvalidInput,
-             "examples: fields need names, each its own; got '", o.name, "'");
-    ST_CHECK(o.vocabulary != nullptr && o.vocabulary->size() > 0, InvalidInput, "examples: field '", o.name,
-             "' has a vocabulary without words");
-    ST_CHECK(o.min_length >= 0, InvalidInput, "examples: field '", o.name,
-             "': min_length must not be negative, got ", o.min_length);
-    ST_CHECK(o.max_length == 0 || o.max_length >= o.min_length, InvalidInput, "examples: field '", o.name,
-             "': max_length must be at least min_length (", o.min_length, "), got ", o.max_length);
-    std::string& digest = digests[o.vocabulary.get()];
-    if (digest.empty()) digest = digest_of(*o.vocabulary);
-    field.digest = digest;
-    std::int64_t& size = sizes.try_emplace(digest, o.vocabulary->size()).first->second;
-    const auto id_of = [&](const std::string& symbol) {
-      if (symbol.empty()) return kUnknown;
-      const auto [place, is_new] = symbols[digest].try_emplace(symbol, o.vocabulary->find(symbol));
-      if (place->second == kUnknown) {
-        ST_CHECK(size < std::numeric_limits<std::int32_t>::max(), InvalidInput,
-                 "examples: the vocabulary is too large");
-        place->second = static_cast<std::int32_t>(size++);
-      }
-      return place->second;
-    };
-    field.begin = id_of(o.begin);
-    field.end = id_of(o.end);
-    if (o.unknown_words == UnknownWords::symbol) {
-      ST_CHECK(!o.unknown.empty(), InvalidInput, "examples: field '", o.name,
-               "': unknown words become a symbol, which needs a name");
-      field.unknown = id_of(o.unknown);
-    }
-  }
-  for (Field& field : fields) {
-    field.vocabulary_size = sizes.at(field.digest);
-    field.symbols = symbols[field.digest];
-  }
-  return fields;
-}
-
-/// Appends the ids of rows [begin, end), kUnknown where a word is not in the vocabulary.
+/// Appends the ids of rows [begin, end), kUnknownId where a word is not in the vocabulary.
 void look_up(const FieldOptions& field, const Sentences& sentences, std::int64_t begin, std::int64_t end,
              std::int64_t first_row, RaggedIds& out) {
   // Words of some sentences are looked up together: while memory brings one, others are asked for.
@@ -201,166 +84,12 @@ void drop_front(std::vector<T>& values, std::int64_t count) {
   values.erase(values.begin(), values.begin() + count);
 }
 
-/// Examples by length, equally long ones by their number.
-std::vector<std::uint32_t> sorted_by_length(const std::vector<std::int64_t>& offsets) {
-  const std::size_t n = offsets.size() - 1;
-  std::int64_t longest = 0;
-  for (std::size_t i = 0; i < n; ++i) longest = std::max(longest, offsets[i + 1] - offsets[i]);
-  std::vector<std::uint32_t> places(static_cast<std::size_t>(longest) + 2);
-  const auto length = [&](std::size_t i) { return static_cast<std::size_t>(offsets[i + 1] - offsets[i]); };
-  for (std::size_t i = 0; i < n; ++i) ++places[length(i) + 1];
-  std::partial_sum(places.begin(), places.end(), places.begin());
-  std::vector<std::uint32_t> order(n);
-  for (std::size_t i = 0; i < n; ++i) order[places[length(i)]++] = static_cast<std::uint32_t>(i);
-  return order;
-}
-
-template <typename T>
-StreamedTensor streamed(const std::vector<T>& values) {
-  return {dtype_of<T>(), {std::ssize(values)}, [&values](const ByteSink& sink) {
-            sink(std::as_bytes(std::span(values)));
-          }};
-}
-
-/// Hands out what comes one by one in larger pieces.
-template <typename T>
-class Pieces {
- public:
-  explicit Pieces(const ByteSink& sink) : sink_(sink) { values_.reserve(kPiece); }
-  void push(T value) {
-    values_.push_back(value);
-    if (values_.size() == kPiece) flush();
-  }
-  void flush() {
-    sink_(std::as_bytes(std::span<const T>(values_)));
-    values_.clear();
-  }
-
- private:
-  static constexpr std::size_t kPiece = 1 << 13;
-  const ByteSink& sink_;
-  std::vector<T> values_;
-};
-
-using Shards = std::vector<std::shared_ptr<const ExampleFile>>;
-
-std::int64_t examples_in(const Shards& shards) {
-  std::int64_t n = 0;
-  for (const auto& shard : shards) n += shard->size();
-  return n;
-}
-
-void stream_offsets(const Shards& shards, std::size_t field, const ByteSink& sink) {
-  Pieces<std::int64_t> out(sink);
-  std::int64_t before = 0;
-  out.push(0);
-  for (const auto& shard : shards) {
-    const auto offsets = shard->fields()[field].offsets;
-    for (const std::int64_t offset : offsets.subspan(1)) out.push(before + offset);
-    before += offsets.back();
-  }
-  out.flush();
-}
-
-/// Each shard is in order: of every length, the examples of one shard come after those of the one before.
-void stream_by_length(const Shards& shards, const ByteSink& sink) {
-  Pieces<std::uint32_t> out(sink);
-  std::vector<std::size_t> places(shards.size(), 0);
-  for (;;) {
-    std::optional<std::int64_t> length;
-    for (std::size_t s = 0; s < shards.size(); ++s) {
-      const auto order = shards[s]->by_length();
-      if (places[s] == order.size()) continue;
-      const std::int64_t its = shards[s]->fields()[0].length(order[places[s]]);
-      length = length ? std::min(*length, its) : its;
-    }
-    if (!length) break;
-    std::int64_t before = 0;
-    for (std::size_t s = 0; s < shards.size(); ++s) {
-      const auto order = shards[s]->by_length();
-      const ExampleField& primary = shards[s]->fields()[0];
-      for (; places[s] < order.size() && primary.length(order[places[s]]) == *length; ++places[s]) {
-        out.push(static_cast<std::uint32_t>(before + order[places[s]]));
-      }
-      before += shards[s]->size();
-    }
-  }
-  out.flush();
-}
-
 }  // namespace
-
-std::string_view name_of(UnknownWords unknown) { return kUnknownNames[static_cast<std::size_t>(unknown)]; }
-std::string_view name_of(TooLong too_long) { return kTooLongNames[static_cast<std::size_t>(too_long)]; }
-UnknownWords unknown_words_named(std::string_view name) {
-  return value_named<UnknownWords>(name, "unknown_words", kUnknownNames);
-}
-TooLong too_long_named(std::string_view name) {
-  return value_named<TooLong>(name, "too_long", kTooLongNames);
-}
-
-std::string examples_key(const ExampleOptions& options, const std::string& sources) {
-  json all = {{"version", kContentVersion},
-              {"sources", sources},
-              {"labels", name_of(options.labels)},
-              {"fields", json::array()},
-              {"neighbours", json::array()}};
-  for (const Field& field : fields_of(options))
-    all["fields"].push_back(config_of(field.options, field.digest));
-  for (const Neighbour& neighbour : options.neighbours) {
-    all["neighbours"].push_back({neighbour.offset, neighbour.words});
-  }
-  const std::string text = all.dump(-1, ' ', false, json::error_handler_t::replace);
-  return sha256(std::as_bytes(std::span(text)));
-}
-
-std::string digest_of_files(const std::vector<std::vector<std::string>>& files) {
-  std::vector<char> buffer(1 << 20);
-  json digests = json::array();
-  for (const auto& field : files) {
-    json of_field = json::array();
-    for (const std::string& path : field) {
-      const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                                 &std::fclose);
-      ST_CHECK(file != nullptr, IoError, "cannot open ", path);
-      Sha256 hash;
-      while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
-        poll_interrupt();
-        hash.update(std::as_bytes(std::span(buffer).first(got)));
-      }
-      ST_CHECK(std::ferror(file.get()) == 0, IoError, "cannot read ", path);
-      of_field.push_back(hash.hex());
-    }
-    digests.push_back(of_field);
-  }
-  const std::string text = digests.dump();
-  return sha256(std::as_bytes(std::span(text)));
-}
-
-void ContentDigest::add(const Sentences& sentences) {
-  const auto number = [&](std::int64_t value) { hash_.update(std::as_bytes(std::span(&value, 1))); };
-  const auto text = [&](std::string_view piece) {
-    number(static_cast<std::int64_t>(piece.size()));
-    hash_.update(std::as_bytes(std::span(piece)));
-  };
-  for (std::size_t i = 0; i < static_cast<std::size_t>(sentences.size()); ++i) {
-    if (!sentences.tokenised()) {
-      number(-1);
-      text(sentences.pieces[i]);
-      continue;
-    }
-    const std::int64_t begin = sentences.offsets[i], end = sentences.offsets[i + 1];
-    number(end - begin);
-    for (auto t = begin; t < end; ++t) text(sentences.pieces[static_cast<std::size_t>(t)]);
-  }
-}
-
-void ContentDigest::add(std::span<const std::byte> bytes) { hash_.update(bytes); }
 
 struct ExampleBuilder::State {
   std::string path, folder, key;
   ExampleOptions options;
-  std::vector<Field> fields;
+  std::vector<MadeField> fields;
   std::int64_t lookback = 0;
   std::shared_ptr<const ExampleFile> file;  // once it is there
   std::optional<FileLock> lock;
@@ -377,8 +106,7 @@ struct ExampleBuilder::State {
   bool finished = false;      // no rows follow
 
   // The shard that is being made; its ids are in the fields.
-  std::vector<std::int64_t> made_int_labels;
-  std::vector<float> made_float_labels;
+  MadeLabels made_labels;
 
   enum Outcome : std::uint8_t { kept, too_short, too_long, unknown, no_neighbour, waits };
   static constexpr const char* kOutcomes[] = {"examples", "too_short", "too_long", "unknown", "no_neighbour"};
@@ -403,11 +131,10 @@ struct ExampleBuilder::State {
   void take_up();
   void emit();
   Outcome make(std::int64_t number);
-  static Outcome take(Field& field, std::span<const std::int32_t> ids);
-  Outcome take_neighbour(Field& field, const Neighbour& neighbour, std::int64_t number);
-  Outcome take_words(Field& field, std::int64_t from, std::int64_t of_document, std::int64_t words);
+  static Outcome take(MadeField& field, std::span<const std::int32_t> ids);
+  Outcome take_neighbour(MadeField& field, const Neighbour& neighbour, std::int64_t number);
+  Outcome take_words(MadeField& field, std::int64_t from, std::int64_t of_document, std::int64_t words);
   void write_shard();
-  void merge() const;
 };
 
 /// Finds the file itself, whole and of the same key. What else lies there is made again.
@@ -425,7 +152,7 @@ bool ExampleBuilder::State::find() {
 
 json ExampleBuilder::State::config() const {
   json result = {{"fields", json::array()}, {"labels", name_of(options.labels)}, {"source", options.source}};
-  for (const Field& field : fields) {
+  for (const MadeField& field : fields) {
     json config = config_of(field.options, field.digest);
     config["vocabulary_size"] = field.vocabulary_size;
     config["symbols"] = field.symbols;
@@ -474,12 +201,13 @@ void ExampleBuilder::State::take_up() {
 }
 
 /// The ids of a whole row.
-ExampleBuilder::State::Outcome ExampleBuilder::State::take(Field& field, std::span<const std::int32_t> ids) {
+ExampleBuilder::State::Outcome ExampleBuilder::State::take(MadeField& field,
+                                                           std::span<const std::int32_t> ids) {
   const FieldOptions& o = field.options;
-  if (field.begin != kUnknown) field.ids.push_back(field.begin);
+  if (field.begin != kUnknownId) field.ids.push_back(field.begin);
   std::int64_t length = 0;
   for (std::int32_t id : ids) {
-    if (id == kUnknown) {
+    if (id == kUnknownId) {
       if (o.unknown_words == UnknownWords::drop_example) return unknown;
       if (o.unknown_words == UnknownWords::drop_word) continue;
       id = field.unknown;
@@ -493,15 +221,15 @@ ExampleBuilder::State::Outcome ExampleBuilder::State::take(Field& field, std::sp
     ++length;
   }
   if (length < o.min_length) return too_short;
-  if (field.end != kUnknown) field.ids.push_back(field.end);
+  if (field.end != kUnknownId) field.ids.push_back(field.end);
   return kept;
 }
 
-ExampleBuilder::State::Outcome ExampleBuilder::State::take_words(Field& field, std::int64_t from,
+ExampleBuilder::State::Outcome ExampleBuilder::State::take_words(MadeField& field, std::int64_t from,
                                                                  std::int64_t of_document,
                                                                  std::int64_t words) {
   const FieldOptions& o = field.options;
-  if (field.begin != kUnknown) field.ids.push_back(field.begin);
+  if (field.begin != kUnknownId) field.ids.push_back(field.begin);
   std::int64_t length = 0;
   for (std::int64_t number = from; length < words; ++number) {
     if (number >= end()) {
@@ -511,7 +239,7 @@ ExampleBuilder::State::Outcome ExampleBuilder::State::take_words(Field& field, s
     if (documents[at(number)] != of_document) break;
     for (std::int32_t id : row(0, number)) {
       if (length == words) break;
-      if (id == kUnknown) {
+      if (id == kUnknownId) {
         if (o.unknown_words == UnknownWords::drop_example) return unknown;
         if (o.unknown_words == UnknownWords::drop_word) continue;
         id = field.unknown;
@@ -522,11 +250,12 @@ ExampleBuilder::State::Outcome ExampleBuilder::State::take_words(Field& field, s
   }
   if (length == 0) return no_neighbour;
   if (length < o.min_length) return too_short;
-  if (field.end != kUnknown) field.ids.push_back(field.end);
+  if (field.end != kUnknownId) field.ids.push_back(field.end);
   return kept;
 }
 
-ExampleBuilder::State::Outcome ExampleBuilder::State::take_neighbour(Field& field, const Neighbour& neighbour,
+ExampleBuilder::State::Outcome ExampleBuilder::State::take_neighbour(MadeField& field,
+                                                                     const Neighbour& neighbour,
                                                                      std::int64_t number) {
   const std::int64_t of_document = documents[at(number)], other = number + neighbour.offset;
   if (neighbour.words > 0) return take_words(field, other, of_document, neighbour.words);
@@ -542,15 +271,15 @@ ExampleBuilder::State::Outcome ExampleBuilder::State::make(std::int64_t number) 
     outcome = f < rows.size() ? take(fields[f], row(f, number))
                               : take_neighbour(fields[f], options.neighbours[f - rows.size()], number);
   }
-  for (Field& field : fields) {
+  for (MadeField& field : fields) {
     if (outcome == kept) {
       field.offsets.push_back(std::ssize(field.ids));
     } else {
       field.ids.resize(static_cast<std::size_t>(field.offsets.back()));
     }
   }
-  if (outcome == kept && !int_labels.empty()) made_int_labels.push_back(int_labels[at(number)]);
-  if (outcome == kept && !float_labels.empty()) made_float_labels.push_back(float_labels[at(number)]);
+  if (outcome == kept && !int_labels.empty()) made_labels.ints.push_back(int_labels[at(number)]);
+  if (outcome == kept && !float_labels.empty()) made_labels.floats.push_back(float_labels[at(number)]);
   return outcome;
 }
 
@@ -567,59 +296,23 @@ void ExampleBuilder::State::emit() {
   if (!float_labels.empty()) drop_front(float_labels, count);
   first += count;
   std::int64_t ids = 0;
-  for (const Field& field : fields) ids += std::ssize(field.ids);
+  for (const MadeField& field : fields) ids += std::ssize(field.ids);
   if (examples() >= options.shard_examples || ids >= kMaxShardIds) write_shard();
 }
 
 void ExampleBuilder::State::write_shard() {
   ST_CHECK(examples_in(shards) + examples() <= ExampleFile::kMaxExamples, InvalidInput,
            "examples: more than ", ExampleFile::kMaxExamples, "; make several files of them");
-  std::map<std::string, StreamedTensor> tensors;
-  for (const Field& field : fields) {
-    tensors[field.options.name + ".ids"] = streamed(field.ids);
-    tensors[field.options.name + ".offsets"] = streamed(field.offsets);
-  }
-  if (options.labels == Labels::int64) tensors["labels"] = streamed(made_int_labels);
-  if (options.labels == Labels::float32) tensors["labels"] = streamed(made_float_labels);
-  const std::vector<std::uint32_t> by_length = sorted_by_length(fields[0].offsets);
-  tensors["by_length"] = streamed(by_length);
   json with_place = config();
   with_place["shard"] = shards.size();
   const std::string shard = shard_path(shards.size());
-  write_examples(shard, tensors, with_place.dump(), key);
+  sentencode::write_shard(shard, fields, options.labels, made_labels, with_place.dump(), key);
   shards.push_back(ExampleFile::open(shard));
-  for (Field& field : fields) {
+  for (MadeField& field : fields) {
     field.ids.clear();
     field.offsets.assign(1, 0);
   }
-  made_int_labels.clear();
-  made_float_labels.clear();
-}
-
-void ExampleBuilder::State::merge() const {
-  const std::int64_t n = examples_in(shards);
-  std::map<std::string, StreamedTensor> tensors;
-  for (std::size_t f = 0; f < fields.size(); ++f) {
-    std::int64_t ids = 0;
-    for (const auto& shard : shards) ids += std::ssize(shard->fields()[f].ids);
-    const std::string& name = fields[f].options.name;
-    tensors[name + ".ids"] = {DType::i32, {ids}, [this, f](const ByteSink& sink) {
-                                for (const auto& shard : shards) sink(std::as_bytes(shard->fields()[f].ids));
-                              }};
-    tensors[name + ".offsets"] = {
-        DType::i64, {n + 1}, [this, f](const ByteSink& sink) { stream_offsets(shards, f, sink); }};
-  }
-  if (options.labels != Labels::none) {
-    const bool whole = options.labels == Labels::int64;
-    tensors["labels"] = {
-        whole ? DType::i64 : DType::f32, {n}, [this, whole](const ByteSink& sink) {
-          for (const auto& shard : shards) {
-            sink(whole ? std::as_bytes(shard->int_labels()) : std::as_bytes(shard->float_labels()));
-          }
-        }};
-  }
-  tensors["by_length"] = {DType::u32, {n}, [this](const ByteSink& sink) { stream_by_length(shards, sink); }};
-  write_examples(path, tensors, config().dump(), key);
+  made_labels = {};
 }
 
 ExampleBuilder::ExampleBuilder(std::string path, ExampleOptions options, std::string key)
@@ -709,64 +402,11 @@ std::shared_ptr<const ExampleFile> ExampleBuilder::finish() {
              " rows: ", counts[State::too_short], " are too short, ", counts[State::too_long], " too long, ",
              counts[State::unknown], " have unknown words, ", counts[State::no_neighbour],
              " have no neighbours");
-    s.merge();
+    merge_shards(s.path, s.shards, s.fields, s.options.labels, s.config().dump(), s.key);
     s.file = ExampleFile::open(s.path);
     s.shards.clear();
   }
   return s.file;
-}
-
-std::shared_ptr<const ExampleFile> build_examples(const std::string& path,
-                                                  const std::vector<std::vector<std::string>>& files,
-                                                  const ExampleOptions& options, const std::string& key,
-                                                  const BuildProgress& progress) {
-  ST_CHECK(files.size() == options.fields.size(), InvalidInput, "examples: expected files for ",
-           options.fields.size(), " fields, got them for ", files.size());
-  ST_CHECK(options.labels == Labels::none, InvalidInput, "examples: text files hold no labels");
-  ExampleBuilder builder(path, options, key);
-  if (builder.done()) return builder.finish();
-
-  const bool rows_belong_together = files.size() > 1;
-  std::vector<CorpusReader> readers;
-  for (const auto& of_field : files) readers.emplace_back(of_field, CorpusOptions{rows_belong_together});
-  using Batches = std::vector<SentenceBatch>;
-  const auto read = [&](Batches& out, std::int64_t most) {
-    for (std::size_t f = 0; f < readers.size(); ++f) {
-      readers[f].next(most, out[f]);
-      ST_CHECK(out[f].size() == out[0].size(), FormatError, "the files of field '", options.fields[0].name,
-               "' have ", out[f].size() < out[0].size() ? "more" : "fewer", " lines than those of field '",
-               options.fields[f].name, "', which must belong to them line by line: ",
-               std::min(readers[f].sentences_read(), readers[0].sentences_read()), " in ",
-               files[out[f].size() < out[0].size() ? f : 0].back());
-    }
-    return out[0].size();
-  };
-  const auto tell = [&] {
-    if (!progress) return;
-    std::int64_t done = 0, total = 0;
-    for (const CorpusReader& reader : readers) {
-      done += reader.bytes_read();
-      total += reader.bytes_total();
-    }
-    progress(done, total);
-  };
-
-  Batches now(files.size()), ahead(files.size());
-  for (std::int64_t left = builder.first_row(); left > 0;) {
-    const std::int64_t skipped = read(now, std::min(left, kReadAtOnce));
-    if (skipped == 0) break;
-    left -= skipped;
-    tell();
-  }
-  for (std::int64_t count = read(now, kReadAtOnce); count > 0;) {
-    ExampleBuilder::Rows rows;
-    for (const SentenceBatch& batch : now) rows.fields.push_back(batch.sentences());
-    rows.starts_document = &now[0].starts_document();
-    builder.add(rows, [&] { count = read(ahead, kReadAtOnce); });
-    tell();
-    std::swap(now, ahead);
-  }
-  return builder.finish();
 }
 
 }  // namespace sentencode

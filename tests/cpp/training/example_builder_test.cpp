@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <thread>
 
+#include "sentencode/training/build_examples.h"
+#include "sentencode/training/example_key.h"
 #include "temporary_folder.h"
 #include "training/examples.h"
 

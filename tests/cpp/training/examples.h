@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sentencode/training/example_builder.h"
+#include "sentencode/training/build_examples.h"
 
 namespace sentencode {
 
