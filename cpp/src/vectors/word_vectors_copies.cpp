@@ -1,0 +1,208 @@
+// Tables of word vectors that are made of arrays and of other tables.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <numeric>
+#include <utility>
+
+#include "sentencode/error.h"
+#include "sentencode/parallel.h"
+#include "vectors/word_vectors_shared.h"
+
+namespace sentencode {
+namespace {
+
+/// The memory of a table that is not mapped.
+struct Owned {
+  struct Free {
+    void operator()(std::byte* p) const { std::free(p); }
+  };
+  std::unique_ptr<std::byte[], Free> rows;
+  std::vector<float> scales;
+  std::vector<std::int64_t> counts;
+};
+
+/// Rows of subwords, and what the table that they were added to looks at.
+struct WithSubwords {
+  std::shared_ptr<const void> table;
+  Owned rows;
+};
+
+/// The same strings in memory of their own: a frozen table may look at a file that goes away.
+StringTable own(const StringTable& words) {
+  if (!words.frozen()) return words;
+  StringTable result;
+  result.reserve(words.size(), static_cast<std::int64_t>(words.bytes().size()));
+  for (std::int64_t i = 0; i < words.size(); ++i) result.insert(words[i]);
+  return result;
+}
+
+/// Memory for rows: where they are many, of large pages, so that words from anywhere find their addresses
+/// soon.
+std::byte* allocate(std::size_t bytes) {
+  constexpr std::size_t kCacheLine = 64, kLargePage = std::size_t{2} << 20;
+  const std::size_t unit = bytes < 2 * kLargePage ? kCacheLine : kLargePage;
+  const std::size_t size = (std::max<std::size_t>(1, bytes) + unit - 1) / unit * unit;
+  void* memory = std::aligned_alloc(unit, size);
+  if (memory == nullptr) throw std::bad_alloc();
+#ifdef MADV_HUGEPAGE
+  if (unit == kLargePage) ::madvise(memory, size, MADV_HUGEPAGE);  // a wish: nothing is lost without it
+#endif
+  return static_cast<std::byte*>(memory);
+}
+
+/// A table whose rows `fill(first, last, rows, scales)` writes, called for pieces of it on all threads.
+template <typename Fill>
+WordVectors::Parts make_parts(StringTable words, std::int64_t dim, Storage storage,
+                              std::span<const std::int64_t> counts, OutOfVocabulary oov, const Fill& fill) {
+  const auto n = static_cast<std::size_t>(words.size());
+  const std::size_t row_bytes = static_cast<std::size_t>(dim) * element_bytes(storage);
+  auto owned = std::make_shared<Owned>();
+  owned->rows.reset(allocate(n * row_bytes));
+  if (storage == Storage::int8) owned->scales.resize(n);
+  owned->counts.assign(counts.begin(), counts.end());
+  parallel_for(0, words.size(), kRowsPerPiece, [&](std::int64_t begin, std::int64_t end) {
+    fill(begin, end, owned->rows.get() + static_cast<std::size_t>(begin) * row_bytes,
+         owned->scales.empty() ? nullptr : owned->scales.data() + begin);
+  });
+
+  WordVectors::Parts parts;
+  parts.rows = {owned->rows.get(), n * row_bytes};
+  parts.scales = owned->scales;
+  parts.counts = owned->counts;
+  parts.keep = std::move(owned);
+  parts.words = std::move(words);
+  parts.dim = dim;
+  parts.storage = storage;
+  parts.oov = oov;
+  return parts;
+}
+
+/// Adds rows for subwords, which `row(i, out)` gives, to a table.
+template <typename Row>
+void add_subwords(WordVectors::Parts& parts, std::array<std::int32_t, 2> lengths, std::int64_t buckets,
+                  const Row& row) {
+  const std::size_t row_bytes = static_cast<std::size_t>(parts.dim) * element_bytes(parts.storage);
+  const auto n = static_cast<std::size_t>(buckets);
+  auto both = std::make_shared<WithSubwords>();
+  both->table = std::move(parts.keep);
+  both->rows.rows.reset(allocate(n * row_bytes));
+  if (parts.storage == Storage::int8) both->rows.scales.resize(n);
+  parallel_for(0, buckets, kRowsPerPiece, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<float> values(static_cast<std::size_t>(parts.dim));
+    for (std::int64_t i = begin; i < end; ++i) {
+      row(i, values.data());
+      const auto at = static_cast<std::size_t>(i);
+      store_checked(values, parts.storage, both->rows.rows.get() + at * row_bytes,
+                    both->rows.scales.empty() ? nullptr : &both->rows.scales[at], concat("subword ", i));
+    }
+  });
+  parts.subwords = {lengths, buckets, {both->rows.rows.get(), n * row_bytes}, both->rows.scales};
+  parts.keep = std::move(both);
+}
+
+}  // namespace
+
+std::shared_ptr<const WordVectors> WordVectors::from_array(const StringTable& words, ConstMatrixView rows,
+                                                           std::span<const std::int64_t> counts,
+                                                           Storage storage, OutOfVocabulary oov) {
+  ST_CHECK(rows.rows() == words.size(), InvalidInput, "word vectors: ", rows.rows(), " rows for ",
+           words.size(), " words");
+  ST_CHECK(rows.cols() >= 1, InvalidInput, "word vectors: dim must be at least 1, got ", rows.cols());
+  const std::int64_t dim = rows.cols();
+  const std::size_t row_bytes = static_cast<std::size_t>(dim) * element_bytes(storage);
+  return std::make_shared<WordVectors>(
+      make_parts(own(words), dim, storage, counts, oov,
+                 [&](std::int64_t begin, std::int64_t end, std::byte* out, float* scales) {
+                   for (std::int64_t i = begin; i < end; ++i, out += row_bytes) {
+                     store_checked({rows.row(i).data(), static_cast<std::size_t>(dim)}, storage, out,
+                                   scales == nullptr ? nullptr : scales++, words[i]);
+                   }
+                 }));
+}
+
+std::shared_ptr<const WordVectors> WordVectors::with_oov(OutOfVocabulary oov) const {
+  Parts parts = parts_;
+  parts.oov = oov;
+  auto result = std::make_shared<WordVectors>(std::move(parts));
+  result->lazy_ = lazy_;
+  return result;
+}
+
+std::shared_ptr<const WordVectors> WordVectors::with_storage(Storage storage) const {
+  const auto columns = static_cast<std::size_t>(dim());
+  Parts parts =
+      make_parts(own(words()), dim(), storage, counts(), OutOfVocabulary::skip,
+                 [&](std::int64_t begin, std::int64_t end, std::byte* out, float* scales) {
+                   std::vector<float> values(columns);
+                   for (std::int64_t i = begin; i < end; ++i, out += columns * element_bytes(storage)) {
+                     row(static_cast<std::int32_t>(i), values.data());
+                     store_checked(values, storage, out, scales == nullptr ? nullptr : scales++, words()[i]);
+                   }
+                 });
+  const Subwords& pieces = subwords();
+  if (pieces.buckets > 0) {
+    const SumRows kernel = row_kernels().sum[static_cast<std::size_t>(this->storage())];
+    add_subwords(parts, pieces.lengths, pieces.buckets, [&](std::int64_t i, float* out) {
+      const std::byte* row = pieces.rows.data() + static_cast<std::size_t>(i) * row_bytes();
+      kernel(&row, pieces.scales.empty() ? nullptr : &pieces.scales[static_cast<std::size_t>(i)], 1, dim(),
+             false, out);
+    });
+  }
+  parts.oov = oov();
+  return std::make_shared<WordVectors>(std::move(parts));
+}
+
+std::shared_ptr<const WordVectors> WordVectors::with_subwords(std::array<std::int32_t, 2> lengths,
+                                                              ConstMatrixView rows) const {
+  ST_CHECK(rows.cols() == dim(), InvalidInput, "subwords: rows of ", rows.cols(),
+           " numbers, those of words have ", dim());
+  Parts parts = parts_;
+  parts.path.clear();
+  add_subwords(parts, lengths, rows.rows(),
+               [&](std::int64_t i, float* out) { std::copy_n(rows.row(i).data(), dim(), out); });
+  return std::make_shared<WordVectors>(std::move(parts));
+}
+
+std::shared_ptr<const WordVectors> WordVectors::select(std::span<const std::int32_t> ids) const {
+  StringTable chosen;
+  std::vector<std::int64_t> chosen_counts;
+  for (const std::int32_t id : ids) {
+    chosen.insert(words()[id]);
+    if (!counts().empty()) chosen_counts.push_back(counts()[static_cast<std::size_t>(id)]);
+  }
+  Parts parts = make_parts(std::move(chosen), dim(), storage(), chosen_counts, oov(),
+                           [&](std::int64_t begin, std::int64_t end, std::byte* out, float* scales) {
+                             for (std::int64_t i = begin; i < end; ++i, out += row_bytes()) {
+                               const std::int32_t id = ids[static_cast<std::size_t>(i)];
+                               std::memcpy(out, row_of(kNoneMade, id), row_bytes());
+                               if (scales != nullptr) *scales++ = scale_of(kNoneMade, id);
+                             }
+                           });
+  if (subwords().buckets > 0) {  // shared, not copied
+    parts.subwords = subwords();
+    parts.keep = std::make_shared<std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(
+        std::move(parts.keep), parts_.keep);
+  }
+  return std::make_shared<WordVectors>(std::move(parts));
+}
+
+std::shared_ptr<const WordVectors> WordVectors::only(const StringTable& keep) const {
+  std::vector<std::int32_t> ids;
+  for (std::int64_t i = 0; i < size(); ++i) {
+    if (keep.find(words()[i]) != StringTable::kMissing) ids.push_back(static_cast<std::int32_t>(i));
+  }
+  return select(ids);
+}
+
+std::shared_ptr<const WordVectors> WordVectors::first(std::int64_t count) const {
+  ST_CHECK(count >= 0, InvalidInput, "word vectors: cannot keep ", count, " words");
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(std::min(count, size())));
+  std::iota(ids.begin(), ids.end(), 0);
+  return select(ids);
+}
+
+}  // namespace sentencode

@@ -1,0 +1,135 @@
+// Rows of a table, and sums of them: the hot loops of encoding.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "sentencode/error.h"
+#include "sentencode/parallel.h"
+#include "vectors/word_vectors_shared.h"
+
+namespace sentencode {
+
+void WordVectors::prefetch(std::int32_t id) const {
+  if (id >= rows()) return;  // it was just made
+  const std::byte* start = row_of(kNoneMade, id);
+  const std::size_t bytes = row_bytes();
+  for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(start + i);
+  __builtin_prefetch(start + bytes - 1);  // rows need not begin where a cache line does
+}
+
+void WordVectors::sum(std::span<const std::int32_t> ids, const float* weights, float* out) const {
+  sum(kNoneMade, ids, weights, 1.0F, out);
+}
+
+void WordVectors::sum(const RaggedIds& of, std::span<const std::int32_t> ids, const float* weights,
+                      float* out) const {
+  sum(of, ids, weights, 1.0F, out);
+}
+
+void WordVectors::sum(const RaggedIds& of, std::span<const std::int32_t> ids, const float* weights,
+                      float scale, float* out) const {
+  constexpr std::size_t kRows = 64;  // whose addresses are gathered before their sum
+  std::array<const std::byte*, kRows> rows;
+  std::array<float, kRows> factors;
+  const SumRows kernel = row_kernels().sum[static_cast<std::size_t>(storage())];
+  const bool scaled = storage() == Storage::int8;
+  const bool weighted = weights != nullptr || scaled || scale != 1.0F;
+  const auto last =
+      static_cast<std::int32_t>(this->rows() - 1);  // whose weight is that of rows that were made
+  bool add = false;
+  do {
+    const auto piece = ids.first(std::min(ids.size(), kRows));
+    for (std::size_t i = 0; i < piece.size(); ++i) {
+      rows[i] = row_of(of, piece[i]);
+      factors[i] = weights != nullptr ? scale * weights[std::min(piece[i], last)] : scale;
+      if (scaled) factors[i] *= scale_of(of, piece[i]);
+    }
+    kernel(rows.data(), weighted ? factors.data() : nullptr, static_cast<std::int64_t>(piece.size()), dim(),
+           std::exchange(add, true), out);
+    ids = ids.subspan(piece.size());
+  } while (!ids.empty());
+}
+
+template <typename Scale>
+void WordVectors::scaled_sums(const RaggedIds& sentences, const float* weights, const Scale& scale,
+                              MatrixView out) const {
+  ST_CHECK(out.rows() == sentences.size() && out.cols() == dim(), InvalidInput, "sums: out must be [",
+           sentences.size(), ", ", dim(), "], is [", out.rows(), ", ", out.cols(), "]");
+  // Rows are asked for about a sentence before they are needed: late enough to stay in the nearest cache,
+  // early enough to have arrived.
+  constexpr std::size_t kAhead = 24;
+  const std::span ids(sentences.ids);
+  std::size_t asked = 0;
+  for (std::int64_t i = 0; i < sentences.size(); ++i) {
+    const auto needed = static_cast<std::size_t>(sentences.offsets[static_cast<std::size_t>(i) + 1]);
+    for (const std::size_t end = std::min(ids.size(), needed + kAhead); asked < end; ++asked)
+      prefetch(ids[asked]);
+    const auto words = sentences[i];
+    sum(sentences, words, weights, scale(words.size()), out.row(i).data());
+  }
+}
+
+void WordVectors::sums(const RaggedIds& sentences, const float* weights, MatrixView out) const {
+  scaled_sums(
+      sentences, weights, [](std::size_t) { return 1.0F; }, out);
+}
+
+void WordVectors::means(const RaggedIds& sentences, const float* weights, MatrixView out) const {
+  const auto share = [](std::size_t n) { return 1.0F / static_cast<float>(std::max<std::size_t>(1, n)); };
+  scaled_sums(sentences, weights, share, out);
+}
+
+void WordVectors::row(std::int32_t id, float* out) const { sum({&id, 1}, nullptr, out); }
+
+void WordVectors::row(const RaggedIds& of, std::int32_t id, float* out) const {
+  sum(of, {&id, 1}, nullptr, out);
+}
+
+bool WordVectors::row_of_subwords(std::string_view word, float* out) const {
+  RaggedIds made;
+  const std::int32_t id = make_row(word, made);
+  if (id >= 0) row(made, id, out);
+  return id >= 0;
+}
+
+void WordVectors::matrix(float* out) const {
+  parallel_for(0, size(), kRowsPerPiece, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) row(static_cast<std::int32_t>(i), out + i * dim());
+  });
+}
+
+std::vector<std::pair<std::int32_t, float>> WordVectors::most_similar(
+    const float* query, std::int64_t k, std::span<const std::int32_t> exclude) const {
+  using Found = std::pair<std::int32_t, float>;
+  ST_CHECK(k >= 0, InvalidInput, "most_similar: the number of words must not be negative, got ", k);
+  const Vector q = Eigen::Map<const Vector>(query, dim()).stableNormalized();
+  const auto better = [](const Found& a, const Found& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  };
+  const auto keep_best = [&](std::vector<Found>& found) {
+    const auto count = std::min(found.size(), static_cast<std::size_t>(k));
+    std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count), found.end(), better);
+    found.resize(count);
+  };
+
+  std::vector<std::vector<Found>> pieces(
+      static_cast<std::size_t>((size() + kRowsPerPiece - 1) / kRowsPerPiece));
+  parallel_for(0, size(), kRowsPerPiece, [&](std::int64_t begin, std::int64_t end) {
+    auto& found = pieces[static_cast<std::size_t>(begin / kRowsPerPiece)];
+    Vector values(dim());
+    for (auto i = static_cast<std::int32_t>(begin); i < end; ++i) {
+      if (std::find(exclude.begin(), exclude.end(), i) != exclude.end()) continue;
+      row(i, values.data());
+      const auto length = static_cast<float>(std::sqrt(squared_length(values)));
+      found.emplace_back(i, length > 0.0F ? q.dot(values) / length : 0.0F);
+    }
+    keep_best(found);
+  });
+  std::vector<Found> best;
+  for (const auto& piece : pieces) best.insert(best.end(), piece.begin(), piece.end());
+  keep_best(best);
+  return best;
+}
+
+}  // namespace sentencode
