@@ -1,60 +1,28 @@
-// What the linear encoders' bindings share: word tables, arrays and curves between Python and the core.
+// What the linear encoders' bindings share: statistics and curves between Python and the core.
 #pragma once
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
 
-#include <memory>
-#include <optional>
 #include <span>
-#include <utility>
+#include <string>
+#include <vector>
 
+#include "arrays.h"
 #include "sentencode/dense.h"
 #include "sentencode/error.h"
 #include "sentencode/linear/selection.h"
-#include "sentencode/linear/weighted_words.h"
+#include "vectors/arguments.h"
 
 namespace sentencode {
 
 namespace py = pybind11;
 
-using VectorsArgument =
-    std::shared_ptr<WordVectors>;  // as Python holds them; the class has nothing that changes it
-using WeightsArgument = std::optional<py::array_t<float, py::array::c_style | py::array::forcecast>>;
 using ScoresArgument = py::array_t<double, py::array::c_style | py::array::forcecast>;
-
-inline WeightedWords words_of(const VectorsArgument& vectors, const Tokenizer& tokenizer,
-                              const WeightsArgument& weights) {
-  std::vector<float> values;
-  if (weights) {
-    ST_CHECK(weights->ndim() == 1, InvalidInput, "weights must have one dimension, got ", weights->ndim());
-    values.assign(weights->data(), weights->data() + weights->size());
-  }
-  return {vectors, tokenizer, std::move(values)};
-}
 
 inline std::span<const double> scores_of(const ScoresArgument& scores) {
   ST_CHECK(scores.ndim() == 1, InvalidInput, "scores must have one dimension, got ", scores.ndim());
   return {scores.data(), static_cast<std::size_t>(scores.size())};
-}
-
-/// A NumPy array that owns what was a matrix.
-template <typename T>
-py::array_t<T> array_of(RowMajor<T> matrix) {
-  auto owner = std::make_unique<RowMajor<T>>(std::move(matrix));
-  const py::capsule keep(owner.get(), [](void* held) { delete static_cast<RowMajor<T>*>(held); });
-  RowMajor<T>* held = owner.release();
-  return py::array_t<T>({held->rows(), held->cols()}, held->data(), keep);
-}
-
-inline py::array_t<float> array_of(const Vector& vector) {
-  return py::array_t<float>(vector.size(), vector.data());
-}
-
-template <typename T>
-py::array_t<T> array_of(const std::vector<T>& values) {
-  return py::array_t<T>(std::ssize(values), values.data());
 }
 
 /// An array of a dictionary, exactly of this type; KeyError or TypeError says what is missing.

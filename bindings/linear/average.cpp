@@ -1,7 +1,7 @@
 #include "sentencode/linear/average.h"
 
 #include "bindings.h"
-#include "linear/arguments.h"
+#include "vectors/arguments.h"
 
 namespace sentencode {
 

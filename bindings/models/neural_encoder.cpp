@@ -2,11 +2,11 @@
 
 #include <torch/csrc/utils/pybind.h>
 
-#include "linear/arguments.h"
 #include "nn/module_node.h"
 #include "paths.h"
 #include "py.h"
 #include "sentencode/models/sentence_network.h"
+#include "vectors/arguments.h"
 
 namespace sentencode {
 

@@ -22,7 +22,7 @@
 #include "sentencode/encoder.h"
 #include "sentencode/error.h"
 #include "sentencode/io/safetensors.h"
-#include "sentencode/linear/weighted_words.h"
+#include "sentencode/vectors/weighted_words.h"
 
 namespace sentencode {
 
@@ -63,9 +63,6 @@ struct ModelContents {
   }
   std::vector<std::shared_ptr<const void>> kept_;
 };
-
-/// How files of the linear kinds are read.
-const std::map<std::string, EncoderLoader>& linear_loaders();
 
 struct SavedModel {
   /// Checks the checksums of all tensors but those of the vectors, which `words` looks at.

@@ -1,5 +1,6 @@
 #include "sentencode/linear/linear_encoder.h"
 
+#include "linear/loaders.h"
 #include "saved_model.h"
 #include "sentencode/error.h"
 #include "sentencode/linear/average.h"

@@ -12,7 +12,7 @@
 
 #include "sentencode/error.h"
 #include "sentencode/linear/prefix_gram.h"
-#include "sentencode/linear/weighted_words.h"
+#include "sentencode/vectors/weighted_words.h"
 
 namespace sentencode {
 

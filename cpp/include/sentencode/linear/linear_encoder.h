@@ -7,8 +7,8 @@
 
 #include "sentencode/dense.h"
 #include "sentencode/encoder.h"
-#include "sentencode/linear/weighted_words.h"
 #include "sentencode/snapshot.h"
+#include "sentencode/vectors/weighted_words.h"
 
 namespace sentencode {
 

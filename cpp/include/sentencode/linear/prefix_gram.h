@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sentencode/dense.h"
-#include "sentencode/linear/weighted_words.h"
+#include "sentencode/vectors/weighted_words.h"
 
 namespace sentencode {
 

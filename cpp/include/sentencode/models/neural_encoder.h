@@ -5,8 +5,8 @@
 #include <string>
 
 #include "sentencode/encoder.h"
-#include "sentencode/linear/weighted_words.h"
 #include "sentencode/snapshot.h"
+#include "sentencode/vectors/weighted_words.h"
 
 namespace sentencode::models {
 

@@ -1,10 +1,12 @@
-#include "sentencode/encoder.h"
+// Above all rooms of the core, because it knows which kinds of encoders they bring; `encoder.h` does not.
+#include "linear/loaders.h"
 
 #include <map>
 #include <mutex>
 #include <utility>
 
 #include "saved_model.h"
+#include "sentencode/encoder.h"
 #include "sentencode/error.h"
 
 namespace sentencode {

@@ -1,4 +1,4 @@
-#include "sentencode/linear/weighted_words.h"
+#include "sentencode/vectors/weighted_words.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,8 @@
 namespace sentencode {
 namespace {
 
-constexpr std::int64_t kGrain = 1024;   // sentences that a thread takes at once
-constexpr std::int64_t kLookedUp = 64;  // sentences whose ids are found before their rows are read
+constexpr std::int64_t kSentencesOfThread = 1024;  // sentences that a thread takes at once
+constexpr std::int64_t kLookedUp = 64;             // sentences whose ids are found before their rows are read
 
 }  // namespace
 
@@ -50,7 +50,7 @@ template <typename Block>
 void WeightedWords::for_blocks(const Sentences& sentences, MatrixView out, const Block& block) const {
   ST_CHECK(out.rows() == sentences.size() && out.cols() == dim(), InvalidInput, "out must be [",
            sentences.size(), ", ", dim(), "], got [", out.rows(), ", ", out.cols(), "]");
-  parallel_for(0, sentences.size(), kGrain, [&](std::int64_t first, std::int64_t last) {
+  parallel_for(0, sentences.size(), kSentencesOfThread, [&](std::int64_t first, std::int64_t last) {
     Tokens scratch;
     RaggedIds ids;
     for (std::int64_t begin = first; begin < last; begin += kLookedUp) {

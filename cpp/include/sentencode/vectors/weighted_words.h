@@ -12,7 +12,7 @@
 
 namespace sentencode {
 
-/// What a linear encoder sees of a sentence: the rows of its known words, each times its word's weight. A
+/// What an encoder sees of a sentence: the rows of its known words, each times its word's weight. A
 /// value that shares its table.
 class WeightedWords {
  public:
