@@ -1,4 +1,4 @@
-#include "sentencode/linear/autoencoder.h"
+#include "sentencode/linear/fit_autoencoder.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <Eigen/SVD>
 #include <cmath>
 
-#include "linear/example.h"
+#include "linear/fitted.h"
 #include "temporary_folder.h"
 
 namespace sentencode {
@@ -48,16 +48,6 @@ struct Paper {
     }
   }
 };
-
-Autoencoder fit(const Example& example, const RaggedIds& sentences, Reading reading, std::int64_t p,
-                bool centred = false, bool keep_u = false, bool dual = false) {
-  PrefixGram gram(reading, example.vectors()->dim(), 64);
-  gram.add(sentences);
-  if (!dual) gram.absorb(example.words());
-  return fit_autoencoder(gram, example.words(), p, centred, keep_u);
-}
-
-double largest(const MatrixD& m) { return m.size() > 0 ? m.cwiseAbs().maxCoeff() : 0; }
 
 double reconstruction_error(const Example& example, const RaggedIds& sentences, Reading reading,
                             const Autoencoder& m) {
@@ -235,86 +225,6 @@ TEST(Autoencoder, OfOneWordLessItsMeanIsZero) {
   const Autoencoder m = fit(example, one, Reading::forward, 2, true, true, true);
   EXPECT_EQ(m.rank, 0);
   EXPECT_EQ(largest(m.a.cast<double>()) + largest(m.b.cast<double>()) + largest(m.u.cast<double>()), 0);
-}
-
-class BatchTest : public ::testing::TestWithParam<std::tuple<Reading, bool, bool>> {
-};  // reading, centred, keep_u
-
-TEST_P(BatchTest, ProductsAreTheRecursion) {
-  const auto [reading, centred, keep_u] = GetParam();
-  Example example(6);
-  const Autoencoder m = fit(example, example.ids(60, 1, 7), reading, 9, centred, keep_u);
-  ASSERT_EQ(m.longest, 7);
-  const BatchAutoencoder batch(m);
-  RaggedIds sentences = example.ids(40, 0, 30);  // up to four times as long as any that was fitted to
-  const AlignedSentences rows(sentences, 3, 40, reading, AlignedSentences::End::last);
-  Matrix sums = Matrix::Zero(37, 6);
-  const Matrix h = batch.states(rows, example.words(), &sums), decoded = batch.reconstructed_sums(rows, h);
-  for (std::int64_t row = 0; row < rows.size(); ++row) {
-    const auto ids = sentences[rows.sentence(row)];
-    ASSERT_EQ(rows.length(row), std::ssize(ids));
-    const Matrix x = example.x(ids, reading).cast<float>();
-    const Vector centre = centred ? m.centre : Vector(Vector::Zero(6));
-    Vector expected = Vector::Zero(9);
-    if (keep_u) {
-      for (std::int64_t k = 0; k < std::min<std::int64_t>(7, x.rows()); ++k) {
-        expected += m.u.middleCols(k * 6, 6) * (x.row(x.rows() - 1 - k).transpose() - centre);
-      }
-    } else if (x.rows() > 0) {
-      expected = m.states(x).bottomRows(1).transpose();
-    }
-    EXPECT_LE((h.row(row).transpose() - expected).norm(), 2e-6 * (1 + expected.norm())) << x.rows();
-    const Vector sum = (m.decode(expected, x.rows()).rowwise() - centre.transpose()).colwise().sum();
-    EXPECT_LE((decoded.row(row).transpose() - sum).norm(), 5e-6 * (1 + sum.norm())) << x.rows();
-    const Vector words = (x.rowwise() - centre.transpose()).colwise().sum();
-    EXPECT_LE((sums.row(row).transpose() - words).norm(), 5e-6 * (1 + words.norm()));
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(BatchAutoencoder, BatchTest,
-                         ::testing::Combine(::testing::ValuesIn(kReadings), ::testing::Bool(),
-                                            ::testing::Bool()));
-
-TEST(BatchAutoencoder, StatesOfFullRankAreTheProjection) {
-  Example example(4);
-  const RaggedIds sentences = example.ids(50, 1, 6);
-  const Autoencoder m = fit(example, sentences, Reading::forward, 24, false, true);
-  Autoencoder recursive = m;
-  recursive.u.resize(0, 0);
-  const AlignedSentences rows(sentences, 0, 50, Reading::forward, AlignedSentences::End::last);
-  const Matrix by_u = BatchAutoencoder(m).states(rows, example.words(), nullptr);
-  const Matrix by_recursion = BatchAutoencoder(recursive).states(rows, example.words(), nullptr);
-  EXPECT_LE(largest((by_u - by_recursion).cast<double>()), 1e-5);
-}
-
-TEST(AlignedSentences, PutsLongerSentencesFirst) {
-  RaggedIds ids;
-  ids.ids = {0, 1, 2, 3, 4, 5};
-  ids.offsets = {0, 1, 1, 4, 6};  // [0], [], [1 2 3], [4 5]
-  const AlignedSentences rows(ids, 0, 4, Reading::forward, AlignedSentences::End::last);
-  EXPECT_EQ(rows.size(), 4);
-  EXPECT_EQ(rows.longest(), 3);
-  EXPECT_EQ(rows.sentence(0), 2);
-  EXPECT_EQ(rows.sentence(1), 3);
-  EXPECT_EQ(rows.sentence(2), 0);
-  EXPECT_EQ(rows.sentence(3), 1);
-  EXPECT_EQ(rows.longer(0), 3);
-  EXPECT_EQ(rows.longer(1), 2);
-  EXPECT_EQ(rows.longer(2), 1);
-  EXPECT_EQ(rows.longer(3), 0);
-
-  Example example(2);
-  const WeightedWords words = example.words();
-  const auto expect = [&](Reading reading, AlignedSentences::End at, std::vector<std::int32_t> order) {
-    const Matrix x = AlignedSentences(ids, 0, 4, reading, at).words(words, {}, 0, 3);
-    const MatrixD expected = example.x(order);
-    EXPECT_LE(largest(x.cast<double>() - expected), 1e-6);
-  };
-  using End = AlignedSentences::End;
-  expect(Reading::forward, End::last, {3, 5, 0, 2, 4, 1});
-  expect(Reading::forward, End::first, {1, 4, 0, 2, 5, 3});
-  expect(Reading::backward, End::last, {1, 4, 0, 2, 5, 3});
-  expect(Reading::backward, End::first, {3, 5, 0, 2, 4, 1});
 }
 
 }  // namespace

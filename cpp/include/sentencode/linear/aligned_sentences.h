@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <span>
+#include <vector>
+
+#include "sentencode/dense.h"
+#include "sentencode/linear/prefix_gram.h"
+#include "sentencode/vectors/weighted_words.h"
+
+namespace sentencode {
+
+/// Some sentences side by side, longest first: what happens at one position happens to a run of rows.
+class AlignedSentences {
+ public:
+  /// Position 0 is the last word in the order of `reading`, or the first.
+  enum class End { last, first };
+  AlignedSentences(const RaggedIds& sentences, std::int64_t begin, std::int64_t end, Reading reading, End at);
+
+  std::int64_t size() const { return std::ssize(order_); }
+  std::int64_t longest() const { return std::ssize(longer_); }
+  std::int64_t sentence(std::int64_t row) const {
+    return order_[static_cast<std::size_t>(row)];
+  }  // its number
+  std::int64_t length(std::int64_t row) const { return std::ssize(words_of(row)); }
+  /// The first so many rows have a word at position k.
+  std::int64_t longer(std::int64_t k) const {
+    return k < longest() ? longer_[static_cast<std::size_t>(k)] : 0;
+  }
+
+  /// x of positions [first, last), less centre unless that is empty: longer(first) rows, then longer(first +
+  /// 1) ... Where `sum` [size, n] is given, the rows' words are added to it.
+  Matrix words(const WeightedWords& words, const Vector& centre, std::int64_t first, std::int64_t last,
+               Matrix* sum = nullptr) const;
+
+ private:
+  std::span<const std::int32_t> words_of(std::int64_t row) const {
+    return (*sentences_)[order_[static_cast<std::size_t>(row)]];
+  }
+
+  const RaggedIds* sentences_;
+  bool from_back_;                    // of the ids
+  std::vector<std::int64_t> order_;   // [rows]
+  std::vector<std::int64_t> longer_;  // [longest]
+};
+
+}  // namespace sentencode

@@ -1,0 +1,327 @@
+#include "sentencode/linear/fit_autoencoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "decompositions.h"
+#include "sentencode/error.h"
+#include "sentencode/memory.h"
+#include "sentencode/parallel.h"
+
+namespace sentencode {
+namespace {
+
+// Up to this size, the decomposition is done in double; it then costs seconds at most.
+constexpr std::int64_t kDouble = 3000;
+// The dual problem is solved up to this size, and never where the primal one is smaller.
+constexpr std::int64_t kLargestDual = 4096;
+
+// Eigenvalues below this part of the largest are the arithmetic's noise. (Sums over words of 128 dimensions
+// and more come from products in float: see PrefixGram.)
+constexpr double kNoiseOfDouble = 1e-12, kNoiseOfMixed = 1e-10, kNoiseOfFloat = 1e-7;
+
+template <typename T>
+std::int64_t rank_of(const Eigen::Matrix<T, Eigen::Dynamic, 1>& eigenvalues, double noise) {
+  return (eigenvalues.array() > static_cast<T>(noise) * std::max(T(0), eigenvalues[0])).count();
+}
+
+// A, B and what goes with them from the leading rows of U^T [p, L n].
+template <typename T>
+Autoencoder from_singular_vectors(Spectrum<T> c, std::int64_t n, std::int64_t p, double noise, bool keep_u) {
+  const std::int64_t width = c.vectors.cols(), found = c.values.size();
+  Autoencoder result;
+  result.rank = rank_of(c.values, noise);
+  c.vectors.bottomRows(found - result.rank).setZero();
+  RowMajor<T> b(found, found);  // sum_i U_(i+1)^T U_i
+  gemm(Op::none, Op::transpose, T(1), c.vectors.rightCols(width - n), c.vectors.leftCols(width - n), T(0), b);
+  result.a = Matrix::Zero(p, n);
+  result.b = Matrix::Zero(p, p);
+  result.singular_values = Vector::Zero(p);
+  result.a.topRows(found) = c.vectors.leftCols(n).template cast<float>();
+  result.b.topLeftCorner(found, found) = b.template cast<float>();
+  result.singular_values.head(result.rank) = c.values.head(result.rank).array().sqrt().template cast<float>();
+  result.longest = width / n;
+  if (keep_u) {
+    result.u = Matrix::Zero(p, width);
+    result.u.topRows(found) = c.vectors.template cast<float>();
+  }
+  return result;
+}
+
+/// Refuses what is larger than the memory: else it would be promised, and the process killed when it is used.
+/// `there` is what the statistics take already; `others` have results as large beside this one.
+template <typename T>
+void check_memory(std::int64_t columns, std::int64_t p, double there, std::int64_t others) {
+  const auto width = static_cast<double>(columns), units = static_cast<double>(p);
+  const auto square = static_cast<double>(sizeof(T)) * width * width;
+  const double result = 4 * units * (units + width);
+  const double bytes = there + square + top_eigenpairs_bytes<T>(columns, std::min(p, columns)) +
+                       static_cast<double>(1 + others) * result;
+  const auto most = static_cast<double>(memory_limit());
+  ST_CHECK(bytes <= most, InvalidInput, "a matrix of ", columns, " columns and ", p, " hidden units need ",
+           std::llround(std::ceil(bytes / 1e9)), " GB, of ", std::llround(most / 1e9),
+           " GB that there are: give a smaller max_length or hidden");
+}
+
+template <typename T>
+double noise_of(const PrefixGram& gram) {
+  return !std::is_same_v<T, double> ? kNoiseOfFloat : gram.sums_in_double() ? kNoiseOfDouble : kNoiseOfMixed;
+}
+
+template <typename T>
+Spectrum<T> leading(RowMajor<T> c, std::int64_t p) {
+  TopOptions options;
+  if (std::is_same_v<T, double>) options.tolerance = 1e-11;
+  const std::int64_t found = std::min(p, c.rows());
+  return top_eigenpairs(std::move(c), found, options);
+}
+
+template <typename T>
+Autoencoder fit_primal(const PrefixGram& gram, std::int64_t p, const std::optional<VectorD>& centre,
+                       bool keep_u, std::int64_t others) {
+  const double sums = PrefixGram::bytes(gram.longest(), gram.dim());
+  check_memory<T>(gram.longest() * gram.dim(), p, static_cast<double>(1 + others) * sums, others);
+  return from_singular_vectors(leading(gram.covariance<T>(centre), p), gram.dim(), p, noise_of<T>(gram),
+                               keep_u);
+}
+
+/// Where to cut the columns of Xi in two. Few sentences are long, so that few of its rows reach far: right of
+/// block `head` there are `rows` of them. An orthonormal basis of these has as many columns, which take the
+/// place of (L - head) n.
+struct Cut {
+  std::int64_t head = 0, rows = 0, columns = 0;  // columns: head n + rows
+
+  Cut(const RaggedIds& sentences, std::int64_t longest, std::int64_t n) {
+    constexpr std::int64_t kMostRows = 1024;  // a basis takes time, too
+    std::vector<std::int64_t> longer(static_cast<std::size_t>(longest) + 1);
+    for (std::int64_t s = 0; s < sentences.size(); ++s) ++longer[sentences[s].size()];  // as long, at first
+    head = longest;
+    columns = longest * n;
+    // Prefixes of more than k words, from those of more than k + 1: one more for every sentence that has
+    // them.
+    for (std::int64_t k = longest - 1, sentences_longer = 0, beyond = 0; k >= 0; --k) {
+      sentences_longer += longer[static_cast<std::size_t>(k) + 1];
+      beyond += sentences_longer;
+      if (beyond > std::min(kMostRows, (longest - k) * n)) break;
+      if (k * n + beyond < columns) {
+        head = k;
+        rows = beyond;
+        columns = k * n + beyond;
+      }
+    }
+  }
+};
+
+/// C += Y^T Y, of a symmetric C: what lies above the diagonal, and then its mirror image.
+template <typename T>
+void add_square(const RowMajor<T>& y, RowMajor<T>& c) {
+  constexpr std::int64_t kStrip = 512;
+  for (std::int64_t begin = 0; begin < c.cols(); begin += kStrip) {
+    poll_interrupt();
+    const std::int64_t count = std::min(kStrip, c.cols() - begin), end = begin + count;
+    gemm(Op::transpose, Op::none, T(1), y.leftCols(end), y.middleCols(begin, count), T(1),
+         c.block(0, begin, end, count));
+    c.block(begin, 0, count, begin) = c.block(0, begin, begin, count).transpose();
+  }
+}
+
+/// C of the columns that Cut leaves: with Y and Z the parts left and right of the cut, of the rows that reach
+/// beyond it, and Z = F Q with orthonormal rows of Q, it is C_head + [Y F]^T [Y F]. C_head is of all other
+/// rows, which are the prefixes of up to `head` words.
+template <typename T>
+Autoencoder fit_cut(const PrefixGram& gram, const Cut& cut, const WeightedWords& words, std::int64_t p,
+                    const std::optional<VectorD>& centre, bool keep_u, std::int64_t others) {
+  const std::int64_t n = gram.dim(), left = cut.head * n, right = (gram.longest() - cut.head) * n;
+  check_memory<T>(cut.columns, p, PrefixGram::bytes(cut.head, n), others);
+  RowMajor<T> c(cut.columns, cut.columns);
+  RowMajor<T> y = RowMajor<T>::Zero(cut.rows, cut.columns),
+              z = RowMajor<T>::Zero(cut.rows, right);  // [Y F], Z
+
+  PrefixGram short_ones(gram.reading(), n, gram.max_length());
+  {
+    RaggedIds prefixes;
+    std::vector<std::int32_t> read;  // a sentence in the order of reading
+    RowMajor<T> x;
+    Vector word(n);
+    std::int64_t row = 0;
+    for (std::int64_t s = 0; s < gram.waiting().size(); ++s) {
+      const auto ids = gram.waiting()[s];
+      const std::int64_t length = std::ssize(ids), kept = std::min(length, cut.head);
+      const auto prefix = gram.reading() == Reading::forward ? ids.first(static_cast<std::size_t>(kept))
+                                                             : ids.last(static_cast<std::size_t>(kept));
+      prefixes.ids.insert(prefixes.ids.end(), prefix.begin(), prefix.end());
+      prefixes.offsets.push_back(std::ssize(prefixes.ids));
+      if (length <= cut.head) continue;
+      read.assign(ids.begin(), ids.end());
+      if (gram.reading() == Reading::backward) std::reverse(read.begin(), read.end());
+      x.resize(length, n);
+      for (std::int64_t t = 0; t < length; ++t) {
+        words.row(read[static_cast<std::size_t>(t)], word.data());
+        x.row(t) = word.transpose().cast<T>();
+        if (centre) x.row(t) -= centre->transpose().template cast<T>();
+      }
+      for (std::int64_t t = cut.head; t < length; ++t, ++row) {  // the prefix that ends with word t
+        for (std::int64_t i = 0; i <= t; ++i) {
+          auto out = i < cut.head ? y.block(row, i * n, 1, n) : z.block(row, (i - cut.head) * n, 1, n);
+          out = x.row(t - i);
+        }
+      }
+    }
+    ST_INVARIANT(row == cut.rows);
+    short_ones.add(prefixes);
+  }
+  if (left > 0) {
+    short_ones.absorb(words);
+    short_ones.covariance<T>(centre, c.topLeftCorner(left, left));
+    short_ones = PrefixGram(gram.reading(), n, gram.max_length());  // its memory is needed
+  }
+  c.rightCols(cut.rows).setZero();
+  c.bottomRows(cut.rows).setZero();
+  y.rightCols(cut.rows) = orthonormalise_rows(z).transpose();  // z is Q now
+  add_square(y, c);
+  y.resize(0, 0);
+
+  Spectrum<T> found = leading(std::move(c), p);
+  RowMajor<T> whole(found.vectors.rows(), left + right);
+  whole.leftCols(left) = found.vectors.leftCols(left);
+  gemm(Op::none, Op::none, T(1), found.vectors.rightCols(cut.rows), z, T(0), whole.rightCols(right));
+  found.vectors = std::move(whole);
+  return from_singular_vectors(std::move(found), n, p, noise_of<T>(gram), keep_u);
+}
+
+/// The distinct prefixes of some sentences, shorter before longer: rows of Xi that are equal count as one.
+struct PrefixTree {
+  std::vector<std::int32_t> last;    // the id of the prefix's last word
+  std::vector<std::int64_t> parent;  // the prefix without it; -1: none is left
+  std::vector<double> count;
+
+  // False, and of no use, when there are more than `limit`.
+  bool build(const RaggedIds& sentences, Reading reading, std::int64_t limit) {
+    std::unordered_map<std::uint64_t, std::int64_t> known;
+    for (std::int64_t s = 0; s < sentences.size(); ++s) {
+      const auto ids = sentences[s];
+      std::int64_t at = -1;
+      for (std::size_t t = 0; t < ids.size(); ++t) {
+        const std::int32_t id = reading == Reading::forward ? ids[t] : ids[ids.size() - 1 - t];
+        const auto key = static_cast<std::uint64_t>(at + 1) << 32 | static_cast<std::uint32_t>(id);
+        const auto [found, is_new] = known.try_emplace(key, std::ssize(last));
+        if (is_new) {
+          if (std::ssize(last) == limit) return false;
+          last.push_back(id);
+          parent.push_back(at);
+          count.push_back(0);
+        }
+        at = found->second;
+        ++count[static_cast<std::size_t>(at)];
+      }
+    }
+    return true;
+  }
+
+  std::int64_t size() const { return std::ssize(last); }
+};
+
+// By the eigenvectors of K = Xi Xi^T, with equal rows of Xi taken together (counted D times):
+//   D^1/2 K D^1/2 = V S^2 V^T,   U^T = S^-1 V^T D^1/2 Xi,   B = S^-1 V^T D^1/2 R D^-1/2 V S,
+// where R takes every prefix to its parent. K obeys K_ab = x_a . x_b + K_(parent of a)(parent of b).
+Autoencoder fit_dual(const PrefixGram& gram, const PrefixTree& tree, const WeightedWords& words,
+                     std::int64_t p, const std::optional<VectorD>& centre, bool keep_u) {
+  const std::int64_t n = gram.dim(), size = tree.size();
+  const auto parent = [&](std::int64_t a) { return tree.parent[static_cast<std::size_t>(a)]; };
+  MatrixD x(size, n);
+  Vector word(n);
+  for (std::int64_t a = 0; a < size; ++a) {
+    words.row(tree.last[static_cast<std::size_t>(a)], word.data());
+    x.row(a) = word.transpose().cast<double>();
+  }
+  if (centre) x.rowwise() -= centre->transpose();
+
+  MatrixD k = product(x, x, Op::none, Op::transpose);
+  for (std::int64_t a = 0; a < size; ++a) {
+    for (std::int64_t b = 0; b < size && parent(a) >= 0; ++b) {
+      if (parent(b) >= 0) k(a, b) += k(parent(a), parent(b));
+    }
+  }
+  const VectorD root_count = Eigen::Map<const VectorD>(tree.count.data(), size).cwiseSqrt();
+  k = root_count.asDiagonal() * k * root_count.asDiagonal();
+
+  const std::int64_t found = std::min(p, size);
+  Spectrum<double> spectrum = top_eigenpairs(std::move(k), found, {.tolerance = 1e-12});
+  const std::int64_t rank = rank_of(spectrum.values, kNoiseOfDouble);
+  const MatrixD& v = spectrum.vectors;                       // [found, size]
+  const VectorD s = spectrum.values.head(rank).cwiseSqrt();  // [rank]
+  const MatrixD project =
+      s.cwiseInverse().asDiagonal() * v.topRows(rank) * root_count.asDiagonal();  // S^-1 V^T D^1/2
+  MatrixD shifted = MatrixD::Zero(rank, size);                                    // S V^T D^-1/2 R^T
+  for (std::int64_t a = 0; a < size; ++a) {
+    if (parent(a) >= 0) {
+      shifted.col(a) = s.array() * v.col(parent(a)).head(rank).array() / root_count[parent(a)];
+    }
+  }
+
+  Autoencoder result;
+  result.rank = rank;
+  result.longest = gram.longest();
+  result.a = Matrix::Zero(p, n);
+  result.b = Matrix::Zero(p, p);
+  result.singular_values = Vector::Zero(p);
+  result.a.topRows(rank) = product(project, x).cast<float>();
+  result.b.topLeftCorner(rank, rank) = product(project, shifted, Op::none, Op::transpose).cast<float>();
+  result.singular_values.head(rank) = s.cast<float>();
+  if (keep_u) {
+    result.u = Matrix::Zero(p, result.longest * n);
+    std::vector<std::int64_t> back(static_cast<std::size_t>(size));  // the prefix i words shorter
+    std::iota(back.begin(), back.end(), 0);
+    for (std::int64_t i = 0; i < result.longest; ++i) {
+      MatrixD earlier = MatrixD::Zero(size, n);  // Xi_i
+      for (std::int64_t a = 0; a < size; ++a) {
+        auto& at = back[static_cast<std::size_t>(a)];
+        if (at >= 0) {
+          earlier.row(a) = x.row(at);
+          at = parent(at);
+        }
+      }
+      result.u.block(0, i * n, rank, n) = product(project, earlier).cast<float>();
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Autoencoder fit_autoencoder(const PrefixGram& gram, const WeightedWords& words, std::int64_t p, bool centred,
+                            bool keep_u, std::int64_t others) {
+  ST_CHECK(p >= 1, InvalidInput, "hidden must be at least 1, got ", p);
+  ST_CHECK(gram.tokens() > 0, InvalidInput, "there is nothing to fit to: no sentence had a known word");
+  std::optional<VectorD> centre;
+  if (centred) centre = gram.mean(words);
+
+  Autoencoder result;
+  if (gram.only_waiting()) {
+    const Cut cut(gram.waiting(), gram.longest(), gram.dim());
+    PrefixTree tree;
+    if (tree.build(gram.waiting(), gram.reading(), std::min(cut.columns, kLargestDual))) {
+      check_memory<double>(tree.size(), p, 0, others);
+      result = fit_dual(gram, tree, words, p, centre, keep_u);
+    } else {
+      result = cut.columns <= kDouble ? fit_cut<double>(gram, cut, words, p, centre, keep_u, others)
+                                      : fit_cut<float>(gram, cut, words, p, centre, keep_u, others);
+    }
+  } else {
+    PrefixGram whole = gram;
+    whole.absorb(words);
+    const bool small = gram.longest() * gram.dim() <= kDouble;
+    result = small ? fit_primal<double>(whole, p, centre, keep_u, others)
+                   : fit_primal<float>(whole, p, centre, keep_u, others);
+  }
+  if (centre) result.centre = centre->cast<float>();
+  return result;
+}
+
+}  // namespace sentencode

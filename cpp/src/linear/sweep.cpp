@@ -1,0 +1,71 @@
+#include "linear/sweep.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "linear/laes_shared.h"
+#include "sentencode/linear/batch_autoencoder.h"
+
+namespace sentencode {
+namespace {
+
+constexpr std::int64_t kSweepBytes = 64 << 20;  // of what is computed of words once for many hidden sizes
+
+}  // namespace
+
+std::int64_t sweep_tokens(const Autoencoder& m) {
+  const std::int64_t row = std::max(m.hidden(), m.dim()) * std::int64_t{sizeof(float)};
+  return std::clamp<std::int64_t>(kSweepBytes / row, 1, kTokens);
+}
+
+Sweep::Sweep(const Autoencoder& parameters, const RaggedIds& ids, const WeightedWords& words, Reading reading)
+    : m_(parameters),
+      words_(words),
+      rows_(ids, 0, ids.size(), reading, AlignedSentences::End::first),
+      tokens_(sweep_tokens(parameters)),
+      sums_(Matrix::Zero(ids.size(), m_.dim())) {
+  if (m_.u.size() > 0) {
+    const AlignedSentences from_last(ids, 0, ids.size(), reading, AlignedSentences::End::last);
+    projected_ = BatchAutoencoder(m_).states(from_last, words, &sums_);
+  } else {
+    for_positions(rows_, tokens_, [&](std::int64_t first, std::int64_t last) {
+      const Matrix x = rows_.words(words_, m_.centre, first, last, &sums_);
+      if (first == 0 && last == rows_.longest()) inputs_ = Recursion(m_).inputs(x);
+    });
+  }
+}
+
+Matrix Sweep::states(std::int64_t p) const {
+  if (m_.u.size() > 0) return projected_.leftCols(p);
+  const Recursion recursion(m_, p);
+  Matrix h = Matrix::Zero(rows_.size(), p), next(rows_.longer(0), p);
+  for_positions(rows_, tokens_, [&](std::int64_t first, std::int64_t last) {
+    Matrix fresh;
+    if (inputs_.size() == 0) fresh = recursion.inputs(rows_.words(words_, m_.centre, first, last));
+    const Matrix& inputs = inputs_.size() == 0 ? fresh : inputs_;
+    for (std::int64_t t = first, at = 0; t < last; ++t) {  // rows that have ended stay as they are
+      const std::int64_t going_on = rows_.longer(t);
+      next.topRows(going_on) = inputs.block(at, 0, going_on, p);
+      if (t > 0) recursion.forth(h.topRows(going_on), next.topRows(going_on));
+      h.topRows(going_on) = next.topRows(going_on);
+      at += going_on;
+    }
+  });
+  return h;
+}
+
+Matrix Sweep::reconstructed_sums(const Matrix& h) const {
+  const Recursion recursion(m_, h.cols());
+  Matrix sum = h, next(rows_.longer(1), h.cols());
+  for (std::int64_t k = 1; k < rows_.longest(); ++k) {
+    const std::int64_t going_on = rows_.longer(k);
+    next.topRows(going_on) = h.topRows(going_on);
+    recursion.back(sum.topRows(going_on), next.topRows(going_on));
+    sum.topRows(going_on) = next.topRows(going_on);
+  }
+  Matrix out = Matrix::Zero(h.rows(), m_.dim());
+  recursion.add_words(1.0F, sum, out);
+  return out;
+}
+
+}  // namespace sentencode
