@@ -15,7 +15,6 @@ void bind_common_directions(py::module_& m);
 void bind_corpus(py::module_& m);
 void bind_distillation(py::module_& m);
 void bind_encoder(py::module_& m);
-void bind_errors(py::module_& m);
 void bind_examples(py::module_& m);
 void bind_interrupts(py::module_& m);
 void bind_gil(py::module_& m);

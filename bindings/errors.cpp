@@ -1,18 +1,25 @@
-#include "sentencode/error.h"
+#include "errors.h"
 
-#include "bindings.h"
+#include <string>
+#include <string_view>
+
+#include "sentencode/error.h"
 
 namespace sentencode {
 namespace {
 
 // Classes live as long as the process: the interpreter may be gone when static objects are destroyed.
-PyObject* python_class(const char* name) {
-  return py::object(py::module_::import("sentencode.errors").attr(name)).release().ptr();
-}
-
 PyObject* diverged_error = nullptr;
 PyObject* format_error = nullptr;
 PyObject* not_fitted_error = nullptr;
+
+/// A class that users find in sentencode.errors, and pickles too.
+void define(py::module_& m, const char* name, const char* doc, const py::object& bases) {
+  const std::string full = concat("sentencode.errors.", name);
+  PyObject* made = PyErr_NewExceptionWithDoc(full.c_str(), doc, bases.ptr(), nullptr);
+  if (made == nullptr) throw py::error_already_set();
+  m.add_object(name, py::reinterpret_steal<py::object>(made));
+}
 
 /// What is not UTF-8 is of a file's name, and stays what Python has for it.
 py::object text_of(const Error& error) {
@@ -53,10 +60,23 @@ void translate(std::exception_ptr failure) {  // NOLINT(performance-unnecessary-
 
 }  // namespace
 
-void bind_errors(py::module_&) {
-  diverged_error = python_class("DivergedError");
-  format_error = python_class("FormatError");
-  not_fitted_error = python_class("NotFittedError");
+void define_errors(py::module_& m) {
+  const auto of = [](PyObject* base) { return py::reinterpret_borrow<py::object>(base); };
+  define(m, "DivergedError",
+         "A training's loss or gradient is no longer finite; the message names the step and its batches.",
+         of(PyExc_FloatingPointError));
+  define(m, "FormatError",
+         "A file does not have the format that it should; the message names the file and the place.",
+         of(PyExc_ValueError));
+  define(m, "NotFittedError", "An encoder was used before `fit`.",
+         py::make_tuple(of(PyExc_ValueError), of(PyExc_AttributeError)));
+}
+
+void bind_errors(const py::module_& defined) {
+  const auto found = [&](const char* name) { return py::object(defined.attr(name)).release().ptr(); };
+  diverged_error = found("DivergedError");
+  format_error = found("FormatError");
+  not_fitted_error = found("NotFittedError");
   py::register_local_exception_translator(&translate);
 }
 

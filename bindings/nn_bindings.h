@@ -15,7 +15,6 @@ void bind_convolution(py::module_& m);
 void bind_decoding(py::module_& m);
 void bind_denoising(py::module_& m);
 void bind_embedding(py::module_& m);
-void bind_errors(py::module_& m);
 void bind_interrupts(py::module_& m);
 void bind_gil(py::module_& m);
 void bind_logistic(py::module_& m);

@@ -1,13 +1,14 @@
 #include <torch/version.h>
 
+#include "errors.h"
 #include "module.h"
 #include "nn_bindings.h"
 
 SENTENCODE_MODULE(_nn, m) {
   m.doc() = "The compiled half of sentencode that needs torch.";
   m.attr("torch_version") = TORCH_VERSION;
-  pybind11::module_::import("sentencode._core");  // word vectors, tokenizers and encoders are its classes
-  sentencode::bind_errors(m);
+  // Exceptions, word vectors, tokenizers and encoders are its classes.
+  sentencode::bind_errors(pybind11::module_::import("sentencode._core"));
   sentencode::bind_gil(m);
   sentencode::bind_interrupts(m);
   sentencode::bind_threads(m);

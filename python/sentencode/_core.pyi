@@ -8,6 +8,9 @@ import collections.abc
 import numpy
 import numpy.typing
 import os
+from sentencode.errors import DivergedError
+from sentencode.errors import FormatError
+from sentencode.errors import NotFittedError
 import typing
 
 __all__: list[str] = [
@@ -20,11 +23,13 @@ __all__: list[str] = [
     "CooccurrenceCounter",
     "CorpusReader",
     "Distillation",
+    "DivergedError",
     "Encoder",
     "ExampleBuilder",
     "ExampleFile",
     "ExampleOptions",
     "FieldOptions",
+    "FormatError",
     "Frequencies",
     "LAES",
     "LinearEncoder",
@@ -32,6 +37,7 @@ __all__: list[str] = [
     "Moments",
     "NearestRows",
     "Neighbour",
+    "NotFittedError",
     "SIF",
     "SentenceBatch",
     "SparseMatrix",

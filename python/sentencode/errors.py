@@ -5,6 +5,8 @@ Wrong arguments raise Python's own classes: `ValueError`, `OSError`, `NotImpleme
 
 from __future__ import annotations
 
+import contextlib
+
 __all__ = ["DivergedError", "FormatError", "NotFittedError", "ZeroRowsWarning"]
 
 
@@ -22,3 +24,8 @@ class ZeroRowsWarning(UserWarning):
 
 class NotFittedError(ValueError, AttributeError):
     """An encoder was used before `fit`."""
+
+
+# Where the compiled half is there, its own classes of these names are what it raises, and all catch them.
+with contextlib.suppress(ImportError):
+    from ._core import DivergedError, FormatError, NotFittedError

@@ -1,0 +1,17 @@
+// The core's errors as Python's exceptions.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace sentencode {
+
+namespace py = pybind11;
+
+/// Makes the classes that Python lacks; `_core` has them, and sentencode.errors shows them.
+void define_errors(py::module_& m);
+
+/// From here on, what the core throws through this module's bindings is raised, as the classes `defined`
+/// there.
+void bind_errors(const py::module_& defined);
+
+}  // namespace sentencode
