@@ -38,7 +38,9 @@ __all__ = [
 ]
 __all__ += families.__all__
 for _name, _module in families.FAMILIES.items():
-    globals()[_name] = getattr(importlib.import_module(f"{__name__}.{_module}"), _name)
+    _encoder = getattr(importlib.import_module(f"{__name__}.{_module}"), _name)
+    for _public in (_encoder, _encoder.network_class):
+        globals()[_public.__name__] = _public
 
 _FORMERLY = {
     "ConvolutionalNetwork": "CNNLSTMAutoencoderNetwork",
