@@ -1,0 +1,55 @@
+#include "sentencode/nn/convolution.h"
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "sentencode/error.h"
+
+namespace sentencode::nn {
+namespace {
+
+TEST(Convolution, CausalStepsAreTheWhole) {
+  at::manual_seed(1);
+  const Convolution convolution(4, 3, 3, Activation::relu, Padding::causal);
+  const auto x = at::randn({2, 5, 4});
+  const auto [whole, windows] = convolution.forward(x);
+  EXPECT_TRUE(windows.all().item<bool>());
+  auto cache = convolution.empty_cache(2, x);
+  at::Tensor h;
+  for (std::int64_t t = 0; t < 5; ++t) {
+    std::tie(h, cache) = convolution.step(x.select(1, t), cache);
+    EXPECT_TRUE(at::allclose(h, whole.select(1, t), 1e-5, 1e-6));
+  }
+  EXPECT_EQ(cache.sizes(), at::IntArrayRef({2, 2, 4}));
+}
+
+TEST(Convolution, PaddingSaysWhereWindowsLie) {
+  at::manual_seed(1);
+  Convolution valid(4, 3, 4), same(4, 3, 4, Activation::tanh, Padding::same),
+      causal(4, 3, 4, Activation::tanh, Padding::causal);
+  const auto x = at::randn({2, 6, 4});
+  const auto given = valid.named_parameters();
+  const at::NoGradGuard no_grad;
+  for (Convolution* other : {&same, &causal}) {
+    for (const auto& parameter : other->named_parameters()) parameter.value().copy_(given[parameter.key()]);
+  }
+  const auto h = valid.forward(x).first;  // of windows that begin at each word
+  EXPECT_TRUE(at::allclose(same.forward(x).first.slice(1, 1), h.slice(1, 0, 5), 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(causal.forward(x).first.slice(1, 3), h.slice(1, 0, 3), 1e-5, 1e-6));
+}
+
+TEST(Convolution, OnlyCausalWindowsGoWordByWord) {
+  const Convolution same(4, 3, 3, Activation::none, Padding::same);
+  EXPECT_THROW(same.empty_cache(2, at::zeros({1})), c10::ValueError);
+  EXPECT_THROW(same.step(at::zeros({2, 4}), at::zeros({2, 2, 4})), c10::ValueError);
+  for (const Padding padding : {Padding::valid, Padding::same, Padding::causal}) {
+    EXPECT_EQ(parse_padding(padding_name(padding)), padding);
+  }
+  EXPECT_THROW(parse_padding("full"), InvalidInput);
+}
+
+}  // namespace
+}  // namespace sentencode::nn
