@@ -8,6 +8,7 @@ namespace sentencode {
 namespace py = pybind11;
 
 void bind_add_norm(py::module_& m);
+void bind_additive_attention(py::module_& m);
 void bind_attention(py::module_& m);
 void bind_autoencoder(py::module_& m);
 void bind_communicator(py::module_& m);

@@ -18,6 +18,7 @@ SENTENCODE_MODULE(_nn, m) {
   sentencode::bind_model(m);
   sentencode::bind_trainer(m);
   sentencode::bind_add_norm(m);
+  sentencode::bind_additive_attention(m);
   sentencode::bind_attention(m);
   sentencode::bind_convolution(m);
   sentencode::bind_decoding(m);

@@ -7,6 +7,7 @@ from .._extras import require_nn
 require_nn()
 
 from .add_norm import AddNorm  # noqa: E402
+from .additive_attention import AdditiveAttention  # noqa: E402
 from .attention import FeedForward, MultiHeadAttention  # noqa: E402
 from .convolution import Convolution  # noqa: E402
 from .decoding import Decoded, Decoder, beam_search, greedy_search, sample, score  # noqa: E402
@@ -27,6 +28,7 @@ from .softmax_loss import (  # noqa: E402
 
 __all__ = [
     "AddNorm",
+    "AdditiveAttention",
     "Convolution",
     "CppModule",
     "Decoded",

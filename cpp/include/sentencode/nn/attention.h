@@ -26,8 +26,8 @@ struct AttentionOptions {
 
 /// What queries are compared with, projected: a decoder keeps it from step to step. Batch comes first.
 struct KeysValues {
-  at::Tensor keys;    // [B, heads, S, H / heads]
-  at::Tensor values;  // [B, heads, S, H / heads]
+  at::Tensor keys;    // [B, heads, S, H / heads]; of an additive attention [B, S, A]
+  at::Tensor values;  // [B, heads, S, H / heads]; of an additive attention [B, S, Dm]
 };
 
 /// Several attentions side by side: softmax(Q K^T scale) V. A key that is masked has no weight; where all
