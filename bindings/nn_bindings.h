@@ -12,6 +12,7 @@ void bind_additive_attention(py::module_& m);
 void bind_attention(py::module_& m);
 void bind_autoencoder(py::module_& m);
 void bind_communicator(py::module_& m);
+void bind_conditional_gru(py::module_& m);
 void bind_convolution(py::module_& m);
 void bind_decoding(py::module_& m);
 void bind_denoising(py::module_& m);

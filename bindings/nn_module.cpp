@@ -20,6 +20,7 @@ SENTENCODE_MODULE(_nn, m) {
   sentencode::bind_add_norm(m);
   sentencode::bind_additive_attention(m);
   sentencode::bind_attention(m);
+  sentencode::bind_conditional_gru(m);
   sentencode::bind_convolution(m);
   sentencode::bind_decoding(m);
   sentencode::bind_embedding(m);

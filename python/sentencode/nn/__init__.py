@@ -9,6 +9,7 @@ require_nn()
 from .add_norm import AddNorm  # noqa: E402
 from .additive_attention import AdditiveAttention  # noqa: E402
 from .attention import FeedForward, MultiHeadAttention  # noqa: E402
+from .conditional_gru import ConditionalGRU, ConditionalStates  # noqa: E402
 from .convolution import Convolution  # noqa: E402
 from .decoding import Decoded, Decoder, beam_search, greedy_search, sample, score  # noqa: E402
 from .embedding import Positions, WordEmbedding  # noqa: E402
@@ -29,6 +30,8 @@ from .softmax_loss import (  # noqa: E402
 __all__ = [
     "AddNorm",
     "AdditiveAttention",
+    "ConditionalGRU",
+    "ConditionalStates",
     "Convolution",
     "CppModule",
     "Decoded",

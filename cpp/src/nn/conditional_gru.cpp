@@ -1,0 +1,87 @@
+#include "sentencode/nn/conditional_gru.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+
+#include <ostream>
+#include <vector>
+
+#include "sentencode/error.h"
+#include "sentencode/nn/sequences.h"
+
+namespace sentencode::nn {
+
+using at::Tensor;
+
+ConditionalGRU::ConditionalGRU(const ConditionalGRUOptions& options)
+    : Module("ConditionalGRU"), options_(options) {
+  ST_CHECK(
+      options.features >= 1 && options.hidden >= 1 && options.memory_features >= 1 && options.attention >= 1,
+      InvalidInput,
+      "ConditionalGRU: features, hidden, memory_features and attention must be at least 1, got ",
+      options.features, ", ", options.hidden, ", ", options.memory_features, " and ", options.attention);
+  word_ = register_module("word", std::make_shared<RecurrentStack>(RecurrentOptions{
+                                      .features = options.features, .hidden = options.hidden}));
+  attention_ = register_module("attention", std::make_shared<AdditiveAttention>(AdditiveAttentionOptions{
+                                                options.hidden, options.memory_features, options.attention}));
+  context_ = register_module("context", std::make_shared<RecurrentStack>(RecurrentOptions{
+                                            .features = options.memory_features, .hidden = options.hidden}));
+}
+
+KeysValues ConditionalGRU::project(const Tensor& memory, const Tensor& memory_mask) const {
+  return attention_->project(memory, memory_mask);
+}
+
+ConditionalStates ConditionalGRU::step(const Tensor& x, const Tensor& state, const KeysValues& memory,
+                                       const Tensor& memory_mask) const {
+  TORCH_CHECK_VALUE(x.dim() == 2 && x.is_floating_point() && x.size(1) == options_.features,
+                    "ConditionalGRU: x of a step must be floating point [batch, ", options_.features,
+                    "], got ", x.dtype(), " ", x.sizes());
+  TORCH_CHECK_VALUE(state.dim() == 2 && state.size(0) == x.size(0) && state.size(1) == options_.hidden,
+                    "ConditionalGRU: state must be [", x.size(0), ", ", options_.hidden, "], got ",
+                    state.sizes());
+  const auto first = word_->step(x, {state.unsqueeze(1)});                              // [N, H], [N, 1, H]
+  const auto seen = attention_->attend(first.first.unsqueeze(1), memory, memory_mask);  // [N, 1, D or S]
+  const Tensor context = seen.first.squeeze(1);                                         // [N, D]
+  return {context_->step(context, first.second).first, context,
+          seen.second.squeeze(1)};  // [N, H], [N, D or S]
+}
+
+ConditionalStates ConditionalGRU::forward(const Tensor& x, const Tensor& state, const Tensor& memory,
+                                          const Tensor& memory_mask, const Tensor& lengths) const {
+  TORCH_CHECK_VALUE(x.dim() == 3 && x.is_floating_point() && x.size(2) == options_.features,
+                    "ConditionalGRU: x must be floating point [batch, time, ", options_.features, "], got ",
+                    x.dtype(), " ", x.sizes());
+  TORCH_CHECK_VALUE(memory.dim() == 3 && memory.size(0) == x.size(0), "ConditionalGRU: memory must be [",
+                    x.size(0), ", places, ", options_.memory_features, "], got ", memory.sizes());
+  TORCH_CHECK_VALUE(state.dim() == 2 && state.size(0) == x.size(0) && state.size(1) == options_.hidden,
+                    "ConditionalGRU: state must be [", x.size(0), ", ", options_.hidden, "], got ",
+                    state.sizes());
+  const KeysValues projected = project(memory, memory_mask);
+  const Sequences words = lengths.defined() ? Sequences::of(x, lengths) : Sequences{x, {}, {}, true};
+  if (x.size(1) == 0) {
+    return {x.new_zeros({x.size(0), 0, options_.hidden}),
+            x.new_zeros({x.size(0), 0, options_.memory_features}),
+            x.new_zeros({x.size(0), 0, memory.size(1)})};
+  }
+  std::vector<Tensor> states, contexts, weights;
+  Tensor last = state;  // [B, H]
+  for (const Tensor& word : words.x.unbind(1)) {
+    const ConditionalStates now = step(word, last, projected, memory_mask);
+    last = now.states;
+    states.push_back(now.states);
+    contexts.push_back(now.contexts);
+    weights.push_back(now.weights);
+  }
+  const auto together = [&](const std::vector<Tensor>& parts) {
+    return words.with(at::stack(parts, 1)).x;  // [B, T, ...], zero where there is no word
+  };
+  return {together(states), together(contexts), together(weights)};
+}
+
+void ConditionalGRU::pretty_print(std::ostream& out) const {
+  out << "ConditionalGRU(features=" << options_.features << ", hidden=" << options_.hidden
+      << ", memory_features=" << options_.memory_features << ", attention=" << options_.attention << ")";
+}
+
+}  // namespace sentencode::nn

@@ -1,0 +1,67 @@
+#include "sentencode/nn/conditional_gru.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <gtest/gtest.h>
+
+#include "sentencode/error.h"
+#include "sentencode/nn/decoding.h"
+
+namespace sentencode::nn {
+namespace {
+
+TEST(ConditionalGRU, StepsAreTheWhole) {
+  at::manual_seed(1);
+  const ConditionalGRU gru({4, 3, 5, 2});
+  const auto x = at::randn({2, 6, 4}), memory = at::randn({2, 7, 5});
+  const auto mask = at::arange(7) < at::tensor({7, 4}).view({2, 1});
+  at::Tensor state = at::randn({2, 3});
+  const auto whole = gru.forward(x, state, memory, mask);
+  const auto projected = gru.project(memory, mask);
+  for (std::int64_t t = 0; t < 6; ++t) {
+    const auto now = gru.step(x.select(1, t), state, projected, mask);
+    state = now.states;
+    EXPECT_TRUE(at::allclose(now.states, whole.states.select(1, t), 1e-5, 1e-6));
+    EXPECT_TRUE(at::allclose(now.contexts, whole.contexts.select(1, t), 1e-5, 1e-6));
+    EXPECT_TRUE(at::allclose(now.weights, whole.weights.select(1, t), 1e-5, 1e-6));
+  }
+  EXPECT_THROW(ConditionalGRU({4, 3, 5, 0}), InvalidInput);
+}
+
+/// Writes with a ConditionalGRU: its words are the places of its states.
+class Writer : public Decoder {
+ public:
+  DecoderStart start(const DecoderMemory& given) override {
+    const KeysValues memory = gru_.project(given[0], given[1]);
+    return {{memory.keys, memory.values, given[1]}, {at::zeros({given[0].size(0), 5})}};
+  }
+  DecoderStep step(const at::Tensor& ids, const DecoderMemory& memory, const DecoderCache& cache) override {
+    const auto now =
+        gru_.step(at::one_hot(ids, 5).to(at::kFloat), cache[0], {memory[0], memory[1]}, memory[2]);
+    return {now.states * 9, {now.states}, now.weights};
+  }
+
+ private:
+  ConditionalGRU gru_{{5, 5, 4, 3}};
+};
+
+TEST(ConditionalGRU, ABeamIsTheSameForASentenceAlone) {
+  at::manual_seed(2);
+  Writer writer;
+  const auto memory = at::randn({3, 6, 4});
+  const auto mask = at::arange(6) < at::tensor({6, 2, 4}).view({3, 1});
+  const auto first = at::tensor({1, 2, 3}, at::kLong);
+  const auto together = beam_search(writer, {memory, mask}, first, {0, 7}, {4, 2, 0});
+  for (std::int64_t b = 0; b < 3; ++b) {
+    const auto alone = beam_search(writer, {memory.slice(0, b, b + 1), mask.slice(0, b, b + 1)},
+                                   first.slice(0, b, b + 1), {0, 7}, {4, 2, 0});
+    EXPECT_TRUE(at::equal(alone.lengths[0], together.lengths[b]));
+    EXPECT_TRUE(at::allclose(alone.scores[0], together.scores[b], 1e-5, 1e-5));
+    const auto words = alone.ids.size(2);
+    EXPECT_TRUE(at::equal(alone.ids[0], together.ids[b].slice(1, 0, words)));
+    EXPECT_TRUE(at::allclose(alone.alignments[0], together.alignments[b].slice(1, 0, words), 1e-5, 1e-6));
+  }
+}
+
+}  // namespace
+}  // namespace sentencode::nn

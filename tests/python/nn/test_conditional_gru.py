@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+torch = pytest.importorskip("torch")
+nn = pytest.importorskip("sentencode.nn")
+
+WORDS = torch.tensor([4, 2, 0, 3])
+PLACES = torch.tensor([3, 5, 4, 0])
+MASK = torch.arange(5) < PLACES[:, None]
+
+
+def layer(seed=1):
+    torch.manual_seed(seed)
+    built = nn.ConditionalGRU(6, 3, memory_features=4, attention=2).double()
+    for parameter in built.parameters():
+        torch.nn.init.normal_(parameter)
+    return built
+
+
+def inputs(dtype=torch.float64):
+    generator = torch.Generator().manual_seed(0)
+    shapes = ((4, 4, 6), (4, 3), (4, 5, 4))  # of words, states and memory
+    return tuple(torch.randn(shape, generator=generator, dtype=dtype) for shape in shapes)
+
+
+def gru(w, name, x, h):
+    """The equations of a transition, of one sentence."""
+    a = w[f"{name}.weight_ih_l0"] @ x + w[f"{name}.bias_ih_l0"]
+    b = w[f"{name}.weight_hh_l0"] @ h + w[f"{name}.bias_hh_l0"]
+    (ar, az, an), (br, bz, bn) = a.chunk(3), b.chunk(3)
+    r, z = (ar + br).sigmoid(), (az + bz).sigmoid()
+    return (1 - z) * (an + r * bn).tanh() + z * h
+
+
+def look(w, state, memory):
+    """The attention of one state to the places of one sentence."""
+    scores = [
+        w["attention.score.weight"][0]
+        @ (
+            w["attention.query.weight"] @ state + w["attention.key.weight"] @ place + w["attention.key.bias"]
+        ).tanh()
+        for place in memory
+    ]
+    if not scores:
+        return torch.zeros(4, dtype=memory.dtype), torch.zeros(0, dtype=memory.dtype)
+    p = torch.stack(scores).exp()
+    p = p / p.sum()
+    return sum(weight * place for weight, place in zip(p, memory, strict=True)), p
+
+
+def reference(layer, x, state, memory, places, words):
+    """Sentence by sentence, word by word."""
+    w = layer.state_dict()
+    states, contexts, weights = (torch.zeros(4, 4, width, dtype=x.dtype) for width in (3, 4, 5))
+    for b in range(4):
+        h = state[b]
+        for t in range(words[b]):
+            s = gru(w, "word", x[b, t], h)
+            contexts[b, t], weights[b, t, : places[b]] = look(w, s, memory[b, : places[b]])
+            h = gru(w, "context", contexts[b, t], s)
+            states[b, t] = h
+    return states, contexts, weights
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("ragged", [False, True])
+def test_equals_the_equations(masked, ragged):
+    decoder, (x, state, memory) = layer(), inputs()
+    found = decoder(x, state, memory, MASK if masked else None, WORDS if ragged else None)
+    places = PLACES if masked else torch.full((4,), 5)
+    words = WORDS if ragged else torch.full((4,), 4)
+    for ours, theirs in zip(found, reference(decoder, x, state, memory, places, words), strict=True):
+        torch.testing.assert_close(ours, theirs)
+    assert torch.equal(found.contexts, found[1])
+
+
+def test_transitions_are_torchs_cells():
+    decoder, (x, state, memory) = layer(), inputs()
+    words, contexts = torch.nn.GRUCell(6, 3).double(), torch.nn.GRUCell(4, 3).double()
+    for cell, ours in ((words, decoder.word), (contexts, decoder.context)):
+        cell.load_state_dict({name.removesuffix("_l0"): p for name, p in ours.state_dict().items()})
+    found = decoder(x, state, memory)
+    torch.testing.assert_close(found.states[:, 0], contexts(found.contexts[:, 0], words(x[:, 0], state)))
+
+
+def test_gradient():
+    decoder = layer()
+    inside = [part.requires_grad_() for part in inputs()]
+    assert torch.autograd.gradcheck(
+        lambda x, state, memory, *_: tuple(decoder(x, state, memory, MASK, WORDS)),
+        (*inside, *decoder.parameters()),
+        fast_mode=True,
+    )
+
+
+@pytest.mark.parametrize("padding", [1e30, float("inf"), float("nan")])
+def test_padding_is_nothing_whatever_it_holds(padding):
+    decoder, (x, state, memory) = layer(), inputs()
+    expected = decoder(x, state, memory, MASK, WORDS)
+    behind = torch.arange(4) >= WORDS[:, None]
+    x[behind], memory[~MASK] = padding, padding
+    x.requires_grad_()
+    memory.requires_grad_()
+    found = decoder(x, state, memory, MASK, WORDS)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert torch.equal(ours, theirs)
+        assert not ours[behind].any()
+    sum(part.square().sum() for part in found).backward()
+    assert not x.grad[behind].any()
+    assert not memory.grad[~MASK].any()
+    assert all(torch.isfinite(p.grad).all() for p in (x, memory, *decoder.parameters()))
+
+
+def test_states_do_not_see_the_future():
+    decoder, (x, state, memory) = layer(), inputs()
+    x.requires_grad_()
+    for t in range(4):
+        (seen,) = torch.autograd.grad(decoder(x, state, memory).states[:, t].sum(), x)
+        assert seen[:, : t + 1].any(dim=2).all()
+        assert not seen[:, t + 1 :].any()
+
+
+def test_a_sentence_does_not_depend_on_its_batch():
+    decoder, (x, state, memory) = layer().float(), inputs(torch.float32)
+    together = decoder(x, state, memory, MASK, WORDS)
+    for i, (words, places) in enumerate(zip(WORDS.tolist(), PLACES.tolist(), strict=True)):
+        own = slice(i, i + 1)
+        states, contexts, weights = decoder(x[own, :words], state[own], memory[own, :places])
+        torch.testing.assert_close(states[0], together.states[i, :words], rtol=0, atol=1e-6)
+        torch.testing.assert_close(contexts[0], together.contexts[i, :words], rtol=0, atol=1e-6)
+        torch.testing.assert_close(weights[0], together.weights[i, :words, :places], rtol=0, atol=1e-6)
+
+
+def test_steps_are_the_whole():
+    decoder, (x, state, memory) = layer(), inputs()
+    whole = decoder(x, state, memory, MASK)
+    keys, values = decoder.project(memory, MASK)
+    for t in range(4):
+        now = decoder.step(x[:, t], state, keys, values, MASK)
+        state = now.states
+        for ours, theirs in zip(now, whole, strict=True):
+            torch.testing.assert_close(ours, theirs[:, t])
+
+
+def test_hypotheses_look_at_the_memory_of_their_sentence():
+    decoder, (_, _, memory) = layer(), inputs()
+    x, state = (torch.randn(12, width, dtype=torch.float64) for width in (6, 3))  # three of each sentence
+    keys, values = decoder.project(memory, MASK)
+    found = decoder.step(x, state, keys, values, MASK)
+    copies = [part.repeat_interleave(3, 0) for part in (keys, values, MASK)]
+    for ours, theirs in zip(found, decoder.step(x, state, *copies), strict=True):
+        assert ours.shape == theirs.shape
+        torch.testing.assert_close(ours, theirs)
+
+
+class Writer(nn.Decoder):
+    """Its memory is apart from its cache; its words are the places of its states."""
+
+    def __init__(self, decoder):
+        super().__init__()
+        self.decoder = decoder
+
+    def start(self, memory):
+        vectors, mask, state = memory
+        return [*self.decoder.project(vectors, mask), mask], [state]
+
+    def step(self, ids, memory, cache):
+        now = self.decoder.step(torch.eye(6, dtype=torch.float64)[ids], *cache, *memory)
+        return now.states * 5, [now.states], now.weights
+
+
+def test_a_beam_scores_what_the_whole_pass_gives():
+    decoder, (_, state, memory) = layer(), inputs()
+    first = torch.tensor([1, 2, 1, 2])
+    found = nn.beam_search(Writer(decoder), [memory, MASK, state], first, end=0, max_length=4, beam=3)
+    words = torch.cat([first[:, None], found.ids[:, 0]], 1)  # with the end behind, if it came before the last
+    states, _, weights = decoder(torch.eye(6, dtype=torch.float64)[words], state, memory, MASK)
+    log_p = (states * 5).float().log_softmax(2)
+    for b, length in enumerate(found.lengths[:, 0].tolist()):
+        following = [*found.ids[b, 0, :length].tolist(), 0]
+        expected = sum(log_p[b, t, word].item() for t, word in enumerate(following) if t < log_p.shape[1])
+        assert found.scores[b, 0].item() == pytest.approx(expected, abs=1e-5)
+        torch.testing.assert_close(found.alignments[b, 0, :length], weights[b, :length].float())
+
+
+def test_copies_and_state():
+    decoder, other = layer(), layer(seed=2)
+    given = inputs()
+    expected = decoder(*given).states
+    assert not torch.equal(other(*given).states, expected)
+    other.load_state_dict(decoder.state_dict())
+    for same in (other, copy.deepcopy(decoder)):
+        assert torch.equal(same(*given).states, expected)
+    assert [name for name, _ in decoder.named_children()] == ["word", "attention", "context"]
+    assert nn.ConditionalGRU(6, 3, memory_features=4).attention.key.weight.shape == (3, 4)
+
+
+def test_nothing_to_go_over():
+    decoder, (x, state, memory) = layer(), inputs()
+    for words, places in ((0, 5), (4, 0)):
+        found = decoder(x[:, :words], state, memory[:, :places])
+        assert [tuple(part.shape) for part in found] == [(4, words, 3), (4, words, 4), (4, words, places)]
+    assert decoder(x[:0], state[:0], memory[:0]).states.shape == (0, 4, 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda d, x, s, m: d(x[:, :, :5], s, m),
+            r"x must be floating point \[batch, time, 6\], got double \[4, 4, 5\]",
+        ),
+        (lambda d, x, s, m: d(x, s[:3], m), r"state must be \[4, 3\], got \[3, 3\]"),
+        (lambda d, x, s, m: d(x, s, m[:3]), r"memory must be \[4, places, 4\], got \[3, 5, 4\]"),
+        (
+            lambda d, x, s, m: d(x, s, m[:, :, :3]),
+            r"memory must be floating point \[batch, places, 4\], got double",
+        ),
+        (lambda d, x, s, m: d(x, s, m, MASK[:, :4]), r"key_mask must be bool \[4, 5\], got bool \[4, 4\]"),
+        (lambda d, x, s, m: d(x, s, m, MASK, WORDS + 1), "lengths must be from 0 to 4, got 5"),
+        (
+            lambda d, x, s, m: d.step(x, s, *d.project(m)),
+            r"x of a step must be floating point \[batch, 6\], got double \[4, 4, 6\]",
+        ),
+        (
+            lambda d, x, s, m: d.step(x[:, 0], s[:, :2], *d.project(m)),
+            r"state must be \[4, 3\], got \[4, 2\]",
+        ),
+        (lambda d, x, s, m: d.step(x[:3, 0], s[:3], *d.project(m)), "a multiple of the 4 sentences .* got 3"),
+        (lambda *_: nn.ConditionalGRU(6, 0, 4), "at least 1, got 6, 0, 4 and 0"),
+    ],
+)
+def test_wrong_arguments_are_value_errors(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(layer(), *inputs())
