@@ -15,9 +15,11 @@ import typing
 
 __all__: list[str] = [
     "AddNorm",
+    "AdditiveAttention",
     "Autoencoder",
     "CNNLSTMAutoencoderNetwork",
     "Communicator",
+    "ConditionalGRU",
     "Convolution",
     "Decoder",
     "DenoisingNetwork",
@@ -275,6 +277,31 @@ class AddNorm:
         The root of the module's tree.
         """
 
+class AdditiveAttention:
+    """
+    See sentencode.nn.AdditiveAttention.
+    """
+    def __init__(
+        self,
+        query_features: typing.SupportsInt | typing.SupportsIndex,
+        memory_features: typing.SupportsInt | typing.SupportsIndex,
+        features: typing.SupportsInt | typing.SupportsIndex,
+        bias: bool,
+    ) -> None: ...
+    def attend(
+        self, query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, key_mask: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]: ...
+    def forward(
+        self, query: torch.Tensor, memory: torch.Tensor, key_mask: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+    def project(
+        self, memory: torch.Tensor, key_mask: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]: ...
+
 class MultiHeadAttention:
     """
     See sentencode.nn.MultiHeadAttention.
@@ -340,6 +367,41 @@ class FeedForward:
         The root of the module's tree.
         """
 
+class ConditionalGRU:
+    """
+    See sentencode.nn.ConditionalGRU.
+    """
+    def __init__(
+        self,
+        features: typing.SupportsInt | typing.SupportsIndex,
+        hidden: typing.SupportsInt | typing.SupportsIndex,
+        memory_features: typing.SupportsInt | typing.SupportsIndex,
+        attention: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+    def forward(
+        self,
+        x: torch.Tensor,
+        state: torch.Tensor,
+        memory: torch.Tensor,
+        memory_mask: torch.Tensor | None,
+        lengths: torch.Tensor | None,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+    def project(
+        self, memory: torch.Tensor, memory_mask: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]: ...
+    def step(
+        self,
+        x: torch.Tensor,
+        state: torch.Tensor,
+        keys: torch.Tensor,
+        values: torch.Tensor,
+        memory_mask: torch.Tensor | None,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]: ...
+
 class Convolution:
     """
     See sentencode.nn.Convolution.
@@ -350,12 +412,17 @@ class Convolution:
         filters: typing.SupportsInt | typing.SupportsIndex,
         window: typing.SupportsInt | typing.SupportsIndex,
         activation: str,
+        padding: str,
     ) -> None: ...
-    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]: ...
+    def empty_cache(
+        self, batch: typing.SupportsInt | typing.SupportsIndex, like: torch.Tensor
+    ) -> torch.Tensor: ...
+    def forward(self, x: torch.Tensor, mask: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]: ...
     def node(self) -> ModuleNode:
         """
         The root of the module's tree.
         """
+    def step(self, x: torch.Tensor, cache: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]: ...
 
 class Decoder:
     """
