@@ -18,7 +18,7 @@ pytest.importorskip("torch")
 
 ROOT = Path(__file__).parents[3]
 TOY = '''
-"""A toy: the mean of words' vectors, times a weight that makes rows of length one."""
+"""A toy: the mean of words' vectors, times a factor that brings rows near the length one."""
 
 import torch
 
@@ -32,6 +32,7 @@ class ToyNetwork(torch.nn.Module):
         super().__init__()
         self.words, self.features, self.dim = words, features, features
         self.table = torch.nn.Embedding(words, features)
+        self.table.weight.requires_grad_(False)
         self.factor = torch.nn.Parameter(torch.tensor(factor))
 
     def load_words(self, rows):

@@ -152,7 +152,7 @@ def test_moves_that_replace_parameters(encoder, batch, swap):
     try:
         expected = encoder(*batch)
         encoder.double()
-        torch.testing.assert_close(encoder(batch[0].double(), batch[1]).float(), expected)
+        torch.testing.assert_close(encoder(batch[0].double()).float(), expected)
         torch.optim.SGD(encoder.parameters(), lr=0.1)
     finally:
         torch.__future__.set_overwrite_module_params_on_conversion(before)
@@ -177,7 +177,7 @@ def test_copies_are_equal_and_apart(encoder, batch):
     expected = encoder(x.double())
     for other in copies(encoder):
         assert not other.training
-        assert [p.requires_grad for p in other.parameters()] == [True, False]
+        assert [p.requires_grad for p in other.parameters()] == [True, False, True, True]
         assert all(isinstance(p, torch.nn.Parameter) for p in other.parameters())
         assert torch.equal(other(x.double()), expected)
         with torch.no_grad():
@@ -191,7 +191,7 @@ def test_copies_inside_other_modules(encoder, batch):
         def __init__(self):
             super().__init__()
             self.encoder = encoder
-            self.head = torch.nn.Linear(4, 2)
+            self.head = torch.nn.Linear(3, 2)
 
         def forward(self, x):
             return self.head(self.encoder(x))
@@ -202,6 +202,8 @@ def test_copies_inside_other_modules(encoder, batch):
     assert list(other.state_dict()) == [
         "encoder.inner.weight",
         "encoder.inner.bias",
+        "encoder.outer.weight",
+        "encoder.outer.bias",
         "head.weight",
         "head.bias",
     ]
@@ -216,7 +218,7 @@ def test_hooks(encoder, batch):
     encoder.inner.weight.register_hook(lambda gradient: seen.append(("weight", gradient.shape)))
     (x,) = batch
     encoder(x.requires_grad_()).sum().backward()
-    assert sorted(seen) == [("backward", (4, 4)), ("forward", (4, 4)), ("weight", (2, 3))]
+    assert sorted(seen) == [("backward", (4, 5, 3)), ("forward", (4, 5, 3)), ("weight", (2, 3))]
 
 
 def test_train_and_eval_reach_cpp(encoder):
