@@ -73,6 +73,16 @@ def test_senteval_plugin_without_senteval_says_what_to_do(tmp_path):
     assert "clone https://github.com/facebookresearch/SentEval" in done.stderr
 
 
+def test_own_encoder(tmp_path):
+    pytest.importorskip("torch")
+    done = run(tmp_path, "own_encoder.py")
+    assert done.returncode == 0, done.stderr
+    told, shape = done.stdout.splitlines()
+    assert int(re.fullmatch(r"held out: (\d+) % right", told)[1]) > 55
+    assert shape == "(32,)"
+    assert (tmp_path / "bag.sentencode").stat().st_size > 1000
+
+
 def test_train_own_model(tmp_path):
     pytest.importorskip("torch")
     done = run(tmp_path, "train_own_model.py", ".")
