@@ -1340,3 +1340,84 @@ def test_plot_loss(tmp_path):
     with pytest.raises(ValueError, match="no step to draw"):
         plot_loss(History())
     plot_loss(history).savefig(tmp_path / "loss.png")
+
+
+class Mean(nn.Module):
+    """Asks nothing of its tensors."""
+
+    figures = ("size",)
+
+    def __init__(self):
+        super().__init__()
+        generator = torch.Generator().manual_seed(1)
+        self.table = nn.Parameter(torch.randn(len(tiny.LETTERS) + 1, 6, generator=generator))
+
+    def loss(self, batch):
+        x = self.table[batch.ids["tokens"]] * batch.mask["tokens"].unsqueeze(2)
+        scores = x.sum(1)
+        total = nn.functional.cross_entropy(scores, batch.labels, reduction="sum")
+        return se.training.Loss(total, len(batch), None, {"size": self.table.square().sum()})
+
+
+def test_a_step_does_not_wait_for_the_device(tmp_path):
+    """What would be waited for on a GPU is counted where there is none: each look at a tensor's number."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Looks(TorchDispatchMode):
+        count = 0
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            self.count += "_local_scalar_dense" in str(function) or "nonzero" in str(function)
+            return function(*args, **(kwargs or {}))
+
+    found = []
+    for every in (1, 5, 100):
+        model = Mean()
+        trainer = tiny.trainer(
+            tmp_path / "file",
+            model,
+            valid=False,
+            max_steps=20,
+            read_every=every,
+            clip_norm=0.1,
+            clip_each=0.05,
+        )
+        with Looks() as looks:
+            history = trainer.run()
+        assert looks.count == (20 if every == 1 else 0)
+        assert [step.step for step in history.steps] == list(range(1, 21))
+        found.append((weights(model), [(step.loss, step.norm, step.figures) for step in history.steps]))
+    for told, losses in found[1:]:
+        assert_same(told, found[0][0])
+        assert losses == found[0][1]
+    assert all(0 < figures["size"] < 100 for _, _, figures in found[0][1])
+
+
+def test_the_learning_rate_may_decay_each_epoch_and_end_the_training(tmp_path):
+    options = {"learning_rate": 0.1, "epoch_decay": 0.5, "max_epochs": 20}
+    trainer = tiny.trainer(tmp_path / "file", Mean(), valid=False, least_rate=0.02, **options)
+    steps = trainer.run().steps
+    assert sorted({step.learning_rate for step in steps}, reverse=True) == [0.1, 0.05, 0.025]
+    assert {step.epoch for step in steps if step.learning_rate == 0.05} == {1}
+    whole = tiny.trainer(tmp_path / "file", Mean(), valid=False, **options).run().steps
+    assert len(steps) == len(whole) * 3 // 20
+    with pytest.raises(ValueError, match=r"least_rate must be from 0 to below the rate of 0\.1, got 0\.2"):
+        tiny.trainer(tmp_path / "file", Mean(), valid=False, least_rate=0.2, **options)
+
+
+def test_options_may_come_as_one_value(tmp_path):
+    options = se.training.TrainingOptions(max_steps=7, learning_rate=0.1)
+    found = []
+    for given in (
+        {"options": options},
+        {"max_steps": 7, "learning_rate": 0.1},
+        {"options": options, "seed": 0},
+    ):
+        model = Mean()
+        examples = tiny.examples(tmp_path / "file")
+        Trainer(model, Batcher(examples, batch_size=6), **given).run()
+        found.append(weights(model))
+    assert_same(found[1], found[0])
+    assert_same(found[2], found[0])
+    with pytest.raises(TypeError, match="Trainer has no argument 'lerning_rate'; see TrainingOptions"):
+        Trainer(Mean(), Batcher(examples), lerning_rate=0.1)
