@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import fnmatch
 import inspect
 import json
 import os
@@ -31,6 +30,7 @@ from ..training import Callback, History, Trainer, TrainingOptions
 from ..vectors import Vectors, WordVectors
 from .python_network import core_network, register
 from .task import SentenceTask, Task, WordVectorsOf
+from .transfer import begin_with, frozen_names
 
 __all__ = ["NeuralEncoder"]
 
@@ -215,7 +215,7 @@ class NeuralEncoder(CoreEncoder):
             init: A fitted neural encoder, whose weights this one begins with: those of the same name and
                 shape. What belongs to words is taken word by word; the others keep their own beginnings.
             freeze: Names of weights that stay as they begin: of one, of a part of the network ("encoder"), or
-                a pattern ("*.bias").
+                a pattern, as `"*.bias"`.
             checkpoints: A folder for the state of the training. If it holds a different run (other sentences,
                 vectors or parameters), it is refused. These may change when a run is resumed: where it ends
                 (`max_steps`, `max_epochs`, `stop_after`), how often it validates (`validate_every`), and what
@@ -278,7 +278,7 @@ class NeuralEncoder(CoreEncoder):
         self._check_validation(valid)
         begun = _encoder_of(init)
         # Wrong options are told of now, and not when all sentences were read.
-        _check_freeze(self._made_network(task.sizes(None)), freeze)
+        frozen_names(self._made_network(task.sizes(None)), freeze)
         sentences = repeatable(sentences)
         with progress(show, "words") as bar:
             task.learn_vocabulary(sentences, bar)
@@ -291,8 +291,10 @@ class NeuralEncoder(CoreEncoder):
         network = self._made_network(task.sizes(train))
         task.prepare(network, train)
         if begun is not None:
-            _begin_with(network, task.vocabulary, begun)
-        frozen = _freeze(network, freeze)
+            begin_with(network, task.vocabulary, begun.network, begun.vocabulary_)
+        frozen = frozen_names(network, freeze)
+        for name in frozen:
+            network.get_parameter(name).requires_grad_(False)
         network.to(device)
         metric = options.pop("metric")
         if callable(metric):
@@ -705,60 +707,3 @@ def _encoder_of(init: Any) -> NeuralEncoder | None:
         raise TypeError(f"init must be a neural encoder, as se.load reads one, got {type(init).__name__}")
     init._check_fitted()
     return init
-
-
-def _begin_with(network: Any, vocabulary: Vocabulary, other: NeuralEncoder) -> None:
-    """Copies the weights of another encoder; those of words, word by word."""
-    mine, theirs = network.state_dict(), other.network.state_dict()
-    places = {word: i for i, word in enumerate(other.vocabulary_.words)}
-    shared = [(i, places[word]) for i, word in enumerate(vocabulary.words) if word in places]
-    taken = 0
-    with torch.no_grad():
-        for name, tensor in mine.items():
-            given = theirs.get(name)
-            if given is None or given.dim() != tensor.dim():
-                continue
-            given = given.to(tensor)
-            # Rows of words, and behind them of the same symbols.
-            symbols = len(tensor) - len(vocabulary) if tensor.dim() else 0
-            of_words = symbols > 0 and len(given) - len(places) == symbols
-            if of_words and tensor.shape[1:] == given.shape[1:]:
-                if shared:
-                    to, origin = torch.tensor(shared, device=tensor.device).T
-                    tensor[to] = given[origin]
-                tensor[-symbols:] = given[-symbols:]
-                taken += 1
-            elif given.shape == tensor.shape:
-                tensor.copy_(given)
-                taken += 1
-    if taken == 0:
-        raise ValueError(
-            f"init: no weight of that {type(other).__name__} has the name and shape of one of this network"
-        )
-
-
-def _check_freeze(network: Any, freeze: Sequence[str]) -> None:
-    if isinstance(freeze, str) or not isinstance(freeze, Sequence):
-        raise TypeError(f"freeze must be a list of names, got {freeze!r:.40}")
-    _frozen(network, freeze)
-
-
-def _frozen(network: Any, freeze: Sequence[str]) -> list[str]:
-    """The names of the weights that are meant."""
-    names = [name for name, _ in network.named_parameters()]
-    found: set[str] = set()
-    for i, wanted in enumerate(freeze):
-        checked_str(f"freeze[{i}]", wanted)
-        meant = {name for name in names if name.startswith(f"{wanted}.") or fnmatch.fnmatchcase(name, wanted)}
-        if not meant:
-            raise ValueError(f"freeze[{i}]: no weight is called {wanted!r}; there are {', '.join(names)}")
-        found |= meant
-    return sorted(found)
-
-
-def _freeze(network: Any, freeze: Sequence[str]) -> list[str]:
-    names = _frozen(network, freeze)
-    for name, parameter in network.named_parameters():
-        if name in names:
-            parameter.requires_grad_(False)
-    return names
