@@ -33,7 +33,7 @@ def dynamic(path, tag):
 def test_libraries_are_found_beside_the_module_alone(name):
     paths = dynamic(MODULES[name], "RUNPATH") + dynamic(MODULES[name], "RPATH")
     bundled = {"scipy": ["$ORIGIN/lib"]}.get(_core.build_info()["blas"], [])
-    assert paths == {"_core": bundled, "_nn": ["$ORIGIN/../torch/lib"]}[name]
+    assert paths == {"_core": bundled, "_nn": [":".join(["$ORIGIN/../torch/lib", *bundled])]}[name]
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))
