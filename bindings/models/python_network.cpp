@@ -52,20 +52,24 @@ void bind_python_network(py::module_& m) {
       .def(py::init<py::object>(), py::arg("parts"))
       .def_property_readonly("parts", &PythonNetwork::parts);
   m.def(
+      "register_kind",
+      [](const std::string& encoder) {
+        register_encoder(encoder, [](const std::string& path, const LoadOptions& from) {
+          return std::unique_ptr<Encoder>(models::NeuralEncoder::load(path, from));
+        });
+      },
+      py::arg("encoder"), "Files of neural encoders of that kind are then read.");
+  m.def(
       "register_network",
-      [](const std::string& encoder, const std::string& network, py::function make) {
+      [](const std::string& network, py::function make) {
         // Kept for good: Python may be gone when the library's memory is.
         const auto* const held = new py::function(std::move(make));
         models::register_network(network, [held](const std::string& config) {
           const WithGil gil;
           return call(*held, config).cast<std::shared_ptr<models::SentenceNetwork>>();
         });
-        register_encoder(encoder, [](const std::string& path, const LoadOptions& from) {
-          return std::unique_ptr<Encoder>(models::NeuralEncoder::load(path, from));
-        });
       },
-      py::arg("encoder"), py::arg("network"), py::arg("make"),
-      "Files of encoders of that kind are then read: make(config) gives their network.");
+      py::arg("network"), py::arg("make"), "Files with that network are then read: make(config) gives it.");
 }
 
 }  // namespace sentencode

@@ -53,6 +53,7 @@ __all__: list[str] = [
     "make_network",
     "noisy",
     "num_threads",
+    "register_kind",
     "register_network",
     "sample",
     "sampled_softmax_loss",
@@ -735,9 +736,14 @@ def noisy(
     """
 
 def num_threads() -> int: ...
-def register_network(encoder: str, network: str, make: collections.abc.Callable) -> None:
+def register_kind(encoder: str) -> None:
     """
-    Files of encoders of that kind are then read: make(config) gives their network.
+    Files of neural encoders of that kind are then read.
+    """
+
+def register_network(network: str, make: collections.abc.Callable) -> None:
+    """
+    Files with that network are then read: make(config) gives it.
     """
 
 def sample(

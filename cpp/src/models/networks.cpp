@@ -112,11 +112,17 @@ std::shared_ptr<SentenceNetwork> make_network(const std::string& config) {
   return found;
 }
 
-void register_network(const std::string& network, MakeNetwork make) {
+bool is_of_table(const std::string& network) {
+  bool found = false;
   for_networks([&](const auto& kind) {
-    ST_CHECK(network != kind.network && network != kind.formerly, InvalidInput, "there is a network named '",
-             network, "' already: choose another name");
+    found |= network == kind.network || (!kind.formerly.empty() && network == kind.formerly);
   });
+  return found;
+}
+
+void register_network(const std::string& network, MakeNetwork make) {
+  ST_CHECK(!is_of_table(network), InvalidInput, "there is a network named '", network,
+           "' already: choose another name");
   const std::scoped_lock lock(registry_mutex);
   registry()[network] = std::move(make);
 }

@@ -346,8 +346,14 @@ void Trainer::run() {
   } catch (...) {
     // Whoever stops it finds it where it was: a step that failed was not counted, nor was anything moved.
     const std::exception_ptr error = std::current_exception();
+    // Of every step that was taken, whatever is raised when it is told of.
+    while (!done_.empty()) {
+      try {
+        tell();
+      } catch (...) {  // the first error tells more
+      }
+    }
     try {
-      tell();
       if (whole_ && step_ != saved_) save();
     } catch (const std::exception&) {  // the first error tells more
     }

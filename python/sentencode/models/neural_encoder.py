@@ -28,7 +28,7 @@ from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 from ..training import Callback, History, Trainer, TrainingOptions
 from ..vectors import Vectors, WordVectors
-from .python_network import core_network, register
+from .python_network import core_network, network_name, register
 from .task import SentenceTask, Task, WordVectorsOf
 from .transfer import begin_with, frozen_names
 
@@ -46,6 +46,7 @@ _LATER = frozenset(
         *("bad_steps", "read_every", "places"),
     }
 )
+_LINEAR = frozenset({"Average", "LAES", "SIF", "USIF"})  # names that the core knows
 _OPTIMIZER_EPSILON = "optimizer_epsilon"  # a network may have an epsilon of its own
 
 
@@ -137,17 +138,33 @@ class NeuralEncoder(CoreEncoder):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        network = vars(cls).get("network_class")
+        network = getattr(cls, "network_class", None)
         if network is None:
             return
+        of_ours = getattr(NEURAL_KINDS.get(cls.__name__), "__module__", "").startswith("sentencode.")
+        if (of_ours or cls.__name__ in _LINEAR) and not cls.__module__.startswith("sentencode."):
+            raise ValueError(f"there is an encoder named {cls.__name__!r} already: choose another name")
         NEURAL_KINDS[cls.__name__] = cls
+        _nn.register_kind(cls.__name__)
         if issubclass(network, CppModule):
             skipped = {"words", "features", "begin", "end", "trainable_words"}
             config = json.loads(_nn.default_config(network.__name__))
             cls._network_options = tuple(set(config) - skipped - {"network"})
         else:
             cls._network_options = tuple(_own_defaults(network))
+            for name in cls._network_options:
+                if hasattr(NeuralEncoder, name) or name in cls._shared_defaults():
+                    raise ValueError(
+                        f"{cls.__name__}: the network's option {name!r} has the name of something that every "
+                        "encoder has: choose another one"
+                    )
             register(cls.__name__, network)
+
+    @classmethod
+    def _network_name(cls) -> str:
+        """What files call the network."""
+        of_cpp = issubclass(cls.network_class, CppModule)
+        return str(cls.network_class.__name__) if of_cpp else network_name(cls.__name__, cls.network_class)
 
     @classmethod
     def _shared_defaults(cls) -> dict[str, Any]:
@@ -278,7 +295,9 @@ class NeuralEncoder(CoreEncoder):
         self._check_validation(valid)
         begun = _encoder_of(init)
         # Wrong options are told of now, and not when all sentences were read.
-        frozen_names(self._made_network(task.sizes(None)), freeze)
+        trial = self._made_network(task.sizes(None))
+        core_network(trial, type(self).__name__, self._network_settings(chosen))
+        frozen_names(trial, freeze)
         sentences = repeatable(sentences)
         with progress(show, "words") as bar:
             task.learn_vocabulary(sentences, bar)
@@ -291,7 +310,7 @@ class NeuralEncoder(CoreEncoder):
         network = self._made_network(task.sizes(train))
         task.prepare(network, train)
         if begun is not None:
-            begin_with(network, task.vocabulary, begun.network, begun.vocabulary_)
+            begin_with(network, task.vocabulary, begun.network, begun.vocabulary_, task.symbols)
         frozen = frozen_names(network, freeze)
         for name in frozen:
             network.get_parameter(name).requires_grad_(False)
@@ -587,7 +606,7 @@ class NeuralEncoder(CoreEncoder):
         encoder = cls(WordVectors(model.vectors), **{**params, "tokenizer": cut})
         encoder._check_vectors()
         config = json.loads(model.network.config())
-        if config.pop("network") != cls.network_class.__name__:
+        if config.pop("network") != cls._network_name():
             raise ValueError(f"config: the network is no {cls.network_class.__name__}")
         there = {"max_words": model.max_words, "unit_words": model.weighted, **config}
         chosen = encoder.settings()

@@ -13,7 +13,7 @@ from .. import _nn
 from ..nn.module import CppModule
 from ..training.trainer import ModuleParts
 
-__all__ = ["Inputs", "core_network", "register"]
+__all__ = ["Inputs", "core_network", "network_name", "register"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,11 @@ class _NetworkParts(ModuleParts):
             )
         return found
 
+    def buffers(self) -> list[tuple[str, Tensor]]:
+        """Those that are kept: of the others a network makes its own."""
+        kept = self.module.state_dict()
+        return [(name, tensor) for name, tensor in super().buffers() if name in kept]
+
     def end(self) -> None:
         """Sentences have no end here."""
 
@@ -77,11 +82,22 @@ def core_network(network: Any, name: str, settings: dict[str, Any]) -> Any:
     """
     if isinstance(network, CppModule):
         return network._cpp
-    for wanted in ("dim", "encode", "loss"):
+    for wanted in ("dim", "encode", "loss", "words", "features"):
         if not hasattr(network, wanted):
             raise TypeError(f"{name}: the network {type(network).__name__} has no {wanted}")
     sizes = {"words": int(network.words), "features": int(network.features)}
-    return _nn.PythonNetwork(_NetworkParts(network, {"network": type(network).__name__, **sizes, **settings}))
+    config = {"network": network_name(name, type(network)), **sizes, **settings}
+    for option, value in settings.items():
+        if json.loads(json.dumps(value, default=repr)) != value or isinstance(value, dict):
+            raise TypeError(
+                f"{name}: {option}={value!r:.40} cannot be kept: only numbers, strings, None and lists can"
+            )
+    return _nn.PythonNetwork(_NetworkParts(network, config))
+
+
+def network_name(encoder: str, network: Any) -> str:
+    """What files call a network in Python: two encoders may have networks of one name."""
+    return f"{encoder}.{network.__name__}"
 
 
 def register(encoder: str, network: Any) -> None:
@@ -99,4 +115,4 @@ def register(encoder: str, network: Any) -> None:
             module = network(**options)
         return _nn.PythonNetwork(_NetworkParts(module, json.loads(config)))
 
-    _nn.register_network(encoder, network.__name__, make)
+    _nn.register_network(network_name(encoder, network), make)

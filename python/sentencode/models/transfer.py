@@ -14,7 +14,7 @@ from ..text.vocabulary import Vocabulary
 __all__ = ["begin_with", "frozen_names"]
 
 
-def begin_with(network: Any, vocabulary: Vocabulary, other: Any, others: Vocabulary) -> None:
+def begin_with(network: Any, vocabulary: Vocabulary, other: Any, others: Vocabulary, symbols: int) -> None:
     """Copies another network's weights; those of words, word by word.
 
     Args:
@@ -22,6 +22,7 @@ def begin_with(network: Any, vocabulary: Vocabulary, other: Any, others: Vocabul
         vocabulary: The words that it knows by ids.
         other: The network whose weights are taken where name and shape are the same.
         others: The words that this one knows.
+        symbols: How many ids there are behind those of words, in both.
 
     Raises:
         ValueError: If there is no such weight.
@@ -37,8 +38,8 @@ def begin_with(network: Any, vocabulary: Vocabulary, other: Any, others: Vocabul
                 continue
             given = given.to(tensor)
             # Rows of words, and behind them of the same symbols.
-            symbols = len(tensor) - len(vocabulary) if tensor.dim() else 0
-            of_words = symbols > 0 and len(given) - len(places) == symbols
+            rows = (len(tensor), len(given)) if tensor.dim() else (0, 0)
+            of_words = rows == (len(vocabulary) + symbols, len(places) + symbols)
             if of_words and tensor.shape[1:] == given.shape[1:]:
                 if shared:
                     to, origin = torch.tensor(shared, device=tensor.device).T

@@ -179,8 +179,84 @@ def test_what_a_network_lacks_is_said(vectors):
 
     with pytest.raises(TypeError, match="DumbEncoder: the network Dumb has no dim"):
         DumbEncoder(vectors, max_steps=1, max_epochs=None, device="cpu").fit(SENTENCES)
-    with pytest.raises(ValueError, match="there is a network named 'MeanMaxNetwork' already"):
-        type("Taken", (NeuralEncoder,), {"network_class": type("MeanMaxNetwork", (Dumb,), {})})
+    with pytest.raises(ValueError, match="there is an encoder named 'RAE' already"):
+        type("RAE", (NeuralEncoder,), {"network_class": Dumb})
+
+    class Shadows(Dumb):
+        def __init__(self, words, features, dim=4):
+            super().__init__(words, features)
+
+    with pytest.raises(ValueError, match="the network's option 'dim' has the name of something"):
+        type("ShadowsEncoder", (NeuralEncoder,), {"network_class": Shadows})
+
+
+def test_classes_of_one_name_and_subclasses_are_told_apart(vectors, tmp_path):
+    class Other(Bag):
+        def encode(self, inputs):
+            return 2 * super().encode(inputs)
+
+    Other.__name__ = "Bag"
+    other_encoder = type("OtherBagEncoder", (NeuralEncoder,), {"network_class": Other})
+    options = {"max_steps": 2, "max_epochs": None, "device": "cpu"}
+
+    class Child(BagEncoder):
+        pass
+
+    class OwnRAE(se.RAE):
+        pass
+
+    made = [kind(vectors, **options).fit(SENTENCES, LABELS) for kind in (BagEncoder, other_encoder, Child)]
+    made.append(OwnRAE(vectors, hidden=8, heads=2, min_length=2, **options).fit(SENTENCES))
+    for i, one in enumerate(made):
+        one.save(tmp_path / f"{i}")
+        again = se.load(tmp_path / f"{i}")
+        assert type(again) is type(one)
+        np.testing.assert_array_equal(again.encode(SENTENCES), one.encode(SENTENCES))
+
+
+def test_networks_without_a_table_and_of_other_types_are_saved(vectors, tmp_path):
+    class Plain(torch.nn.Module):
+        def __init__(self, words, features, shift=-1):
+            super().__init__()
+            self.words, self.features, self.dim, self.shift = words, features, features, shift
+            self.factor = torch.nn.Parameter(torch.ones(features, dtype=torch.float64))
+            hidden = torch.full((3, 3), float("-inf")).triu(1)
+            self.register_buffer("hidden", hidden, persistent=False)
+
+        def encode(self, inputs):
+            return inputs.x.sum(1) * self.factor + self.shift
+
+        def loss(self, batch):
+            return (self.factor - 2).square().sum() * len(batch), len(batch)
+
+    class PlainEncoder(NeuralEncoder):
+        network_class = Plain
+
+    options = {"max_steps": 2, "max_epochs": None, "device": "cpu"}
+    made = PlainEncoder(vectors, **options).fit(SENTENCES)
+    made.save(tmp_path / "plain")
+    np.testing.assert_allclose(
+        se.load(tmp_path / "plain").encode(SENTENCES), made.encode(SENTENCES), rtol=1e-6
+    )
+    with pytest.raises(TypeError, match="shift=<class 'int'> cannot be kept"):
+        PlainEncoder(vectors, shift=int, **options).fit(SENTENCES)
+
+
+def test_rows_that_are_no_words_keep_their_order():
+    from sentencode.models.transfer import begin_with
+
+    class Two(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.layer = torch.nn.Embedding(4, 3), torch.nn.Linear(2, 8)
+
+    one, other = Two(), Two()
+    begin_with(
+        one, se.Vocabulary({"x": 3, "y": 2, "z": 1}), other, se.Vocabulary({"z": 3, "y": 2, "x": 1}), 1
+    )
+    assert torch.equal(one.layer.weight, other.layer.weight)
+    assert torch.equal(one.table.weight[0], other.table.weight[2])
+    assert torch.equal(one.table.weight[3], other.table.weight[3])
 
 
 def test_labels_that_cannot_be(vectors):

@@ -1421,3 +1421,23 @@ def test_options_may_come_as_one_value(tmp_path):
     assert_same(found[2], found[0])
     with pytest.raises(TypeError, match="Trainer has no argument 'lerning_rate'; see TrainingOptions"):
         Trainer(Mean(), Batcher(examples), lerning_rate=0.1)
+
+
+def test_steps_that_nobody_was_told_of_are_in_the_checkpoint(tmp_path):
+    class Stop(Callback):
+        def on_step(self, trainer, step):
+            if step.step >= 5:
+                raise StopIteration
+
+    options = {"valid": False, "max_steps": 20, "save_every": 2, "read_every": 4}
+    trainer = tiny.trainer(
+        tmp_path / "file", Mean(), checkpoints=tmp_path / "run", callbacks=[Stop()], **options
+    )
+    with pytest.raises(StopIteration):
+        trainer.run()
+    assert (tmp_path / "run" / f"step-{trainer.step:09}.safetensors").exists()
+    assert [step.step for step in trainer.history.steps] == list(range(1, trainer.step + 1))
+    whole, resumed = Mean(), Mean()
+    tiny.trainer(tmp_path / "file", whole, **options).run()
+    tiny.trainer(tmp_path / "file", resumed, checkpoints=tmp_path / "run", **options).run()
+    assert_same(weights(resumed), weights(whole))

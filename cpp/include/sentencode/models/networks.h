@@ -37,6 +37,9 @@ void for_networks(const Visit& visit) {
 using MakeNetwork = std::function<std::shared_ptr<SentenceNetwork>(const std::string& config)>;
 void register_network(const std::string& network, MakeNetwork make);
 
+/// Whether a network of that name is one of the table, now or formerly.
+bool is_of_table(const std::string& network);
+
 /// A network as its config says. InvalidInput where the JSON is none, or has an unknown kind, key or value.
 std::shared_ptr<SentenceNetwork> make_network(const std::string& config);
 
