@@ -6,12 +6,14 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "nn/maybe_tensor.h"
 #include "sentencode/encoder.h"
 #include "sentencode/error.h"
 #include "sentencode/models/networks.h"
 #include "sentencode/models/neural_encoder.h"
+#include "sentencode/nn/limit.h"
 #include "training/python_model.h"
 
 namespace sentencode {
@@ -51,6 +53,9 @@ void bind_python_network(py::module_& m) {
       m, "PythonNetwork", "A network that is written in Python.")
       .def(py::init<py::object>(), py::arg("parts"))
       .def_property_readonly("parts", &PythonNetwork::parts);
+  m.def(
+      "check_limit", [](const std::vector<std::int64_t>& shape) { nn::check_limit(shape); }, py::arg("shape"),
+      "ValueError where a file that is being read has not so many numbers.");
   m.def(
       "register_kind",
       [](const std::string& encoder) {

@@ -35,7 +35,8 @@ std::unique_ptr<Encoder> load_encoder(const std::string& path, const LoadOptions
   {
     const std::lock_guard lock(registry().mutex);
     const auto found = registry().loaders.find(saved.kind);
-    saved.check(found != registry().loaders.end(), "holds an encoder of the unknown kind '", saved.kind, "'");
+    saved.check(found != registry().loaders.end(), "holds an encoder of the unknown kind '", saved.kind,
+                "'; one of your own is known once its module is imported");
     loader = found->second;
   }
   return loader(path, options);

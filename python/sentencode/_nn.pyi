@@ -42,6 +42,7 @@ __all__: list[str] = [
     "WordEmbedding",
     "WordSoftmax",
     "beam_search",
+    "check_limit",
     "default_config",
     "draw_negatives",
     "expected_counts",
@@ -666,6 +667,11 @@ def beam_search(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]:
     """
     See sentencode.nn.beam_search.
+    """
+
+def check_limit(shape: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]) -> None:
+    """
+    ValueError where a file that is being read has not so many numbers.
     """
 
 def default_config(network: str) -> str:

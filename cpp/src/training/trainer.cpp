@@ -348,9 +348,11 @@ void Trainer::run() {
     const std::exception_ptr error = std::current_exception();
     // Of every step that was taken, whatever is raised when it is told of.
     while (!done_.empty()) {
+      const std::size_t left = done_.size();
       try {
         tell();
-      } catch (...) {  // the first error tells more
+      } catch (const std::exception&) {           // the first error tells more
+        if (done_.size() == left) done_.clear();  // their figures cannot be read
       }
     }
     try {

@@ -17,6 +17,7 @@ import torch
 
 from .. import _core, _nn
 from ..checks import checked_bool, checked_float, checked_int, checked_str
+from ..code_digest import code_digest
 from ..core_encoder import NEURAL_KINDS, CoreEncoder, checked_keys, is_still, plain
 from ..distributed import communicator as all_processes
 from ..encoder import Encoder, progress
@@ -149,7 +150,7 @@ class NeuralEncoder(CoreEncoder):
         if issubclass(network, CppModule):
             skipped = {"words", "features", "begin", "end", "trainable_words"}
             config = json.loads(_nn.default_config(network.__name__))
-            cls._network_options = tuple(set(config) - skipped - {"network"})
+            cls._network_options = tuple(name for name in config if name not in {*skipped, "network"})
         else:
             cls._network_options = tuple(_own_defaults(network))
             for name in cls._network_options:
@@ -305,7 +306,8 @@ class NeuralEncoder(CoreEncoder):
             train = task.examples(sentences, y, bar)
         held_out = None
         if valid is not None:
-            texts, labels = valid if y is not None and isinstance(valid, tuple) else (valid, None)
+            labelled = task.takes_labels and y is not None and isinstance(valid, tuple)
+            texts, labels = valid if labelled else (valid, None)
             held_out = task.examples(repeatable(texts), labels, None)
         network = self._made_network(task.sizes(train))
         task.prepare(network, train)
@@ -326,7 +328,10 @@ class NeuralEncoder(CoreEncoder):
         if checkpoints is not None:
             settings = task.decisive(network)
             if not isinstance(network, CppModule):  # the others tell it themselves
-                settings["network"] = {"class": type(network).__name__, **self._network_settings(chosen)}
+                settings["network"] = {
+                    **{"class": type(network).__name__, "code": code_digest(type(network))},
+                    **self._network_settings(chosen),
+                }
             if frozen:
                 settings["frozen"] = frozen
             if begun is not None:
@@ -631,7 +636,9 @@ class NeuralEncoder(CoreEncoder):
         params = json.loads(self._described_model().params)
         del params["origin"]  # where its texts lay makes no other encoder
         state = {name: tensor.float().cpu().numpy() for name, tensor in self.network.state_dict().items()}
-        return self._word_vectors.fingerprint, json.dumps(params), state
+        # The rows of a network in Python are its code's, too.
+        code = None if isinstance(self.network, CppModule) else code_digest(type(self.network))
+        return self._word_vectors.fingerprint, json.dumps(params), state, *([code] if code else [])
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()

@@ -95,6 +95,17 @@ def core_network(network: Any, name: str, settings: dict[str, Any]) -> Any:
     return _nn.PythonNetwork(_NetworkParts(network, config))
 
 
+def _check_size(network: Any, options: dict[str, Any]) -> None:
+    """Refuses what is larger than the file that describes it, before there is memory for it."""
+    try:
+        with torch.device("meta"):
+            empty = network(**options)
+    except Exception:  # it computes with its weights, which have no values there
+        return
+    for tensor in empty.state_dict().values():
+        _nn.check_limit(list(tensor.shape))
+
+
 def network_name(encoder: str, network: Any) -> str:
     """What files call a network in Python: two encoders may have networks of one name."""
     return f"{encoder}.{network.__name__}"
@@ -112,6 +123,7 @@ def register(encoder: str, network: Any) -> None:
         options = json.loads(config)
         options.pop("network")
         with torch.random.fork_rng(devices=[]):
+            _check_size(network, options)
             module = network(**options)
         return _nn.PythonNetwork(_NetworkParts(module, json.loads(config)))
 

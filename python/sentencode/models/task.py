@@ -76,6 +76,8 @@ class Task(ABC):
     """The keys that [data] of a TOML file may have."""
     symbols: ClassVar[int] = 0
     """Ids behind the vocabulary's words."""
+    takes_labels: ClassVar[bool] = False
+    """Whether `y` is looked at."""
 
     def __init__(self, name: str, chosen: Mapping[str, Any], words: WordVectorsOf, cut: Tokenizer) -> None:
         self.name, self.chosen, self.words, self.cut = name, chosen, words, cut
@@ -123,7 +125,7 @@ class SentenceTask(Task):
         "max_tokens": None,
     }
     symbols = 1  # for unknown words
-    takes_labels: ClassVar[bool] = True
+    takes_labels = True
     end: ClassVar[str | None] = None
     unknown_words: ClassVar[Literal["symbol", "drop_word", "drop_example"]] = "symbol"
 

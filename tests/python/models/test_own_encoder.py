@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import subprocess
 import sys
@@ -15,6 +16,8 @@ torch = pytest.importorskip("torch")
 
 from sentencode.models import Inputs, NeuralEncoder
 from sentencode.training import Callback
+
+from ..io import saved_files
 
 SENTENCES = ["a good film", "a bad film", "very good", "very bad", "good good fun today", "bad bad plot"] * 10
 LABELS = [1, 0, 1, 0, 1, 0] * 10
@@ -264,3 +267,92 @@ def test_labels_that_cannot_be(vectors):
         encoder(vectors).fit(SENTENCES, ["a"] * len(SENTENCES))
     with pytest.raises(ValueError, match=r"shorter|longer"):
         encoder(vectors).fit(SENTENCES, LABELS[:-1])
+
+
+def redefined(source):
+    """`BagEncoder` as a cell of a notebook defines it again, with other code."""
+    names = {"Bag": Bag, "torch": torch, "NeuralEncoder": NeuralEncoder, "__name__": "notebook"}
+    exec(source, names)
+    return names["CellEncoder"]
+
+
+CELL = """
+class Net(Bag):
+    def encode(self, inputs):
+        return {factor} * super().encode(inputs)
+
+
+class CellEncoder(NeuralEncoder):
+    network_class = Net
+"""
+
+
+def test_other_code_is_another_encoder_and_another_run(vectors, tmp_path):
+    options = {"max_steps": 4, "max_epochs": None, "device": "cpu"}
+    first = redefined(CELL.format(factor=1))(vectors, **options)
+    first.fit(SENTENCES, LABELS, checkpoints=tmp_path / "run")
+    first.save(tmp_path / "cell")
+    same = redefined(CELL.format(factor=1))
+    assert se.load(tmp_path / "cell").fingerprint() == first.fingerprint()
+    same(vectors, **options).fit(SENTENCES, LABELS, checkpoints=tmp_path / "run")
+    other = redefined(CELL.format(factor=2))
+    again = se.load(tmp_path / "cell")  # by the class as it is now: its rows are others, and it says so
+    assert type(again) is other
+    np.testing.assert_array_equal(again.encode(SENTENCES), 2 * first.encode(SENTENCES))
+    assert again.fingerprint() != first.fingerprint()
+    with pytest.raises(ValueError, match=r"different run: model\.network\.code was"):
+        other(vectors, **options).fit(SENTENCES, LABELS, checkpoints=tmp_path / "run")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("too hot")], ids=["interrupt", "error"])
+def test_what_encode_raises_comes_out_and_leaves_the_network_as_it_was(fitted, monkeypatch, error):
+    rows = fitted.encode(SENTENCES)
+    fitted.network.train()
+
+    def encode(self, inputs):
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Bag, "encode", encode)
+        with pytest.raises(type(error)) as raised:
+            fitted.encode(SENTENCES)
+        assert raised.value.args == error.args
+        patch.setattr(Bag, "encode", lambda self, inputs: inputs.x.sum(1))
+        with pytest.raises(ValueError, match=r"encode must return \[\d+, 5\], got \[\d+, 6\]"):
+            fitted.encode(SENTENCES)
+    assert all(part.training for part in fitted.network.modules())
+    np.testing.assert_array_equal(fitted.encode(SENTENCES), rows)
+
+
+def test_damage_is_refused(fitted, tmp_path):
+    path = tmp_path / "bag"
+    fitted.save(path)
+    content = bytearray(path.read_bytes())
+    random = np.random.default_rng(0)
+    for place in random.integers(8, len(content), 60):
+        changed = bytearray(content)
+        changed[place] ^= 1 << int(random.integers(8))
+        (tmp_path / "changed").write_bytes(changed)
+        with pytest.raises(se.FormatError):
+            se.load(tmp_path / "changed")
+
+
+def test_no_memory_is_taken_because_a_file_says_so(fitted, tmp_path):
+    path = tmp_path / "bag"
+    fitted.save(path)
+    header, body = saved_files.parts(path.read_bytes())
+    config = json.loads(header["__metadata__"]["config"])
+    config["network"]["words"] = 10**12
+    header["__metadata__"]["config"] = json.dumps(config)
+    path.write_bytes(saved_files.with_checksums(header, body))
+    with pytest.raises(se.FormatError, match="the file has not so many numbers"):
+        se.load(path)
+
+
+def test_labels_mean_nothing_to_an_autoencoder(vectors):
+    long = ["a good film a bad film", "very good very bad", "good good fun today"]
+    options = {"hidden": 8, "heads": 2, "max_steps": 2, "min_length": 2, "device": "cpu"}
+    plain = se.RAE(vectors, **options).fit(long, valid=(long[0], long[1]))
+    given = se.RAE(vectors, **options).fit(long, [1, 2, 3], valid=(long[0], long[1]))
+    assert plain.fingerprint() == given.fingerprint()
+    assert len(plain.history_.validations) == len(given.history_.validations) == 1
