@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,22 +46,36 @@ class _NetworkParts(ModuleParts):
         self.dim = int(module.dim)  # type: ignore[arg-type]
         self.features = int(config["features"])
         self.config = json.dumps(config)
+        self._lock, self._encoding = threading.Lock(), 0
+        self._trained: list[nn.Module] = []
 
     def encode(self, x: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
         """Rows, as if the module were not in training."""
-        training = [part for part in self.module.modules() if part.training]
-        for part in training:
-            part.training = False
-        try:
+        with self._evaluating():
             found: Tensor = self.module.encode(Inputs(x, lengths, mask))  # type: ignore[operator]
-        finally:
-            for part in training:
-                part.training = True
         if not isinstance(found, Tensor):
             raise TypeError(
                 f"{type(self.module).__name__}.encode must return a tensor, got {type(found).__name__}"
             )
         return found
+
+    @contextmanager
+    def _evaluating(self) -> Iterator[None]:
+        """No part of the module is in training, until the last of the threads that encode has left."""
+        with self._lock:
+            if self._encoding == 0:
+                self._trained = [part for part in self.module.modules() if part.training]
+                for part in self._trained:
+                    part.training = False
+            self._encoding += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._encoding -= 1
+                if self._encoding == 0:
+                    for part in self._trained:
+                        part.training = True
 
     def buffers(self) -> list[tuple[str, Tensor]]:
         """Those that are kept: of the others a network makes its own."""

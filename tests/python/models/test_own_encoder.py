@@ -6,6 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -322,6 +323,26 @@ def test_what_encode_raises_comes_out_and_leaves_the_network_as_it_was(fitted, m
             fitted.encode(SENTENCES)
     assert all(part.training for part in fitted.network.modules())
     np.testing.assert_array_equal(fitted.encode(SENTENCES), rows)
+
+
+def test_threads_that_encode_together_see_no_noise(fitted):
+    fitted.network.eval()
+    rows = fitted.encode(SENTENCES)
+    fitted.network.train()
+    wrong = []
+
+    def work():
+        for _ in range(60):
+            if not np.array_equal(fitted.encode(SENTENCES), rows):
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert all(part.training for part in fitted.network.modules())
 
 
 def test_damage_is_refused(fitted, tmp_path):
