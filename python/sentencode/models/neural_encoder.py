@@ -142,9 +142,17 @@ class NeuralEncoder(CoreEncoder):
         network = getattr(cls, "network_class", None)
         if network is None:
             return
-        of_ours = getattr(NEURAL_KINDS.get(cls.__name__), "__module__", "").startswith("sentencode.")
-        if (of_ours or cls.__name__ in _LINEAR) and not cls.__module__.startswith("sentencode."):
+        before = getattr(NEURAL_KINDS.get(cls.__name__), "__module__", cls.__module__)
+        of_ours = before.startswith("sentencode.") or cls.__name__ in _LINEAR
+        if of_ours and not cls.__module__.startswith("sentencode."):
             raise ValueError(f"there is an encoder named {cls.__name__!r} already: choose another name")
+        if before != cls.__module__:
+            warnings.warn(
+                f"{cls.__module__}.{cls.__name__} takes the place of {before}.{cls.__name__}: files of either"
+                " are read by it",
+                UserWarning,
+                stacklevel=2,
+            )
         NEURAL_KINDS[cls.__name__] = cls
         _nn.register_kind(cls.__name__)
         if issubclass(network, CppModule):

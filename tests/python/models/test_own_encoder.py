@@ -54,7 +54,7 @@ class Bag(torch.nn.Module):
         return Loss(loss, len(batch), right, {"size": (z.norm(dim=1).sum(), len(batch))})
 
 
-class BagEncoder(NeuralEncoder):
+class SmallEncoder(NeuralEncoder):
     network_class = Bag
 
 
@@ -67,7 +67,7 @@ def vectors():
 
 def encoder(vectors, **changes):
     options = {"max_steps": 40, "max_epochs": None, "learning_rate": 0.02, "device": "cpu", **changes}
-    return BagEncoder(vectors, **options)
+    return SmallEncoder(vectors, **options)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_its_networks_arguments_are_its_parameters(vectors):
     assert made.get_params()["noise"] == 0.5
     assert "words" not in made.get_params()
     assert "hidden=5" in repr(made)
-    with pytest.raises(TypeError, match="BagEncoder has no parameter 'hiden'"):
+    with pytest.raises(TypeError, match="SmallEncoder has no parameter 'hiden'"):
         encoder(vectors, hiden=5)
 
 
@@ -121,7 +121,7 @@ def test_is_saved_and_pickled(fitted, tmp_path):
     rows = fitted.encode(SENTENCES)
     fitted.save(tmp_path / "bag.sentencode")
     again = se.load(tmp_path / "bag.sentencode")
-    assert type(again) is BagEncoder
+    assert type(again) is SmallEncoder
     assert again.get_params(deep=False)["hidden"] == 5
     assert again.fingerprint() == fitted.fingerprint()
     for other in (again, pickle.loads(pickle.dumps(fitted))):
@@ -131,7 +131,7 @@ def test_is_saved_and_pickled(fitted, tmp_path):
     code = f"import sentencode as se; se.load({str(tmp_path / 'bag.sentencode')!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "FormatError" in done.stderr
-    assert "BagEncoder" in done.stderr
+    assert "SmallEncoder" in done.stderr
 
 
 def test_begins_with_another_and_keeps_what_is_frozen(fitted, vectors):
@@ -200,16 +200,16 @@ def test_classes_of_one_name_and_subclasses_are_told_apart(vectors, tmp_path):
             return 2 * super().encode(inputs)
 
     Other.__name__ = "Bag"
-    other_encoder = type("OtherBagEncoder", (NeuralEncoder,), {"network_class": Other})
+    other_encoder = type("OtherSmallEncoder", (NeuralEncoder,), {"network_class": Other})
     options = {"max_steps": 2, "max_epochs": None, "device": "cpu"}
 
-    class Child(BagEncoder):
+    class Child(SmallEncoder):
         pass
 
     class OwnRAE(se.RAE):
         pass
 
-    made = [kind(vectors, **options).fit(SENTENCES, LABELS) for kind in (BagEncoder, other_encoder, Child)]
+    made = [kind(vectors, **options).fit(SENTENCES, LABELS) for kind in (SmallEncoder, other_encoder, Child)]
     made.append(OwnRAE(vectors, hidden=8, heads=2, min_length=2, **options).fit(SENTENCES))
     for i, one in enumerate(made):
         one.save(tmp_path / f"{i}")
@@ -263,6 +263,16 @@ def test_rows_that_are_no_words_keep_their_order():
     assert torch.equal(one.table.weight[3], other.table.weight[3])
 
 
+def test_a_class_that_takes_the_place_of_another_is_told_of():
+    def defined(module):
+        type("TwiceEncoder", (NeuralEncoder,), {"network_class": Bag, "__module__": module})
+
+    defined("one")
+    defined("one")  # as a cell that is run again
+    with pytest.warns(UserWarning, match=r"two\.TwiceEncoder takes the place of one\.TwiceEncoder: files"):
+        defined("two")
+
+
 def test_labels_that_cannot_be(vectors):
     with pytest.raises(ValueError, match="y must be numbers, one for each sentence, got <U1"):
         encoder(vectors).fit(SENTENCES, ["a"] * len(SENTENCES))
@@ -271,7 +281,7 @@ def test_labels_that_cannot_be(vectors):
 
 
 def redefined(source):
-    """`BagEncoder` as a cell of a notebook defines it again, with other code."""
+    """`SmallEncoder` as a cell of a notebook defines it again, with other code."""
     names = {"Bag": Bag, "torch": torch, "NeuralEncoder": NeuralEncoder, "__name__": "notebook"}
     exec(source, names)
     return names["CellEncoder"]
