@@ -346,7 +346,7 @@ def scikit_learn(name: str, dim: int) -> dict:
 def warm_started(name: str, dim: int, seconds: float) -> dict:
     """LogisticRegressionCV, which goes through rising C from where the one before ended.
 
-    Given up where all would take longer than GIVEN_UP times so many seconds.
+    A solver is given up that takes longer than GIVEN_UP times so many seconds.
     """
     from joblib.externals.loky import get_reusable_executor
     from sklearn.linear_model import LogisticRegressionCV
@@ -362,6 +362,7 @@ def warm_started(name: str, dim: int, seconds: float) -> dict:
         outer = [(train, case.splits["test"])]
     best: dict = {}
     tried: dict[str, Any] = {}
+    most = GIVEN_UP * seconds
     for solver, dtype in (("lbfgs", np.float64), ("lbfgs", np.float32), ("newton-cholesky", np.float64)):
         if solver == "newton-cholesky" and x.shape[1] * outputs > 8192:
             continue  # its Hessian alone would take half a gigabyte
@@ -390,7 +391,13 @@ def warm_started(name: str, dim: int, seconds: float) -> dict:
                     use_legacy_attributes=False,
                 )
                 begin = time.perf_counter()
-                model.fit(given[both], labels[both])
+                try:
+                    with at_most(most):
+                        model.fit(given[both], labels[both])
+                except TimeoutError:
+                    get_reusable_executor().shutdown(wait=True, kill_workers=True)
+                    tried[label] = f"stopped after {most:.0f} s"
+                    break
                 spent, timed = spent + time.perf_counter() - begin, timed + 1
                 for fold in some(len(cut), 3):
                     for c in range(len(cs)):
@@ -398,8 +405,10 @@ def warm_started(name: str, dim: int, seconds: float) -> dict:
                         fit = Fit(both[cut[fold][0]], cs[c])
                         gradient = max(gradient, steepest(x, labels, fit, w[:, :-1], w[:, -1]))
                 right.append(float((model.predict(given[test]) == labels[test]).mean()))
-                if spent / timed * len(outer) > min(BUDGET, GIVEN_UP * seconds):
+                if spent / timed * len(outer) > min(BUDGET, most):
                     break
+        if timed == 0:
+            continue
         whole = spent / timed * len(outer)
         tried[label] = (whole, gradient)
         how = "all fits" if timed == len(outer) else f"{timed} of {len(outer)} outer folds, extrapolated"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import functools
 import hashlib
+import site
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
@@ -17,7 +18,12 @@ import numpy as np
 
 __all__ = ["code_digest"]
 
-_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+# Where libraries are: of Python, of an environment, of the system's packages, of the user's own.
+_LIBRARIES = (
+    *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+    *(*site.getsitepackages(), site.getusersitepackages()),
+)
+_OURS = frozenset({__name__.partition(".")[0], "numpy", "torch"})  # wherever they are
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 _BUILT_IN = (BuiltinFunctionType, np.ufunc, type(str.lower), type(str.__add__), type(int.from_bytes))
 
@@ -161,7 +167,7 @@ def _installed(what: Any) -> bool:
     """Whether a function or a class is a library's, or this one's: its name and version tell all of it."""
     module = getattr(what, "__module__", None) or ""
     top = module.partition(".")[0]
-    if top in sys.stdlib_module_names or top == __name__.partition(".")[0]:
+    if top in sys.stdlib_module_names or top in _OURS:
         return True
     file = getattr(sys.modules.get(module), "__file__", None) or ""
     return top != "__main__" and file.startswith(_LIBRARIES)
