@@ -24,12 +24,20 @@ PythonNetwork::PythonNetwork(py::object parts)
       model_(std::make_shared<PythonModel>(parts_)),
       dim_(parts_.attr("dim").cast<std::int64_t>()),
       features_(parts_.attr("features").cast<std::int64_t>()),
-      config_(parts_.attr("config").cast<std::string>()) {}
+      config_(parts_.attr("config").cast<std::string>()),
+      inputs_{parts_.attr("ids").cast<std::int64_t>(), parts_.attr("characters").cast<std::int64_t>(),
+              parts_.attr("alphabet").cast<std::string>()} {}
 
 PythonNetwork::~PythonNetwork() {
   const WithGil gil;
   model_.reset();
   parts_ = py::object();
+}
+
+at::Tensor PythonNetwork::word_rows(const models::Words& words) {
+  const WithGil gil;
+  return call(parts_.attr("word_rows"), words.vectors, words.known, words.ids, if_defined(words.characters))
+      .cast<at::Tensor>();
 }
 
 at::Tensor PythonNetwork::encode(const models::Sequences& sentences) {

@@ -11,6 +11,8 @@ namespace sentencode {
 
 /// `parts` has
 ///   dim, features, config (JSON), figures (names)
+///   ids (how many; 0: it makes no rows of words), characters (how many), alphabet
+///   word_rows(vectors, known, ids, characters or None) -> [W, F]
 ///   encode(x, lengths, mask) -> [B, dim], as if not in training
 ///   end() -> [E] or None
 ///   loss(fields, labels), train(mode), parameters() and buffers(), as those of PythonModel
@@ -24,6 +26,8 @@ class PythonNetwork final : public models::SentenceNetwork {
   std::int64_t dim() const override { return dim_; }
   std::int64_t features() const override { return features_; }
   std::string config() const override { return config_; }
+  models::WordInputs word_inputs() const override { return inputs_; }
+  at::Tensor word_rows(const models::Words& words) override;
   at::Tensor encode(const models::Sequences& sentences) override;
   at::Tensor end() const override;
   training::Loss loss(const training::TensorBatch& batch) override { return model_->loss(batch); }
@@ -38,6 +42,7 @@ class PythonNetwork final : public models::SentenceNetwork {
   std::shared_ptr<training::Model> model_;
   std::int64_t dim_, features_;
   std::string config_;
+  models::WordInputs inputs_;
 };
 
 }  // namespace sentencode

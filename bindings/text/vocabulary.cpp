@@ -10,6 +10,7 @@
 #include "python_text.h"
 #include "sentences.h"
 #include "sentencode/error.h"
+#include "sentencode/text/alphabet.h"
 
 namespace sentencode {
 namespace {
@@ -20,7 +21,8 @@ Vocabulary made(const py::object& words, const py::array_t<std::int64_t, py::arr
   ST_CHECK(counts.ndim() == 1, InvalidInput, "counts must have one dimension, got ", counts.ndim());
   StringTable table;
   for (const std::string_view word : texts.get().pieces) {
-    ST_CHECK(table.insert(word) + 1 == table.size(), InvalidInput, "the word '", word, "' is there twice");
+    const std::int64_t before = table.size();
+    ST_CHECK(table.insert(word) == before, InvalidInput, "the word '", word, "' is there twice");
   }
   return {table, {counts.data(), static_cast<std::size_t>(counts.size())}, total};
 }
@@ -30,6 +32,20 @@ py::typing::List<py::str> words_in(const Vocabulary& self) {
   for (std::int64_t id = 0; id < self.size(); ++id)
     words[static_cast<std::size_t>(id)] = text_of(self.words()[id]);
   return py::typing::List<py::str>(std::move(words));
+}
+
+py::array_t<std::int64_t> characters_of(const py::object& words, std::string_view characters,
+                                        std::int64_t most) {
+  const SentencesArgument texts(words, "words");
+  ST_CHECK(most >= 1, InvalidInput, "most must be at least 1, got ", most);
+  const Alphabet alphabet(characters);
+  const auto count = std::ssize(texts.get().pieces);
+  py::array_t<std::int64_t> ids({count, most});
+  for (std::int64_t i = 0; i < count; ++i) {
+    alphabet(texts.get().pieces[static_cast<std::size_t>(i)],
+             {ids.mutable_data(i, 0), static_cast<std::size_t>(most)});
+  }
+  return ids;
 }
 
 }  // namespace
@@ -56,6 +72,8 @@ void bind_vocabulary(py::module_& m) {
       .def(
           "write", [](const Vocabulary& self, const Path& path) { self.write(path); }, py::arg("path"),
           Release());
+  m.def("characters_of", &characters_of, py::arg("words"), py::arg("alphabet"), py::arg("most"),
+        "The ids of words' first characters [n, most]: 0 behind the last, 1 of those not in the alphabet.");
 }
 
 void bind_vocabulary_counter(py::module_& m) {

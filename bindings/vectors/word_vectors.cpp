@@ -192,6 +192,7 @@ void bind_word_vectors(py::module_& m) {
           "first", [](const WordVectors& self, std::int64_t count) { return hold(self.first(count)); },
           py::arg("count"), Release())
       .def("__len__", &WordVectors::size)
+      .def_property_readonly("row_count", &WordVectors::rows, "Words, and rows that stand for unknown ones.")
       .def_property_readonly("dim", &WordVectors::dim)
       .def_property_readonly("storage", [](const WordVectors& self) { return name_of(self.storage()); })
       .def_property_readonly("oov", [](const WordVectors& self) { return name_of(self.oov()); })

@@ -49,6 +49,7 @@ __all__: list[str] = [
     "bootstrap",
     "build_examples",
     "build_info",
+    "characters_of",
     "control_groups",
     "cosine_of_pairs",
     "digest_of_files",
@@ -273,6 +274,11 @@ class WordVectors:
     def path(self) -> str: ...
     @property
     def prefix(self) -> str: ...
+    @property
+    def row_count(self) -> int:
+        """
+        Words, and rows that stand for unknown ones.
+        """
     @property
     def storage(self) -> str: ...
     @property
@@ -820,6 +826,13 @@ def build_examples(
 def build_info() -> dict[str, str]:
     """
     What was built: version, compiler, the library behind dense products, and the torch of `_nn` ('' without). And what it uses here: OpenBLAS's kernel, and the instructions of the core's own loops.
+    """
+
+def characters_of(
+    words: typing.Any, alphabet: str, most: typing.SupportsInt | typing.SupportsIndex
+) -> numpy.typing.NDArray[numpy.int64]:
+    """
+    The ids of words' first characters [n, most]: 0 behind the last, 1 of those not in the alphabet.
     """
 
 def control_groups(

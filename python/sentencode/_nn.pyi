@@ -563,6 +563,11 @@ class SentenceNetwork(Model):
     def encode(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor: ...
     @property
     def dim(self) -> int: ...
+    @property
+    def ids(self) -> int:
+        """
+        How many words' ids it asks for when it encodes; 0: none.
+        """
 
 class NeuralEncoder(sentencode._core.Encoder):
     """
@@ -583,10 +588,21 @@ class NeuralEncoder(sentencode._core.Encoder):
         network: SentenceNetwork,
         max_words: typing.SupportsInt | typing.SupportsIndex,
         batch_tokens: typing.SupportsInt | typing.SupportsIndex,
-    ) -> None: ...
+        ids: collections.abc.Sequence[str] = [],
+        unknown: typing.SupportsInt | typing.SupportsIndex = -1,
+    ) -> None:
+        """
+        Words and a network; ids: those that the network knows by theirs; unknown: that of all others.
+        """
+    def read(self, tokens: collections.abc.Sequence[str]) -> tuple[list[int], torch.Tensor]:
+        """
+        Which of them the network reads, and as what [n, F].
+        """
     def save(
         self, path: str | bytes | os.PathLike[str] | os.PathLike[bytes], *, vectors: bool = True
     ) -> None: ...
+    @property
+    def ids(self) -> list[str]: ...
     @property
     def max_words(self) -> int: ...
     @property
@@ -594,9 +610,11 @@ class NeuralEncoder(sentencode._core.Encoder):
     @property
     def tokenizer(self) -> sentencode._core.Tokenizer: ...
     @property
+    def unknown(self) -> int: ...
+    @property
     def vectors(self) -> sentencode._core.WordVectors: ...
     @property
-    def weighted(self) -> bool: ...
+    def weights(self) -> numpy.typing.NDArray[numpy.float32] | None: ...
 
 class Autoencoder(SentenceNetwork, Decoder):
     """

@@ -1,6 +1,7 @@
 #include "sentencode/models/autoencoder.h"
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 
 #include "sentencode/nn/evaluating.h"
 
@@ -11,6 +12,16 @@ using at::Tensor;
 Autoencoder::Autoencoder(const std::string& name, const AutoencoderOptions& words, std::int64_t dim,
                          std::int64_t states)
     : SentenceNetwork(name), dim_(dim), writer_(*this, words, states) {}
+
+WordInputs Autoencoder::word_inputs() const {
+  const AutoencoderOptions& options = writer_.options();
+  return {.ids = options.trainable_words ? options.words : 0};
+}
+
+Tensor Autoencoder::word_rows(const Words& words) {
+  const Tensor rows = writer_.vectors(words.ids.clamp_min(0));           // [W, E]
+  return at::where((words.ids >= 0).unsqueeze(1), rows, words.vectors);  // [W, E]
+}
 
 training::Loss Autoencoder::loss(const training::TensorBatch& batch) {
   TORCH_CHECK_VALUE(batch.fields.size() == 1, "an autoencoder's batch has one field, the sentences; got ",

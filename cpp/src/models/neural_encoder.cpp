@@ -19,6 +19,7 @@
 #include "sentencode/models/networks.h"
 #include "sentencode/nn/evaluating.h"
 #include "sentencode/parallel.h"
+#include "sentencode/text/alphabet.h"
 #include "sentencode/training/optimizer.h"
 
 namespace sentencode::models {
@@ -27,6 +28,7 @@ namespace {
 constexpr std::int64_t kBlock = 1 << 15;  // sentences whose words are looked up before any is encoded
 constexpr std::int64_t kFewer = 4;        // a batch of one length may have so many times fewer tokens
 constexpr std::int64_t kGrain = 16;       // sentences whose vectors a thread gathers at once
+constexpr std::int64_t kWords = 1 << 12;  // words of which rows are made at once
 constexpr char kNetwork[] = "network.";   // tensors of a file
 
 at::ScalarType kept_as(const at::Tensor& tensor) {
@@ -67,37 +69,173 @@ training::NamedTensors tensors_of(const SentenceNetwork& network) {
   return found;
 }
 
+/// The ids of words, which stand in files of networks that ask for them.
+WordIds saved_ids(const SavedModel& saved) {
+  WordIds ids;
+  if (!saved.config.contains("ids")) return ids;
+  const nlohmann::json& found = saved.option("ids");
+  saved.check(found.is_object() && found.size() == 2 && found.contains("words") &&
+                  found.contains("unknown") && found["words"].is_array() &&
+                  found["unknown"].is_number_integer(),
+              "config: ids must have words and unknown");
+  for (const nlohmann::json& word : found["words"]) {
+    const std::int64_t before = ids.words.size();
+    saved.check(word.is_string() && ids.words.insert(word.get_ref<const std::string&>()) == before,
+                "config: ids must be distinct words, got ", word.dump());
+  }
+  ids.unknown = found["unknown"].get<std::int64_t>();
+  return ids;
+}
+
+/// Where, and how exactly, a network computes.
+at::TensorOptions computed_by(const SentenceNetwork& network) {
+  const training::NamedTensors parameters = network.parameter_tensors();
+  ST_CHECK(!parameters.empty(), InvalidInput, "the network has no parameters");
+  return parameters.front().second.options();
+}
+
+/// [W, F] of words that are given by their places in the vectors, -1 where they have none, and as text.
+class WordReader {
+ public:
+  WordReader(const WeightedWords& words, const WordIds& ids, SentenceNetwork& network)
+      : words_(words),
+        ids_(ids),
+        network_(network),
+        inputs_(network.word_inputs()),
+        alphabet_(inputs_.alphabet),
+        computed_(computed_by(network)) {}
+
+  /// The place of a word among those that rows are made of; -1 where it is left out.
+  std::int32_t place(std::string_view word) {
+    const std::int64_t before = distinct_.size();
+    const std::int32_t seen = distinct_.insert(word);
+    if (seen < before) return places_[static_cast<std::size_t>(seen)];
+    const WordVectors& vectors = *words_.vectors();
+    const bool kept = vectors.id(word) >= 0 || ids_.words.find(word) != StringTable::kMissing ||
+                      (vectors.oov() == OutOfVocabulary::subwords && has_subwords(word));
+    if (kept) kept_.push_back(seen);
+    return places_.emplace_back(kept ? static_cast<std::int32_t>(kept_.size()) - 1 : -1);
+  }
+
+  at::Tensor rows() const {
+    std::vector<at::Tensor> found;
+    for (std::int64_t begin = 0; begin < std::ssize(kept_); begin += kWords) {
+      poll_interrupt();
+      const std::int64_t end = std::min(begin + kWords, std::ssize(kept_));
+      found.push_back(network_.word_rows(read(begin, end)).to(at::kCPU, at::kFloat));
+      TORCH_CHECK_VALUE(found.back().dim() == 2 && found.back().size(0) == end - begin,
+                        "word_rows must return [", end - begin, ", features], got ", found.back().sizes());
+    }
+    return found.empty() ? at::empty({0, 0}) : at::cat(found).contiguous();
+  }
+
+ private:
+  bool has_subwords(std::string_view word) const {
+    std::vector<float> row(static_cast<std::size_t>(words_.dim()));
+    return words_.vectors()->row_of_subwords(word, row.data());
+  }
+
+  Words read(std::int64_t begin, std::int64_t end) const {
+    const std::int64_t count = end - begin, features = words_.dim(), width = inputs_.characters;
+    const WordVectors& table = *words_.vectors();
+    const at::Tensor vectors = at::zeros({count, features}), known = at::empty({count}, at::kBool),
+                     ids = at::empty({count}, at::kLong);
+    const at::Tensor characters = width > 0 ? at::empty({count, width}, at::kLong) : at::Tensor();
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::string_view word = distinct_[kept_[static_cast<std::size_t>(begin + i)]];
+      float* const row = vectors.mutable_data_ptr<float>() + i * features;
+      const std::int32_t listed = table.words().find(word), standing = table.id(word);
+      if (standing >= 0) words_.row(standing, row);
+      known.mutable_data_ptr<bool>()[i] =
+          listed >= 0 || (table.oov() == OutOfVocabulary::subwords && table.row_of_subwords(word, row));
+      const std::int32_t id = ids_.words.find(word);
+      ids.mutable_data_ptr<std::int64_t>()[i] = id == StringTable::kMissing ? ids_.unknown : id;
+      if (width > 0) {
+        alphabet_(word,
+                  {characters.mutable_data_ptr<std::int64_t>() + i * width, static_cast<std::size_t>(width)});
+      }
+    }
+    const at::Device device = computed_.device();
+    return {vectors.to(computed_), known.to(device), ids.to(device),
+            width > 0 ? characters.to(device) : at::Tensor()};
+  }
+
+  const WeightedWords& words_;
+  const WordIds& ids_;
+  SentenceNetwork& network_;
+  WordInputs inputs_;
+  Alphabet alphabet_;
+  at::TensorOptions computed_;
+  StringTable distinct_;
+  std::vector<std::int32_t> places_, kept_;  // [distinct]; which of them have places
+};
+
 }  // namespace
 
 NeuralEncoder::NeuralEncoder(std::string kind, WeightedWords words, std::shared_ptr<SentenceNetwork> network,
-                             const NeuralOptions& options)
-    : kind_(std::move(kind)), words_(std::move(words)), network_(std::move(network)), options_(options) {
+                             const NeuralOptions& options, WordIds ids)
+    : kind_(std::move(kind)),
+      words_(std::move(words)),
+      network_(std::move(network)),
+      options_(options),
+      ids_(std::move(ids)) {
   ST_CHECK(network_ != nullptr, InvalidInput, "network is missing");
   ST_CHECK(words_.dim() == network_->features(), InvalidInput, "the network takes vectors of ",
            network_->features(), " numbers, those of the words have ", words_.dim());
   ST_CHECK(options_.max_words >= 1, InvalidInput, "max_words must be at least 1, got ", options_.max_words);
   ST_CHECK(options_.batch_tokens >= 1, InvalidInput, "batch_tokens must be at least 1, got ",
            options_.batch_tokens);
+  const WordInputs wanted = network_->word_inputs();
+  ST_CHECK(ids_.words.size() <= wanted.ids && ids_.unknown >= -1 && ids_.unknown < wanted.ids, InvalidInput,
+           "ids: the network knows ", wanted.ids, ", got ", ids_.words.size(), " words, and ", ids_.unknown,
+           " for all others");
 }
 
 NeuralEncoder::~NeuralEncoder() = default;
 
 std::int64_t NeuralEncoder::dim() const { return network_->dim(); }
 
+NeuralEncoder::Read NeuralEncoder::read(const Sentences& sentences) const {
+  if (network_->word_inputs().ids == 0) return {words_.lookup(sentences, options_.max_words), {}};
+  const TokenisedSentences cut(words_.tokenizer(), sentences);
+  const Sentences tokens = cut.sentences();
+  WordReader words(words_, ids_, *network_);
+  Read found;
+  for (std::int64_t i = 0; i < tokens.size(); ++i) {
+    const std::int64_t first = tokens.offsets[static_cast<std::size_t>(i)],
+                       last = tokens.offsets[static_cast<std::size_t>(i) + 1];
+    std::int64_t room = options_.max_words;
+    for (std::int64_t t = first; t < last && room > 0; ++t) {
+      const std::int32_t place = words.place(tokens.pieces[static_cast<std::size_t>(t)]);
+      if (place < 0) continue;
+      found.words.ids.push_back(place);
+      --room;
+    }
+    found.words.offsets.push_back(std::ssize(found.words.ids));
+  }
+  found.rows = words.rows();
+  return found;
+}
+
+void NeuralEncoder::row(const Read& of, std::int32_t id, float* x) const {
+  if (!of.rows.defined()) return words_.row(of.words, id, x);
+  std::copy_n(of.rows.const_data_ptr<float>() + id * width(of), width(of), x);
+}
+
 void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
   ST_CHECK(out.rows() == sentences.size() && out.cols() == dim(), InvalidInput, kind_, ": out must be [",
            sentences.size(), ", ", dim(), "], got [", out.rows(), ", ", out.cols(), "]");
   const c10::InferenceMode guard;
   const nn::Evaluating evaluating;
-  const training::NamedTensors parameters = network_->parameter_tensors();
-  ST_CHECK(!parameters.empty(), InvalidInput, kind_, ": the network has no parameters");
-  const at::TensorOptions computed = parameters.front().second.options();  // where, and how exactly
+  const at::TensorOptions computed = computed_by(*network_);
   const at::Tensor end = network_->end().defined() ? network_->end().to(at::kCPU, at::kFloat) : at::Tensor();
-  const std::int64_t features = words_.dim(), ends = end.defined() ? 1 : 0;
+  const std::int64_t ends = end.defined() ? 1 : 0;
 
   for (std::int64_t begin = 0; begin < sentences.size(); begin += kBlock) {
     const std::int64_t count = std::min(kBlock, sentences.size() - begin);
-    const RaggedIds ids = words_.lookup(sentences.slice(begin, begin + count), options_.max_words);
+    const Read found = read(sentences.slice(begin, begin + count));
+    const RaggedIds& ids = found.words;
+    const std::int64_t features = width(found);
     const auto length = [&](std::int64_t i) { return std::ssize(ids[i]); };
     std::vector<std::int64_t> order(static_cast<std::size_t>(count));  // the longest first
     std::iota(order.begin(), order.end(), 0);
@@ -109,32 +247,32 @@ void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
     }
     for (std::size_t first = 0; first < order.size();) {
       poll_interrupt();
-      const std::int64_t width = length(order[first]) + ends;
-      std::int64_t rows = std::min(std::max<std::int64_t>(1, options_.batch_tokens / width),
+      const std::int64_t longest = length(order[first]) + ends;
+      std::int64_t rows = std::min(std::max<std::int64_t>(1, options_.batch_tokens / longest),
                                    std::ssize(order) - static_cast<std::int64_t>(first));
       // Where there are enough of one length, a batch ends with it: nothing is padded then.
       const auto alike =
           std::ranges::find_if(std::span(order).subspan(first),
                                [&](std::int64_t i) { return length(i) != length(order[first]); }) -
           std::span(order).subspan(first).begin();
-      if (alike < rows && alike * width >= options_.batch_tokens / kFewer) rows = alike;
+      if (alike < rows && alike * longest >= options_.batch_tokens / kFewer) rows = alike;
       const auto batch = std::span(order).subspan(first, static_cast<std::size_t>(rows));
-      at::Tensor x = at::zeros({rows, width, features});  // [B, T, E]
-      at::Tensor lengths = at::empty({rows}, at::kLong);  // [B]
+      at::Tensor x = at::zeros({rows, longest, features});  // [B, T, E]
+      at::Tensor lengths = at::empty({rows}, at::kLong);    // [B]
       float* const at = x.mutable_data_ptr<float>();
       auto* const long_as = lengths.mutable_data_ptr<std::int64_t>();
       parallel_for(0, rows, kGrain, [&](std::int64_t from, std::int64_t to) {
         for (std::int64_t b = from; b < to; ++b) {
-          float* place = at + b * width * features;
+          float* place = at + b * longest * features;
           for (const std::int32_t id : ids[batch[static_cast<std::size_t>(b)]]) {
-            words_.row(id, place);
+            row(found, id, place);
             place += features;
           }
           if (ends == 1) std::copy_n(end.const_data_ptr<float>(), features, place);
           long_as[b] = length(batch[static_cast<std::size_t>(b)]) + ends;
         }
       });
-      const bool full = length(batch.back()) + ends == width;
+      const bool full = length(batch.back()) + ends == longest;
       const at::Tensor z =
           network_->encode(Sequences::of(x.to(computed), lengths.to(computed.device()), full))
               .to(at::kCPU, at::kFloat)
@@ -155,6 +293,11 @@ void NeuralEncoder::save(const std::string& path, const SaveOptions& options) co
   contents.config["network"] = nlohmann::json::parse(network_->config());
   contents.config["max_words"] = options_.max_words;
   contents.config["batch_tokens"] = options_.batch_tokens;
+  if (network_->word_inputs().ids > 0) {
+    nlohmann::json words = nlohmann::json::array();
+    for (std::int64_t id = 0; id < ids_.words.size(); ++id) words.push_back(ids_.words[id]);
+    contents.config["ids"] = {{"words", std::move(words)}, {"unknown", ids_.unknown}};
+  }
   std::vector<at::Tensor> held;  // while they are written
   for (const auto& [name, tensor] : tensors_of(*network_)) {
     // A network may compute in other types: what is kept is what it is made with.
@@ -172,6 +315,7 @@ std::unique_ptr<NeuralEncoder> NeuralEncoder::load(const std::string& path, cons
   options.max_words = saved.size_option("max_words", 1);
   options.batch_tokens = saved.size_option("batch_tokens", 1);
   const nlohmann::json& config = saved.option("network");
+  WordIds ids = saved_ids(saved);
   saved.finish_config();
   const auto network = described_network(saved, config);
   const at::NoGradGuard guard;
@@ -191,8 +335,9 @@ std::unique_ptr<NeuralEncoder> NeuralEncoder::load(const std::string& path, cons
     saved.check(!name.starts_with(kNetwork) || known.contains(name), "tensor '", name,
                 "' is none of the network's");
   }
-  auto encoder = saved.valid(
-      [&] { return std::make_unique<NeuralEncoder>(saved.kind, saved.words(), network, options); });
+  auto encoder = saved.valid([&] {
+    return std::make_unique<NeuralEncoder>(saved.kind, saved.words(), network, options, std::move(ids));
+  });
   encoder->set_params(saved.params);
   network->eval();
   return encoder;

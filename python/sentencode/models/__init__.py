@@ -20,7 +20,7 @@ from .denoising import DenoisingNetwork, noisy  # noqa: E402
 from .lstm_autoencoder import LSTMAutoencoderNetwork  # noqa: E402
 from .mean_max import MeanMaxNetwork  # noqa: E402
 from .neural_encoder import NeuralEncoder  # noqa: E402
-from .python_network import Inputs  # noqa: E402
+from .python_network import Inputs, Words  # noqa: E402
 from .task import SentenceTask, Task  # noqa: E402
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "NeuralEncoder",
     "SentenceTask",
     "Task",
+    "Words",
     "noisy",
 ]
 __all__ += families.__all__

@@ -75,6 +75,11 @@ class Autoencoder(CppModule):
             **config,
         )
 
+    def learnt_words(self) -> Tensor | None:
+        """The table of words [words, features], if it is trained."""
+        table: Tensor = self.table.weight  # type: ignore[assignment, union-attr]
+        return table if self._config["trainable_words"] else None
+
     @property
     def dim(self) -> int:
         """Width of a sentence's vector."""

@@ -13,7 +13,6 @@ import torch
 from ..checks import checked_float, checked_int
 from ..nn.attention import Activation
 from ..nn.pooling import Pooling
-from ..search import lengths_of
 from ..text.inputs import is_single
 from ..vectors import WordVectors
 from .cnn_lstm_autoencoder import CNNLSTMAutoencoderNetwork
@@ -136,18 +135,17 @@ class _LatentAttention(_Autoencoder):
             ValueError: If no word of the sentence is known.
         """
         self._check_fitted()
-        words = [word for word in self._cut([sentence])[0] if word in self._word_vectors][: self.max_words]
+        tokens = self._cut([sentence])[0]
+        kept, x = self._model.read(tokens)
+        words, x = [tokens[i] for i in kept[: self.max_words]], x[: self.max_words]
         texts = not is_single(sentence) and any(len(str(token).split()) > 1 for token in sentence)
         if texts and (not words or self._cut.split == "punctuation"):  # which would cut them
             raise ValueError("sentence: a list is the tokens of one sentence, and these look like texts")
         if not words:
             raise ValueError("sentence has no word that is known")
-        x = self._word_vectors.matrix(words)
-        if self.unit_words:
-            x = (x / np.maximum(lengths_of(x)[:, None], np.finfo(np.float32).tiny)).astype(np.float32)
         table = self.network.table.weight
         end = table[self.network._config["end"]].detach()
-        rows = torch.cat([torch.from_numpy(x).to(end), end[None]])[None]  # [1, T, E]
+        rows = torch.cat([x.to(end), end[None]])[None]  # [1, T, E]
         with self._evaluating():
             weights = self.network.attention(rows, torch.tensor([len(words) + 1]))
         return [*words, "</s>"], weights[0].float().cpu().numpy()

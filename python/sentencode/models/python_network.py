@@ -13,10 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from .. import _nn
+from ..checks import checked_int, checked_str
 from ..nn.module import CppModule
 from ..training.trainer import ModuleParts
 
-__all__ = ["Inputs", "core_network", "network_name", "register"]
+__all__ = ["Inputs", "Words", "core_network", "network_name", "register"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Inputs:
     """Sentences that a network in Python is to encode.
 
     Attributes:
-        x: Words' vectors [B, T, features], zero where there is no word.
+        x: Words' vectors [B, T, features], or what `word_rows` makes of the words; zero where there is none.
         lengths: [B] int64.
         mask: [B, T] bool: true where there is a word.
     """
@@ -37,6 +38,27 @@ class Inputs:
         return len(self.x)
 
 
+@dataclass(frozen=True)
+class Words:
+    """Distinct words, as a network sees them that makes their rows itself.
+
+    Attributes:
+        vectors: [W, features]; of words without a vector what the policy of the vectors says, else zero.
+        known: [W] bool: whether it is a vector of the word's own.
+        ids: [W] int64; of words without an id that of unknown ones.
+        characters: [W, max_characters] int64, where the network has an `alphabet`, else None: 2 is the
+            first of the alphabet, 1 stands for all others, 0 is behind the last character.
+    """
+
+    vectors: Tensor
+    known: Tensor
+    ids: Tensor
+    characters: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
 class _NetworkParts(ModuleParts):
     """A module as C++ sees it (`_nn.PythonNetwork`)."""
 
@@ -46,6 +68,9 @@ class _NetworkParts(ModuleParts):
         self.dim = int(module.dim)  # type: ignore[arg-type]
         self.features = int(config["features"])
         self.config = json.dumps(config)
+        makes_rows = hasattr(module, "word_rows")
+        self.ids = int(config["words"]) if makes_rows else 0
+        self.alphabet, self.characters = alphabet_of(module) if makes_rows else ("", 0)
         self._lock, self._encoding = threading.Lock(), 0
         self._trained: list[nn.Module] = []
 
@@ -56,6 +81,16 @@ class _NetworkParts(ModuleParts):
         if not isinstance(found, Tensor):
             raise TypeError(
                 f"{type(self.module).__name__}.encode must return a tensor, got {type(found).__name__}"
+            )
+        return found
+
+    def word_rows(self, vectors: Tensor, known: Tensor, ids: Tensor, characters: Tensor | None) -> Tensor:
+        """The rows of words, as if the module were not in training."""
+        with self._evaluating():
+            found: Tensor = self.module.word_rows(Words(vectors, known, ids, characters))  # type: ignore[operator]
+        if not isinstance(found, Tensor):
+            raise TypeError(
+                f"{type(self.module).__name__}.word_rows must return a tensor, got {type(found).__name__}"
             )
         return found
 
@@ -84,6 +119,19 @@ class _NetworkParts(ModuleParts):
 
     def end(self) -> None:
         """Sentences have no end here."""
+
+
+def alphabet_of(network: Any) -> tuple[str, int]:
+    """The characters that a network tells apart, and how many of a word it sees; "" and 0: none.
+
+    Args:
+        network: Which may have `alphabet` and `max_characters`.
+    """
+    if not hasattr(network, "alphabet"):
+        return "", 0
+    name = type(network).__name__
+    most = checked_int(f"{name}.max_characters", getattr(network, "max_characters", None), 1)
+    return checked_str(f"{name}.alphabet", network.alphabet), most
 
 
 def core_network(network: Any, name: str, settings: dict[str, Any]) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from .. import _core
 from ..checks import checked_int, checked_str
 from ..search import lengths_of
 from ..text.corpus import Corpus
@@ -20,11 +21,12 @@ from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 from ..training import Batcher, Examples
 from ..vectors import WordVectors
+from .python_network import alphabet_of
 
 __all__ = ["Autoencoding", "SentenceTask", "Task", "WordVectorsOf"]
 
 Floats = npt.NDArray[np.float32]
-_BEGIN, _END = "<s>", "</s>"
+_BEGIN, _END, _UNKNOWN = "<s>", "</s>", "<unk>"
 
 
 class WordVectorsOf:
@@ -44,17 +46,31 @@ class WordVectorsOf:
     def table(self, vocabulary: Vocabulary, symbols: Mapping[int, str]) -> Floats:
         """The vectors of the words of a vocabulary, and of the symbols, by their ids behind it."""
         rows = np.empty((len(vocabulary) + len(symbols), self.dim), np.float32)
-        rows[: len(vocabulary)] = self.vectors.matrix(vocabulary.words)
+        rows[: len(vocabulary)] = self._rows(vocabulary.words)
         # Symbols that have no vectors get ones that are as long as those of words, the same every time.
         typical = lengths_of(rows[: len(vocabulary)]).mean() if len(vocabulary) else np.float32(1)
         for place, symbol in symbols.items():
             if symbol in self.vectors:
                 rows[place] = self.vectors[symbol]
+            elif symbol == _UNKNOWN and self.vectors.oov in ("zero", "mean"):
+                rows[place] = self._rows([symbol])[0]
             else:
                 drawn = np.random.default_rng(symbol == _END).standard_normal(self.dim)
                 rows[place] = drawn * (typical / np.linalg.norm(drawn))
         if self.unit:
             rows /= np.maximum(lengths_of(rows)[:, None], np.finfo(np.float32).tiny)
+        return rows
+
+    def _rows(self, words: Sequence[str]) -> Floats:
+        """The vectors of words; of unknown ones what stands for them where sentences are encoded, or zero."""
+        core, rows = self.vectors._core, np.zeros((len(words), self.dim), np.float32)
+        as_they_are = _core.Tokenizer("whitespace", lowercase=False, invalid="replace")
+        ids, offsets = core.lookup(as_they_are, [[word] for word in words])
+        found = np.flatnonzero(np.diff(offsets))
+        listed = ids < core.row_count  # the others are made of their subwords
+        rows[found[listed]] = core.rows(ids[listed].astype(np.int64))
+        for place in found[~listed]:
+            rows[place] = core.row_of_subwords(words[place])
         return rows
 
 
@@ -82,6 +98,15 @@ class Task(ABC):
     def __init__(self, name: str, chosen: Mapping[str, Any], words: WordVectorsOf, cut: Tokenizer) -> None:
         self.name, self.chosen, self.words, self.cut = name, chosen, words, cut
         self.vocabulary = Vocabulary({})
+
+    @classmethod
+    def unknown_id(cls, vocabulary: Vocabulary) -> int:
+        """The id of words that are not of the vocabulary; -1 where there is none."""
+        return -1
+
+    def read_words(self) -> WordVectors:
+        """The vectors of words that encoding looks at: those given."""
+        return self.words.vectors
 
     @abstractmethod
     def sizes(self, examples: Examples | None) -> dict[str, Any]:
@@ -128,6 +153,21 @@ class SentenceTask(Task):
     takes_labels = True
     end: ClassVar[str | None] = None
     unknown_words: ClassVar[Literal["symbol", "drop_word", "drop_example"]] = "symbol"
+    words_need_vectors: ClassVar[bool] = True
+    """Whether only words that have a vector get an id."""
+    reads_other_words: ClassVar[bool] = True
+    """Whether encoding looks at the vectors of words that have no id. A network that makes words' rows itself
+    may have left the vectors' space: such words are then unknown, until `expand_vocabulary`."""
+
+    @classmethod
+    def unknown_id(cls, vocabulary: Vocabulary) -> int:
+        """That of their symbol, which comes behind the words and the end."""
+        return len(vocabulary) + (cls.end is not None) if cls.unknown_words == "symbol" else -1
+
+    def read_words(self) -> WordVectors:
+        """Those given, or the part of them that has ids."""
+        given = self.words.vectors
+        return given if self.reads_other_words else WordVectors(given._core.only(self.vocabulary.words))
 
     def sizes(self, examples: Examples | None) -> dict[str, Any]:
         """`words` and `features`."""
@@ -145,7 +185,9 @@ class SentenceTask(Task):
             counts = dict(
                 Vocabulary.from_corpus(sentences, self.cut, min_count=least, on_progress=on_progress)
             )
-        known = {word: count for word, count in counts.items() if word in self.words}
+        known = {
+            word: count for word, count in counts.items() if word in self.words or not self.words_need_vectors
+        }
         for symbol in (_BEGIN, _END):
             known.pop(symbol, None)  # they have places of their own
         found = Vocabulary(known, max_size=self.chosen["vocabulary_size"])
@@ -188,6 +230,16 @@ class SentenceTask(Task):
             symbols = {place: symbol for symbol, place in examples.symbols().items()}
             with torch.no_grad():
                 network.load_words(torch.from_numpy(self.words.table(self.vocabulary, symbols)))
+        if callable(getattr(network, "load_characters", None)):
+            alphabet, most = alphabet_of(network)
+            with torch.no_grad():
+                network.load_characters(torch.from_numpy(self._characters(examples, alphabet, most)))
+
+    def _characters(self, examples: Examples, alphabet: str, most: int) -> npt.NDArray[np.int64]:
+        """Those of all ids [words, most]; symbols have none."""
+        found = np.zeros((examples.vocabulary_size(), most), np.int64)
+        found[: len(self.vocabulary)] = _core.characters_of(self.vocabulary.words, alphabet, most)
+        return found
 
     def decisive(self, network: Any) -> dict[str, Any]:
         """The vocabulary, and the vectors."""
@@ -195,6 +247,7 @@ class SentenceTask(Task):
         rows = self.words.table(self.vocabulary, {})
         return {
             "unit_words": self.words.unit,
+            **({} if self.words.vectors.oov == "skip" else {"oov": self.words.vectors.oov}),
             "vocabulary": hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest(),
             "vectors": hashlib.sha256(rows.tobytes()).hexdigest(),
         }
@@ -227,6 +280,7 @@ class Autoencoding(SentenceTask):
         "max_length": 32,
         "label_smoothing": None,
         "sampled_words": 0,
+        "trainable_words": False,
     }
     symbols = 2
     takes_labels = False

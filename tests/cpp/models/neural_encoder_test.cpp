@@ -210,6 +210,63 @@ TEST(NeuralEncoderFileTest, WhatIsNoNumberIsNotSaved) {
   EXPECT_THROW(NeuralEncoder("LSTMSDAE", words(), made).save(folder.path("model")), InvalidInput);
 }
 
+/// Says what it is told of words: the first number of their vectors, whether it is their own, ids and
+/// characters. A sentence's row is their sum.
+class TellingNetwork : public SentenceNetwork {
+ public:
+  explicit TellingNetwork(WordInputs inputs) : SentenceNetwork("TellingNetwork"), inputs_(std::move(inputs)) {
+    register_parameter("weight", at::ones({1}));
+  }
+  std::int64_t features() const override { return kFeatures; }
+  std::int64_t dim() const override { return 3 + inputs_.characters; }
+  WordInputs word_inputs() const override { return inputs_; }
+  at::Tensor word_rows(const Words& words) override {
+    seen_ += words.ids.size(0);
+    std::vector<at::Tensor> told{words.vectors.slice(1, 0, 1), words.known.unsqueeze(1).to(at::kFloat),
+                                 words.ids.unsqueeze(1).to(at::kFloat)};
+    if (words.characters.defined()) told.push_back(words.characters.to(at::kFloat));
+    return at::cat(told, 1);
+  }
+  at::Tensor encode(const Sequences& sentences) override { return sentences.x.sum(1); }
+  training::Loss loss(const training::TensorBatch&) override { return {}; }
+  std::int64_t seen() const { return seen_; }
+
+ private:
+  WordInputs inputs_;
+  std::int64_t seen_ = 0;
+};
+
+TEST(WordRowsTest, ANetworkSeesEachWordOnceWithIdAndCharacters) {
+  const auto made =
+      std::make_shared<TellingNetwork>(WordInputs{.ids = 4, .characters = 3, .alphabet = "dbe\u0301"});
+  WordIds ids{.unknown = 2};
+  for (const std::string_view word : {"b", "new"}) ids.words.insert(word);
+  const NeuralEncoder encoder("Told", words(), made, {}, std::move(ids));
+  const std::vector<std::string_view> texts{"b", "new", "d", "who", "d new b b who"};
+  const Matrix rows = rows_of(encoder, texts);
+  EXPECT_EQ(made->seen(), 3);
+  Vector b(6), unseen(6), d(6);
+  b << std::sin(1.7F * kFeatures), 1, 0, 3, 0, 0;  // its vector, its id, its character and nothing behind
+  unseen << 0, 0, 1, 1, 4, 1;                      // it has an id alone
+  d << std::sin(1.7F * 3 * kFeatures), 1, 2, 2, 0, 0;
+  EXPECT_LT((rows.row(0).transpose() - b).cwiseAbs().maxCoeff(), 1e-6);
+  EXPECT_EQ(rows.row(1).transpose(), unseen);
+  EXPECT_LT((rows.row(2).transpose() - d).cwiseAbs().maxCoeff(), 1e-5);
+  EXPECT_EQ(rows.row(3).norm(), 0);  // it has neither
+  EXPECT_LT((rows.row(4).transpose() - (d + unseen + 2 * b)).cwiseAbs().maxCoeff(), 1e-5);
+}
+
+TEST(WordRowsTest, IdsThatTheNetworkDoesNotKnowAreRefused) {
+  const auto made = std::make_shared<TellingNetwork>(WordInputs{.ids = 2});
+  EXPECT_THROW_WITH(NeuralEncoder("Told", words(), made, {}, {.unknown = 2}), InvalidInput, "knows 2");
+  EXPECT_THROW(
+      NeuralEncoder("Told", words(), std::make_shared<TellingNetwork>(WordInputs{}), {}, {.unknown = 0}),
+      InvalidInput);
+  const auto twice =
+      std::make_shared<TellingNetwork>(WordInputs{.ids = 2, .characters = 1, .alphabet = "aba"});
+  EXPECT_THROW_WITH(rows_of(NeuralEncoder("Told", words(), twice)), InvalidInput, "there twice");
+}
+
 TEST(NeuralEncoderArgumentsTest, WhatDoesNotFitIsRefused) {
   EXPECT_THROW(NeuralEncoder("RAE", words(), nullptr), InvalidInput);
   EXPECT_THROW(NeuralEncoder("RAE", words(), network("RAE"), {.max_words = 0}), InvalidInput);

@@ -646,10 +646,129 @@ def test_wrong_parameters_of_training(change, message):
         unfitted("MeanMaxAAE", **change).fit(TRAIN)
 
 
-def test_words_without_vectors_must_be_skipped():
-    other = se.WordVectors.from_array(SEEN, ROWS[: len(SEEN)], oov="zero")
-    with pytest.raises(ValueError, match="RAE: vectors must skip unknown words, got oov='zero'"):
-        unfitted("RAE", other).fit(TRAIN)
+@pytest.mark.parametrize("policy", ["zero", "mean", "random"])
+def test_words_without_vectors_are_left_out_or_kept(policy):
+    left_out = fitted("RAE")
+    assert not left_out.encode("zzz").any()
+    same_row = left_out.encode("the dog"), left_out.encode("the zzz dog")
+    np.testing.assert_array_equal(*same_row)
+    table = VECTORS.with_oov(policy)
+    kept = fitted("RAE", table)
+    np.testing.assert_array_equal(kept.encode("the dog"), left_out.encode("the dog"))
+    assert kept.fingerprint() != left_out.fingerprint()
+    # The network sees them at their place, as what the vectors say.
+    ids, _ = table._core.lookup(kept.tokenizer_.core(), ["the zzz dog"])
+    end = kept.network.table.weight[kept.network._config["end"]].detach()
+    x = torch.cat([torch.from_numpy(table._core.rows(ids.astype(np.int64))), end[None]])[None]
+    expected = kept.network.encode(x, torch.tensor([4]))[0].detach().numpy()
+    np.testing.assert_allclose(kept.encode("the zzz dog"), expected, **TOLERANCE)
+
+
+def test_words_made_of_their_subwords_are_read(tmp_path):
+    core = VECTORS._core.with_subwords(
+        [2, 3], np.random.default_rng(1).normal(size=(50, 6)).astype(np.float32)
+    )
+    table = se.WordVectors(core).with_oov("subwords")
+    encoder = fitted("RAE", table)
+    end = encoder.network.table.weight[encoder.network._config["end"]].detach()
+    words = ["the", "zzzq", "dog", "qqz"]
+    x = torch.cat([torch.from_numpy(table.matrix(words)), end[None]])[None]
+    expected = encoder.network.encode(x, torch.tensor([5]))[0].detach().numpy()
+    texts = ["a", "qqz zzzq a mat", " ".join(words), "zzzq"]
+    np.testing.assert_allclose(encoder.encode(texts)[2], expected, **TOLERANCE)
+    encoder.save(tmp_path / "rae")
+    np.testing.assert_array_equal(se.load(tmp_path / "rae").encode(texts), encoder.encode(texts))
+    with pytest.raises(ValueError, match="RAE: unit_words=True and vectors with oov='subwords'"):
+        unfitted("RAE", table, unit_words=True).fit(TRAIN)
+
+
+# --- Words whose vectors are trained ------------------------------------------------------------------------
+
+
+def rows_that_are_read(encoder, words):
+    """Learnt rows of the words that have ids, vectors of the others."""
+    table, ids = encoder.network.table.weight.detach().numpy(), encoder.vocabulary_.words
+    vectors = encoder.words_
+    scale = np.linalg.norm if encoder.unit_words else lambda row: 1
+    own = [np.asarray(vectors[word] / scale(vectors[word])) if word in vectors else None for word in words]
+    return np.stack([table[ids.index(w)] if w in ids else row for w, row in zip(words, own, strict=True)])
+
+
+def by_hand(encoder, text):
+    end = encoder.network.table.weight[encoder.network._config["end"]].detach()
+    x = torch.cat([torch.from_numpy(rows_that_are_read(encoder, text.split())).float(), end[None]])[None]
+    return encoder.network.encode(x, torch.tensor([x.shape[1]]))[0].detach().numpy()
+
+
+@each_family
+@pytest.mark.parametrize("unit_words", [False, True])
+def test_trained_words_are_read_as_they_were_learnt(name, unit_words, tmp_path):
+    seen = []
+
+    def score(encoder):
+        seen.append(np.abs(encoder.encode("the cat") - by_hand(encoder, "the cat")).max())
+        return 0.0
+
+    given = {"trainable_words": True, "unit_words": unit_words, "learning_rate": 0.05, "validate_every": 2}
+    encoder = unfitted(name, metric=score, **given).fit(TRAIN)
+    assert len(seen) > 1
+    assert max(seen) < 1e-6  # in the middle of the training, too
+    before = encoder._weights(VECTORS)
+    start = ROWS * (1 if before is None else before[:, None])
+    table = encoder.network.table.weight.detach().numpy()
+    assert np.abs(table[encoder.vocabulary_.words.index("cat")] - start[SEEN.index("cat")]).max() > 1e-3
+    text = "a cat sank on the ship ."
+    np.testing.assert_allclose(encoder.encode(text), by_hand(encoder, text), **TOLERANCE)
+    encoder.save(tmp_path / "file")
+    loaded = se.load(tmp_path / "file")
+    assert loaded.trainable_words is True
+    assert loaded.fingerprint() == encoder.fingerprint()
+    for other in (loaded, pickle.loads(pickle.dumps(loaded)), copy.deepcopy(encoder)):
+        same(other, encoder)
+    assert not hasattr(encoder, "attention") or encoder.attention("a ship zzz")[0] == ["a", "ship", "</s>"]
+
+
+def test_tables_that_are_not_trained_are_not_read():
+    np.testing.assert_array_equal(
+        shared("RAE").encode(TEXTS), fitted("RAE", trainable_words=False).encode(TEXTS)
+    )
+    with pytest.raises(ValueError, match="its network has no table of words that is trained"):
+        shared("RAE").expand_vocabulary(VECTORS)
+    with pytest.raises(TypeError, match="trainable_words"):
+        unfitted("RAE", trainable_words=1).fit(TRAIN)
+
+
+@pytest.mark.parametrize("unit_words", [False, True])
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_expansion_is_the_linear_regression(ridge, unit_words, tmp_path):
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    encoder = fitted("RAE", trainable_words=True, unit_words=unit_words, learning_rate=0.05)
+    random = np.random.default_rng(3)
+    words = [*SEEN[1:], "boat", "sailed", "ship"]
+    for dim in (4, 20):  # fewer numbers than words, and more
+        rows = random.normal(size=(len(words), dim)).astype(np.float32)
+        encoder.expand_vocabulary(se.WordVectors.from_array(words, rows), ridge=ridge)
+        ids = [encoder.vocabulary_.words.index(word) for word in SEEN[1:]]
+        learnt = encoder.network.table.weight.detach().numpy()[ids]
+        kind = linear_model.Ridge(alpha=ridge) if ridge else linear_model.LinearRegression()
+        model = kind.fit(rows[: len(ids)].astype(np.float64), learnt.astype(np.float64))
+        expected = model.predict(rows[len(ids) :].astype(np.float64))
+        np.testing.assert_allclose(encoder.words_.matrix(words[len(ids) :]), expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_array_equal(encoder.words_.matrix(SEEN[1:]), learnt)
+    expected = np.concatenate([encoder.network.table.weight.detach().numpy()[:0], expected])
+    end = encoder.network.table.weight[encoder.network._config["end"]].detach()
+    the = encoder.network.table.weight[encoder.vocabulary_.words.index("the")].detach()  # not in the file
+    x = torch.stack([the, *torch.from_numpy(expected[[0, 1]].astype(np.float32)), end])[None]
+    row = encoder.network.encode(x, torch.tensor([4]))[0].detach().numpy()
+    np.testing.assert_allclose(encoder.encode("the boat sank sailed"), row, atol=1e-5)  # sank: unknown now
+    encoder.save(tmp_path / "file")
+    loaded = se.load(tmp_path / "file")
+    texts = [*TEXTS, "the boat sank sailed"]
+    for other in (loaded, pickle.loads(pickle.dumps(loaded)), copy.deepcopy(encoder)):
+        np.testing.assert_array_equal(other.encode(texts), encoder.encode(texts))
+        assert other.fingerprint() == encoder.fingerprint()
+    with pytest.raises(ValueError, match="none of the words that are learnt has one"):
+        encoder.expand_vocabulary({"boat": [1.0]})
 
 
 def test_unknown_parameters():

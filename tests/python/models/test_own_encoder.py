@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 import subprocess
@@ -15,7 +16,7 @@ import sentencode as se
 
 torch = pytest.importorskip("torch")
 
-from sentencode.models import Inputs, NeuralEncoder
+from sentencode.models import Inputs, NeuralEncoder, SentenceTask, Words
 from sentencode.training import Callback
 
 from ..io import saved_files
@@ -387,3 +388,223 @@ def test_labels_mean_nothing_to_an_autoencoder(vectors):
     given = se.RAE(vectors, **options).fit(long, [1, 2, 3], valid=(long[0], long[1]))
     assert plain.fingerprint() == given.fingerprint()
     assert len(plain.history_.validations) == len(given.history_.validations) == 1
+
+
+# --- Networks that make the rows of words themselves --------------------------------------------------------
+
+ALPHABET = "abdefgilmnotuyßä"
+
+
+class Spelling(torch.nn.Module):
+    """Words by a table of their own and by their characters; the vectors stay as they are."""
+
+    alphabet, max_characters = ALPHABET, 4
+
+    def __init__(self, words, features, letters=3, classes=2):
+        super().__init__()
+        self.words, self.features, self.dim = words, features, 2 * features + letters
+        self.table = torch.nn.Embedding(words, features)
+        self.letters = torch.nn.Embedding(2 + len(self.alphabet), letters, padding_idx=0)
+        self.scores = torch.nn.Linear(self.dim, classes)
+        self.register_buffer("vectors", torch.zeros(words, features))
+        self.register_buffer("characters", torch.zeros(words, self.max_characters, dtype=torch.int64))
+
+    def load_words(self, rows):
+        self.vectors.copy_(rows)
+
+    def load_characters(self, characters):
+        self.characters.copy_(characters)
+
+    def word_rows(self, words):
+        letters = self.letters(words.characters).sum(1)
+        return torch.cat([words.vectors, self.table(words.ids), letters], 1)
+
+    def encode(self, inputs):
+        return inputs.x.sum(1)
+
+    def loss(self, batch):
+        ids, places = batch.ids["tokens"].unique(return_inverse=True)
+        words = Words(self.vectors[ids], ids >= 0, ids, self.characters[ids])
+        mask = batch.mask["tokens"]
+        x = self.word_rows(words)[places] * mask[..., None]
+        scores = self.scores(self.encode(Inputs(x, batch.lengths["tokens"], mask)))
+        loss = torch.nn.functional.cross_entropy(scores, batch.labels, reduction="sum")
+        return loss, len(batch), (scores.argmax(1) == batch.labels).sum()
+
+
+class AllWords(SentenceTask):
+    words_need_vectors = False
+
+
+class SpellingEncoder(NeuralEncoder):
+    network_class = Spelling
+    task_class = AllWords
+
+
+SPELT = ["a good film", "a bad unseen film", "very Mäßig 映画 good", "bad bad plot unseen"] * 15
+TEXTS = ["a good film", "", "never unseen", "Mäßig 映画 𝔘nicode plot", "zebra zebra", "trained zebra bad"]
+
+
+def spelt_by_hand(made, texts):
+    """Word by word, in Python alone."""
+    network, ids, rows = made.network, made.vocabulary_.words, []
+    for text in texts:
+        row = np.zeros(made.dim)
+        for word in made.tokenizer_([text])[0]:
+            policy = made.words_.oov
+            if word not in made.words_ and word not in ids and policy == "skip":
+                continue
+            vector = made.words_[word] if word in made.words_ else np.zeros(6)
+            if word not in made.words_ and policy == "mean":
+                vector = made.words_.matrix().mean(0)
+            place = ids.index(word) if word in ids else len(ids)
+            letters = [ALPHABET.index(c) + 2 if c in ALPHABET else 1 for c in word[:4]]
+            parts = vector, network.table.weight[place], network.letters.weight[letters].sum(0)
+            row += np.concatenate([np.asarray(torch.as_tensor(part).detach()) for part in parts])
+        rows.append(row)
+    return np.stack(rows)
+
+
+@pytest.fixture(scope="module", params=["skip", "mean"])
+def spelling(vectors, request):
+    made = SpellingEncoder(
+        vectors.with_oov(request.param), max_steps=30, max_epochs=None, learning_rate=0.05, device="cpu"
+    )
+    return made.fit(SPELT, [1, 0, 1, 0] * 15)
+
+
+def test_words_are_seen_with_their_ids_and_characters(spelling):
+    assert spelling.history_.steps[-1].accuracy == 1
+    assert {"unseen", "mäßig"} <= set(spelling.vocabulary_.words) - set(spelling.words_.words)
+    np.testing.assert_allclose(spelling.encode(TEXTS), spelt_by_hand(spelling, TEXTS), atol=1e-5)
+    zebra = spelling.encode("zebra")
+    assert zebra.any() == (spelling.words_.oov == "mean")
+    np.testing.assert_allclose(spelling.encode("zebra zebra"), 2 * zebra, atol=1e-5)
+
+
+def test_rows_of_words_are_the_same_in_any_batch_and_on_any_threads(spelling):
+    texts = [*TEXTS * 700, "a bad unseen film " * 200]
+    expected = np.concatenate([spelling.encode([text]) for text in texts[: len(TEXTS)]])
+    before = se.num_threads()
+    try:
+        for threads in (1, 3):
+            se.set_num_threads(threads)
+            rows = spelling.encode(texts)
+            np.testing.assert_allclose(rows[: len(TEXTS) * 700], np.tile(expected, (700, 1)), atol=1e-5)
+    finally:
+        se.set_num_threads(before)
+    tokens = spelling.tokenizer_(TEXTS)
+    np.testing.assert_allclose(spelling.encode(tokens), expected, atol=1e-5)
+
+
+def test_characters_stand_behind_their_words(spelling):
+    network, words = spelling.network, spelling.vocabulary_.words
+    expected = [[ALPHABET.index(c) + 2 if c in ALPHABET else 1 for c in word[:4]] for word in words]
+    expected = [[*row, 0, 0, 0, 0][:4] for row in expected]
+    assert network.characters[:-1].tolist() == expected
+    assert network.characters[-1].tolist() == [0] * 4  # unknown words
+
+
+def test_networks_that_see_words_are_kept(spelling, vectors, tmp_path):
+    path = tmp_path / "spelling"
+    spelling.save(path)
+    again = se.load(path)
+    for other in (again, pickle.loads(pickle.dumps(again)), copy.deepcopy(spelling)):
+        np.testing.assert_array_equal(other.encode(TEXTS), spelling.encode(TEXTS))
+        assert other.fingerprint() == spelling.fingerprint()
+    header, body = saved_files.parts(path.read_bytes())
+    config = json.loads(header["__metadata__"]["config"])
+    one = config["ids"]["words"][0]
+    for change, why in [
+        ({"words": [*config["ids"]["words"], "more", "yet more"]}, "the network knows"),
+        ({"words": [one, one]}, "distinct words"),
+        ({"words": [one, 1]}, "distinct words"),
+        ({"words": config["ids"]["words"][::-1]}, "the ids are not those of the vocabulary"),
+        ({"unknown": -1}, "the ids are not those of the vocabulary"),
+        ({"unknown": 10**6}, "the network knows"),
+        ({"unknown": 0.5}, "words and unknown"),
+        ({"colour": 1}, "words and unknown"),
+    ]:
+        changed = {**config, "ids": {**config["ids"], **change}}
+        header["__metadata__"]["config"] = json.dumps(changed)
+        path.write_bytes(saved_files.with_checksums(header, body))
+        with pytest.raises(se.FormatError, match=why):
+            se.load(path)
+    del config["ids"]
+    header["__metadata__"]["config"] = json.dumps(config)
+    path.write_bytes(saved_files.with_checksums(header, body))
+    with pytest.raises(se.FormatError, match="the ids are not those of the vocabulary"):
+        se.load(path)
+
+
+def test_what_is_wrong_with_rows_of_words_is_said(spelling, vectors, monkeypatch):
+    rows = spelling.encode(TEXTS)
+    with monkeypatch.context() as patch:
+        patch.setattr(Spelling, "word_rows", lambda self, words: 1)
+        with pytest.raises(TypeError, match=r"Spelling\.word_rows must return a tensor, got int"):
+            spelling.encode(TEXTS)
+        patch.setattr(Spelling, "word_rows", lambda self, words: words.vectors[1:])
+        with pytest.raises(ValueError, match=r"word_rows must return \[\d+, features\], got \[\d+, 6\]"):
+            spelling.encode(TEXTS)
+    np.testing.assert_array_equal(spelling.encode(TEXTS), rows)
+    for alphabet, most, error, why in [
+        (b"abc", 4, TypeError, r"Spelling\.alphabet must be a str"),
+        ("abc", 0, ValueError, r"Spelling\.max_characters must be"),
+        ("abca", 4, ValueError, "'a' is there twice"),
+    ]:
+        with monkeypatch.context() as patch:
+            patch.setattr(Spelling, "alphabet", alphabet)
+            patch.setattr(Spelling, "max_characters", most)
+            with pytest.raises(error, match=why):
+                SpellingEncoder(vectors, max_steps=1, device="cpu").fit(SPELT, [1, 0, 1, 0] * 15)
+
+
+class Tabled(torch.nn.Module):
+    """A table of words that leaves the space of their vectors."""
+
+    def __init__(self, words, features):
+        super().__init__()
+        self.words, self.features, self.dim = words, features, features
+        self.table = torch.nn.Embedding(words, features)
+
+    def learnt_words(self):
+        return self.table.weight
+
+    def word_rows(self, words):
+        other = words.known & (words.ids == self.words - 1)
+        return torch.where(other[:, None], words.vectors, self.table(words.ids))
+
+    def encode(self, inputs):
+        return inputs.x.sum(1)
+
+    def loss(self, batch):
+        return self.table(batch.ids["tokens"]).square().sum(), len(batch)
+
+
+class OwnSpace(SentenceTask):
+    words_need_vectors = reads_other_words = False
+
+
+class TabledEncoder(NeuralEncoder):
+    network_class = Tabled
+    task_class = OwnSpace
+
+
+def test_a_table_of_its_own_is_expanded(vectors):
+    options = {"max_steps": 2, "max_epochs": None, "device": "cpu", "vocabulary_size": 6}
+    made = TabledEncoder(vectors.with_oov("zero"), **options).fit(SENTENCES)
+    table, words = made.network.table.weight.detach().numpy(), made.vocabulary_.words
+    other = next(word for word in vectors.words if word not in words)
+    np.testing.assert_array_equal(made.encode(words), table[:-1])
+    np.testing.assert_array_equal(made.encode([other, "zebra"]), table[[-1, -1]])  # both unknown
+    assert made.expand_vocabulary(vectors) is made
+    np.testing.assert_array_equal(made.encode(words), table[:-1])
+    np.testing.assert_array_equal(made.encode(other), made.words_[other])
+    assert not made.encode("zebra").any()  # what stands for unknown words is the policy of `vectors`
+    assert made.vectors is not made.words_
+    # From no vectors at all: ids are enough.
+    empty = se.WordVectors.from_array([], np.zeros((0, 3), np.float32))
+    bare = TabledEncoder(empty, **options).fit(SENTENCES)
+    np.testing.assert_array_equal(
+        bare.encode("good"), bare.network.table.weight[bare.vocabulary_.words.index("good")].detach().numpy()
+    )

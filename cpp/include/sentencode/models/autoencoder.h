@@ -32,6 +32,9 @@ class Autoencoder : public SentenceNetwork, public nn::Decoder {
  public:
   std::int64_t dim() const override { return dim_; }
   std::int64_t features() const override { return writer_.options().features; }
+  /// A table that is trained has the rows of its words; others keep their vectors.
+  WordInputs word_inputs() const override;
+  at::Tensor word_rows(const Words& words) override;
   at::Tensor end() const override { return writer_.end(); }
   const nn::WordWriter& writer() const { return writer_; }
   nn::WordWriter& writer() { return writer_; }

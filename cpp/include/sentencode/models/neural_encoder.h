@@ -1,11 +1,14 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "sentencode/encoder.h"
 #include "sentencode/snapshot.h"
+#include "sentencode/text/string_table.h"
 #include "sentencode/vectors/weighted_words.h"
 
 namespace sentencode::models {
@@ -17,15 +20,22 @@ struct NeuralOptions {
   std::int64_t batch_tokens = 4096;  // that are encoded at a time, padding and ends among them
 };
 
+/// The ids of words, for networks that ask for them.
+struct WordIds {
+  StringTable words{};        // the first ids, from 0 on
+  std::int64_t unknown = -1;  // that of all other words
+};
+
 /// An encoder of any neural family: words' vectors, each times its word's weight, and a network. Every word
-/// that has a vector is known, whether the network was trained with it or not.
+/// that has a vector is known, whether the network was trained with it or not. Words without one are left out
+/// or kept, as the vectors' policy says; those that have an id are kept.
 class NeuralEncoder : public Encoder {
  public:
   using Encoder::encode;
 
   /// `kind` is what the family is called.
   NeuralEncoder(std::string kind, WeightedWords words, std::shared_ptr<SentenceNetwork> network,
-                const NeuralOptions& options = {});
+                const NeuralOptions& options = {}, WordIds ids = {});
   ~NeuralEncoder() override;
 
   std::string kind() const override { return kind_; }
@@ -37,9 +47,20 @@ class NeuralEncoder : public Encoder {
   void save(const std::string& path, const SaveOptions& options) const;
   static std::unique_ptr<NeuralEncoder> load(const std::string& path, const LoadOptions& options = {});
 
+  /// What the network reads of sentences: the rows of their words [W, F], and which of them each has.
+  struct Read {
+    RaggedIds words;
+    at::Tensor rows;  // undefined where they are the vectors: `words` are then ids of these
+  };
+  /// As `encode` does it: sentences end after max_words that are known.
+  Read read(const Sentences& sentences) const;
+  std::int64_t width(const Read& of) const { return of.rows.defined() ? of.rows.size(1) : words_.dim(); }
+  void row(const Read& of, std::int32_t id, float* x) const;  // x [width]
+
   const WeightedWords& words() const { return words_; }
   const std::shared_ptr<SentenceNetwork>& network() const { return network_; }
   const NeuralOptions& options() const { return options_; }
+  const WordIds& ids() const { return ids_; }
 
   /// Text that is saved along and means nothing here: the settings of whoever wraps this encoder.
   std::string params() const { return *params_.get(); }
@@ -50,6 +71,7 @@ class NeuralEncoder : public Encoder {
   WeightedWords words_;
   std::shared_ptr<SentenceNetwork> network_;
   NeuralOptions options_;
+  WordIds ids_;
   Snapshot<std::string> params_;
 };
 

@@ -12,6 +12,21 @@ namespace sentencode::models {
 
 using nn::Sequences;
 
+/// Distinct words, as a network sees them that makes their rows itself.
+struct Words {
+  at::Tensor vectors;     // [W, E]; of words without one what the vectors' policy says, else zero
+  at::Tensor known;       // [W] bool: whether it is a vector of the word's own
+  at::Tensor ids;         // [W] int64; of words without one that of the symbol for them, else -1
+  at::Tensor characters;  // [W, C] int64, as `Alphabet` says; undefined where none were asked for
+};
+
+/// What a network asks for, beside words' vectors, to make their rows itself.
+struct WordInputs {
+  std::int64_t ids = 0;         // how many it knows; 0: it makes no rows, but takes the vectors
+  std::int64_t characters = 0;  // of a word that it sees; 0: none
+  std::string alphabet{};       // those that it tells apart
+};
+
 /// What makes one vector of those of a sentence's words. All that is not this is the same for every family:
 /// where words' vectors come from, which sentences share a batch, how it is saved.
 class SentenceNetwork : public training::Model {
@@ -22,7 +37,11 @@ class SentenceNetwork : public training::Model {
   virtual std::int64_t dim() const = 0;
   /// -> [B, dim]. A sentence's row depends on nothing but the sentence.
   virtual at::Tensor encode(const Sequences& sentences) = 0;
-  /// The vector behind a sentence's last word, [E]; undefined where sentences have no end.
+  virtual WordInputs word_inputs() const { return {}; }
+  /// The rows of words -> [W, F], of which the x [B, T, F] of sentences are made. A word's row depends on
+  /// nothing but the word.
+  virtual at::Tensor word_rows(const Words& words) { return words.vectors; }
+  /// The vector behind a sentence's last word, [F]; undefined where sentences have no end.
   virtual at::Tensor end() const { return {}; }
 
   /// Its kind and options as JSON, of which `make_network` makes a network alike, with other weights: by the

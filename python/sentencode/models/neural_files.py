@@ -1,0 +1,182 @@
+"""How neural encoders are kept: files, pickles, fingerprints."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import torch
+
+from .. import _core, _nn
+from ..code_digest import code_digest
+from ..core_encoder import CoreEncoder, checked_keys, is_still, plain
+from ..nn.module import CppModule
+from ..text.tokenizer import Tokenizer
+from ..text.vocabulary import Vocabulary
+from ..vectors import WordVectors
+from .task import SentenceTask, Task
+
+__all__ = ["NeuralFiles"]
+
+# Parameters that files lack which were written before there were any of these.
+_LATER = frozenset(
+    {
+        *("batching", "max_tokens", "momentum", "optimizer_epsilon", "weight_decay", "schedule_steps"),
+        *("schedule_end", "epoch_decay", "least_rate", "clip_each", "save_every", "higher_is_better"),
+        *("bad_steps", "read_every", "places", "trainable_words"),
+    }
+)
+
+
+class NeuralFiles(CoreEncoder):
+    """The side of a `NeuralEncoder` that is kept."""
+
+    network_class: ClassVar[Any]
+    task_class: ClassVar[type[Task]] = SentenceTask
+    vocabulary_: Vocabulary
+    device: Any
+    # What the encoder has.
+    network: Any
+    origin_: Any
+    _adopt: Callable[..., None]
+    _device_here: Callable[[], torch.device]
+    _network_name: ClassVar[Callable[[], str]]
+    _ids: Callable[[Any, Vocabulary], dict[str, Any]]
+    _network_settings: Callable[[dict[str, Any]], dict[str, Any]]
+    settings: Callable[[], dict[str, Any]]
+
+    def save(self, path: str | os.PathLike[str], *, vectors: bool = True) -> None:
+        """Writes the encoder to one file, which `sentencode.load` reads, and C++ as well.
+
+        The file is there whole or not at all. It is a safetensors file with the configuration as JSON in its
+        header; nothing in it can be executed.
+
+        Args:
+            path: Where to; a file of that name is replaced.
+            vectors: Whether the word vectors are part of the file. Without them it needs the file that they
+                are mapped from, at the same place.
+
+        Raises:
+            NotFittedError: If the encoder was not fitted, or its parameters have changed since.
+            OSError: If the file cannot be written.
+
+        Warns:
+            UserWarning: If the tokenizer is neither built in nor found again by its name: it has to be given
+                to `load`.
+        """
+        model = self._described_model()
+        self._check_tokenizer_name()
+        model.save(path, vectors=vectors)
+
+    def _described_model(self) -> Any:
+        """The model, with the parameters that it will be saved with."""
+        self._check_fitted()
+        config = self.get_params(deep=False)
+        del config["vectors"], config["vocabulary"]
+        config["tokenizer"] = self._cut.to_config()
+        if callable(config["metric"]):
+            config["metric"] = "function"  # that it was one; nothing in a file can be executed
+        params = {name: plain(value) for name, value in config.items()}
+        words = {"words": self.vocabulary_.words, "counts": self.vocabulary_.counts.tolist()}
+        content = {"params": params, "vocabulary": words, "origin": self.origin_}
+        self._model.params = json.dumps(content)
+        return self._model
+
+    @staticmethod
+    def _open(path: str, options: _core.LoadOptions) -> _nn.NeuralEncoder:
+        """What the core makes of a file."""
+        with torch.random.fork_rng(devices=[]):  # weights are drawn before they are read
+            return _nn.NeuralEncoder.load(path, options)
+
+    @classmethod
+    def _read_params(cls, model: Any) -> dict[str, Any]:
+        """The parameters that stand in a file; whether their values fit is checked by `_from_model`."""
+        content = json.loads(model.params)
+        if not isinstance(content, dict) or set(content) != {"params", "vocabulary", "origin"}:
+            raise ValueError("params: expected a JSON object with params, vocabulary and origin")
+        known = cls._defaults()
+        given = content["params"]
+        if isinstance(given, dict):
+            given = {**{name: known[name] for name in _LATER & set(known)}, **given}
+        params = checked_keys(cls, given, set(known) - {"vectors", "vocabulary"})
+        words, origin = content["vocabulary"], content["origin"]
+        if not isinstance(origin, dict | None):
+            raise ValueError("params: origin must be a JSON object or null")
+        vocabulary = Vocabulary(dict(zip(words["words"], words["counts"], strict=True)))
+        return {**params, "vocabulary": vocabulary, "origin": origin}
+
+    @classmethod
+    def _from_model(cls, model: Any, params: dict[str, Any], cut: Tokenizer) -> Any:
+        """The Python face of an encoder of the core that was read from a file."""
+        vocabulary, origin = params.pop("vocabulary"), params.pop("origin")
+        kind: Any = cls
+        encoder = kind(WordVectors(model.vectors), **{**params, "tokenizer": cut})
+        encoder._check_vectors()
+        config = json.loads(model.network.config())
+        if config.pop("network") != cls._network_name():
+            raise ValueError(f"config: the network is no {cls.network_class.__name__}")
+        there = {"max_words": model.max_words, "unit_words": model.weights is not None, **config}
+        chosen = encoder.settings()
+        for name in ("max_words", "unit_words", *encoder._network_settings(chosen)):
+            if not is_still(chosen[name], there[name]):
+                raise ValueError(f"params: {name}={chosen[name]!r}, but config has {there[name]!r}")
+        core = encoder._new_tokenizer().core()
+        for name in ("split", "lowercase", "invalid"):
+            if getattr(core, name) != getattr(model.tokenizer, name):
+                raise ValueError(f"params: another {name} of the tokenizer than config has")
+        symbols = cls.task_class.symbols
+        if config["words"] != len(vocabulary) + symbols:
+            raise ValueError(
+                f"the network has {config['words'] - symbols} words, the vocabulary has {len(vocabulary)}"
+            )
+        if {"ids": model.ids, "unknown": model.unknown} != encoder._ids(model.network, vocabulary):
+            raise ValueError("config: the ids are not those of the vocabulary")
+        network = _network_of(cls.network_class, model.network, config)
+        network = network.to(encoder._device_here()).eval()
+        encoder._adopt(network, vocabulary, cut, encoder._word_vectors, model=model)
+        encoder.origin_ = origin
+        return encoder
+
+    def _identity(self) -> Any:
+        params = json.loads(self._described_model().params)
+        del params["origin"]  # where its texts lay makes no other encoder
+        state = {name: tensor.float().cpu().numpy() for name, tensor in self.network.state_dict().items()}
+        # The rows of a network in Python are its code's, too.
+        code = None if isinstance(self.network, CppModule) else code_digest(type(self.network))
+        words = self._made_with
+        policy = [] if words.oov == "skip" else [words.oov]
+        return words.fingerprint, json.dumps(params), state, *([code] if code else []), *policy
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        if (model := state.pop("_model", None)) is not None:
+            state["_weighted"] = model.weights
+        if (network := state.get("_network")) is not None:
+            # Tensors of a GPU could not be read where there is none.
+            state["_network_device"] = str(next(network.parameters()).device)
+            if state["_network_device"] != "cpu":
+                state["_network"] = copy.deepcopy(network).cpu()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        made_of = state.get("_made_of")
+        self.__dict__.update(state)
+        device = self.__dict__.pop("_network_device", "cpu")
+        weights = self.__dict__.pop("_weighted", "auto")
+        if made_of is not None:
+            now = self.get_params(deep=False)
+            if device != "cpu":
+                self.device = device
+                self.network.to(self._device_here())
+            self.set_params(**made_of)
+            words = state.get("_made_with") or self._word_vectors
+            self._adopt(self.network, self.vocabulary_, self._cut, words, weights=weights)
+            self.set_params(**now)
+
+
+def _network_of(kind: Any, core: Any, config: dict[str, Any]) -> Any:
+    """The Python face of a network that was read from a file."""
+    return kind.of(core, config) if issubclass(kind, CppModule) else core.parts.module

@@ -1,0 +1,253 @@
+"""How neural encoders are trained."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..checks import checked_bool, checked_float, checked_int, checked_str
+from ..code_digest import code_digest
+from ..distributed import communicator as all_processes
+from ..encoder import progress
+from ..errors import FormatError
+from ..nn.module import CppModule
+from ..text.corpus import repeatable
+from ..training import Callback, History, Trainer, TrainingOptions
+from .neural_files import NeuralFiles
+from .python_network import core_network
+from .task import WordVectorsOf
+from .transfer import begin_with, frozen_names
+
+__all__ = ["OPTIMIZER_EPSILON", "NeuralTraining"]
+
+OPTIMIZER_EPSILON = "optimizer_epsilon"  # a network may have an epsilon of its own
+_TRAINING = tuple(TrainingOptions.defaults())
+
+
+class NeuralTraining(NeuralFiles):
+    """The side of a `NeuralEncoder` that learns."""
+
+    unit_words: Any
+    max_words: Any
+    metric: Any
+    stop_after: Any
+    decay: Any
+    reload_best: Any
+    history_: History
+    # What the encoder has.
+    _device: Callable[[], Any]
+    _made_network: Callable[[dict[str, Any]], Any]
+
+    def fit(
+        self,
+        sentences: Any,
+        y: Any = None,
+        *,
+        valid: Any = None,
+        init: Any = None,
+        freeze: Sequence[str] = (),
+        checkpoints: str | os.PathLike[str] | None = None,
+        callbacks: Sequence[Callback] = (),
+        show_progress_bar: bool | None = None,
+    ) -> Any:
+        """Trains the network, and forgets all that was learnt before.
+
+        If that fails or is interrupted, the encoder stays as it was; with `checkpoints`, the same call goes
+        on where it was. Where there is `valid`, or a function as `metric`, the encoder ends with the weights
+        that were best.
+
+        Args:
+            sentences: Many sentences, or the name of a text file, a folder or a glob. They are read twice:
+                for the vocabulary, and to become ids in a file of the cache.
+            y: Labels, one for each sentence, where the network learns from them; else ignored.
+            valid: Sentences to validate on, every `validate_every` steps; with labels, a tuple of both.
+            init: A fitted neural encoder, whose weights this one begins with: those of the same name and
+                shape. What belongs to words is taken word by word; the others keep their own beginnings.
+            freeze: Names of weights that stay as they begin: of one, of a part of the network ("encoder"), or
+                a pattern, as `"*.bias"`.
+            checkpoints: A folder for the state of the training. If it holds a different run (other sentences,
+                vectors or parameters), it is refused. These may change when a run is resumed: where it ends
+                (`max_steps`, `max_epochs`, `stop_after`), how often it validates (`validate_every`), and what
+                has no effect on the weights (`device`, `max_words`). But a "linear" or "cosine" schedule
+                fixes the end, and a `decay` fixes how often it validates.
+            callbacks: Told of every step and validation; see `sentencode.training`.
+            show_progress_bar: Whether to show one. None: if the logger "sentencode" shows information.
+
+        Returns:
+            The encoder itself.
+
+        Raises:
+            TypeError: If a parameter is not of its kind.
+            ValueError: If a parameter cannot be used, no sentence can be trained on, or the checkpoints are
+                of a different run.
+            DivergedError: If the loss is not finite.
+
+        Warns:
+            UserWarning: If the best weights are to be taken from `checkpoints`, and that file is damaged or
+                missing; the encoder has the last ones then.
+        """
+        fresh = type(self)(**self.get_params(deep=False))
+        fresh._train(sentences, y, valid, init, freeze, checkpoints, callbacks, show_progress_bar)
+        self._take(fresh)
+        return self
+
+    def partial_fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
+        """Not available: a run is resumed by `fit` with its `checkpoints`.
+
+        Args:
+            sentences: Ignored.
+            y: Ignored.
+            show_progress_bar: Ignored.
+
+        Raises:
+            NotImplementedError: Always.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no partial_fit; fit(..., checkpoints=FOLDER) resumes a run"
+        )
+
+    def _train(
+        self,
+        sentences: Any,
+        y: Any,
+        valid: Any,
+        init: Any,
+        freeze: Sequence[str],
+        checkpoints: Any,
+        callbacks: Sequence[Callback],
+        show: bool | None,
+    ) -> None:
+        chosen = self.settings()
+        self._check_vectors()
+        device = self._device()
+        checked_int("max_words", self.max_words, 1)
+        words = WordVectorsOf(self._word_vectors, unit=checked_bool("unit_words", self.unit_words))
+        task = self.task_class(type(self).__name__, chosen, words, self._new_tokenizer())
+        options = self._training_options(chosen)
+        self._check_validation(valid)
+        begun = _encoder_of(init)
+        # Wrong options are told of now, and not when all sentences were read.
+        trial = self._made_network(task.sizes(None))
+        core_network(trial, type(self).__name__, self._network_settings(chosen))
+        frozen_names(trial, freeze)
+        sentences = repeatable(sentences)
+        with progress(show, "words") as bar:
+            task.learn_vocabulary(sentences, bar)
+        with progress(show, "ids") as bar:
+            train = task.examples(sentences, y, bar)
+        held_out = None
+        if valid is not None:
+            labelled = task.takes_labels and y is not None and isinstance(valid, tuple)
+            texts, labels = valid if labelled else (valid, None)
+            held_out = task.examples(repeatable(texts), labels, None)
+        network = self._made_network(task.sizes(train))
+        task.prepare(network, train)
+        if begun is not None:
+            begin_with(network, task.vocabulary, begun.network, begun.vocabulary_, task.symbols)
+        frozen = frozen_names(network, freeze)
+        for name in frozen:
+            network.get_parameter(name).requires_grad_(False)
+        network.to(device)
+        metric = options.pop("metric")
+        if callable(metric):
+            # What it is asked about encodes with the weights as they are then.
+            self._adopt(network, task.vocabulary, task.cut, task.read_words())
+            own = metric
+            metric = lambda _: own(self)  # noqa: E731
+        validates = held_out is not None or callable(metric)
+        settings = None
+        if checkpoints is not None:
+            settings = task.decisive(network)
+            if not isinstance(network, CppModule):  # the others tell it themselves
+                settings["network"] = {
+                    **{"class": type(network).__name__, "code": code_digest(type(network))},
+                    **self._network_settings(chosen),
+                }
+            if frozen:
+                settings["frozen"] = frozen
+            if begun is not None:
+                settings["init"] = begun.fingerprint()
+        others = all_processes()
+        sharing: dict[str, Any] = {"rank": others.rank, "world": others.size}
+        trainer = Trainer(
+            network,
+            task.batcher(train, validating=False, **sharing),
+            None if held_out is None else task.batcher(held_out, validating=True, **sharing),
+            checkpoints=checkpoints,
+            callbacks=callbacks,
+            communicator=others,
+            settings=settings,
+            metric=metric,
+            **options,
+        )
+        self.history_ = trainer.run(show_progress_bar=show)
+        self.origin_ = None
+        if validates:
+            self._load_best(trainer, checkpoints)
+        self._adopt(network.eval(), task.vocabulary, task.cut, task.read_words())
+
+    def _training_options(self, chosen: dict[str, Any]) -> dict[str, Any]:
+        """What the trainer is told."""
+        options = {name: chosen[OPTIMIZER_EPSILON if name == "epsilon" else name] for name in _TRAINING}
+        betas = options["betas"]
+        if not isinstance(betas, Sequence | np.ndarray) or isinstance(betas, str) or len(betas) != 2:
+            raise TypeError(f"betas must be two numbers, got {betas!r:.40} ({type(betas).__name__})")
+        options["betas"] = tuple(
+            checked_float(f"betas[{i}]", beta, 0, 1, below=True) for i, beta in enumerate(betas)
+        )
+        if options["save_every"] is None:
+            options["save_every"] = options["validate_every"]
+        return options
+
+    def _load_best(self, trainer: Trainer, checkpoints: Any) -> None:
+        """Gives the network the best weights. Where they are lost, a training that is done is not."""
+        if checkpoints is None:  # they are in memory
+            trainer.load_best()
+            return
+        path = os.path.join(os.fsdecode(checkpoints), "best.safetensors")
+        state = trainer.model.state_dict()
+        last = {name: tensor.to("cpu", copy=True) for name, tensor in state.items()}
+        try:
+            if trainer.load_best() or not trainer._core.scores:
+                return
+            why = f"{path} is missing, which had the weights of the best validation"
+        except FormatError as error:
+            trainer.model.load_state_dict(last)  # some may have been read
+            why = f"the weights of the best validation cannot be read: {error}"
+        warnings.warn(
+            f"{type(self).__name__}: {why}; the encoder has those of the last step, {trainer.step:,}. Put "
+            "the file back from a copy and call fit again, or train in another folder",
+            UserWarning,
+            stacklevel=4,
+        )
+
+    def _check_validation(self, valid: Any) -> None:
+        """What asks for validations, or for a folder, is told of before a sentence is read."""
+        if not callable(self.metric) and checked_str("metric", self.metric) not in ("loss", "accuracy"):
+            raise ValueError(f"metric must be 'loss', 'accuracy' or a function, got {self.metric!r}")
+        wants = {
+            "stop_after": self.stop_after is not None,
+            "decay": checked_float("decay", self.decay, 0, 1, above=True) < 1,
+            "reload_best": checked_bool("reload_best", self.reload_best),
+            "metric": self.metric == "accuracy",
+        }
+        for name, wanted in wants.items():
+            if wanted and valid is None and not callable(self.metric):
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} needs validations: give fit valid=SENTENCES, or a "
+                    "function as metric"
+                )
+
+
+def _encoder_of(init: Any) -> Any:
+    """What a training is to begin with."""
+    if init is None:
+        return None
+    if not isinstance(init, NeuralTraining):
+        raise TypeError(f"init must be a neural encoder, as se.load reads one, got {type(init).__name__}")
+    init._check_fitted()
+    return init
