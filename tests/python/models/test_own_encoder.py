@@ -436,7 +436,7 @@ class AllWords(SentenceTask):
     words_need_vectors = False
 
 
-class SpellingEncoder(NeuralEncoder):
+class SpeltEncoder(NeuralEncoder):
     network_class = Spelling
     task_class = AllWords
 
@@ -467,7 +467,7 @@ def spelt_by_hand(made, texts):
 
 @pytest.fixture(scope="module", params=["skip", "mean"])
 def spelling(vectors, request):
-    made = SpellingEncoder(
+    made = SpeltEncoder(
         vectors.with_oov(request.param), max_steps=30, max_epochs=None, learning_rate=0.05, device="cpu"
     )
     return made.fit(SPELT, [1, 0, 1, 0] * 15)
@@ -537,6 +537,37 @@ def test_networks_that_see_words_are_kept(spelling, vectors, tmp_path):
         se.load(path)
 
 
+def test_another_process_reads_networks_that_see_words(spelling, tmp_path):
+    spelling.save(tmp_path / "spelling")
+    code = (
+        f"from {__name__} import TEXTS; import sentencode as se, sys\n"
+        f"se.load({str(tmp_path / 'spelling')!r}).encode(TEXTS).tofile({str(tmp_path / 'rows')!r})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    rows = np.fromfile(tmp_path / "rows", np.float32).reshape(len(TEXTS), -1)
+    np.testing.assert_allclose(rows, spelling.encode(TEXTS), atol=1e-6)
+
+
+def test_a_training_on_words_goes_on_bit_by_bit(vectors, tmp_path):
+    class Stop(Callback):
+        def on_step(self, trainer, step):
+            if step.step == 7:
+                raise KeyboardInterrupt
+
+    labels = [1, 0, 1, 0] * 15
+    made = SpeltEncoder(vectors, max_steps=12, max_epochs=None, device="cpu")
+    straight = clone(made).fit(SPELT, labels)
+    with pytest.raises(KeyboardInterrupt):
+        clone(made).fit(SPELT, labels, checkpoints=tmp_path, callbacks=[Stop()])
+    resumed = clone(made).fit(SPELT, labels, checkpoints=tmp_path)
+    np.testing.assert_array_equal(resumed.encode(TEXTS), straight.encode(TEXTS))
+
+
+def clone(made):
+    return type(made)(**made.get_params(deep=False))
+
+
 def test_what_is_wrong_with_rows_of_words_is_said(spelling, vectors, monkeypatch):
     rows = spelling.encode(TEXTS)
     with monkeypatch.context() as patch:
@@ -556,7 +587,7 @@ def test_what_is_wrong_with_rows_of_words_is_said(spelling, vectors, monkeypatch
             patch.setattr(Spelling, "alphabet", alphabet)
             patch.setattr(Spelling, "max_characters", most)
             with pytest.raises(error, match=why):
-                SpellingEncoder(vectors, max_steps=1, device="cpu").fit(SPELT, [1, 0, 1, 0] * 15)
+                SpeltEncoder(vectors, max_steps=1, device="cpu").fit(SPELT, [1, 0, 1, 0] * 15)
 
 
 class Tabled(torch.nn.Module):
