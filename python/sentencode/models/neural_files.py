@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import os
+import uuid
 from collections.abc import Callable
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -29,6 +31,8 @@ _LATER = frozenset(
         *("bad_steps", "read_every", "places", "trainable_words"),
     }
 )
+# Networks in Python whose code cannot be told from others: each class is one of its own, in this process.
+_UNLIKE: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 
 
 class NeuralFiles(CoreEncoder):
@@ -144,8 +148,10 @@ class NeuralFiles(CoreEncoder):
         params = json.loads(self._described_model().params)
         del params["origin"]  # where its texts lay makes no other encoder
         state = {name: tensor.float().cpu().numpy() for name, tensor in self.network.state_dict().items()}
-        # The rows of a network in Python are its code's, too.
-        code = None if isinstance(self.network, CppModule) else code_digest(type(self.network))
+        # The rows of a network in Python are its code's, too; code that cannot be told is like no other.
+        code = None
+        if not isinstance(self.network, CppModule):
+            code = code_digest(type(self.network)) or _UNLIKE.setdefault(type(self.network), uuid.uuid4().hex)
         words = self._made_with
         policy = [] if words.oov == "skip" else [words.oov]
         return words.fingerprint, json.dumps(params), state, *([code] if code else []), *policy

@@ -16,7 +16,7 @@ import sentencode as se
 
 torch = pytest.importorskip("torch")
 
-from sentencode.models import Inputs, NeuralEncoder, SentenceTask, Words
+from sentencode.models import Inputs, NeuralEncoder, SentenceTask, Words, neural_files
 from sentencode.training import Callback
 
 from ..io import saved_files
@@ -314,6 +314,15 @@ def test_other_code_is_another_encoder_and_another_run(vectors, tmp_path):
     assert again.fingerprint() != first.fingerprint()
     with pytest.raises(ValueError, match=r"different run: model\.network\.code was"):
         other(vectors, **options).fit(SENTENCES, LABELS, checkpoints=tmp_path / "run")
+
+
+def test_code_that_cannot_be_told_from_others_is_like_none(vectors, monkeypatch):
+    monkeypatch.setattr(neural_files, "code_digest", lambda of: None)
+    options = {"max_steps": 1, "max_epochs": None, "device": "cpu"}
+    first, other = (
+        redefined(CELL.format(factor=factor))(vectors, **options).fit(SENTENCES, LABELS) for factor in (1, 1)
+    )
+    assert first.fingerprint() == first.fingerprint() != other.fingerprint()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("too hot")], ids=["interrupt", "error"])
