@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 from typing import NamedTuple, Protocol
 
-from .charts import Chart, Point, TradeOff
+from .charts import Chart, HeatMap, Point, TradeOff
 from .measures import Cell, Measure
 
-__all__ = ["Axis", "bars", "lines", "scatter"]
+__all__ = ["Axis", "bars", "heat_map", "lines", "scatter"]
 
 Values = Sequence[float]
 
@@ -34,6 +35,8 @@ class _Canvas(Protocol):
     def line(self, encoder: str, x: Values, y: Values) -> None: ...
     def front(self, x: Values, y: Values) -> None: ...
     def points(self, points: Sequence[Point]) -> None: ...
+    def squares(self, heat: HeatMap) -> None: ...
+    def number(self, row: int, column: int, shown: str, r: float) -> None: ...
 
 
 def bars(canvas: _Canvas, found: Sequence[Measure], encoders: Sequence[str], *, apart: bool = False) -> None:
@@ -84,3 +87,11 @@ def scatter(canvas: _Canvas, trade: TradeOff) -> None:
     front = [point for point in trade.points if point.front]
     canvas.front([point.speed for point in front], [point.cell.value for point in front])
     canvas.points(trade.points)
+
+
+def heat_map(canvas: _Canvas, heat: HeatMap) -> None:
+    """A square of cells, with their numbers but for the diagonal, where all are 1."""
+    canvas.squares(heat)
+    for i, j in permutations(range(len(heat.names)), 2):
+        r = float(heat.matrix[i, j])
+        canvas.number(i, j, f"{r:.2f}".replace("0.", ".") if math.isfinite(r) else "n/a", r)

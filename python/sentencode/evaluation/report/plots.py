@@ -5,14 +5,13 @@ Every function returns a `matplotlib.figure.Figure`: `figure.savefig("bars.pdf")
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from ..._extras import require
 from . import charts, drawing
-from .charts import Point
+from .charts import HeatMap, Point
 from .drawing import Axis, Values
 from .measures import CORRELATION, Cell, Extra, measures, renamed, unique
 from .report import Report
@@ -103,19 +102,9 @@ def heat_map(reports: Sequence[Report], extra: Extra | None = None) -> Any:
     heat = charts.heat_map(given, renamed(extra, reports, given))
     side = 1.6 + 0.42 * len(heat.names)
     figure, axes = _figure(side + 0.8, side)
-    picture = axes.imshow(heat.matrix, cmap="BrBG", vmin=-1, vmax=1)
-    names = [_literal(name) for name in heat.names]
-    axes.set_yticks(range(len(names)), names)
-    axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
-    for i in range(len(names)):
-        for j in range(len(names)):
-            r = heat.matrix[i, j]
-            if i != j:
-                shown = f"{r:.2f}" if math.isfinite(r) else "n/a"
-                colour = "white" if abs(r) > 0.55 else "black"
-                axes.text(j, i, shown, ha="center", va="center", color=colour, fontsize=8)
+    drawing.heat_map(_Axes(axes, given), heat)
     axes.set_title(f"Pearson's correlation over {heat.models} encoders")
-    figure.colorbar(picture, ax=axes, shrink=0.8)
+    figure.colorbar(axes.images[0], ax=axes, shrink=0.8)
     return figure
 
 
@@ -200,6 +189,16 @@ class _Axes:
             face = colour if point.front else "none"
             self._axes.plot(*place, "o", color=colour, markerfacecolor=face, markersize=7)
             self._axes.annotate(_literal(point.encoder), place, xytext=(7, 3), textcoords="offset points")
+
+    def squares(self, heat: HeatMap) -> None:
+        self._axes.imshow(heat.matrix, cmap="BrBG", vmin=-1, vmax=1)
+        names = [_literal(name) for name in heat.names]
+        self._axes.set_yticks(range(len(names)), names)
+        self._axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
+
+    def number(self, row: int, column: int, shown: str, r: float) -> None:
+        look = {"ha": "center", "va": "center", "fontsize": 8}
+        self._axes.text(column, row, shown, color="white" if abs(r) > 0.55 else "black", **look)
 
 
 def _given(reports: Report | Sequence[Report]) -> list[Report]:

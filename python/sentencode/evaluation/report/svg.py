@@ -16,6 +16,7 @@ __all__ = ["bars", "heat_map", "lines", "scatter"]
 Colours = Mapping[str, int]  # the number of each encoder's colour
 
 _LETTER = 7.2  # the width of a letter, about, in the 12 px of pictures
+_SIDE = 38  # of a heat map's cells
 _NAME = 24  # letters of a name that are shown; the rest is in its title
 
 
@@ -25,12 +26,13 @@ class _Svg:
     def __init__(self, width: float, height: float, colours: Colours, legend: Iterable[str] = ()) -> None:
         self._width, self._height, self._colours = width, height, colours
         self._legend = {name: 12 + 18 * i for i, name in enumerate(legend)}
-        self._left, self._top, self._below, self._unit = 60.0, 4 + 18.0 * len(self._legend), 20.0, ""
+        self._left, self._right, self._below, self._unit = 60.0, 46.0, 20.0, ""
+        self._top = 4 + 18.0 * len(self._legend)
         self._parts: list[Markup] = []
 
     def picture(self, said: str) -> Markup:
         """What was drawn, and what is said of it to those who do not see it."""
-        width, height = self._left + self._width + 46, self._top + self._height + self._below
+        width, height = self._left + self._width + self._right, self._top + self._height + self._below
         return _picture(width, height, said, self._parts)
 
     def axes(self, x: Axis, y: Axis) -> None:
@@ -107,6 +109,31 @@ class _Svg:
             labels.append(_label(_short(point.encoder), at, up, taken, self._left, right))
         self._parts += labels
 
+    def squares(self, heat: HeatMap) -> None:
+        self._left = 12 + _LETTER * max(len(_short(name)) for name in heat.names)
+        self._top = self._left * 0.72 + 8  # names are turned there, and lean over the last cell
+        self._right = self._top * 0.8
+        for i, name in enumerate(heat.names):
+            at, up = self._left + _SIDE * i, self._top + _SIDE * i
+            self._parts.append(_text(_short(name), self._left - 6, up + _SIDE / 2 + 4, "end", title=name))
+            turned = f"translate({at + _SIDE / 2 + 4:.1f} {self._top - 6:.1f}) rotate(-45)"
+            self._parts.append(element("text", _short(name), element("title", name), transform=turned))
+            for j, other in enumerate(heat.names):
+                r = float(heat.matrix[i, j])
+                known = math.isfinite(r)
+                title = element("title", f"{name} and {other}: {f'{r:.3f}' if known else 'not known'}")
+                look = "unknown" if not known else "less" if r < 0 else "more"
+                place = {"x": self._left + _SIDE * j + 1, "y": up + 1}
+                strength = round(abs(r), 3) if known else None
+                size = {"width": _SIDE - 2, "height": _SIDE - 2}
+                self._parts.append(
+                    element("rect", title, **place, **size, class_=look, fill_opacity=strength)
+                )
+
+    def number(self, row: int, column: int, shown: str, r: float) -> None:
+        at, up = self._left + _SIDE * (column + 0.5), self._top + _SIDE * (row + 0.5) + 4
+        self._parts.append(_text(shown, at, up, "middle", class_="cell"))
+
     def _path(self, d: str, look: str) -> None:
         self._parts.append(element("path", d=d, class_=look))
 
@@ -149,43 +176,15 @@ def scatter(trade: TradeOff, colours: Colours) -> Markup:
 
 def heat_map(heat: HeatMap) -> Markup:
     """A square of cells, in which the sign is a hue and the size its strength."""
-    names, side = heat.names, 38
-    left = 12 + _LETTER * max(len(_short(name)) for name in names)
-    top = left * 0.72 + 8
-    parts = []
-    for i, name in enumerate(names):
-        y = top + side * i
-        parts.append(_text(_short(name), left - 6, y + side / 2 + 4, "end", title=name))
-        x = left + side * (i + 0.5)
-        turned = f"translate({x + 4:.1f} {top - 6:.1f}) rotate(-45)"
-        parts.append(
-            element("text", _short(name), element("title", name), transform=turned, text_anchor="start")
-        )
-        for j, other in enumerate(names):
-            r = heat.matrix[i, j]
-            known = math.isfinite(r)
-            shown = f"{r:.2f}".replace("0.", ".") if known and i != j else "" if known else "n/a"
-            box = element(
-                "rect",
-                element("title", f"{name} and {other}: {f'{r:.3f}' if known else 'not known'}"),
-                x=left + side * j + 1,
-                y=y + 1,
-                width=side - 2,
-                height=side - 2,
-                class_="unknown" if not known else "less" if r < 0 else "more",
-                fill_opacity=round(abs(float(r)), 3) if known else None,
-            )
-            parts += [box, _text(shown, left + side * (j + 0.5), y + side / 2 + 4, "middle", class_="cell")]
+    canvas = _Svg(_SIDE * len(heat.names), _SIDE * len(heat.names), {})
+    drawing.heat_map(canvas, heat)
     pairs = "; ".join(
-        f"{names[i]} and {names[j]} {heat.matrix[i, j]:.2f}"
-        for i in range(len(names))
-        for j in range(i)
+        f"{name} and {other} {heat.matrix[i, j]:.2f}"
+        for i, name in enumerate(heat.names)
+        for j, other in enumerate(heat.names[:i])
         if math.isfinite(heat.matrix[i, j])
     )
-    size = side * len(names)
-    return _picture(
-        left + size + top * 0.8, top + size + 4, f"Heat map of Pearson's correlations: {pairs}", parts
-    )
+    return canvas.picture(f"Heat map of Pearson's correlations: {pairs}")
 
 
 def _speed(point: Point) -> str:
