@@ -74,6 +74,10 @@ class Encoder(Estimator):
         """Learns from a batch of `text.inputs`."""
         raise NotImplementedError
 
+    def _together(self, *sides: Any) -> tuple[Encoder, tuple[Any, ...]]:
+        """Who encodes sentences that are encoded or compared together, and these: it itself, as they are."""
+        return self, sides
+
     def _forget(self) -> None:
         """Drops all that was learnt, and checks the parameters."""
         raise NotImplementedError
@@ -216,8 +220,9 @@ class Encoder(Estimator):
             sentences = Corpus(sentences, keep_empty=True)
         elif _checked_missing(missing) != "error" and not single and not isinstance(sentences, Corpus):
             sentences, absent = filled(sentences)
-        rows = self._encode_all(
-            [sentences] if single else sentences,
+        encoder, (sentences,) = self._together([sentences] if single else sentences)
+        rows = encoder._encode_all(
+            sentences,
             batch_size,
             show_progress_bar,
             normalize_embeddings,
@@ -408,7 +413,10 @@ class Encoder(Estimator):
         return semantic_search(self._embedded(queries), corpus, top_k, measure=measure)
 
     def _embedded_sides(self, a: Any, b: Any) -> tuple[Any, Any]:
-        return self._embedded(a), self._embedded(b)
+        if is_numeric(a) or is_numeric(b):
+            return self._embedded(a), self._embedded(b)
+        encoder, (a, b) = self._together(a, b)
+        return encoder.encode(a), encoder.encode(b)
 
     def _embedded(self, values: Any) -> Any:
         return values if is_numeric(values) else self.encode(values)

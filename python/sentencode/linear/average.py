@@ -57,18 +57,8 @@ class Average(LinearEncoder):
         self.frequencies = frequencies
 
     @property
-    def fitted(self) -> bool:
-        """Always: there is nothing to fit."""
-        return True
-
-    def fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
-        """Checks the parameters; there is nothing to fit, so that sentences are not even read."""
-        return self.partial_fit(sentences)
-
-    def partial_fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
-        """Checks the parameters; there is nothing to fit, so that sentences are not even read."""
-        self._fitted_model()
-        return self
+    def _learns(self) -> bool:
+        return False
 
     def _check_fitted(self) -> None:
         # Parameters may change at any time, and nobody calls fit in between.

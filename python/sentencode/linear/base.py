@@ -39,7 +39,30 @@ class LinearEncoder(CoreEncoder):
         """The weight of each of the vectors' rows; None: all one."""
         raise NotImplementedError
 
+    @property
+    def _learns(self) -> bool:
+        """Whether there is anything to fit; where there is not, `fit` checks the parameters alone."""
+        return True
+
     # What all share.
+
+    @property
+    def fitted(self) -> bool:
+        """Whether there is all that encoding needs."""
+        return not self._learns or super().fitted
+
+    def fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
+        """As `Encoder.fit`. Where there is nothing to fit, sentences are not even read."""
+        if not self._learns:
+            return self.partial_fit(sentences)
+        return super().fit(sentences, y, show_progress_bar=show_progress_bar)
+
+    def partial_fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
+        """As `Encoder.partial_fit`. Where there is nothing to fit, sentences are not even read."""
+        if self._learns:
+            return super().partial_fit(sentences, y, show_progress_bar=show_progress_bar)
+        self._new_model()
+        return self
 
     @property
     def dim(self) -> int:
@@ -175,6 +198,10 @@ class LinearEncoder(CoreEncoder):
         self._made_with = self._word_vectors
         self._made_of = self.get_params(deep=False)  # last: other threads may be looking
 
+    def _check_fitted(self) -> None:
+        if self._learns:
+            super()._check_fitted()
+
     def _check_learnt(self) -> None:
         """Whether there is a model, which encoding alone may not need."""
         self._check_fitted()
@@ -203,7 +230,7 @@ class LinearEncoder(CoreEncoder):
 
     def _current_model(self) -> tuple[Any, Tokenizer]:
         """What was learnt so far, or an empty model."""
-        if "_model" not in self.__dict__:
+        if "_model" not in self.__dict__ and self._learns:
             return self._new_model()
         self._check_learnt()
         return self._model, self._cut

@@ -8,14 +8,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..encoder import is_numeric
-from ..errors import NotFittedError
-from ..text.corpus import repeatable
+from ..encoder import Encoder
 from ..text.inputs import is_single
 from ..vectors import Vectors
-from .average import Average
-from .base import LinearEncoder
 from .directions import CommonDirections
+from .evaluated import Evaluated
 from .selection import Selection, checked_scores, split_pairs
 from .weights import smooth_weights
 
@@ -113,9 +110,7 @@ class SIF(CommonDirections):
             SIF(vectors=WordVectors(3 words, dim=2, storage='float32', oov='skip'), a=None)
         """
         if self._evaluated:
-            raise ValueError(
-                "SIF.select: with statistics='evaluated' there is nothing to select from; use 'fit'"
-            )
+            self._evaluated.refuse_selection()
         model = self._fitted_model()
         wanted = sorted({int(c) for c in components if 0 <= int(c) <= model.dim})
         if not wanted:
@@ -132,86 +127,33 @@ class SIF(CommonDirections):
         encoder._adopt(model, self._cut)
         return encoder
 
-    # The paper's own mode.
-
-    @property
-    def _evaluated(self) -> bool:
-        return isinstance(self.statistics, str) and self.statistics == "evaluated"
-
-    @property
-    def fitted(self) -> bool:
-        """Whether there is all that encoding needs."""
-        return self._evaluated or super().fitted
-
     @property
     def dim(self) -> int:
         """The length of a row."""
         return self._word_vectors.dim
 
-    def _check_fitted(self) -> None:
-        if not self._evaluated:
-            super()._check_fitted()
+    # The paper's own mode.
+
+    @property
+    def _evaluated(self) -> Evaluated | None:
+        mode = self.statistics
+        return Evaluated(self) if isinstance(mode, str) and mode == "evaluated" else None
+
+    @property
+    def _learns(self) -> bool:
+        return self._evaluated is None
+
+    def _together(self, *sides: Any) -> tuple[Encoder, tuple[Any, ...]]:
+        return self._evaluated.together(sides) if self._evaluated else super()._together(*sides)
 
     def _check_learnt(self) -> None:
         if self._evaluated:
-            raise NotFittedError(
-                "SIF with statistics='evaluated' learns nothing that could be saved, merged, identified or "
-                "looked at: its directions are those of the sentences encoded together; use 'fit'"
-            )
+            self._evaluated.refuse_learnt()
         super()._check_learnt()
-
-    def fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> SIF:
-        """As `Encoder.fit`. With statistics="evaluated" parameters are checked, and nothing is read."""
-        if self._evaluated:
-            return self.partial_fit(sentences)
-        super().fit(sentences, y, show_progress_bar=show_progress_bar)
-        return self
-
-    def partial_fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> SIF:
-        """As `Encoder.partial_fit`. With statistics="evaluated" parameters are checked, nothing is read."""
-        if self._evaluated:
-            self._new_model()
-        else:
-            super().partial_fit(sentences, y, show_progress_bar=show_progress_bar)
-        return self
-
-    def merge(self, other: Any) -> SIF:
-        """As `LAES.merge`; not with statistics="evaluated", which learns nothing."""
-        if self._evaluated:
-            self._check_learnt()
-        super().merge(other)
-        return self
-
-    def _encode_all(self, sentences: Any, *options: Any) -> Any:
-        if not self._evaluated:
-            return super()._encode_all(sentences, *options)
-        (sentences,) = sides = [_read_twice(sentences)]
-        return self._fitted_to(sides)._encode_all(sentences, *options)
-
-    def _embedded_sides(self, a: Any, b: Any) -> tuple[Any, Any]:
-        if not self._evaluated or is_numeric(a) or is_numeric(b):
-            return super()._embedded_sides(a, b)
-        sides = [_read_twice(side) for side in (a, b)]
-        fitted = self._fitted_to(sides)
-        return fitted.encode(sides[0]), fitted.encode(sides[1])
-
-    def _fitted_to(self, sides: list[Any]) -> LinearEncoder:
-        """An encoder with the directions of some sentences together; without any where no word is known."""
-        params = self.get_params(deep=False)
-        fitted = self._sibling(SIF, **{**params, "statistics": "fit"})
-        fitted._forget()
-        for side in sides:
-            fitted.partial_fit(side)
-        if fitted._model.statistics()["count"] > 0:
-            return fitted
-        del params["components"], params["statistics"]
-        return self._sibling(Average, **params)
 
     def _chunks(self, sentences: Any, size: int | None, default: int, **options: Any) -> Iterator[Any]:
         if self._evaluated and not is_single(sentences):
-            raise ValueError(
-                "SIF.encode_iter: statistics='evaluated' needs all sentences together; use encode"
-            )
+            self._evaluated.refuse_streams()
         return super()._chunks(sentences, size, default, **options)
 
     def _options(self) -> dict[str, Any]:
@@ -221,10 +163,3 @@ class SIF(CommonDirections):
 
     def _weights(self) -> npt.NDArray[np.float32] | None:
         return smooth_weights("SIF", self._word_vectors, self.frequencies, self.a)
-
-
-def _read_twice(sentences: Any) -> Any:
-    """Sentences that can be read more than once."""
-    if is_single(sentences):
-        return [sentences]
-    return repeatable(sentences, keep_empty=True)
