@@ -356,7 +356,8 @@ def test_seeds_that_agree_are_one():
     for row, other in zip(found, expected, strict=True):
         assert row[3:6] == pytest.approx(other[3:6])
         assert row.p_two_tailed == pytest.approx(other.p_two_tailed, abs=0.01)
-        assert tuple(row.interval) == pytest.approx(tuple(other.interval), abs=1)  # of other draws
+        assert tuple(row.interval) == pytest.approx(tuple(other.interval), abs=1)
+    assert found[2].interval == pytest.approx(expected[2].interval)  # of the same draws
 
 
 def test_seeds_of_correlations():

@@ -13,18 +13,17 @@ from numpy.typing import NDArray
 from ..judging.intervals import (
     Interval,
     f1_of_resamples,
-    mean_of_runs,
     resampled_correlations,
     resampled_in_parts,
-    resampled_means,
 )
 from ..judging.metrics import CORRELATIONS, Correlation, f1
 from ..judging.results import Judged, TaskResult, is_class
 from .significance import (
     Comparison,
+    bootstrap_of_figures,
+    bootstrap_of_means,
     bootstrapped,
     mcnemar_test,
-    paired_bootstrap,
     paired_bootstrap_correlation,
     paired_t_test,
     williams_test,
@@ -159,15 +158,11 @@ def _accuracies(task: str, parts: _Parts, figure: str, options: dict[str, Any]) 
         values = [100 * float(np.mean(each)) for each in right]
         groups = one.gold if figure in _GROUPED else None
         seeds = math.lcm(*map(len, right))
-        if seeds == 1:
-            rows, units = [each[0] for each in right], groups
-            drawn = paired_bootstrap(*rows, groups=groups, **options)
-        else:
-            rows = [np.tile(each, (seeds // len(each), 1)).ravel() for each in right]
-            numbers = np.arange(len(one.gold)) if groups is None else groups
-            units = np.tile(numbers, seeds)
-            shares = _shares(right, numbers, options)
-            drawn = _of_drawn(shares, len(right[0]), values, len(np.unique(numbers)), options)
+        rows = [np.tile(each, (seeds // len(each), 1)).ravel() for each in right]
+        units = groups
+        if seeds > 1:  # what all seeds say of an example is one group
+            units = np.tile(np.arange(len(one.gold)) if groups is None else groups, seeds)
+        drawn = bootstrap_of_means(right[0], right[1], groups, options)
         given = {"groups": units, "confidence": options["confidence"]}
         for found in (mcnemar_test(*rows, **given), paired_t_test(*rows, **given), drawn):
             yield row_of(task, name, figure, values, found)
@@ -180,33 +175,23 @@ def _f1s(task: str, parts: _Parts, options: dict[str, Any]) -> Iterator[Compared
         values = [100 * float(np.mean([f1(row, gold) for row in one.said])) for one in both]
         said = [row for one in both for row in one.said]
         drawn = f1_of_resamples(said, gold, options["resamples"], options["seed"])  # [resamples, seeds]
-        yield row_of(
-            task, name, "f1", values, _of_drawn(drawn, len(both[0].said), values, len(gold), options)
-        )
+        yield _of_figures(task, name, "f1", values, drawn, both, options)
 
 
-def _shares(
-    right: Sequence[NDArray[np.bool_]], groups: NDArray[Any], options: dict[str, Any]
-) -> NDArray[np.float64]:
-    """The accuracies of both encoders' seeds on groups that are drawn, `(resamples, seeds)`."""
-    _, place, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    columns = [np.bincount(place, weights=row) for each in right for row in each]
-    drawn = resampled_means([*columns, sizes], options["resamples"], options["seed"])
-    return drawn[:, :-1] / drawn[:, -1:]
-
-
-def _of_drawn(
-    drawn: NDArray[np.float64], first: int, values: Sequence[float], n: int, options: dict[str, Any]
-) -> Comparison:
-    """The paired bootstrap of figures `(resamples, seeds)`, of which the first ones are those of a.
-
-    Where an encoder has several seeds, these are drawn, too.
-    """
-    a, b = (
-        mean_of_runs(each, options["seed"] + i) for i, each in enumerate((drawn[:, :first], drawn[:, first:]))
-    )
-    test = "paired bootstrap" + (" over seeds" if drawn.shape[1] > 2 else "")
-    return bootstrapped(test, (values[0] - values[1]) / 100, a - b, n, confidence=options["confidence"])
+def _of_figures(
+    task: str,
+    part: str,
+    figure: str,
+    values: Sequence[float],
+    drawn: NDArray[np.float64],
+    both: Sequence[Judged],
+    options: dict[str, Any],
+) -> Compared:
+    """The paired bootstrap of figures `(resamples, seeds)`, those of a before those of b."""
+    first, n = len(both[0].said), len(both[0].gold)
+    difference = (values[0] - values[1]) / 100
+    found = bootstrap_of_figures("paired bootstrap", difference, drawn, first, n, options)
+    return row_of(task, part, figure, values, found)
 
 
 def _correlations(task: str, parts: _Parts, subsets: bool, options: dict[str, Any]) -> Iterator[Compared]:
@@ -236,8 +221,7 @@ def _of_seeds(task: str, parts: _Parts, figure: Correlation, options: dict[str, 
         gold = both[0].gold
         values = [100 * float(np.mean([CORRELATIONS[figure](row, gold) for row in one.said])) for one in both]
         drawn = [resampled_correlations(row, gold, figure, *draws) for one in both for row in one.said]
-        found = _of_drawn(np.stack(drawn, axis=1), len(both[0].said), values, len(gold), options)
-        yield row_of(task, name, figure, values, found)
+        yield _of_figures(task, name, figure, values, np.stack(drawn, axis=1), both, options)
 
 
 def _of_weighted_mean(

@@ -8,18 +8,26 @@ statistic is 0, and `Comparison.test` says why. A p-value is always a number.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..._extras import require
-from ..judging.intervals import Interval, percentile_interval, resampled_differences, resampled_means
+from ..judging.intervals import (
+    Interval,
+    mean_of_runs,
+    percentile_interval,
+    resampled_differences,
+    resampled_means,
+)
 from ..judging.metrics import CORRELATIONS, Correlation, same_length, values_of
 
 __all__ = [
     "Comparison",
+    "bootstrap_of_figures",
+    "bootstrap_of_means",
     "bootstrapped",
     "mcnemar_test",
     "paired_bootstrap",
@@ -198,18 +206,40 @@ def paired_bootstrap(
         >>> result.interval.high < 0, result.p_two_tailed < 0.001, result.p_one_tailed > 0.999
         (True, True, True)
     """
+    one, other = _pair(a, b)
+    options = {"confidence": confidence, "resamples": resamples, "seed": seed}
+    return bootstrap_of_means([one], [other], groups, options)
+
+
+def bootstrap_of_means(
+    a: Sequence[NDArray[Any]], b: Sequence[NDArray[Any]], groups: ArrayLike | None, options: dict[str, Any]
+) -> Comparison:
+    """`paired_bootstrap` of the means of several runs of each system, which are drawn anew, too.
+
+    Args:
+        a: A value for each example by each run of one system, as of several seeds.
+        b: The same of the other system.
+        groups: As of `paired_bootstrap`.
+        options: `confidence`, `resamples` and `seed`.
+
+    Returns:
+        The comparison.
+    """
+    # Less b's first run, which changes no difference: of one run each, their differences are what is drawn.
+    rows = [np.subtract(row, b[0], dtype=np.float64) for row in (*a, *b)]
+    sums, (*_, sizes) = zip(*(_by_group(row, groups) for row in rows), strict=True)
+    n, means = len(sizes), [float(row.sum() / sizes.sum()) for row in sums]
+    difference = float(np.mean(means[: len(a)]) - np.mean(means[len(a) :]))
+    drawn = resampled_means([*sums, sizes], options["resamples"], options["seed"])
     test = _named("paired bootstrap", groups)
-    sums, sizes = _by_group(np.subtract(*_pair(a, b)), groups)
-    n, mean = len(sums), float(sums.sum() / sizes.sum())
-    drawn = resampled_means([sums, sizes], resamples, seed)
-    resampled = drawn[:, 0] / drawn[:, 1]
-    if not sums.any():
-        interval = percentile_interval(resampled, confidence)
-        return _undecided(test, "the two are the same", 0.0, interval, n)
+    if len(sums) == 2 and not sums[0].any():
+        _level(options["confidence"])
+        return _undecided(test, "the two are the same", 0.0, Interval(0.0, 0.0), n)
     if n == 1:
-        return _undecided(test, _single(groups), mean, Interval(-math.inf, math.inf), n)
+        return _undecided(test, _single(groups), difference, Interval(-math.inf, math.inf), n)
     slack = _ROUNDING * float(np.abs(sums).max())
-    return bootstrapped(test, mean, resampled, n, confidence=confidence, slack=slack)
+    figures = drawn[:, :-1] / drawn[:, -1:]
+    return bootstrap_of_figures(test, difference, figures, len(a), n, options, slack=slack)
 
 
 def paired_bootstrap_correlation(
@@ -259,6 +289,27 @@ def paired_bootstrap_correlation(
     r_a, r_b, _, n = agreement
     drawn = resampled_differences(a, b, gold, correlation, resamples, seed)
     return bootstrapped(test, r_a - r_b, drawn, n, confidence=confidence)
+
+
+def bootstrap_of_figures(
+    test: str,
+    difference: float,
+    figures: NDArray[np.float64],
+    first: int,
+    n: int,
+    options: dict[str, Any],
+    *,
+    slack: float = _ROUNDING,
+) -> Comparison:
+    """The comparison of figures `(resamples, runs)`, the first so many of which are runs of a.
+
+    Where a system has several runs, these are drawn, too, and the test's name says that they are of seeds.
+    """
+    of_a, of_b = (
+        mean_of_runs(each, options["seed"] + i) for i, each in enumerate(np.split(figures, [first], axis=1))
+    )
+    test = "paired bootstrap over seeds" if figures.shape[1] > 2 else test
+    return bootstrapped(test, difference, of_a - of_b, n, confidence=options["confidence"], slack=slack)
 
 
 def bootstrapped(
