@@ -54,7 +54,7 @@ from .report import (
     published_for,
     write_html,
 )
-from .statistics import (
+from .statistics.significance import (
     Comparison,
     mcnemar_test,
     paired_bootstrap,
