@@ -36,10 +36,12 @@ py::tuple tuple_of(Batch&& batch) {
                         array_of(std::move(batch.int_labels)), array_of(std::move(batch.float_labels)));
 }
 
-BatcherOptions options_of(std::string_view mode, std::int64_t batch_size, std::vector<std::int64_t> bounds,
+BatcherOptions options_of(std::string_view mode, std::vector<std::string> length_fields,
+                          std::int64_t batch_size, std::vector<std::int64_t> bounds,
                           std::int64_t buffer_batches, std::int64_t max_tokens, bool shuffle, bool drop_short,
                           std::uint64_t seed, std::int64_t pad, std::int64_t rank, std::int64_t world) {
   return {batch_mode_named(mode),
+          std::move(length_fields),
           batch_size,
           std::move(bounds),
           buffer_batches,
@@ -56,17 +58,21 @@ BatcherOptions options_of(std::string_view mode, std::int64_t batch_size, std::v
 
 void bind_batcher(py::module_& m) {
   py::class_<Batcher, std::shared_ptr<Batcher>>(m, "Batcher", "Cuts examples into batches.")
-      .def(py::init([](std::shared_ptr<ExampleFile> examples, std::string_view mode, std::int64_t batch_size,
+      .def(py::init([](std::shared_ptr<ExampleFile> examples, std::string_view mode,
+                       std::vector<std::string> length_fields, std::int64_t batch_size,
                        std::vector<std::int64_t> bounds, std::int64_t buffer_batches, std::int64_t max_tokens,
                        bool shuffle, bool drop_short, std::uint64_t seed, std::int64_t pad, std::int64_t rank,
                        std::int64_t world) {
+             const WithoutGil release;  // it may have to sort
              return std::make_shared<Batcher>(
-                 std::move(examples), options_of(mode, batch_size, std::move(bounds), buffer_batches,
-                                                 max_tokens, shuffle, drop_short, seed, pad, rank, world));
+                 std::move(examples),
+                 options_of(mode, std::move(length_fields), batch_size, std::move(bounds), buffer_batches,
+                            max_tokens, shuffle, drop_short, seed, pad, rank, world));
            }),
-           py::arg("examples"), py::kw_only(), py::arg("mode"), py::arg("batch_size"), py::arg("bounds"),
-           py::arg("buffer_batches"), py::arg("max_tokens"), py::arg("shuffle"), py::arg("drop_short"),
-           py::arg("seed"), py::arg("pad"), py::arg("rank"), py::arg("world"))
+           py::arg("examples"), py::kw_only(), py::arg("mode"), py::arg("length_fields"),
+           py::arg("batch_size"), py::arg("bounds"), py::arg("buffer_batches"), py::arg("max_tokens"),
+           py::arg("shuffle"), py::arg("drop_short"), py::arg("seed"), py::arg("pad"), py::arg("rank"),
+           py::arg("world"))
       .def_property_readonly("steps", &Batcher::steps)
       .def(
           "batch",

@@ -540,6 +540,7 @@ class Batcher:
         examples: ExampleFile,
         *,
         mode: str,
+        length_fields: collections.abc.Sequence[str],
         batch_size: typing.SupportsInt | typing.SupportsIndex,
         bounds: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
         buffer_batches: typing.SupportsInt | typing.SupportsIndex,

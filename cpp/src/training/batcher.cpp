@@ -1,10 +1,12 @@
 #include "sentencode/training/batcher.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
-#include <optional>
+#include <numeric>
 
 #include "sentencode/error.h"
+#include "sentencode/parallel.h"
 #include "sentencode/training/permutation.h"
 
 namespace sentencode {
@@ -55,6 +57,14 @@ Batcher::Batcher(std::shared_ptr<const ExampleFile> examples, BatcherOptions opt
            InvalidInput, "buffer_batches times batch_size must be below 2^31, got ", o.buffer_batches, " x ",
            o.batch_size);
 
+  if (o.length_fields.empty()) sorting_ = {&examples_->fields()[0]};
+  for (const std::string& name : o.length_fields) {
+    sorting_.push_back(&examples_->field(name));
+    ST_CHECK(std::ranges::count(o.length_fields, name) == 1, InvalidInput, "length_fields names '", name,
+             "' twice");
+  }
+  if (sorting_ == std::vector{&examples_->fields()[0]}) options_.length_fields.clear();  // one name for it
+
   const std::int64_t n = examples_->size();
   switch (o.mode) {
     case BatchMode::plain:
@@ -83,71 +93,120 @@ void Batcher::add_run(std::int64_t begin, std::int64_t end, std::int64_t size) {
   steps_ += batches_of(end - begin, size);
 }
 
-/// Where the examples end that are as long as the one at this place of by_length.
-std::int64_t Batcher::longest_from(std::int64_t place) const {
-  const auto order = examples_->by_length();
-  const std::int64_t its = length(order[static_cast<std::size_t>(place)]);
-  const auto end = std::partition_point(order.begin() + place, order.end(),
-                                        [&](std::uint32_t number) { return length(number) <= its; });
-  return end - order.begin();
+/// All examples by length, equally long ones by their number. Of the first field the file has it.
+std::span<const std::uint32_t> Batcher::order() const {
+  if (own_order_ == nullptr) return examples_->by_length();
+  const auto bytes = own_order_->bytes();
+  return {reinterpret_cast<const std::uint32_t*>(bytes.data()), bytes.size() / sizeof(std::uint32_t)};
+}
+
+std::weak_ordering Batcher::compare(std::int64_t a, std::int64_t b) const {
+  for (const ExampleField* field : sorting_) {
+    const auto found = field->length(a) <=> field->length(b);
+    if (found != 0) return found;
+  }
+  return std::weak_ordering::equivalent;
+}
+
+std::int64_t Batcher::bucket(std::int64_t length) const {
+  return std::ranges::lower_bound(options_.bounds, length) - options_.bounds.begin();
+}
+
+/// Whether two examples may change places: where each of these fields is as long in both, or in one bucket.
+bool Batcher::share_group(std::int64_t a, std::int64_t b) const {
+  if (options_.mode != BatchMode::buckets) return compare(a, b) == 0;
+  return std::ranges::all_of(sorting_, [&](const ExampleField* field) {
+    return bucket(field->length(a)) == bucket(field->length(b));
+  });
+}
+
+/// Buckets come first: of two fields, the second's lengths rise in each bucket of the first.
+void Batcher::sort_by_length() {
+  if (options_.length_fields.empty()) return;
+  const auto n = static_cast<std::size_t>(examples_->size());
+  const std::string& path = examples_->path();
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  auto file = std::make_unique<const ScratchFile>(folder, n * sizeof(std::uint32_t));
+  const std::span numbers(reinterpret_cast<std::uint32_t*>(file->bytes().data()), n);
+  std::iota(numbers.begin(), numbers.end(), 0U);
+  std::uint32_t compared = 0;
+  std::ranges::sort(numbers, [&](std::uint32_t a, std::uint32_t b) {
+    if ((++compared & 0xffff) == 0) poll_interrupt();
+    if (!options_.bounds.empty()) {
+      for (const ExampleField* field : sorting_) {
+        const std::int64_t first = bucket(field->length(a)), second = bucket(field->length(b));
+        if (first != second) return first < second;
+      }
+    }
+    const auto found = compare(a, b);
+    return found != 0 ? found < 0 : a < b;
+  });
+  own_order_ = std::move(file);
+}
+
+/// Where the examples end that are of the group of the one at this place of the order.
+std::int64_t Batcher::group_end(std::int64_t place) const {
+  const auto numbers = order();
+  const std::uint32_t its = numbers[static_cast<std::size_t>(place)];
+  const auto end = std::partition_point(numbers.begin() + place, numbers.end(),
+                                        [&](std::uint32_t number) { return share_group(number, its); });
+  return end - numbers.begin();
 }
 
 void Batcher::plan_groups() {
-  const auto order = examples_->by_length();
-  const std::int64_t n = examples_->size();
-  auto bound = options_.bounds.begin();
-  for (std::int64_t begin = 0; begin < n;) {
-    std::int64_t end = n;
-    if (options_.mode == BatchMode::equal_length) {
-      end = longest_from(begin);
-    } else if (bound != options_.bounds.end()) {
-      end = std::partition_point(order.begin() + begin, order.end(),
-                                 [&](std::uint32_t number) { return length(number) <= *bound; }) -
-            order.begin();
-      ++bound;
-      if (begin == end) continue;
-    }
+  sort_by_length();
+  for (std::int64_t begin = 0, end = 0; begin < examples_->size(); begin = end) {
+    end = group_end(begin);
     groups_.push_back(begin);
     add_run(begin, end, options_.batch_size);
-    begin = end;
   }
 }
 
-/// By rising length, each batch as large as its longest example allows. Which places share a batch depends
-/// on lengths alone: within a length, all batches but the one across its end have one size.
+/// By rising length, each batch as large as the longest of its examples allow. Which places share a batch
+/// depends on lengths alone: within a group, all batches but the one across its end have one size.
 void Batcher::plan_budget() {
-  const auto order = examples_->by_length();
+  sort_by_length();
+  const auto numbers = order();
   const std::int64_t n = examples_->size(), most = options_.max_tokens;
-  const std::int64_t longest = n > 0 ? length(order.back()) : 0;
-  ST_CHECK(most >= std::max<std::int64_t>(1, longest), InvalidInput,
-           "max_tokens must hold the longest example, of ", longest, " tokens; got ", most);
-  const auto capacity = [&](std::int64_t place) {
-    const std::int64_t fit = most / std::max<std::int64_t>(1, length(order[static_cast<std::size_t>(place)]));
+  using Widths = std::vector<std::int64_t>;  // of a batch, in each of these fields
+  const auto widened = [&](Widths widths, std::int64_t place) {
+    for (std::size_t f = 0; f < widths.size(); ++f) {
+      widths[f] = std::max(widths[f], sorting_[f]->length(numbers[static_cast<std::size_t>(place)]));
+    }
+    return widths;
+  };
+  const auto tokens = [](const Widths& widths) {
+    return std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
+  };
+  const auto capacity = [&](const Widths& widths) {
+    const std::int64_t fit = most / std::max<std::int64_t>(1, tokens(widths));
     return options_.batch_size > 0 ? std::min(fit, options_.batch_size) : fit;
   };
-  std::int64_t place = 0;
-  for (std::int64_t begin = 0; begin < n;) {
-    const std::int64_t end = longest_from(begin);
+  const Widths none(sorting_.size());
+  std::int64_t longest = 1;
+  for (std::int64_t begin = 0; begin < n; begin = group_end(begin)) {
     groups_.push_back(begin);
-    if (place < end) {
-      const std::int64_t size = capacity(begin), whole = (end - place) / size * size;
-      add_run(place, place + whole, size);
-      place += whole;
+    longest = std::max(longest, tokens(widened(none, begin)));
+  }
+  ST_CHECK(most >= longest, InvalidInput, "max_tokens must hold the longest example, of ", longest,
+           " tokens; got ", most);
+  const auto end_of = [&](std::size_t group) { return group + 1 < groups_.size() ? groups_[group + 1] : n; };
+  std::int64_t place = 0;
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    const std::int64_t end = end_of(group);
+    if (place >= end) continue;
+    Widths widths = widened(none, groups_[group]);
+    const std::int64_t size = capacity(widths), whole = (end - place) / size * size;
+    add_run(place, place + whole, size);
+    place += whole;
+    if (place == end) continue;
+    std::int64_t last = end;  // what is left goes with longer ones
+    for (std::size_t next = group + 1; next < groups_.size() && last == groups_[next]; ++next) {
+      widths = widened(std::move(widths), last);
+      last += std::clamp<std::int64_t>(capacity(widths) - (last - place), 0, end_of(next) - last);
     }
-    if (place < end) {  // what is left goes with longer ones
-      std::int64_t last = end;
-      while (last < n) {
-        const std::int64_t room = capacity(last) - (last - place);
-        if (room <= 0) break;
-        const std::int64_t its_end = longest_from(last);
-        const std::int64_t taken = std::min(room, its_end - last);
-        last += taken;
-        if (last < its_end) break;
-      }
-      add_run(place, last, last - place);
-      place = last;
-    }
-    begin = end;
+    add_run(place, last, last - place);
+    place = last;
   }
 }
 
@@ -163,7 +222,7 @@ std::vector<std::int64_t> Batcher::from_runs(std::int64_t epoch, std::int64_t st
   const std::int64_t end = std::min(begin + run.size, run.end);
 
   const std::int64_t n = examples_->size();
-  const auto order = examples_->by_length();
+  const auto sorted = order();
   std::vector<std::int64_t> numbers;
   numbers.reserve(static_cast<std::size_t>(end - begin));
   auto group = std::ranges::upper_bound(groups_, begin) - 1;
@@ -172,7 +231,7 @@ std::vector<std::int64_t> Batcher::from_runs(std::int64_t epoch, std::int64_t st
     const KeyedPermutation places(last - first, key(epoch, static_cast<std::uint64_t>(first)));
     for (; place < std::min(end, last); ++place) {
       const std::int64_t at = shuffle ? first + places(place - first) : place;
-      numbers.push_back(options_.mode == BatchMode::plain ? at : order[static_cast<std::size_t>(at)]);
+      numbers.push_back(options_.mode == BatchMode::plain ? at : sorted[static_cast<std::size_t>(at)]);
     }
   }
   return numbers;
@@ -193,8 +252,8 @@ std::shared_ptr<const Batcher::Buffer> Batcher::buffer(std::int64_t epoch, std::
     made->numbers.push_back(static_cast<std::uint32_t>(options_.shuffle ? places(at) : at));
   }
   std::ranges::sort(made->numbers, [&](std::uint32_t a, std::uint32_t b) {
-    const std::int64_t first = length(a), second = length(b);
-    return first != second ? first < second : a < b;
+    const auto found = compare(a, b);
+    return found != 0 ? found < 0 : a < b;
   });
   const std::lock_guard lock(mutex_);
   last_buffer_ = made;

@@ -288,6 +288,7 @@ std::string Trainer::decisive() const {
                       {"drop_short", batches.drop_short},
                       {"seed", batches.seed},
                       {"pad", batches.pad}};
+  if (!batches.length_fields.empty()) found["batches"]["length_fields"] = batches.length_fields;
   found["model"] = json::parse(options_.settings);
   if (optimizer.name.starts_with("adam")) {
     found["betas"] = {optimizer.beta1, optimizer.beta2};

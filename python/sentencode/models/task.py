@@ -94,6 +94,8 @@ class Task(ABC):
     """Ids behind the vocabulary's words."""
     takes_labels: ClassVar[bool] = False
     """Whether `y` is looked at."""
+    length_fields: ClassVar[tuple[str, ...] | None] = None
+    """The fields whose lengths say which examples share a batch; None: the first."""
 
     def __init__(self, name: str, chosen: Mapping[str, Any], words: WordVectorsOf, cut: Tokenizer) -> None:
         self.name, self.chosen, self.words, self.cut = name, chosen, words, cut
@@ -263,6 +265,7 @@ class SentenceTask(Task):
         return Batcher(
             examples,
             mode=mode,  # type: ignore[arg-type]
+            length_fields=self.length_fields,
             batch_size=None if mode == "token_budget" else self.chosen["batch_size"],
             max_tokens=most,
             seed=self.chosen["seed"],

@@ -52,7 +52,7 @@ class Batcher:
 
     Which examples are in a batch is a pure function of the seed, the epoch and the step. So the position is
     two integers, and going on from it needs nothing else; nothing is held in memory that grows with the
-    corpus. Lengths, where batches are made by them, are those of the first field.
+    corpus.
 
     Args:
         examples: The examples.
@@ -60,11 +60,15 @@ class Batcher:
             `"buckets"`: those whose lengths are in one range. `"sorted_buffer"`: of so many batches of the
             shuffled order, those of similar length. `"token_budget"`: as many of similar length as fit into
             `max_tokens`. `"plain"`: as they come.
+        length_fields: The fields whose lengths these are. Examples are sorted by the first of them, equally
+            long ones by the next; examples of a batch have the same length, or one range, in each of them.
+            Where it is not the first field alone, the order takes 4 bytes an example of a temporary file,
+            beside the examples if that can be written. None: the first field.
         batch_size: Examples in a batch, of all processes together. For `"token_budget"` the most there may
             be, or None.
         bounds: For `"buckets"`, the longest length of each, rising; longer examples are in one more.
         buffer_batches: For `"sorted_buffer"`, how many batches' worth are sorted together.
-        max_tokens: For `"token_budget"`, the tokens of the first field, padding counted.
+        max_tokens: For `"token_budget"`, the tokens of these fields together, padding counted.
         shuffle: Whether there is any chance in the order. If not, every epoch is the same: the order of the
             file, or rising lengths.
         drop_short: Whether batches of less than `batch_size` are left out; other examples in each epoch.
@@ -108,6 +112,7 @@ class Batcher:
         examples: Examples,
         *,
         mode: Mode = "equal_length",
+        length_fields: Sequence[str] | None = None,
         batch_size: int | None = 64,
         bounds: Sequence[int] | None = None,
         buffer_batches: int = 100,
@@ -129,6 +134,7 @@ class Batcher:
         self.core = _core.Batcher(
             examples.core,
             mode=checked_str("mode", mode),
+            length_fields=_checked_fields(length_fields, examples),
             batch_size=0 if batch_size is None else checked_int("batch_size", batch_size, 1),
             bounds=[checked_int(f"bounds[{i}]", bound, 0) for i, bound in enumerate(bounds or ())],
             buffer_batches=checked_int("buffer_batches", buffer_batches, 1),
@@ -214,3 +220,17 @@ class Batcher:
             total=total,
             tokens={name: field[2] for name, field in zip(names, fields, strict=True)},
         )
+
+
+def _checked_fields(names: Sequence[str] | None, examples: Examples) -> list[str]:
+    if names is None:
+        return []
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise TypeError(f"length_fields must be a sequence of names, got {names!r:.40}")
+    if not names:
+        raise ValueError("length_fields must name a field, got none")
+    for i, name in enumerate(names):
+        if checked_str(f"length_fields[{i}]", name) not in examples.fields or name in names[:i]:
+            shown = ", ".join(map(repr, examples.fields))
+            raise ValueError(f"length_fields must be some of {shown}, each once; got {name!r} at {i}")
+    return list(names)

@@ -71,6 +71,40 @@ TEST_F(BatcherTest, EveryExampleIsInOneBatchOfEveryEpoch) {
   }
 }
 
+TEST_F(BatcherTest, LengthsOfSeveralFields) {
+  std::string left, right;
+  for (int i = 0; i < 203; ++i) {
+    for (int t = 0; t < 1 + i * i % 7; ++t) left += "a ";
+    for (int t = 0; t < 1 + i * 5 % 6; ++t) right += "b ";
+    left += '\n', right += '\n';
+  }
+  const auto words = vocabulary_of({"a", "b"});
+  const ExampleOptions fields{
+      {field_of("left", words), field_of("right", words)}, {}, Labels::none, "", 1 << 20};
+  const std::string path = folder_.path("pairs");
+  const auto file =
+      build_examples(path, {{folder_.write("left", left)}, {folder_.write("right", right)}}, fields, "");
+  for (const BatchMode mode : {BatchMode::equal_length, BatchMode::buckets, BatchMode::token_budget}) {
+    auto chosen = options(mode, 8);
+    chosen.length_fields = {"right", "left"};
+    const Batcher batcher(file, chosen);
+    std::set<std::int64_t> met;
+    for (std::int64_t step = 0; step < batcher.steps(); ++step) {
+      std::int64_t widths = 0;
+      for (const BatchField& field : batcher.batch(1, step).fields) {
+        widths += field.width;
+        const auto [least, most] = std::ranges::minmax(field.lengths);
+        EXPECT_TRUE(mode != BatchMode::equal_length || least == most);
+        EXPECT_TRUE(mode != BatchMode::buckets || (least <= 4) == (most <= 4));
+      }
+      const auto numbers = batcher.numbers(1, step);
+      EXPECT_TRUE(mode != BatchMode::token_budget || std::ssize(numbers) * widths <= 60);
+      met.insert(numbers.begin(), numbers.end());
+    }
+    EXPECT_EQ(met.size(), 203U) << name_of(mode);
+  }
+}
+
 TEST_F(BatcherTest, LoaderGivesWhatTheBatcherDoes) {
   const auto file = examples(203);
   for (const BatchMode mode : kModes) {
@@ -167,6 +201,8 @@ TEST_F(BatcherTest, RefusesWhatDoesNotFit) {
   refused([](auto& o) { o.max_tokens = 9; }, "max_tokens is for the mode token_budget");
   refused([](auto& o) { o.mode = BatchMode::token_budget, o.max_tokens = 9; },
           "must hold the longest example");
+  refused([](auto& o) { o.length_fields = {"other"}; }, "no field 'other'; they have 'tokens'");
+  refused([](auto& o) { o.length_fields = {"tokens", "tokens"}; }, "names 'tokens' twice");
   refused([](auto& o) { o.batch_size = 21, o.drop_short = true; }, "no batch can be made of 20 examples");
   const auto batcher = std::make_shared<const Batcher>(file, options(BatchMode::plain, 8));
   EXPECT_THROW_WITH(batcher->batch(0, 3), InvalidInput, "step must be from 0 to 2, got 3");

@@ -272,6 +272,100 @@ def test_forked_processes_are_refused_and_safe(some):
     assert next(stream).step == 1
 
 
+def slow_batches(lengths, mode, size, bounds, most):
+    """Batches of no chance, each a list of numbers; `lengths` [n, fields]."""
+    n = len(lengths)
+    if mode == "sorted_buffer":
+        buffers = [range(i, min(i + 3 * size, n)) for i in range(0, n, 3 * size)]
+        orders = [sorted(buffer, key=lambda i: (lengths[i], i)) for buffer in buffers]
+        return [order[i : i + size] for order in orders for i in range(0, len(order), size)]
+
+    def group(i):
+        return tuple(np.searchsorted(bounds, lengths[i])) if mode == "buckets" else lengths[i]
+
+    order = sorted(range(n), key=lambda i: (group(i), lengths[i], i))
+    groups = [list(members) for _, members in itertools.groupby(order, group)]
+    if mode != "token_budget":
+        return [members[i : i + size] for members in groups for i in range(0, len(members), size)]
+
+    def cost(batch):
+        return len(batch) * sum(max(lengths[i][f] for i in batch) for f in range(len(lengths[0])))
+
+    batches, open_batch = [], []
+    for members in groups:
+        for i in members:
+            if open_batch and cost([*open_batch, i]) > most:
+                batches.append(open_batch)
+                open_batch = []
+            open_batch.append(i)
+    return [*batches, open_batch]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    lengths=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 6)), min_size=1, max_size=60),
+    mode=st.sampled_from(MODES[1:]),
+    size=st.integers(1, 12),
+    swapped=st.booleans(),
+    seed=st.integers(0, 2**64 - 1),
+    world=st.integers(1, 3),
+)
+def test_lengths_of_several_fields(tmp_path_factory, lengths, mode, size, swapped, seed, world):
+    rows = [(" ".join("a" * first), " ".join("b" * second)) for first, second in lengths]
+    path = tmp_path_factory.mktemp("pairs") / "file"
+    examples = Examples.build(
+        rows, VOCABULARY, "whitespace", path=path, fields=("source", "target"), min_length=0
+    )
+    names = ("target", "source") if swapped else ("source", "target")
+    most = max(5 * size, max(map(sum, lengths)))
+    options = {**options_of(mode, size, most), "length_fields": names}
+    slow = slow_batches(
+        [pair[::-1] if swapped else pair for pair in lengths], mode, size, options.get("bounds"), most
+    )
+    if mode == "token_budget":
+        options["max_tokens"] = most
+    still = Batcher(examples, shuffle=False, **options)
+    assert [still.batch(0, step).numbers.tolist() for step in range(len(still))] == slow
+    ranks = [Batcher(examples, rank=r, world=world, seed=seed, **options) for r in range(world)]
+    for epoch in (0, 3):
+        seen = []
+        for step in range(len(ranks[0])):
+            parts = [batcher.batch(epoch, step) for batcher in ranks]
+            numbers = sorted(number for part in parts for number in part.numbers.tolist())
+            assert {part.total for part in parts} == {len(numbers)}
+            seen += numbers
+            pairs = [lengths[i] for i in numbers]
+            if mode == "equal_length":
+                assert len(set(pairs)) == 1
+            if mode == "buckets":
+                assert len({tuple(np.searchsorted([2, 5, 6], pair)) for pair in pairs}) == 1
+            if mode == "token_budget":
+                assert len(pairs) * sum(map(max, zip(*pairs, strict=True))) <= most
+        assert sorted(seen) == list(range(len(lengths)))
+    assert sorted(p.name for p in path.parent.iterdir()) == ["file"]
+
+
+def test_the_first_field_alone_is_the_default(some):
+    for mode in MODES:
+        options = options_of(mode, 16, 40)
+        default, named = Batcher(some, **options), Batcher(some, length_fields=["first"], **options)
+        assert [b.numbers.tolist() for b in default] == [b.numbers.tolist() for b in named]
+
+
+def test_fields_that_cannot_be_named(some):
+    for names, message in (
+        (["third"], "some of 'first', 'second', each once; got 'third' at 0"),
+        (["second", "second"], "got 'second' at 1"),
+        ([], "must name a field"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Batcher(some, length_fields=names)
+    with pytest.raises(TypeError, match="sequence of names, got 'first'"):
+        Batcher(some, length_fields="first")
+    with pytest.raises(ValueError, match="longest example, of 32 tokens"):
+        Batcher(some, mode="token_budget", max_tokens=31, length_fields=["first", "second"])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -1,30 +1,35 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sentencode/io/scratch_file.h"
 #include "sentencode/training/example_file.h"
 
 namespace sentencode {
 
-/// Which examples share a batch. Lengths are those of the first field.
+/// Which examples share a batch, by the lengths of some fields (`length_fields`).
 enum class BatchMode {
   plain,          // as they come: shuffled or in order
-  equal_length,   // all of one length: nothing is padded
-  buckets,        // lengths of one range
+  equal_length,   // all of one length in each of these fields: nothing is padded there
+  buckets,        // in each of them lengths of one range
   sorted_buffer,  // some batches' worth of the shuffled order, sorted by length and cut
-  token_budget,   // as many of similar length as fit into so many tokens, padding counted
+  token_budget,   // as many of similar length as fit into so many tokens of these fields, padding counted
 };
 std::string_view name_of(BatchMode mode);
 BatchMode batch_mode_named(std::string_view name);  // InvalidInput names the choices
 
 struct BatcherOptions {
   BatchMode mode = BatchMode::equal_length;
-  std::int64_t batch_size = 64;        // examples; for token_budget the most there may be, 0: no bound
+  std::vector<std::string> length_fields{};  // sorted by the first of them, then by the next; empty: the
+                                             // file's first field
+  std::int64_t batch_size = 64;              // examples; for token_budget the most there may be, 0: no bound
   std::vector<std::int64_t> bounds{};  // of buckets: the longest length of each, rising; longer examples are
                                        // in one more
   std::int64_t buffer_batches = 100;   // of sorted_buffer
@@ -55,7 +60,7 @@ struct Batch {
 
 /// Cuts examples into batches. Every example is in one batch of every epoch (but for drop_short), and which
 /// one is a pure function of the seed, the epoch and the step: no state, so that a position is two integers;
-/// no stored order, so that memory does not grow with the corpus. Safe to use from several threads.
+/// no order in memory, which does not grow with the corpus. Safe to use from several threads.
 ///
 /// Of w processes, the one of rank r takes every w-th example of each batch, from the r-th on: together they
 /// see what one process would.
@@ -82,8 +87,12 @@ class Batcher {
     std::vector<std::uint32_t> numbers;
   };
 
-  std::int64_t length(std::int64_t number) const { return examples_->fields()[0].length(number); }
-  std::int64_t longest_from(std::int64_t place) const;
+  std::span<const std::uint32_t> order() const;
+  std::weak_ordering compare(std::int64_t a, std::int64_t b) const;
+  bool share_group(std::int64_t a, std::int64_t b) const;
+  std::int64_t bucket(std::int64_t length) const;
+  void sort_by_length();
+  std::int64_t group_end(std::int64_t place) const;
   void add_run(std::int64_t begin, std::int64_t end, std::int64_t size);
   void plan_groups();
   void plan_budget();
@@ -94,8 +103,10 @@ class Batcher {
 
   std::shared_ptr<const ExampleFile> examples_;
   BatcherOptions options_;
+  std::vector<const ExampleField*> sorting_;      // the fields of `length_fields`
+  std::unique_ptr<const ScratchFile> own_order_;  // u32 [n], where it is not the file's
   std::int64_t steps_ = 0;
-  std::vector<Run> runs_;             // no more than there are lengths, twice
+  std::vector<Run> runs_;             // no more than there are lengths (of these fields together), twice
   std::vector<std::int64_t> groups_;  // where each begins whose examples change places among themselves
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const Buffer> last_buffer_;  // sorting one serves all its batches
