@@ -28,7 +28,10 @@ class Local final : public Communicator {
  public:
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  void all_reduce_mean(const std::vector<at::Tensor>& tensors) override { check_mean(tensors); }
+  std::function<void()> begin_all_reduce_mean(const std::vector<at::Tensor>& tensors) override {
+    check_mean(tensors);
+    return [] {};
+  }
   void broadcast(const std::vector<at::Tensor>&, int root) override { check_root(root, 1); }
   std::vector<at::Tensor> all_gather(const at::Tensor& tensor) override { return {tensor.detach().clone()}; }
   void barrier() override {}
@@ -54,15 +57,20 @@ class Buckets {
     }
   }
 
-  /// Sends each bucket by `start`, then hands its result through `finish` back to its tensors.
-  template <typename Start, typename Finish>
-  void exchange(Start start, Finish finish) {
+  /// Sends each bucket by `start`.
+  template <typename Start>
+  void send(Start start) {
     for (Bucket& bucket : buckets_) {
       std::vector<at::Tensor> flat;
       for (const at::Tensor& tensor : bucket.members) flat.push_back(tensor.reshape({-1}));
       bucket.flat = {at::cat(flat)};
       bucket.work = start(bucket.flat);
     }
+  }
+
+  /// Hands the result of each through `finish` back to its tensors.
+  template <typename Finish>
+  void receive(Finish finish) {
     for (Bucket& bucket : buckets_) {
       bucket.work->wait();
       finish(bucket.flat[0]);
@@ -91,12 +99,15 @@ class Group final : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  void all_reduce_mean(const std::vector<at::Tensor>& tensors) override {
+  std::function<void()> begin_all_reduce_mean(const std::vector<at::Tensor>& tensors) override {
     check_mean(tensors);
     const at::NoGradGuard no_grad;
-    Buckets(tensors).exchange(
-        [this](std::vector<at::Tensor>& flat) { return group()->allreduce(flat); },
-        [this](at::Tensor& flat) { flat.div_(size()); });  // not every backend has a mean
+    const auto buckets = std::make_shared<Buckets>(tensors);
+    buckets->send([this](std::vector<at::Tensor>& flat) { return group()->allreduce(flat); });
+    return [buckets, size = size_] {
+      const at::NoGradGuard guard;
+      buckets->receive([size](at::Tensor& flat) { flat.div_(size); });  // not every backend has a mean
+    };
   }
 
   void broadcast(const std::vector<at::Tensor>& tensors, int root) override {
@@ -104,8 +115,9 @@ class Group final : public Communicator {
     const at::NoGradGuard no_grad;
     c10d::BroadcastOptions options;
     options.rootRank = root;
-    Buckets(tensors).exchange(
-        [&](std::vector<at::Tensor>& flat) { return group()->broadcast(flat, options); }, [](at::Tensor&) {});
+    Buckets buckets(tensors);
+    buckets.send([&](std::vector<at::Tensor>& flat) { return group()->broadcast(flat, options); });
+    buckets.receive([](at::Tensor&) {});
   }
 
   std::vector<at::Tensor> all_gather(const at::Tensor& tensor) override {

@@ -18,6 +18,7 @@
 #include "sentencode/error.h"
 #include "sentencode/parallel.h"
 #include "sentencode/training/permutation.h"
+#include "training/gradient_means.h"
 
 namespace sentencode::training {
 namespace {
@@ -390,30 +391,6 @@ Loss Trainer::loss_of(const Batch& batch) {
   return model_->loss(to_tensors(batch, device_));
 }
 
-/// The gradients of what has one in any process: what has none in all of them is left as it is.
-std::vector<at::Tensor> Trainer::gradients_of_all() const {
-  const NamedTensors& parameters = optimizer_.parameters();
-  std::vector<at::Tensor> found;
-  if (communicator_->size() == 1) {  // nobody has to be asked
-    for (const auto& [name, tensor] : parameters) {
-      if (tensor.grad().defined()) found.push_back(tensor.grad());
-    }
-    return found;
-  }
-  std::vector<float> mine;
-  for (const auto& [name, tensor] : parameters) mine.push_back(tensor.grad().defined() ? 1 : 0);
-  const at::Tensor share = at::tensor(mine, at::kFloat).to(device_);  // [parameters]
-  communicator_->all_reduce_mean({share});
-  const at::Tensor anywhere = share.cpu();
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (anywhere.const_data_ptr<float>()[i] == 0) continue;
-    at::Tensor tensor = parameters[i].second;
-    if (!tensor.grad().defined()) tensor.mutable_grad() = at::zeros_like(tensor);
-    found.push_back(tensor.grad());
-  }
-  return found;
-}
-
 std::int64_t Trainer::read_every() const {
   return options_.read_every > 0 ? options_.read_every : device_.is_cpu() ? 1 : 16;
 }
@@ -439,6 +416,7 @@ void Trainer::tried_step(BatchLoader& batches) {
   Done done;
   StepReport& report = done.report;
   Sums sums(device_, model_->figures().size());
+  GradientMeans gradients(optimizer_.parameters(), *communicator_);
   for (std::int64_t i = 0; i < options_.accumulate; ++i) {
     const Batch batch = batches.next();
     if (i == 0) report.epoch = batch.epoch;
@@ -447,13 +425,15 @@ void Trainer::tried_step(BatchLoader& batches) {
     for (const BatchField& field : batch.fields) report.tokens += field.tokens;
     if (batch.numbers.empty()) continue;  // fewer examples than processes
     const Loss loss = loss_of(batch);
+    if (i + 1 == options_.accumulate) gradients.watch();
     loss.sum.backward();
     sums.add(loss);
   }
+  gradients.send();
   report.rate = rate();
   const at::NoGradGuard guard;
   const at::Tensor means = sums.means(*communicator_);
-  communicator_->all_reduce_mean(gradients_of_all());
+  gradients.finish();
   // A sum's gradient over all processes, divided by what counts in all of them.
   const Clipped clipped = clip(optimizer_.parameters(), means[2].reciprocal(), options_.clipping);
   done.figures =

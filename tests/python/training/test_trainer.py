@@ -799,6 +799,28 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def together(code, world):
+    """Runs it in so many processes, which have to end well."""
+    environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    environment |= {"WORLD_SIZE": str(world), "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            env={**environment, "RANK": str(rank)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(world)
+    ]
+    try:
+        for process in processes:
+            _, errors = process.communicate(timeout=120)
+            assert process.returncode == 0, errors
+    finally:
+        for process in processes:
+            process.kill()
+
+
 @pytest.mark.parametrize(
     ("world", "size", "accumulate", "metric"), [(2, 6, 1, '"loss"'), (2, 6, 3, "score"), (3, 4, 2, '"loss"')]
 )
@@ -816,24 +838,7 @@ def test_several_processes_equal_one(tmp_path, world, size, accumulate, metric):
             folder=str(tmp_path / f"{name}_kept"),
             out=str(tmp_path / name),
         )
-        environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-        environment |= {"WORLD_SIZE": str(world), "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-c", code],
-                env={**environment, "RANK": str(rank)},
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for rank in range(world)
-        ]
-        try:
-            for process in processes:
-                _, errors = process.communicate(timeout=120)
-                assert process.returncode == 0, errors
-        finally:
-            for process in processes:
-                process.kill()
+        together(code, world)
         return [torch.load(tmp_path / f"{name}{rank}", weights_only=True) for rank in range(world)]
 
     assert (
@@ -847,6 +852,53 @@ def test_several_processes_equal_one(tmp_path, world, size, accumulate, metric):
         assert found.keys() == alone.keys()
         for name, tensor in alone.items():
             assert torch.allclose(found[name], tensor, rtol=1e-9, atol=1e-9, equal_nan=True), name
+
+
+PARTS = """
+import datetime, os, sys
+import torch
+import torch.distributed as dist
+from torch.utils.checkpoint import checkpoint
+sys.path.insert(0, {here!r})
+import tiny
+world = int(os.environ.get("WORLD_SIZE", 1))
+if world > 1:
+    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=30))
+class InParts(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(3, 3).double()
+        self.outer = torch.nn.Linear(3, 3).double()
+        self.sometimes = torch.nn.Parameter(torch.ones(3).double())
+    def loss(self, batch):
+        x = (batch.ids["tokens"][:, :1].double() / 9 + torch.arange(3)).requires_grad_()
+        for _ in range(3):  # each has a backward pass of its own
+            x = checkpoint(self.inner, x, use_reentrant=True).tanh()
+        first = batch.ids["tokens"][:, :1] == 0
+        if first.any():  # maybe in one process alone
+            x = torch.where(first, x * self.sometimes, x)
+        return self.outer(x).square().sum(), len(batch)
+try:
+    torch.manual_seed(0)
+    model = InParts()
+    history = tiny.trainer({path!r}, model, valid=False, max_steps=12, accumulate=2, clip_norm=0.5).run()
+    torch.save([*model.parameters(), torch.tensor([s.norm for s in history.steps])],
+               {out!r} + os.environ.get("RANK", "0"))
+finally:
+    if world > 1:
+        dist.destroy_process_group()
+"""
+
+
+def test_gradients_in_parts_and_of_some_processes(tmp_path):
+    tiny.examples(tmp_path / "file")
+    for world, name in ((1, "alone"), (2, "together")):
+        together(PARTS.format(here=str(HERE), path=str(tmp_path / "file"), out=str(tmp_path / name)), world)
+    alone = torch.load(tmp_path / "alone0", weights_only=True)
+    for rank in range(2):
+        found = torch.load(tmp_path / f"together{rank}", weights_only=True)
+        for mine, its in zip(found, alone, strict=True):
+            assert torch.allclose(mine, its, rtol=1e-6, atol=1e-9)
 
 
 def test_batches_must_be_those_of_the_process(tmp_path):

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/intrusive_ptr.h>
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -23,7 +24,11 @@ class Communicator {
   virtual int size() const = 0;
 
   /// Each tensor becomes its mean over all processes, in place. Floating point only.
-  virtual void all_reduce_mean(const std::vector<at::Tensor>& tensors) = 0;
+  void all_reduce_mean(const std::vector<at::Tensor>& tensors) { begin_all_reduce_mean(tensors)(); }
+
+  /// Begins that: the values of now are on their way, and what it returns waits for the means and writes
+  /// them. Whoever does not want them any more need not call it.
+  virtual std::function<void()> begin_all_reduce_mean(const std::vector<at::Tensor>& tensors) = 0;
 
   /// Each tensor becomes that of process `root`, in place.
   virtual void broadcast(const std::vector<at::Tensor>& tensors, int root = 0) = 0;

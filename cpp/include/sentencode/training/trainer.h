@@ -142,7 +142,6 @@ class Trainer {
   bool rate_is_spent() const;  // whether it is too low to go on
   void forget_last_score();
   bool save_due() const;
-  std::vector<at::Tensor> gradients_of_all() const;
   void train_step(BatchLoader& batches);
   void tried_step(BatchLoader& batches);
   void validate();
