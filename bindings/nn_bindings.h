@@ -30,5 +30,6 @@ void bind_recurrent(py::module_& m);
 void bind_softmax_loss(py::module_& m);
 void bind_threads(py::module_& m);
 void bind_trainer(py::module_& m);
+void bind_writing_network(py::module_& m);
 
 }  // namespace sentencode

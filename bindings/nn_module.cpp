@@ -28,6 +28,7 @@ SENTENCODE_MODULE(_nn, m) {
   sentencode::bind_recurrent(m);
   sentencode::bind_softmax_loss(m);
   sentencode::bind_neural_encoder(m);
+  sentencode::bind_writing_network(m);
   sentencode::bind_autoencoder(m);
   sentencode::bind_networks(m);
   sentencode::bind_denoising(m);

@@ -56,23 +56,31 @@ class Arguments {
   py::dict left_;
 };
 
+template <typename Network, typename... Bases>
+using Bound = py::class_<Network, Bases..., std::shared_ptr<Network>>;
+
 /// The Python class of a network, whose constructor's arguments are its options.
 template <typename Kind>
 void bind_network(py::module_& m, const Kind& kind) {
   using Network = typename Kind::Network;
-  using Base =
-      std::conditional_t<std::is_base_of_v<models::LatentAutoencoder, Network>, models::LatentAutoencoder,
-                         std::conditional_t<std::is_base_of_v<models::Autoencoder, Network>,
-                                            models::Autoencoder, models::SentenceNetwork>>;
+  // The most of these that it is.
+  using Class = std::conditional_t<
+      std::is_base_of_v<models::LatentAutoencoder, Network>, Bound<Network, models::LatentAutoencoder>,
+      std::conditional_t<
+          std::is_base_of_v<models::Autoencoder, Network>, Bound<Network, models::Autoencoder>,
+          std::conditional_t<std::is_base_of_v<nn::Decoder, Network>,
+                             Bound<Network, models::WritingNetwork, nn::Decoder>,
+                             std::conditional_t<std::is_base_of_v<models::WritingNetwork, Network>,
+                                                Bound<Network, models::WritingNetwork>,
+                                                Bound<Network, models::SentenceNetwork>>>>>;
   const std::string doc = concat("See sentencode.models.", kind.network, ".");
-  py::class_<Network, Base, std::shared_ptr<Network>>(m, kind.network, doc.c_str())
-      .def(py::init([](const py::kwargs& given) {
-        const Arguments arguments(given);
-        typename Kind::Options options;
-        models::for_options(options, arguments);
-        arguments.finish();
-        return std::make_shared<Network>(options);
-      }));
+  Class(m, kind.network, doc.c_str()).def(py::init([](const py::kwargs& given) {
+    const Arguments arguments(given);
+    typename Kind::Options options;
+    models::for_options(options, arguments);
+    arguments.finish();
+    return std::make_shared<Network>(options);
+  }));
 }
 
 }  // namespace

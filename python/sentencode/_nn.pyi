@@ -20,6 +20,7 @@ __all__: list[str] = [
     "CNNLSTMAutoencoderNetwork",
     "Communicator",
     "ConditionalGRU",
+    "ContextNetwork",
     "Convolution",
     "Decoder",
     "DenoisingNetwork",
@@ -38,9 +39,11 @@ __all__: list[str] = [
     "PythonNetwork",
     "RecurrentStack",
     "SentenceNetwork",
+    "SkipThoughtsNetwork",
     "Trainer",
     "WordEmbedding",
     "WordSoftmax",
+    "WritingNetwork",
     "beam_search",
     "check_limit",
     "default_config",
@@ -616,15 +619,21 @@ class NeuralEncoder(sentencode._core.Encoder):
     @property
     def weights(self) -> numpy.typing.NDArray[numpy.float32] | None: ...
 
-class Autoencoder(SentenceNetwork, Decoder):
+class WritingNetwork(SentenceNetwork):
+    """
+    See sentencode.models.WritingNetwork.
+    """
+    def load_words(self, rows: torch.Tensor) -> None: ...
+    def loss(
+        self, fields: collections.abc.Sequence[tuple[torch.Tensor, torch.Tensor]]
+    ) -> tuple[torch.Tensor, float, torch.Tensor | None, torch.Tensor | None]: ...
+    def set_word_counts(self, counts: torch.Tensor) -> None: ...
+
+class Autoencoder(WritingNetwork, Decoder):
     """
     See sentencode.models.Autoencoder.
     """
     def decode(self, z: torch.Tensor, y: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor: ...
-    def load_words(self, rows: torch.Tensor) -> None: ...
-    def loss(
-        self, ids: torch.Tensor, lengths: torch.Tensor
-    ) -> tuple[torch.Tensor, float, torch.Tensor | None]: ...
     def reconstruct(
         self,
         z: torch.Tensor,
@@ -633,7 +642,6 @@ class Autoencoder(SentenceNetwork, Decoder):
         best: typing.SupportsInt | typing.SupportsIndex,
         length_penalty: typing.SupportsFloat | typing.SupportsIndex,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]: ...
-    def set_word_counts(self, counts: torch.Tensor) -> None: ...
 
 class LatentAutoencoder(Autoencoder):
     """
@@ -662,6 +670,18 @@ class MeanMaxNetwork(LatentAutoencoder):
 class LSTMAutoencoderNetwork(LatentAutoencoder):
     """
     See sentencode.models.LSTMAutoencoderNetwork.
+    """
+    def __init__(self, **kwargs: typing.Any) -> None: ...
+
+class ContextNetwork(WritingNetwork, Decoder):
+    """
+    See sentencode.models.ContextNetwork.
+    """
+    def __init__(self, **kwargs: typing.Any) -> None: ...
+
+class SkipThoughtsNetwork(WritingNetwork):
+    """
+    See sentencode.models.SkipThoughtsNetwork.
     """
     def __init__(self, **kwargs: typing.Any) -> None: ...
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .models.autoencoders import CNNLSTMAE, LSTMSDAE, RAE, MeanMaxAAE
+    from .models.context_encoders import RNNCNN, SkipThoughts
 
 # Encoder -> the module of `models` that it lives in. Its class is public as `sentencode.<name>`.
 FAMILIES = {
@@ -16,6 +17,8 @@ FAMILIES = {
     "LSTMSDAE": "autoencoders",
     "MeanMaxAAE": "autoencoders",
     "RAE": "autoencoders",
+    "RNNCNN": "context_encoders",
+    "SkipThoughts": "context_encoders",
 }
 
-__all__ = ["CNNLSTMAE", "LSTMSDAE", "RAE", "MeanMaxAAE"]
+__all__ = ["CNNLSTMAE", "LSTMSDAE", "RAE", "RNNCNN", "MeanMaxAAE", "SkipThoughts"]

@@ -56,6 +56,8 @@ Cell parse_cell(std::string_view name) {
   throw InvalidInput(concat("cell must be 'gru' or 'lstm', got '", name, "'"));
 }
 
+std::string_view cell_name(Cell cell) { return cell == Cell::gru ? "gru" : "lstm"; }
+
 Shortcuts parse_shortcuts(std::string_view name) {
   if (name == "none") return Shortcuts::none;
   if (name == "input") return Shortcuts::input;
@@ -230,9 +232,9 @@ std::pair<Tensor, RecurrentState> RecurrentStack::step(const Tensor& x, const Re
 }
 
 void RecurrentStack::pretty_print(std::ostream& out) const {
-  out << "RecurrentStack(" << (options_.cell == Cell::gru ? "gru" : "lstm")
-      << ", features=" << options_.features << ", hidden=" << options_.hidden
-      << ", layers=" << options_.layers << (options_.bidirectional ? ", bidirectional" : "") << ")";
+  out << "RecurrentStack(" << cell_name(options_.cell) << ", features=" << options_.features
+      << ", hidden=" << options_.hidden << ", layers=" << options_.layers
+      << (options_.bidirectional ? ", bidirectional" : "") << ")";
 }
 
 }  // namespace sentencode::nn

@@ -14,18 +14,22 @@ require_nn()
 if TYPE_CHECKING:
     from ..families import *
 
-from .autoencoder import Autoencoder, Loss  # noqa: E402
+from .autoencoder import Autoencoder  # noqa: E402
 from .cnn_lstm_autoencoder import CNNLSTMAutoencoderNetwork  # noqa: E402
+from .context import ContextNetwork  # noqa: E402
 from .denoising import DenoisingNetwork, noisy  # noqa: E402
 from .lstm_autoencoder import LSTMAutoencoderNetwork  # noqa: E402
 from .mean_max import MeanMaxNetwork  # noqa: E402
 from .neural_encoder import NeuralEncoder  # noqa: E402
 from .python_network import Inputs, Words  # noqa: E402
+from .skip_thoughts import SkipThoughtsNetwork  # noqa: E402
 from .task import SentenceTask, Task  # noqa: E402
+from .writing_network import Loss, WritingNetwork  # noqa: E402
 
 __all__ = [
     "Autoencoder",
     "CNNLSTMAutoencoderNetwork",
+    "ContextNetwork",
     "DenoisingNetwork",
     "Inputs",
     "LSTMAutoencoderNetwork",
@@ -33,8 +37,10 @@ __all__ = [
     "MeanMaxNetwork",
     "NeuralEncoder",
     "SentenceTask",
+    "SkipThoughtsNetwork",
     "Task",
     "Words",
+    "WritingNetwork",
     "noisy",
 ]
 __all__ += families.__all__

@@ -7,9 +7,11 @@
 #include <string_view>
 
 #include "sentencode/models/cnn_lstm_autoencoder.h"
+#include "sentencode/models/context.h"
 #include "sentencode/models/denoising.h"
 #include "sentencode/models/lstm_autoencoder.h"
 #include "sentencode/models/mean_max.h"
+#include "sentencode/models/skip_thoughts.h"
 
 namespace sentencode::models {
 
@@ -30,6 +32,8 @@ void for_networks(const Visit& visit) {
   visit(Kind<DenoisingNetwork>{"LSTMSDAE", "DenoisingNetwork"});
   visit(Kind<MeanMaxNetwork>{"MeanMaxAAE", "MeanMaxNetwork"});
   visit(Kind<LSTMAutoencoderNetwork>{"RAE", "LSTMAutoencoderNetwork", "RecurrentNetwork"});
+  visit(Kind<ContextNetwork>{"RNNCNN", "ContextNetwork"});
+  visit(Kind<SkipThoughtsNetwork>{"SkipThoughts", "SkipThoughtsNetwork"});
 }
 
 /// Networks that are written elsewhere, by the name that their configs have: `make` gets the whole JSON. What

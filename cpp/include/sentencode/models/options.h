@@ -9,6 +9,7 @@
 
 #include "sentencode/nn/linear.h"
 #include "sentencode/nn/pooling.h"
+#include "sentencode/nn/recurrent.h"
 
 namespace sentencode::models {
 
@@ -18,7 +19,9 @@ concept OptionsOf = std::same_as<std::remove_const_t<T>, Options>;
 // Choices have names. Those of one family have theirs beside them.
 inline void parse(std::string_view name, nn::Pooling& choice) { choice = nn::parse_pooling(name); }
 inline void parse(std::string_view name, nn::Activation& choice) { choice = nn::parse_activation(name); }
+inline void parse(std::string_view name, nn::Cell& choice) { choice = nn::parse_cell(name); }
 inline std::string_view name_of(nn::Pooling choice) { return nn::pooling_name(choice); }
 inline std::string_view name_of(nn::Activation choice) { return nn::activation_name(choice); }
+inline std::string_view name_of(nn::Cell choice) { return nn::cell_name(choice); }
 
 }  // namespace sentencode::models

@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "sentencode/models/autoencoder.h"
+#include "sentencode/models/sentence_network.h"
 #include "sentencode/nn/recurrent.h"
 
 namespace torch::nn {
@@ -16,10 +16,11 @@ class LinearImpl;
 
 namespace sentencode::models {
 
-/// An LSTM that is told of a sentence only where it begins: h_0 and c_0 are tanh(W z + b).
+/// A recurrent decoder that is told of a sentence only where it begins: h_0, and for an LSTM c_0, are
+/// tanh(W z + b).
 class StateDecoder : public torch::nn::Module {
  public:
-  StateDecoder(std::int64_t features, std::int64_t code, std::int64_t hidden);
+  StateDecoder(std::int64_t features, std::int64_t code, std::int64_t hidden, nn::Cell cell = nn::Cell::lstm);
 
   nn::RecurrentState start(const at::Tensor& z) const;                 // [B, code]
   at::Tensor forward(const at::Tensor& z, const Sequences& y) const;   // [B, T, H]
@@ -27,8 +28,9 @@ class StateDecoder : public torch::nn::Module {
                                                  const nn::RecurrentState& state) const;
 
  private:
+  std::int64_t parts_;  // of the state
   std::shared_ptr<torch::nn::LinearImpl> begin_;
-  std::shared_ptr<nn::RecurrentStack> lstm_;
+  std::shared_ptr<nn::RecurrentStack> recurrent_;
 };
 
 }  // namespace sentencode::models

@@ -16,6 +16,7 @@ enum class Cell { gru, lstm };
 enum class Shortcuts { none, input, all };
 
 Cell parse_cell(std::string_view name);  // InvalidInput names the choices
+std::string_view cell_name(Cell cell);
 Shortcuts parse_shortcuts(std::string_view name);
 
 struct RecurrentOptions {

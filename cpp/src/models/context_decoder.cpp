@@ -1,0 +1,225 @@
+#include "sentencode/models/context_decoder.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <torch/nn/init.h>
+#include <torch/nn/modules/linear.h>
+
+#include <cmath>
+
+#include "sentencode/error.h"
+#include "sentencode/models/state_decoder.h"
+#include "sentencode/nn/convolution.h"
+#include "sentencode/nn/linear.h"
+#include "sentencode/nn/recurrent.h"
+
+namespace sentencode::models {
+
+using at::Tensor;
+
+void parse(std::string_view name, ContextDecoding& choice) {
+  for (const ContextDecoding kind :
+       {ContextDecoding::cnn, ContextDecoding::rnn, ContextDecoding::autoregressive_cnn,
+        ContextDecoding::autoregressive_rnn}) {
+    if (name != name_of(kind)) continue;
+    choice = kind;
+    return;
+  }
+  throw InvalidInput(
+      concat("decoder must be 'cnn', 'rnn', 'autoregressive_cnn' or 'autoregressive_rnn', got '", name, "'"));
+}
+
+std::string_view name_of(ContextDecoding choice) {
+  switch (choice) {
+    case ContextDecoding::cnn:
+      return "cnn";
+    case ContextDecoding::rnn:
+      return "rnn";
+    case ContextDecoding::autoregressive_cnn:
+      return "autoregressive_cnn";
+    case ContextDecoding::autoregressive_rnn:
+      return "autoregressive_rnn";
+  }
+  throw InternalError("no such decoder");
+}
+
+namespace {
+
+/// The first layer: N linear maps of z in parallel, which are one matrix product.
+class Places : public torch::nn::Module {
+ public:
+  Places(std::int64_t code, std::int64_t places, std::int64_t channels)
+      : torch::nn::Module("Places"), places_(places) {
+    maps_ = register_module("maps", nn::xavier_linear(code, places * channels));
+    // Each place's map begins as one that stands alone.
+    const double bound = std::sqrt(6.0 / static_cast<double>(code + channels));
+    torch::nn::init::uniform_(maps_->weight, -bound, bound);
+  }
+
+  Tensor forward(const Tensor& z) const {
+    return maps_->forward(z).unflatten(1, {places_, -1});
+  }  // [B, N, C]
+
+ private:
+  std::int64_t places_;
+  std::shared_ptr<torch::nn::LinearImpl> maps_;
+};
+
+/// Rows [B, N, D] of B sentences at the place of each of M hypotheses, place [M] int64 -> [M, D]. Those of a
+/// sentence stand together; behind the last place there is the last one.
+Tensor at_place(const Tensor& rows, const Tensor& place) {
+  const std::int64_t each = place.size(0) / std::max<std::int64_t>(rows.size(0), 1);
+  const Tensor sentence =
+      at::arange(place.size(0), place.options()).floor_divide(std::max<std::int64_t>(each, 1));
+  return rows.index({sentence, place.clamp_max(rows.size(1) - 1)});
+}
+
+Tensor first_place(const Tensor& z) {
+  return at::zeros({z.size(0)}, z.options().dtype(at::kLong).requires_grad(false));
+}
+
+/// Both that tell all words at once: what they tell is there before the first step.
+class PredictAll : public ContextDecoder {
+ public:
+  using ContextDecoder::ContextDecoder;
+  bool autoregressive() const override { return false; }
+  nn::DecoderStart start(const Tensor& z) const override { return {{forward(z, {})}, {first_place(z)}}; }
+  std::pair<Tensor, nn::DecoderCache> step(const Tensor& /*y*/, const nn::DecoderMemory& memory,
+                                           const nn::DecoderCache& cache) const override {
+    return {at_place(memory[0], cache[0]), {cache[0] + 1}};
+  }
+};
+
+/// The decoder of section 2.
+class PredictAllCNN : public PredictAll {
+ public:
+  PredictAllCNN(const ContextDecoderOptions& o, std::int64_t features, std::int64_t code)
+      : PredictAll("PredictAllCNN") {
+    places_ = register_module("places", std::make_shared<Places>(code, o.predict, o.channels));
+    second_ =
+        register_module("second", std::make_shared<nn::Convolution>(o.channels, o.inner, o.window,
+                                                                    nn::Activation::relu, nn::Padding::same));
+    third_ =
+        register_module("third", std::make_shared<nn::Convolution>(o.inner, features, o.window,
+                                                                   nn::Activation::none, nn::Padding::same));
+  }
+
+  Tensor forward(const Tensor& z, const Sequences& /*before*/) const override {
+    const Tensor x = at::relu(places_->forward(z));  // [B, N, C]
+    const Tensor y = second_->forward(x).first;      // [B, N, C2]
+    return third_->forward(y).first;                 // [B, N, E]
+  }
+
+ private:
+  std::shared_ptr<Places> places_;
+  std::shared_ptr<nn::Convolution> second_, third_;
+};
+
+/// The like of section 3.1, a bidirectional GRU in the place of the convolutions.
+class PredictAllRNN : public PredictAll {
+ public:
+  PredictAllRNN(const ContextDecoderOptions& o, std::int64_t features, std::int64_t code)
+      : PredictAll("PredictAllRNN") {
+    ST_CHECK(features % 2 == 0, InvalidInput,
+             "features must be even, a half for each direction of the decoder, got ", features);
+    places_ = register_module("places", std::make_shared<Places>(code, o.predict, o.channels));
+    gru_ =
+        register_module("gru", std::make_shared<nn::RecurrentStack>(nn::RecurrentOptions{
+                                   .features = o.channels, .hidden = features / 2, .bidirectional = true}));
+  }
+
+  Tensor forward(const Tensor& z, const Sequences& /*before*/) const override {
+    return gru_->forward(at::relu(places_->forward(z))).output;  // [B, N, E]
+  }
+
+ private:
+  std::shared_ptr<Places> places_;
+  std::shared_ptr<nn::RecurrentStack> gru_;
+};
+
+class AutoregressiveRNN : public ContextDecoder {
+ public:
+  AutoregressiveRNN(const ContextDecoderOptions& /*o*/, std::int64_t features, std::int64_t code)
+      : ContextDecoder("AutoregressiveRNN") {
+    state_ =
+        register_module("state", std::make_shared<StateDecoder>(features, code, features, nn::Cell::gru));
+  }
+
+  bool autoregressive() const override { return true; }
+  Tensor forward(const Tensor& z, const Sequences& before) const override {
+    return state_->forward(z, before);  // [B, T, E]
+  }
+  nn::DecoderStart start(const Tensor& z) const override { return {{}, state_->start(z)}; }
+  std::pair<Tensor, nn::DecoderCache> step(const Tensor& y, const nn::DecoderMemory& /*memory*/,
+                                           const nn::DecoderCache& cache) const override {
+    return state_->step(y, cache);
+  }
+
+ private:
+  std::shared_ptr<StateDecoder> state_;
+};
+
+/// The decoder of section 2 with windows that end at each word, whose first layer sees the word before too.
+class AutoregressiveCNN : public ContextDecoder {
+ public:
+  AutoregressiveCNN(const ContextDecoderOptions& o, std::int64_t features, std::int64_t code)
+      : ContextDecoder("AutoregressiveCNN") {
+    places_ = register_module("places", std::make_shared<Places>(code, o.predict, o.channels));
+    word_ = register_module("word", nn::xavier_linear(features, o.channels, /*bias=*/false));
+    second_ = register_module(
+        "second", std::make_shared<nn::Convolution>(o.channels, o.inner, o.window, nn::Activation::relu,
+                                                    nn::Padding::causal));
+    third_ =
+        register_module("third", std::make_shared<nn::Convolution>(
+                                     o.inner, features, o.window, nn::Activation::none, nn::Padding::causal));
+  }
+
+  bool autoregressive() const override { return true; }
+
+  Tensor forward(const Tensor& z, const Sequences& before) const override {
+    const Tensor of_z = places_->forward(z).slice(1, 0, before.x.size(1));  // [B, T, C]
+    const Tensor x = at::relu(of_z + word_->forward(before.x));             // [B, T, C]
+    const Tensor y = second_->forward(x).first;                             // [B, T, C2]
+    return third_->forward(y).first;                                        // [B, T, E]
+  }
+
+  nn::DecoderStart start(const Tensor& z) const override {
+    return {{places_->forward(z)},
+            {first_place(z), second_->empty_cache(z.size(0), z), third_->empty_cache(z.size(0), z)}};
+  }
+
+  std::pair<Tensor, nn::DecoderCache> step(const Tensor& y, const nn::DecoderMemory& memory,
+                                           const nn::DecoderCache& cache) const override {
+    const Tensor x = at::relu(at_place(memory[0], cache[0]) + word_->forward(y));  // [M, C]
+    const auto [h, seen_by_second] = second_->step(x, cache[1]);                   // [M, C2]
+    const auto [u, seen_by_third] = third_->step(h, cache[2]);                     // [M, E]
+    return {u, {cache[0] + 1, seen_by_second, seen_by_third}};
+  }
+
+ private:
+  std::shared_ptr<Places> places_;
+  std::shared_ptr<torch::nn::LinearImpl> word_;
+  std::shared_ptr<nn::Convolution> second_, third_;
+};
+
+}  // namespace
+
+std::shared_ptr<ContextDecoder> ContextDecoder::make(const ContextDecoderOptions& options,
+                                                     std::int64_t features, std::int64_t code) {
+  ST_CHECK(options.predict >= 1 && options.channels >= 1 && options.inner >= 1 && options.window >= 1,
+           InvalidInput, "predict, channels, inner and window must be at least 1, got ", options.predict,
+           ", ", options.channels, ", ", options.inner, " and ", options.window);
+  switch (options.kind) {
+    case ContextDecoding::cnn:
+      return std::make_shared<PredictAllCNN>(options, features, code);
+    case ContextDecoding::rnn:
+      return std::make_shared<PredictAllRNN>(options, features, code);
+    case ContextDecoding::autoregressive_cnn:
+      return std::make_shared<AutoregressiveCNN>(options, features, code);
+    case ContextDecoding::autoregressive_rnn:
+      return std::make_shared<AutoregressiveRNN>(options, features, code);
+  }
+  throw InternalError("no such decoder");
+}
+
+}  // namespace sentencode::models

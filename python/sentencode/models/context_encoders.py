@@ -1,0 +1,266 @@
+"""Paper 001's encoders, which learn from ordered text: RNN-CNN, and skip-thoughts, its baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+
+from ..checks import checked_bool, checked_int, checked_str
+from ..nn.pooling import Pooling
+from ..text.corpus import Corpus
+from ..text.vocabulary import Vocabulary
+from ..training import Examples
+from ..vectors import WordVectors
+from .context import ContextNetwork
+from .neural_encoder import NeuralEncoder
+from .skip_thoughts import SkipThoughtsNetwork
+from .task import SentenceTask
+
+__all__ = ["RNNCNN", "SkipThoughts"]
+
+_BEGIN, _END, _UNKNOWN = "<s>", "</s>", "<unk>"
+
+
+class _OrderedText(SentenceTask):
+    """Sentences in their order: each is learnt from by what stands around it in its document.
+
+    The table of words begins with their vectors and is trained. Ids are those of the vocabulary, then those
+    of unknown words, of a sentence's end and of the symbol before its first word.
+    """
+
+    parameters: ClassVar[Mapping[str, Any]] = {
+        **SentenceTask.parameters,
+        "vocabulary_size": 20_000,
+        "documents": True,
+        "label_smoothing": 0.0,
+        "sampled_words": 0,
+    }
+    symbols = 3
+    takes_labels = False
+
+    def sizes(self, examples: Examples | None) -> dict[str, Any]:
+        """All that have rows in the table."""
+        known = 1 if examples is None else len(self.vocabulary)
+        ids = {"begin": known + 2, "end": known + 1}
+        return {"words": known + self.symbols, "features": self.words.dim, **ids}
+
+    def learn_vocabulary(self, sentences: Any, on_progress: Any) -> None:
+        """As of other sentences. The symbol of unknown words is none of them."""
+        super().learn_vocabulary(sentences, on_progress)
+        if _UNKNOWN in self.vocabulary:
+            self.vocabulary = Vocabulary({w: n for w, n in self.vocabulary.items() if w != _UNKNOWN})
+
+    def _built(self, sentences: Any, on_progress: Any, **options: Any) -> Examples:
+        if not checked_bool("documents", self.chosen["documents"]):
+            sentences = _OneDocument(sentences)
+        return Examples.build(
+            sentences,
+            self.vocabulary,
+            self.cut,
+            unknown=_UNKNOWN,
+            unknown_words=self.unknown_words,
+            on_progress=on_progress,
+            **options,
+        )
+
+    def prepare(self, network: Any, examples: Examples) -> None:
+        """Words' vectors, and how frequent they are, which sampled ones are drawn by."""
+        known = len(self.vocabulary)
+        rows = self.words.table(self.vocabulary, {known: _UNKNOWN, known + 1: _END, known + 2: _BEGIN})
+        if _UNKNOWN not in self.words:  # what is known of a word that could be any
+            rows[known] = rows[:known].mean(0)
+        network.load_words(rows)
+        counts = np.ones(known + self.symbols, np.int64)
+        counts[:known] = self.vocabulary.counts
+        counts[known + 1] = len(examples)
+        network.set_word_counts(torch.from_numpy(counts))
+
+
+class FollowingWords(_OrderedText):
+    """Sentences, and of each the words behind it: so many, over the ends of sentences, or the next one's."""
+
+    parameters: ClassVar[Mapping[str, Any]] = {**_OrderedText.parameters, "targets": "words"}
+
+    def examples(self, sentences: Any, y: Any, on_progress: Any) -> Examples:
+        """Two fields: "tokens", and "following" or "next"."""
+        targets = checked_str("targets", self.chosen["targets"])
+        predict = checked_int("predict", self.chosen["predict"], 1)
+        shortest, longest = self.chosen["min_length"], self.chosen["max_length"]
+        if targets == "words":
+            return self._built(
+                sentences,
+                on_progress,
+                following_words=predict,
+                min_length={"tokens": shortest, "following": 1},
+                max_length={"tokens": longest, "following": None},
+            )
+        if targets != "sentence":
+            raise ValueError(f"targets must be 'words' or 'sentence', got {targets!r}")
+        if predict < 2:
+            raise ValueError("predict must be at least 2 where sentences are told, whose end is one of them")
+        most = predict - 1 if longest is None else min(predict - 1, checked_int("max_length", longest, 1))
+        return self._built(
+            sentences,
+            on_progress,
+            neighbours={"next": 1},
+            end={"tokens": None, "next": _END},
+            min_length={"tokens": shortest, "next": 1},
+            max_length={"tokens": longest, "next": most},
+            too_long="truncate",
+        )
+
+
+class Surroundings(_OrderedText):
+    """Sentences, the one before each and the one behind it, both with their ends."""
+
+    parameters: ClassVar[Mapping[str, Any]] = {**_OrderedText.parameters, "max_length": 30}
+
+    def examples(self, sentences: Any, y: Any, on_progress: Any) -> Examples:
+        """Three fields: "tokens", "previous" and "next"."""
+        return self._built(
+            sentences,
+            on_progress,
+            neighbours={"previous": -1, "next": 1},
+            end={"tokens": None, "previous": _END, "next": _END},
+            min_length=self.chosen["min_length"],
+            max_length=self.chosen["max_length"],
+        )
+
+
+class _OneDocument:
+    """Sentences without what parts documents, as often as is asked."""
+
+    def __init__(self, sentences: Any) -> None:
+        self.corpus = sentences if isinstance(sentences, Corpus) else Corpus(sentences)
+
+    def __iter__(self) -> Iterator[Any]:
+        for document in self.corpus.documents():
+            yield from document
+
+
+class RNNCNN(NeuralEncoder):
+    """RNN-CNN (Tang et al. 2018): a recurrent encoder, trained to tell the 30 words that follow a sentence.
+
+    It learns from ordered text: one sentence a line, a blank line between documents. Words' vectors are
+    where its own table of words begins. Its paper has three sizes: `hidden` of 300 (vectors of 1,200
+    numbers), 600 (2,400) and 1,200 (4,800); with `pooling="max"` they are half as wide.
+
+    Args:
+        vectors: Of words.
+        hidden: Units of each direction of the encoder.
+        cell: See `sentencode.models.ContextNetwork`, as for the next ones.
+        pooling: Of the encoder's states.
+        decoder: What tells the words that follow.
+        feeding: What an autoregressive decoder is told to have written.
+        predict: Words that are told.
+        channels: Numbers that the decoder's maps give for each word.
+        inner: Numbers that its first convolution gives.
+        window: Words that a convolution sees.
+        tied: Whether words are told by their own vectors.
+        targets: "words", the next `predict` ones over the ends of sentences (fewer at the end of a document);
+            or "sentence", the next one, cut to `predict` with its end.
+        documents: Whether a document's end ends what follows. Else all is one document.
+        **shared: See `sentencode.models.NeuralEncoder`.
+
+    Example:
+        >>> import sentencode as se
+        >>> vectors = se.WordVectors.default()
+        >>> text = ["the cat sat on the mat", "a dog came in", "it ran to the cat", "the cat ran off"]
+        >>> encoder = se.RNNCNN(vectors, hidden=8, channels=16, inner=16, max_steps=3, device="cpu")
+        >>> encoder.fit(text).encode("a cat in the park").shape
+        (32,)
+    """
+
+    network_class = ContextNetwork
+    task_class = FollowingWords
+    training_defaults: ClassVar[dict[str, Any]] = {
+        **NeuralEncoder.training_defaults,
+        "learning_rate": 5e-4,
+    }
+
+    def __init__(
+        self,
+        vectors: WordVectors,
+        *,
+        hidden: int = 300,
+        cell: Literal["gru", "lstm"] = "gru",
+        pooling: Pooling = "mean_max",
+        decoder: Literal["cnn", "rnn", "autoregressive_cnn", "autoregressive_rnn"] = "cnn",
+        feeding: Literal["teacher_forcing", "always_sampling", "uniform_sampling"] = "teacher_forcing",
+        predict: int = 30,
+        channels: int = 600,
+        inner: int = 300,
+        window: int = 3,
+        tied: bool = True,
+        targets: Literal["words", "sentence"] = "words",
+        documents: bool = True,
+        **shared: Any,
+    ) -> None:
+        super().__init__(vectors, **shared)
+        self.hidden = hidden
+        self.cell = cell
+        self.pooling = pooling
+        self.decoder = decoder
+        self.feeding = feeding
+        self.predict = predict
+        self.channels = channels
+        self.inner = inner
+        self.window = window
+        self.tied = tied
+        self.targets = targets
+        self.documents = documents
+
+    def _part(self) -> int:
+        return 2 * int(self.hidden)
+
+
+class SkipThoughts(NeuralEncoder):
+    """Skip-thoughts (Kiros et al. 2015), the baseline of `RNNCNN`'s paper.
+
+    A GRU reads a sentence; from its last state two others write the sentence before and the one behind it.
+    It learns from ordered text as `RNNCNN` does. As in its public code, sentences of more than 30 words, and
+    their neighbours, are left out.
+
+    Args:
+        vectors: Of words.
+        hidden: Numbers of a sentence's vector, and units of both decoders.
+        bidirectional: Whether the encoder has two directions, with half of `hidden` each.
+        tied: Whether words are told by their own vectors.
+        documents: Whether a document's first and last sentence have no neighbours beyond it. Else all is one
+            document.
+        **shared: See `sentencode.models.NeuralEncoder`.
+
+    Example:
+        >>> import sentencode as se
+        >>> vectors = se.WordVectors.default()
+        >>> text = ["the cat sat on the mat", "a dog came in", "it ran to the cat", "the cat ran off"]
+        >>> encoder = se.SkipThoughts(vectors, hidden=8, max_steps=3, device="cpu").fit(text)
+        >>> encoder.encode("a cat in the park").shape
+        (8,)
+    """
+
+    network_class = SkipThoughtsNetwork
+    task_class = Surroundings
+    training_defaults: ClassVar[dict[str, Any]] = {
+        **NeuralEncoder.training_defaults,
+        "learning_rate": 5e-4,
+    }
+
+    def __init__(
+        self,
+        vectors: WordVectors,
+        *,
+        hidden: int = 2400,
+        bidirectional: bool = False,
+        tied: bool = False,
+        documents: bool = True,
+        **shared: Any,
+    ) -> None:
+        super().__init__(vectors, **shared)
+        self.hidden = hidden
+        self.bidirectional = bidirectional
+        self.tied = tied
+        self.documents = documents
