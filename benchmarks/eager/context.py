@@ -1,0 +1,188 @@
+"""RNN-CNN (Tang et al. 2018) and skip-thoughts (Kiros et al. 2015)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .autoencoder import mask_of, pool
+from .recurrent_autoencoder import run
+
+
+class Writing(nn.Module):
+    """What both have: the table, the softmax, and what is told before each word."""
+
+    def __init__(
+        self,
+        words: int,
+        features: int,
+        states: int,
+        begin: int = 0,
+        end: int = 1,
+        tied: bool = True,
+        **_: Any,
+    ) -> None:
+        super().__init__()
+        self.begin, self.end = begin, end
+        self.table = nn.Embedding(words, features)
+        self.softmax = nn.Linear(states, words)
+        if tied:
+            self.softmax.weight = self.table.weight
+
+    def before(self, ids: Tensor) -> Tensor:
+        return torch.cat([torch.full_like(ids[:, :1], self.begin), ids[:, :-1]], 1)
+
+    def cost(self, u: Tensor, ids: Tensor, lengths: Tensor) -> Tensor:
+        there = mask_of(u, lengths)
+        return nn.functional.cross_entropy(self.softmax(u)[there], ids[there], reduction="sum")
+
+
+class Context(Writing):
+    def __init__(
+        self,
+        words: int,
+        features: int,
+        hidden: int = 300,
+        cell: str = "gru",
+        pooling: str = "mean_max",
+        decoder: str = "cnn",
+        predict: int = 30,
+        channels: int = 600,
+        inner: int = 300,
+        window: int = 3,
+        **rest: Any,
+    ) -> None:
+        super().__init__(words, features, features, **rest)
+        kinds = {"gru": nn.GRU, "lstm": nn.LSTM}
+        self.encoder = kinds[cell](features, hidden, batch_first=True, bidirectional=True)
+        self.pooling = pooling
+        code = 2 * hidden * (2 if pooling == "mean_max" else 1)
+        self.decoder = DECODERS[decoder](code, features, predict, channels, inner, window)
+
+    def encode(self, x: Tensor, lengths: Tensor) -> Tensor:
+        h, last = run(self.encoder, x, lengths)
+        if self.pooling == "last":
+            last = last[0] if isinstance(last, tuple) else last
+            return torch.cat([last[0], last[1]], 1)
+        return pool(h, mask_of(x, lengths), self.pooling)
+
+    def loss(self, ids: Tensor, lengths: Tensor, following: Tensor, its_lengths: Tensor) -> Any:
+        z = self.encode(self.table(ids), lengths)
+        y = self.table(self.before(following))
+        u = self.decoder(z, y)[:, : following.shape[1]]
+        return self.cost(u, following, its_lengths), int(its_lengths.sum())
+
+
+class Places(nn.Module):
+    def __init__(self, code: int, places: int, channels: int) -> None:
+        super().__init__()
+        self.places = places
+        self.maps = nn.Linear(code, places * channels)
+
+    def forward(self, z: Tensor) -> Tensor:
+        return self.maps(z).view(len(z), self.places, -1)
+
+
+class CNN(nn.Module):
+    def __init__(
+        self, code: int, features: int, predict: int, channels: int, inner: int, window: int
+    ) -> None:
+        super().__init__()
+        self.places = Places(code, predict, channels)
+        self.window = window
+        self.second = nn.Conv1d(channels, inner, window)
+        self.third = nn.Conv1d(inner, features, window)
+
+    def around(self) -> tuple[int, int]:
+        left = (self.window - 1) // 2
+        return left, self.window - 1 - left
+
+    def convolved(self, x: Tensor) -> Tensor:
+        y = self.second(nn.functional.pad(x.relu().transpose(1, 2), self.around())).relu()
+        return self.third(nn.functional.pad(y, self.around())).transpose(1, 2)
+
+    def forward(self, z: Tensor, y: Tensor) -> Tensor:
+        return self.convolved(self.places(z))
+
+
+class AutoregressiveCNN(CNN):
+    def __init__(self, code: int, features: int, predict: int, channels: int, *rest: int) -> None:
+        super().__init__(code, features, predict, channels, *rest)
+        self.word = nn.Linear(features, channels, bias=False)
+
+    def around(self) -> tuple[int, int]:
+        return self.window - 1, 0
+
+    def forward(self, z: Tensor, y: Tensor) -> Tensor:
+        return self.convolved(self.places(z)[:, : y.shape[1]] + self.word(y))
+
+
+class RNN(nn.Module):
+    def __init__(
+        self, code: int, features: int, predict: int, channels: int, inner: int, window: int
+    ) -> None:
+        super().__init__()
+        self.places = Places(code, predict, channels)
+        self.gru = nn.GRU(channels, features // 2, batch_first=True, bidirectional=True)
+
+    def forward(self, z: Tensor, y: Tensor) -> Tensor:
+        return self.gru(self.places(z).relu())[0]
+
+
+class State(nn.Module):
+    def __init__(self, code: int, features: int) -> None:
+        super().__init__()
+        self.begin = nn.Linear(code, features)
+        self.gru = nn.GRU(features, features, batch_first=True)
+
+
+class AutoregressiveRNN(nn.Module):
+    def __init__(self, code: int, features: int, *_: int) -> None:
+        super().__init__()
+        self.state = State(code, features)
+
+    def forward(self, z: Tensor, y: Tensor) -> Tensor:
+        return self.state.gru(y, self.state.begin(z).tanh()[None])[0]
+
+
+DECODERS: dict[str, Any] = {
+    "cnn": CNN,
+    "rnn": RNN,
+    "autoregressive_cnn": AutoregressiveCNN,
+    "autoregressive_rnn": AutoregressiveRNN,
+}
+
+
+class SkipThoughts(Writing):
+    def __init__(
+        self,
+        words: int,
+        features: int,
+        hidden: int,
+        bidirectional: bool = False,
+        tied: bool = False,
+        **rest: Any,
+    ) -> None:
+        super().__init__(words, features, features if tied else hidden, tied=tied, **rest)
+        wide = hidden // 2 if bidirectional else hidden
+        self.encoder = nn.GRU(features, wide, batch_first=True, bidirectional=bidirectional)
+        self.previous = nn.GRU(features, hidden, batch_first=True)
+        self.next = nn.GRU(features, hidden, batch_first=True)
+        if tied:
+            self.narrow = nn.Linear(hidden, features)
+
+    def encode(self, x: Tensor, lengths: Tensor) -> Tensor:
+        return torch.cat(list(run(self.encoder, x, lengths)[1]), 1)
+
+    def told(self, gru: nn.GRU, z: Tensor, ids: Tensor, lengths: Tensor) -> Tensor:
+        h = run(gru, self.table(self.before(ids)), lengths, z[None])[0]
+        return self.cost(self.narrow(h) if hasattr(self, "narrow") else h, ids, lengths)
+
+    def loss(
+        self, ids: Tensor, lengths: Tensor, before: Tensor, its: Tensor, behind: Tensor, theirs: Tensor
+    ) -> Any:
+        z = self.encode(self.table(ids), lengths)
+        total = self.told(self.previous, z, before, its) + self.told(self.next, z, behind, theirs)
+        return total, int(its.sum() + theirs.sum())

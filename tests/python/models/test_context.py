@@ -1,0 +1,334 @@
+"""The networks of paper 001: they equal their eager twins, and decoders do not see what is to come."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+
+import pytest
+
+torch = pytest.importorskip("torch")
+models = pytest.importorskip("sentencode.models")
+
+from eager.context import Context, SkipThoughts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sentencode import nn
+
+WORDS, FEATURES, BEGIN, END, PREDICT = 11, 6, 0, 1, 5
+DECODERS = ["cnn", "rnn", "autoregressive_cnn", "autoregressive_rnn"]
+AUTOREGRESSIVE = DECODERS[2:]
+SIZES = {"words": WORDS, "features": FEATURES, "begin": BEGIN, "end": END}
+CONTEXT = {"hidden": 4, "predict": PREDICT, "channels": 7, "inner": 5, "window": 3}
+# ours, the eager twin, options of both, how many fields of words are told
+VARIANTS = {
+    **{name: (models.ContextNetwork, Context, {**CONTEXT, "decoder": name}, 1) for name in DECODERS},
+    **{
+        f"cnn-{pooling}-{cell}": (
+            models.ContextNetwork,
+            Context,
+            {**CONTEXT, "decoder": "cnn", "pooling": pooling, "cell": cell, "window": 2},
+            1,
+        )
+        for pooling, cell in [("mean", "gru"), ("max", "lstm"), ("last", "gru"), ("last", "lstm")]
+    },
+    "cnn-untied": (models.ContextNetwork, Context, {**CONTEXT, "decoder": "cnn", "tied": False}, 1),
+    **{
+        f"skip-{bidirectional}-{tied}": (
+            models.SkipThoughtsNetwork,
+            SkipThoughts,
+            {"hidden": 6, "bidirectional": bidirectional, "tied": tied},
+            2,
+        )
+        for bidirectional in (False, True)
+        for tied in (False, True)
+    },
+}
+each_variant = pytest.mark.parametrize("name", VARIANTS)
+each_decoder = pytest.mark.parametrize("decoder", DECODERS)
+
+
+def pair(name, seed=0, **change):
+    """Ours and its twin, with the same parameters, in double."""
+    ours, twin, options, _ = VARIANTS[name]
+    options = SIZES | options | change
+    torch.manual_seed(seed)
+    mine = ours(**options).double()
+    theirs = twin(**options).double()
+    for parameter in theirs.parameters():
+        torch.nn.init.normal_(parameter, std=0.4)
+    state = theirs.state_dict()
+    if options.get("tied", ours is models.ContextNetwork):
+        del state["softmax.weight"]
+    mine.load_state_dict(state)
+    return mine, theirs
+
+
+def network(name="cnn", **change):
+    return pair(name, **change)[0]
+
+
+def batch(name="cnn", seed=0, lengths=(4, 6, 1, 2), following=(5, 2, 4, 1)):
+    """Ids and lengths of all fields, any words behind sentences."""
+    generator = torch.Generator().manual_seed(seed)
+    fields = []
+    for number in range(1 + VARIANTS[name][3]):
+        own = lengths if number == 0 else following[number - 1 :] + following[: number - 1]
+        fields.append(torch.randint(2, WORDS, (len(own), max(own)), generator=generator))
+        fields.append(torch.tensor(own))
+    return fields
+
+
+def single(fields, i):
+    """The batch of one sentence, without what is beside it."""
+    found = []
+    for ids, lengths in zip(fields[::2], fields[1::2], strict=True):
+        found += [ids[i : i + 1, : lengths[i]], lengths[i : i + 1]]
+    return found
+
+
+@settings(deadline=None, max_examples=6)
+@given(
+    lengths=st.lists(st.tuples(st.integers(1, 7), st.integers(1, PREDICT)), min_size=1, max_size=4),
+    seed=st.integers(0, 1000),
+    train=st.booleans(),
+)
+@each_variant
+def test_equals_its_eager_twin_with_all_gradients(name, lengths, seed, train):
+    mine, theirs = pair(name, seed)
+    mine.train(train)
+    own, following = zip(*lengths, strict=True)
+    fields = batch(name, seed, own, following)
+    loss, tokens, right = mine.loss(*fields)
+    expected, words = theirs.loss(*fields)
+    torch.testing.assert_close(loss, expected)
+    assert tokens == words
+    assert 0 <= right <= tokens
+    loss.backward()
+    expected.backward()
+    found = dict(mine.named_parameters())
+    assert found.keys() == dict(theirs.named_parameters()).keys()
+    for key, parameter in theirs.named_parameters():
+        grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+        torch.testing.assert_close(found[key].grad, grad, msg=lambda text, key=key: f"{key}: {text}")
+
+
+@each_variant
+def test_vectors_are_the_twins_in_any_batch(name):
+    mine, theirs = pair(name)
+    ids, lengths = batch(name)[:2]
+    x = theirs.table(ids).detach()
+    z = theirs.encode(x, lengths)
+    assert mine.dim == z.shape[1]
+    garbage = x.clone()
+    garbage[torch.arange(x.shape[1]) >= lengths[:, None]] = math.nan
+    torch.testing.assert_close(mine.encode(garbage, lengths), z)
+    single_precision = copy.deepcopy(mine).float()
+    found = single_precision.encode(garbage.float(), lengths)
+    for row, length in enumerate(lengths):
+        alone = single_precision.encode(x[row : row + 1, :length].float(), length[None])
+        torch.testing.assert_close(alone[0], found[row], rtol=0, atol=1e-6)
+        torch.testing.assert_close(found[row].double(), z[row], rtol=0, atol=1e-6)
+
+
+@each_variant
+def test_gradcheck(name):
+    mine = network(name)
+    fields = batch(name, lengths=(3, 1), following=(2, 3))
+    x = mine.table.weight.detach()[fields[0]].requires_grad_()
+    parameters = list(mine.parameters())
+    assert torch.autograd.gradcheck(lambda x, *_: mine.encode(x, fields[1]), (x, *parameters), fast_mode=True)
+    assert torch.autograd.gradcheck(lambda *_: mine.loss(*fields).sum, parameters, fast_mode=True)
+
+
+@each_variant
+def test_a_loss_does_not_depend_on_the_batch(name):
+    mine = network(name)
+    fields = batch(name)
+    alone = [mine.loss(*single(fields, i)) for i in range(len(fields[0]))]
+    whole = mine.loss(*fields)
+    torch.testing.assert_close(whole.sum, sum(loss.sum for loss in alone))
+    assert whole.tokens == sum(loss.tokens for loss in alone)
+    assert whole.right == sum(loss.right for loss in alone)
+
+
+# --- Word by word -------------------------------------------------------------------------------------------
+
+
+@each_decoder
+def test_word_by_word_is_all_at_once(decoder):
+    # What comes one after the other cannot see what is to come, and so neither does the parallel pass.
+    mine = network(decoder).eval()
+    fields = batch(decoder)
+    z = mine.encode(mine.table.weight[fields[0]], fields[1]).detach()
+    scores = nn.score(mine._cpp, [z], torch.zeros(4, dtype=torch.int64), *fields[2:])
+    torch.testing.assert_close(-scores.sum(), mine.loss(*fields).sum.detach(), rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("decoder", AUTOREGRESSIVE)
+def test_no_word_is_told_by_itself_or_later_ones(decoder):
+    mine = network(decoder)
+    ids, lengths, following, _ = batch(decoder, lengths=(4,), following=(PREDICT,))
+    other = following.clone()
+    other[0, 3] = (other[0, 3] - 1) % 9 + 2
+
+    def costs(words):
+        sums = [mine.loss(ids, lengths, words[:, :n], torch.tensor([n])).sum.item() for n in range(1, 6)]
+        return [after - before for before, after in zip([0.0, *sums[:-1]], sums, strict=True)]
+
+    found, changed = costs(following), costs(other)
+    assert found[:3] == changed[:3]
+    assert found[3] != changed[3]
+    assert found[4] != changed[4]  # but by those before
+
+
+@each_decoder
+def test_several_hypotheses_a_sentence(decoder):
+    mine = network(decoder).eval()
+    z, first = torch.randn(3, mine.dim, dtype=torch.float64), torch.zeros(3, dtype=torch.int64)
+    greedy = nn.greedy_search(mine._cpp, [z], first, end=END, max_length=PREDICT)
+    beam = nn.beam_search(mine._cpp, [z], first, end=END, max_length=PREDICT, beam=4, best=2)
+    for row in range(3):
+        alone = nn.beam_search(
+            mine._cpp, [z[row : row + 1]], first[:1], end=END, max_length=PREDICT, beam=4, best=2
+        )
+        torch.testing.assert_close(alone.scores[0], beam.scores[row])
+        length = int(beam.lengths[row, 0])
+        words = torch.tensor([[*beam.ids[row, 0, :length].tolist(), END]])
+        score = nn.score(mine._cpp, [z[row : row + 1]], first[:1], words, torch.tensor([length + 1]))
+        torch.testing.assert_close(beam.scores[row, 0], score[0], rtol=0, atol=1e-5)
+    assert greedy.ids.shape[0] == 3
+
+
+# --- What decoders are fed with -----------------------------------------------------------------------------
+
+
+def told_by(mine, fields, before):
+    """The cost where the words before are these, by the eager twin."""
+    twin = Context(**SIZES, **CONTEXT, decoder=mine._config["decoder"]).double()
+    state = mine.state_dict()
+    twin.load_state_dict({**state, "softmax.weight": state["table.weight"]})
+    twin.before = lambda ids: before
+    return twin.loss(*fields)[0].detach()
+
+
+@pytest.mark.parametrize("decoder", AUTOREGRESSIVE)
+def test_uniform_sampling_takes_any_words(decoder):
+    mine = network(decoder, feeding="uniform_sampling")
+    fields = batch(decoder)
+    torch.manual_seed(3)
+    loss = mine.loss(*fields).sum.detach()
+    torch.manual_seed(3)
+    drawn = torch.randint(WORDS, fields[2].shape)
+    before = torch.cat([torch.zeros_like(drawn[:, :1]), drawn[:, :-1]], 1)
+    torch.testing.assert_close(loss, told_by(mine, fields, before))
+
+
+@pytest.mark.parametrize("decoder", AUTOREGRESSIVE)
+def test_always_sampling_takes_the_decoders_own_words(decoder):
+    mine = network(decoder, feeding="always_sampling")
+    # One word is by far the most likely, whatever came before: it is what is drawn.
+    with torch.no_grad():
+        mine.softmax.bias.zero_()
+        mine.softmax.bias[7] = 1000
+    fields = batch(decoder)
+    before = torch.full_like(fields[2], 7)
+    before[:, 0] = BEGIN
+    torch.testing.assert_close(mine.loss(*fields).sum.detach(), told_by(mine, fields, before))
+    # Else they differ from time to time, by torch's random numbers.
+    with torch.no_grad():
+        mine.softmax.bias.zero_()
+    losses = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        losses.append(mine.loss(*fields).sum)
+    assert losses[0] == losses[1] != losses[2]
+    losses[0].backward()
+    assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in mine.parameters())
+
+
+@pytest.mark.parametrize("decoder", ["cnn", "rnn"])
+def test_what_tells_all_at_once_is_fed_with_nothing(decoder):
+    fields = batch(decoder)
+    losses = {
+        network(decoder, feeding=feeding).loss(*fields).sum.item()
+        for feeding in ("teacher_forcing", "always_sampling", "uniform_sampling")
+    }
+    assert len(losses) == 1
+
+
+# --- Modules ------------------------------------------------------------------------------------------------
+
+
+def test_both_decoders_that_tell_all_at_once_are_about_as_large():
+    def size(decoder):
+        made = models.ContextNetwork(words=50, features=300, decoder=decoder)
+        return sum(p.numel() for name, p in made.named_parameters() if name.startswith("decoder"))
+
+    assert abs(size("cnn") / size("rnn") - 1) < 0.01
+
+
+@pytest.mark.parametrize(("hidden", "pooling", "dim"), [(300, "mean_max", 1200), (1200, "max", 2400)])
+def test_sizes(hidden, pooling, dim):
+    made = models.ContextNetwork(words=9, features=8, hidden=hidden, pooling=pooling, channels=4, inner=4)
+    assert made.dim == dim
+
+
+@pytest.mark.parametrize("name", ["cnn", "skip-True-False"])
+def test_overfits_one_batch(name):
+    ours, _, options, _ = VARIANTS[name]
+    options = options | ({"channels": 64, "inner": 32} if name == "cnn" else {}) | {"hidden": 32}
+    torch.manual_seed(0)
+    mine = ours(words=WORDS, features=16, **options)
+    fields = batch(name, following=(5, 2, 4, 3))
+    optimiser = torch.optim.Adam(mine.parameters(), lr=0.01)
+    for _ in range(150):
+        optimiser.zero_grad()
+        loss = mine.loss(*fields)
+        (loss.sum / loss.tokens).backward()
+        optimiser.step()
+    assert loss.sum / loss.tokens < 0.05
+    assert loss.right == loss.tokens
+
+
+@each_variant
+def test_copies_are_equal_and_apart(name):
+    mine = network(name).float().eval()
+    fields = batch(name)
+    loss = mine.loss(*fields).sum
+    for other in (copy.deepcopy(mine), pickle.loads(pickle.dumps(mine))):
+        assert torch.equal(other.loss(*fields).sum, loss)
+        with torch.no_grad():
+            for parameter in other.parameters():
+                parameter.zero_()
+        assert torch.equal(mine.loss(*fields).sum, loss)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"decoder": "lstm"}, "decoder must be 'cnn', 'rnn', 'autoregressive_cnn' or 'autoregressive_rnn'"),
+        ({"feeding": "some"}, "feeding must be 'teacher_forcing', 'always_sampling' or 'uniform_sampling'"),
+        ({"predict": 0}, "predict, channels, inner and window must be at least 1, got 0"),
+        ({"decoder": "rnn", "features": 7}, "features must be even, .* got 7"),
+        ({"hidden": 0}, "at least 1"),
+    ],
+)
+def test_wrong_options(change, message):
+    with pytest.raises(ValueError, match=message):
+        models.ContextNetwork(**(SIZES | CONTEXT | change))
+
+
+def test_wrong_batches():
+    mine, skip = network(), network("skip-True-False")
+    ids, lengths, following, its = batch()
+    with pytest.raises(ValueError, match="at most predict=5 words are told, got 6"):
+        mine.loss(ids, lengths, ids, lengths)
+    with pytest.raises(ValueError, match=r"a batch has 3 fields .* got 2"):
+        skip._loss(ids, lengths, following, its)
+    with pytest.raises(ValueError, match="ids of all fields must be of 4 sentences, got 3"):
+        mine.loss(ids, lengths, following[:3], its[:3])
+    with pytest.raises(ValueError, match="hidden must be even, a half for each direction, got 5"):
+        models.SkipThoughtsNetwork(**SIZES, hidden=5, bidirectional=True)
