@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "nn/parameters.h"
+#include "nn/recurrent_inference.h"
 #include "sentencode/error.h"
 #include "sentencode/nn/evaluating.h"
 
@@ -138,6 +139,26 @@ Tensor RecurrentStack::input_of(std::size_t layer, const Tensor& x, const std::v
   throw InternalError("no such shortcuts");
 }
 
+RecurrentOutput RecurrentStack::infer(const Tensor& x, const Tensor& lengths,
+                                      const RecurrentState& begin) const {
+  const std::int64_t wide = directions();
+  std::vector<Tensor> outputs;
+  std::vector<std::vector<Tensor>> ends(begin.size());
+  for (std::size_t layer = 0; layer < weights_.size(); ++layer) {
+    RecurrentState mine;
+    for (const Tensor& part : begin)
+      mine.push_back(part.narrow(1, static_cast<std::int64_t>(layer) * wide, wide));
+    auto [output, end] =
+        infer_layer(options_.cell, input_of(layer, x, outputs), lengths, mine, weights_[layer]);
+    for (std::size_t part = 0; part < ends.size(); ++part) ends[part].push_back(end[part]);
+    const bool top = layer + 1 == weights_.size();
+    outputs.push_back(top ? output : at::dropout(output, options_.dropout, trains(*this)));
+  }
+  RecurrentState state;
+  for (const auto& part : ends) state.push_back(at::cat(part, 1));  // [B, L dirs, H]
+  return {outputs.back(), state};
+}
+
 RecurrentOutput RecurrentStack::forward(const Tensor& x, const Tensor& lengths,
                                         const RecurrentState& state) const {
   TORCH_CHECK_VALUE(x.dim() == 3 && x.size(2) == options_.features, "recurrent: x must be [batch, time, ",
@@ -148,6 +169,8 @@ RecurrentOutput RecurrentStack::forward(const Tensor& x, const Tensor& lengths,
   check_state(begin, batch);
   const auto packed = packing(x, lengths);
   if (batch == 0 || time == 0) return {x.new_zeros({batch, time, wide * options_.hidden}), begin};
+
+  if (infers(x, weights_.front())) return infer(x, lengths, begin);
 
   Tensor words = x;  // [B, T, D], or packed [N, D]
   Tensor sizes;      // of packed rows' batches
