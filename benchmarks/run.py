@@ -28,6 +28,7 @@ ORDER = {
     "train_step": "--rounds 1 --steps 3 --hidden 64 --words 1000 --sentences 20000",
     "busy": "--rounds 1 --steps 3 --only training linear",
     "encode_neural": "--rounds 1 --sentences 500 --hidden 64",
+    "context": "--rounds 1 --steps 2 --hidden 16 --words 1000 --sentences 5000 --encoded 200",
 }
 WITHOUT_DATA = {"import_time", "gemm", "softmax_loss"}
 

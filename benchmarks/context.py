@@ -1,0 +1,294 @@
+"""RNN-CNN of paper 001, in training and in encoding.
+
+Training steps on ordered text (forward, backward, clipping, Adam): the decoder that tells 30 words at once,
+against skip-thoughts with vectors as wide, and against an eager PyTorch version (benchmarks/eager: packed
+GRU, all logits at once) on the same batches and on random ones, padded to the longest. The share of bare
+products is that of the step's matrix products made alone.
+
+Encoding: the bidirectional encoder over word vectors of real sentences, in batches as our encoders make them,
+against torch's own GRU on batches of 64 in the text's order, packed and padded.
+
+All take turns, one process each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import (
+    BUILD,
+    Contestants,
+    Result,
+    arguments_of,
+    data_argument,
+    machine,
+    median,
+    processors,
+    sentences_of,
+    spread,
+    verdict,
+    write_json,
+)
+
+FEATURES, PREDICT, CHANNELS, INNER, WINDOW = 300, 30, 600, 300, 3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    data_argument(parser)
+    arguments_of(parser, rounds=3)
+    contestants = Contestants(__file__, ours, eager, encoding)
+    contestants.argument(parser)
+    parser.add_argument("--sentences", type=int, default=50_000, help="of books")
+    parser.add_argument("--encoded", type=int, default=5_000)
+    parser.add_argument("--words", type=int, default=20_000)
+    parser.add_argument("--hidden", type=int, default=300, help="of each direction")
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--threads", type=int, default=processors())
+    given = parser.parse_args()
+    if contestants.run_child(given):
+        return
+    contestants.options = ["--data", given.data]
+
+    text = sentences_of(given.data / "text" / "books.train.txt.xz", given.sentences)
+    paths = {
+        kind: str(BUILD / "data" / f"{text.stem}-{given.words}-{kind}.examples") for kind in ("words", "both")
+    }
+    prepare(text, given.words, paths)
+    case: dict[str, Any] = {
+        "path": paths["words"],
+        "model": "ContextNetwork",
+        "decoder": "cnn",
+        "mode": "equal_length",
+        **{name: getattr(given, name) for name in ("hidden", "batch", "steps", "threads")},
+    }
+    skip = {**case, "path": paths["both"], "model": "SkipThoughtsNetwork"}
+    encoded: dict[str, Any] = {
+        **{"path": paths["words"], "hidden": given.hidden, "threads": given.threads},
+        "sentences": given.encoded,
+    }
+    training = {
+        "ours": ["ours", case],
+        "ours, rnn": ["ours", {**case, "decoder": "rnn"}],
+        "ours, autoregressive cnn": ["ours", {**case, "decoder": "autoregressive_cnn"}],
+        "ours, autoregressive rnn": ["ours", {**case, "decoder": "autoregressive_rnn"}],
+        "skip-thoughts": ["ours", skip],
+        "eager, our batches": ["eager", case],
+        "eager, random batches": ["eager", {**case, "mode": "plain"}],
+    }
+    cases = {
+        **training,
+        **{f"encode: {how}": ["encoding", {**encoded, "how": how}] for how in ("ours", "packed", "padded")},
+    }
+    print(f"{machine()}\n{given.threads} threads, medians of {given.rounds} processes\n")
+    results: dict[str, list[Result]] = {name: [] for name in cases}
+    for _ in range(given.rounds):
+        for name, turn in cases.items():
+            results[name] += contestants.measure(1, turn)[0]
+    for name, runs in results.items():
+        share = f", bare products {median(runs, 'products'):.0%}" if "products" in runs[0] else ""
+        print(f"{name:26} {median(runs, 'rate'):8.1f} sentences/s ({spread(runs, 'rate')}){share}")
+
+    def ratio(a: str, b: str) -> float:
+        """Of the turns that followed each other."""
+        turns = zip(results[a], results[b], strict=True)
+        return float(np.median([x["rate"] / y["rate"] for x, y in turns]))
+
+    print()
+    for one, other, target in [
+        ("ours", "skip-thoughts", 3.0),
+        ("ours", "eager, our batches", 1.2),
+        ("ours", "eager, random batches", None),
+        ("encode: ours", "encode: packed", 1.5),
+        ("encode: ours", "encode: padded", 2.0),
+    ]:
+        found = ratio(one, other)
+        print(f"{one} against {other}: {found:.2f} {verdict(found, target) if target else ''}")
+    floor = median(results["ours"], "products")
+    print(f"bare products in a step of ours: {floor:.0%} {verdict(floor, 0.85)}")
+    write_json(given.json, results=contestants.everything)
+
+
+def prepare(text: Path, words: int, paths: dict[str, str]) -> None:
+    """Sentences with the words that follow, and with both neighbours, as ids."""
+    from sentencode import Tokenizer, Vocabulary
+    from sentencode.training import Examples
+
+    cut = Tokenizer("words", lowercase=True)
+    known = Vocabulary(dict(Vocabulary.from_corpus(text, cut)), max_size=words - 3)
+    Examples.build(text, known, cut, path=paths["words"], following_words=PREDICT, max_length=64)
+    end = {"tokens": None, "previous": "</s>", "next": "</s>"}
+    Examples.build(
+        text, known, cut, path=paths["both"], neighbours={"previous": -1, "next": 1}, end=end, max_length=30
+    )
+
+
+def sizes_of(case: dict[str, Any], examples: Any) -> dict[str, Any]:
+    words = examples.vocabulary_size()
+    made = {"words": words + 2, "features": FEATURES, "begin": words, "end": words + 1}
+    if case["model"] == "SkipThoughtsNetwork":
+        return {**made, "hidden": 4 * case["hidden"]}  # as wide as [mean; max] of two directions
+    return {**made, "hidden": case["hidden"], "decoder": case["decoder"]}
+
+
+def ours(case: dict[str, Any]) -> Result:
+    import torch
+
+    from sentencode import models
+    from sentencode.training import Batcher, Callback, Examples, Trainer
+
+    torch.set_num_threads(case["threads"])
+    torch.manual_seed(1)
+    examples = Examples.open(case["path"])
+    network = getattr(models, case["model"])(**sizes_of(case, examples))
+    warm = 2
+
+    class Stamps(Callback):
+        times: list[float] = []  # noqa: RUF012
+        sentences = tokens = 0
+
+        def on_step(self, trainer: Any, step: Any) -> None:
+            self.times.append(time.perf_counter())
+            if step.step > warm:
+                self.sentences += step.examples
+                self.tokens += step.tokens
+
+    stamps = Stamps()
+    Trainer(
+        network,
+        Batcher(examples, batch_size=case["batch"], mode=case["mode"], seed=1),
+        learning_rate=5e-4,
+        clip_norm=5.0,
+        max_steps=warm + case["steps"],
+        callbacks=[stamps],
+    ).run()
+    seconds = stamps.times[-1] - stamps.times[warm - 1]
+    found: Result = {"rate": stamps.sentences / seconds}
+    if case["model"] == "ContextNetwork" and case["decoder"] == "cnn":
+        length = float(np.diff(examples.core.offsets("tokens")).mean())
+        bare = product_seconds(case, examples.vocabulary_size() + 2, round(length))
+        found["products"] = bare * case["steps"] / seconds
+    return found
+
+
+def eager(case: dict[str, Any]) -> Result:
+    import torch
+    from eager.context import Context
+
+    from sentencode.training import Batcher, Examples
+
+    torch.set_num_threads(case["threads"])
+    torch.manual_seed(1)
+    examples = Examples.open(case["path"])
+    network = Context(**sizes_of(case, examples))
+    optimizer = torch.optim.Adam(network.parameters(), lr=5e-4)
+    warm, sentences, begin = 2, 0, 0.0
+    batches = Batcher(examples, batch_size=case["batch"], mode=case["mode"], seed=1)
+    for number, batch in zip(range(1, warm + case["steps"] + 1), batches, strict=False):
+        fields = []
+        for name in ("tokens", "following"):
+            fields += [torch.from_numpy(batch.ids[name]), torch.from_numpy(batch.lengths[name])]
+        optimizer.zero_grad()
+        total, count = network.loss(*fields)
+        (total / count).backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 5.0)
+        optimizer.step()
+        if number == warm:
+            begin = time.perf_counter()
+        elif number > warm:
+            sentences += len(batch)
+    return {"rate": sentences / (time.perf_counter() - begin)}
+
+
+def product_seconds(case: dict[str, Any], words: int, length: int) -> float:
+    """Of the matrix products of one step: each made forward, and twice backward."""
+    batch, hidden = case["batch"], case["hidden"]
+    told = batch * PREDICT
+    shapes = [
+        *[(batch * length, FEATURES, 3 * hidden)] * 2,  # what words give the gates, of both directions
+        *[(batch, hidden, 3 * hidden)] * 2 * length,  # what states give them
+        (batch, 4 * hidden, PREDICT * CHANNELS),
+        (told, WINDOW * CHANNELS, INNER),
+        (told, WINDOW * INNER, FEATURES),
+        (told, FEATURES, words),
+    ]
+    return 3 * sum(shapes.count(shape) * forward_seconds(*shape) for shape in set(shapes))
+
+
+def forward_seconds(rows: int, inner: int, outer: int) -> float:
+    import torch
+
+    x, w = torch.randn(rows, inner), torch.randn(inner, outer)
+    return best_seconds(lambda: x @ w)
+
+
+def best_seconds(run: Callable[[], Any]) -> float:
+    times = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - begin)
+    return float(min(times))
+
+
+def encoding(case: dict[str, Any]) -> Result:
+    """The network alone: which vectors its words have does not matter to the speed."""
+    import torch
+    from eager.context import Context
+    from torch.nn.utils.rnn import pad_sequence
+
+    from sentencode.models import ContextNetwork
+    from sentencode.training import Examples
+
+    torch.set_num_threads(case["threads"])
+    torch.manual_seed(1)
+    examples = Examples.open(case["path"])
+    table = torch.randn(examples.vocabulary_size(), FEATURES) * 0.4
+    sizes = {"words": 5, "features": FEATURES, "hidden": case["hidden"], "channels": 4, "inner": 4}
+    network = ContextNetwork(**sizes).eval()
+    peer = Context(**sizes).eval()
+    peer.encoder.load_state_dict(network.encoder.state_dict())
+    sentences = [torch.from_numpy(examples[i]["tokens"].astype(np.int64)) for i in range(case["sentences"])]
+
+    def encode(part: list[Any]) -> Any:
+        lengths = torch.tensor([len(ids) for ids in part])
+        x = pad_sequence([table[ids] for ids in part], batch_first=True)
+        if case["how"] == "ours":
+            return network.encode(x, lengths)
+        if case["how"] == "packed":
+            return peer.encode(x, lengths)
+        h = peer.encoder(x)[0]  # what stands behind words counts, as if there were any
+        return torch.cat([h.mean(1), h.amax(1)], 1)
+
+    batches = in_order(sentences) if case["how"] != "ours" else by_length(sentences)
+    with torch.inference_mode():
+        for batch in batches[:5]:
+            encode(batch)
+        seconds = best_seconds(lambda: [encode(batch) for batch in batches])
+    return {"rate": len(sentences) / seconds}
+
+
+def in_order(sentences: list[Any]) -> list[list[Any]]:
+    return [sentences[i : i + 64] for i in range(0, len(sentences), 64)]
+
+
+def by_length(sentences: list[Any], tokens: int = 4096) -> list[list[Any]]:
+    """As `NeuralEncoder` makes them: the longest first, of so many tokens."""
+    batches: list[list[Any]] = [[]]
+    for ids in sorted(sentences, key=len, reverse=True):
+        if batches[-1] and (len(batches[-1]) + 1) * len(batches[-1][0]) > tokens:
+            batches.append([])
+        batches[-1].append(ids)
+    return batches
+
+
+if __name__ == "__main__":
+    main()
