@@ -335,7 +335,11 @@ def test_checkpoints_note_all_that_decides(folder):
         ("[logs]", "[log]", r"aae.toml: there is no table \[log\]; there are encoder, vectors"),
         ("[encoder]", "steps = 3\n[encoder]", r"aae.toml: there is no table \[steps\]"),
         ("[encoder]", "logs = 3\n[encoder]", r"aae.toml: "),
-        ('"MeanMaxAAE"', '"SIF"', r"class must be one of CNNLSTMAE, LSTMSDAE, MeanMaxAAE, RAE, got 'SIF'"),
+        (
+            '"MeanMaxAAE"',
+            '"SIF"',
+            r"class must be one of CNNLSTMAE, .*, RAE, RNNCNN, SkipThoughts, got 'SIF'",
+        ),
         ('"MeanMaxAAE"', '["RAE"]', r"class must be one of .*, got \['RAE'\]"),
         ('class = "MeanMaxAAE"', "", r"aae.toml: \[encoder\] lacks class"),
         ('train = ["a.txt", "b.txt"]', "", r"aae.toml: \[data\] lacks train"),
@@ -392,7 +396,7 @@ def test_changes_stand_in_place_of_the_file(folder):
         train.read_config(path, {"data.nothing": 1})
 
 
-@pytest.mark.parametrize("kind", ["CNNLSTMAE", "LSTMSDAE", "MeanMaxAAE", "RAE"])
+@pytest.mark.parametrize("kind", ["CNNLSTMAE", "LSTMSDAE", "MeanMaxAAE", "RAE", "RNNCNN", "SkipThoughts"])
 def test_every_class_takes_its_parameters(folder, kind):
     names = sorted(getattr(se, kind)._defaults())
     lines = "\n".join(f"{name} = 3" for name in names if name not in ("vectors", "vocabulary"))

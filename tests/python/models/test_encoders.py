@@ -1041,7 +1041,7 @@ def test_every_class_is_known_by_its_file():
         for name, kind in vars(models).items()
         if isinstance(kind, type) and hasattr(kind, "network_class") and name[0] != "_"
     }
-    assert kinds == set(FAMILIES) == set(families.FAMILIES)
+    assert kinds == set(FAMILIES) | {"RNNCNN", "SkipThoughts"} == set(families.FAMILIES)
 
 
 @pytest.mark.parametrize("name", sorted(families.FAMILIES))
@@ -1050,7 +1050,7 @@ def test_options_have_the_defaults_that_stand_in_cpp(name):
     network = kind.network_class
     config = json.loads(_nn.default_config(network.__name__))
     assert config.pop("network") == network.__name__
-    of_words = inspect.signature(models.Autoencoder.__init__).parameters
+    of_words = inspect.signature(models.WritingNetwork.__init__).parameters
     own = {
         parameter.name: parameter.default
         for parameter in inspect.signature(network.__init__).parameters.values()
@@ -1063,7 +1063,7 @@ def test_options_have_the_defaults_that_stand_in_cpp(name):
     for option in kind._network_options:
         default = kind._defaults()[option]
         assert default is None or plain(default) == config[option], option
-    assert set(own) <= set(kind._network_options)
+    assert set(own) - {"trainable_words"} <= set(kind._network_options)  # fit's `freeze` says that one
 
 
 @pytest.fixture(scope="module")

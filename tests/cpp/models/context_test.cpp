@@ -1,0 +1,97 @@
+#include "sentencode/models/context.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include "sentencode/error.h"
+#include "sentencode/models/skip_thoughts.h"
+
+namespace sentencode::models {
+namespace {
+
+training::TokenTensors field_of(const at::Tensor& ids, const at::Tensor& lengths) {
+  const auto bare = Sequences::of(at::zeros({ids.size(0), ids.size(1), 0}), lengths);
+  return {ids, lengths, bare.mask, lengths.sum().item<std::int64_t>(), bare.full};
+}
+
+/// Two sentences, and of each what is told, so many times.
+training::TensorBatch sentences_and(std::size_t told) {
+  training::TensorBatch batch;
+  batch.size = 2;
+  batch.fields.push_back(
+      field_of(at::tensor({5, 4, 9, 3, 7, 2}, at::kLong).view({2, 3}), at::tensor({3, 1}, at::kLong)));
+  for (std::size_t i = 0; i < told; ++i) {
+    batch.fields.push_back(field_of(at::tensor({4, 2, 8, 10, 6, 7, 1, 1}, at::kLong).view({2, 4}),
+                                    at::tensor({4, 2}, at::kLong)));
+  }
+  return batch;
+}
+
+nn::WordWriterOptions few_words(bool tied) {
+  return {.words = 11, .features = 6, .begin = 0, .end = 1, .trainable_words = true, .tied = tied};
+}
+
+class ContextDecoders : public testing::TestWithParam<ContextDecoding> {};
+
+TEST_P(ContextDecoders, TellWordByWordWhatTheyTellAtOnce) {
+  at::manual_seed(0);
+  ContextOptions options{.words = few_words(true), .hidden = 3};
+  options.decoder = {.kind = GetParam(), .predict = 5, .channels = 7, .inner = 4, .window = 2};
+  ContextNetwork network(options);
+  const at::NoGradGuard guard;
+  const auto batch = sentences_and(1);
+  const auto& words = batch.fields[1];
+  const Sequences sentences =
+      Sequences::of(network.writer().vectors(batch.fields[0].ids), batch.fields[0].lengths);
+  const at::Tensor z = network.encode(sentences);  // [2, 12]
+  ASSERT_EQ(z.sizes(), at::IntArrayRef({2, network.dim()}));
+  const Sequences before =
+      Sequences::of(network.writer().vectors(network.writer().before(words.ids)), words.lengths);
+  const at::Tensor u = network.decode(z, before);  // [2, T, 6]
+  auto [memory, cache] = network.start({z});
+  at::Tensor ids = at::zeros({2}, at::kLong);
+  for (std::int64_t t = 0; t < 4; ++t) {
+    const nn::DecoderStep step = network.step(ids, memory, cache);
+    cache = step.cache;
+    const at::Tensor there = words.mask.select(1, t).unsqueeze(1);  // [2, 1]
+    EXPECT_TRUE(at::allclose(step.logits * there, network.writer().logits(u.select(1, t)) * there, 0, 1e-5));
+    ids = words.ids.select(1, t);
+  }
+  EXPECT_EQ(network.loss(batch).count, 6);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ContextDecoders,
+                         testing::Values(ContextDecoding::cnn, ContextDecoding::rnn,
+                                         ContextDecoding::autoregressive_cnn,
+                                         ContextDecoding::autoregressive_rnn));
+
+TEST(ContextNetwork, WantsItsFields) {
+  ContextNetwork network({.words = few_words(true), .hidden = 3});
+  EXPECT_ANY_THROW(network.loss(sentences_and(0)));
+  EXPECT_ANY_THROW(network.loss(sentences_and(2)));
+  ContextOptions nothing{.words = few_words(true)};
+  nothing.decoder.predict = 0;
+  EXPECT_THROW(ContextNetwork{nothing}, InvalidInput);
+}
+
+TEST(SkipThoughtsNetwork, TellsBothDecodersLosses) {
+  at::manual_seed(0);
+  for (const bool tied : {false, true}) {
+    SkipThoughtsNetwork network({.words = few_words(tied), .hidden = 8, .bidirectional = true});
+    const training::Loss loss = network.loss(sentences_and(2));
+    EXPECT_EQ(loss.count, 12);
+    ASSERT_EQ(loss.figures.sizes(), at::IntArrayRef({2, 2}));
+    EXPECT_NEAR(loss.figures.select(1, 0).sum().item<double>(), loss.sum.item<double>(), 1e-3);
+    loss.sum.backward();
+    for (const auto& item : network.named_parameters()) {
+      EXPECT_TRUE(item.value().grad().defined()) << item.key();
+    }
+  }
+  EXPECT_THROW(SkipThoughtsNetwork({.words = few_words(false), .hidden = 7, .bidirectional = true}),
+               InvalidInput);
+}
+
+}  // namespace
+}  // namespace sentencode::models

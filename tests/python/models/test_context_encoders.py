@@ -1,0 +1,248 @@
+"""The encoders of paper 001: what they learn from, that a training can be resumed and shared, files."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+models = pytest.importorskip("sentencode.models")
+
+import sentencode as se
+from sentencode.models.context_encoders import FollowingWords, Surroundings
+from sentencode.models.task import WordVectorsOf
+from sentencode.training import Callback
+
+WORDS = ["the", "cat", "dog", "sat", "on", "a", "mat", "ran", "."]
+ROWS = np.random.default_rng(0).normal(size=(len(WORDS), 6)).astype(np.float32)
+VECTORS = se.WordVectors.from_array(WORDS, ROWS)
+TEXT = [
+    *("the cat sat on a mat .", "a dog ran on the mat .", "the zzz sat .", "", "a cat ran on ."),
+    *("the cat ran on a dog .", "the mat sat on the dog .", "a dog sat on a cat ."),
+]
+SENTENCES = [line for line in TEXT if line]
+SMALL = {"max_steps": 4, "max_epochs": None, "batch_size": 2, "device": "cpu"}
+CONTEXT = {"hidden": 4, "predict": 9, "channels": 7, "inner": 5, **SMALL}
+ENCODERS = {
+    "cnn": (se.RNNCNN, CONTEXT),
+    "rnn": (se.RNNCNN, {**CONTEXT, "decoder": "rnn", "targets": "sentence"}),
+    "sampling": (
+        se.RNNCNN,
+        {**CONTEXT, "decoder": "autoregressive_cnn", "feeding": "always_sampling", "cell": "lstm"},
+    ),
+    "uniform": (se.RNNCNN, {**CONTEXT, "decoder": "autoregressive_rnn", "feeding": "uniform_sampling"}),
+    "skip": (se.SkipThoughts, {"hidden": 6, **SMALL}),
+    "bi-skip": (se.SkipThoughts, {"hidden": 6, "bidirectional": True, "tied": True, **SMALL}),
+}
+each_encoder = pytest.mark.parametrize("name", ENCODERS)
+
+
+def unfitted(name, **change):
+    made, options = ENCODERS[name]
+    return made(VECTORS, **(options | change))
+
+
+def fitted(name, **change):
+    return unfitted(name, **change).fit(TEXT)
+
+
+def same(a, b):
+    np.testing.assert_array_equal(a.encode(SENTENCES), b.encode(SENTENCES))
+
+
+# --- What is learnt from ------------------------------------------------------------------------------------
+
+
+def examples(kind, sentences=TEXT, **change):
+    """The words of all examples, as the task makes them."""
+    chosen = {**kind.parameters, "predict": 9, "seed": 0, **change}
+    task = kind("Name", chosen, WordVectorsOf(VECTORS, unit=False), se.Tokenizer("whitespace"))
+    task.learn_vocabulary(sentences, None)
+    found = task.examples(sentences, None, None)
+    names = [*task.vocabulary.words, "<unk>", "</s>"]
+    assert {"<unk>": len(names) - 2}.items() <= found.symbols().items()
+    return [
+        {field: " ".join(names[i] for i in ids) for field, ids in found[n].items()} for n in range(len(found))
+    ]
+
+
+def test_the_words_that_follow_go_over_sentences_and_not_over_documents():
+    found = examples(FollowingWords)
+    assert found[0] == {"tokens": TEXT[0], "following": "a dog ran on the mat . the <unk>"}
+    assert found[1] == {"tokens": TEXT[1], "following": "the <unk> sat ."}  # fewer at a document's end
+    assert found[2]["tokens"] == TEXT[4]  # the last one of a document has none
+    assert len(found) == 5
+    one = examples(FollowingWords, documents=False)
+    assert one[2] == {"tokens": "the <unk> sat .", "following": "a cat ran on . the cat ran on"}
+    assert len(one) == 6
+
+
+def test_the_next_sentence_is_cut_to_what_is_told():
+    found = examples(FollowingWords, targets="sentence", predict=5)
+    assert found[0] == {"tokens": TEXT[0], "next": "a dog ran on </s>"}
+    assert found[1] == {"tokens": TEXT[1], "next": "the <unk> sat . </s>"}
+    assert len(found) == 5
+
+
+def test_both_sentences_around():
+    found = examples(Surroundings)
+    assert found[0] == {
+        "tokens": TEXT[1],
+        "previous": f"{TEXT[0]} </s>",
+        "next": "the <unk> sat . </s>",
+    }
+    assert len(found) == 3
+    assert len(examples(Surroundings, documents=False)) == 5
+    assert len(examples(Surroundings, [*TEXT, " ".join(["the"] * 31)])) == 3
+
+
+def test_a_file_is_what_its_lines_are(tmp_path):
+    (tmp_path / "text.txt").write_text("\n".join(TEXT), encoding="utf-8")
+    for documents in (True, False):
+        in_memory = examples(FollowingWords, documents=documents)
+        assert examples(FollowingWords, str(tmp_path / "text.txt"), documents=documents) == in_memory
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"targets": "some"}, "targets must be 'words' or 'sentence', got 'some'"),
+        ({"targets": "sentence", "predict": 1}, "predict must be at least 2 where sentences are told"),
+        ({"predict": 0}, "predict .*at least 1.*got 0"),
+    ],
+)
+def test_wrong_parameters(change, message):
+    with pytest.raises(ValueError, match=message):
+        fitted("cnn", **change)
+
+
+def test_the_table_begins_with_the_words_vectors():
+    encoder = fitted("cnn", max_steps=1, learning_rate=1e-9)
+    table = encoder.network.table.weight.detach().numpy()
+    known = len(encoder.vocabulary_)
+    assert len(table) == known + 3
+    np.testing.assert_allclose(table[:known], VECTORS.matrix(encoder.vocabulary_.words), atol=1e-6)
+    np.testing.assert_allclose(table[known], table[:known].mean(0), atol=1e-6)
+    assert encoder.network.table.weight.requires_grad
+
+
+# --- Training -----------------------------------------------------------------------------------------------
+
+
+@each_encoder
+def test_training_learns(name):
+    encoder = fitted(name, max_steps=60, learning_rate=0.02)
+    losses = [step.loss for step in encoder.history_.steps]
+    assert np.mean(losses[-5:]) < 0.8 * losses[0]
+
+
+class Interrupt(Callback):
+    def on_step(self, trainer, step):
+        if step.step == 2:
+            raise KeyboardInterrupt
+
+
+@each_encoder
+def test_a_training_goes_on_bit_by_bit(name, tmp_path):
+    encoder = unfitted(name)
+    with pytest.raises(KeyboardInterrupt):
+        encoder.fit(TEXT, checkpoints=tmp_path, callbacks=[Interrupt()])
+    encoder.fit(TEXT, checkpoints=tmp_path)
+    assert [step.step for step in encoder.history_.steps] == [3, 4]
+    straight = fitted(name)
+    same(encoder, straight)
+    for key, tensor in straight.network.state_dict().items():
+        assert torch.equal(tensor, encoder.network.state_dict()[key]), key
+
+
+def test_skip_thoughts_tell_both_decoders_losses():
+    steps = unfitted("skip").fit(TEXT, valid=TEXT).history_
+    for step in steps.steps:
+        assert set(step.figures) == {"previous", "next"}
+        assert min(step.figures.values()) <= step.loss <= max(step.figures.values())
+
+
+SHARE = """
+import sys
+import torch.distributed as dist
+sys.path.insert(0, sys.argv[1])
+rank, world = int(sys.argv[3]), int(sys.argv[4])
+if world > 1:
+    store = f"file://{sys.argv[2]}/store"
+    dist.init_process_group("gloo", init_method=store, rank=rank, world_size=world)
+import numpy as np
+from test_context_encoders import TEXT, unfitted
+for name in ("cnn", "uniform", "skip"):
+    change = {"feeding": "teacher_forcing"} if name == "uniform" else {}
+    encoder = unfitted(name, batch_size=4, learning_rate=0.02, **change).fit(TEXT)
+    if rank == 0:
+        state = {key: value.numpy() for key, value in encoder.network.state_dict().items()}
+        losses = [step.loss for step in encoder.history_.steps]
+        np.savez(f"{sys.argv[2]}/{name}-{world}.npz", losses=losses, **state)
+if world > 1:
+    dist.destroy_process_group()
+"""
+
+
+def test_two_processes_learn_what_one_does(tmp_path):
+    here = str(Path(__file__).parent)
+    for world in (1, 2):
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-c", textwrap.dedent(SHARE), here, str(tmp_path), str(rank), str(world)],
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for rank in range(world)
+        ]
+        for process in started:
+            errors = process.communicate(timeout=240)[1]
+            assert process.returncode == 0, errors
+    for name in ("cnn", "uniform", "skip"):
+        one, two = (np.load(tmp_path / f"{name}-{world}.npz") for world in (1, 2))
+        for key in one.files:
+            np.testing.assert_allclose(one[key], two[key], rtol=2e-4, atol=2e-5, err_msg=f"{name}: {key}")
+
+
+# --- Encoding -----------------------------------------------------------------------------------------------
+
+
+@each_encoder
+def test_alone_and_in_any_batch(name):
+    encoder = fitted(name)
+    rows = encoder.encode(SENTENCES)
+    assert rows.shape == (len(SENTENCES), encoder.dim)
+    assert np.isfinite(rows).all()
+    for row, text in zip(rows, SENTENCES, strict=True):
+        alone = encoder.encode(text)
+        assert np.linalg.norm(row - alone) <= 1e-6 * np.linalg.norm(alone)
+    np.testing.assert_allclose(encoder.encode(SENTENCES[::-1])[::-1], rows, rtol=0, atol=1e-6)
+
+
+@each_encoder
+def test_files(name, tmp_path):
+    encoder = fitted(name)
+    encoder.save(tmp_path / "model")
+    again = se.load(tmp_path / "model")
+    assert type(again) is type(encoder)
+    same(again, encoder)
+    assert again.settings().keys() == encoder.settings().keys()
+    for key, tensor in encoder.network.state_dict().items():
+        assert torch.equal(tensor, again.network.state_dict()[key]), key
+
+
+def test_halves_are_divided_by_their_lengths():
+    encoder = fitted("cnn")
+    halves = encoder.encode(SENTENCES, normalize="halves")
+    for half in (halves[:, :8], halves[:, 8:]):
+        np.testing.assert_allclose(np.linalg.norm(half, axis=1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("hidden", "pooling", "dim"), [(4, "mean_max", 16), (8, "max", 16), (4, "last", 8)])
+def test_sizes(hidden, pooling, dim):
+    assert fitted("cnn", hidden=hidden, pooling=pooling).dim == dim
