@@ -27,8 +27,8 @@ _BEGIN, _END, _UNKNOWN = "<s>", "</s>", "<unk>"
 class _OrderedText(SentenceTask):
     """Sentences in their order: each is learnt from by what stands around it in its document.
 
-    The table of words begins with their vectors and is trained. Ids are those of the vocabulary, then those
-    of unknown words, of a sentence's end and of the symbol before its first word.
+    The table of words begins with their vectors and is trained; encoding reads it, too. Ids are those of the
+    vocabulary, then those of unknown words, of a sentence's end and of the symbol before its first word.
     """
 
     parameters: ClassVar[Mapping[str, Any]] = {
@@ -37,13 +37,15 @@ class _OrderedText(SentenceTask):
         "documents": True,
         "label_smoothing": 0.0,
         "sampled_words": 0,
+        "trainable_words": True,
     }
     symbols = 3
     takes_labels = False
 
     def sizes(self, examples: Examples | None) -> dict[str, Any]:
         """All that have rows in the table."""
-        known = 1 if examples is None else len(self.vocabulary)
+        least = 1 + checked_int("sampled_words", self.chosen["sampled_words"], 0)
+        known = least if examples is None else len(self.vocabulary)
         ids = {"begin": known + 2, "end": known + 1}
         return {"words": known + self.symbols, "features": self.words.dim, **ids}
 
@@ -70,8 +72,8 @@ class _OrderedText(SentenceTask):
         """Words' vectors, and how frequent they are, which sampled ones are drawn by."""
         known = len(self.vocabulary)
         rows = self.words.table(self.vocabulary, {known: _UNKNOWN, known + 1: _END, known + 2: _BEGIN})
-        if _UNKNOWN not in self.words:  # what is known of a word that could be any
-            rows[known] = rows[:known].mean(0)
+        if _UNKNOWN not in self.words:
+            rows[known] = rows[:known].mean(0)  # of a word that could be any
         network.load_words(rows)
         counts = np.ones(known + self.symbols, np.int64)
         counts[:known] = self.vocabulary.counts

@@ -113,12 +113,18 @@ def test_a_file_is_what_its_lines_are(tmp_path):
     [
         ({"targets": "some"}, "targets must be 'words' or 'sentence', got 'some'"),
         ({"targets": "sentence", "predict": 1}, "predict must be at least 2 where sentences are told"),
+        ({"sampled_words": 99}, "sampled_words must be from 0"),
         ({"predict": 0}, "predict .*at least 1.*got 0"),
     ],
 )
 def test_wrong_parameters(change, message):
     with pytest.raises(ValueError, match=message):
         fitted("cnn", **change)
+
+
+def test_training_on_a_sample_of_the_words():
+    encoder = fitted("cnn", sampled_words=5)
+    assert np.isfinite([step.loss for step in encoder.history_.steps]).all()
 
 
 def test_the_table_begins_with_the_words_vectors():
@@ -210,6 +216,19 @@ def test_two_processes_learn_what_one_does(tmp_path):
 
 
 # --- Encoding -----------------------------------------------------------------------------------------------
+
+
+@each_encoder
+def test_rows_are_those_of_the_trained_table(name):
+    encoder = fitted(name, learning_rate=0.05)
+    places = {word: i for i, word in enumerate(encoder.vocabulary_.words)}
+    table = encoder.network.table.weight.detach()
+    assert np.abs(table[: len(places)].numpy() - VECTORS.matrix(encoder.vocabulary_.words)).max() > 0.01
+    for text in SENTENCES:
+        ids = torch.tensor([[places[word] for word in text.split() if word in places]])
+        with torch.no_grad():
+            row = encoder.network.encode(table[ids], torch.tensor([ids.shape[1]]))[0]
+        np.testing.assert_allclose(encoder.encode(text), row, rtol=0, atol=1e-6)
 
 
 @each_encoder

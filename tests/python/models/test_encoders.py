@@ -1063,7 +1063,7 @@ def test_options_have_the_defaults_that_stand_in_cpp(name):
     for option in kind._network_options:
         default = kind._defaults()[option]
         assert default is None or plain(default) == config[option], option
-    assert set(own) - {"trainable_words"} <= set(kind._network_options)  # fit's `freeze` says that one
+    assert set(own) <= set(kind._network_options)
 
 
 @pytest.fixture(scope="module")
