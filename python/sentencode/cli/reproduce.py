@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from . import add_command
 
     families = parser.add_subparsers(title="families", metavar="FAMILY", required=True)
-    for family in (Laes, Aae, Distill):
+    for family in (Laes, Aae, RnnCnn, Distill):
         add_command(families, family)
 
 
@@ -101,6 +101,8 @@ class _Trained:
     TABLES: ClassVar[str]
     ROW: ClassVar[str]
     ROWS: ClassVar[str]  # whose training the minutes are of
+    END: ClassVar[str]  # of trainings of the size "cpu"
+    CORPORA: ClassVar[tuple[str, ...]] = ()  # besides
 
     @classmethod
     def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
@@ -119,8 +121,13 @@ class _Trained:
             "--minutes",
             type=float,
             metavar="N",
-            help=f"training time of {cls.ROWS} together (default for --size cpu: 70)",
+            help=f"training time of {cls.ROWS} together (default for --size cpu: {cls.END})",
         )
+        for name in cls.CORPORA:
+            for option, what in ((name, "train"), (f"{name}-valid", "validate")):
+                parser.add_argument(
+                    f"--{option}", nargs="+", metavar="FILE", help=f"{name} to {what} on, for rows of these"
+                )
         parser.add_argument(
             "--steps", type=int, metavar="N", help="steps of each training, instead of a time limit"
         )
@@ -162,12 +169,20 @@ class _Trained:
     def run(cls, options: argparse.Namespace) -> None:
         """Runs the command."""
         family = importlib.import_module(f"sentencode.reproduce.{cls.NAME.replace('-', '_')}")
+        others = {}
+        for name in cls.CORPORA:
+            both = getattr(options, name), getattr(options, f"{name}_valid")
+            if None in both and both != (None, None):
+                raise ValueError(f"--{name} and --{name}-valid: give both, or neither")
+            if None not in both:
+                others[name] = both
         report = family.reproduce(
             options.data,
             options.vectors,
             options.train,
             options.valid,
             out=options.out,
+            others=others,
             size=options.size,
             minutes=options.minutes,
             steps=options.steps,
@@ -202,6 +217,7 @@ class Aae(_Trained):
     TABLES = "1, 2, 3, cost"
     ROW = "mean-max-aae"
     ROWS = "all eight rows"
+    END = "70"
     HELP = "tables 1 to 3 of the mean-max attention autoencoder's paper"
     EXAMPLE = """
 sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --train books.txt reviews.txt \\
@@ -226,6 +242,31 @@ sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --tr
     def own(cls, options: argparse.Namespace) -> dict[str, Any]:
         """What the family has besides."""
         return {"unit_words": options.unit_words, "normalize": options.normalize}
+
+
+class RnnCnn(_Trained):
+    """Paper 001: RNN-CNN with every decoder that the paper compares, skip-thoughts, and controls.
+
+    Every row is trained on --train, which is ordered text (one sentence a line, a blank line between
+    documents), for the same number of steps, and judged on those of the tasks whose files are there. Rows of
+    table 2 with "reviews" are trained on --reviews. Prints tables 1 and 2 and the times of training; --out
+    gets them too, one JSON file a row, and the encoders. After Ctrl-C or a kill, --resume goes on in the
+    middle of a training.
+    """
+
+    NAME = "rnn-cnn"
+    TABLES = "1, 2, cost"
+    ROW = "predict-all-words-cnn"
+    ROWS = "all rows"
+    END = "1,500 steps each"
+    CORPORA = ("reviews",)
+    HELP = "tables 1 and 2 of the paper on RNN-CNN"
+    EXAMPLE = """
+sentencode reproduce rnn-cnn --data SentEval/data --vectors glove.840B.300d.txt --train books.txt \\
+    --valid books.valid.txt --seeds 0 1 --out rnn-cnn
+sentencode reproduce rnn-cnn --data SentEval/data --vectors glove.840B.300d.txt --train books.txt \\
+    --valid books.valid.txt --reviews reviews.txt --reviews-valid reviews.valid.txt --table 2 --out table-2
+"""
 
 
 class Distill:

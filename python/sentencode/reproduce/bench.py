@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import statistics
 import time
@@ -17,7 +18,7 @@ from ..training import CsvLog, History
 from ..vectors import WordVectors
 from .judging import Judge, Normalized, scores_of
 from .results_folder import Result, Results, as_json, slug
-from .rows import Row, Size
+from .rows import NotAvailableError, Row, Size
 
 if TYPE_CHECKING:  # which needs torch
     from ..models import NeuralEncoder
@@ -38,35 +39,35 @@ class Bench:
 
     Attributes:
         vectors: Of words.
-        train: Sentences to train on.
-        valid: Sentences to validate on.
+        corpora: By their names, sentences to train on, and sentences to validate on; "" is that of most rows.
         size: How wide encoders are, and how they are trained.
         results: The folder of results.
         judge: Judges encoders.
         parts: How many trainings share the size's minutes.
         shared: Parameters of every network.
         normalize: How rows are judged that tell it for this; None: as they are.
+        ordered: Whether sentences are learnt from by those around them.
         measure: Adds figures to those of the judge.
         show: Whether to show progress bars.
     """
 
     vectors: WordVectors
-    train: Any
-    valid: Any
+    corpora: Mapping[str, tuple[Any, Any]]
     size: Size
     results: Results
     judge: Judge
     parts: int
     shared: Mapping[str, Any] = field(default_factory=dict)
     normalize: str | None = None
+    ordered: bool = False
     measure: Measure | None = None
     show: bool = False
-    _vocabulary: Vocabulary | None = field(default=None, init=False)
+    _vocabularies: dict[str, Vocabulary] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        sentences = list(self.valid)
-        apart = max(1, -(-len(sentences) // self.size.valid_sentences))
-        self.valid = sentences[::apart]  # of all parts of the files
+        few = _few_in_order if self.ordered else _few
+        most = self.size.valid_sentences
+        self.corpora = {name: (train, few(valid, most)) for name, (train, valid) in self.corpora.items()}
 
     @property
     def folder(self) -> Path:
@@ -119,9 +120,10 @@ class Bench:
             encoder.set_params(vocabulary=self._words(row, seed))
             for path in (saved, log):
                 path.parent.mkdir(exist_ok=True)
+            train, valid = self._corpus(row)
             encoder.fit(
-                self.train,
-                valid=self.valid,
+                train,
+                valid=valid,
                 checkpoints=self.folder / "work" / label / "checkpoints",
                 callbacks=[CsvLog(log)],
                 show_progress_bar=self.show,
@@ -134,8 +136,14 @@ class Bench:
         """The encoder as training would begin with it: after a step that changes nothing."""
         encoder = self._network(row, seed, max_steps=1, learning_rate=_NO_STEP, accumulate=1)
         encoder.set_params(vocabulary=self._words(row, seed))
-        encoder.fit(self.valid, show_progress_bar=self.show)
+        encoder.fit(self._corpus(row)[1], show_progress_bar=self.show)
         return encoder
+
+    def _corpus(self, row: Row) -> tuple[Any, Any]:
+        """What a row is trained and validated on."""
+        if row.corpus not in self.corpora:
+            raise NotAvailableError(f"no {row.corpus} were given")
+        return self.corpora[row.corpus]
 
     def _network(self, row: Row, seed: int, **more: Any) -> NeuralEncoder:
         """A row's encoder, not fitted."""
@@ -147,15 +155,15 @@ class Bench:
         return made
 
     def _words(self, row: Row, seed: int) -> Vocabulary:
-        """The words that are written: counted once for all rows, by the first one's training."""
-        if self._vocabulary is None:
-            path = self.folder / "vocabulary.txt"
+        """The words that are written: counted once for all rows of a corpus, by the first one's training."""
+        if row.corpus not in self._vocabularies:
+            path = self.folder / (f"vocabulary-{row.corpus}.txt" if row.corpus else "vocabulary.txt")
             if not path.exists():
                 first = self._network(row, seed, max_steps=1)
-                first.fit(self.train, show_progress_bar=self.show)
+                first.fit(self._corpus(row)[0], show_progress_bar=self.show)
                 first.vocabulary_.write(path)  # whole or not at all
-            self._vocabulary = Vocabulary.read(path)
-        return self._vocabulary
+            self._vocabularies[row.corpus] = Vocabulary.read(path)
+        return self._vocabularies[row.corpus]
 
     def _steps(self, row: Row, label: str, seed: int) -> int:
         """How many steps there is time for: measured once, then kept."""
@@ -166,7 +174,7 @@ class Bench:
         if plan is None:
             probe = self._network(row, seed, max_steps=self.size.probe)
             probe.set_params(vocabulary=self._words(row, seed))
-            probe.fit(self.train, show_progress_bar=self.show)
+            probe.fit(self._corpus(row)[0], show_progress_bar=self.show)
             seconds = [step.seconds for step in probe.history_.steps]
             each = statistics.fmean(seconds[min(_PROBE_SKIPS, len(seconds) - 1) :])
             share = 60 * self.size.minutes / self.parts
@@ -199,11 +207,25 @@ def checked_networks(rows: Mapping[str, Row], shared: Mapping[str, Any]) -> None
     """
     from .. import models
 
-    word = WordVectors.from_dict({"a": [1.0]})
+    word = WordVectors.from_dict({"a": [1.0, 0.0]})
     for row in {row.kind: row for row in rows.values() if row.kind}.values():
         sized = dict.fromkeys(row.sized, 8)
         made = getattr(models, row.kind)(word, **{**row.options, **sized, **shared}, max_steps=1)
-        made.fit([["a"] * made.min_length], show_progress_bar=False)
+        made.fit([["a"] * made.min_length] * 3, show_progress_bar=False)
+
+
+def _few(sentences: Any, most: int) -> list[Any]:
+    """About so many of them, of all parts of the files."""
+    all_of_them = list(sentences)
+    return all_of_them[:: max(1, -(-len(all_of_them) // most))]
+
+
+def _few_in_order(sentences: Any, most: int) -> list[Any]:
+    """The like, each behind the one before it: the beginnings of documents, with a blank between them."""
+    documents = list(sentences.documents())
+    share = min(1.0, most / max(1, sum(map(len, documents))))
+    begun = [document[: math.ceil(share * len(document))] for document in documents]
+    return [sentence for document in begun for sentence in (*document, "")]
 
 
 def _of_training(history: History) -> Result:

@@ -39,6 +39,9 @@ class Family:
             they are if one does not.
         baseline: A row that the others are compared with, example by example; "" for none.
         read: Makes of files what `fit` takes, and what it is validated on; it tells its `files`.
+        corpora: Names of other corpora, which rows are trained on that say so.
+        ordered: Whether sentences are learnt from by those around them: then those that a training is
+            validated on stand together.
         measure: Adds figures of what SentEval does not judge.
     """
 
@@ -53,6 +56,8 @@ class Family:
     options: Mapping[str, Any] = field(default_factory=dict)
     baseline: str = ""
     read: Callable[[Sequence[File]], Any] = Corpus.from_files
+    corpora: Sequence[str] = ()
+    ordered: bool = False
     measure: Measure | None = None
 
     def reproduce(
@@ -63,6 +68,7 @@ class Family:
         valid: Sequence[File],
         *,
         out: File,
+        others: Mapping[str, tuple[Sequence[File], Sequence[File]]] | None = None,
         size: str | Size = "cpu",
         minutes: float | None = None,
         steps: int | None = None,
@@ -92,6 +98,8 @@ class Family:
             valid: Files of sentences to validate on.
             out: A folder for the results: one JSON file for each row and seed in `rows`, reports in
                 `reports`, encoders, logs of the training; all tables as `tables.md` and `results.json`.
+            others: The family's other corpora, by their names: files to train on, files to validate on. Rows
+                of those that are not given are left out.
             size: "cpu", "paper", or one of your own.
             minutes: Of training for all trained rows together, one seed each: every row has its share,
                 whichever rows are asked for. From the time of its first steps follows how many it takes.
@@ -135,9 +143,16 @@ class Family:
         own = {**self.options, **shared}
         networks = {"preset": preset, **own, "device": device}
         checked_networks({name: self.rows[name] for name in wanted_rows}, networks)
-        corpora = {name: self.read(files) for name, files in (("train", train), ("valid", valid))}
+        if unknown := set(others or {}) - set(self.corpora):
+            raise ValueError(f"{self.name} has no corpus {', '.join(sorted(unknown))}")
+        corpora = {
+            name: (self.read(files[0]), self.read(files[1]))
+            for name, files in {"": (train, valid), **(others or {})}.items()
+        }
         if not isinstance(vectors, WordVectors):
             vectors = WordVectors.load(vectors)
+        if of_size.word_dim is not None:
+            vectors = vectors.reduced(of_size.word_dim)
         judge = Judge(tasks_there(self.tasks, data, partial=partial), **judging, show=show_progress_bar)
         settings = {
             "size": asdict(of_size),
@@ -145,20 +160,24 @@ class Family:
             **({} if normalize is None else {"normalize": normalize}),
             **own,
             "vectors": {"words": len(vectors), "dim": vectors.dim, "fingerprint": vectors.fingerprint},
-            **{name: [file_identity(file) for file in corpus.files] for name, corpus in corpora.items()},
+            **{
+                " ".join([*([name] if name else []), what]): [file_identity(file) for file in corpus.files]
+                for name, both in corpora.items()
+                for what, corpus in zip(("train", "valid"), both, strict=True)
+            },
             **judge.settings(),
         }
         results = Results(out, settings, resume)
         bench = Bench(
             vectors,
-            corpora["train"],
-            corpora["valid"],
+            corpora,
             of_size,
             results,
             judge,
             parts=sum(row.trained for row in self.rows.values()),
             shared=networks,
             normalize=normalize,
+            ordered=self.ordered,
             measure=self.measure,
             show=show_progress_bar,
         )

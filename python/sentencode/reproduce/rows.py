@@ -24,6 +24,7 @@ class Size:
         training: Parameters that all of them share.
         steps: Of each training; None: as many as there is time for.
         minutes: Of training for all rows of the tables together, a share for each; None: `steps` count.
+        word_dim: Words' vectors are reduced to so many numbers; None: they stay as they are.
         valid_sentences: At most so many are read to validate on.
         probe: Steps whose time tells how many there will be.
     """
@@ -31,6 +32,7 @@ class Size:
     training: Mapping[str, Any] = field(default_factory=dict)
     steps: int | None = None
     minutes: float | None = None
+    word_dim: int | None = None
     valid_sentences: int = 4000
     probe: int = 40
 
@@ -56,6 +58,7 @@ class Row:
         trained: Whether it is.
         make: Of a control that is not made of a network: makes it of word vectors.
         normalize: Preset -> how it is judged with that, as `encode(..., normalize=)` of the encoder takes it.
+        corpus: Which of the family's other corpora it is trained on; "" for the one of all rows.
         printed: What the paper calls it, where that is another name.
     """
 
@@ -65,6 +68,7 @@ class Row:
     trained: bool = True
     make: Callable[[Any], Any] | None = None
     normalize: Mapping[str, str] = field(default_factory=dict)
+    corpus: str = ""
     printed: str = ""
 
 

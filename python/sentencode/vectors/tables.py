@@ -9,9 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..checks import checked_str
+from ..checks import checked_int, checked_str
+from .words import Words
 
-__all__ = ["OutOfVocabulary", "Storage", "is_gensim", "table_of", "table_of_dict", "table_of_gensim"]
+__all__ = [
+    *("OutOfVocabulary", "Storage", "is_gensim"),
+    *("reduced_table", "table_of", "table_of_dict", "table_of_gensim"),
+]
 
 Storage = Literal["float32", "float16", "int8"]
 OutOfVocabulary = Literal["skip", "zero", "mean", "random", "subwords"]
@@ -89,3 +93,16 @@ def is_gensim(source: Any) -> bool:
     """Whether this is gensim's `KeyedVectors` of version 4, or a model that has one."""
     source = getattr(source, "wv", source)
     return hasattr(source, "index_to_key") and hasattr(source, "vectors")
+
+
+def reduced_table(table: _core.WordVectors, dim: int) -> _core.WordVectors:
+    """What `WordVectors.reduced` does, where the arguments are described."""
+    checked_int("dim", dim, 1, table.dim)
+    x = table.matrix()  # [V, D]
+    _, axes = np.linalg.eigh(x.T.astype(np.float64) @ x)  # [D, D], of rising weight
+    axes = axes[:, ::-1][:, :dim]  # [D, d]
+    axes *= np.sign(axes[np.abs(axes).argmax(0), np.arange(dim)])  # the same on every machine
+    policy = "skip" if table.oov == "subwords" else table.oov
+    return _core.WordVectors.from_array(
+        list(Words(table)), x @ axes.astype(np.float32), table.counts, table.storage, policy
+    )

@@ -12,7 +12,15 @@ from .. import _core
 from ..checks import checked_str, checked_words
 from .load import load
 from .lookup import Lookup, Subwords
-from .tables import OutOfVocabulary, Storage, is_gensim, table_of, table_of_dict, table_of_gensim
+from .tables import (
+    OutOfVocabulary,
+    Storage,
+    is_gensim,
+    reduced_table,
+    table_of,
+    table_of_dict,
+    table_of_gensim,
+)
 from .train import train
 
 __all__ = ["Subwords", "Vectors", "WordVectors"]
@@ -461,6 +469,28 @@ class WordVectors(Lookup):
         if checked_str("storage", storage) == self.storage:
             return self
         return WordVectors(self._core.with_storage(storage))
+
+    def reduced(self, dim: int) -> WordVectors:
+        """The same words with shorter vectors: their leading principal components.
+
+        The table of this width whose inner products are nearest to those of the vectors. Nothing is centred.
+        Subwords are left out.
+
+        Args:
+            dim: Numbers of a vector, at most as many as there are.
+
+        Returns:
+            The vectors.
+
+        Raises:
+            ValueError: If `dim` is out of range.
+
+        Example:
+            >>> import sentencode as se
+            >>> se.WordVectors.default().reduced(50).dim
+            50
+        """
+        return WordVectors(reduced_table(self._core, dim))
 
     def only(self, words: Iterable[str]) -> WordVectors:
         """The vectors of these words, in this table's order. Words that it does not hold are passed over.

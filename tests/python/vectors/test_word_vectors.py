@@ -358,3 +358,20 @@ def test_wrong_arguments_are_told_by_their_names(tmp_path):
     assert len(se.WordVectors.load(tmp_path / "at.txt", limit=np.int64(2))) == 2
     with pytest.raises(ValueError, match="3 is not among these words"):
         vectors.words.index(3)
+
+
+def test_reduced_is_the_nearest_table_of_its_width():
+    x = np.random.default_rng(0).normal(size=(40, 9)).astype(np.float32) + 1
+    words = [f"w{i}" for i in range(40)]
+    vectors = se.WordVectors.from_array(words, x, counts=list(range(40, 0, -1)), oov="mean")
+    found = vectors.reduced(4)
+    u, s, _ = np.linalg.svd(x, full_matrices=False)
+    np.testing.assert_allclose(
+        found.matrix() @ found.matrix().T, (u[:, :4] * s[:4] ** 2) @ u[:, :4].T, atol=1e-3
+    )
+    assert (list(found.words), list(found.counts), found.oov) == (words, list(range(40, 0, -1)), "mean")
+    np.testing.assert_allclose(
+        vectors.reduced(9).matrix() @ vectors.reduced(9).matrix().T, x @ x.T, atol=1e-3
+    )
+    with pytest.raises(ValueError, match="dim must be at most 9, got 10"):
+        vectors.reduced(10)

@@ -1,0 +1,159 @@
+"""Paper 001 again: which decoder matters (table 1), and RNN-CNN beside other encoders (table 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..linear import SIF
+from .controls import CONTROLS
+from .family import Family
+from .rows import Row, untrained
+from .rows import Size as CommonSize
+from .score_tables import Cost, Scores
+
+__all__ = ["FAMILY", "ROWS", "SIZES", "Size", "reproduce"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size(CommonSize):
+    """How large networks are, and how they are trained.
+
+    Attributes:
+        small: Units of each direction of the encoder.
+        double: The like, of "double-sized" encoders.
+        large: The like, of the largest one.
+        channels: Of a decoder's maps, for each word.
+        inner: Of its first convolution.
+        skip: Width of skip-thoughts: that of the small encoder's vectors.
+        aae: Width of what one pooling of the mean-max autoencoder gives: half of the like.
+    """
+
+    small: int
+    double: int
+    large: int
+    channels: int
+    inner: int
+    skip: int
+    aae: int
+
+
+SIZES = {
+    "cpu": Size(
+        small=150,
+        double=300,
+        large=600,
+        channels=200,
+        inner=100,
+        skip=600,
+        aae=304,  # a multiple of the heads
+        training={"vocabulary_size": 8000, "max_length": 40, "learning_rate": 1e-3, "clip_norm": 5.0},
+        steps=1500,
+        word_dim=100,
+    ),
+    "paper": Size(
+        small=300,
+        double=600,
+        large=1200,
+        channels=600,
+        inner=300,
+        skip=1200,
+        aae=600,
+        training={"vocabulary_size": 20_000, "max_length": 60},
+        steps=100_000,
+    ),
+}
+
+_WIDE = {"channels": "channels", "inner": "inner"}
+_SMALL = {"hidden": "small", **_WIDE}
+_DOUBLE = {"hidden": "double", **_WIDE}
+_LARGE = {"hidden": "large", **_WIDE}
+_FED = {
+    "Teacher-Forcing": "teacher_forcing",
+    "Always Sampling": "always_sampling",
+    "Uniform Sampling": "uniform_sampling",
+}
+
+
+def _rnn_cnn(sized: dict[str, str] = _SMALL, **options: Any) -> Row:
+    return Row("RNNCNN", options, sized)
+
+
+# As table 1 has them.
+_TABLE_1 = {
+    **{
+        f"autoregressive {kind.upper()}, {name}": _rnn_cnn(decoder=f"autoregressive_{kind}", feeding=feeding)
+        for kind in ("rnn", "cnn")
+        for name, feeding in _FED.items()
+    },
+    "predict-all-words RNN": _rnn_cnn(decoder="rnn"),
+    "predict-all-words CNN": _rnn_cnn(),
+    "predict-all-words CNN, max only": _rnn_cnn(pooling="max"),
+    "predict-all-words CNN, double-sized encoder": _rnn_cnn(_DOUBLE),
+    "predict-all-words CNN, max only, double-sized encoder": _rnn_cnn(_DOUBLE, pooling="max"),
+}
+# Those of table 2 that are not there yet: the small one on books is table 1's predict-all-words CNN.
+_TABLE_2 = {
+    "large RNN-CNN": _rnn_cnn(_LARGE),
+    "small RNN-CNN, reviews": Row("RNNCNN", {}, _SMALL, corpus="reviews"),
+    "large RNN-CNN, reviews": Row("RNNCNN", {}, _LARGE, corpus="reviews"),
+    "skip-thoughts": Row("SkipThoughts", {}, {"hidden": "skip"}),
+    "skip-thoughts, two directions": Row("SkipThoughts", {"bidirectional": True}, {"hidden": "skip"}),
+    "mean-max AAE": Row("MeanMaxAAE", {"label_smoothing": 0.0}, {"hidden": "aae"}),
+}
+_CONTROLS = {
+    **CONTROLS,
+    "SIF": Row(trained=False, make=lambda vectors: SIF(vectors, statistics="evaluated")),
+    "untrained RNN-CNN": untrained(_TABLE_1["predict-all-words CNN"]),
+}
+ROWS = {**_TABLE_1, **_TABLE_2, **_CONTROLS}
+
+FAMILY = Family(
+    name="rnn-cnn",
+    rows=ROWS,
+    sizes=SIZES,
+    tasks=(
+        *("SICKRelatedness", "SICKEntailment", "STS14", "MRPC", "SST2", "TREC"),
+        *("MR", "CR", "SUBJ", "MPQA"),
+    ),
+    columns=(
+        *("SICKRelatedness pearson", "SICKEntailment accuracy", "STS14 pearson", "STS14 spearman"),
+        *("MRPC accuracy", "MRPC f1", "SST2 accuracy", "TREC accuracy"),
+        *("MR accuracy", "CR accuracy", "SUBJ accuracy", "MPQA accuracy", "training hours"),
+    ),
+    names={
+        "SICKRelatedness pearson": "SICK-R, learnt",
+        "SICKEntailment accuracy": "SICK-E",
+        "STS14 pearson": "STS14 r, cosine",
+        "STS14 spearman": "STS14 rho, cosine",
+        "MRPC f1": "MRPC F1",
+        "SST2 accuracy": "SST",
+        "training hours": "hours",
+    },
+    tables={
+        "1": Scores(
+            "Table 1: decoders, and what autoregressive ones are fed with",
+            "1",
+            rows=tuple(_TABLE_1),
+            beside=True,
+            intervals=True,
+        ),
+        "2": Scores(
+            "Table 2: both corpora, beside other encoders",
+            "2",
+            rows=("predict-all-words CNN", *_TABLE_2, *_CONTROLS),
+            intervals=True,
+        ),
+        "cost": Cost("Parameters, and time of training"),
+    },
+    remarks=(
+        "The small RNN-CNN on books is table 1's predict-all-words CNN.",
+        "STS14 is the mean of its subsets, weighted by their sizes.",
+    ),
+    corpora=("reviews",),
+    ordered=True,
+    measure=lambda bench, encoder, found: (
+        {"training hours": {"value": found["minutes"] / 60}} if "minutes" in found else {}
+    ),
+)
+reproduce = FAMILY.reproduce

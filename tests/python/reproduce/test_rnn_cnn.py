@@ -1,0 +1,136 @@
+"""Rows of tables 1 and 2 at a tiny size, from ordered text to tables."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+import sentencode as se
+from sentencode.cli import main
+from sentencode.evaluation import published
+from sentencode.reproduce import rnn_cnn
+from sentencode.reproduce.bench import _few_in_order
+from sentencode.text import Corpus, Vocabulary
+
+sys.path.insert(0, str(Path(__file__).parent))
+from small import fill, word_vectors  # the module beside this one
+
+TINY = rnn_cnn.Size(
+    **{"small": 4, "double": 6, "large": 8, "channels": 6, "inner": 4, "skip": 8, "aae": 8},
+    training={"vocabulary_size": 30, "learning_rate": 0.01, "batch_size": 8},
+    steps=3,
+    word_dim=4,
+    valid_sentences=10,
+)
+ASKED = [*rnn_cnn._TABLE_1, "small RNN-CNN, reviews", "large RNN-CNN", "skip-thoughts", "mean-max AAE", "SIF"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_cache(tmp_path_factory):
+    before = se.cache_dir()
+    se.set_cache_dir(tmp_path_factory.mktemp("cache"))
+    yield
+    se.set_cache_dir(before)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    root = tmp_path_factory.mktemp("rnn-cnn")
+    fill(root, word_vectors())
+    return root
+
+
+def reproduce(folder, out, **more):
+    given = {"size": TINY, "rows": ASKED, "options": {"folds": 2}, "resamples": 20, "partial": True, **more}
+    books, valid = [folder / "books.txt"], [folder / "valid.txt"]
+    others = {"reviews": ([folder / "reviews.txt"], valid)}
+    return rnn_cnn.reproduce(
+        folder / "data", word_vectors(), books, valid, out=out, device="cpu", **{"others": others, **given}
+    )
+
+
+@pytest.fixture(scope="module")
+def done(folder, tmp_path_factory):
+    out = tmp_path_factory.mktemp("out") / "rnn-cnn"
+    return reproduce(folder, out), out
+
+
+def test_every_row_is_trained_for_the_same_steps(done):
+    report, _ = done
+    assert {result["row"] for result in report.results} == set(ASKED)
+    for result in report.results:
+        if rnn_cnn.ROWS[result["row"]].trained:
+            assert (result["steps"], result["sentences"]) == (3, 24)
+            assert result["scores"]["training hours"]["value"] > 0
+    dims = {result["row"]: result["dim"] for result in report.results}
+    assert dims["predict-all-words CNN"] == dims["autoregressive RNN, Always Sampling"] == 16
+    assert dims["predict-all-words CNN, max only"] == 8
+    assert dims["predict-all-words CNN, double-sized encoder"] == 24
+    assert (dims["large RNN-CNN"], dims["skip-thoughts"], dims["SIF"]) == (32, 8, 4)
+    settings = {
+        result["row"]: (result["config"]["decoder"], result["config"]["feeding"])
+        for result in report.results
+        if result["row"] in rnn_cnn._TABLE_1
+    }
+    assert settings["autoregressive CNN, Uniform Sampling"] == ("autoregressive_cnn", "uniform_sampling")
+    assert settings["predict-all-words RNN"][0] == "rnn"
+
+
+def test_each_corpus_has_its_words(done):
+    _, out = done
+    books, reviews = (Vocabulary.read(out / name) for name in ("vocabulary.txt", "vocabulary-reviews.txt"))
+    assert dict(books) != dict(reviews)
+    encoder = se.load(out / "encoders" / "small-rnn-cnn-reviews-0.sentencode")
+    assert encoder.vocabulary_.words == reviews.words
+
+
+def test_rows_of_a_corpus_that_is_not_there_are_left_out(folder, tmp_path):
+    report = reproduce(folder, tmp_path / "out", rows=["small RNN-CNN, reviews", "SIF"], others=None)
+    assert "Left out: small RNN-CNN, reviews (no reviews were given)." in report.text()
+    with pytest.raises(ValueError, match="rnn-cnn has no corpus news"):
+        reproduce(folder, tmp_path / "other", others={"news": ([], [])})
+
+
+def test_rows_have_the_names_of_the_paper(done):
+    report, _ = done
+    systems = {figure.system for figure in published("001", "1")}
+    assert set(rnn_cnn._TABLE_1) == systems
+    markdown = report.markdown()
+    for name in systems:
+        assert f"| {name}, paper |" in markdown
+        assert f"| {name}, ours |" in markdown
+    assert "| Skip-thoughts |" in markdown  # of table 2, beside ours
+
+
+def test_a_second_call_computes_nothing(done, folder):
+    report, out = done
+    before = (out / "results.json").read_bytes()
+    assert reproduce(folder, out, resume=True).results == report.results
+    assert (out / "results.json").read_bytes() == before
+
+
+def test_validation_keeps_sentences_together():
+    corpus = Corpus([*(f"a{i}" for i in range(10)), "", *(f"b{i}" for i in range(4)), ""])
+    assert _few_in_order(corpus, 7) == [*(f"a{i}" for i in range(5)), "", "b0", "b1", ""]
+    assert len(_few_in_order(corpus, 100)) == 16
+
+
+def test_the_command(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(rnn_cnn.SIZES, "tiny", replace(TINY, steps=1))
+    common = [
+        *("reproduce", "rnn-cnn", "--data", str(folder / "data")),
+        *("--vectors", str(folder / "vectors.sentencode"), "--size", "tiny", "--set", "folds=2"),
+        *("--train", str(folder / "books.txt"), "--valid", str(folder / "valid.txt")),
+        *("--reviews", str(folder / "reviews.txt"), "--partial", "--quiet", "--device", "cpu"),
+        *("--rows", "small-rnn-cnn-reviews", "--table", "2", "--resamples", "20"),
+    ]
+    assert main([*common, "--out", str(tmp_path / "one")]) != 0
+    assert "--reviews and --reviews-valid: give both, or neither" in capsys.readouterr().err
+    given = [*common, "--reviews-valid", str(folder / "valid.txt"), "--out", str(tmp_path / "two")]
+    assert main(given) == 0
+    assert "small RNN-CNN, reviews, ours" in capsys.readouterr().out
