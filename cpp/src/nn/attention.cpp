@@ -9,6 +9,7 @@
 #include <optional>
 #include <ostream>
 
+#include "nn/product.h"
 #include "sentencode/error.h"
 #include "sentencode/nn/evaluating.h"
 
@@ -74,7 +75,7 @@ Tensor MultiHeadAttention::split(const Tensor& projected) const {
 
 Tensor MultiHeadAttention::join(const Tensor& heads) const {
   const Tensor side_by_side = heads.transpose(1, 2).flatten(2);  // [B, T, H]
-  return output_ ? output_->forward(side_by_side) : side_by_side;
+  return output_ ? linear(*output_, side_by_side) : side_by_side;
 }
 
 KeysValues MultiHeadAttention::project(const Tensor& key, const Tensor& value, const Tensor& key_mask) const {
@@ -94,8 +95,8 @@ KeysValues MultiHeadAttention::project(const Tensor& key, const Tensor& value, c
     k = key.masked_fill(hidden, 0);
     v = value.is_same(key) ? k : value.masked_fill(hidden, 0);
   }
-  return {split(activate(key_->forward(k), options_.activation)),     // [B, heads, S, H / heads]
-          split(activate(value_->forward(v), options_.activation))};  // [B, heads, S, H / heads]
+  return {split(activate(linear(*key_, k), options_.activation)),     // [B, heads, S, H / heads]
+          split(activate(linear(*value_, v), options_.activation))};  // [B, heads, S, H / heads]
 }
 
 Tensor MultiHeadAttention::project_query(const Tensor& query, const KeysValues& memory) const {
@@ -103,7 +104,7 @@ Tensor MultiHeadAttention::project_query(const Tensor& query, const KeysValues& 
       query.dim() == 3 && query.size(2) == options_.query_features && query.size(0) == memory.keys.size(0),
       "attention: query must be [", memory.keys.size(0), ", time, ", options_.query_features, "], got ",
       query.sizes());
-  return split(activate(query_->forward(query), options_.activation));  // [B, heads, T, H / heads]
+  return split(activate(linear(*query_, query), options_.activation));  // [B, heads, T, H / heads]
 }
 
 Tensor MultiHeadAttention::attend(const Tensor& query, const KeysValues& memory, const Tensor& key_mask,
@@ -155,8 +156,8 @@ FeedForward::FeedForward(std::int64_t features, std::int64_t hidden, const std::
 }
 
 Tensor FeedForward::forward(const Tensor& x) const {
-  const Tensor hidden = activate(inner_->forward(x), activation_);       // [..., hidden]
-  return outer_->forward(at::dropout(hidden, dropout_, trains(*this)));  // [..., D]
+  const Tensor hidden = activate(linear(*inner_, x), activation_);       // [..., hidden]
+  return linear(*outer_, at::dropout(hidden, dropout_, trains(*this)));  // [..., D]
 }
 
 }  // namespace sentencode::nn

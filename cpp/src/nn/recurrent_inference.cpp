@@ -1,27 +1,23 @@
 #include "nn/recurrent_inference.h"
 
-#include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <numeric>
-#include <optional>
-#include <string_view>
+
+#include "nn/product.h"
 
 namespace sentencode::nn {
 namespace {
 
 using at::Tensor;
 
-constexpr std::int64_t kFewRows = 8;     // sentences of a part, at least
-constexpr std::int64_t kFewWords = 128;  // fewer do not pay for another order of the weights
+constexpr std::int64_t kFewSentences = 8;  // of a part, at least
 
 // Versions for the processors that there are; the one that is run is chosen when the library is loaded.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
@@ -74,33 +70,6 @@ ST_VERSIONS void lstm_gates(const float* __restrict a, const float* __restrict b
     h[k] = o * tanh_of(c[k]);
   }
 }
-
-/// x W^T + b many times with one W. oneDNN wants it in an order of its own, in which it is much faster where
-/// rows are few, and on processors that are not Intel's.
-class Product {
- public:
-  Product(const Tensor& weight, const Tensor& bias, std::int64_t rows, std::int64_t all_rows)
-      : weight_(weight), bias_(bias) {
-    static const auto reorder =
-        c10::Dispatcher::singleton().findSchema({"mkldnn::_reorder_linear_weight", ""});
-    static const auto linear = c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
-    if (!reorder || !linear || !at::globalContext().userEnabledMkldnn() || all_rows < kFewWords) return;
-    linear_.emplace(linear->typed<Linear>());
-    weight_ = reorder->typed<Tensor(const Tensor&, std::optional<std::int64_t>)>().call(weight, rows);
-  }
-
-  Tensor operator()(const Tensor& x) const {
-    if (!linear_) return at::linear(x, weight_, bias_);
-    const auto bias = bias_.defined() ? std::optional<Tensor>(bias_) : std::nullopt;
-    return linear_->call(x, weight_, bias, "none", c10::List<std::optional<at::Scalar>>(), std::nullopt);
-  }
-
- private:
-  using Linear = Tensor(const Tensor&, const Tensor&, const std::optional<Tensor>&, std::string_view,
-                        c10::List<std::optional<at::Scalar>>, std::optional<std::string_view>);
-  Tensor weight_, bias_;
-  std::optional<c10::TypedOperatorHandle<Linear>> linear_;
-};
 
 /// What all parts read and write. Rows of a tensor [B, ...] follow each other.
 struct Job {
@@ -224,7 +193,7 @@ RecurrentOutput infer_layer(Cell cell, const Tensor& x, const Tensor& lengths, c
                 state,      found.output.mutable_data_ptr<float>()};
   // Every p-th sentence, so that all parts have long and short ones.
   const std::int64_t most = (at::get_num_threads() + directions - 1) / directions;
-  const std::int64_t parts = std::clamp<std::int64_t>(std::ssize(order) / kFewRows, 1, most);
+  const std::int64_t parts = std::clamp<std::int64_t>(std::ssize(order) / kFewSentences, 1, most);
   if (order.empty()) return found;
   at::parallel_for(0, parts * directions, 1, [&](std::int64_t from, std::int64_t to) {
     for (std::int64_t item = from; item < to; ++item) {

@@ -1,0 +1,85 @@
+#include "nn/product.h"
+
+#include <ATen/Context.h>
+#include <ATen/Functions.h>
+#include <ATen/autocast_mode.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/nn/modules/linear.h>
+
+namespace sentencode::nn {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::tensor_list;
+
+constexpr std::int64_t kFewRows = 128;  // fewer do not pay for another order of the weights
+
+bool of_intel() {
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+  return __builtin_cpu_is("intel") != 0;
+#else
+  return true;  // it is not known which library is faster
+#endif
+}
+
+bool is_plain(const Tensor& tensor) {
+  return tensor.is_cpu() && tensor.scalar_type() == at::kFloat && tensor.layout() == at::kStrided;
+}
+
+Tensor product(const Tensor& x, const Tensor& weight, const Tensor& bias) {  // [n, D], [O, D], [O]
+  return Product(weight, bias, x.size(0), x.size(0))(x);
+}
+
+/// y = x W^T + b
+class Linear : public torch::autograd::Function<Linear> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+    context->save_for_backward({x, weight});
+    return product(x, weight, bias);
+  }
+
+  static tensor_list backward(AutogradContext* context, const tensor_list& gradients) {
+    const tensor_list saved = context->get_saved_variables();
+    const Tensor &x = saved[0], &weight = saved[1];
+    const Tensor g = gradients[0].contiguous();  // [n, O]
+    Tensor of_x, of_weight, of_bias;
+    if (context->needs_input_grad(0)) of_x = product(g, weight.t().contiguous(), {});
+    if (context->needs_input_grad(1)) of_weight = g.t().mm(x);
+    if (context->needs_input_grad(2)) of_bias = g.sum(0);
+    return {of_x, of_weight, of_bias};
+  }
+};
+
+}  // namespace
+
+Product::Product(const Tensor& weight, const Tensor& bias, std::int64_t rows, std::int64_t all_rows)
+    : weight_(weight), bias_(bias) {
+  static const auto reorder = c10::Dispatcher::singleton().findSchema({"mkldnn::_reorder_linear_weight", ""});
+  static const auto linear = c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
+  if (!reorder || !linear || !at::globalContext().userEnabledMkldnn() || all_rows < kFewRows) return;
+  linear_.emplace(linear->typed<Product::Linear>());
+  weight_ = reorder->typed<Tensor(const Tensor&, std::optional<std::int64_t>)>().call(weight, rows);
+}
+
+Tensor Product::operator()(const Tensor& x) const {
+  if (!linear_) return at::linear(x, weight_, bias_);
+  const auto bias = bias_.defined() ? std::optional<Tensor>(bias_) : std::nullopt;
+  return linear_->call(x, weight_, bias, "none", c10::List<std::optional<at::Scalar>>(), std::nullopt);
+}
+
+Tensor linear(torch::nn::LinearImpl& layer, const Tensor& x) {
+  static const bool mkl_is_fast = of_intel();
+  const std::int64_t rows = x.numel() / std::max<std::int64_t>(1, x.size(-1));
+  if (mkl_is_fast || rows < kFewRows || !is_plain(x) || !is_plain(layer.weight) ||
+      at::autocast::is_autocast_enabled(at::kCPU)) {
+    return layer.forward(x);
+  }
+  const Tensor flat = x.reshape({rows, x.size(-1)});
+  std::vector<std::int64_t> shape = x.sizes().vec();
+  shape.back() = layer.weight.size(0);
+  if (!at::GradMode::is_enabled()) return product(flat, layer.weight, layer.bias).view(shape);
+  return nn::Linear::apply(flat, layer.weight, layer.bias).view(shape);
+}
+
+}  // namespace sentencode::nn

@@ -1,0 +1,39 @@
+// Products of rows with a layer's weights, by the library that is fastest for them.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace torch::nn {
+class LinearImpl;
+}
+
+namespace sentencode::nn {
+
+/// x W^T + b many times with one W, without gradients; float on the CPU. oneDNN wants W in an order of its
+/// own, in which it is much faster where rows are few, and on processors that are not Intel's.
+class Product {
+ public:
+  /// weight [O, D], bias [O] or undefined; of about `rows` rows each time, and of `all_rows` together.
+  Product(const at::Tensor& weight, const at::Tensor& bias, std::int64_t rows, std::int64_t all_rows);
+
+  at::Tensor operator()(const at::Tensor& x) const;  // [n, D] -> [n, O]
+
+ private:
+  using Linear = at::Tensor(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
+                            std::string_view, c10::List<std::optional<at::Scalar>>,
+                            std::optional<std::string_view>);
+  at::Tensor weight_, bias_;
+  std::optional<c10::TypedOperatorHandle<Linear>> linear_;
+};
+
+/// What `layer` makes of x [..., D] -> [..., O], with gradients where they are wanted. On processors that are
+/// not Intel's, oneDNN computes it and the gradient of x: there it is about twice as fast as MKL, which torch
+/// takes everywhere.
+at::Tensor linear(torch::nn::LinearImpl& layer, const at::Tensor& x);
+
+}  // namespace sentencode::nn
