@@ -34,9 +34,11 @@ Tensor product(const Tensor& x, const Tensor& weight, const Tensor& bias) {  // 
 /// y = x W^T + b
 class Linear : public torch::autograd::Function<Linear> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
+                        const std::optional<Tensor>& bias) {
     context->save_for_backward({x, weight});
-    return product(x, weight, bias);
+    context->saved_data["biased"] = bias.has_value();
+    return product(x, weight, bias.value_or(Tensor()));
   }
 
   static tensor_list backward(AutogradContext* context, const tensor_list& gradients) {
@@ -46,7 +48,7 @@ class Linear : public torch::autograd::Function<Linear> {
     Tensor of_x, of_weight, of_bias;
     if (context->needs_input_grad(0)) of_x = product(g, weight.t().contiguous(), {});
     if (context->needs_input_grad(1)) of_weight = g.t().mm(x);
-    if (context->needs_input_grad(2)) of_bias = g.sum(0);
+    if (context->saved_data["biased"].toBool() && context->needs_input_grad(2)) of_bias = g.sum(0);
     return {of_x, of_weight, of_bias};
   }
 };
@@ -79,7 +81,8 @@ Tensor linear(torch::nn::LinearImpl& layer, const Tensor& x) {
   std::vector<std::int64_t> shape = x.sizes().vec();
   shape.back() = layer.weight.size(0);
   if (!at::GradMode::is_enabled()) return product(flat, layer.weight, layer.bias).view(shape);
-  return nn::Linear::apply(flat, layer.weight, layer.bias).view(shape);
+  const auto bias = layer.bias.defined() ? std::optional<Tensor>(layer.bias) : std::nullopt;
+  return nn::Linear::apply(flat, layer.weight, bias).view(shape);
 }
 
 }  // namespace sentencode::nn

@@ -15,7 +15,7 @@ from sentencode.cli import main
 from sentencode.evaluation import published
 from sentencode.reproduce import rnn_cnn
 from sentencode.reproduce.bench import _few_in_order
-from sentencode.text import Corpus, Vocabulary
+from sentencode.text.corpus import Corpus
 
 sys.path.insert(0, str(Path(__file__).parent))
 from small import fill, word_vectors  # the module beside this one
@@ -83,7 +83,7 @@ def test_every_row_is_trained_for_the_same_steps(done):
 
 def test_each_corpus_has_its_words(done):
     _, out = done
-    books, reviews = (Vocabulary.read(out / name) for name in ("vocabulary.txt", "vocabulary-reviews.txt"))
+    books, reviews = (se.Vocabulary.read(out / name) for name in ("vocabulary.txt", "vocabulary-reviews.txt"))
     assert dict(books) != dict(reviews)
     encoder = se.load(out / "encoders" / "small-rnn-cnn-reviews-0.sentencode")
     assert encoder.vocabulary_.words == reviews.words
