@@ -6,6 +6,7 @@ import hashlib
 import logging
 import mmap
 import os
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -41,6 +42,15 @@ _CHECKSUM = hashlib.sha256().digest_size  # bytes behind the array, which NumPy 
 
 class DegenerateEncoderError(ValueError):
     """An encoder failed, or gave what cannot be judged: no numbers, too few rows, or the same row always."""
+
+
+def _precision() -> str:
+    """What torch's autocast makes of networks now: "" for nothing."""
+    torch = sys.modules.get("torch")
+    if torch is None:  # then no network encodes
+        return ""
+    kinds = [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
+    return "".join(f" {kind} {torch.get_autocast_dtype(kind)}" for kind in kinds)
 
 
 def cache_folder(cache: str | os.PathLike[str] | bool) -> Path | None:
@@ -235,7 +245,7 @@ class Embedder:
         # What another version of ours computes may differ; others' versions are their key's affair.
         ours = type(self.encoder).__module__.partition(".")[0] == __name__.partition(".")[0]
         version = sentencode_version if ours else ""
-        digest = hashlib.sha256(f"{_FORMAT} {self.key} {self.tokens} {version}\n".encode())
+        digest = hashlib.sha256(f"{_FORMAT} {self.key} {self.tokens} {version}{_precision()}\n".encode())
         digest.update("\n".join(sentences).encode("utf-8", "surrogatepass"))
         return Path(self.cache) / f"{digest.hexdigest()}.npy"
 

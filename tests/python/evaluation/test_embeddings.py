@@ -267,6 +267,14 @@ def test_the_cache_is_in_its_place(tmp_path):
     assert len(list((tmp_path / "embeddings").glob("*.npy"))) == 2
 
 
+def test_rows_in_another_precision_are_others(tmp_path):
+    for _ in range(2):
+        run(rows_of, cache=tmp_path, key="a")
+        with torch.autocast("cpu", torch.bfloat16):
+            run(rows_of, cache=tmp_path, key="a")
+    assert len(list(tmp_path.glob("*.npy"))) == 4
+
+
 def truncated(path):
     path.write_bytes(path.read_bytes()[:-20])
 
