@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import mmap
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from .._core import __version__ as sentencode_version
 from ..cache import cache_dir
 from ..encoder import Encoder
+from ..errors import NotFittedError
 from ..files import as_path, whole_file
 from ..text.tokenizer import chosen_tokenizer
 from ..vectors import WordVectors
@@ -100,7 +102,8 @@ class Embedder:
         if self.tokens is None:
             self.tokens = isinstance(self.encoder, Encoder)
         if self.key is None and callable(getattr(self.encoder, "fingerprint", None)):
-            self.key = str(self.encoder.fingerprint())
+            with contextlib.suppress(NotFittedError):  # of one that learns nothing; others say so in encode
+                self.key = str(self.encoder.fingerprint())
         if self.cache is not None and self.key is not None and not isinstance(self.encoder, Precomputed):
             self._check_cache()
 

@@ -267,6 +267,15 @@ def test_the_cache_is_in_its_place(tmp_path):
     assert len(list((tmp_path / "embeddings").glob("*.npy"))) == 2
 
 
+def test_directions_of_what_is_evaluated(tmp_path):
+    sif = se.SIF(ours().vectors, statistics="evaluated")
+    report = run(sif, similarity(), cache=tmp_path)
+    assert [result.error for result in report.values()] == [None]
+    assert not list(tmp_path.glob("*.npy"))  # they are of these sentences alone
+    with pytest.raises(se.NotFittedError):
+        run(se.SIF(ours().vectors), similarity())
+
+
 def test_rows_in_another_precision_are_others(tmp_path):
     for _ in range(2):
         run(rows_of, cache=tmp_path, key="a")
