@@ -50,6 +50,7 @@ SIZES = {
         training={"vocabulary_size": 8000, "max_length": 40, "learning_rate": 1e-3, "clip_norm": 5.0},
         steps=1500,
         word_dim=100,
+        valid_sentences=1000,  # always sampling draws word by word there, too
     ),
     "paper": Size(
         small=300,
