@@ -46,7 +46,10 @@ class Linear : public torch::autograd::Function<Linear> {
     const Tensor &x = saved[0], &weight = saved[1];
     const Tensor g = gradients[0].contiguous();  // [n, O]
     Tensor of_x, of_weight, of_bias;
-    if (context->needs_input_grad(0)) of_x = product(g, weight.t().contiguous(), {});
+    if (context->needs_input_grad(0)) {
+      // oneDNN's product has no gradient: one that is wanted of this gradient needs torch's.
+      of_x = at::GradMode::is_enabled() ? g.mm(weight) : product(g, weight.t().contiguous(), {});
+    }
     if (context->needs_input_grad(1)) of_weight = g.t().mm(x);
     if (context->saved_data["biased"].toBool() && context->needs_input_grad(2)) of_bias = g.sum(0);
     return {of_x, of_weight, of_bias};

@@ -214,3 +214,31 @@ def test_feed_forward_drops_hidden_units_in_training_alone():
     x = torch.randn(3, 4)
     assert not torch.equal(layer(x), layer(x))
     assert torch.equal(layer.eval()(x), layer(x))
+
+
+@pytest.mark.parametrize("rows", [5, 200])
+def test_gradients_and_their_gradients_whichever_library_multiplies(rows):
+    """float32 on the CPU: where rows are many, some processors' products are oneDNN's."""
+    torch.manual_seed(0)
+    layer = nn.FeedForward(16, 24, "tanh")
+    weights = tuple(layer.parameters())
+    x = torch.randn(2, 16, rows).transpose(1, 2).requires_grad_()  # not contiguous
+
+    def plain(x):
+        hidden = functional.linear(x, layer.inner.weight, layer.inner.bias).tanh()
+        return functional.linear(hidden, layer.outer.weight, layer.outer.bias)
+
+    def both_orders(compute):
+        first = torch.autograd.grad(compute(x).pow(3).sum(), (x, *weights), create_graph=True)
+        return first, torch.autograd.grad(first[0].pow(2).sum(), (x, *weights), allow_unused=True)
+
+    torch.testing.assert_close(layer(x), plain(x), rtol=1e-4, atol=1e-5)
+    for ours, theirs in zip(both_orders(layer), both_orders(plain), strict=True):
+        for one, other in zip(ours, theirs, strict=True):
+            assert (one is None) == (other is None)
+            if one is not None:
+                torch.testing.assert_close(
+                    one, other, rtol=1e-3, atol=1e-4 * float(other.detach().abs().max())
+                )
+    alone = torch.autograd.grad(layer(x).sum(), weights)  # nobody wants gradients of these
+    torch.testing.assert_close(alone, torch.autograd.grad(plain(x).sum(), weights), rtol=1e-3, atol=1e-3)
