@@ -6,6 +6,10 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/modules/linear.h>
 
+#include <algorithm>
+#include <bit>
+#include <vector>
+
 namespace sentencode::nn {
 namespace {
 
@@ -13,7 +17,8 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
-constexpr std::int64_t kFewRows = 128;  // fewer do not pay for another order of the weights
+constexpr std::int64_t kFewRows = 128;    // fewer do not pay for another order of the weights
+constexpr std::int64_t kMostRows = 4096;  // at once
 
 bool of_intel() {
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
@@ -67,10 +72,30 @@ Product::Product(const Tensor& weight, const Tensor& bias, std::int64_t rows, st
   weight_ = reorder->typed<Tensor(const Tensor&, std::optional<std::int64_t>)>().call(weight, rows);
 }
 
-Tensor Product::operator()(const Tensor& x) const {
+Tensor Product::at_once(const Tensor& x) const {
   if (!linear_) return at::linear(x, weight_, bias_);
   const auto bias = bias_.defined() ? std::optional<Tensor>(bias_) : std::nullopt;
   return linear_->call(x, weight_, bias, "none", c10::List<std::optional<at::Scalar>>(), std::nullopt);
+}
+
+Tensor Product::operator()(const Tensor& x) const {
+  if (!linear_) return at_once(x);
+  // In pieces of few sizes, powers of two, the last one filled up: a program for every n that text brings
+  // would take gigabytes.
+  const std::int64_t n = x.size(0);
+  if (n <= kMostRows && n >= kFewRows && std::has_single_bit(static_cast<std::uint64_t>(n)))
+    return at_once(x);
+  std::vector<Tensor> pieces;
+  for (std::int64_t begin = 0, size = 0; begin < n; begin += size) {
+    const std::int64_t left = n - begin;
+    size = std::clamp(static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(left))), kFewRows,
+                      kMostRows);
+    const Tensor some = x.narrow(0, begin, std::min(size, left));
+    pieces.push_back(left >= size
+                         ? at_once(some)
+                         : at_once(at::constant_pad_nd(some, {0, 0, 0, size - left})).narrow(0, 0, left));
+  }
+  return at::cat(pieces);
 }
 
 Tensor linear(torch::nn::LinearImpl& layer, const Tensor& x) {

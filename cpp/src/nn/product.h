@@ -22,6 +22,8 @@ class Product {
   Product(const at::Tensor& weight, const at::Tensor& bias, std::int64_t rows, std::int64_t all_rows);
 
   at::Tensor operator()(const at::Tensor& x) const;  // [n, D] -> [n, O]
+  /// The like in one piece. oneDNN keeps a program of its own for each n that it ever saw: callers have few.
+  at::Tensor at_once(const at::Tensor& x) const;
 
  private:
   using Linear = at::Tensor(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,

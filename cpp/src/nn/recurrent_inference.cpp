@@ -82,6 +82,12 @@ struct Job {
   float* output;
 };
 
+/// A few more sentences than there are, so that products have few shapes.
+std::int64_t rounded(std::int64_t sentences) {
+  const std::int64_t multiple = sentences <= 32 ? 8 : 32;
+  return (sentences + multiple - 1) / multiple * multiple;
+}
+
 /// One direction of the sentences `rows`, the longest first.
 void run(const Job& job, std::int64_t direction, const std::vector<std::int64_t>& rows) {
   const c10::InferenceMode guard;
@@ -119,7 +125,7 @@ void run(const Job& job, std::int64_t direction, const std::vector<std::int64_t>
   const std::int64_t gates = inputs.size(1);
   std::vector<Tensor> states;  // [n, H] each
   for (float* const part : job.state) {
-    states.push_back(at::empty({std::ssize(rows), hidden}));
+    states.push_back(at::zeros({rounded(std::ssize(rows)), hidden}));
     for (std::size_t i = 0; i < rows.size(); ++i) {
       std::copy_n(part + rows[i] * wide + direction * hidden, hidden,
                   states.back().mutable_data_ptr<float>() + static_cast<std::int64_t>(i) * hidden);
@@ -129,7 +135,7 @@ void run(const Job& job, std::int64_t direction, const std::vector<std::int64_t>
   for (std::int64_t step = 0; step < longest; ++step) {
     const std::int64_t t = direction == 0 ? step : longest - 1 - step;
     const std::int64_t n = there[static_cast<std::size_t>(t)];
-    const Tensor own = of_state(states[0].narrow(0, 0, n));  // [n, G H]
+    const Tensor own = of_state.at_once(states[0].narrow(0, 0, rounded(n)));  // [n or more, G H]
     const float* const a = inputs.const_data_ptr<float>() + first[static_cast<std::size_t>(t)] * gates;
     const float* const b = own.const_data_ptr<float>();
     for (std::int64_t i = 0; i < n; ++i) {

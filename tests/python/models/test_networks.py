@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -463,3 +464,36 @@ def test_ctrl_c_ends_a_search_between_words(beam):
         [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=120
     )
     assert done.stdout == "stopped\n", done.stderr
+
+
+MANY_SHAPES = """
+import resource
+import torch
+from sentencode.models import ContextNetwork, MeanMaxNetwork
+
+def taken():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() / 2**20
+
+networks = [
+    MeanMaxNetwork(words=20, features=64, hidden=256, inner=512, heads=4).eval(),
+    ContextNetwork(words=20, features=64, hidden=128, predict=2, channels=4, inner=4).eval(),
+]
+x = torch.randn(64, 60, 64)
+with torch.inference_mode():
+    for i in range(220):
+        batch, time = 8 + i * 7 % 57, 3 + i * 11 % 58
+        for network in networks:
+            network.encode(x[:batch, :time].contiguous(), torch.full((batch,), time))
+        if i == 20:
+            before = taken()
+print(taken() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
+def test_memory_does_not_grow_with_the_shapes_of_batches():
+    """Libraries keep a program for each shape of a product: text brings thousands of shapes."""
+    command = [sys.executable, "-c", MANY_SHAPES]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert float(shown.stdout) < 150  # MiB; a program for each takes hundreds
