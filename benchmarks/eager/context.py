@@ -22,12 +22,13 @@ class Writing(nn.Module):
         begin: int = 0,
         end: int = 1,
         tied: bool = True,
+        word_bias: bool = True,
         **_: Any,
     ) -> None:
         super().__init__()
         self.begin, self.end = begin, end
         self.table = nn.Embedding(words, features)
-        self.softmax = nn.Linear(states, words)
+        self.softmax = nn.Linear(states, words, bias=word_bias)
         if tied:
             self.softmax.weight = self.table.weight
 
@@ -52,6 +53,7 @@ class Context(Writing):
         channels: int = 600,
         inner: int = 300,
         window: int = 3,
+        decoder_layers: int = 3,
         **rest: Any,
     ) -> None:
         super().__init__(words, features, features, **rest)
@@ -59,7 +61,8 @@ class Context(Writing):
         self.encoder = kinds[cell](features, hidden, batch_first=True, bidirectional=True)
         self.pooling = pooling
         code = 2 * hidden * (2 if pooling == "mean_max" else 1)
-        self.decoder = DECODERS[decoder](code, features, predict, channels, inner, window)
+        sizes = predict, channels, inner, window, decoder_layers
+        self.decoder = DECODERS[decoder](code, features, *sizes)
 
     def encode(self, x: Tensor, lengths: Tensor) -> Tensor:
         h, last = run(self.encoder, x, lengths)
@@ -87,21 +90,25 @@ class Places(nn.Module):
 
 class CNN(nn.Module):
     def __init__(
-        self, code: int, features: int, predict: int, channels: int, inner: int, window: int
+        self, code: int, features: int, predict: int, channels: int, inner: int, window: int, layers: int
     ) -> None:
         super().__init__()
         self.places = Places(code, predict, channels)
         self.window = window
-        self.second = nn.Conv1d(channels, inner, window)
-        self.third = nn.Conv1d(inner, features, window)
+        widths = [channels, *[inner] * (layers - 2), features]
+        self.convolutions = nn.ModuleDict(
+            {str(i + 2): nn.Conv1d(*widths[i : i + 2], window) for i in range(layers - 1)}
+        )
 
     def around(self) -> tuple[int, int]:
         left = (self.window - 1) // 2
         return left, self.window - 1 - left
 
     def convolved(self, x: Tensor) -> Tensor:
-        y = self.second(nn.functional.pad(x.relu().transpose(1, 2), self.around())).relu()
-        return self.third(nn.functional.pad(y, self.around())).transpose(1, 2)
+        y = x.transpose(1, 2)
+        for layer in self.convolutions.values():
+            y = layer(nn.functional.pad(y.relu(), self.around()))
+        return y.transpose(1, 2)
 
     def forward(self, z: Tensor, y: Tensor) -> Tensor:
         return self.convolved(self.places(z))
@@ -120,9 +127,7 @@ class AutoregressiveCNN(CNN):
 
 
 class RNN(nn.Module):
-    def __init__(
-        self, code: int, features: int, predict: int, channels: int, inner: int, window: int
-    ) -> None:
+    def __init__(self, code: int, features: int, predict: int, channels: int, *_: int) -> None:
         super().__init__()
         self.places = Places(code, predict, channels)
         self.gru = nn.GRU(channels, features // 2, batch_first=True, bidirectional=True)

@@ -6,6 +6,10 @@
 #include <torch/nn/modules/linear.h>
 
 #include <cmath>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "sentencode/error.h"
 #include "sentencode/models/state_decoder.h"
@@ -90,29 +94,62 @@ class PredictAll : public ContextDecoder {
   }
 };
 
+/// The layers behind the first one: convolutions, the last of which gives what words are told from.
+class Convolutions : public torch::nn::Module {
+ public:
+  Convolutions(const ContextDecoderOptions& o, std::int64_t features, nn::Padding padding)
+      : torch::nn::Module("Convolutions") {
+    std::int64_t width = o.channels;
+    for (std::int64_t i = 2; i <= o.layers; ++i) {
+      const bool last = i == o.layers;
+      const std::int64_t to = last ? features : o.inner;
+      const nn::Activation activation = last ? nn::Activation::none : nn::Activation::relu;
+      layers_.push_back(register_module(
+          std::to_string(i), std::make_shared<nn::Convolution>(width, to, o.window, activation, padding)));
+      width = to;
+    }
+  }
+
+  Tensor forward(Tensor x) const {  // [B, T, C]
+    for (const auto& layer : layers_) x = layer->forward(x).first;
+    return x;  // [B, T, E]
+  }
+
+  void start(nn::DecoderCache& cache, const Tensor& z) const {
+    for (const auto& layer : layers_) cache.push_back(layer->empty_cache(z.size(0), z));
+  }
+
+  /// x [M, C] -> [M, E]; what the layers have seen stands in the cache from `at` on.
+  Tensor step(Tensor x, nn::DecoderCache& cache, std::size_t at) const {
+    for (const auto& layer : layers_) {
+      std::tie(x, cache[at]) = layer->step(x, cache[at]);
+      ++at;
+    }
+    return x;
+  }
+
+ private:
+  std::vector<std::shared_ptr<nn::Convolution>> layers_;
+};
+
 /// The decoder of section 2.
 class PredictAllCNN : public PredictAll {
  public:
   PredictAllCNN(const ContextDecoderOptions& o, std::int64_t features, std::int64_t code)
       : PredictAll("PredictAllCNN") {
     places_ = register_module("places", std::make_shared<Places>(code, o.predict, o.channels));
-    second_ =
-        register_module("second", std::make_shared<nn::Convolution>(o.channels, o.inner, o.window,
-                                                                    nn::Activation::relu, nn::Padding::same));
-    third_ =
-        register_module("third", std::make_shared<nn::Convolution>(o.inner, features, o.window,
-                                                                   nn::Activation::none, nn::Padding::same));
+    convolutions_ =
+        register_module("convolutions", std::make_shared<Convolutions>(o, features, nn::Padding::same));
   }
 
   Tensor forward(const Tensor& z, const Sequences& /*before*/) const override {
     const Tensor x = at::relu(places_->forward(z));  // [B, N, C]
-    const Tensor y = second_->forward(x).first;      // [B, N, C2]
-    return third_->forward(y).first;                 // [B, N, E]
+    return convolutions_->forward(x);                // [B, N, E]
   }
 
  private:
   std::shared_ptr<Places> places_;
-  std::shared_ptr<nn::Convolution> second_, third_;
+  std::shared_ptr<Convolutions> convolutions_;
 };
 
 /// The like of section 3.1, a bidirectional GRU in the place of the convolutions.
@@ -166,40 +203,36 @@ class AutoregressiveCNN : public ContextDecoder {
       : ContextDecoder("AutoregressiveCNN") {
     places_ = register_module("places", std::make_shared<Places>(code, o.predict, o.channels));
     word_ = register_module("word", nn::xavier_linear(features, o.channels, /*bias=*/false));
-    second_ = register_module(
-        "second", std::make_shared<nn::Convolution>(o.channels, o.inner, o.window, nn::Activation::relu,
-                                                    nn::Padding::causal));
-    third_ =
-        register_module("third", std::make_shared<nn::Convolution>(
-                                     o.inner, features, o.window, nn::Activation::none, nn::Padding::causal));
+    convolutions_ =
+        register_module("convolutions", std::make_shared<Convolutions>(o, features, nn::Padding::causal));
   }
 
   bool autoregressive() const override { return true; }
 
   Tensor forward(const Tensor& z, const Sequences& before) const override {
-    const Tensor of_z = places_->forward(z).slice(1, 0, before.x.size(1));  // [B, T, C]
-    const Tensor x = at::relu(of_z + word_->forward(before.x));             // [B, T, C]
-    const Tensor y = second_->forward(x).first;                             // [B, T, C2]
-    return third_->forward(y).first;                                        // [B, T, E]
+    const Tensor of_z = places_->forward(z).slice(1, 0, before.x.size(1));     // [B, T, C]
+    return convolutions_->forward(at::relu(of_z + word_->forward(before.x)));  // [B, T, E]
   }
 
   nn::DecoderStart start(const Tensor& z) const override {
-    return {{places_->forward(z)},
-            {first_place(z), second_->empty_cache(z.size(0), z), third_->empty_cache(z.size(0), z)}};
+    nn::DecoderStart begun{{places_->forward(z)}, {first_place(z)}};
+    convolutions_->start(begun.cache, z);
+    return begun;
   }
 
   std::pair<Tensor, nn::DecoderCache> step(const Tensor& y, const nn::DecoderMemory& memory,
                                            const nn::DecoderCache& cache) const override {
+    nn::DecoderCache next = cache;
     const Tensor x = at::relu(at_place(memory[0], cache[0]) + word_->forward(y));  // [M, C]
-    const auto [h, seen_by_second] = second_->step(x, cache[1]);                   // [M, C2]
-    const auto [u, seen_by_third] = third_->step(h, cache[2]);                     // [M, E]
-    return {u, {cache[0] + 1, seen_by_second, seen_by_third}};
+    const Tensor u = convolutions_->step(x, next, 1);                              // [M, E]
+    next[0] = cache[0] + 1;
+    return {u, std::move(next)};
   }
 
  private:
   std::shared_ptr<Places> places_;
   std::shared_ptr<torch::nn::LinearImpl> word_;
-  std::shared_ptr<nn::Convolution> second_, third_;
+  std::shared_ptr<Convolutions> convolutions_;
 };
 
 }  // namespace
@@ -209,6 +242,7 @@ std::shared_ptr<ContextDecoder> ContextDecoder::make(const ContextDecoderOptions
   ST_CHECK(options.predict >= 1 && options.channels >= 1 && options.inner >= 1 && options.window >= 1,
            InvalidInput, "predict, channels, inner and window must be at least 1, got ", options.predict,
            ", ", options.channels, ", ", options.inner, " and ", options.window);
+  ST_CHECK(options.layers >= 2, InvalidInput, "decoder_layers must be at least 2, got ", options.layers);
   switch (options.kind) {
     case ContextDecoding::cnn:
       return std::make_shared<PredictAllCNN>(options, features, code);

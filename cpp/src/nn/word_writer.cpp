@@ -33,8 +33,8 @@ WordWriter::WordWriter(torch::nn::Module& owner, const WordWriterOptions& option
   table_ = owner.register_module(
       "table", std::make_shared<WordEmbedding>(options_.words, options_.features, options_.trainable_words));
   softmax_ = owner.register_module(
-      "softmax",
-      std::make_shared<WordSoftmax>(states, options_.words, true, options_.tied, options_.label_smoothing));
+      "softmax", std::make_shared<WordSoftmax>(states, options_.words, options_.word_bias, options_.tied,
+                                               options_.label_smoothing));
   if (options_.sampled_words > 0) {
     expected_ = owner.register_buffer(
         "expected", expected_counts(log_uniform_distribution(options_.words), options_.sampled_words));

@@ -147,6 +147,9 @@ class _Trained:
         )
         parser.add_argument("--device", default="auto", metavar="NAME", help="cpu, cuda (default: auto)")
         parser.add_argument(
+            "--autocast", choices=("bfloat16",), help="train in bfloat16 (default: in float32)"
+        )
+        parser.add_argument(
             "--protocol",
             default="optimum",
             metavar="NAME",
@@ -191,6 +194,7 @@ class _Trained:
             seeds=options.seeds,
             preset=options.preset,
             device=options.device,
+            autocast=options.autocast,
             resume=options.resume,
             protocol=options.protocol,
             options=dict(map(sources.parameter, options.set)),
@@ -255,12 +259,12 @@ class RnnCnn(_Trained):
     """
 
     NAME = "rnn-cnn"
-    TABLES = "1, 2, cost"
+    TABLES = "1, 2, findings, hyper, cost"
     ROW = "predict-all-words-cnn"
     ROWS = "all rows"
     END = "1,500 steps each"
     CORPORA = ("reviews",)
-    HELP = "tables 1 and 2 of the paper on RNN-CNN"
+    HELP = "the tables and findings of the paper on RNN-CNN"
     EXAMPLE = """
 sentencode reproduce rnn-cnn --data SentEval/data --vectors glove.840B.300d.txt --train books.txt \\
     --valid books.valid.txt --seeds 0 1 --out rnn-cnn
@@ -344,7 +348,9 @@ def _add_common(
         help="word vectors" if needs_vectors else "word vectors to compare with",
     )
     parser.add_argument("--table", nargs="+", metavar="NAME", help=f"{tables} (default: all)")
-    parser.add_argument("--rows", nargs="+", metavar="NAME", help=f"as in {row} (default: all)")
+    parser.add_argument(
+        "--rows", nargs="+", metavar="NAME", help=f"as in {row} (default: those of the tables)"
+    )
     parser.add_argument(
         "--out",
         type=Path,

@@ -34,9 +34,12 @@ class ContextNetwork(WritingNetwork):
             ("uniform_sampling").
         predict: Words that are told, at most.
         channels: Numbers that the maps give for each place.
-        inner: Numbers that the first convolution gives.
+        inner: Numbers that the convolutions give, but for the last one.
         window: Words that a convolution sees.
+        decoder_layers: The maps, and convolutions behind them; "rnn" and "autoregressive_rnn" have one
+            layer of units.
         tied: Whether words are told by their own vectors, those of the table; else by a matrix of its own.
+        word_bias: Whether each word has a bias besides, which eq. 2 of the paper has not.
         trainable_words: As in `WritingNetwork`.
         **words: The other keyword arguments of `WritingNetwork`.
 
@@ -67,7 +70,9 @@ class ContextNetwork(WritingNetwork):
         channels: int = 600,
         inner: int = 300,
         window: int = 3,
+        decoder_layers: int = 3,
         tied: bool = True,
+        word_bias: bool = True,
         trainable_words: bool = True,
         **words: Any,
     ) -> None:
@@ -82,7 +87,9 @@ class ContextNetwork(WritingNetwork):
             channels=channels,
             inner=inner,
             window=window,
+            decoder_layers=decoder_layers,
             tied=tied,
+            word_bias=word_bias,
             trainable_words=trainable_words,
             **words,
         )

@@ -159,9 +159,11 @@ class RNNCNN(NeuralEncoder):
         feeding: What an autoregressive decoder is told to have written.
         predict: Words that are told.
         channels: Numbers that the decoder's maps give for each word.
-        inner: Numbers that its first convolution gives.
+        inner: Numbers that its convolutions give, but for the last one.
         window: Words that a convolution sees.
+        decoder_layers: The decoder's maps, and convolutions behind them.
         tied: Whether words are told by their own vectors.
+        word_bias: Whether each word has a bias besides, which the paper's eq. 2 has not.
         targets: "words", the next `predict` ones over the ends of sentences (fewer at the end of a document);
             or "sentence", the next one, cut to `predict` with its end.
         documents: Whether a document's end ends what follows. Else all is one document.
@@ -196,7 +198,9 @@ class RNNCNN(NeuralEncoder):
         channels: int = 600,
         inner: int = 300,
         window: int = 3,
+        decoder_layers: int = 3,
         tied: bool = True,
+        word_bias: bool = True,
         targets: Literal["words", "sentence"] = "words",
         documents: bool = True,
         **shared: Any,
@@ -211,7 +215,9 @@ class RNNCNN(NeuralEncoder):
         self.channels = channels
         self.inner = inner
         self.window = window
+        self.decoder_layers = decoder_layers
         self.tied = tied
+        self.word_bias = word_bias
         self.targets = targets
         self.documents = documents
 

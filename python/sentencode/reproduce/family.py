@@ -6,11 +6,13 @@ import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from ..text.corpus import Corpus
 from ..vectors import WordVectors
 from .bench import Bench, Measure, checked_networks
+from .claims import Claim, judged_claims
 from .judging import Judge, paired, tasks_there
 from .papers import PAPERS
 from .report import Report, Table
@@ -43,6 +45,7 @@ class Family:
         ordered: Whether sentences are learnt from by those around them: then those that a training is
             validated on stand together.
         measure: Adds figures of what SentEval does not judge.
+        claims: What the paper says of its rows.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Family:
     corpora: Sequence[str] = ()
     ordered: bool = False
     measure: Measure | None = None
+    claims: Sequence[Claim] = ()
 
     def reproduce(
         self,
@@ -78,6 +82,7 @@ class Family:
         preset: str = "paper",
         normalize: str | None = None,
         device: str = "auto",
+        autocast: Literal["bfloat16"] | None = None,
         resume: bool = False,
         protocol: str = "optimum",
         options: Mapping[str, Any] | None = None,
@@ -106,13 +111,15 @@ class Family:
                 Judging comes on top. None: the size's.
             steps: Of each training, in place of time.
             tables: Names of tables. None: all.
-            rows: Names of rows, as in `"mean-max-aae"`. None: all.
+            rows: Names of rows, as in `"mean-max-aae"`. None: those of the tables.
             seeds: Each row with a network is trained once with each; tables show means.
             preset: Of the networks: "paper" or "reference".
             normalize: How rows are judged: "none", as they are, or "halves", as `encode(..., normalize=)`
                 does it, for rows whose public code does. None: as the preset's code does, or, in a folder
                 that is gone on with, as before.
             device: Of the networks.
+            autocast: Of trainings: "bfloat16" takes half the time where the hardware has it. Embeddings are
+                computed in float32.
             resume: Whether to go on in a folder that holds results, made from the same things.
             protocol: Of `evaluate`.
             options: Of the protocol.
@@ -132,7 +139,7 @@ class Family:
             FormatError: The data or the vectors are not what they should be.
         """
         wanted_tables = chosen(tables, list(self.tables), "table")
-        wanted_rows = chosen(rows, list(self.rows), "row")
+        wanted_rows = chosen(self._rows_of(wanted_tables) if rows is None else rows, list(self.rows), "row")
         seeds = checked_seeds(seeds)
         of_size = self._sized(size).limited(minutes, steps)
         judging: dict[str, Any] = {"protocol": protocol, "options": options or {}, "resamples": resamples}
@@ -141,7 +148,8 @@ class Family:
             raise TypeError(f"{self.name} has no option {', '.join(sorted(unknown))}")
         normalize = self._normalize(normalize, preset, out)
         own = {**self.options, **shared}
-        networks = {"preset": preset, **own, "device": device}
+        half = {} if autocast is None else {"autocast": autocast}
+        networks = {"preset": preset, **own, **half, "device": device}
         checked_networks({name: self.rows[name] for name in wanted_rows}, networks)
         if unknown := set(others or {}) - set(self.corpora):
             raise ValueError(f"{self.name} has no corpus {', '.join(sorted(unknown))}")
@@ -159,6 +167,7 @@ class Family:
             "preset": preset,
             **({} if normalize is None else {"normalize": normalize}),
             **own,
+            **half,
             "vectors": {"words": len(vectors), "dim": vectors.dim, "fingerprint": vectors.fingerprint},
             **{
                 " ".join([*([name] if name else []), what]): [file_identity(file) for file in corpus.files]
@@ -184,13 +193,17 @@ class Family:
         todo = self._todo(bench, wanted_rows, seeds)
         found = computed(self.name, todo, len(todo), results, show=show_progress_bar)
         self._compare(bench, found, judge.resamples)
-        report = self.report(found, results.settings, wanted_tables)
+        report = self.report(found, results.settings, wanted_tables, self._findings(bench, found))
         results.write("tables.md", report.markdown())
         results.write("results.json", report.json())
         return report
 
     def report(
-        self, results: Sequence[Result], settings: Mapping[str, Any], tables: Sequence[str] | None = None
+        self,
+        results: Sequence[Result],
+        settings: Mapping[str, Any],
+        tables: Sequence[str] | None = None,
+        findings: Sequence[Result] = (),
     ) -> Report:
         """The report on results.
 
@@ -198,6 +211,7 @@ class Family:
             results: One for each row and seed.
             settings: All that decided what came out.
             tables: Names of tables. None: all.
+            findings: What became of the claims.
         """
         return Report(
             results,
@@ -208,7 +222,15 @@ class Family:
             self.columns,
             self.names,
             self.remarks,
+            findings,
         )
+
+    def _rows_of(self, tables: Sequence[str]) -> list[str]:
+        """The rows that tables show; those that show what is there show all, if they stand alone."""
+        named = [rows for name in tables if (rows := getattr(self.tables[name], "rows", ())) != ()]
+        if not named or None in named:
+            return list(self.rows)
+        return list(dict.fromkeys(row for rows in named for row in rows))
 
     def _sized(self, size: str | Size) -> Size:
         if not isinstance(size, str):
@@ -239,6 +261,16 @@ class Family:
                 label = f"{name} {seed}" if row.kind else name
                 todo.append((name, label, functools.partial(bench.result, name, row, seed)))
         return todo
+
+    def _findings(self, bench: Bench, results: Sequence[Result]) -> list[Result]:
+        """What becomes of the claims."""
+        wanted = {row for claim in self.claims for row in (claim.row, claim.other)}
+        reports: dict[str, list[Path]] = {}
+        for result in results:
+            if result["row"] in wanted and "missing" not in result:
+                of_row = reports.setdefault(result["row"], [])
+                of_row.append(bench.report_of(result["row"], result["seed"]))
+        return judged_claims(self.claims, reports, bench.judge.resamples)
 
     def _compare(self, bench: Bench, results: Sequence[Result], resamples: int) -> None:
         """Says of each result what it has more than the baseline, with the same seed or the first one."""

@@ -43,6 +43,7 @@ class Report:
         columns: Those of its tables, as in `"MRPC f1"`, in their order.
         names: Columns -> what headers call them, where that is not the task.
         remarks: What is to be said under all tables.
+        findings: What became of the paper's claims.
     """
 
     results: Sequence[Result]
@@ -53,6 +54,7 @@ class Report:
     columns: Sequence[str]
     names: Mapping[str, str]
     remarks: Sequence[str] = ()
+    findings: Sequence[Result] = ()
 
     def text(self) -> str:
         """The tables, for a terminal: in ASCII alone."""
@@ -64,7 +66,8 @@ class Report:
 
     def json(self) -> str:
         """Settings and results."""
-        return as_json({"settings": self.settings, "rows": list(self.results)})
+        findings = {"findings": list(self.findings)} if self.findings else {}
+        return as_json({"settings": self.settings, "rows": list(self.results), **findings})
 
     def of(self, row: str) -> list[Result]:
         """The results of a row, one for each seed."""

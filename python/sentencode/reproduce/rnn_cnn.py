@@ -1,4 +1,4 @@
-"""Paper 001 again: which decoder matters (table 1), and RNN-CNN beside other encoders (table 2)."""
+"""Paper 001 again: which decoder matters, RNN-CNN beside other encoders, and its hyperparameters."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..linear import SIF
+from .claims import Claim, Claims
 from .controls import CONTROLS
 from .family import Family
 from .rows import Row, untrained
@@ -36,6 +37,16 @@ class Size(CommonSize):
     inner: int
     skip: int
     aae: int
+
+    @property
+    def wide_channels(self) -> int:
+        """Channels of a decoder that is twice as wide."""
+        return 2 * self.channels
+
+    @property
+    def wide_inner(self) -> int:
+        """The like."""
+        return 2 * self.inner
 
 
 SIZES = {
@@ -102,21 +113,77 @@ _TABLE_2 = {
     "skip-thoughts, two directions": Row("SkipThoughts", {"bidirectional": True}, {"hidden": "skip"}),
     "mean-max AAE": Row("MeanMaxAAE", {"label_smoothing": 0.0}, {"hidden": "aae"}),
 }
+# Section 3.4; its table is in the paper's supplement, which is not to be had.
+_BASE = "predict-all-words CNN"
+_WIDER = {"hidden": "small", "channels": "wide_channels", "inner": "wide_inner"}
+_HYPER = {
+    "the next sentence": _rnn_cnn(targets="sentence"),
+    **{f"{n} words": _rnn_cnn(predict=n) for n in (10, 20, 40)},
+    **{f"{n} layers": _rnn_cnn(decoder_layers=n) for n in (2, 4)},
+    "a decoder twice as wide": _rnn_cnn(_WIDER),
+    "no bias of words": _rnn_cnn(word_bias=False),
+}
 _CONTROLS = {
     **CONTROLS,
     "SIF": Row(trained=False, make=lambda vectors: SIF(vectors, statistics="evaluated")),
     "untrained RNN-CNN": untrained(_TABLE_1["predict-all-words CNN"]),
 }
-ROWS = {**_TABLE_1, **_TABLE_2, **_CONTROLS}
+ROWS = {**_TABLE_1, **_TABLE_2, **_HYPER, **_CONTROLS}
+
+_TASKS_1 = ("SICKRelatedness", "SICKEntailment", "STS14", "MRPC", "SST2", "TREC")
+_CLAIMS = (
+    *(
+        Claim(
+            "I: correct words are not needed",
+            f"autoregressive {kind}, {name}",
+            f"autoregressive {kind}, Teacher-Forcing",
+            _TASKS_1,
+        )
+        for kind in ("RNN", "CNN")
+        for name in ("Always Sampling", "Uniform Sampling")
+    ),
+    *(
+        Claim(
+            "II: a decoder need not be autoregressive",
+            f"predict-all-words {kind}",
+            f"autoregressive {kind}, {name}",
+            _TASKS_1,
+        )
+        for kind in ("RNN", "CNN")
+        for name in _FED
+    ),
+    Claim(
+        "mean and max are better than max",
+        "predict-all-words CNN",
+        "predict-all-words CNN, max only",
+        _TASKS_1,
+        within=None,
+    ),
+    Claim(
+        "a wider encoder is better",
+        "predict-all-words CNN, double-sized encoder",
+        "predict-all-words CNN",
+        _TASKS_1,
+        within=None,
+    ),
+    *(
+        Claim(
+            "reviews are better for sentiment",
+            f"{size} RNN-CNN, reviews",
+            on_books,
+            ("MR", "CR", "SST2"),
+            within=None,
+        )
+        for size, on_books in (("small", "predict-all-words CNN"), ("large", "large RNN-CNN"))
+    ),
+)
+_CLAIMED = tuple(dict.fromkeys(row for claim in _CLAIMS for row in (claim.row, claim.other)))
 
 FAMILY = Family(
     name="rnn-cnn",
     rows=ROWS,
     sizes=SIZES,
-    tasks=(
-        *("SICKRelatedness", "SICKEntailment", "STS14", "MRPC", "SST2", "TREC"),
-        *("MR", "CR", "SUBJ", "MPQA"),
-    ),
+    tasks=(*_TASKS_1, "MR", "CR", "SUBJ", "MPQA"),
     columns=(
         *("SICKRelatedness pearson", "SICKEntailment accuracy", "STS14 pearson", "STS14 spearman"),
         *("MRPC accuracy", "MRPC f1", "SST2 accuracy", "TREC accuracy"),
@@ -145,6 +212,13 @@ FAMILY = Family(
             rows=("predict-all-words CNN", *_TABLE_2, *_CONTROLS),
             intervals=True,
         ),
+        "findings": Claims("The paper's findings, and whether they hold here", _CLAIMED),
+        "hyper": Scores(
+            "Section 3.4: what is told, and how large networks are",
+            rows=(_BASE, *_HYPER, f"{_BASE}, double-sized encoder", "large RNN-CNN"),
+            columns=("SICKRelatedness pearson", "SICKEntailment accuracy", "STS14 pearson", "STS14 spearman"),
+            intervals=True,
+        ),
         "cost": Cost("Parameters, and time of training"),
     },
     remarks=(
@@ -153,6 +227,7 @@ FAMILY = Family(
     ),
     corpora=("reviews",),
     ordered=True,
+    claims=_CLAIMS,
     measure=lambda bench, encoder, found: (
         {"training hours": {"value": found["minutes"] / 60}} if "minutes" in found else {}
     ),

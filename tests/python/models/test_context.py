@@ -34,6 +34,15 @@ VARIANTS = {
         )
         for pooling, cell in [("mean", "gru"), ("max", "lstm"), ("last", "gru"), ("last", "lstm")]
     },
+    **{
+        f"{decoder}-{layers}-layers": (
+            models.ContextNetwork,
+            Context,
+            {**CONTEXT, "decoder": decoder, "decoder_layers": layers, "word_bias": False},
+            1,
+        )
+        for decoder, layers in [("cnn", 2), ("cnn", 4), ("autoregressive_cnn", 2), ("autoregressive_cnn", 4)]
+    },
     "cnn-untied": (models.ContextNetwork, Context, {**CONTEXT, "decoder": "cnn", "tied": False}, 1),
     **{
         f"skip-{bidirectional}-{tied}": (
@@ -157,7 +166,7 @@ def test_a_loss_does_not_depend_on_the_batch(name):
 # --- Word by word -------------------------------------------------------------------------------------------
 
 
-@each_decoder
+@pytest.mark.parametrize("decoder", [*DECODERS, "autoregressive_cnn-2-layers", "autoregressive_cnn-4-layers"])
 def test_word_by_word_is_all_at_once(decoder):
     # What comes one after the other cannot see what is to come, and so neither does the parallel pass.
     mine = network(decoder).eval()
@@ -167,7 +176,7 @@ def test_word_by_word_is_all_at_once(decoder):
     torch.testing.assert_close(-scores.sum(), mine.loss(*fields).sum.detach(), rtol=1e-6, atol=0)
 
 
-@pytest.mark.parametrize("decoder", AUTOREGRESSIVE)
+@pytest.mark.parametrize("decoder", [*AUTOREGRESSIVE, "autoregressive_cnn-4-layers"])
 def test_no_word_is_told_by_itself_or_later_ones(decoder):
     mine = network(decoder)
     ids, lengths, following, _ = batch(decoder, lengths=(4,), following=(PREDICT,))
@@ -312,6 +321,7 @@ def test_copies_are_equal_and_apart(name):
         ({"decoder": "lstm"}, "decoder must be 'cnn', 'rnn', 'autoregressive_cnn' or 'autoregressive_rnn'"),
         ({"feeding": "some"}, "feeding must be 'teacher_forcing', 'always_sampling' or 'uniform_sampling'"),
         ({"predict": 0}, "predict, channels, inner and window must be at least 1, got 0"),
+        ({"decoder_layers": 1}, "decoder_layers must be at least 2, got 1"),
         ({"decoder": "rnn", "features": 7}, "features must be even, .* got 7"),
         ({"hidden": 0}, "at least 1"),
     ],

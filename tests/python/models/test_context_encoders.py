@@ -122,8 +122,9 @@ def test_wrong_parameters(change, message):
         fitted("cnn", **change)
 
 
-def test_training_on_a_sample_of_the_words():
-    encoder = fitted("cnn", sampled_words=5)
+@pytest.mark.parametrize("word_bias", [True, False])
+def test_training_on_a_sample_of_the_words(word_bias):
+    encoder = fitted("cnn", sampled_words=5, word_bias=word_bias)
     assert np.isfinite([step.loss for step in encoder.history_.steps]).all()
 
 

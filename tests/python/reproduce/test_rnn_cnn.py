@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -108,6 +109,46 @@ def test_rows_have_the_names_of_the_paper(done):
     assert "| Skip-thoughts |" in markdown  # of table 2, beside ours
 
 
+def test_findings_are_of_rows_that_are_there(done):
+    report, out = done
+    found = {(one["row"], one["other"]): one for one in report.findings}
+    reviews = ("small RNN-CNN, reviews", "predict-all-words CNN") in found  # where MR, CR or SST2 are there
+    assert len(found) == 4 + 6 + 2 + reviews  # I, II, poolings and width
+    sampling = found["autoregressive RNN, Always Sampling", "autoregressive RNN, Teacher-Forcing"]
+    tasks = sampling["tasks"]
+    means = [
+        sum(report.scores(row)[f"{task} accuracy"] for task in tasks) / len(tasks)
+        for row in (sampling["row"], sampling["other"])
+    ]
+    assert set(tasks) <= {"MRPC", "SST2", "TREC", "SICKEntailment"}  # accuracies alone, in this test's data
+    assert sampling["value"] == pytest.approx(means[0] - means[1], abs=1e-3)
+    assert sampling["low"] <= sampling["value"] <= sampling["high"]
+    assert "| I: correct words are not needed | autoregressive RNN, Always Sampling |" in report.markdown()
+    assert json.loads((out / "results.json").read_text())["findings"] == list(report.findings)
+
+
+def test_a_table_asks_for_its_rows():
+    rows = rnn_cnn.FAMILY._rows_of
+    assert set(rows(["1"])) == set(rnn_cnn._TABLE_1)
+    assert set(rows(["hyper"])) > set(rnn_cnn._HYPER)
+    assert set(rows(["1", "cost"])) == set(rnn_cnn._TABLE_1)
+    assert set(rows(["cost"])) == set(rnn_cnn.ROWS)  # shows what is there; alone, all
+
+
+def test_hyperparameters_are_those_of_the_rows(folder, tmp_path):
+    asked = [row for row in rnn_cnn._HYPER if row != "the next sentence"] + ["the next sentence"]
+    report = reproduce(folder, tmp_path / "out", rows=asked, tables=["hyper"], size=replace(TINY, steps=1))
+    configs = {result["row"]: result["config"] for result in report.results}
+    assert [configs[f"{n} words"]["predict"] for n in (10, 20, 40)] == [10, 20, 40]
+    assert [configs[f"{n} layers"]["decoder_layers"] for n in (2, 4)] == [2, 4]
+    assert configs["a decoder twice as wide"]["channels"] == 2 * TINY.channels
+    assert configs["the next sentence"]["targets"] == "sentence"
+    assert not configs["no bias of words"]["word_bias"]
+    sizes = {result["row"]: result["parameters"] for result in report.results}
+    assert sizes["4 layers"]["without_softmax"] > sizes["2 layers"]["without_softmax"]
+    assert sizes["no bias of words"]["with_softmax"] == sizes["no bias of words"]["without_softmax"]
+
+
 def test_a_second_call_computes_nothing(done, folder):
     report, out = done
     before = (out / "results.json").read_bytes()
@@ -132,6 +173,8 @@ def test_the_command(folder, tmp_path, capsys, monkeypatch):
     ]
     assert main([*common, "--out", str(tmp_path / "one")]) != 0
     assert "--reviews and --reviews-valid: give both, or neither" in capsys.readouterr().err
-    given = [*common, "--reviews-valid", str(folder / "valid.txt"), "--out", str(tmp_path / "two")]
+    half = ["--autocast", "bfloat16"]
+    given = [*common, *half, "--reviews-valid", str(folder / "valid.txt"), "--out", str(tmp_path / "two")]
     assert main(given) == 0
+    assert json.loads((tmp_path / "two" / "results.json").read_text())["settings"]["autocast"] == "bfloat16"
     assert "small RNN-CNN, reviews, ours" in capsys.readouterr().out

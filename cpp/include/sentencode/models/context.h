@@ -32,6 +32,7 @@ template <OptionsOf<ContextOptions> Options, typename Visit>
 void for_options(Options& of, const Visit& visit) {
   for_options(of.words, visit);
   visit("tied", of.words.tied);
+  visit("word_bias", of.words.word_bias);
   visit("hidden", of.hidden);
   visit("cell", of.cell);
   visit("pooling", of.pooling);
@@ -41,6 +42,7 @@ void for_options(Options& of, const Visit& visit) {
   visit("channels", of.decoder.channels);
   visit("inner", of.decoder.inner);
   visit("window", of.decoder.window);
+  visit("decoder_layers", of.decoder.layers);
 }
 
 /// The RNN-CNN model of paper 001 (Tang et al. 2018): what a sentence's vector is learnt by is to tell the
@@ -48,7 +50,7 @@ void for_options(Options& of, const Visit& visit) {
 ///
 /// Read in paper 001: the bidirectional GRU, the poolings, N parallel maps and two convolutions, N = 30, the
 /// tied word table, what autoregressive decoders are fed with; the recurrent decoder has about as many
-/// parameters as the convolutions.
+/// parameters as the convolutions. Eq. 2 has no bias of words, which is an option.
 /// Inferred: C = 600, then 300 channels, windows of 3 words, ReLU behind the first two layers, a bias of each
 /// word; the recurrent decoder has E / 2 units a direction; the autoregressive GRU has E units and begins at
 /// tanh(W z + b), and the autoregressive convolutions see the word before beside each place's map of z.

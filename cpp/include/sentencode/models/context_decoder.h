@@ -24,8 +24,9 @@ struct ContextDecoderOptions {
   ContextDecoding kind = ContextDecoding::cnn;
   std::int64_t predict = 30;    // N, words
   std::int64_t channels = 600;  // C, of what the first layer gives each place
-  std::int64_t inner = 300;     // of what the second layer does, a convolution
+  std::int64_t inner = 300;     // of what the convolutions behind it give, but for the last one
   std::int64_t window = 3;      // of convolutions
+  std::int64_t layers = 3;      // the first one, and convolutions behind it
 };
 
 /// Of a code z [B, Z] the states u [B, T, E] that words are told from.

@@ -24,6 +24,7 @@ struct WordWriterOptions {
   std::int64_t end = 1;            // that after the last one
   bool trainable_words = false;    // whether the table is trained
   bool tied = false;               // whether the softmax' matrix is the table; states are then E wide
+  bool word_bias = true;           // whether the softmax adds a number to each word
   double label_smoothing = 0;      // in training
   std::int64_t sampled_words = 0;  // that targets are told from in training, on average; 0: all
 
