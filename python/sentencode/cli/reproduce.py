@@ -255,11 +255,11 @@ class RnnCnn(_Trained):
     documents), for the same number of steps, and judged on those of the tasks whose files are there. Rows of
     table 2 with "reviews" are trained on --reviews. Prints tables 1 and 2 and the times of training; --out
     gets them too, one JSON file a row, and the encoders. After Ctrl-C or a kill, --resume goes on in the
-    middle of a training.
+    middle of a training. Table 3 wants SNLI's training set among the data, or --nli.
     """
 
     NAME = "rnn-cnn"
-    TABLES = "1, 2, findings, hyper, cost"
+    TABLES = "1, 2, 3, findings, hyper, cost"
     ROW = "predict-all-words-cnn"
     ROWS = "all rows"
     END = "1,500 steps each"
@@ -271,6 +271,24 @@ sentencode reproduce rnn-cnn --data SentEval/data --vectors glove.840B.300d.txt 
 sentencode reproduce rnn-cnn --data SentEval/data --vectors glove.840B.300d.txt --train books.txt \\
     --valid books.valid.txt --reviews reviews.txt --reviews-valid reviews.valid.txt --table 2 --out table-2
 """
+
+    @classmethod
+    def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
+        """Adds the command's arguments."""
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--nli",
+            nargs=3,
+            type=Path,
+            metavar=("TRAIN", "DEV", "TEST"),
+            help="files of SNLI's form, for table 3",
+        )
+
+    @classmethod
+    def own(cls, options: argparse.Namespace) -> dict[str, Any]:
+        """What the family has besides."""
+        nli = options.nli and dict(zip(("train", "dev", "test"), options.nli, strict=True))
+        return {"nli": nli}
 
 
 class Distill:

@@ -6,7 +6,7 @@ import math
 import shutil
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,7 @@ class Bench:
         parts: How many trainings share the size's minutes.
         shared: Parameters of every network.
         normalize: How rows are judged that tell it for this; None: as they are.
+        further: Names of tasks that rows are judged on which say so.
         ordered: Whether sentences are learnt from by those around them.
         measure: Adds figures to those of the judge.
         show: Whether to show progress bars.
@@ -59,6 +60,7 @@ class Bench:
     parts: int
     shared: Mapping[str, Any] = field(default_factory=dict)
     normalize: str | None = None
+    further: Sequence[str] = ()
     ordered: bool = False
     measure: Measure | None = None
     show: bool = False
@@ -96,7 +98,9 @@ class Bench:
         begin = time.perf_counter()
         path = self.report_of(name, seed)
         path.parent.mkdir(exist_ok=True)
-        report = self.judge(judged, f"{name}, seed {seed}" if row.kind else name, out=path, tokens=True)
+        label = f"{name}, seed {seed}" if row.kind else name
+        tasks = [task.name for task in self.judge.tasks if row.further or task.name not in self.further]
+        report = self.judge(judged, label, tasks, out=path, tokens=True)
         found["evaluation_minutes"] = (time.perf_counter() - begin) / 60
         found["dim"] = report.facts.get("dim")
         found["scores"] = scores_of(report)

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from ..evaluation import Task
 from ..text.corpus import Corpus
 from ..vectors import WordVectors
 from .bench import Bench, Measure, checked_networks
@@ -34,6 +35,7 @@ class Family:
         sizes: How large encoders are, by name.
         tables: By their names, in the order in which they are shown.
         tasks: SentEval's that rows are judged on, where their files are there.
+        further: The like, of rows that say so.
         columns: Of the tables, as in `"MRPC f1"`.
         names: Columns -> what headers call them, where that is not the task.
         remarks: What is to be said under all tables.
@@ -55,6 +57,7 @@ class Family:
     tasks: Sequence[str]
     columns: Sequence[str]
     names: Mapping[str, str] = field(default_factory=dict)
+    further: Sequence[str] = ()
     remarks: Sequence[str] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     baseline: str = ""
@@ -83,6 +86,7 @@ class Family:
         normalize: str | None = None,
         device: str = "auto",
         autocast: Literal["bfloat16"] | None = None,
+        further: Sequence[Task] = (),
         resume: bool = False,
         protocol: str = "optimum",
         options: Mapping[str, Any] | None = None,
@@ -120,6 +124,7 @@ class Family:
             device: Of the networks.
             autocast: Of trainings: "bfloat16" takes half the time where the hardware has it. Embeddings are
                 computed in float32.
+            further: Tasks of your own, which rows are judged on that are judged on the family's further ones.
             resume: Whether to go on in a folder that holds results, made from the same things.
             protocol: Of `evaluate`.
             options: Of the protocol.
@@ -161,7 +166,8 @@ class Family:
             vectors = WordVectors.load(vectors)
         if of_size.word_dim is not None:
             vectors = vectors.reduced(of_size.word_dim)
-        judge = Judge(tasks_there(self.tasks, data, partial=partial), **judging, show=show_progress_bar)
+        tasks = [*tasks_there((*self.tasks, *self.further), data, partial=partial), *further]
+        judge = Judge(tasks, **judging, show=show_progress_bar)
         settings = {
             "size": asdict(of_size),
             "preset": preset,
@@ -186,6 +192,7 @@ class Family:
             parts=sum(row.trained for row in self.rows.values()),
             shared=networks,
             normalize=normalize,
+            further=[*self.further, *(task.name for task in further)],
             ordered=self.ordered,
             measure=self.measure,
             show=show_progress_bar,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ..evaluation import load_nli_task
 from ..linear import SIF
 from .claims import Claim, Claims
 from .controls import CONTROLS
 from .family import Family
+from .report import Report
 from .rows import Row, untrained
 from .rows import Size as CommonSize
 from .score_tables import Cost, Scores
@@ -104,12 +108,13 @@ _TABLE_1 = {
     "predict-all-words CNN, double-sized encoder": _rnn_cnn(_DOUBLE),
     "predict-all-words CNN, max only, double-sized encoder": _rnn_cnn(_DOUBLE, pooling="max"),
 }
+_NLI = "small NLI"  # in the place of SNLI, where that is not to be had
 # Those of table 2 that are not there yet: the small one on books is table 1's predict-all-words CNN.
 _TABLE_2 = {
-    "large RNN-CNN": _rnn_cnn(_LARGE),
+    "large RNN-CNN": Row("RNNCNN", {}, _LARGE, further=True),
     "small RNN-CNN, reviews": Row("RNNCNN", {}, _SMALL, corpus="reviews"),
-    "large RNN-CNN, reviews": Row("RNNCNN", {}, _LARGE, corpus="reviews"),
-    "skip-thoughts": Row("SkipThoughts", {}, {"hidden": "skip"}),
+    "large RNN-CNN, reviews": Row("RNNCNN", {}, _LARGE, corpus="reviews", further=True),
+    "skip-thoughts": Row("SkipThoughts", {}, {"hidden": "skip"}, further=True),
     "skip-thoughts, two directions": Row("SkipThoughts", {"bidirectional": True}, {"hidden": "skip"}),
     "mean-max AAE": Row("MeanMaxAAE", {"label_smoothing": 0.0}, {"hidden": "aae"}),
 }
@@ -124,9 +129,10 @@ _HYPER = {
     "no bias of words": _rnn_cnn(word_bias=False),
 }
 _CONTROLS = {
-    **CONTROLS,
+    **{name: replace(row, further=True) for name, row in CONTROLS.items()},
     "SIF": Row(trained=False, make=lambda vectors: SIF(vectors, statistics="evaluated")),
     "untrained RNN-CNN": untrained(_TABLE_1["predict-all-words CNN"]),
+    "untrained large RNN-CNN": untrained(_TABLE_2["large RNN-CNN"]),
 }
 ROWS = {**_TABLE_1, **_TABLE_2, **_HYPER, **_CONTROLS}
 
@@ -212,6 +218,15 @@ FAMILY = Family(
             rows=("predict-all-words CNN", *_TABLE_2, *_CONTROLS),
             intervals=True,
         ),
+        "3": Scores(
+            "Table 3: inference between sentences, by a classifier of frozen embeddings",
+            "3",
+            rows=tuple(name for name, row in ROWS.items() if row.further),
+            columns=("SNLI accuracy", f"{_NLI} accuracy"),
+            intervals=True,
+            remark="Table 3: the classifier is a logistic regression of [u; v; |u - v|; u * v], SentEval's "
+            "features (inferred: the paper names that of Vendrov et al. 2015).",
+        ),
         "findings": Claims("The paper's findings, and whether they hold here", _CLAIMED),
         "hyper": Scores(
             "Section 3.4: what is told, and how large networks are",
@@ -226,10 +241,23 @@ FAMILY = Family(
         "STS14 is the mean of its subsets, weighted by their sizes.",
     ),
     corpora=("reviews",),
+    further=("SNLI",),
     ordered=True,
     claims=_CLAIMS,
     measure=lambda bench, encoder, found: (
         {"training hours": {"value": found["minutes"] / 60}} if "minutes" in found else {}
     ),
 )
-reproduce = FAMILY.reproduce
+
+
+def reproduce(*args: Any, nli: Mapping[str, str | os.PathLike[str]] | None = None, **more: Any) -> Report:
+    """The paper's tables again: see `Family.reproduce`.
+
+    Args:
+        *args: As there.
+        nli: Files of inference between sentences, "train", "dev" and "test", in the place of SNLI, as
+            `load_nli_task` takes them: the large encoders of table 3 are judged on them, too.
+        **more: As there.
+    """
+    further = () if nli is None else [load_nli_task(nli, name=_NLI)]
+    return FAMILY.reproduce(*args, **more, further=further)

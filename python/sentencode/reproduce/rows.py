@@ -60,6 +60,7 @@ class Row:
         normalize: Preset -> how it is judged with that, as `encode(..., normalize=)` of the encoder takes it.
         corpus: Which of the family's other corpora it is trained on; "" for the one of all rows.
         printed: What the paper calls it, where that is another name.
+        further: Whether it is judged on the family's further tasks, too.
     """
 
     kind: str = ""
@@ -70,6 +71,7 @@ class Row:
     normalize: Mapping[str, str] = field(default_factory=dict)
     corpus: str = ""
     printed: str = ""
+    further: bool = False
 
 
 def untrained(row: Row) -> Row:

@@ -32,6 +32,7 @@ class Scores:
             If not, ours follow all that is published.
         columns: As in `"MRPC f1"`. None: the family's.
         intervals: Whether a table of our intervals follows.
+        remark: What is to be said of it.
     """
 
     title: str
@@ -40,6 +41,7 @@ class Scores:
     beside: bool = False
     columns: Sequence[str] | None = None
     intervals: bool = False
+    remark: str = ""
 
     def made(self, report: Report) -> Iterator[Made]:
         """The table, and that of intervals."""
@@ -69,6 +71,8 @@ class Scores:
     def notes(self, report: Report) -> Iterator[str]:
         """What the marks mean."""
         yield from _PROTOCOLS
+        if self.remark:
+            yield self.remark
 
 
 @dataclass(frozen=True)

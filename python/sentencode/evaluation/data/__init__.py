@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .images import convert_coco_pickles
+from .nli import load_nli_task
 from .own import load_groups, load_tsv_task
 from .senteval import load_task, task_kind, task_names
 from .task import Kind, Split, Task, digest_of
@@ -14,6 +15,7 @@ __all__ = [
     "convert_coco_pickles",
     "digest_of",
     "load_groups",
+    "load_nli_task",
     "load_task",
     "load_tsv_task",
     "task_kind",
