@@ -149,6 +149,23 @@ def test_hyperparameters_are_those_of_the_rows(folder, tmp_path):
     assert sizes["no bias of words"]["with_softmax"] == sizes["no bias of words"]["without_softmax"]
 
 
+def test_large_encoders_and_controls_are_judged_by_inference(folder, tmp_path):
+    lines = [
+        f"{('entailment', 'neutral', 'contradiction')[i % 3]}\ta b c\tb {'abc'[i % 3]}" for i in range(30)
+    ]
+    files = dict.fromkeys(("train", "dev", "test"), tmp_path / "pairs.tsv")
+    files["train"].write_text("\n".join(["gold_label\tsentence1\tsentence2", *lines]))
+    given = {"nli": files, "tables": ["3"], "size": replace(TINY, steps=1)}
+    rows = ["large RNN-CNN", "average of words", "small RNN-CNN, reviews"]
+    report = reproduce(folder, tmp_path / "out", rows=rows, **given)
+    judged = {result["row"]: "small NLI accuracy" in result["scores"] for result in report.results}
+    assert judged == {"large RNN-CNN": True, "average of words": True, "small RNN-CNN, reviews": False}
+    assert "| large RNN-CNN, ours |" in report.markdown()
+    assert "Vendrov" in report.markdown()
+    with pytest.raises(ValueError, match="tasks"):
+        reproduce(folder, tmp_path / "out", rows=rows, resume=True, **{**given, "nli": None})
+
+
 def test_a_second_call_computes_nothing(done, folder):
     report, out = done
     before = (out / "results.json").read_bytes()
