@@ -14,9 +14,9 @@ from ..evaluation.judging.intervals import mean_of_runs
 from ..evaluation.statistics.joint_bootstrap import drawn_mean
 from .report import Made, Report
 from .results_folder import Result
-from .tables import differing
+from .tables import differing, file_of
 
-__all__ = ["Claim", "Claims", "judged_claims"]
+__all__ = ["Claim", "Claims", "judged_claims", "picture"]
 
 _ROUND = 4  # digits that are kept
 _SEED = 1111  # of the bootstrap, as `evaluate` has it
@@ -97,6 +97,41 @@ def _mean(
         each.append(drawn)
     runs = np.stack(each, axis=1)  # [1 + resamples, seeds]
     return np.concatenate([runs[:1].mean(1), mean_of_runs(runs[1:], seed)])
+
+
+def picture(findings: Sequence[Result], kind: str) -> bytes:
+    """Differences and their intervals, one below the other, as the content of a file.
+
+    Args:
+        findings: As `judged_claims` gives them, at least one.
+        kind: `"png"`, `"svg"`, or another format of matplotlib.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    from matplotlib.figure import Figure  # not pyplot, which would choose a window system
+
+    colours = {"holds": "C2", "undecided": "0.5", "differs": "C3"}
+    figure = Figure(figsize=(8.5, 0.8 + 0.42 * len(findings)), layout="constrained")
+    axes = figure.subplots()
+    axes.axvspan(-1, 1, color="0.93", lw=0)
+    axes.axvline(0, color="0.6", lw=0.8)
+    for verdict, colour in colours.items():
+        of_it = [(place, one) for place, one in enumerate(findings) if one["verdict"] == verdict]
+        if of_it:
+            places, found = zip(*of_it, strict=True)
+            values = np.array([one["value"] for one in found])
+            ends = np.array([[one["low"], one["high"]] for one in found]).T  # [2, n]
+            axes.errorbar(
+                values, places, xerr=abs(ends - values), fmt="o", color=colour, capsize=3, label=verdict
+            )
+    axes.set_yticks(
+        range(len(findings)), [f"{one['row']}\nless {one['other']}" for one in findings], fontsize=7
+    )
+    axes.set_ylim(len(findings) - 0.4, -0.6)
+    axes.set_xlabel("mean difference in points, 95 % interval; grey: within one point")
+    axes.legend(loc="best", fontsize=8)
+    return file_of(figure, kind)
 
 
 @dataclass(frozen=True)

@@ -426,8 +426,7 @@ class Report:
         import matplotlib as mpl
         from matplotlib.figure import Figure  # not pyplot, which would choose a window system
 
-        settings: Any = {"svg.hashsalt": "sentencode", "svg.fonttype": "none", "font.size": 9}
-        with mpl.rc_context(settings):
+        with mpl.rc_context({"font.size": 9}):
             figure = Figure(figsize=(6.4, 3.6), layout="constrained")
             axes = figure.add_subplot()
             for result, x, y in (drawn := list(self._drawn())):

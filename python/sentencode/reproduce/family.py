@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -13,7 +14,7 @@ from ..evaluation import Task
 from ..text.corpus import Corpus
 from ..vectors import WordVectors
 from .bench import Bench, Measure, checked_networks
-from .claims import Claim, judged_claims
+from .claims import Claim, judged_claims, picture
 from .judging import Judge, paired, tasks_there
 from .papers import PAPERS
 from .report import Report, Table
@@ -106,7 +107,8 @@ class Family:
             train: Files of sentences to train on.
             valid: Files of sentences to validate on.
             out: A folder for the results: one JSON file for each row and seed in `rows`, reports in
-                `reports`, encoders, logs of the training; all tables as `tables.md` and `results.json`.
+                `reports`, encoders, logs of the training; all tables as `tables.md` and `results.json`,
+                findings as a picture, too, where matplotlib is installed.
             others: The family's other corpora, by their names: files to train on, files to validate on. Rows
                 of those that are not given are left out.
             size: "cpu", "paper", or one of your own.
@@ -203,6 +205,9 @@ class Family:
         report = self.report(found, results.settings, wanted_tables, self._findings(bench, found))
         results.write("tables.md", report.markdown())
         results.write("results.json", report.json())
+        if report.findings and importlib.util.find_spec("matplotlib") is not None:
+            for kind in ("png", "svg"):
+                results.write(f"findings.{kind}", picture(report.findings, kind))
         return report
 
     def report(

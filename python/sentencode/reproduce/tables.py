@@ -98,6 +98,9 @@ def file_of(figure: Any, kind: str) -> bytes:
         figure: A `matplotlib.figure.Figure`.
         kind: `"png"`, `"svg"`, or another format of matplotlib.
     """
+    import matplotlib as mpl
+
     file = io.BytesIO()
-    figure.savefig(file, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+    with mpl.rc_context({"svg.hashsalt": "sentencode", "svg.fonttype": "none"}):
+        figure.savefig(file, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
     return file.getvalue()

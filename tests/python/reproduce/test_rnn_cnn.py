@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from dataclasses import replace
@@ -125,6 +126,11 @@ def test_findings_are_of_rows_that_are_there(done):
     assert sampling["low"] <= sampling["value"] <= sampling["high"]
     assert "| I: correct words are not needed | autoregressive RNN, Always Sampling |" in report.markdown()
     assert json.loads((out / "results.json").read_text())["findings"] == list(report.findings)
+    if importlib.util.find_spec("matplotlib") is not None:
+        assert (out / "findings.png").read_bytes().startswith(b"\x89PNG")
+        svg = (out / "findings.svg").read_text()
+        assert "predict-all-words RNN" in svg
+        assert "undecided" in svg
 
 
 def test_a_table_asks_for_its_rows():
