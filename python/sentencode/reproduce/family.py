@@ -117,7 +117,7 @@ class Family:
                 Judging comes on top. None: the size's.
             steps: Of each training, in place of time.
             tables: Names of tables. None: all.
-            rows: Names of rows, as in `"mean-max-aae"`. None: those of the tables.
+            rows: Names of rows, as in `"mean-max-aae"`. None: those of `tables`.
             seeds: Each row with a network is trained once with each; tables show means.
             preset: Of the networks: "paper" or "reference".
             normalize: How rows are judged: "none", as they are, or "halves", as `encode(..., normalize=)`
@@ -146,7 +146,8 @@ class Family:
             FormatError: The data or the vectors are not what they should be.
         """
         wanted_tables = chosen(tables, list(self.tables), "table")
-        wanted_rows = chosen(self._rows_of(wanted_tables) if rows is None else rows, list(self.rows), "row")
+        asked = self._rows_of(tables) if rows is None and tables is not None else rows
+        wanted_rows = chosen(asked, list(self.rows), "row")
         seeds = checked_seeds(seeds)
         of_size = self._sized(size).limited(minutes, steps)
         judging: dict[str, Any] = {"protocol": protocol, "options": options or {}, "resamples": resamples}
@@ -239,7 +240,8 @@ class Family:
 
     def _rows_of(self, tables: Sequence[str]) -> list[str]:
         """The rows that tables show; those that show what is there show all, if they stand alone."""
-        named = [rows for name in tables if (rows := getattr(self.tables[name], "rows", ())) != ()]
+        shown = [self.tables[name] for name in chosen(tables, list(self.tables), "table")]
+        named = [table.rows for table in shown if hasattr(table, "rows")]
         if not named or None in named:
             return list(self.rows)
         return list(dict.fromkeys(row for rows in named for row in rows))
