@@ -38,6 +38,11 @@ ContextNetwork::ContextNetwork(const ContextOptions& options)
     : WritingNetwork("ContextNetwork", options.words, nn::pooling_width(options.pooling) * 2 * options.hidden,
                      options.words.features),
       options_(options) {
+  const bool all_at_once =
+      options.decoder.kind == ContextDecoding::cnn || options.decoder.kind == ContextDecoding::rnn;
+  ST_CHECK(!all_at_once || options.feeding == Feeding::teacher_forcing, InvalidInput, "feeding='",
+           name_of(options.feeding), "' is for autoregressive decoders; decoder='",
+           name_of(options.decoder.kind), "' tells all words at once and is fed with none");
   encoder_ = register_module(
       "encoder", std::make_shared<nn::RecurrentStack>(nn::RecurrentOptions{.cell = options.cell,
                                                                            .features = options.words.features,

@@ -158,7 +158,8 @@ class PredictAllRNN : public PredictAll {
   PredictAllRNN(const ContextDecoderOptions& o, std::int64_t features, std::int64_t code)
       : PredictAll("PredictAllRNN") {
     ST_CHECK(features % 2 == 0, InvalidInput,
-             "features must be even, a half for each direction of the decoder, got ", features);
+             "decoder='rnn' wants word vectors of an even width (features), a half for each direction, got ",
+             features);
     places_ = register_module("places", std::make_shared<Places>(code, o.predict, o.channels));
     gru_ =
         register_module("gru", std::make_shared<nn::RecurrentStack>(nn::RecurrentOptions{

@@ -508,6 +508,9 @@ void Trainer::validate() {
   model_->eval();
   if (valid_ != nullptr) {
     const at::NoGradGuard guard;  // what a model keeps from it may meet a gradient later
+    // What a model draws is the same in every validation, so that they compare, also after a resume.
+    at::manual_seed(mixed(mixed(options_.seed, std::numeric_limits<std::uint64_t>::max()),
+                          static_cast<std::uint64_t>(communicator_->rank())));
     Sums sums(device_, model_->figures().size());
     for (std::int64_t i = 0; i < valid_->steps(); ++i) {
       poll_interrupt();

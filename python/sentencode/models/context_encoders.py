@@ -103,15 +103,14 @@ class FollowingWords(_OrderedText):
             raise ValueError(f"targets must be 'words' or 'sentence', got {targets!r}")
         if predict < 2:
             raise ValueError("predict must be at least 2 where sentences are told, whose end is one of them")
-        most = predict - 1 if longest is None else min(predict - 1, checked_int("max_length", longest, 1))
         return self._built(
             sentences,
             on_progress,
             neighbours={"next": 1},
             end={"tokens": None, "next": _END},
             min_length={"tokens": shortest, "next": 1},
-            max_length={"tokens": longest, "next": most},
-            too_long="truncate",
+            max_length={"tokens": longest, "next": predict - 1},
+            too_long={"tokens": "drop", "next": "truncate"},
         )
 
 

@@ -27,6 +27,7 @@ __all__ = ["Bench", "Measure", "checked_networks"]
 
 _PROBE_SKIPS = 10  # of a probe's steps, which take longer than those that follow
 _VALIDATIONS = 10  # in a training, and checkpoints
+_IN_ORDER = 20  # sentences of a document that are to be validated on together, if it has as many
 _NO_STEP = 1e-30  # a learning rate with which weights stay as they are
 
 # Figures of what SentEval does not judge: a bench, a row's encoder and what is known of the row -> scores.
@@ -92,6 +93,8 @@ class Bench:
             encoder = row.make(self.vectors)
         if row.kind:
             found |= self._of_network(encoder, row, seed)
+        if row.expanded:
+            encoder.expand_vocabulary(self.vectors)
         judged = encoder
         if self.normalize is not None and self.normalize in row.normalize.values():
             judged = Normalized(encoder, self.normalize)
@@ -202,8 +205,8 @@ class Bench:
         }
 
 
-def checked_networks(rows: Mapping[str, Row], shared: Mapping[str, Any]) -> None:
-    """Finds fault with what rows share before anything is read: each kind is trained for a step, tiny.
+def checked_networks(rows: Mapping[str, Row], shared: Mapping[str, Any], dim: int) -> None:
+    """Finds fault with rows before anything is read: each is trained for a step, tiny.
 
     Raises:
         TypeError: A parameter is not of its kind.
@@ -211,8 +214,8 @@ def checked_networks(rows: Mapping[str, Row], shared: Mapping[str, Any]) -> None
     """
     from .. import models
 
-    word = WordVectors.from_dict({"a": [1.0, 0.0]})
-    for row in {row.kind: row for row in rows.values() if row.kind}.values():
+    word = WordVectors.from_dict({"a": [1.0] * dim})
+    for row in {repr((row.kind, row.options)): row for row in rows.values() if row.kind}.values():
         sized = dict.fromkeys(row.sized, 8)
         made = getattr(models, row.kind)(word, **{**row.options, **sized, **shared}, max_steps=1)
         made.fit([["a"] * made.min_length] * 3, show_progress_bar=False)
@@ -225,8 +228,12 @@ def _few(sentences: Any, most: int) -> list[Any]:
 
 
 def _few_in_order(sentences: Any, most: int) -> list[Any]:
-    """The like, each behind the one before it: the beginnings of documents, with a blank between them."""
-    documents = list(sentences.documents())
+    """The like, each behind the one before it: the beginnings of documents, with a blank between them.
+
+    Of many short documents some are taken, so that sentences keep those around them.
+    """
+    documents = [document for document in sentences.documents() if document]
+    documents = documents[:: -(-len(documents) * _IN_ORDER // most) or 1]
     share = min(1.0, most / max(1, sum(map(len, documents))))
     begun = [document[: math.ceil(share * len(document))] for document in documents]
     return [sentence for document in begun for sentence in (*document, "")]

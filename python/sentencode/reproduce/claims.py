@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from .._extras import require
 from ..evaluation import Report as Judged
-from ..evaluation.judging.intervals import mean_of_runs
 from ..evaluation.statistics.joint_bootstrap import drawn_mean
 from .report import Made, Report
 from .results_folder import Result
@@ -54,7 +57,10 @@ def judged_claims(
 ) -> list[Result]:
     """Claims of which both rows are there, each with the difference, its interval and the verdict.
 
-    Resamples are of test examples, the same ones for both rows, and of the seeds that rows were trained with.
+    The variance of a difference has two parts: that of resampled test examples, the same ones for both rows,
+    and that of the seeds that rows were trained with. Few seeds tell little of the latter, so that all rows
+    tell it together, and Student's t takes account of how many they are. With one seed each it is unknown,
+    and left out.
 
     Args:
         claims: The claims.
@@ -65,38 +71,69 @@ def judged_claims(
     found = []
     for claim in claims:
         both = [read.get(row, []) for row in (claim.row, claim.other)]
-        tasks = [task for task in claim.tasks if all(task in one for one in (*both[0], *both[1]))]
+        tasks = tuple(task for task in claim.tasks if all(task in one for one in (*both[0], *both[1])))
         if not (both[0] and both[1] and tasks):
             continue
-        row, other = (_mean(one, tasks, resamples, _SEED + i) for i, one in enumerate(both))
-        difference = row - other
-        low, high = np.quantile(difference[1:], (0.025, 0.975))
+        runs = [
+            np.stack([_mean(one, tasks, resamples) for one in of_row]) for of_row in both
+        ]  # [seeds, 1 + R]
+        difference = runs[0].mean(0) - runs[1].mean(0)
+        between = _between_seeds(
+            [
+                [_mean(one, tasks, 1)[0] for one in of_row if set(tasks) <= set(one)]
+                for of_row in read.values()
+            ]
+        )
+        half = _half_width(difference[1:].var(), between, [len(of_row) for of_row in both])
+        value = float(difference[0])
         found.append(
             {
                 "claim": claim.name,
                 "row": claim.row,
                 "other": claim.other,
-                "tasks": tasks,
-                "value": round(float(difference[0]), _ROUND),
-                "low": round(float(low), _ROUND),
-                "high": round(float(high), _ROUND),
-                "verdict": claim.verdict(low, high),
+                "tasks": list(tasks),
+                "of": len(claim.tasks),
+                "seeds": min(map(len, both)),
+                "within": claim.within,
+                "value": round(value, _ROUND),
+                "low": round(value - half, _ROUND),
+                "high": round(value + half, _ROUND),
+                "verdict": claim.verdict(value - half, value + half),
             }
         )
     return found
 
 
-def _mean(
-    reports: Sequence[Judged], tasks: Sequence[str], resamples: int, seed: int
-) -> npt.NDArray[np.float64]:
-    """The mean over tasks and seeds: of the examples as they are, then of resamples."""
-    each = []
-    for report in reports:
-        drawn = drawn_mean([report[task] for task in tasks], [1 / len(tasks)] * len(tasks), resamples, _SEED)
-        assert drawn is not None  # rows are judged with what was said of each example
-        each.append(drawn)
-    runs = np.stack(each, axis=1)  # [1 + resamples, seeds]
-    return np.concatenate([runs[:1].mean(1), mean_of_runs(runs[1:], seed)])
+def _mean(report: Judged, tasks: Sequence[str], resamples: int) -> npt.NDArray[np.float64]:
+    """The mean over tasks: of the examples as they are, then of resamples."""
+    drawn = drawn_mean([report[task] for task in tasks], [1 / len(tasks)] * len(tasks), resamples, _SEED)
+    if drawn is None:
+        raise ValueError(f"the report on {report.encoder} does not hold what was said of each example")
+    return drawn
+
+
+class _Variance(NamedTuple):
+    """Of the means of rows that differ in their seeds alone."""
+
+    value: float
+    freedom: int
+
+
+def _between_seeds(means: Sequence[Sequence[float]]) -> _Variance:
+    """That of all rows together."""
+    freedom = sum(len(of_row) - 1 for of_row in means if of_row)
+    squares = sum(float(np.var(of_row)) * len(of_row) for of_row in means if of_row)
+    return _Variance(squares / freedom if freedom else 0.0, freedom)
+
+
+def _half_width(examples: float, seeds: _Variance, counts: Sequence[int]) -> float:
+    """Of the 95 % interval, by Student's t with Welch's and Satterthwaite's degrees of freedom."""
+    stats: Any = require("scipy.stats", "eval")
+    of_seeds = seeds.value * sum(1 / count for count in counts)
+    both = examples + of_seeds
+    if of_seeds == 0:
+        return float(stats.norm.ppf(0.975)) * math.sqrt(both)
+    return float(stats.t.ppf(0.975, seeds.freedom * (both / of_seeds) ** 2)) * math.sqrt(both)
 
 
 def picture(findings: Sequence[Result], kind: str) -> bytes:
@@ -114,7 +151,9 @@ def picture(findings: Sequence[Result], kind: str) -> bytes:
     colours = {"holds": "C2", "undecided": "0.5", "differs": "C3"}
     figure = Figure(figsize=(8.5, 0.8 + 0.42 * len(findings)), layout="constrained")
     axes = figure.subplots()
-    axes.axvspan(-1, 1, color="0.93", lw=0)
+    for place, one in enumerate(findings):
+        if one["within"] is not None:
+            axes.barh(place, 2 * one["within"], 1, -one["within"], color="0.93", lw=0)
     axes.axvline(0, color="0.6", lw=0.8)
     for verdict, colour in colours.items():
         of_it = [(place, one) for place, one in enumerate(findings) if one["verdict"] == verdict]
@@ -129,7 +168,7 @@ def picture(findings: Sequence[Result], kind: str) -> bytes:
         range(len(findings)), [f"{one['row']}\nless {one['other']}" for one in findings], fontsize=7
     )
     axes.set_ylim(len(findings) - 0.4, -0.6)
-    axes.set_xlabel("mean difference in points, 95 % interval; grey: within one point")
+    axes.set_xlabel("mean difference in points, 95 % interval; grey: what counts as equally good")
     axes.legend(loc="best", fontsize=8)
     return file_of(figure, kind)
 
@@ -149,19 +188,33 @@ class Claims:
     def made(self, report: Report) -> Iterator[Made]:
         """The table."""
         rows = [
-            [one["claim"], one["row"], one["other"], differing(one, 2), one["verdict"]]
+            [one["claim"], one["row"], one["other"], differing(one, 2), one["verdict"] + _incomplete(one)]
             for one in report.findings
         ]
         yield self.title, ["finding", "row", "less", "mean difference (95 % interval)", "verdict"], rows
 
     def notes(self, report: Report) -> Iterator[str]:
-        """How verdicts are come by."""
-        tasks = dict.fromkeys(task for one in report.findings for task in one["tasks"])
-        if tasks:
-            yield (
-                f"Findings: mean differences over tasks (of {', '.join(tasks)}), in percent and correlations "
-                "times 100, over resamples of test examples, the same for both rows, and of seeds. That rows "
-                'are as good "holds" where the interval lies within one point, and "differs" where it lies '
-                'beyond; that one is better "holds" where it lies above 0, and "differs" where it is below. '
-                'All else is "undecided".'
-            )
+        """How verdicts are come by, and what they make together."""
+        if not report.findings:
+            return
+        yield (
+            "Findings: differences of means over tasks, of accuracies in percent and of correlations times "
+            "100 (of Pearson's and Spearman's the mean). Intervals are of test examples, the same resamples "
+            "for both rows, and of seeds, whose variance is that of all rows together; with one seed, of "
+            'examples alone. That rows are as good "holds" where the interval lies within one point, and '
+            '"differs" where it lies beyond; that one is better "holds" where it lies above 0, and "differs" '
+            'where it lies below. All else is "undecided".'
+        )
+        for name in dict.fromkeys(one["claim"] for one in report.findings):
+            of_it = [one for one in report.findings if one["claim"] == name]
+            counts = Counter(one["verdict"] for one in of_it)
+            said = ", ".join(f"{verdict} in {count}" for verdict, count in counts.most_common())
+            tasks = dict.fromkeys(task for one in of_it for task in one["tasks"])
+            yield f"{name}, over {', '.join(tasks)}: {said} of {len(of_it)}."
+
+
+def _incomplete(one: Result) -> str:
+    """What a verdict lacks."""
+    lacks = [f"{len(one['tasks'])} of {one['of']} tasks"] * (len(one["tasks"]) < one["of"])
+    lacks += ["one seed"] * (one["seeds"] == 1)
+    return f" ({', '.join(lacks)})" if lacks else ""

@@ -158,7 +158,8 @@ class Family:
         own = {**self.options, **shared}
         half = {} if autocast is None else {"autocast": autocast}
         networks = {"preset": preset, **own, **half, "device": device}
-        checked_networks({name: self.rows[name] for name in wanted_rows}, networks)
+        dim = of_size.word_dim or (vectors.dim if isinstance(vectors, WordVectors) else 2)
+        checked_networks({name: self.rows[name] for name in wanted_rows}, networks, dim)
         if unknown := set(others or {}) - set(self.corpora):
             raise ValueError(f"{self.name} has no corpus {', '.join(sorted(unknown))}")
         corpora = {

@@ -61,6 +61,7 @@ class Row:
         corpus: Which of the family's other corpora it is trained on; "" for the one of all rows.
         printed: What the paper calls it, where that is another name.
         further: Whether it is judged on the family's further tasks, too.
+        expanded: Whether its learnt table of words is expanded to all vectors before it is judged.
     """
 
     kind: str = ""
@@ -72,11 +73,12 @@ class Row:
     corpus: str = ""
     printed: str = ""
     further: bool = False
+    expanded: bool = False
 
 
 def untrained(row: Row) -> Row:
     """The control of a row: the same network, as training would begin with it."""
-    return replace(row, trained=False, printed="")
+    return replace(row, trained=False, printed="", expanded=False)
 
 
 def chosen(wanted: Sequence[str] | None, known: Sequence[str], what: str) -> list[str]:

@@ -26,6 +26,7 @@ __all__ = ["Examples"]
 _ROWS = 16384  # of an iterable that are in memory together
 _SHARD = 1_000_000
 Labels = Literal["int64", "float32"]
+TooLong = Literal["drop", "truncate"]
 
 
 class Examples:
@@ -101,7 +102,7 @@ class Examples:
         unknown_words: Literal["symbol", "drop_word", "drop_example"] = "symbol",
         min_length: int | Mapping[str, int] = 1,
         max_length: int | Mapping[str, int | None] | None = None,
-        too_long: Literal["drop", "truncate"] = "drop",
+        too_long: TooLong | Mapping[str, TooLong] = "drop",
         shard_examples: int = _SHARD,
         on_progress: Progress | None = None,
     ) -> Examples:
@@ -135,7 +136,7 @@ class Examples:
             unknown_words: What is done with them: `"symbol"`, `"drop_word"` or `"drop_example"`.
             min_length: Examples of fewer words are left out; begin and end, and dropped words, do not count.
             max_length: What is longer is left out or cut. None: no bound.
-            too_long: `"drop"` or `"truncate"`.
+            too_long: `"drop"` or `"truncate"`, or one for each field.
             shard_examples: How many are held in memory, and made anew at most after a kill.
             on_progress: Called after each batch with what was read and the whole: bytes of files, else rows.
 
@@ -178,7 +179,7 @@ class Examples:
                 unknown=checked_str("unknown", unknown),
                 min_length=checked_int("min_length", _for_field("min_length", min_length, name), 0),
                 max_length=0 if most is None else checked_int("max_length", most, 1),
-                too_long=checked_str("too_long", too_long),
+                too_long=checked_str("too_long", _for_field("too_long", too_long, name)),
             )
 
         around = [

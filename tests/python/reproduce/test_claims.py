@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
-from sentencode.evaluation import Split, Task, evaluate, task_kind
-from sentencode.reproduce.claims import Claim, judged_claims
+from sentencode.evaluation import Report, Split, Task, evaluate, task_kind
+from sentencode.reproduce.claims import Claim, _between_seeds, _half_width, judged_claims
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,42 @@ def test_differences_are_those_of_the_means(reports):
     verdicts = {name: one["verdict"] for name, one in found.items()}
     assert verdicts == {"same": "holds", "other": "differs", "better": "holds", "worse": "differs"}
     assert found["same"]["value"] == 0
-    assert found["same"]["low"] < 0 < found["same"]["high"]  # seeds are drawn for each row by itself
+    assert found["same"]["low"] < 0 < found["same"]["high"]  # seeds vary
     assert 15 < found["better"]["low"] < found["better"]["value"] < found["better"]["high"] < 35
     assert found["worse"]["value"] == -found["better"]["value"]
     assert judged_claims(claims, reports, 200) == list(found.values())
+
+
+def test_both_rows_have_the_same_examples(reports):
+    one_seed = {row: paths[:1] for row, paths in reports.items()}
+    (same, other) = judged_claims(
+        [Claim("", "good", "as good", ("TREC",)), Claim("", "good", "bad", ("TREC", "MR"))], one_seed, 200
+    )
+    assert same["low"] == same["value"] == same["high"] == 0
+    assert (same["seeds"], same["of"], other["of"], other["tasks"]) == (1, 1, 2, ["TREC"])
+    # What differs is known of each example: the interval of paired differences, by the normal law.
+    said = [Report.load(one_seed[row][0])["TREC"].judged["test"] for row in ("good", "bad")]
+    right = [(one.said == one.gold)[0].astype(float) for one in said]
+    half = 100 * 1.96 * np.std(right[0] - right[1]) / np.sqrt(len(right[0]))
+    assert (other["high"] - other["low"]) / 2 == pytest.approx(half, rel=0.2)
+
+
+def test_a_report_without_examples_is_refused(reports, tmp_path):
+    content = json.loads(reports["good"][0].read_text())
+    content["results"]["TREC"]["judged"] = {}
+    path = tmp_path / "bare.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="does not hold what was said of each example"):
+        judged_claims([Claim("", "a", "b", ("TREC",))], {"a": [path], "b": [path]}, 20)
+
+
+@pytest.mark.parametrize("seeds", [2, 3])
+@pytest.mark.parametrize("examples", [0.0, 0.5])
+def test_intervals_hold_the_truth_as_often_as_they_say(seeds, examples):
+    rng, inside, runs = np.random.default_rng(3), 0, 1500
+    for _ in range(runs):
+        rows = rng.normal(0, 0.7, (6, seeds))  # of which none is better than another
+        difference = rows[0].mean() - rows[1].mean() + rng.normal(0, examples**0.5)
+        half = _half_width(examples, _between_seeds(rows.tolist()), [seeds, seeds])
+        inside += abs(difference) <= half
+    assert 0.935 <= inside / runs <= 0.975

@@ -114,7 +114,7 @@ def test_findings_are_of_rows_that_are_there(done):
     report, out = done
     found = {(one["row"], one["other"]): one for one in report.findings}
     reviews = ("small RNN-CNN, reviews", "predict-all-words CNN") in found  # where MR, CR or SST2 are there
-    assert len(found) == 4 + 6 + 2 + reviews  # I, II, poolings and width
+    assert len(found) == 4 + 6 + 2 + 1 + reviews  # I, II, poolings and width
     sampling = found["autoregressive RNN, Always Sampling", "autoregressive RNN, Teacher-Forcing"]
     tasks = sampling["tasks"]
     means = [
@@ -181,8 +181,18 @@ def test_a_second_call_computes_nothing(done, folder):
 
 def test_validation_keeps_sentences_together():
     corpus = Corpus([*(f"a{i}" for i in range(10)), "", *(f"b{i}" for i in range(4)), ""])
-    assert _few_in_order(corpus, 7) == [*(f"a{i}" for i in range(5)), "", "b0", "b1", ""]
+    assert _few_in_order(corpus, 7) == [*(f"a{i}" for i in range(7)), ""]
     assert len(_few_in_order(corpus, 100)) == 16
+    long = Corpus([s for d in "abc" for s in (*(f"{d}{i}" for i in range(100)), "")])
+    assert _few_in_order(long, 60) == [s for d in "abc" for s in (*(f"{d}{i}" for i in range(20)), "")]
+
+
+def test_short_documents_stay_whole():
+    corpus = Corpus([s for d in range(3000) for s in (*(f"{d} {i}" for i in range(5)), "")])
+    found = _few_in_order(corpus, 1000)
+    assert found.count("") == 50
+    assert found[:6] == [*(f"0 {i}" for i in range(5)), ""]
+    assert found[-2] == "2940 4"  # from all parts of the files
 
 
 def test_the_command(folder, tmp_path, capsys, monkeypatch):
