@@ -121,14 +121,24 @@ def test_encoding_while_fitting_uses_what_was_learnt_before_or_after(kind):
     )
 
 
+# Of small networks, and of how they are trained.
+NETWORKS = {
+    "MeanMaxAAE": {"hidden": 8, "heads": 2},
+    "RNNCNN": {"hidden": 8, "channels": 8, "inner": 8},
+    "SkipThoughts": {"hidden": 8},
+}
+QUICK = {"max_steps": 3, "batch_size": 8, "validate_every": None}
+
+
 @needs_nn
-def test_a_network_encodes_while_another_is_trained(tmp_path):
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_a_network_encodes_while_another_is_trained(kind, tmp_path):
     pytest.importorskip("torch")
     run(
         f"""
         se.set_cache_dir({str(tmp_path)!r})
-        made = dict(hidden=8, heads=2, max_steps=3, batch_size=8, validate_every=None)
-        encoder = se.MeanMaxAAE(vectors, **made).fit(corpora[0][:60])
+        kind, made = se.{kind}, {NETWORKS[kind] | QUICK}
+        encoder = kind(vectors, **made).fit(corpora[0][:60])
         before = encoder.encode(texts)
         encoder.network.train()  # as if somebody had forgotten to change it back
         failures = []
@@ -140,7 +150,7 @@ def test_a_network_encodes_while_another_is_trained(tmp_path):
                     failures.append("not as before")
                 encoder.fingerprint(), encoder.fitted, repr(encoder)
 
-        other = se.MeanMaxAAE(vectors, **made)
+        other = kind(vectors, **made)
         thread, = started(lambda: [other.fit(corpora[1][:60]) for _ in range(3)])
         others = started(encode, encode)
         encode()
@@ -148,6 +158,53 @@ def test_a_network_encodes_while_another_is_trained(tmp_path):
             one.join()
         assert not failures
         assert encoder.network.training
+        """,
+        timeout=200,
+    )
+
+
+@needs_nn
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_a_network_encodes_and_is_saved_while_its_vocabulary_grows(kind, tmp_path):
+    pytest.importorskip("torch")
+    run(
+        f"""
+        se.set_cache_dir({str(tmp_path)!r})
+        made = {NETWORKS[kind] | QUICK}
+        encoder = se.{kind}(vectors, trainable_words=True, vocabulary_size=300, **made).fit(corpora[0][:200])
+        tables = [se.WordVectors.from_array(words, random.standard_normal((500, n))) for n in (40, 96)]
+        known = [encoder.expand_vocabulary(table).encode(texts) for table in tables]
+        assert not np.allclose(*known, atol=1e-2)
+        failures, seen = [], set()
+
+        def of_one(rows):
+            found = [i for i, expected in enumerate(known) if np.allclose(rows, expected, atol=1e-6)]
+            seen.update(found)
+            assert found, "rows of neither"
+
+        def save(path):
+            encoder.save(path)
+            of_one(se.load(path).encode(texts))
+
+        def repeat(function, *given):
+            try:
+                while threads is None or threads[0].is_alive():
+                    function(*given)
+            except BaseException as failure:
+                failures.append(failure)
+
+        def grow():
+            for i in range(60):
+                encoder.expand_vocabulary(tables[i % 2])
+                time.sleep(0.02)
+
+        path, threads = {str(tmp_path / "model")!r}, None
+        threads = started(grow, *[lambda: repeat(lambda: of_one(encoder.encode(texts)))] * 2)
+        repeat(save, path)
+        for thread in threads:
+            thread.join()
+        assert not failures, failures
+        assert seen == {{0, 1}}, seen
         """,
         timeout=200,
     )
@@ -240,20 +297,22 @@ def test_python_ends_while_a_daemon_thread_is_told_of_progress(tmp_path):
 
 
 @needs_nn
-@pytest.mark.parametrize("loop", ["encode", "reconstruct"])  # not where networks end: ARCHITECTURE.md
-def test_python_ends_while_a_daemon_thread_is_in_a_network(loop, tmp_path):
+@pytest.mark.parametrize(  # not where networks end: ARCHITECTURE.md
+    ("kind", "loop"),
+    [
+        ("MeanMaxAAE", "fitted.encode(corpora[0])"),
+        ("MeanMaxAAE", "fitted.reconstruct(texts)"),
+        ("RNNCNN", "fitted.encode(corpora[0])"),
+    ],
+)
+def test_python_ends_while_a_daemon_thread_is_in_a_network(kind, loop, tmp_path):
     pytest.importorskip("torch")
-    loops = {
-        "encode": "lambda: fitted.encode(corpora[0])",
-        "reconstruct": "lambda: fitted.reconstruct(texts)",
-    }
     prepared = f"""
     se.set_cache_dir({str(tmp_path)!r})
-    made = dict(hidden=8, heads=2, max_steps=3, batch_size=8, validate_every=None)
     se.set_num_threads(1)  # OpenMP's threads would not be there in the children
-    fitted = se.MeanMaxAAE(vectors, **made).fit(corpora[0][:60])
+    fitted = se.{kind}(vectors, **{NETWORKS[kind] | QUICK}).fit(corpora[0][:60])
     """
-    run(prepared + ENDS.format(loops=f"[{loops[loop]}] * 2", count=6), loop, timeout=300)
+    run(prepared + ENDS.format(loops=f"[lambda: {loop}] * 2", count=6), timeout=300)
 
 
 def test_sub_interpreters_are_refused():

@@ -42,6 +42,11 @@ class _OrderedText(SentenceTask):
     symbols = 3
     takes_labels = False
 
+    @classmethod
+    def unknown_id(cls, vocabulary: Vocabulary) -> int:
+        """None where sentences are encoded: other words are read by their vectors, until the table grows."""
+        return -1
+
     def sizes(self, examples: Examples | None) -> dict[str, Any]:
         """All that have rows in the table."""
         least = 1 + checked_int("sampled_words", self.chosen["sampled_words"], 0)

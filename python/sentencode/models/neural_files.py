@@ -78,6 +78,7 @@ class NeuralFiles(CoreEncoder):
     def _described_model(self) -> Any:
         """The model, with the parameters that it will be saved with."""
         self._check_fitted()
+        model = self._model  # that of now: another thread may expand the vocabulary
         config = self.get_params(deep=False)
         del config["vectors"], config["vocabulary"]
         config["tokenizer"] = self._cut.to_config()
@@ -86,8 +87,8 @@ class NeuralFiles(CoreEncoder):
         params = {name: plain(value) for name, value in config.items()}
         words = {"words": self.vocabulary_.words, "counts": self.vocabulary_.counts.tolist()}
         content = {"params": params, "vocabulary": words, "origin": self.origin_}
-        self._model.params = json.dumps(content)
-        return self._model
+        model.params = json.dumps(content)
+        return model
 
     @staticmethod
     def _open(path: str, options: _core.LoadOptions) -> _nn.NeuralEncoder:

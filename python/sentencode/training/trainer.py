@@ -330,7 +330,8 @@ class Trainer:
                     raise errors[0]
 
             def named(figures: list[float]) -> dict[str, float]:
-                return dict(zip(self._figures, figures, strict=True))
+                # A validation that is a function alone has none.
+                return dict(zip(self._figures, figures, strict=True)) if figures else {}
 
             def on_step(*parts: Any) -> None:
                 seconds = time.perf_counter() - clock[0]

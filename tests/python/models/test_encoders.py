@@ -1,4 +1,7 @@
-"""The autoencoders as encoders: what they learn from, what they encode, how they are kept and changed."""
+"""The autoencoders as encoders: what they learn from, what they encode, how they are kept and changed.
+
+What holds for every neural encoder is tested of the context encoders, too.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +53,11 @@ FAMILIES = {
     "LSTMSDAE": (se.LSTMSDAE, Denoising, {"hidden": 8, **SMALL}),
     "CNNLSTMAE": (se.CNNLSTMAE, Convolutional, {"hidden": 8, "filters": 5, "windows": (1, 3), **SMALL}),
 }
+ENCODERS = {
+    **FAMILIES,
+    "RNNCNN": (se.RNNCNN, None, {"hidden": 4, "predict": 9, "channels": 7, "inner": 5, **SMALL}),
+    "SkipThoughts": (se.SkipThoughts, None, {"hidden": 6, **SMALL}),
+}
 TOLERANCE = {"atol": 1e-6, "rtol": 0}
 
 
@@ -59,6 +67,7 @@ def assert_same_row(row, expected):
 
 
 each_family = pytest.mark.parametrize("name", FAMILIES)
+each_encoder = pytest.mark.parametrize("name", ENCODERS)
 each_attending = pytest.mark.parametrize("name", ["MeanMaxAAE", "RAE"])
 quick = settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -72,7 +81,7 @@ UNREAD = _Unread()
 
 
 def unfitted(name, vectors=VECTORS, **change):
-    made, _, options = FAMILIES[name]
+    made, _, options = ENCODERS[name]
     return made(vectors, **(options | change))
 
 
@@ -209,7 +218,7 @@ SENTENCES = st.lists(
 )
 
 
-@each_family
+@each_encoder
 @quick
 @given(sentences=SENTENCES, size=st.integers(1, 13), data=st.data(), threads=st.sampled_from([1, 2, 5]))
 def test_alone_and_in_any_batch(name, sentences, size, data, threads):
@@ -225,7 +234,7 @@ def test_alone_and_in_any_batch(name, sentences, size, data, threads):
         assert_same_row(row, alone[i])
 
 
-@each_family
+@each_encoder
 def test_rows_of_a_wide_network_are_the_same_in_any_batch(name):
     """Relative to their size: of 512 units and 48 words, rounding adds up to more than 1e-6."""
     options = {"hidden": 512, "max_steps": 1, "batch_size": 2}
@@ -241,7 +250,7 @@ def test_rows_of_a_wide_network_are_the_same_in_any_batch(name):
             assert_same_row(row, expected)
 
 
-@each_family
+@each_encoder
 @pytest.mark.parametrize("training", [False, True])
 def test_many_sentences_on_many_threads(name, training):
     encoder = fitted(name)
@@ -271,7 +280,7 @@ def test_many_sentences_on_many_threads(name, training):
 # --- Learning -----------------------------------------------------------------------------------------------
 
 
-@each_family
+@each_encoder
 def test_lists_files_and_iterators_are_the_same(name, tmp_path):
     path = tmp_path / "train.txt"
     path.write_text("\n".join(TRAIN), encoding="utf-8")
@@ -352,7 +361,7 @@ class Interrupt(Callback):
             raise KeyboardInterrupt
 
 
-@each_family
+@each_encoder
 def test_a_training_goes_on_bit_by_bit(name, tmp_path):
     encoder = unfitted(name)
     with pytest.raises(KeyboardInterrupt):
@@ -694,13 +703,19 @@ def rows_that_are_read(encoder, words):
     return np.stack([table[ids.index(w)] if w in ids else row for w, row in zip(words, own, strict=True)])
 
 
+def end_of(encoder):
+    """What encoding reads behind a sentence [1 or 0, E]: autoencoders alone have an end there."""
+    end = encoder.network.table.weight[encoder.network._config["end"]].detach()[None]
+    return end[: hasattr(encoder, "reconstruct")]
+
+
 def by_hand(encoder, text):
-    end = encoder.network.table.weight[encoder.network._config["end"]].detach()
-    x = torch.cat([torch.from_numpy(rows_that_are_read(encoder, text.split())).float(), end[None]])[None]
+    rows = torch.from_numpy(rows_that_are_read(encoder, text.split())).float()
+    x = torch.cat([rows, end_of(encoder)])[None]
     return encoder.network.encode(x, torch.tensor([x.shape[1]]))[0].detach().numpy()
 
 
-@each_family
+@each_encoder
 @pytest.mark.parametrize("unit_words", [False, True])
 def test_trained_words_are_read_as_they_were_learnt(name, unit_words, tmp_path):
     seen = []
@@ -738,11 +753,12 @@ def test_tables_that_are_not_trained_are_not_read():
         unfitted("RAE", trainable_words=1).fit(TRAIN)
 
 
+@pytest.mark.parametrize("name", ["RAE", "RNNCNN", "SkipThoughts"])
 @pytest.mark.parametrize("unit_words", [False, True])
 @pytest.mark.parametrize("ridge", [0.0, 0.5])
-def test_expansion_is_the_linear_regression(ridge, unit_words, tmp_path):
+def test_expansion_is_the_linear_regression(name, ridge, unit_words, tmp_path):
     linear_model = pytest.importorskip("sklearn.linear_model")
-    encoder = fitted("RAE", trainable_words=True, unit_words=unit_words, learning_rate=0.05)
+    encoder = fitted(name, trainable_words=True, unit_words=unit_words, learning_rate=0.05)
     random = np.random.default_rng(3)
     words = [*SEEN[1:], "boat", "sailed", "ship"]
     for dim in (4, 20):  # fewer numbers than words, and more
@@ -755,11 +771,9 @@ def test_expansion_is_the_linear_regression(ridge, unit_words, tmp_path):
         expected = model.predict(rows[len(ids) :].astype(np.float64))
         np.testing.assert_allclose(encoder.words_.matrix(words[len(ids) :]), expected, rtol=1e-5, atol=1e-6)
         np.testing.assert_array_equal(encoder.words_.matrix(SEEN[1:]), learnt)
-    expected = np.concatenate([encoder.network.table.weight.detach().numpy()[:0], expected])
-    end = encoder.network.table.weight[encoder.network._config["end"]].detach()
     the = encoder.network.table.weight[encoder.vocabulary_.words.index("the")].detach()  # not in the file
-    x = torch.stack([the, *torch.from_numpy(expected[[0, 1]].astype(np.float32)), end])[None]
-    row = encoder.network.encode(x, torch.tensor([4]))[0].detach().numpy()
+    x = torch.cat([the[None], torch.from_numpy(expected[:2].astype(np.float32)), end_of(encoder)])[None]
+    row = encoder.network.encode(x, torch.tensor([x.shape[1]]))[0].detach().numpy()
     np.testing.assert_allclose(encoder.encode("the boat sank sailed"), row, atol=1e-5)  # sank: unknown now
     encoder.save(tmp_path / "file")
     loaded = se.load(tmp_path / "file")
@@ -778,7 +792,7 @@ def test_unknown_parameters():
         unfitted("MeanMaxAAE").set_params(hiden=3)
 
 
-@each_family
+@each_encoder
 def test_scikit_learn_clones_it(name):
     base = pytest.importorskip("sklearn.base")
     encoder = shared(name)
@@ -911,7 +925,7 @@ def test_encoding_sees_weights_that_are_assigned(name):
     same(encoder, other)
 
 
-@each_family
+@each_encoder
 def test_hooks_fire_where_the_network_is_called(name):
     network, told = shared(name).network, []
     x, lengths = torch.tensor(ROWS[None, :3]), torch.tensor([3])
@@ -950,7 +964,7 @@ def test_weights_that_are_no_numbers_are_not_saved(tmp_path):
 # --- Keeping ------------------------------------------------------------------------------------------------
 
 
-@each_family
+@each_encoder
 @pytest.mark.parametrize("again", [lambda e: pickle.loads(pickle.dumps(e)), copy.deepcopy])
 def test_copies(name, again):
     encoder = fitted(name, unit_words=True)
@@ -1149,7 +1163,7 @@ def test_params_that_are_no_json(file):
         se.load(rewritten(file, lambda m, c, p: m.update(params="{", config=None) or c.clear()))
 
 
-@each_family
+@each_encoder
 def test_damaged_files_never_crash(name, tmp_path):
     path, damaged = tmp_path / "model", tmp_path / "damaged"
     shared(name).save(path)
@@ -1277,7 +1291,7 @@ def test_plot_attention(name):
 # --- Among others -------------------------------------------------------------------------------------------
 
 
-@each_family
+@each_encoder
 def test_senteval_calls_it(name):
     prepare, batcher = se.senteval.plugin(shared(name))
 
@@ -1319,13 +1333,16 @@ def encode_and_count(path):
     return se.load(path).encode(TEXTS), _nn.num_threads(), torch.get_num_threads()
 
 
-def test_forked_children_encode(file):
+@pytest.mark.parametrize("name", ["MeanMaxAAE", "RNNCNN"])
+def test_forked_children_encode(name, tmp_path):
     se.set_num_threads(4)
-    expected = shared("MeanMaxAAE").encode(TRAIN * 200)  # threads are there
+    shared(name).save(tmp_path / "model")
+    expected = shared(name).encode(TRAIN * 200)  # threads are there
     assert len(expected)
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        for rows, ours, torchs in pool.map_async(encode_and_count, [str(file)] * 4).get(timeout=60):
-            np.testing.assert_allclose(rows, shared("MeanMaxAAE").encode(TEXTS), **TOLERANCE)
+        files = [str(tmp_path / "model")] * 4
+        for rows, ours, torchs in pool.map_async(encode_and_count, files).get(timeout=60):
+            np.testing.assert_allclose(rows, shared(name).encode(TEXTS), **TOLERANCE)
             assert ours == torchs == 1
 
 
@@ -1354,8 +1371,9 @@ def test_threads_that_were_chosen_before(chosen):
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer")
-def test_encoding_can_be_interrupted():
-    encoder = shared("RAE")
+@pytest.mark.parametrize("name", ["RAE", "RNNCNN", "SkipThoughts"])
+def test_encoding_can_be_interrupted(name):
+    encoder = shared(name)
     many = [" ".join(SEEN * 50)] * 20_000
     before = signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     signal.setitimer(signal.ITIMER_REAL, 0.3)
