@@ -175,24 +175,67 @@ def test_ctrl_c_keeps_a_checkpoint_and_says_how_to_go_on(folder, capsys, monkeyp
     assert [step.step for step in History.from_csv(folder / "log.csv").steps] == list(range(1, 13))
 
 
-def test_a_signal_ends_the_process_with_130(folder):
-    more = command(folder, "--set", "max_steps=1000000", "--set", "validate_every=1000000")
+OF_CLASSES = {
+    "MeanMaxAAE": "hidden = 8\nheads = 2",
+    "RNNCNN": """
+        hidden = 4
+        channels = 5
+        inner = 4
+        decoder = "autoregressive_cnn"
+        feeding = "always_sampling"
+        """,
+    "SkipThoughts": "hidden = 8",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent"),
+    [
+        ("MeanMaxAAE", signal.SIGINT),
+        *(("RNNCNN", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
+        *(("SkipThoughts", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
+    ],
+)
+def test_what_a_signal_ends_goes_on_bit_by_bit(folder, capsys, kind, sent):
+    of_mean_max = 'class = "MeanMaxAAE"\nhidden = 8\nheads = 2\ndropout = 0 '
+    assert of_mean_max in TOML
+    (folder / "aae.toml").write_text(TOML.replace(of_mean_max, f'class = "{kind}"\n{OF_CLASSES[kind]}\n'))
+    seldom = 10**6 if sent == signal.SIGINT else 5  # Ctrl-C itself makes a checkpoint
+    more = ["--set", f"save_every={seldom}", "--set", f"validate_every={seldom}"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    log = folder / "log.csv"
+    log, checkpoints = folder / "log.csv", folder / "aae.sentencode.checkpoints"
     until = time.monotonic() + 100
-    launch = [sys.executable, "-m", "sentencode", *more]
+    launch = [sys.executable, "-m", "sentencode", *command(folder, *more, "--set", "max_steps=1000000")]
     with subprocess.Popen(launch, stderr=subprocess.PIPE, text=True, env=environment) as process:
         try:
-            while not (log.exists() and log.read_text().count("\n") > 5):
+            while not (log.exists() and log.read_text().count("\n") > 8):
                 assert process.poll() is None, process.stderr.read()
                 assert time.monotonic() < until
-                time.sleep(0.05)
-            process.send_signal(signal.SIGINT)
-            assert process.wait(60) == 130
-            assert "the same command resumes there" in process.stderr.read()
+                time.sleep(0.02)
+            process.send_signal(sent)
+            assert process.wait(60) == (130 if sent == signal.SIGINT else -signal.SIGKILL)
+            told = process.stderr.read()
+            assert ("the same command resumes there" in told) == (sent == signal.SIGINT)
         finally:
             process.kill()
-    assert list((folder / "aae.sentencode.checkpoints").glob("step-*.safetensors"))
+    assert not (folder / "aae.sentencode").exists()
+    last = max(int(path.stem.split("-")[1]) for path in checkpoints.glob("step-*.safetensors"))
+    before = se.num_threads()
+    se.set_num_threads(1)
+    try:
+        more += ["--set", f"max_steps={last + 7}"]
+        assert main(command(folder, *more, "--resume")) == 0
+        straight = [
+            "--output",
+            folder / "straight.sentencode",
+            "--set",
+            f"logs.csv={folder / 'straight.csv'}",
+        ]
+        assert main(command(folder, *more, *straight)) == 0
+    finally:
+        se.set_num_threads(before)
+    same(weights(folder / "aae.sentencode"), weights(folder / "straight.sentencode"))
+    assert [step.step for step in History.from_csv(log).steps] == list(range(1, last + 8))
 
 
 def test_what_is_there_is_gone_on_with_replaced_or_refused(folder, capsys):

@@ -37,6 +37,8 @@ NEURAL = {
     "LSTMSDAE": {"hidden": 8},
     "MeanMaxAAE": ATTENDING,
     "RAE": ATTENDING,
+    "RNNCNN": {"hidden": 4, "predict": 3, "channels": 5, "inner": 4},
+    "SkipThoughts": {"hidden": 4, "bidirectional": True},
 }
 
 
