@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import torch
 from torch import Tensor
 
 from .. import _nn
@@ -111,3 +112,26 @@ class ContextNetwork(WritingNetwork):
             ValueError: If shapes or types do not fit.
         """
         return self._loss(ids, lengths, following, following_lengths)
+
+    def following(self, z: Tensor) -> Tensor:
+        """Log p of the words that follow sentences, place by place.
+
+        An autoregressive decoder takes the likeliest word of each place for what is before the next one.
+
+        Args:
+            z: [batch, dim], of `encode`.
+
+        Returns:
+            [batch, predict, words].
+
+        Raises:
+            ValueError: If the shape does not fit.
+        """
+        memory, cache = self._cpp.start([z])
+        ids = torch.full((len(z),), self._config["begin"], device=z.device)
+        found = []
+        for _ in range(self._config["predict"]):
+            logits, cache, _ = self._cpp.step(ids, memory, cache)  # [B, V]
+            found.append(logits.log_softmax(1))
+            ids = logits.argmax(1)
+        return torch.stack(found, 1)

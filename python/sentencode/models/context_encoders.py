@@ -11,6 +11,7 @@ import torch
 from ..checks import checked_bool, checked_int, checked_str
 from ..nn.pooling import Pooling
 from ..text.corpus import Corpus
+from ..text.inputs import is_single
 from ..text.vocabulary import Vocabulary
 from ..training import Examples
 from ..vectors import WordVectors
@@ -227,6 +228,38 @@ class RNNCNN(NeuralEncoder):
 
     def _part(self) -> int:
         return 2 * int(self.hidden)
+
+    def following(self, sentences: Any, *, best: int = 5) -> Any:
+        """The words that the decoder tells to follow sentences.
+
+        Args:
+            sentences: One sentence, or many.
+            best: Words of each place.
+
+        Returns:
+            For each sentence a list of its `predict` places: the likeliest words of a place and their
+            probabilities, [(word, p), ...]. "<unk>" is any word of no id, "</s>" the end where the next
+            sentence is told. A sentence of which no word is known has no places.
+
+        Raises:
+            NotFittedError: If the encoder has to be fitted first.
+            ValueError: If `best` is out of range.
+        """
+        single = is_single(sentences)
+        rows = self.encode([sentences] if single else sentences)
+        words = [*self.vocabulary_.words, _UNKNOWN, _END, _BEGIN]
+        best = checked_int("best", best, 1, len(words))
+        found: list[list[list[tuple[str, float]]]] = []
+        with self._evaluating() as network:
+            like = next(network.parameters())
+            for row in rows:
+                told = self.network.following(torch.from_numpy(row)[None].to(like))[0].exp()  # [N, V]
+                p, ids = (part.tolist() for part in told.topk(best))
+                places = [
+                    [(words[i], p) for i, p in zip(*place, strict=True)] for place in zip(ids, p, strict=True)
+                ]
+                found.append(places if row.any() else [])
+        return found[0] if single else found
 
 
 class SkipThoughts(NeuralEncoder):

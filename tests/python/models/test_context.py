@@ -176,6 +176,19 @@ def test_word_by_word_is_all_at_once(decoder):
     torch.testing.assert_close(-scores.sum(), mine.loss(*fields).sum.detach(), rtol=1e-6, atol=0)
 
 
+@each_decoder
+def test_what_follows_is_told_place_by_place(decoder):
+    mine = network(decoder).eval()
+    z = torch.randn(3, mine.dim, dtype=torch.float64)
+    found = mine.following(z)
+    assert found.shape == (3, PREDICT, WORDS)
+    torch.testing.assert_close(found.exp().sum(2), torch.ones(3, PREDICT, dtype=torch.float64))
+    best, ids = found.max(2)
+    first, lengths = torch.zeros(3, dtype=torch.int64), torch.full((3,), PREDICT)
+    score = nn.score(mine._cpp, [z], first, ids, lengths)
+    torch.testing.assert_close(score, best.sum(1), rtol=1e-6, atol=0)
+
+
 @pytest.mark.parametrize("decoder", [*AUTOREGRESSIVE, "autoregressive_cnn-4-layers"])
 def test_no_word_is_told_by_itself_or_later_ones(decoder):
     mine = network(decoder)

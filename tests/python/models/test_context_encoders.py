@@ -244,6 +244,34 @@ def test_alone_and_in_any_batch(name):
     np.testing.assert_allclose(encoder.encode(SENTENCES[::-1])[::-1], rows, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["cnn", "rnn", "sampling", "uniform"])
+def test_following(name):
+    encoder = fitted(name, max_steps=60, learning_rate=0.02)
+    found = encoder.following([*SENTENCES[:2], "zzz"], best=3)
+    assert [len(places) for places in found] == [9, 9, 0]
+    known = {*WORDS, "<unk>", "</s>", "<s>"}
+    for place in found[0]:
+        words, p = zip(*place, strict=True)
+        assert {*words} <= known
+        assert sorted(p, reverse=True) == [*p]
+    np.testing.assert_allclose(
+        [p for place in encoder.following(SENTENCES[1], best=12) for _, p in place],
+        [p for place in encoder.following(SENTENCES, best=12)[1] for _, p in place],
+        atol=1e-6,
+    )
+    assert sum(p for _, p in encoder.following(SENTENCES[0], best=12)[0]) == pytest.approx(1, abs=1e-5)
+    with pytest.raises(ValueError, match="best must be"):
+        encoder.following("the cat", best=99)
+    with pytest.raises(se.NotFittedError):
+        unfitted(name).following("the cat")
+
+
+def test_what_follows_is_learnt():
+    encoder = fitted("cnn", max_steps=200, learning_rate=0.02)
+    told = [place[0][0] for place in encoder.following(TEXT[1], best=1)]
+    assert told[:4] == ["the", "<unk>", "sat", "."]
+
+
 @each_encoder
 def test_files(name, tmp_path):
     encoder = fitted(name)
