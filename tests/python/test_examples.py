@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import sentencode as se
@@ -110,6 +111,62 @@ def test_train_autoencoder(tmp_path):
     again = run(tmp_path, "train_autoencoder.py", ".")
     assert again.returncode == 0, again.stderr
     assert "step" not in again.stdout  # it was done
+
+
+def test_train_context(tmp_path):
+    pytest.importorskip("torch")
+    done = run(tmp_path, "train_context.py", ".")
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    losses = [float(line.split()[3]) for line in done.stdout.splitlines() if line.startswith("step")]
+    assert len(losses) == 3
+    assert losses[2] < losses[0]
+    assert re.search(r"word 4 behind it: \S+ 0\.\d\d   \S+ 0\.\d\d   ", done.stdout)
+    assert isinstance(se.load(tmp_path / "context.sentencode"), se.RNNCNN)
+    again = run(tmp_path, "train_context.py", ".")
+    assert again.returncode == 0, again.stderr
+    assert "step" not in again.stdout  # it was done
+
+
+CONFIGS = sorted((ROOT / "examples" / "rnn_cnn").glob("*.toml"))
+
+
+def test_each_row_of_the_context_papers_table_1_has_a_file():
+    pytest.importorskip("torch")
+    from sentencode.reproduce import rnn_cnn
+    from sentencode.reproduce.results_folder import slug
+
+    assert {path.stem for path in CONFIGS} == {slug(name) for name in rnn_cnn.FAMILY.tables["1"].rows}
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_a_row_of_the_context_papers_table_1(path, tmp_path):
+    """Its file is what `sentencode reproduce` computes at the paper's size, and trains."""
+    pytest.importorskip("torch")
+    from sentencode.cli import main, train
+    from sentencode.reproduce import rnn_cnn
+    from sentencode.reproduce.results_folder import slug
+
+    config = train.read_config(path)
+    (row,) = [row for name, row in rnn_cnn.ROWS.items() if slug(name) == path.stem]
+    paper = rnn_cnn.SIZES["paper"]
+    sized = {name: getattr(paper, of) for name, of in row.sized.items()}
+    given = {**paper.training, **row.options, **sized, "max_epochs": None, "max_steps": paper.steps}
+    words = se.WordVectors.from_array(["the", "ship", "sank"], np.eye(3, 4, dtype=np.float32))
+    assert config.kind.__name__ == row.kind
+    made, expected = (config.kind(words, **options) for options in (config.parameters, given))
+    assert made.settings() == expected.settings()
+    assert Path(config.tables["output"]["file"]).stem == path.stem
+
+    words.save(tmp_path / "words")
+    (tmp_path / "text").write_text("the ship sank\nthe ship\nsank the\n\nthe the ship\nsank\n")
+    files = {"vectors.file": "words", "data.train": "text", "data.valid": "text"}
+    small = {"hidden": 4, "channels": 5, "inner": 4, "max_steps": 1, "device": "cpu"}
+    changes = {**{table: tmp_path / name for table, name in files.items()}, **small}
+    options = [part for name, value in changes.items() for part in ("--set", f"{name}={value}")]
+    output = tmp_path / "out.sentencode"
+    assert main(["train", str(path), "--output", str(output), "--quiet", *options]) == 0
+    assert se.load(output).encode("the ship sank").any()
 
 
 def test_train_distributed_goes_on_when_a_process_dies(tmp_path):
