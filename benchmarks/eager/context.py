@@ -37,7 +37,7 @@ class Writing(nn.Module):
 
     def cost(self, u: Tensor, ids: Tensor, lengths: Tensor) -> Tensor:
         there = mask_of(u, lengths)
-        return nn.functional.cross_entropy(self.softmax(u)[there], ids[there], reduction="sum")
+        return nn.functional.cross_entropy(self.softmax(u[there]), ids[there], reduction="sum")
 
 
 class Context(Writing):

@@ -43,9 +43,11 @@ bool is_finite(const at::Tensor& tensor) {
 std::shared_ptr<SentenceNetwork> described_network(const SavedModel& saved, const nlohmann::json& config) {
   // No option is a number that is larger than how many numbers the file has: damage must not ask for memory
   // that the network does not need.
-  std::int64_t numbers = 0;
+  std::int64_t numbers = 0, tensors = 0;
   for (const auto& [name, tensor] : saved.file->tensors()) {
-    if (name.starts_with(kNetwork)) numbers += c10::multiply_integers(tensor.shape);
+    if (!name.starts_with(kNetwork)) continue;
+    numbers += c10::multiply_integers(tensor.shape);
+    ++tensors;
   }
   // Of networks that are written elsewhere nothing is known: their words may have no rows.
   const bool known = config.contains("network") && config["network"].is_string() &&
@@ -56,7 +58,7 @@ std::shared_ptr<SentenceNetwork> described_network(const SavedModel& saved, cons
     saved.check(fits, "network: ", name, " is ", value.dump(), ", and the file has ", numbers, " numbers");
   }
   try {
-    const nn::NumbersLimit limit(numbers);
+    const nn::NumbersLimit limit(numbers, tensors);
     return saved.valid([&] { return make_network(config.dump()); });
   } catch (const c10::Error& error) {  // of a layer, or of the allocator
     throw FormatError(concat(saved.file->source(), ": network: ", error.what_without_backtrace()));

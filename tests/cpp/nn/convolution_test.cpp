@@ -51,5 +51,18 @@ TEST(Convolution, OnlyCausalWindowsGoWordByWord) {
   EXPECT_THROW(parse_padding("full"), InvalidInput);
 }
 
+TEST(Convolution, ALimitCountsParametersAndTheirNumbers) {
+  {
+    const NumbersLimit enough(1000, 2);
+    EXPECT_NO_THROW(Convolution(2, 3, 2));
+  }
+  {
+    const NumbersLimit few_numbers(11, 2);
+    EXPECT_THROW(Convolution(2, 3, 2), InvalidInput);
+  }
+  const NumbersLimit few_parameters(1000, 0);
+  EXPECT_THROW(Convolution(2, 3, 2), InvalidInput);
+}
+
 }  // namespace
 }  // namespace sentencode::nn

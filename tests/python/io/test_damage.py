@@ -164,6 +164,7 @@ LIES = {
         *({name: 1_000_000_000} for name in ("inner", "window", "decoder_layers", "sampled_words")),
         *({"hidden": 300}, {"predict": 300, "channels": 300}, {"channels": 300, "inner": 300}),
         {"decoder_layers": 300, "inner": 300},
+        {"decoder_layers": 300, "inner": 1, "channels": 1, "window": 1},
         {"decoder": "autoregressive_rnn"},
         {"cell": "lstm", "hidden": 300},
     ],

@@ -87,6 +87,11 @@ def test_the_next_sentence_is_cut_to_what_is_told():
     assert found[0] == {"tokens": TEXT[0], "next": "a dog ran on </s>"}
     assert found[1] == {"tokens": TEXT[1], "next": "the <unk> sat . </s>"}
     assert len(found) == 5
+    # Sentences that are too long to be read are left out, as with words; max_length cuts no next one.
+    for targets in ("sentence", "words"):
+        some = examples(FollowingWords, targets=targets, max_length=5)
+        assert [one["tokens"] for one in some] == [TEXT[4]]
+    assert examples(FollowingWords, targets="sentence", max_length=5)[0]["next"] == f"{TEXT[5]} </s>"
 
 
 def test_both_sentences_around():
@@ -155,16 +160,26 @@ class Interrupt(Callback):
 
 
 @each_encoder
-def test_a_training_goes_on_bit_by_bit(name, tmp_path):
-    encoder = unfitted(name)
+@pytest.mark.parametrize("valid", [None, TEXT])
+def test_a_training_goes_on_bit_by_bit(name, valid, tmp_path):
+    encoder = unfitted(name, validate_every=1)
     with pytest.raises(KeyboardInterrupt):
-        encoder.fit(TEXT, checkpoints=tmp_path, callbacks=[Interrupt()])
-    encoder.fit(TEXT, checkpoints=tmp_path)
+        encoder.fit(TEXT, valid=valid, checkpoints=tmp_path, callbacks=[Interrupt()])
+    encoder.fit(TEXT, valid=valid, checkpoints=tmp_path)
     assert [step.step for step in encoder.history_.steps] == [3, 4]
-    straight = fitted(name)
+    straight = unfitted(name, validate_every=1).fit(TEXT, valid=valid)
     same(encoder, straight)
+    told = {one.step: one.loss for one in straight.history_.validations}
+    assert all(told[one.step] == one.loss for one in encoder.history_.validations)
     for key, tensor in straight.network.state_dict().items():
         assert torch.equal(tensor, encoder.network.state_dict()[key]), key
+
+
+@pytest.mark.parametrize("name", ["sampling", "uniform"])
+def test_validations_draw_the_same_words(name):
+    encoder = unfitted(name, learning_rate=1e-30, validate_every=1).fit(TEXT, valid=TEXT)
+    assert len({one.loss for one in encoder.history_.validations}) == 1
+    assert len({one.step for one in encoder.history_.validations}) == 4
 
 
 def test_skip_thoughts_tell_both_decoders_losses():

@@ -6,17 +6,17 @@
 
 namespace sentencode::nn {
 
-/// While it lives, parameters that this thread makes may have so many numbers together: a network that a file
-/// describes is refused before it takes more memory than the file has numbers for.
+/// While it lives, this thread may make so many parameters, which have so many numbers together: a network
+/// that a file describes is refused before it takes more memory than the file has tensors and numbers for.
 class NumbersLimit {
  public:
-  explicit NumbersLimit(std::int64_t numbers);
+  NumbersLimit(std::int64_t numbers, std::int64_t parameters);
   ~NumbersLimit();
   NumbersLimit(const NumbersLimit&) = delete;
   NumbersLimit& operator=(const NumbersLimit&) = delete;
 
  private:
-  std::int64_t before_;
+  std::int64_t numbers_before_, parameters_before_;
 };
 
 /// InvalidInput where parameters of this shape pass the limit.
