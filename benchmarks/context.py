@@ -6,7 +6,10 @@ GRU, all logits at once) on the same batches and on random ones, padded to the l
 products is that of the step's matrix products made alone.
 
 Encoding: the bidirectional encoder over word vectors of real sentences, in batches as our encoders make them,
-against torch's own GRU on batches of 64 in the text's order, packed and padded.
+against torch's own GRU, packed and padded: on batches of 64 in the text's order, and on the same as ours.
+Making batches counts.
+
+Skip-thoughts reads other sentences than RNN-CNN: those of at most 30 words that have both neighbours.
 
 All take turns, one process each.
 """
@@ -81,12 +84,16 @@ def main() -> None:
         "ours, autoregressive cnn": ["ours", {**case, "decoder": "autoregressive_cnn"}],
         "ours, autoregressive rnn": ["ours", {**case, "decoder": "autoregressive_rnn"}],
         "skip-thoughts": ["ours", skip],
+        "skip-thoughts, tied": ["ours", {**skip, "tied": True}],
         "eager, our batches": ["eager", case],
         "eager, random batches": ["eager", {**case, "mode": "plain"}],
     }
     cases = {
         **training,
-        **{f"encode: {how}": ["encoding", {**encoded, "how": how}] for how in ("ours", "packed", "padded")},
+        **{
+            f"encode: {how}": ["encoding", {**encoded, "how": how}]
+            for how in ("ours", "packed", "padded", "packed, our batches", "padded, our batches")
+        },
     }
     print(f"{machine()}\n{given.threads} threads, medians of {given.rounds} processes\n")
     results: dict[str, list[Result]] = {name: [] for name in cases}
@@ -109,6 +116,8 @@ def main() -> None:
         ("ours", "eager, random batches", None),
         ("encode: ours", "encode: packed", 1.5),
         ("encode: ours", "encode: padded", 2.0),
+        ("encode: ours", "encode: packed, our batches", None),
+        ("encode: ours", "encode: padded, our batches", None),
     ]:
         found = ratio(one, other)
         print(f"{one} against {other}: {found:.2f} {verdict(found, target) if target else ''}")
@@ -135,7 +144,8 @@ def sizes_of(case: dict[str, Any], examples: Any) -> dict[str, Any]:
     words = examples.vocabulary_size()
     made = {"words": words + 2, "features": FEATURES, "begin": words, "end": words + 1}
     if case["model"] == "SkipThoughtsNetwork":
-        return {**made, "hidden": 4 * case["hidden"]}  # as wide as [mean; max] of two directions
+        tied = {"tied": True} if case.get("tied") else {}
+        return {**made, **tied, "hidden": 4 * case["hidden"]}  # as wide as [mean; max] of two directions
     return {**made, "hidden": case["hidden"], "decoder": case["decoder"]}
 
 
@@ -263,16 +273,16 @@ def encoding(case: dict[str, Any]) -> Result:
         x = pad_sequence([table[ids] for ids in part], batch_first=True)
         if case["how"] == "ours":
             return network.encode(x, lengths)
-        if case["how"] == "packed":
+        if case["how"].startswith("packed"):
             return peer.encode(x, lengths)
         h = peer.encoder(x)[0]  # what stands behind words counts, as if there were any
         return torch.cat([h.mean(1), h.amax(1)], 1)
 
-    batches = in_order(sentences) if case["how"] != "ours" else by_length(sentences)
+    batches = in_order if case["how"] in ("packed", "padded") else by_length
     with torch.inference_mode():
-        for batch in batches[:5]:
+        for batch in batches(sentences)[:5]:
             encode(batch)
-        seconds = best_seconds(lambda: [encode(batch) for batch in batches])
+        seconds = best_seconds(lambda: [encode(batch) for batch in batches(sentences)])
     return {"rate": len(sentences) / seconds}
 
 

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "sentencode/error.h"
+#include "sentencode/nn/limit.h"
 
 namespace sentencode::nn {
 namespace {
