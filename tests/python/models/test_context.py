@@ -332,7 +332,7 @@ def test_copies_are_equal_and_apart(name):
         ({"feeding": "some"}, "feeding must be 'teacher_forcing', 'always_sampling' or 'uniform_sampling'"),
         ({"predict": 0}, "predict, channels, inner and window must be at least 1, got 0"),
         ({"decoder_layers": 1}, "decoder_layers must be at least 2, got 1"),
-        ({"decoder": "rnn", "features": 7}, "features must be even, .* got 7"),
+        ({"decoder": "rnn", "features": 7}, "vectors of an even width .features.* got 7"),
         ({"hidden": 0}, "at least 1"),
     ],
 )
