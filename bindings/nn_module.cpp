@@ -20,6 +20,7 @@ SENTENCODE_MODULE(_nn, m) {
   sentencode::bind_add_norm(m);
   sentencode::bind_additive_attention(m);
   sentencode::bind_attention(m);
+  sentencode::bind_character_cnn(m);
   sentencode::bind_conditional_gru(m);
   sentencode::bind_convolution(m);
   sentencode::bind_decoding(m);
@@ -30,7 +31,9 @@ SENTENCODE_MODULE(_nn, m) {
   sentencode::bind_neural_encoder(m);
   sentencode::bind_writing_network(m);
   sentencode::bind_autoencoder(m);
+  sentencode::bind_heads(m);
   sentencode::bind_networks(m);
+  sentencode::bind_generalized_pooling(m);
   sentencode::bind_denoising(m);
   sentencode::bind_python_network(m);
 }

@@ -44,11 +44,12 @@ class Arguments {
  private:
   template <typename T>
   static py::type_error wrong(const char* name, const py::object& given) {
-    const char* kind = std::is_enum_v<T>             ? "a str"
-                       : std::is_same_v<T, bool>     ? "True or False"
-                       : std::is_integral_v<T>       ? "a whole number"
-                       : std::is_floating_point_v<T> ? "a number"
-                                                     : "whole numbers";
+    const char* kind = std::is_enum_v<T>                ? "a str"
+                       : std::is_same_v<T, bool>        ? "True or False"
+                       : std::is_integral_v<T>          ? "a whole number"
+                       : std::is_floating_point_v<T>    ? "a number"
+                       : std::is_same_v<T, std::string> ? "a str"
+                                                        : "whole numbers";
     return py::type_error(concat(name, " must be ", kind, ", got ", py::repr(given).cast<std::string>(), " (",
                                  py::type::of(given).attr("__name__").cast<std::string>(), ")"));
   }

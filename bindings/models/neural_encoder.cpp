@@ -17,6 +17,7 @@
 #include "nn/module_node.h"
 #include "paths.h"
 #include "py.h"
+#include "sentencode/models/head.h"
 #include "sentencode/models/sentence_network.h"
 #include "sentencode/nn/evaluating.h"
 #include "vectors/arguments.h"
@@ -33,6 +34,12 @@ void bind_neural_encoder(py::module_& m) {
       .def_property_readonly(
           "ids", [](const SentenceNetwork& self) { return self.word_inputs().ids; },
           "How many words' ids it asks for when it encodes; 0: none.")
+      .def_property_readonly(
+          "characters", [](const SentenceNetwork& self) { return self.word_inputs().characters; },
+          "How many of a word's characters it asks for; 0: none.")
+      .def_property_readonly(
+          "alphabet", [](const SentenceNetwork& self) { return self.word_inputs().alphabet; },
+          "The characters that it tells apart.")
       .def("config", &SentenceNetwork::config, "Its kind and options as JSON.")
       .def(
           "encode",
@@ -45,18 +52,21 @@ void bind_neural_encoder(py::module_& m) {
       .def(py::init([](std::string kind, const VectorsArgument& vectors, const Tokenizer& tokenizer,
                        const WeightsArgument& weights, std::shared_ptr<SentenceNetwork> network,
                        std::int64_t max_words, std::int64_t batch_tokens, const std::vector<std::string>& ids,
-                       std::int64_t unknown) {
+                       std::int64_t unknown, std::shared_ptr<models::Head> head) {
              models::WordIds known{.unknown = unknown};
              for (const std::string& word : ids) known.words.insert(word);
              return std::make_shared<NeuralEncoder>(
                  std::move(kind), words_of(vectors, tokenizer, weights), std::move(network),
-                 models::NeuralOptions{max_words, batch_tokens}, std::move(known));
+                 models::NeuralOptions{max_words, batch_tokens}, std::move(known), std::move(head));
            }),
            py::arg("kind"), py::arg("vectors"), py::arg("tokenizer"), py::arg("weights"), py::arg("network"),
            py::arg("max_words"), py::arg("batch_tokens"), py::arg("ids") = std::vector<std::string>(),
-           py::arg("unknown") = -1,
-           "Words and a network; ids: those that the network knows by theirs; unknown: that of all others.")
+           py::arg("unknown") = -1, py::arg("head") = nullptr,
+           "Words and a network; ids: those that the network knows by theirs; unknown: that of all others; "
+           "head: what "
+           "was learnt from rows.")
       .def_property_readonly("network", &NeuralEncoder::network)
+      .def_property_readonly("head", &NeuralEncoder::head)
       .def_property_readonly("vectors",
                              [](const NeuralEncoder& self) {
                                return std::const_pointer_cast<WordVectors>(self.words().vectors());

@@ -13,6 +13,7 @@
 #include "sentencode/error.h"
 #include "sentencode/models/networks.h"
 #include "sentencode/models/neural_encoder.h"
+#include "sentencode/nn/evaluating.h"
 #include "sentencode/nn/limit.h"
 #include "training/python_model.h"
 
@@ -36,7 +37,8 @@ PythonNetwork::~PythonNetwork() {
 
 at::Tensor PythonNetwork::word_rows(const models::Words& words) {
   const WithGil gil;
-  return call(parts_.attr("word_rows"), words.vectors, words.known, words.ids, if_defined(words.characters))
+  return call(parts_.attr("word_rows"), words.vectors, words.known, words.ids, if_defined(words.characters),
+              nn::Evaluating::here())
       .cast<at::Tensor>();
 }
 
@@ -44,7 +46,8 @@ at::Tensor PythonNetwork::encode(const models::Sequences& sentences) {
   at::Tensor z;
   {
     const WithGil gil;
-    z = call(parts_.attr("encode"), sentences.x, sentences.lengths, sentences.mask).cast<at::Tensor>();
+    z = call(parts_.attr("encode"), sentences.x, sentences.lengths, sentences.mask, nn::Evaluating::here())
+            .cast<at::Tensor>();
   }
   TORCH_CHECK_VALUE(z.dim() == 2 && z.size(0) == sentences.x.size(0) && z.size(1) == dim_,
                     "encode must return [", sentences.x.size(0), ", ", dim_, "], got ", z.sizes());

@@ -12,8 +12,8 @@ namespace sentencode {
 /// `parts` has
 ///   dim, features, config (JSON), figures (names)
 ///   ids (how many; 0: it makes no rows of words), characters (how many), alphabet
-///   word_rows(vectors, known, ids, characters or None) -> [W, F]
-///   encode(x, lengths, mask) -> [B, dim], as if not in training
+///   word_rows(vectors, known, ids, characters or None, evaluating) -> [W, F]
+///   encode(x, lengths, mask, evaluating) -> [B, dim]; evaluating: as if not in training
 ///   end() -> [E] or None
 ///   loss(fields, labels), train(mode), parameters() and buffers(), as those of PythonModel
 class PythonNetwork final : public models::SentenceNetwork {

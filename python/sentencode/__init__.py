@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .linear.selection import Selection
     from .linear.sif import SIF
     from .linear.usif import USIF
+    from .models.heads import Classifier, CosineRegression, MultipleNegatives, RowRegression, Triplet
     from .saved import load
     from .search import Hits, semantic_search, similarity, similarity_pairwise
     from .text.corpus import Corpus
@@ -36,17 +37,22 @@ if TYPE_CHECKING:
 # Public name -> the module it lives in, sorted by name. A module that is public itself stands for itself.
 _HOMES = {
     "Average": "linear.average",
+    "Classifier": "models.heads",
     "Corpus": "text.corpus",
+    "CosineRegression": "models.heads",
     "DivergedError": "errors",
     "Encoder": "encoder",
     "FormatError": "errors",
     "Frequencies": "vectors.frequencies",
     "Hits": "search",
     "LAES": "linear.laes",
+    "MultipleNegatives": "models.heads",
     "NotFittedError": "errors",
+    "RowRegression": "models.heads",
     "SIF": "linear.sif",
     "Selection": "linear.selection",
     "Tokenizer": "text.tokenizer",
+    "Triplet": "models.heads",
     "USIF": "linear.usif",
     "Vocabulary": "text.vocabulary",
     "WordVectors": "vectors.word_vectors",
@@ -79,15 +85,20 @@ __all__ = [
     "SIF",
     "USIF",
     "Average",
+    "Classifier",
     "Corpus",
+    "CosineRegression",
     "DivergedError",
     "Encoder",
     "FormatError",
     "Frequencies",
     "Hits",
+    "MultipleNegatives",
     "NotFittedError",
+    "RowRegression",
     "Selection",
     "Tokenizer",
+    "Triplet",
     "Vocabulary",
     "WordVectors",
     "ZeroRowsWarning",

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .models.autoencoders import CNNLSTMAE, LSTMSDAE, RAE, MeanMaxAAE
     from .models.context_encoders import RNNCNN, SkipThoughts
+    from .models.generalized_pooling import GeneralizedPooling
 
 # Encoder -> the module of `models` that it lives in. Its class is public as `sentencode.<name>`.
 FAMILIES = {
     "CNNLSTMAE": "autoencoders",
+    "GeneralizedPooling": "generalized_pooling",
     "LSTMSDAE": "autoencoders",
     "MeanMaxAAE": "autoencoders",
     "RAE": "autoencoders",
@@ -21,4 +23,4 @@ FAMILIES = {
     "SkipThoughts": "context_encoders",
 }
 
-__all__ = ["CNNLSTMAE", "LSTMSDAE", "RAE", "RNNCNN", "MeanMaxAAE", "SkipThoughts"]
+__all__ = ["CNNLSTMAE", "LSTMSDAE", "RAE", "RNNCNN", "GeneralizedPooling", "MeanMaxAAE", "SkipThoughts"]

@@ -16,6 +16,7 @@
 #include "nn/saved_tensors.h"
 #include "saved_model.h"
 #include "sentencode/error.h"
+#include "sentencode/models/heads.h"
 #include "sentencode/models/networks.h"
 #include "sentencode/nn/evaluating.h"
 #include "sentencode/parallel.h"
@@ -30,6 +31,7 @@ constexpr std::int64_t kFewer = 4;        // a batch of one length may have so m
 constexpr std::int64_t kGrain = 16;       // sentences whose vectors a thread gathers at once
 constexpr std::int64_t kWords = 1 << 12;  // words of which rows are made at once
 constexpr char kNetwork[] = "network.";   // tensors of a file
+constexpr char kHead[] = "head.";
 
 at::ScalarType kept_as(const at::Tensor& tensor) {
   return tensor.is_floating_point() ? at::kFloat : tensor.scalar_type();
@@ -65,10 +67,33 @@ std::shared_ptr<SentenceNetwork> described_network(const SavedModel& saved, cons
   }
 }
 
-training::NamedTensors tensors_of(const SentenceNetwork& network) {
-  training::NamedTensors found = network.parameter_tensors();
-  for (auto& item : network.other_tensors()) found.push_back(std::move(item));
+/// All tensors of network and head, by their names in files.
+training::NamedTensors tensors_of(const SentenceNetwork& network, const Head* head) {
+  training::NamedTensors found;
+  for (const auto& tensors : {network.parameter_tensors(), network.other_tensors()}) {
+    for (const auto& [name, tensor] : tensors) found.emplace_back(kNetwork + name, tensor);
+  }
+  if (head == nullptr) return found;
+  for (const auto& tensors : {head->named_parameters(), head->named_buffers()}) {
+    for (const auto& item : tensors) found.emplace_back(kHead + item.key(), item.value());
+  }
   return found;
+}
+
+/// The head that a file describes, with other weights; null where there is none.
+std::shared_ptr<Head> described_head(const SavedModel& saved) {
+  if (!saved.config.contains("head")) return nullptr;
+  const nlohmann::json& config = saved.option("head");
+  std::int64_t numbers = 0;
+  for (const auto& [name, tensor] : saved.file->tensors()) {
+    if (name.starts_with(kHead)) numbers += c10::multiply_integers(tensor.shape);
+  }
+  try {
+    const nn::NumbersLimit limit(numbers);
+    return saved.valid([&] { return make_head(config.dump()); });
+  } catch (const c10::Error& error) {
+    throw FormatError(concat(saved.file->source(), ": head: ", error.what_without_backtrace()));
+  }
 }
 
 /// The ids of words, which stand in files of networks that ask for them.
@@ -175,12 +200,13 @@ class WordReader {
 }  // namespace
 
 NeuralEncoder::NeuralEncoder(std::string kind, WeightedWords words, std::shared_ptr<SentenceNetwork> network,
-                             const NeuralOptions& options, WordIds ids)
+                             const NeuralOptions& options, WordIds ids, std::shared_ptr<Head> head)
     : kind_(std::move(kind)),
       words_(std::move(words)),
       network_(std::move(network)),
       options_(options),
-      ids_(std::move(ids)) {
+      ids_(std::move(ids)),
+      head_(std::move(head)) {
   ST_CHECK(network_ != nullptr, InvalidInput, "network is missing");
   ST_CHECK(words_.dim() == network_->features(), InvalidInput, "the network takes vectors of ",
            network_->features(), " numbers, those of the words have ", words_.dim());
@@ -300,13 +326,14 @@ void NeuralEncoder::save(const std::string& path, const SaveOptions& options) co
     for (std::int64_t id = 0; id < ids_.words.size(); ++id) words.push_back(ids_.words[id]);
     contents.config["ids"] = {{"words", std::move(words)}, {"unknown", ids_.unknown}};
   }
+  if (head_ != nullptr) contents.config["head"] = nlohmann::json::parse(head_->config());
   std::vector<at::Tensor> held;  // while they are written
-  for (const auto& [name, tensor] : tensors_of(*network_)) {
+  for (const auto& [name, tensor] : tensors_of(*network_, head_.get())) {
     // A network may compute in other types: what is kept is what it is made with.
     held.push_back(tensor.detach().to(at::kCPU, kept_as(tensor)).contiguous());
-    ST_CHECK(is_finite(held.back()), InvalidInput, kind_, ": the network's tensor '", name,
+    ST_CHECK(is_finite(held.back()), InvalidInput, kind_, ": the tensor '", name,
              "' must be finite to be saved");
-    contents.tensors[kNetwork + name] = nn::view_of(name, held.back());
+    contents.tensors[name] = nn::view_of(name, held.back());
   }
   contents.save(path, kind_, params());
 }
@@ -318,13 +345,14 @@ std::unique_ptr<NeuralEncoder> NeuralEncoder::load(const std::string& path, cons
   options.batch_tokens = saved.size_option("batch_tokens", 1);
   const nlohmann::json& config = saved.option("network");
   WordIds ids = saved_ids(saved);
+  const auto head = described_head(saved);
   saved.finish_config();
   const auto network = described_network(saved, config);
   const at::NoGradGuard guard;
   std::set<std::string> known;
-  for (const auto& [name, tensor] : tensors_of(*network)) {
-    const auto place = saved.file->tensors().find(kNetwork + name);
-    saved.check(place != saved.file->tensors().end(), "tensor '", kNetwork, name, "' is missing");
+  for (const auto& [name, tensor] : tensors_of(*network, head.get())) {
+    const auto place = saved.file->tensors().find(name);
+    saved.check(place != saved.file->tensors().end(), "tensor '", name, "' is missing");
     const at::Tensor found = nn::copy_of(saved.file->source(), place->first, place->second);
     saved.check(found.sizes() == tensor.sizes() && found.scalar_type() == kept_as(tensor), "tensor '",
                 place->first, "' is ", c10::toString(found.scalar_type()), " ", found.sizes(), ", expected ",
@@ -334,14 +362,15 @@ std::unique_ptr<NeuralEncoder> NeuralEncoder::load(const std::string& path, cons
     known.insert(place->first);
   }
   for (const auto& [name, tensor] : saved.file->tensors()) {
-    saved.check(!name.starts_with(kNetwork) || known.contains(name), "tensor '", name,
-                "' is none of the network's");
+    const bool ours = name.starts_with(kNetwork) || name.starts_with(kHead);
+    saved.check(!ours || known.contains(name), "tensor '", name, "' is none of the network's");
   }
   auto encoder = saved.valid([&] {
-    return std::make_unique<NeuralEncoder>(saved.kind, saved.words(), network, options, std::move(ids));
+    return std::make_unique<NeuralEncoder>(saved.kind, saved.words(), network, options, std::move(ids), head);
   });
   encoder->set_params(saved.params);
   network->eval();
+  if (head != nullptr) head->eval();
   return encoder;
 }
 

@@ -66,6 +66,18 @@ Shortcuts parse_shortcuts(std::string_view name) {
   throw InvalidInput(concat("shortcuts must be 'none', 'input' or 'all', got '", name, "'"));
 }
 
+std::string_view shortcuts_name(Shortcuts shortcuts) {
+  switch (shortcuts) {
+    case Shortcuts::none:
+      return "none";
+    case Shortcuts::input:
+      return "input";
+    case Shortcuts::all:
+      return "all";
+  }
+  throw InternalError("no such shortcuts");
+}
+
 RecurrentStack::RecurrentStack(const RecurrentOptions& options)
     : Module("RecurrentStack"), options_(options) {
   ST_CHECK(options.features >= 1 && options.hidden >= 1 && options.layers >= 1, InvalidInput,

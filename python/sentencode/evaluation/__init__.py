@@ -9,6 +9,7 @@ from . import judging
 from .compare import Compared, Comparisons, Differing, compare
 from .data import (
     Kind,
+    Labelled,
     Split,
     Task,
     convert_coco_pickles,
@@ -16,6 +17,7 @@ from .data import (
     load_nli_task,
     load_task,
     load_tsv_task,
+    read_labelled,
     task_kind,
     task_names,
 )
@@ -75,6 +77,7 @@ __all__ = [
     "Differing",
     "Interval",
     "Kind",
+    "Labelled",
     "LinearDiscriminant",
     "Paper",
     "Paraphrases",
@@ -113,6 +116,7 @@ __all__ = [
     "plots",
     "published",
     "published_for",
+    "read_labelled",
     "sentences_of",
     "spearman",
     "steiger_test",

@@ -18,6 +18,15 @@ from .autoencoder import Autoencoder  # noqa: E402
 from .cnn_lstm_autoencoder import CNNLSTMAutoencoderNetwork  # noqa: E402
 from .context import ContextNetwork  # noqa: E402
 from .denoising import DenoisingNetwork, noisy  # noqa: E402
+from .heads import (  # noqa: E402
+    Classifier,
+    CosineRegression,
+    Head,
+    HeadModule,
+    MultipleNegatives,
+    RowRegression,
+    Triplet,
+)
 from .lstm_autoencoder import LSTMAutoencoderNetwork  # noqa: E402
 from .mean_max import MeanMaxNetwork  # noqa: E402
 from .neural_encoder import NeuralEncoder  # noqa: E402
@@ -29,16 +38,23 @@ from .writing_network import Loss, WritingNetwork  # noqa: E402
 __all__ = [
     "Autoencoder",
     "CNNLSTMAutoencoderNetwork",
+    "Classifier",
     "ContextNetwork",
+    "CosineRegression",
     "DenoisingNetwork",
+    "Head",
+    "HeadModule",
     "Inputs",
     "LSTMAutoencoderNetwork",
     "Loss",
     "MeanMaxNetwork",
+    "MultipleNegatives",
     "NeuralEncoder",
+    "RowRegression",
     "SentenceTask",
     "SkipThoughtsNetwork",
     "Task",
+    "Triplet",
     "Words",
     "WritingNetwork",
     "noisy",

@@ -134,15 +134,7 @@ class _LatentAttention(_Autoencoder):
             NotFittedError: If the encoder has to be fitted first.
             ValueError: If no word of the sentence is known.
         """
-        self._check_fitted()
-        tokens = self._cut([sentence])[0]
-        kept, x = self._model.read(tokens)
-        words, x = [tokens[i] for i in kept[: self.max_words]], x[: self.max_words]
-        texts = not is_single(sentence) and any(len(str(token).split()) > 1 for token in sentence)
-        if texts and (not words or self._cut.split == "punctuation"):  # which would cut them
-            raise ValueError("sentence: a list is the tokens of one sentence, and these look like texts")
-        if not words:
-            raise ValueError("sentence has no word that is known")
+        words, x = self._read_sentence(sentence)
         table = self.network.table.weight
         end = table[self.network._config["end"]].detach()
         rows = torch.cat([x.to(end), end[None]])[None]  # [1, T, E]

@@ -95,7 +95,7 @@ class FollowingWords(_OrderedText):
     def examples(self, sentences: Any, y: Any, on_progress: Any) -> Examples:
         """Two fields: "tokens", and "following" or "next"."""
         targets = checked_str("targets", self.chosen["targets"])
-        predict = checked_int("predict", self.chosen["predict"], 1)
+        predict = checked_int("following_words", self.chosen["predict"], 1)
         shortest, longest = self.chosen["min_length"], self.chosen["max_length"]
         if targets == "words":
             return self._built(
@@ -108,7 +108,7 @@ class FollowingWords(_OrderedText):
         if targets != "sentence":
             raise ValueError(f"targets must be 'words' or 'sentence', got {targets!r}")
         if predict < 2:
-            raise ValueError("predict must be at least 2 where sentences are told, whose end is one of them")
+            raise ValueError("following_words must be at least 2 where sentences are told, whose end is one")
         return self._built(
             sentences,
             on_progress,
@@ -162,15 +162,15 @@ class RNNCNN(NeuralEncoder):
         pooling: Of the encoder's states.
         decoder: What tells the words that follow.
         feeding: What an autoregressive decoder is told to have written.
-        predict: Words that are told.
+        following_words: Words that are told.
         channels: Numbers that the decoder's maps give for each word.
         inner: Numbers that its convolutions give, but for the last one.
         window: Words that a convolution sees.
         decoder_layers: The decoder's maps, and convolutions behind them.
         tied: Whether words are told by their own vectors.
         word_bias: Whether each word has a bias besides, which the paper's eq. 2 has not.
-        targets: "words", the next `predict` ones over the ends of sentences (fewer at the end of a document);
-            or "sentence", the next one, cut to `predict` with its end.
+        targets: "words", the next `following_words` ones over the ends of sentences (fewer at the end of a
+            document); or "sentence", the next one, cut to so many with its end.
         documents: Whether a document's end ends what follows. Else all is one document.
         **shared: See `sentencode.models.NeuralEncoder`.
 
@@ -185,6 +185,7 @@ class RNNCNN(NeuralEncoder):
 
     network_class = ContextNetwork
     task_class = FollowingWords
+    _formerly: ClassVar[dict[str, str]] = {"predict": "following_words"}
     training_defaults: ClassVar[dict[str, Any]] = {
         **NeuralEncoder.training_defaults,
         "learning_rate": 5e-4,
@@ -199,7 +200,7 @@ class RNNCNN(NeuralEncoder):
         pooling: Pooling = "mean_max",
         decoder: Literal["cnn", "rnn", "autoregressive_cnn", "autoregressive_rnn"] = "cnn",
         feeding: Literal["teacher_forcing", "always_sampling", "uniform_sampling"] = "teacher_forcing",
-        predict: int = 30,
+        following_words: int = 30,
         channels: int = 600,
         inner: int = 300,
         window: int = 3,
@@ -216,7 +217,7 @@ class RNNCNN(NeuralEncoder):
         self.pooling = pooling
         self.decoder = decoder
         self.feeding = feeding
-        self.predict = predict
+        self.following_words = following_words
         self.channels = channels
         self.inner = inner
         self.window = window
@@ -225,6 +226,15 @@ class RNNCNN(NeuralEncoder):
         self.word_bias = word_bias
         self.targets = targets
         self.documents = documents
+
+    def settings(self) -> dict[str, Any]:
+        """All parameters as they are used.
+
+        Raises:
+            ValueError: If there is no such preset.
+        """
+        found = super().settings()
+        return {**found, "predict": found["following_words"]}  # as the network calls it
 
     def _part(self) -> int:
         return 2 * int(self.hidden)

@@ -20,12 +20,15 @@ from ..encoder import Encoder
 from ..errors import NotFittedError
 from ..nn.module import CppModule
 from ..search import lengths_of
+from ..text.inputs import is_single
 from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 from ..training import TrainingOptions
 from ..vectors import Vectors, WordVectors
 from .expansion import expanded
+from .heads import as_head
 from .neural_training import OPTIMIZER_EPSILON, NeuralTraining
+from .prediction import Learnt, Prediction
 from .python_network import core_network, network_name, register
 
 __all__ = ["NeuralEncoder"]
@@ -37,7 +40,7 @@ _SHARES = frozenset({"dropout", "drop_words", "swap_words", "label_smoothing"})
 _LINEAR = frozenset({"Average", "LAES", "SIF", "USIF"})  # names that the core knows
 
 
-class NeuralEncoder(NeuralTraining):
+class NeuralEncoder(Prediction, NeuralTraining):
     """An encoder whose network is trained. Use one of its subclasses, which share these parameters.
 
     A word that has a vector can be encoded, whether the network was trained with it or not.
@@ -56,6 +59,8 @@ class NeuralEncoder(NeuralTraining):
         unit_words: Whether words' vectors are divided by their lengths.
         max_words: Of a sentence that are read where it is encoded.
         device: "cpu", "cuda", ...; "auto" takes a GPU where there is one.
+        head: What learns from the rows in the place of the network's own loss: `se.Classifier()`, or another
+            head; its name, or a dict of its `kind` and options. None: the network's own, or the preset's.
         vocabulary: The words that networks know by ids (autoencoders: that they write), or None: those of the
             training sentences.
         vocabulary_size: At most so many of them, the most frequent ones.
@@ -77,6 +82,8 @@ class NeuralEncoder(NeuralTraining):
             it. Its weights can be changed, as those of any module.
         words_: The vectors of words that encoding looks at: those given, or what `expand_vocabulary` made.
         vocabulary_: The words that have ids, with their counts.
+        head_: What was learnt from the rows, a `torch.nn.Module`, where there is a head.
+        classes_: Of a classifier.
         history_: What happened in training; not saved.
         origin_: What `sentencode train` noted of the vectors and texts that it is made of; else None.
     """
@@ -103,6 +110,7 @@ class NeuralEncoder(NeuralTraining):
         unit_words: bool = False,
         max_words: int = 512,
         device: str = "auto",
+        head: Any = None,
         **training: Any,
     ) -> None:
         self.vectors = vectors
@@ -112,6 +120,7 @@ class NeuralEncoder(NeuralTraining):
         self.unit_words = unit_words
         self.max_words = max_words
         self.device = device
+        self.head = head
         known = self._shared_defaults()
         if type(self).__init__ is NeuralEncoder.__init__:
             known |= _own_defaults(self.network_class)
@@ -145,7 +154,8 @@ class NeuralEncoder(NeuralTraining):
         else:
             cls._network_options = tuple(_own_defaults(network))
             for name in cls._network_options:
-                if hasattr(NeuralEncoder, name) or name in cls._shared_defaults():
+                taken = {"head", *cls._shared_defaults()}
+                if hasattr(NeuralEncoder, name) or name in taken:
                     raise ValueError(
                         f"{cls.__name__}: the network's option {name!r} has the name of something that every "
                         "encoder has: choose another one"
@@ -200,7 +210,8 @@ class NeuralEncoder(NeuralTraining):
             raise ValueError(f"preset must be one of {sorted(self._presets)}, got {self.preset!r}")
         chosen = self._presets[self.preset]
         given = self.get_params(deep=False)
-        return {name: chosen.get(name) if value is None else value for name, value in given.items()}
+        found = {name: chosen.get(name) if value is None else value for name, value in given.items()}
+        return {**found, "head": as_head(found["head"])}
 
     def _made_network(self, sizes: dict[str, Any]) -> Any:
         with torch.random.fork_rng(devices=[]):
@@ -290,11 +301,14 @@ class NeuralEncoder(NeuralTraining):
         *,
         weights: Floats | Literal["auto"] | None = "auto",
         model: Any = None,
+        learnt: Learnt | None = None,
     ) -> None:
         """Takes what was learnt with the parameters as they are now; `model` is made of it, or was read."""
         self._network, self.vocabulary_, self._cut, self._made_with = network, vocabulary, cut, words
+        self._learnt = learnt
         if model is None:
-            core = core_network(network, type(self).__name__, self._network_settings(self.settings()))
+            settings = self._network_settings(self.settings())
+            core = core_network(network, type(self).__name__, settings, head=learnt is not None)
             model = _nn.NeuralEncoder(
                 type(self).__name__,
                 words._core,
@@ -303,6 +317,7 @@ class NeuralEncoder(NeuralTraining):
                 core,
                 max_words=checked_int("max_words", self.max_words, 1),
                 batch_tokens=_BATCH_TOKENS,
+                head=None if learnt is None else learnt.head._cpp,
                 **self._ids(core, vocabulary),
             )
         self._model = model
@@ -343,7 +358,7 @@ class NeuralEncoder(NeuralTraining):
         learnt = rows.detach()[: len(self.vocabulary_)].double().cpu().numpy()
         words = expanded(self.vocabulary_, learnt, WordVectors.of(vectors), checked_float("ridge", ridge, 0))
         weights = np.ones(words._core.row_count, np.float32) if self.unit_words else None  # as learnt
-        self._adopt(self.network, self.vocabulary_, self._cut, words, weights=weights)
+        self._adopt(self.network, self.vocabulary_, self._cut, words, weights=weights, learnt=self._learnt)
         return self
 
     @property
@@ -402,6 +417,19 @@ class NeuralEncoder(NeuralTraining):
         """
         self._check_fitted()
         return sum(p.numel() for p in self.network.parameters() if p.requires_grad)
+
+    def _read_sentence(self, sentence: str | Sequence[str]) -> tuple[list[str], torch.Tensor]:
+        """The words of a sentence, or of its tokens, that the network reads, and as what [words, F]."""
+        self._check_fitted()
+        tokens = self._cut([sentence])[0]
+        kept, x = self._model.read(tokens)
+        words, x = [tokens[i] for i in kept[: self.max_words]], x[: self.max_words]
+        texts = not is_single(sentence) and any(len(str(token).split()) > 1 for token in sentence)
+        if texts and (not words or self._cut.split == "punctuation"):  # which would cut them
+            raise ValueError("sentence: a list is the tokens of one sentence, and these look like texts")
+        if not words:
+            raise ValueError("sentence has no word that is known")
+        return words, x
 
     @contextmanager
     def _evaluating(self) -> Iterator[torch.nn.Module]:

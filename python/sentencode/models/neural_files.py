@@ -7,6 +7,7 @@ import json
 import os
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -19,6 +20,8 @@ from ..nn.module import CppModule
 from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 from ..vectors import WordVectors
+from .heads import as_head
+from .prediction import Learnt
 from .task import SentenceTask, Task
 
 __all__ = ["NeuralFiles"]
@@ -28,7 +31,7 @@ _LATER = frozenset(
     {
         *("batching", "max_tokens", "momentum", "optimizer_epsilon", "weight_decay", "schedule_steps"),
         *("schedule_end", "epoch_decay", "least_rate", "clip_each", "save_every", "higher_is_better"),
-        *("bad_steps", "read_every", "places", "trainable_words"),
+        *("bad_steps", "read_every", "places", "trainable_words", "head"),
     }
 )
 # Networks in Python whose code cannot be told from others: each class is one of its own, in this process.
@@ -40,11 +43,13 @@ class NeuralFiles(CoreEncoder):
 
     network_class: ClassVar[Any]
     task_class: ClassVar[type[Task]] = SentenceTask
+    _formerly: ClassVar[dict[str, str]] = {}  # parameters that older files know by other names
     vocabulary_: Vocabulary
     device: Any
     # What the encoder has.
     network: Any
     origin_: Any
+    _learnt: Learnt | None
     _adopt: Callable[..., None]
     _device_here: Callable[[], torch.device]
     _network_name: ClassVar[Callable[[], str]]
@@ -84,9 +89,13 @@ class NeuralFiles(CoreEncoder):
         config["tokenizer"] = self._cut.to_config()
         if callable(config["metric"]):
             config["metric"] = "function"  # that it was one; nothing in a file can be executed
+        if (head := as_head(config["head"])) is not None:
+            config["head"] = head.to_config()
         params = {name: plain(value) for name, value in config.items()}
         words = {"words": self.vocabulary_.words, "counts": self.vocabulary_.counts.tolist()}
         content = {"params": params, "vocabulary": words, "origin": self.origin_}
+        if self._learnt is not None:
+            content["learnt"] = {"sides": self._learnt.sides, "classes": self._learnt.classes}
         model.params = json.dumps(content)
         return model
 
@@ -100,23 +109,26 @@ class NeuralFiles(CoreEncoder):
     def _read_params(cls, model: Any) -> dict[str, Any]:
         """The parameters that stand in a file; whether their values fit is checked by `_from_model`."""
         content = json.loads(model.params)
-        if not isinstance(content, dict) or set(content) != {"params", "vocabulary", "origin"}:
+        if not isinstance(content, dict) or set(content) - {"learnt"} != {"params", "vocabulary", "origin"}:
             raise ValueError("params: expected a JSON object with params, vocabulary and origin")
         known = cls._defaults()
         given = content["params"]
         if isinstance(given, dict):
+            given = {cls._formerly.get(name, name): value for name, value in given.items()}
             given = {**{name: known[name] for name in _LATER & set(known)}, **given}
         params = checked_keys(cls, given, set(known) - {"vectors", "vocabulary"})
         words, origin = content["vocabulary"], content["origin"]
         if not isinstance(origin, dict | None):
             raise ValueError("params: origin must be a JSON object or null")
         vocabulary = Vocabulary(dict(zip(words["words"], words["counts"], strict=True)))
-        return {**params, "vocabulary": vocabulary, "origin": origin}
+        if params["head"] is not None:
+            params["head"] = as_head(params["head"])
+        return {**params, "vocabulary": vocabulary, "origin": origin, "learnt": content.get("learnt")}
 
     @classmethod
     def _from_model(cls, model: Any, params: dict[str, Any], cut: Tokenizer) -> Any:
         """The Python face of an encoder of the core that was read from a file."""
-        vocabulary, origin = params.pop("vocabulary"), params.pop("origin")
+        vocabulary, origin, learnt = (params.pop(name) for name in ("vocabulary", "origin", "learnt"))
         kind: Any = cls
         encoder = kind(WordVectors(model.vectors), **{**params, "tokenizer": cut})
         encoder._check_vectors()
@@ -141,13 +153,19 @@ class NeuralFiles(CoreEncoder):
             raise ValueError("config: the ids are not those of the vocabulary")
         network = _network_of(cls.network_class, model.network, config)
         network = network.to(encoder._device_here()).eval()
-        encoder._adopt(network, vocabulary, cut, encoder._word_vectors, model=model)
+        found = Learnt.read(model.head, learnt, chosen["head"])
+        if found is not None:
+            found.head.to(encoder._device_here()).eval()
+        encoder._adopt(network, vocabulary, cut, encoder._word_vectors, model=model, learnt=found)
         encoder.origin_ = origin
         return encoder
 
     def _identity(self) -> Any:
         params = json.loads(self._described_model().params)
         del params["origin"]  # where its texts lay makes no other encoder
+        params.pop("learnt", None)  # nor what was learnt from rows
+        if params["params"]["head"] is None:
+            del params["params"]["head"]  # as before there were any
         state = {name: tensor.float().cpu().numpy() for name, tensor in self.network.state_dict().items()}
         # The rows of a network in Python are its code's, too; code that cannot be told is like no other.
         code = None
@@ -166,6 +184,8 @@ class NeuralFiles(CoreEncoder):
             state["_network_device"] = str(next(network.parameters()).device)
             if state["_network_device"] != "cpu":
                 state["_network"] = copy.deepcopy(network).cpu()
+                if (learnt := state.get("_learnt")) is not None:
+                    state["_learnt"] = replace(learnt, head=copy.deepcopy(learnt.head).cpu())
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -178,9 +198,13 @@ class NeuralFiles(CoreEncoder):
             if device != "cpu":
                 self.device = device
                 self.network.to(self._device_here())
+                if self._learnt is not None:
+                    self._learnt.head.to(self._device_here())
             self.set_params(**made_of)
             words = state.get("_made_with") or self._word_vectors
-            self._adopt(self.network, self.vocabulary_, self._cut, words, weights=weights)
+            self._adopt(
+                self.network, self.vocabulary_, self._cut, words, weights=weights, learnt=self._learnt
+            )
             self.set_params(**now)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections.abc import Callable, Sequence
@@ -18,7 +19,9 @@ from ..nn.module import CppModule
 from ..text.corpus import repeatable
 from ..training import Callback, History, Trainer, TrainingOptions
 from .neural_files import NeuralFiles
+from .prediction import Learnt
 from .python_network import core_network
+from .supervised import Supervised, sides_of
 from .task import WordVectorsOf
 from .transfer import begin_with, frozen_names
 
@@ -37,6 +40,7 @@ class NeuralTraining(NeuralFiles):
     stop_after: Any
     decay: Any
     reload_best: Any
+    head: Any
     history_: History
     # What the encoder has.
     _device: Callable[[], Any]
@@ -48,6 +52,7 @@ class NeuralTraining(NeuralFiles):
         y: Any = None,
         *,
         valid: Any = None,
+        head: Any = None,
         init: Any = None,
         freeze: Sequence[str] = (),
         checkpoints: str | os.PathLike[str] | None = None,
@@ -62,11 +67,15 @@ class NeuralTraining(NeuralFiles):
 
         Args:
             sentences: Many sentences, or the name of a text file, a folder or a glob. They are read twice:
-                for the vocabulary, and to become ids in a file of the cache.
-            y: Labels, one for each sentence, where the network learns from them; else ignored.
+                for the vocabulary, and to become ids in a file of the cache. With a head, examples may be
+                tuples of two or three sentences, an array or a data frame with so many columns.
+            y: Labels, one for each sentence, where the network or the head learns from them: classes, scores,
+                rows of another encoder; else ignored.
             valid: Sentences to validate on, every `validate_every` steps; with labels, a tuple of both.
+            head: What learns from the rows, such as `se.Classifier()`: the parameter `head`, which it sets.
             init: A fitted neural encoder, whose weights this one begins with: those of the same name and
                 shape. What belongs to words is taken word by word; the others keep their own beginnings.
+                Where both have a head of the same kind, shape and labels, its weights are taken, too.
             freeze: Names of weights that stay as they begin: of one, of a part of the network ("encoder"), or
                 a pattern, as `"*.bias"`.
             checkpoints: A folder for the state of the training. If it holds a different run (other sentences,
@@ -91,7 +100,10 @@ class NeuralTraining(NeuralFiles):
                 missing; the encoder has the last ones then.
         """
         fresh = type(self)(**self.get_params(deep=False))
+        if head is not None:
+            fresh.head = head
         fresh._train(sentences, y, valid, init, freeze, checkpoints, callbacks, show_progress_bar)
+        self.head = fresh.head
         self._take(fresh)
         return self
 
@@ -127,23 +139,31 @@ class NeuralTraining(NeuralFiles):
         checked_int("max_words", self.max_words, 1)
         words = WordVectorsOf(self._word_vectors, unit=checked_bool("unit_words", self.unit_words))
         task = self.task_class(type(self).__name__, chosen, words, self._new_tokenizer())
-        options = self._training_options(chosen)
+        head = chosen["head"]
+        if head is not None:
+            task = Supervised(task, head)  # type: ignore[arg-type]
+        options = self._training_options(chosen, validates=valid is not None or callable(self.metric))
         self._check_validation(valid)
         begun = _encoder_of(init)
         # Wrong options are told of now, and not when all sentences were read.
         trial = self._made_network(task.sizes(None))
-        core_network(trial, type(self).__name__, self._network_settings(chosen))
+        core_network(trial, type(self).__name__, self._network_settings(chosen), head=head is not None)
         frozen_names(trial, freeze)
-        sentences = repeatable(sentences)
-        with progress(show, "words") as bar:
-            task.learn_vocabulary(sentences, bar)
+        labelled = task.takes_labels and y is not None and isinstance(valid, tuple)
+        texts, labels = valid if labelled else (valid, None)
+        if isinstance(task, Supervised):
+            sentences = sides_of(sentences, task.head.sentences)
+            texts = None if valid is None else sides_of(texts, task.head.sentences)
+            with progress(show, "words") as bar:
+                task.learn_vocabulary(sentences, bar, texts or ())
+        else:
+            sentences = repeatable(sentences)
+            texts = None if valid is None else repeatable(texts)
+            with progress(show, "words") as bar:
+                task.learn_vocabulary(sentences, bar)
         with progress(show, "ids") as bar:
             train = task.examples(sentences, y, bar)
-        held_out = None
-        if valid is not None:
-            labelled = task.takes_labels and y is not None and isinstance(valid, tuple)
-            texts, labels = valid if labelled else (valid, None)
-            held_out = task.examples(repeatable(texts), labels, None)
+        held_out = None if texts is None else task.examples(texts, labels, None)
         network = self._made_network(task.sizes(train))
         task.prepare(network, train)
         if begun is not None:
@@ -152,10 +172,17 @@ class NeuralTraining(NeuralFiles):
         for name in frozen:
             network.get_parameter(name).requires_grad_(False)
         network.to(device)
+        model, learnt = network, None
+        if isinstance(task, Supervised):
+            core = core_network(network, type(self).__name__, self._network_settings(chosen), head=True)
+            model = task.model(network, core, train, device)
+            learnt = Learnt(model.head, task.sides, task.learnt if isinstance(task.learnt, list) else None)
+            if begun is not None:
+                learnt.begin_with(begun)
         metric = options.pop("metric")
         if callable(metric):
             # What it is asked about encodes with the weights as they are then.
-            self._adopt(network, task.vocabulary, task.cut, task.read_words())
+            self._adopt(network, task.vocabulary, task.cut, task.read_words(), learnt=learnt)
             own = metric
             metric = lambda _: own(self)  # noqa: E731
         validates = held_out is not None or callable(metric)
@@ -167,6 +194,8 @@ class NeuralTraining(NeuralFiles):
                     **{"class": type(network).__name__, "code": code_digest(type(network))},
                     **self._network_settings(chosen),
                 }
+            elif head is not None:
+                settings["network"] = json.loads(network._cpp.config())
             if frozen:
                 settings["frozen"] = frozen
             if begun is not None:
@@ -174,7 +203,7 @@ class NeuralTraining(NeuralFiles):
         others = all_processes()
         sharing: dict[str, Any] = {"rank": others.rank, "world": others.size}
         trainer = Trainer(
-            network,
+            model,
             task.batcher(train, validating=False, **sharing),
             None if held_out is None else task.batcher(held_out, validating=True, **sharing),
             checkpoints=checkpoints,
@@ -188,10 +217,17 @@ class NeuralTraining(NeuralFiles):
         self.origin_ = None
         if validates:
             self._load_best(trainer, checkpoints)
-        self._adopt(network.eval(), task.vocabulary, task.cut, task.read_words())
+        model.eval()
+        if isinstance(task, Supervised):
+            task.forget(model)
+        self._adopt(network, task.vocabulary, task.cut, task.read_words(), learnt=learnt)
 
-    def _training_options(self, chosen: dict[str, Any]) -> dict[str, Any]:
-        """What the trainer is told."""
+    def _training_options(self, chosen: dict[str, Any], *, validates: bool) -> dict[str, Any]:
+        """What the trainer is told. What a preset wants of validations waits for some."""
+        if not validates:
+            neutral = {"decay": 1.0, "reload_best": False, "least_rate": None, "metric": "loss"}
+            of_preset = {name: neutral[name] for name in neutral if getattr(self, name) is None}
+            chosen = {**chosen, **of_preset}
         options = {name: chosen[OPTIMIZER_EPSILON if name == "epsilon" else name] for name in _TRAINING}
         betas = options["betas"]
         if not isinstance(betas, Sequence | np.ndarray) or isinstance(betas, str) or len(betas) != 2:
@@ -227,12 +263,15 @@ class NeuralTraining(NeuralFiles):
 
     def _check_validation(self, valid: Any) -> None:
         """What asks for validations, or for a folder, is told of before a sentence is read."""
-        if not callable(self.metric) and checked_str("metric", self.metric) not in ("loss", "accuracy"):
+        metric = (
+            "loss" if self.metric is None or callable(self.metric) else checked_str("metric", self.metric)
+        )
+        if metric not in ("loss", "accuracy"):
             raise ValueError(f"metric must be 'loss', 'accuracy' or a function, got {self.metric!r}")
         wants = {
             "stop_after": self.stop_after is not None,
-            "decay": checked_float("decay", self.decay, 0, 1, above=True) < 1,
-            "reload_best": checked_bool("reload_best", self.reload_best),
+            "decay": self.decay is not None and checked_float("decay", self.decay, 0, 1, above=True) < 1,
+            "reload_best": self.reload_best is not None and checked_bool("reload_best", self.reload_best),
             "metric": self.metric == "accuracy",
         }
         for name, wanted in wants.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,9 +74,9 @@ class _NetworkParts(ModuleParts):
         self._lock, self._encoding = threading.Lock(), 0
         self._trained: list[nn.Module] = []
 
-    def encode(self, x: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
-        """Rows, as if the module were not in training."""
-        with self._evaluating():
+    def encode(self, x: Tensor, lengths: Tensor, mask: Tensor, evaluating: bool) -> Tensor:
+        """Rows; `evaluating`, as if the module were not in training."""
+        with self._evaluating() if evaluating else nullcontext():
             found: Tensor = self.module.encode(Inputs(x, lengths, mask))  # type: ignore[operator]
         if not isinstance(found, Tensor):
             raise TypeError(
@@ -84,9 +84,11 @@ class _NetworkParts(ModuleParts):
             )
         return found
 
-    def word_rows(self, vectors: Tensor, known: Tensor, ids: Tensor, characters: Tensor | None) -> Tensor:
-        """The rows of words, as if the module were not in training."""
-        with self._evaluating():
+    def word_rows(
+        self, vectors: Tensor, known: Tensor, ids: Tensor, characters: Tensor | None, evaluating: bool
+    ) -> Tensor:
+        """The rows of words; `evaluating`, as if the module were not in training."""
+        with self._evaluating() if evaluating else nullcontext():
             found: Tensor = self.module.word_rows(Words(vectors, known, ids, characters))  # type: ignore[operator]
         if not isinstance(found, Tensor):
             raise TypeError(
@@ -134,13 +136,14 @@ def alphabet_of(network: Any) -> tuple[str, int]:
     return checked_str(f"{name}.alphabet", network.alphabet), most
 
 
-def core_network(network: Any, name: str, settings: dict[str, Any]) -> Any:
+def core_network(network: Any, name: str, settings: dict[str, Any], *, head: bool = False) -> Any:
     """What the core's encoder is made with.
 
     Args:
         network: One of C++, or any module with `dim`, `encode` and `loss`, made with `words` and `features`.
         name: The encoder's class, for messages.
         settings: The network's options.
+        head: Whether a head learns from its rows, so that it needs no `loss`.
 
     Raises:
         TypeError: The module lacks one of these.
@@ -148,7 +151,7 @@ def core_network(network: Any, name: str, settings: dict[str, Any]) -> Any:
     if isinstance(network, CppModule):
         return network._cpp
     for wanted in ("dim", "encode", "loss", "words", "features"):
-        if not hasattr(network, wanted):
+        if not hasattr(network, wanted) and not (head and wanted == "loss"):
             raise TypeError(f"{name}: the network {type(network).__name__} has no {wanted}")
     sizes = {"words": int(network.words), "features": int(network.features)}
     config = {"network": network_name(name, type(network)), **sizes, **settings}

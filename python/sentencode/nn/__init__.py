@@ -9,6 +9,7 @@ require_nn()
 from .add_norm import AddNorm  # noqa: E402
 from .additive_attention import AdditiveAttention  # noqa: E402
 from .attention import FeedForward, MultiHeadAttention  # noqa: E402
+from .character_cnn import CharacterCnn  # noqa: E402
 from .conditional_gru import ConditionalGRU, ConditionalStates  # noqa: E402
 from .convolution import Convolution  # noqa: E402
 from .decoding import Decoded, Decoder, beam_search, greedy_search, sample, score  # noqa: E402
@@ -30,6 +31,7 @@ from .softmax_loss import (  # noqa: E402
 __all__ = [
     "AddNorm",
     "AdditiveAttention",
+    "CharacterCnn",
     "ConditionalGRU",
     "ConditionalStates",
     "Convolution",

@@ -129,7 +129,7 @@ _BASE = "predict-all-words CNN"
 _WIDER = {"hidden": "small", "channels": "wide_channels", "inner": "wide_inner"}
 _HYPER = {
     "the next sentence": _rnn_cnn(targets="sentence"),
-    **{f"{n} words": _rnn_cnn(predict=n) for n in (10, 20, 40)},
+    **{f"{n} words": _rnn_cnn(following_words=n) for n in (10, 20, 40)},
     **{f"{n} layers": _rnn_cnn(decoder_layers=n) for n in (2, 4)},
     "a decoder twice as wide": _rnn_cnn(_WIDER),
     "no bias of words": _rnn_cnn(word_bias=False),

@@ -27,7 +27,7 @@ TEXT = [
 ]
 SENTENCES = [line for line in TEXT if line]
 SMALL = {"max_steps": 4, "max_epochs": None, "batch_size": 2, "device": "cpu"}
-CONTEXT = {"hidden": 4, "predict": 9, "channels": 7, "inner": 5, **SMALL}
+CONTEXT = {"hidden": 4, "following_words": 9, "channels": 7, "inner": 5, **SMALL}
 ENCODERS = {
     "cnn": (se.RNNCNN, CONTEXT),
     "rnn": (se.RNNCNN, {**CONTEXT, "decoder": "rnn", "targets": "sentence"}),
@@ -117,9 +117,9 @@ def test_a_file_is_what_its_lines_are(tmp_path):
     ("change", "message"),
     [
         ({"targets": "some"}, "targets must be 'words' or 'sentence', got 'some'"),
-        ({"targets": "sentence", "predict": 1}, "predict must be at least 2 where sentences are told"),
+        ({"targets": "sentence", "following_words": 1}, "following_words must be at least 2 where sentences"),
         ({"sampled_words": 99}, "sampled_words must be from 0"),
-        ({"predict": 0}, "predict .*at least 1.*got 0"),
+        ({"following_words": 0}, "following_words .*at least 1.*got 0"),
     ],
 )
 def test_wrong_parameters(change, message):

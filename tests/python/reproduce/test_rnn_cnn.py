@@ -145,7 +145,7 @@ def test_hyperparameters_are_those_of_the_rows(folder, tmp_path):
     asked = [row for row in rnn_cnn._HYPER if row != "the next sentence"] + ["the next sentence"]
     report = reproduce(folder, tmp_path / "out", rows=asked, tables=["hyper"], size=replace(TINY, steps=1))
     configs = {result["row"]: result["config"] for result in report.results}
-    assert [configs[f"{n} words"]["predict"] for n in (10, 20, 40)] == [10, 20, 40]
+    assert [configs[f"{n} words"]["following_words"] for n in (10, 20, 40)] == [10, 20, 40]
     assert [configs[f"{n} layers"]["decoder_layers"] for n in (2, 4)] == [2, 4]
     assert configs["a decoder twice as wide"]["channels"] == 2 * TINY.channels
     assert configs["the next sentence"]["targets"] == "sentence"

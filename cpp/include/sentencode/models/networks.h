@@ -9,6 +9,7 @@
 #include "sentencode/models/cnn_lstm_autoencoder.h"
 #include "sentencode/models/context.h"
 #include "sentencode/models/denoising.h"
+#include "sentencode/models/generalized_pooling.h"
 #include "sentencode/models/lstm_autoencoder.h"
 #include "sentencode/models/mean_max.h"
 #include "sentencode/models/skip_thoughts.h"
@@ -29,6 +30,7 @@ struct Kind {
 template <typename Visit>
 void for_networks(const Visit& visit) {
   visit(Kind<CNNLSTMAutoencoderNetwork>{"CNNLSTMAE", "CNNLSTMAutoencoderNetwork", "ConvolutionalNetwork"});
+  visit(Kind<GeneralizedPoolingNetwork>{"GeneralizedPooling", "GeneralizedPoolingNetwork"});
   visit(Kind<DenoisingNetwork>{"LSTMSDAE", "DenoisingNetwork"});
   visit(Kind<MeanMaxNetwork>{"MeanMaxAAE", "MeanMaxNetwork"});
   visit(Kind<LSTMAutoencoderNetwork>{"RAE", "LSTMAutoencoderNetwork", "RecurrentNetwork"});

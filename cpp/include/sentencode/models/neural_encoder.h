@@ -13,6 +13,7 @@
 
 namespace sentencode::models {
 
+class Head;
 class SentenceNetwork;
 
 struct NeuralOptions {
@@ -35,7 +36,7 @@ class NeuralEncoder : public Encoder {
 
   /// `kind` is what the family is called.
   NeuralEncoder(std::string kind, WeightedWords words, std::shared_ptr<SentenceNetwork> network,
-                const NeuralOptions& options = {}, WordIds ids = {});
+                const NeuralOptions& options = {}, WordIds ids = {}, std::shared_ptr<Head> head = nullptr);
   ~NeuralEncoder() override;
 
   std::string kind() const override { return kind_; }
@@ -59,6 +60,8 @@ class NeuralEncoder : public Encoder {
 
   const WeightedWords& words() const { return words_; }
   const std::shared_ptr<SentenceNetwork>& network() const { return network_; }
+  /// What was learnt from the rows: a classifier, say. Null where there is none.
+  const std::shared_ptr<Head>& head() const { return head_; }
   const NeuralOptions& options() const { return options_; }
   const WordIds& ids() const { return ids_; }
 
@@ -72,6 +75,7 @@ class NeuralEncoder : public Encoder {
   std::shared_ptr<SentenceNetwork> network_;
   NeuralOptions options_;
   WordIds ids_;
+  std::shared_ptr<Head> head_;
   Snapshot<std::string> params_;
 };
 

@@ -27,6 +27,13 @@ struct WordInputs {
   std::string alphabet{};       // those that it tells apart
 };
 
+/// Rows that are trained, and what is added to the loss of each example besides.
+struct Encoded {
+  at::Tensor rows;       // [B, dim]
+  at::Tensor penalty{};  // []; undefined for none
+  at::Tensor figures{};  // [F, 2] what `Model::figures` names; undefined for none
+};
+
 /// What makes one vector of those of a sentence's words. All that is not this is the same for every family:
 /// where words' vectors come from, which sentences share a batch, how it is saved.
 class SentenceNetwork : public training::Model {
@@ -37,6 +44,12 @@ class SentenceNetwork : public training::Model {
   virtual std::int64_t dim() const = 0;
   /// -> [B, dim]. A sentence's row depends on nothing but the sentence.
   virtual at::Tensor encode(const Sequences& sentences) = 0;
+  /// The same where a head learns from the rows. Of examples of several sentences, `sides`, all first ones
+  /// come first, then all second ones.
+  virtual Encoded encode_for_head(const Sequences& sentences, std::int64_t sides) {
+    static_cast<void>(sides);
+    return {encode(sentences)};
+  }
   virtual WordInputs word_inputs() const { return {}; }
   /// The rows of words -> [W, F], of which the x [B, T, F] of sentences are made. A word's row depends on
   /// nothing but the word.

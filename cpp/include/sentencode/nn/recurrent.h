@@ -18,6 +18,7 @@ enum class Shortcuts { none, input, all };
 Cell parse_cell(std::string_view name);  // InvalidInput names the choices
 std::string_view cell_name(Cell cell);
 Shortcuts parse_shortcuts(std::string_view name);
+std::string_view shortcuts_name(Shortcuts shortcuts);
 
 struct RecurrentOptions {
   Cell cell = Cell::gru;

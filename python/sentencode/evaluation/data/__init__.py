@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .images import convert_coco_pickles
+from .labelled import Labelled, read_labelled
 from .nli import load_nli_task
 from .own import load_groups, load_tsv_task
 from .senteval import load_task, task_kind, task_names
@@ -10,6 +11,7 @@ from .task import Kind, Split, Task, digest_of
 
 __all__ = [
     "Kind",
+    "Labelled",
     "Split",
     "Task",
     "convert_coco_pickles",
@@ -18,6 +20,7 @@ __all__ = [
     "load_nli_task",
     "load_task",
     "load_tsv_task",
+    "read_labelled",
     "task_kind",
     "task_names",
 ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import lzma
 import math
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,10 +37,10 @@ def tokens(text: str) -> str:
 def read_lines(path: Path, encoding: str = "utf-8", *, whole: bool = False) -> list[str]:
     """The lines of a text file, at least one.
 
-    A byte-order mark and CRs before LFs are dropped. With `whole`, the last line must have an end: nothing
-    else tells that a file of plain sentences was cut within its last line.
+    It may be packed by gzip or xz. A byte-order mark and CRs before LFs are dropped. With `whole`, the last
+    line must have an end: nothing else tells that a file of plain sentences was cut within its last line.
     """
-    data = path.read_bytes()
+    data = _unpacked(path)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise FormatError(f"{path}:1: the file is UTF-16, expected {encoding}")
     data = data.removeprefix(b"\xef\xbb\xbf")
@@ -58,6 +61,18 @@ def read_lines(path: Path, encoding: str = "utf-8", *, whole: bool = False) -> l
             "(partial=True reads it anyway)"
         )
     return lines
+
+
+def _unpacked(path: Path) -> bytes:
+    data = path.read_bytes()
+    packed = {b"\x1f\x8b": gzip.decompress, b"\xfd7zXZ\x00": lzma.decompress}
+    for magic, unpack in packed.items():
+        if data.startswith(magic):
+            try:
+                return unpack(data)
+            except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+                raise FormatError(f"{path}: a damaged packed file: {error}") from None
+    return data
 
 
 def _decoded(path: Path, data: bytes, encoding: str) -> str:

@@ -1,0 +1,211 @@
+#include "sentencode/models/generalized_pooling.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+
+#include <cmath>
+
+#include "sentencode/error.h"
+#include "sentencode/nn/character_cnn.h"
+#include "sentencode/nn/embedding.h"
+#include "sentencode/nn/evaluating.h"
+#include "sentencode/nn/pooling.h"
+#include "sentencode/nn/recurrent.h"
+
+namespace sentencode::models {
+namespace {
+
+using at::Tensor;
+
+constexpr SentencePooling kPoolings[] = {SentencePooling::generalized, SentencePooling::scalar,
+                                         SentencePooling::mean,        SentencePooling::max,
+                                         SentencePooling::mean_max,    SentencePooling::last};
+
+/// The like that looks at states alone.
+nn::Pooling plain(SentencePooling pooling) { return nn::parse_pooling(name_of(pooling)); }
+
+}  // namespace
+
+void parse(std::string_view name, SentencePooling& choice) {
+  for (const SentencePooling pooling : kPoolings) {
+    if (name != name_of(pooling)) continue;
+    choice = pooling;
+    return;
+  }
+  throw InvalidInput(concat(
+      "pooling must be 'generalized', 'scalar', 'mean', 'max', 'mean_max' or 'last', got '", name, "'"));
+}
+
+std::string_view name_of(SentencePooling choice) {
+  switch (choice) {
+    case SentencePooling::generalized:
+      return "generalized";
+    case SentencePooling::scalar:
+      return "scalar";
+    case SentencePooling::mean:
+      return "mean";
+    case SentencePooling::max:
+      return "max";
+    case SentencePooling::mean_max:
+      return "mean_max";
+    case SentencePooling::last:
+      return "last";
+  }
+  throw InternalError("no such pooling");
+}
+
+GeneralizedPoolingNetwork::GeneralizedPoolingNetwork(const GeneralizedPoolingOptions& options)
+    : SentenceNetwork("GeneralizedPoolingNetwork"), options_(options) {
+  ST_CHECK(options.words >= 1 && options.features >= 1, InvalidInput,
+           "words and features must be at least 1, got ", options.words, " and ", options.features);
+  ST_CHECK(options.dropout >= 0 && options.dropout < 1, InvalidInput,
+           "dropout must be at least 0 and less than 1, got ", options.dropout);
+  ST_CHECK(options.heads >= 1, InvalidInput, "heads must be at least 1, got ", options.heads);
+  for (const auto& [name, value] : {std::pair("mu", options.mu), std::pair("margin", options.margin)}) {
+    ST_CHECK(std::isfinite(value) && value >= 0, InvalidInput, name, " must be at least 0, got ", value);
+  }
+  std::int64_t wide = options.features;
+  if (options.trainable_words) {
+    table_ = register_module("table", std::make_shared<nn::WordEmbedding>(options.words, options.features));
+  }
+  if (options.characters) {
+    ST_CHECK(options.max_characters >= 1, InvalidInput, "max_characters must be at least 1, got ",
+             options.max_characters);
+    characters_ = register_module("characters", std::make_shared<nn::CharacterCnn>(nn::CharacterCnnOptions{
+                                                    options.alphabet, options.character_features,
+                                                    options.character_filters, options.character_windows}));
+    wide += characters_->dim();
+  }
+  encoder_ = register_module(
+      "encoder", std::make_shared<nn::RecurrentStack>(nn::RecurrentOptions{.cell = nn::Cell::lstm,
+                                                                           .features = wide,
+                                                                           .hidden = options.hidden,
+                                                                           .layers = options.layers,
+                                                                           .bidirectional = true,
+                                                                           .shortcuts = options.shortcuts}));
+  if (!attends()) return;
+  const bool vector = options.pooling == SentencePooling::generalized;
+  pooling_ = register_module("pooling", std::make_shared<nn::AttentionPooling>(nn::AttentionPoolingOptions{
+                                            .features = 2 * options.hidden,
+                                            .hidden = options.attention_hidden,
+                                            .heads = options.heads,
+                                            .scores = vector ? nn::Scores::vector : nn::Scores::scalar,
+                                            .activation = options.attention_activation}));
+}
+
+bool GeneralizedPoolingNetwork::attends() const {
+  return options_.pooling == SentencePooling::generalized || options_.pooling == SentencePooling::scalar;
+}
+
+bool GeneralizedPoolingNetwork::penalised() const {
+  return attends() && options_.heads > 1 && options_.penalty != nn::Penalty::none;
+}
+
+std::int64_t GeneralizedPoolingNetwork::dim() const {
+  return pooling_ != nullptr ? pooling_->dim()
+                             : nn::pooling_width(plain(options_.pooling)) * 2 * options_.hidden;
+}
+
+WordInputs GeneralizedPoolingNetwork::word_inputs() const {
+  if (characters_ != nullptr) return {options_.words, options_.max_characters, options_.alphabet};
+  return {.ids = table_ != nullptr ? options_.words : 0};
+}
+
+Tensor GeneralizedPoolingNetwork::word_rows(const Words& words) {
+  Tensor rows = words.vectors;  // [W, E]
+  if (table_ != nullptr) {
+    const Tensor other = (words.ids < 0).logical_or(words.ids == options_.words - 1).unsqueeze(1);  // [W, 1]
+    rows = at::where(other, rows, table_->forward(words.ids.clamp_min(0)));
+  }
+  if (characters_ == nullptr) return rows;
+  return at::cat({rows, characters_->forward(words.characters)}, 1);  // e_t
+}
+
+void GeneralizedPoolingNetwork::load_words(const Tensor& rows) {
+  ST_CHECK(table_ != nullptr, InvalidInput, "load_words: the words of this network are not trained");
+  table_->load(rows);
+}
+
+GeneralizedPoolingNetwork::States GeneralizedPoolingNetwork::states(const Sequences& s) const {
+  const Tensor e = at::dropout(s.x, options_.dropout, nn::trains(*this));  // [B, T, e]
+  auto [h, last] = encoder_->forward(e, s.lengths_or_all());               // [B, T, 2 d]  eq. 1 to 3
+  return {h, last[0].slice(1, 2 * (options_.layers - 1)).flatten(1)};      // [B, 2 d]
+}
+
+Tensor GeneralizedPoolingNetwork::pooled(const States& found, const Sequences& s) const {
+  if (attends()) return pooling_->forward(found.h, s.lengths_or_all());  // [B, I 2 d]  eq. 5, 6
+  if (options_.pooling == SentencePooling::last) return found.last;      // [B, 2 d]
+  return nn::masked_pooling(found.h, s.key_mask(), plain(options_.pooling));
+}
+
+Tensor GeneralizedPoolingNetwork::encode(const Sequences& s) { return pooled(states(s), s); }
+
+Encoded GeneralizedPoolingNetwork::encode_for_head(const Sequences& s, std::int64_t sides) {
+  const States found = states(s);
+  Encoded encoded{pooled(found, s)};
+  if (!penalised()) return encoded;
+  const auto of = [&](const Tensor& h, const Tensor& lengths, const Tensor& v) {
+    return pooling_->penalty(options_.penalty, h, lengths, v, options_.margin, options_.batch_distance);
+  };
+  Tensor loss, active;
+  if (options_.penalty == nn::Penalty::parameters) {
+    const nn::HeadPenalty penalty = of({}, {}, {});  // eq. 7
+    loss = penalty.loss;
+    active = penalty.active;
+  } else {  // eq. 8, 9: of both sentences, added
+    const std::int64_t batch = s.x.size(0) / sides;
+    for (std::int64_t side = 0; side < sides; ++side) {
+      const auto mine = [&](const Tensor& x) { return x.narrow(0, side * batch, batch); };
+      const nn::HeadPenalty penalty = of(mine(found.h), mine(s.lengths), mine(encoded.rows));
+      loss = side == 0 ? penalty.loss : loss + penalty.loss;
+      active = side == 0 ? penalty.active : active + penalty.active;
+    }
+    active = active / sides;
+  }
+  encoded.penalty = options_.mu * loss;
+  encoded.figures = at::stack({at::stack({loss.detach(), active}).to(at::kDouble),
+                               at::ones({2}, loss.options().dtype(at::kDouble).requires_grad(false))},
+                              1);  // [2, 2]
+  return encoded;
+}
+
+std::vector<std::string> GeneralizedPoolingNetwork::figures() const {
+  if (!penalised()) return {};
+  return {"penalty", "active"};
+}
+
+training::Loss GeneralizedPoolingNetwork::loss(const training::TensorBatch& /*batch*/) {
+  throw InvalidInput("GeneralizedPoolingNetwork learns by a head, such as a classifier");
+}
+
+Tensor GeneralizedPoolingNetwork::attention(const Sequences& s) const {
+  const Tensor h = states(s).h;  // [B, T, D]
+  if (attends()) {
+    const Tensor a = pooling_->weights(h, s.lengths_or_all());
+    return a.dim() == 3 ? a.unsqueeze(3) : a;  // [B, I, T, D or 1]
+  }
+  const Tensor there = s.mask.unsqueeze(2);                                           // [B, T, 1]
+  const Tensor places = at::arange(h.size(1), s.lengths.options()).view({1, -1, 1});  // [1, T, 1]
+  const Tensor share = there.to(h) / s.lengths.clamp_min(1).view({-1, 1, 1});         // [B, T, 1]
+  const auto one_at = [&](const Tensor& place) { return (places == place).logical_and(there).to(h); };
+  const auto winners = [&] {
+    const Tensor shown = h.masked_fill(there.logical_not(), -std::numeric_limits<double>::infinity());
+    return one_at(shown.argmax(1, /*keepdim=*/true));  // [B, T, D]
+  };
+  switch (options_.pooling) {
+    case SentencePooling::mean:
+      return share.unsqueeze(1);
+    case SentencePooling::max:
+      return winners().unsqueeze(1);
+    case SentencePooling::mean_max:
+      return at::stack({share.expand_as(h), winners()}, 1);  // [B, 2, T, D]
+    default: {  // the last word's state forwards, the first one's backwards
+      const Tensor ends = one_at((s.lengths - 1).view({-1, 1, 1})),
+                   begins = one_at(at::zeros_like(places).slice(1, 0, 1));
+      return at::cat({ends.expand({-1, -1, options_.hidden}), begins.expand({-1, -1, options_.hidden})}, 2)
+          .unsqueeze(1);  // [B, 1, T, D]
+    }
+  }
+}
+
+}  // namespace sentencode::models

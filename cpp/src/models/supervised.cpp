@@ -1,0 +1,104 @@
+#include "sentencode/models/supervised.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace sentencode::models {
+
+using at::Tensor;
+
+namespace {
+
+training::NamedTensors of_both(const training::NamedTensors& network, const training::NamedTensors& head) {
+  training::NamedTensors found;
+  for (const auto& [name, tensor] : network) found.emplace_back("network." + name, tensor);
+  for (const auto& [name, tensor] : head) found.emplace_back("head." + name, tensor);
+  return found;
+}
+
+}  // namespace
+
+SupervisedModel::SupervisedModel(std::shared_ptr<SentenceNetwork> network, std::shared_ptr<Head> head,
+                                 Words words)
+    : Model("SupervisedModel"),
+      network_(register_module("network", std::move(network))),
+      head_(register_module("head", std::move(head))),
+      words_(std::move(words)),
+      makes_rows_(network_->word_inputs().ids > 0) {
+  const std::int64_t count = words_.vectors.size(0);
+  TORCH_CHECK_VALUE(words_.vectors.dim() == 2 && words_.vectors.size(1) == network_->features(),
+                    "SupervisedModel: words' vectors must be [words, ", network_->features(), "], got ",
+                    words_.vectors.sizes());
+  TORCH_CHECK_VALUE(words_.known.size(0) == count && words_.ids.size(0) == count &&
+                        (network_->word_inputs().characters == 0 || words_.characters.defined()),
+                    "SupervisedModel: known, ids and characters must be those of ", count, " words");
+}
+
+Tensor SupervisedModel::rows_of(const Tensor& ids) const {
+  std::vector<std::int64_t> shape = ids.sizes().vec();
+  const Tensor flat = ids.reshape({-1});
+  Tensor rows;  // [words of the batch, F]
+  if (makes_rows_) {
+    const auto [distinct, places, counts] = at::_unique2(flat, /*sorted=*/true, /*return_inverse=*/true);
+    const auto of = [&](const Tensor& x) { return x.defined() ? x.index_select(0, distinct) : x; };
+    rows = network_->word_rows({of(words_.vectors), of(words_.known), of(words_.ids), of(words_.characters)})
+               .index_select(0, places);
+  } else {
+    rows = words_.vectors.index_select(0, flat);
+  }
+  shape.push_back(rows.size(1));
+  return rows.view(shape);
+}
+
+Sequences SupervisedModel::sentences_of(const training::TensorBatch& batch) const {
+  std::int64_t width = 0;
+  for (const auto& field : batch.fields) width = std::max(width, field.ids.size(1));
+  std::vector<Tensor> ids, lengths;
+  bool full = true;
+  for (const auto& field : batch.fields) {
+    ids.push_back(at::constant_pad_nd(field.ids, {0, width - field.ids.size(1)}));
+    lengths.push_back(field.lengths);
+    full = full && field.full && field.ids.size(1) == width;
+  }
+  Tensor x = rows_of(at::cat(ids));  // [sides B, T, F]
+  Tensor length = at::cat(lengths);  // [sides B]
+  if (const Tensor end = network_->end(); end.defined()) {
+    x = at::constant_pad_nd(x, {0, 0, 0, 1});                          // [sides B, T + 1, F]
+    const Tensor places = at::arange(width + 1, length.options());     // [T + 1]
+    const Tensor ends = (places == length.unsqueeze(1)).unsqueeze(2);  // [sides B, T + 1, 1]
+    x = at::where(ends, end.to(x), x);
+    length = length + 1;
+  }
+  return Sequences::of(x, length, full);
+}
+
+training::Loss SupervisedModel::loss(const training::TensorBatch& batch) {
+  const auto sides = static_cast<std::int64_t>(batch.fields.size());
+  Encoded encoded = network_->encode_for_head(sentences_of(batch), sides);  // [sides B, dim]
+  std::vector<Tensor> rows;
+  for (std::int64_t side = 0; side < sides; ++side) {
+    rows.push_back(encoded.rows.narrow(0, side * batch.size, batch.size));  // [B, dim]
+  }
+  training::Loss found = head_->loss(rows, batch.labels);
+  if (encoded.penalty.defined()) found.sum = found.sum + found.count * encoded.penalty;
+  found.figures = encoded.figures;
+  return found;
+}
+
+training::NamedTensors SupervisedModel::parameter_tensors() const {
+  training::NamedTensors head;
+  for (const auto& item : head_->named_parameters()) head.emplace_back(item.key(), item.value());
+  return of_both(network_->parameter_tensors(), head);
+}
+
+training::NamedTensors SupervisedModel::other_tensors() const {
+  training::NamedTensors head;
+  for (const auto& item : head_->named_buffers()) head.emplace_back(item.key(), item.value());
+  return of_both(network_->other_tensors(), head);
+}
+
+}  // namespace sentencode::models

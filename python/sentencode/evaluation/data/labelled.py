@@ -1,0 +1,155 @@
+"""Labelled sentences and pairs from files, as `fit` takes them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...checks import checked_str
+from ...errors import FormatError
+from ...files import as_path
+from .files import read_lines
+
+__all__ = ["Labelled", "read_labelled"]
+
+_NLI = ("gold_label", "sentence1", "sentence2")
+_NO_MAJORITY = "-"  # what SNLI's and MultiNLI's files say where annotators did not agree
+_SIDES = ("labels", "s1", "s2")  # SentEval's files
+
+
+class Labelled(NamedTuple):
+    """What a file holds.
+
+    Attributes:
+        sentences: Sentences, or pairs of them.
+        labels: One for each: strings; of JSON also numbers.
+        left_out: Examples without a label ("-"), which are none of these.
+    """
+
+    sentences: list[Any]
+    labels: list[Any]
+    left_out: int
+
+
+def read_labelled(
+    path: str | os.PathLike[str], *, columns: Sequence[str] | None = None, split: str | None = None
+) -> Labelled:
+    r"""Reads labelled sentences, or pairs, for `fit` of an encoder with a head.
+
+    Args:
+        path: A UTF-8 file, which may be packed (gzip, xz). `.jsonl`: an object a line. Else tab-separated
+            columns: if the first line names them, `gold_label`, `sentence1` and `sentence2`, as SNLI and
+            MultiNLI have them; without such a line, a label and a sentence (Yelp, Age), or a label and two
+            sentences. Or a folder that has SentEval's files `labels.SPLIT`, `s1.SPLIT` and `s2.SPLIT`.
+        columns: The names of the columns, or keys, of the label and of one or two sentences, where they are
+            others: `("stars", "text")`.
+        split: Which files of a folder: "train", "dev" or "test".
+
+    Returns:
+        Sentences, labels, and how many examples had none. Of long texts nothing is left out.
+
+    Raises:
+        FormatError: A file is not what it should be; the message names file, line and column.
+        ValueError: An argument does not fit.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from sentencode.evaluation import read_labelled
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "ratings.tsv")
+        ...     _ = file.write_text("5\tvery good food\n1\tnever again\n")
+        ...     read_labelled(file)
+        Labelled(sentences=['very good food', 'never again'], labels=['5', '1'], left_out=0)
+    """
+    file = as_path(path)
+    if columns is not None:
+        if isinstance(columns, str) or len(columns) not in (2, 3):
+            raise ValueError(f"columns must name a label and one or two sentences, got {columns!r:.60}")
+        columns = [checked_str(f"columns[{i}]", name) for i, name in enumerate(columns)]
+    if file.is_dir():
+        if split is None or columns is not None:
+            raise ValueError(f"{file} is a folder: split must say which files, and columns are none there")
+        rows = _of_sides(file, split)
+    elif split is not None:
+        raise ValueError(f"split is for folders, and {file} is none")
+    elif ".jsonl" in file.suffixes:
+        rows = _of_objects(file, columns or _NLI)
+    else:
+        rows = _of_columns(file, columns)
+    sentences: list[Any] = []
+    labels: list[Any] = []
+    left_out = 0
+    for label, *texts in rows:
+        if label == _NO_MAJORITY:
+            left_out += 1
+            continue
+        labels.append(label)
+        sentences.append(texts[0] if len(texts) == 1 else tuple(texts))
+    if not labels:
+        raise FormatError(f"{file} holds no example with a label")
+    return Labelled(sentences, labels, left_out)
+
+
+def _of_objects(path: Path, names: Sequence[str]) -> Iterator[list[Any]]:
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise FormatError(f"{path}:{number}: column {error.colno}: not JSON: {error.msg}") from None
+        if not isinstance(row, dict):
+            raise FormatError(f"{path}:{number}: expected an object with {', '.join(names)}, got {line:.40}")
+        values = []
+        for place, name in enumerate(names):
+            value = row.get(name)
+            if not isinstance(value, str if place else str | int | float):
+                kind = "a string" if place else "a string or a number"
+                raise FormatError(f"{path}:{number}: {name!r} must be {kind}, got {json.dumps(value):.40}")
+            values.append(value)
+        yield values
+
+
+def _of_columns(path: Path, names: Sequence[str] | None) -> Iterator[list[str]]:
+    lines = read_lines(path)
+    header = lines[0].split("\t")
+    if names is None and set(_NLI) <= set(header):
+        names = _NLI
+    if names is None:
+        wide = len(header)
+        if wide not in (2, 3):
+            raise FormatError(
+                f"{path}:1: expected 2 or 3 columns (a label and one or two sentences) or the names "
+                f"{', '.join(_NLI)} among them, got {wide}"
+            )
+        for number, line in enumerate(lines, 1):
+            yield _checked(path, number, line.split("\t"), range(wide), wide)
+        return
+    if missing := [name for name in names if name not in header]:
+        raise FormatError(f"{path}:1: there is no column {missing[0]!r} among {', '.join(header)}")
+    places = [header.index(name) for name in names]
+    for number, line in enumerate(lines[1:], 2):
+        yield _checked(path, number, line.split("\t"), places, len(header))
+
+
+def _checked(path: Path, number: int, row: list[str], places: Sequence[int], wide: int) -> list[str]:
+    # Of files that name their columns, some that do not matter here may be missing or too many.
+    exact = list(places) == list(range(wide))
+    if len(row) <= max(places) or (exact and len(row) != wide):
+        raise FormatError(f"{path}:{number}: expected {wide} columns, got {len(row)}")
+    if not row[places[0]].strip():
+        raise FormatError(f"{path}:{number}: column {places[0] + 1}: the label is empty")
+    return [row[place].strip() if i == 0 else row[place] for i, place in enumerate(places)]
+
+
+def _of_sides(folder: Path, split: str) -> Iterator[list[str]]:
+    paths = [folder / f"{side}.{split}" for side in _SIDES]
+    columns = [read_lines(path) for path in paths]
+    for path, lines in zip(paths, columns, strict=True):
+        if len(lines) != len(columns[0]):
+            raise FormatError(f"{path} has {len(lines)} lines, but {paths[0]} has {len(columns[0])}")
+    for number, row in enumerate(zip(*columns, strict=True), 1):
+        if not row[0].strip():
+            raise FormatError(f"{paths[0]}:{number}: column 1: the label is empty")
+        yield [row[0].strip(), *row[1:]]
