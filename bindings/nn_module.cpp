@@ -25,6 +25,7 @@ SENTENCODE_MODULE(_nn, m) {
   sentencode::bind_convolution(m);
   sentencode::bind_decoding(m);
   sentencode::bind_embedding(m);
+  sentencode::bind_generalized_pooling(m);
   sentencode::bind_masked_pooling(m);
   sentencode::bind_recurrent(m);
   sentencode::bind_softmax_loss(m);
@@ -33,7 +34,7 @@ SENTENCODE_MODULE(_nn, m) {
   sentencode::bind_autoencoder(m);
   sentencode::bind_heads(m);
   sentencode::bind_networks(m);
-  sentencode::bind_generalized_pooling(m);
+  sentencode::bind_generalized_pooling_network(m);
   sentencode::bind_denoising(m);
   sentencode::bind_python_network(m);
 }

@@ -6,7 +6,7 @@
 
 namespace sentencode {
 
-void bind_generalized_pooling(py::module_& m) {
+void bind_generalized_pooling_network(py::module_& m) {
   using models::GeneralizedPoolingNetwork;
   py::class_<GeneralizedPoolingNetwork, models::SentenceNetwork, std::shared_ptr<GeneralizedPoolingNetwork>>(
       m.attr("GeneralizedPoolingNetwork"))

@@ -8,7 +8,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <string_view>
 #include <vector>
+
+#include "sentencode/error.h"
 
 namespace sentencode::nn {
 namespace {
@@ -96,6 +99,29 @@ Tensor Product::operator()(const Tensor& x) const {
                          : at_once(at::constant_pad_nd(some, {0, 0, 0, size - left})).narrow(0, 0, left));
   }
   return at::cat(pieces);
+}
+
+std::int64_t few_sizes(std::int64_t n) {
+  if (n <= kFewRows) return n;
+  const auto step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n - 1))) / 4;
+  return (n + step - 1) / step * step;
+}
+
+Tensor multiply(std::int64_t rows, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                Activation activation) {
+  static const auto linear = c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
+  static const bool mkl_is_fast = of_intel();
+  ST_CHECK(activation != Activation::gelu, InternalError, "no product has a gelu");
+  if (!mkl_is_fast && linear && at::globalContext().userEnabledMkldnn() && rows >= kFewRows &&
+      rows == few_sizes(rows) && is_plain(x) && is_plain(weight)) {
+    const auto given = bias.defined() ? std::optional<Tensor>(bias) : std::nullopt;
+    return linear->typed<Product::Linear>().call(x, weight, given, activation_name(activation),
+                                                 c10::List<std::optional<at::Scalar>>(), std::nullopt);
+  }
+  Tensor y = bias.defined() ? at::addmm(bias, x, weight.t()) : at::mm(x, weight.t());
+  if (activation == Activation::relu) return y.relu_();
+  if (activation == Activation::tanh) return y.tanh_();
+  return y;
 }
 
 Tensor linear(torch::nn::LinearImpl& layer, const Tensor& x) {

@@ -8,9 +8,7 @@
 #include <optional>
 #include <string_view>
 
-namespace torch::nn {
-class LinearImpl;
-}
+#include "sentencode/nn/linear.h"
 
 namespace sentencode::nn {
 
@@ -18,6 +16,10 @@ namespace sentencode::nn {
 /// own, in which it is much faster where rows are few, and on processors that are not Intel's.
 class Product {
  public:
+  using Linear = at::Tensor(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
+                            std::string_view, c10::List<std::optional<at::Scalar>>,
+                            std::optional<std::string_view>);
+
   /// weight [O, D], bias [O] or undefined; of about `rows` rows each time, and of `all_rows` together.
   Product(const at::Tensor& weight, const at::Tensor& bias, std::int64_t rows, std::int64_t all_rows);
 
@@ -26,12 +28,19 @@ class Product {
   at::Tensor at_once(const at::Tensor& x) const;
 
  private:
-  using Linear = at::Tensor(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
-                            std::string_view, c10::List<std::optional<at::Scalar>>,
-                            std::optional<std::string_view>);
   at::Tensor weight_, bias_;
   std::optional<c10::TypedOperatorHandle<Linear>> linear_;
 };
+
+/// f(x W^T + b), without gradients, in one piece; x [n, D], W [O, D], both in any order in memory; b [O] or
+/// undefined; f may be relu or tanh. Of n, D and O, `rows` is the one that text decides: if it is one of the
+/// `few_sizes`, oneDNN computes the product where it is faster, else torch does.
+at::Tensor multiply(std::int64_t rows, const at::Tensor& x, const at::Tensor& weight,
+                    const at::Tensor& bias = {}, Activation activation = Activation::none);
+
+/// The next of a few numbers, at most a quarter more than n: oneDNN keeps a program for each n that it ever
+/// saw.
+std::int64_t few_sizes(std::int64_t n);
 
 /// What `layer` makes of x [..., D] -> [..., O], with gradients where they are wanted. On processors that are
 /// not Intel's, oneDNN computes it and the gradient of x: there it is about twice as fast as MKL, which torch

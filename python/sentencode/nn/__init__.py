@@ -14,6 +14,7 @@ from .conditional_gru import ConditionalGRU, ConditionalStates  # noqa: E402
 from .convolution import Convolution  # noqa: E402
 from .decoding import Decoded, Decoder, beam_search, greedy_search, sample, score  # noqa: E402
 from .embedding import Positions, WordEmbedding  # noqa: E402
+from .generalized_pooling import AttentionPooling, HeadPenalty, head_penalty  # noqa: E402
 from .module import CppModule  # noqa: E402
 from .pooling import MaskedPooling  # noqa: E402
 from .recurrent import RecurrentStack  # noqa: E402
@@ -32,6 +33,7 @@ __all__ = [
     "AddNorm",
     "AdditiveAttention",
     "CharacterCnn",
+    "AttentionPooling",
     "ConditionalGRU",
     "ConditionalStates",
     "Convolution",
@@ -39,6 +41,7 @@ __all__ = [
     "Decoded",
     "Decoder",
     "FeedForward",
+    "HeadPenalty",
     "MaskedPooling",
     "MultiHeadAttention",
     "Negatives",
@@ -51,6 +54,7 @@ __all__ = [
     "draw_negatives",
     "expected_counts",
     "greedy_search",
+    "head_penalty",
     "log_uniform_distribution",
     "sample",
     "sampled_softmax_loss",

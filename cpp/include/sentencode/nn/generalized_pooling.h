@@ -48,15 +48,16 @@ HeadPenalty head_penalty(const at::Tensor& heads, double lambda = 1, bool batch_
 /// weight is of a whole vector, and heads share W1. W2 = 0 is the mean. A sentence without words has a zero
 /// row, and no gradient.
 ///
-/// Time over words is computed for words alone, and weights are never kept: backward works them out again, of
-/// the hidden layer. Numbers are float32, or double for double, also under autocast. It cannot be
+/// Only words are computed with, and weights are never kept: backward works them out again, of the hidden
+/// layer. Numbers are float32, or double for double, also under autocast. It cannot be
 /// differentiated twice.
 class AttentionPooling : public torch::nn::Module {
  public:
   explicit AttentionPooling(const AttentionPoolingOptions& options);
 
   /// h [B, T, d], lengths [B] int64 of words at the left, or undefined for T -> v [B, I d], head after head.
-  /// What h holds behind a sentence's end is never read.
+  /// What h holds behind a sentence's end is never read. The paper's code has dimension after dimension: that
+  /// is v.view({B, I, d}).transpose(1, 2).flatten(1).
   at::Tensor forward(const at::Tensor& h, const at::Tensor& lengths = {}) const;
 
   /// A, to be looked at and for eq. 8; with gradients, and all in memory.  [B, I, T, d], scalar [B, I, T];
@@ -73,6 +74,8 @@ class AttentionPooling : public torch::nn::Module {
   void pretty_print(std::ostream& out) const override;
 
  private:
+  void check(const at::Tensor& h, const at::Tensor& lengths) const;
+
   AttentionPoolingOptions options_;
   std::shared_ptr<torch::nn::LinearImpl> hidden_, score_;  // W1 [I d_a, d], W2 [I d, d_a]; [d_a, d], [I, d_a]
 };

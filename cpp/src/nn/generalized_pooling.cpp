@@ -1,0 +1,194 @@
+#include "sentencode/nn/generalized_pooling.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/autocast_mode.h>
+#include <torch/nn/init.h>
+#include <torch/nn/modules/linear.h>
+
+#include <limits>
+#include <ostream>
+
+#include "nn/generalized_pooling_op.h"
+#include "nn/product.h"
+#include "sentencode/error.h"
+#include "sentencode/nn/sequences.h"
+
+namespace sentencode::nn {
+namespace {
+
+using at::Tensor;
+
+bool is_half(at::ScalarType type) { return type == at::kBFloat16 || type == at::kHalf; }
+
+/// The rows of words, one sentence after the other: [R, d], and where sentences begin and end, [B + 1].
+struct Rows {
+  Tensor h, offsets;
+};
+
+Rows rows_of(const Tensor& h, const Tensor& lengths) {  // [B, T, d], [B]
+  const std::int64_t batch = h.size(0), time = h.size(1);
+  const Tensor flat = h.reshape({batch * time, h.size(2)});
+  const auto whole = at::TensorOptions(at::kLong).device(h.device());
+  Tensor words = at::arange(batch * time, whole);  // [N]
+  Tensor offsets = at::arange(batch + 1, whole) * time;
+  if (lengths.defined()) {
+    const Tensor seen = lengths.to(h.device()).clamp(0, time);                             // [B]
+    words = words.masked_select((at::arange(time, whole) < seen.unsqueeze(1)).flatten());  // [N]
+    offsets = at::constant_pad_nd(seen.cumsum(0), {1, 0});                                 // [B + 1]
+  }
+  const std::int64_t n = words.size(0), rows = h.is_cuda() ? n : few_sizes(n);
+  if (rows == batch * time) return {flat, offsets};
+  if (rows > n) words = at::cat({words, words.narrow(0, n - 1, 1).expand({rows - n})});  // do not count
+  return {flat.index_select(0, words), offsets};
+}
+
+}  // namespace
+
+Scores parse_scores(std::string_view name) {
+  if (name == "vector") return Scores::vector;
+  if (name == "scalar") return Scores::scalar;
+  throw InvalidInput(concat("scores must be 'vector' or 'scalar', got '", name, "'"));
+}
+
+std::string_view scores_name(Scores scores) { return scores == Scores::vector ? "vector" : "scalar"; }
+
+Penalty parse_penalty(std::string_view name) {
+  for (const Penalty penalty :
+       {Penalty::none, Penalty::parameters, Penalty::attention, Penalty::embeddings}) {
+    if (name == penalty_name(penalty)) return penalty;
+  }
+  throw InvalidInput(
+      concat("penalty must be 'none', 'parameters', 'attention' or 'embeddings', got '", name, "'"));
+}
+
+std::string_view penalty_name(Penalty penalty) {
+  switch (penalty) {
+    case Penalty::none:
+      return "none";
+    case Penalty::parameters:
+      return "parameters";
+    case Penalty::attention:
+      return "attention";
+    case Penalty::embeddings:
+      return "embeddings";
+  }
+  throw InternalError("no such penalty");
+}
+
+HeadPenalty head_penalty(const Tensor& heads, double lambda, bool batch_distance) {
+  TORCH_CHECK_VALUE((heads.dim() == 2 || heads.dim() == 3) && heads.is_floating_point(),
+                    "head_penalty: heads must be floating point [heads, numbers] or [batch, heads, numbers], "
+                    "got ",
+                    heads.dtype(), " ", heads.sizes());
+  const Tensor x = heads.dim() == 2 ? heads.unsqueeze(0) : heads;  // [B, I, n]
+  const Tensor products = at::matmul(x, x.transpose(1, 2));        // [B, I, I]
+  const Tensor squares = products.diagonal(0, 1, 2);               // [B, I]
+  const std::int64_t count = x.size(1);
+  const Tensor pairs = at::triu_indices(count, count, 1, x.options().dtype(at::kLong));  // [2, P]
+  const Tensor first = pairs[0], second = pairs[1];
+  Tensor distance = squares.index_select(1, first) + squares.index_select(1, second) -
+                    2 * products.flatten(1).index_select(1, first * count + second);  // [B, P]
+  if (distance.numel() == 0) return {distance.sum(), distance.sum().detach()};
+  if (batch_distance) distance = distance.mean(0, /*keepdim=*/true);
+  const Tensor hinge = at::relu(lambda - distance);
+  return {hinge.sum(1).mean(), (hinge > 0).to(hinge.scalar_type()).mean().detach()};
+}
+
+AttentionPooling::AttentionPooling(const AttentionPoolingOptions& options)
+    : Module("AttentionPooling"), options_(options) {
+  ST_CHECK(options.features >= 1 && options.hidden >= 1 && options.heads >= 1, InvalidInput,
+           "AttentionPooling: features, hidden and heads must be at least 1, got ", options.features, ", ",
+           options.hidden, " and ", options.heads);
+  ST_CHECK(options.activation == Activation::relu || options.activation == Activation::tanh, InvalidInput,
+           "AttentionPooling: activation must be 'relu' or 'tanh', got '",
+           activation_name(options.activation), "'");
+  const bool own = options.scores == Scores::vector;  // each head has a network of its own
+  const std::int64_t groups = own ? options.heads : 1, scores = own ? options.features : options.heads;
+  hidden_ = register_module("hidden", xavier_linear(options.features, groups * options.hidden, options.bias));
+  score_ = register_module("score", xavier_linear(options.hidden, groups * scores, /*bias=*/false));
+  for (const auto& layer : {hidden_, score_}) {
+    for (const Tensor& of_group : layer->weight.chunk(groups)) torch::nn::init::xavier_uniform_(of_group);
+  }
+}
+
+Tensor AttentionPooling::forward(const Tensor& h, const Tensor& lengths) const {
+  check(h, lengths);
+  const at::ScalarType sums = is_half(h.scalar_type()) ? at::kFloat : h.scalar_type();
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  const Rows rows = rows_of(h, lengths);
+  const Tensor& bias = hidden_->bias;
+  return attention_pooling(rows.h.to(sums), rows.offsets, hidden_->weight.to(sums),
+                           bias.defined() ? bias.to(sums) : bias, score_->weight.to(sums), options_)
+      .to(hidden_->weight.scalar_type());
+}
+
+Tensor AttentionPooling::weights(const Tensor& h, const Tensor& lengths) const {
+  check(h, lengths);
+  const Sequences s =
+      Sequences::of(h, lengths.defined() ? lengths : at::full({h.size(0)}, h.size(1), at::kLong));
+  const std::int64_t batch = h.size(0), time = h.size(1), heads = options_.heads;
+  const Tensor z = activate(linear(*hidden_, s.x), options_.activation);  // [B, T, I d_a], scalar [B, T, d_a]
+  Tensor scores;
+  if (options_.scores == Scores::scalar) {
+    scores = linear(*score_, z).transpose(1, 2).unsqueeze(3);  // [B, I, T, 1]
+  } else {
+    const Tensor own = z.view({batch * time, heads, options_.hidden}).transpose(0, 1);   // [I, B T, d_a]
+    const Tensor w2 = score_->weight.view({heads, options_.features, options_.hidden});  // [I, d, d_a]
+    scores = at::bmm(own, w2.transpose(1, 2)).view({heads, batch, time, options_.features}).transpose(0, 1);
+  }
+  const Tensor hidden = s.mask.logical_not().view({batch, 1, time, 1});
+  // A sentence without words has equal scores: the softmax is defined then, and its weights are hidden.
+  const Tensor masked = scores.masked_fill(hidden, std::numeric_limits<float>::lowest());
+  const Tensor a = masked.softmax(2).masked_fill(hidden, 0);  // [B, I, T, d or 1]
+  return options_.scores == Scores::scalar ? a.squeeze(3) : a;
+}
+
+HeadPenalty AttentionPooling::penalty(Penalty penalty, const Tensor& h, const Tensor& lengths,
+                                      const Tensor& pooled, double lambda, bool batch_distance) const {
+  const std::int64_t heads = options_.heads;
+  switch (penalty) {
+    case Penalty::none:
+      break;
+    case Penalty::parameters: {
+      const Tensor& own = options_.scores == Scores::vector ? hidden_->weight : score_->weight;
+      return head_penalty(own.view({heads, -1}), lambda);
+    }
+    case Penalty::attention:
+      return head_penalty(weights(h, lengths).flatten(2), lambda, batch_distance);
+    case Penalty::embeddings:
+      TORCH_CHECK_VALUE(pooled.defined() && pooled.dim() == 2 && pooled.size(1) == dim(),
+                        "AttentionPooling: pooled must be [batch, ", dim(), "], got ",
+                        pooled.defined() ? pooled.sizes() : at::IntArrayRef());
+      return head_penalty(pooled.view({pooled.size(0), heads, -1}), lambda, batch_distance);
+  }
+  const Tensor zero = at::zeros({}, hidden_->weight.options());
+  return {zero, zero};
+}
+
+void AttentionPooling::check(const Tensor& h, const Tensor& lengths) const {
+  TORCH_CHECK_VALUE(h.dim() == 3 && h.is_floating_point() && h.size(2) == options_.features,
+                    "attention pooling: h must be floating point [batch, time, ", options_.features,
+                    "], got ", h.dtype(), " ", h.sizes());
+  TORCH_CHECK_VALUE(h.scalar_type() == hidden_->weight.scalar_type() ||
+                        at::autocast::is_autocast_enabled(h.device().type()),
+                    "attention pooling: h must be ", hidden_->weight.dtype(), ", as the weights, got ",
+                    h.dtype());
+  if (!lengths.defined()) return;
+  TORCH_CHECK_VALUE(lengths.scalar_type() == at::kLong && lengths.dim() == 1 && lengths.size(0) == h.size(0),
+                    "attention pooling: lengths must be int64 [", h.size(0), "], got ", lengths.dtype(), " ",
+                    lengths.sizes());
+  if (lengths.is_cuda() || lengths.numel() == 0) return;
+  const auto [least, most] = lengths.aminmax();
+  const auto low = least.item<std::int64_t>(), high = most.item<std::int64_t>();
+  TORCH_CHECK_VALUE(low >= 0 && high <= h.size(1), "attention pooling: lengths must be from 0 to ", h.size(1),
+                    ", got ", low < 0 ? low : high);
+}
+
+void AttentionPooling::pretty_print(std::ostream& out) const {
+  out << "AttentionPooling(features=" << options_.features << ", hidden=" << options_.hidden
+      << ", heads=" << options_.heads << ", scores=" << scores_name(options_.scores)
+      << ", activation=" << activation_name(options_.activation) << ")";
+}
+
+}  // namespace sentencode::nn

@@ -1,0 +1,39 @@
+// Loops that compilers make vectors of.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+// Versions for the processors that there are; the one that is run is chosen when the library is loaded.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define ST_VERSIONS __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define ST_VERSIONS
+#endif
+#define ST_INLINE inline __attribute__((always_inline))
+
+namespace sentencode::nn {
+
+/// e^x to two units in the last place.
+ST_INLINE float exponential(float x) {
+  constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: what is added to it is rounded to a whole number
+  x = std::min(std::max(x, -87.0F), 88.0F);
+  const float shifted = x * 1.44269504F + kRound;
+  const float n = shifted - kRound;
+  const float r = (x - n * 0.693359375F) - n * -2.12194440e-4F;
+  float p = 1.9875691500e-4F;
+  p = p * r + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  p = p * r * r + r + 1.0F;
+  const auto bits = std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(kRound);
+  return p * std::bit_cast<float>((bits + 127) << 23);
+}
+
+ST_INLINE double exponential(double x) { return std::exp(x); }
+
+}  // namespace sentencode::nn
