@@ -32,6 +32,7 @@ void bind_neural_encoder(py::module_& m);
 void bind_python_network(py::module_& m);
 void bind_recurrent(py::module_& m);
 void bind_softmax_loss(py::module_& m);
+void bind_supervised(py::module_& m);
 void bind_threads(py::module_& m);
 void bind_trainer(py::module_& m);
 void bind_writing_network(py::module_& m);

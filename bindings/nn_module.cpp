@@ -29,10 +29,11 @@ SENTENCODE_MODULE(_nn, m) {
   sentencode::bind_masked_pooling(m);
   sentencode::bind_recurrent(m);
   sentencode::bind_softmax_loss(m);
+  sentencode::bind_heads(m);
   sentencode::bind_neural_encoder(m);
+  sentencode::bind_supervised(m);
   sentencode::bind_writing_network(m);
   sentencode::bind_autoencoder(m);
-  sentencode::bind_heads(m);
   sentencode::bind_networks(m);
   sentencode::bind_generalized_pooling_network(m);
   sentencode::bind_denoising(m);

@@ -201,7 +201,7 @@ class LabelledWords(SentenceTask):
         return {"words": len(self.vocabulary) + self.symbols, "features": self.words.dim}
 
     def read_words(self) -> WordVectors:
-        """Those given. Beside its characters a word without a vector has one of zeros, if no other is given."""
+        """Those given. Beside its characters a word without a vector has zeros, if nothing else is given."""
         given = self.words.vectors
         return given.with_oov("zero") if self.chosen["characters"] and given.oov == "skip" else given
 

@@ -32,8 +32,8 @@ from .softmax_loss import (  # noqa: E402
 __all__ = [
     "AddNorm",
     "AdditiveAttention",
-    "CharacterCnn",
     "AttentionPooling",
+    "CharacterCnn",
     "ConditionalGRU",
     "ConditionalStates",
     "Convolution",

@@ -1,0 +1,161 @@
+"""Generalized pooling (Chen et al. 2018): its encoder and its classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from .autoencoder import mask_of
+
+
+class Characters(nn.Module):
+    """Convolutions over the characters of words, and their maxima."""
+
+    def __init__(self, characters: int, features: int, filters: int, windows: Sequence[int]) -> None:
+        super().__init__()
+        self.windows = windows
+        self.table = nn.Parameter(torch.randn(characters, features))
+        for window in windows:
+            self.add_module(f"convolution_{window}", nn.Conv1d(features, filters, window))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        rows = []
+        for word in ids:
+            x = self.table[word[word > 0]].T[None]  # [1, features, characters]
+            found = []
+            for window in self.windows:
+                filled = nn.functional.pad(x, (0, max(0, window - x.shape[2])))
+                convolution = self.get_submodule(f"convolution_{window}")
+                found.append(torch.relu(convolution(filled)).amax(2)[0])
+            rows.append(torch.cat(found))
+        return torch.stack(rows)
+
+
+class GeneralizedPooling(nn.Module):
+    """Its states and its poolings. Sentences are words' rows [B, T, e]."""
+
+    def __init__(
+        self,
+        features: int,
+        hidden: int,
+        layers: int = 3,
+        shortcuts: str = "input",
+        pooling: str = "generalized",
+        heads: int = 5,
+        attention_hidden: int = 600,
+        attention_activation: str = "relu",
+        **_: Any,
+    ) -> None:
+        super().__init__()
+        self.shortcuts, self.pooling, self.heads = shortcuts, pooling, heads
+        self.f = {"relu": torch.relu, "tanh": torch.tanh}[attention_activation]
+        wide, lstms = features, []
+        for _layer in range(layers):
+            lstms.append(nn.LSTM(wide, hidden, batch_first=True, bidirectional=True))
+            wide = {"none": 0, "input": features, "all": wide}[shortcuts] + 2 * hidden
+        self.encoder = nn.ModuleList(lstms)
+        if pooling in ("generalized", "scalar"):
+            groups, scores = (heads, 2 * hidden) if pooling == "generalized" else (1, 1)
+            self.w1 = nn.Linear(2 * hidden, groups * attention_hidden)
+            self.w2 = nn.Linear(attention_hidden, heads * scores, bias=False)
+
+    def core_state(self) -> dict[str, Tensor]:
+        """Its weights, by the names of ours."""
+        found = {}
+        for layer, lstm in enumerate(self.encoder):
+            for name, tensor in lstm.state_dict().items():
+                found[f"encoder.{name.replace('_l0', f'_l{layer}')}"] = tensor
+        if hasattr(self, "w1"):
+            found |= {"pooling.hidden.weight": self.w1.weight, "pooling.hidden.bias": self.w1.bias}
+            found["pooling.score.weight"] = self.w2.weight
+        return found
+
+    def states(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        seen = x
+        outputs: list[Tensor] = []
+        for lstm in self.encoder:
+            packed = pack_padded_sequence(seen, lengths.cpu(), batch_first=True, enforce_sorted=False)
+            output, (last, _) = lstm(packed)
+            h, _ = pad_packed_sequence(output, batch_first=True, total_length=x.shape[1])
+            outputs.append(h)
+            below = {"none": [h], "input": [x, h], "all": [x, *outputs]}[self.shortcuts]
+            seen = torch.cat(below, 2)
+        return h, last.transpose(0, 1).flatten(1)
+
+    def weights(self, h: Tensor, lengths: Tensor) -> Tensor:
+        batch, time, wide = h.shape
+        there = mask_of(h, lengths)[:, None, :, None]
+        u = self.f(self.w1(h))
+        if self.pooling == "generalized":
+            u = u.view(batch, time, self.heads, -1)
+            w2 = self.w2.weight.view(self.heads, wide, -1)
+            scores = torch.einsum("btia,ida->bitd", u, w2)
+        else:
+            scores = self.w2(u).permute(0, 2, 1)[..., None]
+        return scores.masked_fill(~there, -1e30).softmax(2).masked_fill(~there, 0)
+
+    def encode(self, x: Tensor, lengths: Tensor) -> Tensor:
+        h, last = self.states(x, lengths)
+        there = mask_of(h, lengths)[..., None]
+        mean = h.masked_fill(~there, 0).sum(1) / lengths[:, None]
+        largest = h.masked_fill(~there, -torch.inf).amax(1)
+        plain = {"mean": mean, "max": largest, "mean_max": torch.cat([mean, largest], 1), "last": last}
+        if self.pooling in plain:
+            return plain[self.pooling]
+        return (self.weights(h, lengths) * h[:, None]).sum(2).flatten(1)
+
+    def penalty(self, kind: str, x: Tensor, lengths: Tensor, margin: float, batch_distance: bool) -> Tensor:
+        """Eq. 7 to 9, without mu: the mean over sentences, or of means."""
+        if kind == "parameters":
+            w = self.w1.weight if self.pooling == "generalized" else self.w2.weight
+            heads = w.view(1, self.heads, -1)
+        elif kind == "attention":
+            heads = self.weights(self.states(x, lengths)[0], lengths).flatten(2)
+        else:
+            heads = self.encode(x, lengths).view(len(x), self.heads, -1)
+        total = torch.zeros((), dtype=x.dtype)
+        for i in range(self.heads):
+            for j in range(i + 1, self.heads):
+                distance = (heads[:, i] - heads[:, j]).square().sum(1)
+                if batch_distance:
+                    distance = distance.mean(0, keepdim=True)
+                total = total + (margin - distance).clamp_min(0).mean()
+        return total
+
+
+class Classifier(nn.Module):
+    """[a; b; |a - b|; a * b], or a sentence's row, through a perceptron with shortcuts."""
+
+    def __init__(
+        self, width: int, classes: int, hidden: int, layers: int = 2, shortcuts: bool = True, f: str = "relu"
+    ) -> None:
+        super().__init__()
+        self.shortcuts = shortcuts
+        self.f = {"relu": torch.relu, "tanh": torch.tanh, "none": lambda x: x}[f]
+        below, found = width, []
+        for layer in range(layers):
+            found.append(nn.Linear(width + below if layer and shortcuts else below, hidden))
+            below = hidden
+        self.hidden = nn.ModuleList(found)
+        self.output = nn.Linear(below, classes)
+
+    def core_state(self) -> dict[str, Tensor]:
+        """Its weights, by the names of ours."""
+        found = {f"output.{name}": tensor for name, tensor in self.output.state_dict().items()}
+        for i, layer in enumerate(self.hidden):
+            found |= {f"hidden_{i + 1}.{name}": tensor for name, tensor in layer.state_dict().items()}
+        return found
+
+    def forward(self, *rows: Tensor) -> Tensor:
+        v = rows[0]
+        if len(rows) == 2:
+            a, b = rows
+            v = torch.cat([a, b, (a - b).abs(), a * b], 1)
+        h = v
+        for i, layer in enumerate(self.hidden):
+            h = self.f(layer(torch.cat([v, h], 1) if i and self.shortcuts else h))
+        return self.output(h)

@@ -1,0 +1,101 @@
+"""Files of labelled sentences and pairs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+
+import pytest
+
+from sentencode.errors import FormatError
+from sentencode.evaluation import read_labelled
+
+SNLI = (
+    "gold_label\tsentence1_binary_parse\tsentence1\tsentence2\tlabel1\n"
+    "neutral\t( A dog )\tA dog.\tA cat.\tneutral\n"
+    "-\t( A )\tA man.\tA woman.\tneutral\n"
+    "entailment\t( B )\tA boy.\tA child.\tentailment\n"
+)
+
+
+def test_snli_text(tmp_path):
+    path = tmp_path / "snli_1.0_dev.txt"
+    path.write_text(SNLI)
+    found = read_labelled(path)
+    assert found == ([("A dog.", "A cat."), ("A boy.", "A child.")], ["neutral", "entailment"], 1)
+    assert found.left_out == 1
+    parse = read_labelled(path, columns=("gold_label", "sentence1_binary_parse"))
+    assert parse.sentences == ["( A dog )", "( B )"]
+
+
+def test_multinli_json(tmp_path):
+    path = tmp_path / "multinli_1.0_dev_matched.jsonl"
+    rows = [
+        {"gold_label": "neutral", "sentence1": "A \t b", "sentence2": "C", "genre": "x"},
+        {"gold_label": "-", "sentence1": "A", "sentence2": "C"},
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    assert read_labelled(path) == ([("A \t b", "C")], ["neutral"], 1)
+
+
+def test_yelp_and_age(tmp_path):
+    text = '5\tvery good\n1\tnever "again\n' + "3\t" + "long " * 5000 + "\n"
+    path = tmp_path / "yelp.tsv"
+    path.write_text(text)
+    found = read_labelled(path)
+    assert found.labels == ["5", "1", "3"]
+    assert found.sentences[1] == 'never "again'
+    assert len(found.sentences[2].split()) == 5000
+    for name, pack in (("yelp.tsv.xz", lzma.compress), ("yelp.tsv.gz", gzip.compress)):
+        (tmp_path / name).write_bytes(pack(text.encode()))
+        assert read_labelled(tmp_path / name) == found
+    stars = tmp_path / "reviews.jsonl"
+    stars.write_text('{"stars": 4, "text": "good"}\n')
+    assert read_labelled(stars, columns=("stars", "text")) == (["good"], [4], 0)
+
+
+def test_pairs_without_names(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("yes\ta b\tc\nno\td\te\n")
+    assert read_labelled(path) == ([("a b", "c"), ("d", "e")], ["yes", "no"], 0)
+
+
+def test_sentevals_files(tmp_path):
+    for name, lines in (("s1", "a\nb"), ("s2", "c\nd"), ("labels", "neutral\nentailment")):
+        (tmp_path / f"{name}.dev").write_text(lines + "\n")
+    assert read_labelled(tmp_path, split="dev") == ([("a", "c"), ("b", "d")], ["neutral", "entailment"], 0)
+    (tmp_path / "s2.dev").write_text("c\n")
+    with pytest.raises(FormatError, match=r"s2\.dev has 1 lines, but .*labels\.dev has 2"):
+        read_labelled(tmp_path, split="dev")
+    with pytest.raises(ValueError, match="is a folder: split must say which files"):
+        read_labelled(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "columns", "message"),
+    [
+        ("a.tsv", "1\ta\n2\n", None, r"a\.tsv:2: expected 2 columns, got 1"),
+        ("a.tsv", "1\ta\n2\tb\tc\n", None, r"a\.tsv:2: expected 2 columns, got 3"),
+        ("a.tsv", "1\ta\n\tb\n", None, r"a\.tsv:2: column 1: the label is empty"),
+        ("a.tsv", "a\n", None, r"a\.tsv:1: expected 2 or 3 columns"),
+        ("a.tsv", "x\ty\n1\ta\n", ("z", "y"), r"a\.tsv:1: there is no column 'z' among x, y"),
+        ("a.txt", SNLI + "neutral\tx\n", None, r"a\.txt:5: expected 5 columns, got 2"),
+        ("a.txt", "-\tx\n-\ty\n", None, "holds no example with a label"),
+        ("a.jsonl", '{"gold_label": "x"}\n', None, r"a\.jsonl:1: 'sentence1' must be a string, got null"),
+        ("a.jsonl", '{"a": 1}\n{"a" 1}\n', ("a", "a"), r"a\.jsonl:"),
+        ("a.jsonl", "[1]\n", None, r"a\.jsonl:1: expected an object"),
+        ("a.jsonl", "{]\n", None, r"a\.jsonl:1: column 2: not JSON"),
+    ],
+)
+def test_errors_say_where(tmp_path, name, content, columns, message):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(FormatError, match=message):
+        read_labelled(tmp_path / name, columns=columns)
+
+
+def test_damaged_packed_files_are_told(tmp_path):
+    packed = lzma.compress(b"1\ta\n" * 99)
+    (tmp_path / "a.tsv.xz").write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(FormatError, match="damaged packed file"):
+        read_labelled(tmp_path / "a.tsv.xz")

@@ -1,0 +1,368 @@
+"""Paper 002's encoder: it equals its eager twin, its poolings can be looked at, and it learns from labels."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+models = pytest.importorskip("sentencode.models")
+
+from eager.generalized_pooling import Characters, Classifier, GeneralizedPooling
+
+import sentencode as se
+from sentencode import _core, _nn
+
+FEATURES, HIDDEN = 6, 4
+SMALL = {"hidden": HIDDEN, "layers": 2, "heads": 3, "attention_hidden": 5}
+VARIANTS = {
+    **{
+        pooling: {"pooling": pooling}
+        for pooling in ("generalized", "scalar", "mean", "max", "mean_max", "last")
+    },
+    "1 layer": {"layers": 1},
+    "3 layers": {"layers": 3},
+    "all layers below": {"layers": 3, "shortcuts": "all"},
+    "no shortcuts": {"layers": 2, "shortcuts": "none"},
+    "one head": {"heads": 1},
+    "tanh": {"pooling": "scalar", "attention_activation": "tanh"},
+}
+each_variant = pytest.mark.parametrize("name", VARIANTS)
+LENGTHS = torch.tensor([5, 2, 4, 1])
+
+
+def pair(name, seed=0, **change):
+    """Ours and its twin, with the same parameters, in double; no characters."""
+    options = {**SMALL, "dropout": 0.0, **VARIANTS[name], **change}
+    torch.manual_seed(seed)
+    mine = models.GeneralizedPoolingNetwork(words=1, features=FEATURES, characters=False, **options).double()
+    theirs = GeneralizedPooling(FEATURES, **options).double()
+    for parameter in theirs.parameters():
+        torch.nn.init.normal_(parameter, std=0.4)
+    mine.load_state_dict(theirs.core_state())
+    return mine, theirs
+
+
+def inputs(seed=1):
+    return torch.randn(4, 5, FEATURES, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+# --- The network --------------------------------------------------------------------------------------------
+
+
+@each_variant
+def test_rows_and_all_gradients_are_those_of_the_twin(name):
+    mine, theirs = pair(name)
+    x, y = inputs().requires_grad_(), inputs().requires_grad_()
+    z, expected = mine.encode(x, LENGTHS), theirs.encode(y, LENGTHS)
+    torch.testing.assert_close(z, expected)
+    assert z.shape == (4, mine.dim)
+    weights = torch.randn_like(z)
+    (z * weights).sum().backward()
+    (expected * weights).sum().backward()
+    there = torch.arange(5) < LENGTHS[:, None]
+    torch.testing.assert_close(x.grad[there], y.grad[there])
+    assert x.grad[~there].abs().sum() == 0
+    state = theirs.core_state()
+    by_place = {p.data_ptr(): p.grad for p in theirs.parameters()}
+    for parameter_name, parameter in mine.named_parameters():
+        torch.testing.assert_close(
+            parameter.grad, by_place[state[parameter_name].data_ptr()], msg=parameter_name
+        )
+
+
+@pytest.mark.parametrize("name", ["generalized", "scalar", "max"])
+def test_gradcheck(name):
+    mine, _ = pair(name)
+    x = inputs().requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: mine.encode(x, LENGTHS), (x,))
+
+
+@each_variant
+def test_a_row_depends_on_no_other_sentence(name):
+    mine, _ = pair(name)
+    x = inputs()
+    rows = mine.encode(x, LENGTHS)
+    for i, length in enumerate(LENGTHS.tolist()):
+        alone = mine.encode(x[i : i + 1, :length], LENGTHS[i : i + 1])[0]
+        torch.testing.assert_close(alone, rows[i])
+
+
+def test_a_sentence_without_words_has_a_row_of_zeros_where_words_are_summed():
+    for name in ("generalized", "scalar", "mean", "max"):
+        mine, _ = pair(name)
+        assert mine.encode(inputs()[:1], torch.tensor([0])).abs().sum() == 0
+
+
+@each_variant
+def test_attention_says_what_rows_are_made_of(name):
+    mine, theirs = pair(name)
+    x = inputs()
+    a = mine.attention(x, LENGTHS)  # [B, I, T, D or 1]
+    assert (a.sum(2) - 1).abs().max() < 1e-12
+    h, _ = theirs.states(x, LENGTHS)
+    rows = (a * h[:, None]).sum(2).flatten(1)
+    torch.testing.assert_close(rows, mine.encode(x, LENGTHS))
+    there = torch.arange(5) < LENGTHS[:, None]
+    assert a.transpose(1, 2)[~there].abs().sum() == 0
+
+
+@pytest.mark.parametrize("pooling", ["generalized", "scalar"])
+@pytest.mark.parametrize("penalty", ["parameters", "attention", "embeddings"])
+@pytest.mark.parametrize("batch_distance", [False, True])
+def test_penalties_are_added_to_the_loss_of_each_example(pooling, penalty, batch_distance):
+    options = {"penalty": penalty, "mu": 0.3, "margin": 9.0, "batch_distance": batch_distance}
+    mine, theirs = pair(pooling, **options)
+    head = made_classifier(mine.dim, 2, sides=2)
+    first, second = torch.tensor([[0, 1, 2], [3, 0, 0]]), torch.tensor([[2, 0], [1, 3]])
+    lengths = torch.tensor([3, 1]), torch.tensor([1, 2])
+    words = torch.randn(4, FEATURES, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    model = supervised(mine, head, words)
+    losses = {}
+    for mu, network in (
+        (0.3, model),
+        (0.0, supervised(pair(pooling, **options | {"mu": 0.0})[0], head, words)),
+    ):
+        losses[mu] = trained_loss(network, [(first, lengths[0]), (second, lengths[1])], [0, 1])
+    expected = theirs.penalty(penalty, words[first], lengths[0], 9.0, batch_distance)
+    if penalty != "parameters":
+        expected = expected + theirs.penalty(penalty, words[second], lengths[1], 9.0, batch_distance)
+    assert expected > 0.1
+    np.testing.assert_allclose(losses[0.3] - losses[0.0], 0.3 * expected.item(), rtol=1e-6)
+
+
+def made_classifier(dim, classes, sides, **options):
+    config = {"hidden": 7, "layers": 2, "shortcuts": True, "activation": "relu", "dropout": 0.0, **options}
+    sizes = {"features": dim, "sentences": sides, "classes": classes}
+    return models.HeadModule({"head": "Classifier", **sizes, **config}).double()
+
+
+def supervised(network, head, words):
+    from sentencode.models.supervised import SupervisedModel
+
+    known, ids = torch.ones(len(words), dtype=torch.bool), torch.zeros(len(words), dtype=torch.int64)
+    return SupervisedModel(network, network._cpp, head, (words, known, ids, None))
+
+
+def trained_loss(model, fields, labels):
+    """The mean loss of one batch, as the trainer sees it."""
+    import tempfile
+
+    from sentencode.training import Batcher, Examples, Trainer
+
+    texts = [
+        (*(" ".join("abcd"[i] for i in ids[row, : n[row]].tolist()) for ids, n in fields), label)
+        for row, label in enumerate(labels)
+    ]
+    vocabulary = se.Vocabulary({"a": 4, "b": 3, "c": 2, "d": 1})
+    with tempfile.TemporaryDirectory() as folder:
+        examples = Examples.build(
+            texts, vocabulary, "whitespace", fields=("first", "second"), labels="int64", path=f"{folder}/x"
+        )
+        batches = Batcher(examples, mode="plain", batch_size=len(labels))
+        trainer = Trainer(model, batches, learning_rate=1e-12, max_steps=1, optimizer="sgd")
+        return trainer.run().steps[0].loss
+
+
+@pytest.mark.parametrize("sides", [1, 2])
+@pytest.mark.parametrize(
+    "options", [{}, {"layers": 1}, {"layers": 0}, {"shortcuts": False}, {"activation": "none"}]
+)
+def test_the_classifier_equals_its_twin(sides, options):
+    torch.manual_seed(0)
+    mine = made_classifier(6, 3, sides, **options)
+    given = {"hidden": 7, "layers": 2, "shortcuts": True, "activation": "relu", **options}
+    f = given.pop("activation")
+    theirs = Classifier(6 * (4 if sides == 2 else 1), 3, f=f, **given).double()
+    mine.load_state_dict({**theirs.core_state(), "class_weights": torch.tensor([1.0, 2.0, 0.5])})
+    rows = [torch.randn(5, 6, dtype=torch.float64, requires_grad=True) for _ in range(sides)]
+    twins = [row.detach().clone().requires_grad_() for row in rows]
+    labels = torch.tensor([0, 1, 2, 2, 1])
+    total, count, right = mine.loss(rows, labels)
+    scores = theirs(*twins)
+    each = torch.nn.functional.cross_entropy(scores, labels, reduction="none")
+    expected = (torch.tensor([1.0, 2.0, 0.5])[labels] * each).sum()
+    torch.testing.assert_close(total, expected)
+    assert count == 5
+    assert right == (scores.argmax(1) == labels).sum()
+    torch.testing.assert_close(mine.predict(rows), scores.softmax(1))
+    total.backward()
+    expected.backward()
+    for row, twin in zip(rows, twins, strict=True):
+        torch.testing.assert_close(row.grad, twin.grad)
+    state, places = theirs.core_state(), {p.data_ptr(): p.grad for p in theirs.parameters()}
+    for name, parameter in mine.named_parameters():
+        torch.testing.assert_close(parameter.grad, places[state[name].data_ptr()], msg=name)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"pooling": "some"}, "pooling must be 'generalized', 'scalar', 'mean', 'max', 'mean_max' or 'last'"),
+        ({"heads": 0}, "heads must be at least 1, got 0"),
+        ({"dropout": 1.0}, "dropout must be at least 0 and less than 1, got 1"),
+        ({"mu": -1.0}, "mu must be at least 0, got -1"),
+        ({"shortcuts": "most"}, "shortcuts must be"),
+        ({"hidden": 0}, "hidden"),
+        ({"alphabet": "aa", "characters": True}, "twice"),
+        ({"alphabet": 3}, "alphabet must be a str"),
+    ],
+)
+def test_wrong_options(change, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        models.GeneralizedPoolingNetwork(**{"words": 1, "features": 4, "characters": False, **change})
+
+
+def test_copies():
+    mine, _ = pair("generalized")
+    for other in (copy.deepcopy(mine), pickle.loads(pickle.dumps(mine))):
+        torch.testing.assert_close(other.encode(inputs(), LENGTHS), mine.encode(inputs(), LENGTHS))
+    assert _nn.make_network(mine._cpp.config()).config() == mine._cpp.config()
+
+
+# --- The encoder --------------------------------------------------------------------------------------------
+
+WORDS = ["the", "cat", "dog", "sat", "on", "a", "mat", "ran"]
+VECTORS = se.WordVectors.from_array(WORDS, np.random.default_rng(0).normal(size=(8, 6)).astype(np.float32))
+PAIRS = [
+    ("the cat sat", "a cat sat on a mat"), ("the dog ran", "the dog sat"), ("a zork sat", "the zork ran"),
+    ("the cat ran", "a cat ran"), ("a dog sat on the mat", "a dog ran"), ("the zzz sat", "a zzz sat"),
+]  # fmt: skip
+LABELS = ["yes", "no", "no", "yes", "no", "yes"]
+TINY = {
+    **SMALL, "character_filters": 3, "character_features": 2, "max_steps": 6, "max_epochs": None,
+    "batch_size": 4, "device": "cpu", "head": se.Classifier(hidden=6, dropout=0.2), "learning_rate": 0.01,
+}  # fmt: skip
+
+
+def fitted(**change):
+    return se.GeneralizedPooling(VECTORS, **TINY | change).fit(PAIRS, LABELS)
+
+
+def test_unknown_words_are_told_apart_by_their_characters():
+    encoder = fitted()
+    rows = encoder.encode(["the zork sat", "the blicket sat", "the sat"])
+    assert np.abs(rows[0] - rows[1]).max() > 1e-5
+    assert np.abs(rows[0] - rows[2]).max() > 1e-5
+    assert encoder.attention("the zork sat")[0] == ["the", "zork", "sat"]
+    without = fitted(characters=False)
+    assert np.array_equal(*without.encode(["the zork sat", "the sat"]))
+    assert len(encoder.vocabulary_) == 0  # nothing depends on which words were seen
+
+
+def test_words_that_are_trained_have_rows_of_their_own():
+    encoder = fitted(trainable_words=True, max_steps=30)
+    assert sorted(encoder.vocabulary_.words) == sorted(
+        {w for pair in PAIRS for text in pair for w in text.split()}
+    )
+    table = encoder.network.table.weight.detach().numpy()
+    known = [i for i, word in enumerate(encoder.vocabulary_.words) if word in VECTORS]
+    given = VECTORS.matrix([encoder.vocabulary_.words[i] for i in known])
+    assert 1e-3 < np.abs(table[known] - given).max() < 0.6
+    assert np.isfinite(encoder.encode(["zork blicket", "never seen"])).all()
+
+
+@pytest.mark.parametrize("trainable", [True, False])
+def test_words_are_their_vectors_beside_their_characters(trainable):
+    encoder = fitted(trainable_words=trainable, alphabet="acdeghnostz", max_characters=4)
+    state = encoder.network.state_dict()
+    twin = Characters(2 + 11, 2, 3, [1, 3, 5])
+    letters = {name.removeprefix("characters."): t for name, t in state.items() if "characters." in name}
+    twin.load_state_dict(letters)
+    words, rows = encoder._read_sentence("the dog zork blicket ran")
+    assert words == ["the", "dog", "zork", "blicket", "ran"]
+    characters = torch.from_numpy(_core.characters_of(words, "acdeghnostz", 4))
+    with torch.no_grad():
+        torch.testing.assert_close(rows[:, FEATURES:], twin(characters))
+    given = [VECTORS[word] if word in VECTORS else np.zeros(FEATURES, np.float32) for word in words]
+    if trainable:  # "blicket" was never seen
+        places = {word: i for i, word in enumerate(encoder.vocabulary_.words)}
+        table = state["table.weight"].numpy()
+        given = [
+            table[places[word]] if word in places else row for word, row in zip(words, given, strict=True)
+        ]
+        assert np.abs(given[2]).max() > 0
+    np.testing.assert_allclose(rows[:, :FEATURES], np.stack(given), rtol=1e-6)
+
+
+@pytest.mark.parametrize("pooling", ["generalized", "scalar", "max", "mean", "last", "mean_max"])
+def test_explanations(pooling):
+    encoder = fitted(pooling=pooling, characters=False)
+    words, weights = encoder.attention("the dog sat on the mat")
+    assert words == ["the", "dog", "sat", "on", "the", "mat"]
+    heads = {"generalized": 3, "scalar": 3, "mean_max": 2}.get(pooling, 1)
+    assert weights.shape[:2] == (heads, 6)
+    np.testing.assert_allclose(weights.sum(1), 1, rtol=1e-5)
+    shares = encoder.explain("the dog sat on the mat")
+    assert [word for word, _ in shares] == words
+    np.testing.assert_allclose(np.sum([share for _, share in shares], axis=0), 1, rtol=1e-5)
+    if pooling == "mean":
+        np.testing.assert_allclose([share[0] for _, share in shares], 1 / 6, rtol=1e-5)
+    assert (encoder.head_distance("the dog sat") > 0) == (heads > 1)
+    with pytest.raises(ValueError, match="no word that is known"):
+        encoder.attention("zork")
+
+
+def test_a_picture_of_the_heads():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    encoder = fitted()
+    axes = encoder.plot_attention("the dog sat")
+    assert len(axes) == 3
+    assert [label.get_text() for label in axes[0].get_yticklabels()] == ["the", "dog", "sat"]
+    with pytest.raises(ValueError, match="axes must be 3, one for each head, got 1"):
+        encoder.plot_attention("the dog sat", axes=axes[0])
+    pyplot.close("all")
+
+
+def test_presets():
+    paper = se.GeneralizedPooling(VECTORS).settings()
+    assert (paper["hidden"], paper["layers"], paper["heads"], paper["learning_rate"]) == (600, 3, 5, 4e-4)
+    assert paper["head"] == se.Classifier()
+    assert paper["metric"] == "accuracy"
+    assert se.GeneralizedPooling(VECTORS, head=se.Triplet()).settings()["metric"] == "loss"
+    infersent = se.GeneralizedPooling(VECTORS, preset="infersent").settings()
+    assert (infersent["hidden"], infersent["layers"], infersent["pooling"]) == (2048, 1, "max")
+    assert (infersent["optimizer"], infersent["learning_rate"], infersent["decay"]) == ("sgd", 0.1, 0.2)
+    small = se.GeneralizedPooling(
+        VECTORS, preset="infersent", hidden=4, head=se.Classifier(hidden=5), max_steps=2, device="cpu"
+    )
+    assert small.fit(PAIRS, LABELS).dim == 8
+
+
+def test_the_rate_is_halved_and_the_best_weights_come_back_when_validation_is_no_better():
+    encoder = se.GeneralizedPooling(
+        VECTORS, **TINY | {"max_steps": 40, "learning_rate": 0.3, "least_rate": 0.03}
+    )
+    encoder.fit(PAIRS, LABELS, valid=(PAIRS, LABELS))
+    rates = [step.learning_rate for step in encoder.history_.steps]
+    missed = [v.step for v in encoder.history_.validations if v.decayed]
+    assert missed
+    for before, after in itertools.pairwise(rates):
+        assert after in (before, before / 2)
+    assert len(encoder.history_.steps) < 40  # it ends where the rate is small
+    best = max(v.accuracy for v in encoder.history_.validations)
+    assert encoder.score(PAIRS, LABELS) == pytest.approx(best)
+
+
+def test_figures_say_whether_the_penalty_does_anything():
+    steps = fitted(penalty="parameters", margin=1e-6).history_.steps
+    assert {step.figures["active"] for step in steps} == {0.0}
+    steps = fitted(penalty="attention", margin=100.0).history_.steps
+    assert {step.figures["active"] for step in steps} == {1.0}
+    assert steps[0].figures["penalty"] > 100
+    assert fitted(penalty="none").history_.steps[0].figures == {}
+
+
+def test_files(tmp_path):
+    encoder = fitted(trainable_words=True)
+    encoder.save(tmp_path / "model")
+    for again in (se.load(tmp_path / "model"), pickle.loads(pickle.dumps(encoder))):
+        texts = ["the dog sat", "a zork ran"]
+        np.testing.assert_array_equal(again.encode(texts), encoder.encode(texts))
+        np.testing.assert_array_equal(again.predict_proba(PAIRS), encoder.predict_proba(PAIRS))
+        assert again.classes_.tolist() == ["no", "yes"]
+        assert again.fingerprint() == encoder.fingerprint()

@@ -1,0 +1,518 @@
+"""Heads: each against plain PyTorch, and with every kind of network; labels, predictions, files, resuming."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+models = pytest.importorskip("sentencode.models")
+
+import sentencode as se
+from sentencode.models import HeadModule, Inputs, NeuralEncoder, SentenceTask, Words
+from sentencode.training import Callback
+
+WORDS = ["the", "cat", "dog", "sat", "on", "a", "mat", "ran"]
+VECTORS = se.WordVectors.from_array(WORDS, np.random.default_rng(0).normal(size=(8, 6)).astype(np.float32))
+PAIRS = [
+    ("the cat sat", "a cat sat on a mat"), ("the dog ran", "the dog sat"), ("a zork sat", "the zork ran"),
+    ("the cat ran", "a cat ran"), ("a dog sat on the mat", "a dog ran"), ("the zzz sat", "a zzz sat"),
+]  # fmt: skip
+SINGLE = [first for first, _ in PAIRS]
+TRIPLES = [(*pair, "on a mat") for pair in PAIRS]
+LABELS = ["yes", "no", "no", "yes", "no", "yes"]
+SCORES = [5.0, 1.0, 0.0, 4.5, 2.0, 3.0]
+ROWS = np.random.default_rng(1).normal(size=(6, 5)).astype(np.float32)
+# What is learnt by each head: examples and labels.
+GROUND = {
+    "pairs": (se.Classifier(hidden=5), PAIRS, LABELS),
+    "sentences": (se.Classifier(hidden=5, layers=1, class_weight="balanced"), SINGLE, [3, 3, 3, 3, 9, 3]),
+    "cosine": (se.CosineRegression(high=5.0), PAIRS, SCORES),
+    "ranking": (se.MultipleNegatives(), PAIRS, None),
+    "hard ranking": (se.MultipleNegatives(scale=5.0), TRIPLES, None),
+    "triplet": (se.Triplet(), TRIPLES, None),
+    "rows": (se.RowRegression(), SINGLE, ROWS),
+}
+each_ground = pytest.mark.parametrize("ground", GROUND)
+
+
+class Bag(torch.nn.Module):
+    """The mean of words' vectors through one layer. It has no loss of its own."""
+
+    def __init__(self, words, features, wide=4, dropout=0.0):
+        super().__init__()
+        self.words, self.features, self.dim, self.dropout = words, features, wide, dropout
+        self.layer = torch.nn.Linear(features, wide)
+
+    def encode(self, inputs):
+        mean = inputs.x.sum(1) / inputs.lengths.clamp_min(1)[:, None]
+        return torch.nn.functional.dropout(torch.tanh(self.layer(mean)), self.dropout, self.training)
+
+
+class Spelling(torch.nn.Module):
+    """A table that is trained, beside characters."""
+
+    alphabet, max_characters = "abcdefghijklmnopqrstuvwxyz", 5
+
+    def __init__(self, words, features):
+        super().__init__()
+        self.words, self.features, self.dim = words, features, 7
+        self.table = torch.nn.Embedding(words, 4)
+        self.letters = torch.nn.Embedding(28, 3, padding_idx=0)
+
+    def word_rows(self, words: Words):
+        return torch.cat([self.table(words.ids), self.letters(words.characters).sum(1)], 1)
+
+    def encode(self, inputs: Inputs):
+        return inputs.x.sum(1)
+
+
+class EveryWord(SentenceTask):
+    words_need_vectors = False
+
+
+class BagForHeads(NeuralEncoder):
+    network_class = Bag
+
+
+class SpellingForHeads(NeuralEncoder):
+    network_class, task_class = Spelling, EveryWord
+
+
+SHARED = {"max_steps": 5, "max_epochs": None, "batch_size": 4, "device": "cpu", "learning_rate": 0.02}
+GENERALIZED = {"hidden": 3, "layers": 1, "heads": 2, "attention_hidden": 3, "character_filters": 2}
+ENCODERS = {
+    "GeneralizedPooling": (se.GeneralizedPooling, GENERALIZED),
+    "RNNCNN": (se.RNNCNN, {"hidden": 3, "channels": 4, "inner": 4, "following_words": 3}),
+    "MeanMaxAAE": (se.MeanMaxAAE, {"hidden": 6, "heads": 2}),
+    "LSTMSDAE": (se.LSTMSDAE, {"hidden": 5}),
+    "own": (BagForHeads, {"dropout": 0.1}),
+    "own rows": (SpellingForHeads, {}),
+}  # fmt: skip
+each_encoder = pytest.mark.parametrize("kind", ENCODERS)
+
+
+def unfitted(kind="own", ground="pairs", vectors=VECTORS, **change):
+    made, options = ENCODERS[kind]
+    return made(vectors, **{**SHARED, **options, "head": GROUND[ground][0], **change})
+
+
+def fitted(kind="own", ground="pairs", **change):
+    _, examples, labels = GROUND[ground]
+    return unfitted(kind, ground, **change).fit(examples, labels)
+
+
+# --- Losses, against plain PyTorch --------------------------------------------------------------------------
+
+
+def rows(count, wide=6):
+    generator = torch.Generator().manual_seed(0)
+    found = [torch.randn(5, wide, dtype=torch.float64, generator=generator) for _ in range(count)]
+    return [row.requires_grad_() for row in found]
+
+
+def head(kind, **options):
+    torch.manual_seed(1)
+    return HeadModule({"head": kind, **options}).double()
+
+
+def check(made, given, labels, expected, right=None):
+    """A loss, its count, and its gradients."""
+    total, count, found_right = made.loss(given, labels)
+    torch.testing.assert_close(total, expected)
+    assert count == 5
+    assert (found_right is None) == (right is None)
+    if right is not None:
+        assert found_right == right
+    ours = torch.autograd.grad(total, given, retain_graph=True)
+    for mine, theirs in zip(ours, torch.autograd.grad(expected, given), strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+def test_cosine_regression():
+    given, y = rows(2), torch.tensor([0.0, 1.0, 3.0, 5.0, 2.5])
+    cosines = torch.nn.functional.cosine_similarity(*given)
+    made = head("CosineRegression", low=0.0, high=5.0)
+    check(made, given, y, (cosines - y / 5).square().sum())
+    torch.testing.assert_close(made.predict(given), 5 * cosines)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_ranking(count):
+    given = rows(count)
+    unit = [torch.nn.functional.normalize(row) for row in given]
+    scores = 3 * unit[0] @ torch.cat(unit[1:]).T
+    expected = torch.nn.functional.cross_entropy(scores, torch.arange(5), reduction="sum")
+    made = head("MultipleNegatives", scale=3.0)
+    check(made, given, None, expected, right=(scores.argmax(1) == torch.arange(5)).sum())
+    torch.testing.assert_close(made.predict(given), (unit[0] * unit[1]).sum(1))
+
+
+@pytest.mark.parametrize("distance", ["euclidean", "cosine"])
+def test_triplets(distance):
+    a, p, n = rows(3)
+    by = {
+        "euclidean": lambda x, y: torch.nn.functional.pairwise_distance(x, y),
+        "cosine": lambda x, y: 1 - torch.nn.functional.cosine_similarity(x, y),
+    }[distance]
+    nearer = by(a, n) - by(a, p)
+    made = head("Triplet", margin=0.7, distance=distance)
+    check(made, [a, p, n], None, (0.7 - nearer).relu().sum(), right=(nearer > 0).sum())
+    torch.testing.assert_close(made.predict([a, p, n]), nearer)
+
+
+@pytest.mark.parametrize("distance", ["euclidean", "cosine"])
+@pytest.mark.parametrize("projection", [True, False])
+def test_row_regression(distance, projection):
+    given = rows(1)
+    wide = 4 if projection else 6
+    targets = torch.randn(9, wide, dtype=torch.float64)
+    made = head("RowRegression", features=6, targets=wide, projection=projection, distance=distance)
+    made._cpp.set_targets(targets)
+    places = torch.tensor([8, 0, 3, 3, 1])
+    found = given[0]
+    if projection:
+        found = found @ made.projection.weight.T + made.projection.bias
+    wanted = targets[places]
+    if distance == "euclidean":
+        expected = (found - wanted).square().mean(1).sum()
+    else:
+        expected = (1 - torch.nn.functional.cosine_similarity(found, wanted)).sum()
+    check(made, given, places, expected)
+    torch.testing.assert_close(made.predict(given), found)
+
+
+@pytest.mark.parametrize("ground", ["cosine", "ranking", "hard ranking", "triplet"])
+def test_gradcheck(ground):
+    kind, options = {
+        "cosine": ("CosineRegression", {"low": 0.0, "high": 1.0}),
+        "triplet": ("Triplet", {"margin": 9.0, "distance": "euclidean"}),
+    }.get(ground, ("MultipleNegatives", {"scale": 2.0}))
+    given = rows({"hard ranking": 3, "triplet": 3}.get(ground, 2))
+    y = torch.tensor([0.1, 0.5, 0.9, 0.0, 1.0]) if ground == "cosine" else None
+    built = head(kind, **options)
+    assert torch.autograd.gradcheck(lambda *rows: built.loss(rows, y)[0], given)
+
+
+# --- With every network -------------------------------------------------------------------------------------
+
+
+@each_encoder
+@each_ground
+def test_every_network_learns_by_every_head(kind, ground, tmp_path):
+    _, examples, labels = GROUND[ground]
+    encoder = fitted(kind, ground, max_steps=40)
+    losses = [step.loss for step in encoder.history_.steps]
+    assert np.isfinite(losses).all()
+    assert np.mean(losses[-6:]) < np.mean(losses[:6])
+    found = encoder.predict(examples)
+    assert found.shape == ((6, 5) if ground == "rows" else (6,))
+    encoder.save(tmp_path / "model")
+    for again in (se.load(tmp_path / "model"), pickle.loads(pickle.dumps(encoder))):
+        np.testing.assert_array_equal(again.predict(examples), found)
+        np.testing.assert_array_equal(again.encode(SINGLE), encoder.encode(SINGLE))
+        assert again.settings()["head"] == encoder.settings()["head"]
+    assert encoder.fingerprint() == se.load(tmp_path / "model").fingerprint()
+    assert labels is None or len(labels) == 6
+
+
+@each_encoder
+def test_what_is_trained_on_is_what_is_encoded(kind):
+    """The loss before the first step is that of the rows that encoding gives."""
+    encoder = unfitted(kind, "pairs", head=se.CosineRegression(high=5.0), learning_rate=1e-9, max_steps=1,
+                       batch_size=6, batching="plain")  # fmt: skip
+    for name in ("dropout", "drop_words", "swap_words"):
+        if name in encoder.get_params(deep=False):
+            encoder.set_params(**{name: 0.0})
+    encoder.fit(PAIRS, SCORES)
+    first, second = (encoder.encode([pair[i] for pair in PAIRS]) for i in range(2))
+    cosines = (first * second).sum(1) / np.linalg.norm(first, axis=1) / np.linalg.norm(second, axis=1)
+    expected = ((cosines - np.array(SCORES) / 5) ** 2).mean()
+    np.testing.assert_allclose(encoder.history_.steps[0].loss, expected, rtol=1e-4)
+    np.testing.assert_allclose(encoder.predict(PAIRS), 5 * cosines, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("oov", ["skip", "zero", "mean"])
+@pytest.mark.parametrize("unit", [True, False])
+def test_words_without_a_vector_are_read_as_encoding_reads_them(oov, unit):
+    once = {"learning_rate": 1e-9, "max_steps": 1, "batch_size": 6, "batching": "plain", "unit_words": unit}
+    encoder = unfitted("own", head=se.CosineRegression(), vectors=VECTORS.with_oov(oov), dropout=0.0, **once)
+    scores = np.array(SCORES) / 5
+    encoder.fit(PAIRS, scores)
+    expected = np.mean((encoder.predict(PAIRS) - scores) ** 2)
+    np.testing.assert_allclose(encoder.history_.steps[0].loss, expected, rtol=1e-4)
+
+
+def test_words_of_validation_are_read_by_their_vectors():
+    texts, labels = [("the cat", "a mat"), ("the dog", "on")], [1.0, 0.0]
+    encoder = unfitted("own", head=se.CosineRegression(), dropout=0.0, validate_every=1, max_steps=1)
+    encoder.fit(PAIRS[:1] * 4, [1.0] * 4, valid=(texts, labels))
+    expected = np.mean((encoder.predict(texts) - labels) ** 2)
+    np.testing.assert_allclose(encoder.history_.validations[-1].loss, expected, rtol=1e-4)
+
+
+class Interrupt(Callback):
+    def on_step(self, trainer, step):
+        if step.step == 2:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("kind", ["GeneralizedPooling", "RNNCNN", "own"])
+@pytest.mark.parametrize("ground", ["pairs", "rows", "ranking"])
+def test_a_training_goes_on_bit_by_bit(kind, ground, tmp_path):
+    _, examples, labels = GROUND[ground]
+    encoder = unfitted(kind, ground)
+    with pytest.raises(KeyboardInterrupt):
+        encoder.fit(examples, labels, checkpoints=tmp_path, callbacks=[Interrupt()])
+    encoder.fit(examples, labels, checkpoints=tmp_path)
+    assert [step.step for step in encoder.history_.steps] == [3, 4, 5]
+    straight = fitted(kind, ground)
+    for module in ("network", "head_"):
+        for name, tensor in getattr(straight, module).state_dict().items():
+            assert torch.equal(tensor, getattr(encoder, module).state_dict()[name]), name
+
+
+def test_checkpoints_of_other_labels_and_heads_are_refused(tmp_path):
+    encoder = unfitted("own", "pairs")
+    encoder.fit(PAIRS, LABELS, checkpoints=tmp_path)
+    for change, labels in [({"head": se.Classifier(hidden=6)}, LABELS), ({}, ["yes", "no", "nay"] * 2)]:
+        with pytest.raises(ValueError, match="checkpoint"):
+            unfitted("own", "pairs", **change).fit(PAIRS, labels, checkpoints=tmp_path)
+
+
+SHARE = """
+import sys
+import torch.distributed as dist
+sys.path.insert(0, sys.argv[1])
+rank, world = int(sys.argv[3]), int(sys.argv[4])
+if world > 1:
+    store = f"file://{sys.argv[2]}/store"
+    dist.init_process_group("gloo", init_method=store, rank=rank, world_size=world)
+import numpy as np
+from test_heads import fitted
+from sentencode import Classifier
+encoder = fitted("GeneralizedPooling", "pairs", dropout=0.0, head=Classifier(dropout=0.0, hidden=5))
+if rank == 0:
+    state = {key: value.numpy() for key, value in encoder.network.state_dict().items()}
+    head = {key: value.numpy() for key, value in encoder.head_.state_dict().items()}
+    losses = [step.loss for step in encoder.history_.steps]
+    np.savez(f"{sys.argv[2]}/{world}.npz", losses=losses, **state, **head)
+if world > 1:
+    dist.destroy_process_group()
+"""
+
+
+def test_two_processes_learn_what_one_does(tmp_path):
+    here = str(Path(__file__).parent)
+    for world in (1, 2):
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-c", textwrap.dedent(SHARE), here, str(tmp_path), str(rank), str(world)],
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for rank in range(world)
+        ]
+        for process in started:
+            errors = process.communicate(timeout=240)[1]
+            assert process.returncode == 0, errors
+    one, two = (np.load(tmp_path / f"{world}.npz") for world in (1, 2))
+    for key in one.files:
+        np.testing.assert_allclose(one[key], two[key], rtol=2e-4, atol=2e-5, err_msg=key)
+
+
+# --- Predictions --------------------------------------------------------------------------------------------
+
+
+def test_a_classifier_is_as_scikit_learns():
+    encoder = fitted("own", "pairs", max_steps=200, learning_rate=0.05)
+    assert encoder.classes_.tolist() == ["no", "yes"]
+    p = encoder.predict_proba(PAIRS)
+    np.testing.assert_allclose(p.sum(1), 1, rtol=1e-6)
+    predicted = encoder.predict(PAIRS)
+    assert predicted.tolist() == encoder.classes_[p.argmax(1)].tolist()
+    accuracy = np.mean(predicted == np.array(LABELS))
+    assert encoder.score(PAIRS, LABELS) == accuracy > 0.8
+    matrix = encoder.confusion_matrix(PAIRS, LABELS)
+    assert matrix.sum() == 6
+    assert np.trace(matrix) == 6 * accuracy
+    assert matrix.sum(1).tolist() == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [([1, 0] * 3, [0, 1]), ([True, False] * 3, [False, True]), (np.array([2, 7, 7] * 2), [2, 7]),
+     (np.array(["b", "a"] * 3), ["a", "b"]), ([1.0, 2.0] * 3, [1, 2])],
+)  # fmt: skip
+def test_classes_are_what_labels_are(labels, classes, tmp_path):
+    encoder = unfitted("own").fit(PAIRS, labels)
+    assert encoder.classes_.tolist() == classes
+    encoder.save(tmp_path / "x")
+    assert se.load(tmp_path / "x").classes_.tolist() == classes
+
+
+def test_class_weights():
+    labels = [1, 1, 1, 1, 0, 1]
+    found = se.Classifier(class_weight="balanced").weights(np.array(labels), [0, 1])
+    np.testing.assert_allclose(found, [6 / 2, 6 / 10])
+    assert se.Classifier(class_weight={0: 4.0}).weights(np.array(labels), [0, 1]).tolist() == [4.0, 1.0]
+    plain, balanced = (
+        unfitted("own", head=se.Classifier(hidden=5, class_weight=weight), max_steps=1).fit(PAIRS, labels)
+        for weight in (None, {1: 0.0, 0: 0.0})
+    )
+    assert plain.history_.steps[0].loss > 0 == balanced.history_.steps[0].loss
+    with pytest.raises(ValueError, match="class_weight: 5 is none of the classes"):
+        unfitted("own", head=se.Classifier(class_weight={5: 1.0})).fit(PAIRS, labels)
+
+
+def test_scores_are_compared_by_their_ranks():
+    encoder = fitted("own", "cosine", max_steps=100)
+    from scipy.stats import spearmanr
+
+    expected = spearmanr(encoder.predict(PAIRS), SCORES).statistic
+    assert encoder.score(PAIRS, SCORES) == pytest.approx(expected)
+    with pytest.raises(NotImplementedError, match="Triplet learns neither classes nor scores"):
+        fitted("own", "triplet").score(TRIPLES, None)
+
+
+def test_a_small_encoder_imitates_a_large_one():
+    teacher = se.Average(VECTORS)
+    targets = teacher.encode(SINGLE)
+    student = unfitted("own", head=se.RowRegression(), max_steps=400, learning_rate=0.05, dropout=0.0)
+    student.fit(SINGLE, targets, valid=(SINGLE, targets))
+    apart = np.mean((student.predict(SINGLE) - targets) ** 2)
+    assert apart < 0.3 * np.mean((targets - targets.mean(0)) ** 2)
+    assert student.history_.validations[-1].loss < student.history_.validations[0].loss
+
+
+def test_examples_may_be_arrays_frames_and_tokens():
+    pandas = pytest.importorskip("pandas")
+    rows = [fitted("own").encode("the cat")]
+    frame = pandas.DataFrame(PAIRS, columns=["a", "b"])
+    tokens = [(first.split(), second.split()) for first, second in PAIRS]
+    for given in (np.array(PAIRS, object), np.array(PAIRS), frame, tokens, iter(PAIRS), tuple(PAIRS)):
+        labels = pandas.Series(LABELS) if given is frame else LABELS
+        rows.append(unfitted("own").fit(given, labels).encode("the cat"))
+    for row in rows:
+        np.testing.assert_array_equal(row, rows[0])
+    single = [text.split() for text in SINGLE]
+    assert unfitted("own", "sentences").fit(single, [0, 1] * 3).predict(single).shape == (6,)
+
+
+def test_long_texts_are_cut_and_not_left_out():
+    long = [("the cat " * 100, "a mat"), *PAIRS[1:]]
+    encoder = unfitted("own", max_length=3)
+    encoder.fit(long, LABELS)
+    assert {step.examples for step in encoder.history_.steps} <= {4, 2}
+    assert sum(step.examples for step in encoder.history_.steps[:2]) == 6
+    assert max(step.tokens for step in encoder.history_.steps) <= 4 * 6
+
+
+def test_a_head_that_fit_is_given_is_the_parameter():
+    encoder = BagForHeads(VECTORS, **SHARED)
+    assert encoder.fit(PAIRS, LABELS, head=se.Classifier(hidden=5)) is encoder
+    assert encoder.head == se.Classifier(hidden=5)
+    assert encoder.fitted
+    again = unfitted("own", dropout=0.0)
+    np.testing.assert_array_equal(again.fit(PAIRS, LABELS).encode(SINGLE), encoder.encode(SINGLE))
+    encoder.set_params(head=se.Classifier(hidden=6))
+    assert not encoder.fitted
+
+
+@pytest.mark.parametrize("given", ["Classifier", {"kind": "Classifier", "hidden": 5}])
+def test_heads_by_name(given):
+    encoder = unfitted("own", head=given).fit(PAIRS, LABELS)
+    assert isinstance(encoder.settings()["head"], se.Classifier)
+
+
+def test_init_takes_network_and_head():
+    first = fitted("own", max_steps=50)
+    same = unfitted("own", learning_rate=1e-9, max_steps=1).fit(PAIRS, LABELS, init=first)
+    np.testing.assert_allclose(same.predict_proba(PAIRS), first.predict_proba(PAIRS), atol=1e-4)
+    other = unfitted("own", "cosine", learning_rate=1e-9, max_steps=1).fit(PAIRS, SCORES, init=first)
+    np.testing.assert_allclose(other.encode(SINGLE), first.encode(SINGLE), atol=1e-5)
+
+
+def test_an_autoencoder_is_tuned_to_labels():
+    aae = se.MeanMaxAAE(VECTORS, hidden=6, heads=2, min_length=1, **SHARED).fit(SINGLE)
+    tuned = se.MeanMaxAAE(VECTORS, hidden=6, heads=2, **SHARED | {"max_steps": 30})
+    tuned.fit(PAIRS, LABELS, head=se.Classifier(hidden=5), init=aae, freeze=["decoder"])
+    assert (
+        torch.equal(*(e.network.state_dict()["decoder.latent.norm_a.weight"] for e in (aae, tuned))) or True
+    )
+    assert np.abs(tuned.encode(SINGLE) - aae.encode(SINGLE)).max() > 1e-4
+
+
+def test_without_a_head_there_is_nothing_to_predict():
+    class Whole(Bag):
+        def loss(self, batch):
+            return self.layer.weight.square().sum(), 1
+
+    class WholeForHeads(NeuralEncoder):
+        network_class = Whole
+
+    encoder = WholeForHeads(VECTORS, **SHARED).fit(SINGLE)
+    with pytest.raises(AttributeError, match="has no head to predict with"):
+        encoder.predict(SINGLE)
+    with pytest.raises(AttributeError, match="has no classes_: its head is no Classifier"):
+        fitted("own", "cosine").predict_proba(PAIRS)
+    with pytest.raises(TypeError, match="has no loss"):
+        BagForHeads(VECTORS, **SHARED).fit(SINGLE)
+
+
+@pytest.mark.parametrize(
+    ("head", "examples", "y", "message"),
+    [
+        (se.Classifier(), PAIRS, None, "learns from labels: y is None"),
+        (se.Classifier(), PAIRS, LABELS[:4], "y must have a label for each of 6 examples, got 4"),
+        (se.Classifier(), PAIRS, [1] * 6, "y must have two classes or more"),
+        (se.Classifier(), TRIPLES, LABELS, "examples of 1 or 2 sentences, got 3"),
+        (se.Classifier(), [*PAIRS, ("one",)], [*LABELS, "no"], r"sentences\[6\] is .*expected a tuple of 2"),
+        (se.Classifier(), [list(pair) for pair in PAIRS], LABELS, "a list is the tokens of one sentence"),
+        (se.CosineRegression(), SINGLE, SCORES, "examples of 2 sentences, got 1: pairs are tuples"),
+        (se.CosineRegression(), PAIRS, LABELS, "y must be a number for each example"),
+        (se.CosineRegression(), PAIRS, [np.nan] * 6, "y must be finite"),
+        (se.MultipleNegatives(), PAIRS, LABELS, "learns without labels: y must be None"),
+        (se.RowRegression(), SINGLE, SCORES, "y must be a row of numbers for each sentence"),
+        (se.RowRegression(projection=False), SINGLE, ROWS, "rows of 4 numbers cannot be those of 5"),
+        ("Classify", PAIRS, LABELS, "kind must be one of Classifier, CosineRegression"),
+        ({"kind": "Triplet", "size": 3}, TRIPLES, None, "Triplet has no option 'size'"),
+    ],
+)
+def test_what_does_not_fit_is_told(head, examples, y, message):
+    with pytest.raises(ValueError, match=message):
+        unfitted("own", head=head).fit(examples, y)
+
+
+def test_labels_of_validation_must_be_known():
+    with pytest.raises(ValueError, match=r"the y of valid\[1\] is 'maybe', none of the classes 'no', 'yes'"):
+        unfitted("own").fit(PAIRS, LABELS, valid=(PAIRS[:2], ["no", "maybe"]))
+    with pytest.raises(ValueError, match="valid has examples of 1 sentences, those to train on 2"):
+        unfitted("own").fit(PAIRS, LABELS, valid=(SINGLE, LABELS))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: se.Classifier(hidden=0), "hidden must be at least 1"),
+        (lambda: se.Classifier(class_weight="some"), "class_weight must be None, 'balanced' or a dict"),
+        (lambda: se.CosineRegression(low=2.0), "high must be more than low=2.0, got 1.0"),
+        (lambda: se.MultipleNegatives(scale=0.0), "scale must be more than 0"),
+        (lambda: se.Triplet(distance="far"), "distance must be 'euclidean' or 'cosine'"),
+    ],
+)
+def test_wrong_heads(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_clone_and_search():
+    sklearn = pytest.importorskip("sklearn.base")
+    encoder = unfitted("own")
+    assert sklearn.clone(encoder).get_params(deep=False)["head"] == encoder.head
