@@ -16,8 +16,11 @@ import typing
 __all__: list[str] = [
     "AddNorm",
     "AdditiveAttention",
+    "AttentionPooling",
     "Autoencoder",
     "CNNLSTMAutoencoderNetwork",
+    "CharacterCnn",
+    "Classifier",
     "Communicator",
     "ConditionalGRU",
     "ContextNetwork",
@@ -26,6 +29,8 @@ __all__: list[str] = [
     "DenoisingNetwork",
     "Features",
     "FeedForward",
+    "GeneralizedPoolingNetwork",
+    "Head",
     "LSTMAutoencoderNetwork",
     "LatentAutoencoder",
     "MaskedPooling",
@@ -38,8 +43,10 @@ __all__: list[str] = [
     "PythonModel",
     "PythonNetwork",
     "RecurrentStack",
+    "RowRegression",
     "SentenceNetwork",
     "SkipThoughtsNetwork",
+    "SupervisedModel",
     "Trainer",
     "WordEmbedding",
     "WordSoftmax",
@@ -52,8 +59,10 @@ __all__: list[str] = [
     "fit_logistic",
     "greedy_search",
     "group_communicator",
+    "head_penalty",
     "local_communicator",
     "log_uniform_distribution",
+    "make_head",
     "make_network",
     "noisy",
     "num_threads",
@@ -372,6 +381,25 @@ class FeedForward:
         The root of the module's tree.
         """
 
+class CharacterCnn:
+    """
+    See sentencode.nn.CharacterCnn.
+    """
+    def __init__(
+        self,
+        alphabet: str,
+        features: typing.SupportsInt | typing.SupportsIndex,
+        filters: typing.SupportsInt | typing.SupportsIndex,
+        windows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+    ) -> None: ...
+    def forward(self, characters: torch.Tensor) -> torch.Tensor: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+    @property
+    def dim(self) -> int: ...
+
 class ConditionalGRU:
     """
     See sentencode.nn.ConditionalGRU.
@@ -482,6 +510,35 @@ class Positions:
         The root of the module's tree.
         """
 
+class AttentionPooling:
+    """
+    See sentencode.nn.AttentionPooling.
+    """
+    def __init__(
+        self,
+        features: typing.SupportsInt | typing.SupportsIndex,
+        hidden: typing.SupportsInt | typing.SupportsIndex,
+        heads: typing.SupportsInt | typing.SupportsIndex,
+        scores: str,
+        activation: str,
+        bias: bool,
+    ) -> None: ...
+    def forward(self, h: torch.Tensor, lengths: torch.Tensor | None) -> torch.Tensor: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+    def penalty(
+        self,
+        penalty: str,
+        h: torch.Tensor | None,
+        lengths: torch.Tensor | None,
+        pooled: torch.Tensor | None,
+        lambda_: typing.SupportsFloat | typing.SupportsIndex,
+        batch_distance: bool,
+    ) -> tuple[torch.Tensor, torch.Tensor]: ...
+    def weights(self, h: torch.Tensor, lengths: torch.Tensor | None) -> torch.Tensor: ...
+
 class MaskedPooling:
     """
     See sentencode.nn.MaskedPooling.
@@ -555,6 +612,35 @@ class WordSoftmax:
         table: torch.Tensor | None,
     ) -> torch.Tensor: ...
 
+class Head:
+    """
+    What is learnt from the rows of sentences.
+    """
+    def config(self) -> str:
+        """
+        Its kind and options as JSON.
+        """
+    def loss(
+        self, rows: collections.abc.Sequence[torch.Tensor], labels: torch.Tensor | None
+    ) -> tuple[torch.Tensor, float, torch.Tensor | None]: ...
+    def node(self) -> ModuleNode:
+        """
+        The root of the module's tree.
+        """
+    def predict(self, rows: collections.abc.Sequence[torch.Tensor]) -> torch.Tensor: ...
+
+class Classifier(Head):
+    """
+    See sentencode.Classifier.
+    """
+    def set_class_weights(self, weights: torch.Tensor) -> None: ...
+
+class RowRegression(Head):
+    """
+    See sentencode.RowRegression.
+    """
+    def set_targets(self, rows: torch.Tensor) -> None: ...
+
 class SentenceNetwork(Model):
     """
     What makes one vector of those of a sentence's words.
@@ -564,6 +650,16 @@ class SentenceNetwork(Model):
         Its kind and options as JSON.
         """
     def encode(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor: ...
+    @property
+    def alphabet(self) -> str:
+        """
+        The characters that it tells apart.
+        """
+    @property
+    def characters(self) -> int:
+        """
+        How many of a word's characters it asks for; 0: none.
+        """
     @property
     def dim(self) -> int: ...
     @property
@@ -593,9 +689,10 @@ class NeuralEncoder(sentencode._core.Encoder):
         batch_tokens: typing.SupportsInt | typing.SupportsIndex,
         ids: collections.abc.Sequence[str] = [],
         unknown: typing.SupportsInt | typing.SupportsIndex = -1,
+        head: Head = None,
     ) -> None:
         """
-        Words and a network; ids: those that the network knows by theirs; unknown: that of all others.
+        Words and a network; ids: those that the network knows by theirs; unknown: that of all others; head: what was learnt from rows.
         """
     def read(self, tokens: collections.abc.Sequence[str]) -> tuple[list[int], torch.Tensor]:
         """
@@ -604,6 +701,8 @@ class NeuralEncoder(sentencode._core.Encoder):
     def save(
         self, path: str | bytes | os.PathLike[str] | os.PathLike[bytes], *, vectors: bool = True
     ) -> None: ...
+    @property
+    def head(self) -> Head: ...
     @property
     def ids(self) -> list[str]: ...
     @property
@@ -618,6 +717,20 @@ class NeuralEncoder(sentencode._core.Encoder):
     def vectors(self) -> sentencode._core.WordVectors: ...
     @property
     def weights(self) -> numpy.typing.NDArray[numpy.float32] | None: ...
+
+class SupervisedModel(Model):
+    """
+    A network whose rows a head learns from.
+    """
+    def __init__(
+        self,
+        network: SentenceNetwork,
+        head: Head,
+        vectors: torch.Tensor,
+        known: torch.Tensor,
+        ids: torch.Tensor,
+        characters: torch.Tensor | None,
+    ) -> None: ...
 
 class WritingNetwork(SentenceNetwork):
     """
@@ -654,6 +767,14 @@ class CNNLSTMAutoencoderNetwork(Autoencoder):
     See sentencode.models.CNNLSTMAutoencoderNetwork.
     """
     def __init__(self, **kwargs: typing.Any) -> None: ...
+
+class GeneralizedPoolingNetwork(SentenceNetwork):
+    """
+    See sentencode.models.GeneralizedPoolingNetwork.
+    """
+    def __init__(self, **kwargs: typing.Any) -> None: ...
+    def attention(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor: ...
+    def load_words(self, rows: torch.Tensor) -> None: ...
 
 class DenoisingNetwork(Autoencoder):
     """
@@ -758,10 +879,22 @@ def greedy_search(
     """
 
 def group_communicator(group: torch.distributed.distributed_c10d.ProcessGroup) -> Communicator: ...
+def head_penalty(
+    heads: torch.Tensor, lambda_: typing.SupportsFloat | typing.SupportsIndex, batch_distance: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """
+    See sentencode.nn.head_penalty.
+    """
+
 def local_communicator() -> Communicator: ...
 def log_uniform_distribution(words: typing.SupportsInt | typing.SupportsIndex) -> torch.Tensor:
     """
     See sentencode.nn.log_uniform_distribution.
+    """
+
+def make_head(config: str) -> Head:
+    """
+    A head of the JSON that its config says, with weights of its own.
     """
 
 def make_network(config: str) -> SentenceNetwork:

@@ -167,10 +167,18 @@ def run(options: argparse.Namespace) -> None:
         _meet()
         encoder = config.kind(_vectors(config), **config.parameters)
         begin = time.perf_counter()
+        data = config.tables["data"]
+        if (head := encoder.settings()["head"]) is None:
+            given: tuple[Any, Any] = _corpus(data["train"]), None
+            valid = _corpus(data.get("valid"))
+        else:
+            given = _examples(data["train"], head)
+            valid = _examples(data["valid"], head) if "valid" in data else None
+            valid = valid[0] if valid is not None and valid[1] is None else valid
         try:
             encoder.fit(
-                _corpus(config.tables["data"]["train"]),
-                valid=_corpus(config.tables["data"].get("valid")),
+                *given,
+                valid=valid,
                 checkpoints=folder,
                 callbacks=_logs(config),
                 show_progress_bar=first and not options.quiet,
@@ -391,6 +399,31 @@ def _corpus(source: Any) -> Any:
     from ..text.corpus import Corpus
 
     return None if source is None else Corpus.from_files(_files(source))
+
+
+def _examples(source: Any, head: Any) -> tuple[list[Any], list[Any] | None]:
+    """Sentences, pairs or triples, and their labels, of files as `read_labelled` takes them."""
+    from ..evaluation.data import read_labelled
+    from ..evaluation.data.files import read_lines
+    from ..models import RowRegression
+
+    if isinstance(head, RowRegression):
+        raise UsageError("RowRegression learns from rows, which no file of text has: use it from Python")
+    sentences: list[Any] = []
+    labels: list[Any] = []
+    for file in _files(source):
+        if head.labels is None:  # every column is a sentence
+            sentences += [tuple(line.split("\t")) for line in read_lines(Path(file))]
+            continue
+        found = read_labelled(file)
+        sentences += found.sentences
+        labels += found.labels
+        for i, label in enumerate(found.labels if head.labels == "float32" else ()):
+            try:
+                labels[i - len(found.labels)] = float(label)
+            except ValueError:
+                raise FormatError(f"{file}: a label is {label!r}, expected a number") from None
+    return sentences, labels if head.labels else None
 
 
 def _vectors(config: Config) -> Any:

@@ -95,7 +95,7 @@ class FollowingWords(_OrderedText):
     def examples(self, sentences: Any, y: Any, on_progress: Any) -> Examples:
         """Two fields: "tokens", and "following" or "next"."""
         targets = checked_str("targets", self.chosen["targets"])
-        predict = checked_int("following_words", self.chosen["predict"], 1)
+        predict = self.chosen["predict"]
         shortest, longest = self.chosen["min_length"], self.chosen["max_length"]
         if targets == "words":
             return self._built(
@@ -231,10 +231,11 @@ class RNNCNN(NeuralEncoder):
         """All parameters as they are used.
 
         Raises:
-            ValueError: If there is no such preset.
+            ValueError: If there is no such preset, or no word follows.
         """
         found = super().settings()
-        return {**found, "predict": found["following_words"]}  # as the network calls it
+        words = checked_int("following_words", found["following_words"], 1)
+        return {**found, "predict": words}  # as the network calls it
 
     def _part(self) -> int:
         return 2 * int(self.hidden)

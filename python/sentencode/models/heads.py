@@ -105,13 +105,9 @@ class Classifier(Head):
 
     Example:
         >>> import sentencode as se
-        >>> texts = ["a good film", "a bad film", "good fun", "bad plot"] * 10
-        >>> network = {"hidden": 8, "layers": 1, "heads": 2, "attention_hidden": 4, "character_filters": 4}
-        >>> encoder = se.GeneralizedPooling(
-        ...     se.WordVectors.default(), head=se.Classifier(hidden=16), max_steps=30, device="cpu",
-        ...     learning_rate=0.01, **network)
-        >>> encoder.fit(texts, ["yes", "no", "yes", "no"] * 10).predict(["good", "bad film"]).tolist()
-        ['yes', 'no']
+        >>> head = se.Classifier(hidden=16, class_weight="balanced")
+        >>> head.hidden, head.layers
+        (16, 2)
     """
 
     sentences = (1, 2)
@@ -271,12 +267,9 @@ class RowRegression(Head):
         distance: "euclidean", the mean of squared differences; or "cosine".
 
     Example:
-        >>> import numpy as np, sentencode as se
-        >>> vectors, texts = se.WordVectors.default(), ["a cat", "the dog ran", "a mat"]
-        >>> teacher = se.SIF(vectors).fit(texts)
-        >>> student = se.RNNCNN(vectors, hidden=4, head=se.RowRegression(), max_steps=3, device="cpu")
-        >>> student.fit(texts, teacher.encode(texts)).predict(texts).shape == (3, teacher.dim)
-        True
+        >>> import sentencode as se
+        >>> se.RowRegression(distance="cosine")
+        RowRegression(projection=None, distance='cosine')
     """
 
     labels = "int64"

@@ -50,12 +50,15 @@ class SupervisedModel(nn.Module):
 
     @in_core
     def loss(self, batch: Any) -> Any:
-        """The loss of a batch: computed in C++.
+        """The loss of a batch. Trainers ask C++ for it.
 
         Args:
             batch: As trainers have it.
+
+        Raises:
+            NotImplementedError: Always.
         """
-        return self._cpp.loss(batch)
+        raise NotImplementedError("SupervisedModel.loss is computed in C++, where trainers ask for it")
 
 
 class _Ids:

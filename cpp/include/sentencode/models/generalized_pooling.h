@@ -24,8 +24,8 @@ void parse(std::string_view name, SentencePooling& choice);  // InvalidInput nam
 std::string_view name_of(SentencePooling choice);
 
 struct GeneralizedPoolingOptions {
-  std::int64_t words = 1;     // ids, if their vectors are trained; the last is that of all other words
-  std::int64_t features = 1;  // E, of a word's vector
+  std::int64_t words = 0;     // ids, if their vectors are trained; the last is that of all other words
+  std::int64_t features = 0;  // E, of a word's vector
   bool trainable_words = false;
   // Words' characters.
   bool characters = true;

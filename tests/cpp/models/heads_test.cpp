@@ -1,0 +1,143 @@
+// Heads in files of encoders, and networks whose rows they learn from.
+#include "sentencode/models/heads.h"
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sentencode/error.h"
+#include "sentencode/models/networks.h"
+#include "sentencode/models/neural_encoder.h"
+#include "sentencode/models/supervised.h"
+#include "temporary_folder.h"
+
+namespace sentencode::models {
+namespace {
+
+using at::Tensor;
+
+const std::vector<std::string_view> kTold{"the dog", "dog zork the", "zork"};
+
+WeightedWords told_words() {
+  Matrix rows(2, 3);
+  rows << 1, 2, 3, -1, 0.5, 2;
+  StringTable names;
+  names.insert("the");
+  names.insert("dog");
+  const ConstMatrixView seen(rows.data(), rows.rows(), rows.cols(), Eigen::OuterStride<>(rows.cols()));
+  return {WordVectors::from_array(names, seen), {.split = Split::whitespace}, {}};
+}
+
+std::shared_ptr<GeneralizedPoolingNetwork> pooling_network() {
+  at::manual_seed(5);
+  return std::make_shared<GeneralizedPoolingNetwork>(GeneralizedPoolingOptions{.words = 1,
+                                                                               .features = 3,
+                                                                               .character_features = 2,
+                                                                               .character_filters = 2,
+                                                                               .hidden = 3,
+                                                                               .layers = 2,
+                                                                               .heads = 2,
+                                                                               .attention_hidden = 4});
+}
+
+std::shared_ptr<Head> classifier(std::int64_t features) {
+  return std::make_shared<Classifier>(
+      ClassifierOptions{.features = features, .sentences = 2, .classes = 3, .hidden = 4});
+}
+
+TEST(Heads, AreMadeAgainOfTheirConfigs) {
+  for (const std::string config : {
+           R"({"head":"CosineRegression","high":5.0,"low":0.0})",
+           R"({"head":"MultipleNegatives","scale":20.0})",
+           R"({"distance":"cosine","head":"Triplet","margin":0.5})",
+           R"({"distance":"euclidean","features":3,"head":"RowRegression","projection":true,"targets":2})",
+       }) {
+    EXPECT_EQ(make_head(config)->config(), config);
+  }
+  const auto made = classifier(6);
+  EXPECT_EQ(make_head(made->config())->config(), made->config());
+}
+
+TEST(Heads, WrongConfigsAreRefused) {
+  for (const std::string config :
+       {"{}", "[1]", R"({"head":"Some"})", R"({"head":"Triplet","margin":1.0})",
+        R"({"head":"Triplet","margin":1.0,"distance":"far"})", R"({"head":"MultipleNegatives","scale":0})",
+        R"({"head":"MultipleNegatives","scale":1,"more":2})"}) {
+    EXPECT_THROW(make_head(config), InvalidInput) << config;
+  }
+}
+
+TEST(Heads, ExamplesOfOtherSizesAreRefused) {
+  const Tensor z = at::ones({2, 6});
+  EXPECT_THROW(classifier(6)->predict({z}), c10::ValueError);
+  EXPECT_THROW(classifier(5)->predict({z, z}), c10::ValueError);
+  EXPECT_THROW(classifier(6)->loss({z, z}, at::ones({2})), c10::ValueError);
+  EXPECT_THROW(make_head(R"({"head":"Triplet","margin":1.0,"distance":"cosine"})")->predict({z, z}),
+               c10::ValueError);
+}
+
+TEST(Heads, AnEncodersFileHasItsHead) {
+  const TemporaryFolder folder;
+  const auto network = pooling_network();
+  const auto head = classifier(network->dim());
+  head->eval();
+  const NeuralEncoder encoder("GeneralizedPooling", told_words(), network, {}, {}, head);
+  encoder.save(folder / "model");
+  const auto again = NeuralEncoder::load(folder / "model");
+  ASSERT_NE(again->head(), nullptr);
+  EXPECT_EQ(again->head()->config(), head->config());
+  const Matrix rows = encoder.encode({.pieces = kTold, .offsets = {}});
+  EXPECT_EQ(again->encode({.pieces = kTold, .offsets = {}}), rows);
+  const at::NoGradGuard guard;
+  const Tensor z = at::randn({4, network->dim()});
+  EXPECT_TRUE(at::equal(again->head()->predict({z, -z}), head->predict({z, -z})));
+
+  const NeuralEncoder bare("GeneralizedPooling", told_words(), network);
+  bare.save(folder / "bare");
+  EXPECT_EQ(NeuralEncoder::load(folder / "bare")->head(), nullptr);
+}
+
+TEST(Heads, ATrainingReadsWordsAsEncodingDoes) {
+  const auto network = pooling_network();
+  network->eval();
+  const WeightedWords words = told_words();
+  const NeuralEncoder encoder("GeneralizedPooling", words, network);
+  const std::vector<std::string_view> pieces{"the", "dog"};
+  const std::vector<std::int64_t> offsets{0, 1, 2};
+  const auto read = encoder.read({.pieces = pieces, .offsets = offsets});
+
+  const Tensor vectors = at::tensor({1.F, 2.F, 3.F, -1.F, 0.5F, 2.F}).view({2, 3});
+  const Alphabet alphabet(network->word_inputs().alphabet);
+  Tensor characters = at::empty({2, 20}, at::kLong);
+  for (std::int64_t i = 0; i < 2; ++i) {
+    alphabet(pieces[static_cast<std::size_t>(i)], {characters[i].mutable_data_ptr<std::int64_t>(), 20});
+  }
+  SupervisedModel model(network, std::make_shared<CosineRegression>(CosineRegressionOptions{}),
+                        {vectors, at::ones({2}, at::kBool), at::zeros({2}, at::kLong), characters});
+  model.eval();
+  training::TensorBatch batch;
+  batch.size = 1;
+  const auto field = [](std::vector<std::int64_t> ids) {
+    const auto count = std::ssize(ids);
+    return training::TokenTensors{at::tensor(ids).view({1, count}), at::tensor({count}),
+                                  at::ones({1, count}, at::kBool), count, true};
+  };
+  batch.fields = {field({0, 1}), field({1})};
+  batch.labels = at::zeros({1});
+  const std::vector<std::string_view> texts{"the dog", "dog"};
+  const Matrix rows = encoder.encode({.pieces = texts, .offsets = {}});
+  const float cosine = rows.row(0).dot(rows.row(1)) / (rows.row(0).norm() * rows.row(1).norm());
+  EXPECT_NEAR(model.loss(batch).sum.item<double>(), cosine * cosine, 1e-5);
+  EXPECT_EQ(encoder.width(read), 3 + 6);
+  for (const auto& [name, tensor] : model.parameter_tensors()) {
+    EXPECT_TRUE(name.starts_with("network.") || name.starts_with("head.")) << name;
+  }
+}
+
+}  // namespace
+}  // namespace sentencode::models
