@@ -198,3 +198,13 @@ def test_train_distributed_goes_on_when_a_process_dies(tmp_path):
     killed, straight = ([(step.step, step.loss) for step in log] for log in logs)
     assert len(killed) == 20
     assert killed == straight
+
+
+def test_learning_labels(tmp_path):
+    pytest.importorskip("torch")
+    done = run(tmp_path, "learn_labels.py")
+    assert done.returncode == 0, done.stderr
+    first, classes, *_ = done.stdout.splitlines()
+    assert first.startswith("accuracy on 12 new pairs: ")
+    assert float(first.split()[-1]) > 0.5
+    assert classes == "classes: contradiction, entailment, neutral"

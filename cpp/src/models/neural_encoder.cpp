@@ -41,32 +41,6 @@ bool is_finite(const at::Tensor& tensor) {
   return !tensor.is_floating_point() || tensor.isfinite().all().item<bool>();
 }
 
-/// A network as the file describes it, with other weights. Whatever is wrong is a FormatError.
-std::shared_ptr<SentenceNetwork> described_network(const SavedModel& saved, const nlohmann::json& config) {
-  // No option is a number that is larger than how many numbers the file has: damage must not ask for memory
-  // that the network does not need.
-  std::int64_t numbers = 0, tensors = 0;
-  for (const auto& [name, tensor] : saved.file->tensors()) {
-    if (!name.starts_with(kNetwork)) continue;
-    numbers += c10::multiply_integers(tensor.shape);
-    ++tensors;
-  }
-  // Of networks that are written elsewhere nothing is known: their words may have no rows.
-  const bool known = config.contains("network") && config["network"].is_string() &&
-                     is_of_table(config["network"].get<std::string>());
-  for (const auto& [name, value] : config.items()) {
-    if (!known) break;
-    const bool fits = !value.is_number_integer() || (value >= 0 && value <= numbers);
-    saved.check(fits, "network: ", name, " is ", value.dump(), ", and the file has ", numbers, " numbers");
-  }
-  try {
-    const nn::NumbersLimit limit(numbers, tensors);
-    return saved.valid([&] { return make_network(config.dump()); });
-  } catch (const c10::Error& error) {  // of a layer, or of the allocator
-    throw FormatError(concat(saved.file->source(), ": network: ", error.what_without_backtrace()));
-  }
-}
-
 /// All tensors of network and head, by their names in files.
 training::NamedTensors tensors_of(const SentenceNetwork& network, const Head* head) {
   training::NamedTensors found;
@@ -80,20 +54,46 @@ training::NamedTensors tensors_of(const SentenceNetwork& network, const Head* he
   return found;
 }
 
-/// The head that a file describes, with other weights; null where there is none.
+/// What `make` makes within the limit of a file's numbers, of those tensors whose names begin so. Whatever is
+/// wrong is a FormatError.
+template <typename Make>
+auto described(const SavedModel& saved, const char* what, std::string_view prefix, const Make& make) {
+  std::int64_t numbers = 0, tensors = 0;
+  for (const auto& [name, tensor] : saved.file->tensors()) {
+    if (!name.starts_with(prefix)) continue;
+    numbers += c10::multiply_integers(tensor.shape);
+    ++tensors;
+  }
+  try {
+    const nn::NumbersLimit limit(numbers, tensors);
+    return saved.valid([&] { return make(numbers); });
+  } catch (const c10::Error& error) {  // of a layer, or of the allocator
+    throw FormatError(concat(saved.file->source(), ": ", what, ": ", error.what_without_backtrace()));
+  }
+}
+
+/// A network as the file describes it, with other weights.
+std::shared_ptr<SentenceNetwork> described_network(const SavedModel& saved, const nlohmann::json& config) {
+  return described(saved, "network", kNetwork, [&](std::int64_t numbers) {
+    // No option is a number that is larger than how many numbers the file has: damage must not ask for memory
+    // that the network does not need. Of networks that are written elsewhere nothing is known: their words
+    // may have no rows.
+    const bool known = config.contains("network") && config["network"].is_string() &&
+                       is_of_table(config["network"].get<std::string>());
+    for (const auto& [name, value] : config.items()) {
+      if (!known) break;
+      const bool fits = !value.is_number_integer() || (value >= 0 && value <= numbers);
+      saved.check(fits, "network: ", name, " is ", value.dump(), ", and the file has ", numbers, " numbers");
+    }
+    return make_network(config.dump());
+  });
+}
+
+/// The like of a head; null where there is none.
 std::shared_ptr<Head> described_head(const SavedModel& saved) {
   if (!saved.config.contains("head")) return nullptr;
   const nlohmann::json& config = saved.option("head");
-  std::int64_t numbers = 0;
-  for (const auto& [name, tensor] : saved.file->tensors()) {
-    if (name.starts_with(kHead)) numbers += c10::multiply_integers(tensor.shape);
-  }
-  try {
-    const nn::NumbersLimit limit(numbers);
-    return saved.valid([&] { return make_head(config.dump()); });
-  } catch (const c10::Error& error) {
-    throw FormatError(concat(saved.file->source(), ": head: ", error.what_without_backtrace()));
-  }
+  return described(saved, "head", kHead, [&](std::int64_t /*numbers*/) { return make_head(config.dump()); });
 }
 
 /// The ids of words, which stand in files of networks that ask for them.

@@ -248,7 +248,7 @@ class RNNCNN(NeuralEncoder):
             best: Words of each place.
 
         Returns:
-            For each sentence a list of its `predict` places: the likeliest words of a place and their
+            For each sentence a list of its `following_words` places: the likeliest words of a place and their
             probabilities, [(word, p), ...]. "<unk>" is any word of no id, "</s>" the end where the next
             sentence is told. A sentence of which no word is known has no places.
 

@@ -14,6 +14,7 @@
 #include "sentencode/models/networks.h"
 #include "sentencode/models/neural_encoder.h"
 #include "sentencode/models/supervised.h"
+#include "sentencode/text/alphabet.h"
 #include "temporary_folder.h"
 
 namespace sentencode::models {
@@ -87,8 +88,8 @@ TEST(Heads, AnEncodersFileHasItsHead) {
   const auto head = classifier(network->dim());
   head->eval();
   const NeuralEncoder encoder("GeneralizedPooling", told_words(), network, {}, {}, head);
-  encoder.save(folder / "model");
-  const auto again = NeuralEncoder::load(folder / "model");
+  encoder.save(folder.path("model"));
+  const auto again = NeuralEncoder::load(folder.path("model"));
   ASSERT_NE(again->head(), nullptr);
   EXPECT_EQ(again->head()->config(), head->config());
   const Matrix rows = encoder.encode({.pieces = kTold, .offsets = {}});
@@ -98,8 +99,8 @@ TEST(Heads, AnEncodersFileHasItsHead) {
   EXPECT_TRUE(at::equal(again->head()->predict({z, -z}), head->predict({z, -z})));
 
   const NeuralEncoder bare("GeneralizedPooling", told_words(), network);
-  bare.save(folder / "bare");
-  EXPECT_EQ(NeuralEncoder::load(folder / "bare")->head(), nullptr);
+  bare.save(folder.path("bare"));
+  EXPECT_EQ(NeuralEncoder::load(folder.path("bare"))->head(), nullptr);
 }
 
 TEST(Heads, ATrainingReadsWordsAsEncodingDoes) {

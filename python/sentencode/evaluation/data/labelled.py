@@ -13,10 +13,10 @@ from ...errors import FormatError
 from ...files import as_path
 from .files import read_lines
 
-__all__ = ["Labelled", "read_labelled"]
+__all__ = ["NO_MAJORITY", "Labelled", "read_labelled", "rows_of"]
 
 _NLI = ("gold_label", "sentence1", "sentence2")
-_NO_MAJORITY = "-"  # what SNLI's and MultiNLI's files say where annotators did not agree
+NO_MAJORITY = "-"  # what SNLI's and MultiNLI's files say where annotators did not agree
 _SIDES = ("labels", "s1", "s2")  # SentEval's files
 
 
@@ -75,15 +75,13 @@ def read_labelled(
         rows = _of_sides(file, split)
     elif split is not None:
         raise ValueError(f"split is for folders, and {file} is none")
-    elif ".jsonl" in file.suffixes:
-        rows = _of_objects(file, columns or _NLI)
     else:
-        rows = _of_columns(file, columns)
+        rows = rows_of(file, columns)
     sentences: list[Any] = []
     labels: list[Any] = []
     left_out = 0
-    for label, *texts in rows:
-        if label == _NO_MAJORITY:
+    for _, (label, *texts) in rows:
+        if label == NO_MAJORITY:
             left_out += 1
             continue
         labels.append(label)
@@ -93,57 +91,68 @@ def read_labelled(
     return Labelled(sentences, labels, left_out)
 
 
-def _of_objects(path: Path, names: Sequence[str]) -> Iterator[list[Any]]:
+def rows_of(path: Path, names: Sequence[str] | None) -> Iterator[tuple[int, list[Any]]]:
+    """The numbers of lines, and of each the label and the sentences.
+
+    Args:
+        path: A file of objects (`.jsonl`), or of tab-separated columns.
+        names: Of keys or columns. None: those of SNLI, if the first line has them; else all columns.
+
+    Raises:
+        FormatError: The file is not what it should be; the message names file, line and column.
+    """
+    return _of_objects(path, names or _NLI) if ".jsonl" in path.suffixes else _of_columns(path, names)
+
+
+def _of_objects(path: Path, names: Sequence[str]) -> Iterator[tuple[int, list[Any]]]:
     for number, line in enumerate(read_lines(path), 1):
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
-            raise FormatError(f"{path}:{number}: column {error.colno}: not JSON: {error.msg}") from None
+            raise FormatError(f"{path}:{number}: not JSON: {error.msg} at column {error.colno}") from None
+        expected = f"expected an object with strings {', '.join(names)}"
         if not isinstance(row, dict):
-            raise FormatError(f"{path}:{number}: expected an object with {', '.join(names)}, got {line:.40}")
-        values = []
-        for place, name in enumerate(names):
-            value = row.get(name)
-            if not isinstance(value, str if place else str | int | float):
-                kind = "a string" if place else "a string or a number"
-                raise FormatError(f"{path}:{number}: {name!r} must be {kind}, got {json.dumps(value):.40}")
-            values.append(value)
-        yield values
+            raise FormatError(f"{path}:{number}: {expected}, got {line:.40}")
+        for place, name in enumerate(names):  # a label may be a number
+            if not isinstance(row.get(name), str if place else str | int | float):
+                raise FormatError(
+                    f"{path}:{number}: {expected}, but {name} is {json.dumps(row.get(name)):.40}"
+                )
+        yield number, [row[name] for name in names]
 
 
-def _of_columns(path: Path, names: Sequence[str] | None) -> Iterator[list[str]]:
+def _of_columns(path: Path, names: Sequence[str] | None) -> Iterator[tuple[int, list[str]]]:
     lines = read_lines(path)
     header = lines[0].split("\t")
+    wide = len(header)
     if names is None and set(_NLI) <= set(header):
         names = _NLI
     if names is None:
-        wide = len(header)
         if wide not in (2, 3):
             raise FormatError(
-                f"{path}:1: expected 2 or 3 columns (a label and one or two sentences) or the names "
-                f"{', '.join(_NLI)} among them, got {wide}"
+                f"{path}:1: expected 2 or 3 columns, a label and one or two sentences, or columns named "
+                f"{', '.join(_NLI)}; got {wide}"
             )
-        for number, line in enumerate(lines, 1):
-            yield _checked(path, number, line.split("\t"), range(wide), wide)
-        return
-    if missing := [name for name in names if name not in header]:
-        raise FormatError(f"{path}:1: there is no column {missing[0]!r} among {', '.join(header)}")
-    places = [header.index(name) for name in names]
-    for number, line in enumerate(lines[1:], 2):
-        yield _checked(path, number, line.split("\t"), places, len(header))
+        places = list(range(wide))
+    else:
+        if missing := [name for name in names if name not in header]:
+            raise FormatError(
+                f"{path}:1: expected columns named {', '.join(names)}: no {', '.join(missing)} among "
+                f"{', '.join(header)}"
+            )
+        places = [header.index(name) for name in names]
+    for number, line in enumerate(lines, 1):
+        if names is not None and number == 1:
+            continue
+        row = line.split("\t")
+        if len(row) <= max(places) or (names is None and len(row) != wide):
+            raise FormatError(f"{path}:{number}: expected {wide} columns, got {len(row)}")
+        if not row[places[0]].strip():
+            raise FormatError(f"{path}:{number}: column {places[0] + 1}: the label is empty")
+        yield number, [row[places[0]].strip(), *(row[place] for place in places[1:])]
 
 
-def _checked(path: Path, number: int, row: list[str], places: Sequence[int], wide: int) -> list[str]:
-    # Of files that name their columns, some that do not matter here may be missing or too many.
-    exact = list(places) == list(range(wide))
-    if len(row) <= max(places) or (exact and len(row) != wide):
-        raise FormatError(f"{path}:{number}: expected {wide} columns, got {len(row)}")
-    if not row[places[0]].strip():
-        raise FormatError(f"{path}:{number}: column {places[0] + 1}: the label is empty")
-    return [row[place].strip() if i == 0 else row[place] for i, place in enumerate(places)]
-
-
-def _of_sides(folder: Path, split: str) -> Iterator[list[str]]:
+def _of_sides(folder: Path, split: str) -> Iterator[tuple[int, list[str]]]:
     paths = [folder / f"{side}.{split}" for side in _SIDES]
     columns = [read_lines(path) for path in paths]
     for path, lines in zip(paths, columns, strict=True):
@@ -152,4 +161,4 @@ def _of_sides(folder: Path, split: str) -> Iterator[list[str]]:
     for number, row in enumerate(zip(*columns, strict=True), 1):
         if not row[0].strip():
             raise FormatError(f"{paths[0]}:{number}: column 1: the label is empty")
-        yield [row[0].strip(), *row[1:]]
+        yield number, [row[0].strip(), *row[1:]]

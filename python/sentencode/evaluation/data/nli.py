@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 from ...errors import FormatError
 from ...files import as_path
-from .files import Classes, Example, read_lines, splits_of
+from .files import Classes, Example, splits_of
+from .labelled import NO_MAJORITY, rows_of
 from .senteval import task_names
 from .task import Kind, Task
 
@@ -17,7 +16,6 @@ __all__ = ["load_nli_task", "read_nli"]
 
 _COLUMNS = ("gold_label", "sentence1", "sentence2")
 _CLASSES = Classes(("entailment", "neutral", "contradiction"))
-_NO_MAJORITY = "-"  # what SNLI's files say where annotators did not agree
 _KIND = Kind("classification", "dev", pairs=True, features=("u", "v", "|u-v|", "u*v"))
 
 
@@ -46,11 +44,10 @@ def read_nli(path: str | os.PathLike[str]) -> list[Example]:
         ('entailment', ('A dog runs.', 'It moves.'))
     """
     file = as_path(path)
-    rows = _of_json(file) if file.suffix == ".jsonl" else _of_columns(file)
     found = [
-        Example(file, line, label, (premise, hypothesis))
-        for line, (label, premise, hypothesis) in rows
-        if label != _NO_MAJORITY
+        Example(file, line, str(label), (premise, hypothesis))
+        for line, (label, premise, hypothesis) in rows_of(file, _COLUMNS)
+        if label != NO_MAJORITY
     ]
     if not found:
         raise FormatError(f"{file} holds no example with a label")
@@ -76,30 +73,3 @@ def load_nli_task(files: Mapping[str, str | os.PathLike[str]], *, name: str) -> 
     examples = {split: read_nli(files[split]) for split in ("train", "dev", "test")}
     splits, classes = splits_of(examples, _CLASSES)
     return Task(name, splits, _KIND, classes, partial=name in task_names())
-
-
-def _of_columns(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
-    header, *lines = (line.split("\t") for line in read_lines(path))
-    if missing := [column for column in _COLUMNS if column not in header]:
-        raise FormatError(
-            f"{path}:1: expected columns named {', '.join(_COLUMNS)}; there is no {', '.join(missing)} "
-            f"among {', '.join(header)}"
-        )
-    places = [header.index(column) for column in _COLUMNS]
-    for number, row in enumerate(lines, 2):
-        if len(row) <= max(places):
-            raise FormatError(f"{path}:{number}: expected {len(header)} columns, got {len(row)}")
-        yield number, tuple(row[place] for place in places)
-
-
-def _of_json(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
-    for number, line in enumerate(read_lines(path), 1):
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise FormatError(f"{path}:{number}: not JSON: {error}") from None
-        values = [row.get(key) for key in _COLUMNS] if isinstance(row, dict) else []
-        strings = tuple(value for value in values if isinstance(value, str))
-        if len(strings) < len(_COLUMNS):
-            raise FormatError(f"{path}:{number}: expected an object with strings {', '.join(_COLUMNS)}")
-        yield number, strings

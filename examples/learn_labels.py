@@ -1,0 +1,67 @@
+"""Learns from labelled pairs: python examples/learn_labels.py [train.tsv dev.tsv].
+
+The files are those of SNLI or MultiNLI, or tab-separated: a label and two sentences. Without them a few pairs
+are made up, which is enough to see it run, and no more.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import sentencode as se
+from sentencode.evaluation import Labelled, read_labelled
+
+
+def made_up() -> Labelled:
+    """Pairs of which the second sentence follows from the first, contradicts it, or neither."""
+    who, what, where = (
+        ("A man", "The dog", "A woman", "The cat"),
+        ("sleeps", "runs", "sings"),
+        ("park", "house"),
+    )
+    pairs, labels = [], []
+    for person in who:
+        for doing in what:
+            for place in where:
+                premise = f"{person} {doing} in the {place}."
+                other = what[(what.index(doing) + 1) % len(what)]
+                pairs += [
+                    (premise, f"{person} {doing}."),
+                    (premise, f"{person} {other}."),
+                    (premise, "It is old."),
+                ]
+                labels += ["entailment", "contradiction", "neutral"]
+    return Labelled(pairs, labels, 0)
+
+
+def main() -> None:
+    """Trains, shows how good it is on what it has not seen, and what its heads look at."""
+    if len(sys.argv) > 2:
+        train, dev = read_labelled(sys.argv[1]), read_labelled(sys.argv[2])
+    else:
+        found = made_up()
+        train = Labelled(found.sentences[12:], found.labels[12:], 0)
+        dev = Labelled(found.sentences[:12], found.labels[:12], 0)
+    encoder = se.GeneralizedPooling(
+        se.WordVectors.default(),
+        hidden=32,  # the paper's is 600
+        layers=1,  # 3
+        heads=3,  # 5
+        attention_hidden=32,
+        character_filters=16,
+        head=se.Classifier(hidden=64, dropout=0.1),
+        dropout=0.1,
+        learning_rate=5e-3,
+        batch_size=16,
+        max_epochs=12,
+    )
+    encoder.fit(train.sentences, train.labels, valid=(dev.sentences, dev.labels))
+    print(f"accuracy on {len(dev.labels)} new pairs: {encoder.score(dev.sentences, dev.labels):.2f}")
+    print("classes:", ", ".join(encoder.classes_))
+    print(encoder.confusion_matrix(dev.sentences, dev.labels))
+    for word, shares in encoder.explain("A man sleeps in the park."):
+        print(f"{word:>8} {'  '.join(f'{share:.2f}' for share in shares)}")
+
+
+if __name__ == "__main__":
+    main()
