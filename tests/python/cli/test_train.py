@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 
 import numpy as np
@@ -445,3 +446,38 @@ def test_every_class_takes_its_parameters(folder, kind):
     lines = "\n".join(f"{name} = 3" for name in names if name not in ("vectors", "vocabulary"))
     (folder / "all.toml").write_text(f'[encoder]\nclass = "{kind}"\n{lines}\n[data]\ntrain = "a.txt"\n')
     assert set(train.read_config(folder / "all.toml").parameters) == {*names} - {"vectors", "vocabulary"}
+
+
+def test_labels_are_learnt_from_a_file(folder, capsys):
+    (folder / "pairs.tsv").write_text("yes\ta b\tc d\nno\tb c\ta\n" * 6)
+    text = """
+        [encoder]
+        class = "GeneralizedPooling"
+        hidden = 4
+        layers = 1
+        heads = 2
+        attention_hidden = 4
+        character_filters = 2
+        max_epochs = 2
+        device = "cpu"
+        [encoder.head]
+        kind = "{kind}"
+        [data]
+        train = "pairs.tsv"
+        valid = "pairs.tsv"
+        [output]
+        file = "{kind}.sentencode"
+    """
+    pairs = [("a b", "c d"), ("b c", "a")]
+    for kind, shape in (("Classifier", (2,)), ("MultipleNegatives", (2,))):
+        (folder / "labels.toml").write_text(textwrap.dedent(text.format(kind=kind)))
+        if kind == "MultipleNegatives":  # every column is a sentence
+            (folder / "pairs.tsv").write_text("a b\tc d\nb c\ta\n" * 6)
+        assert main(["train", str(folder / "labels.toml"), "--quiet"]) == 0
+        assert se.load(folder / f"{kind}.sentencode").predict(pairs).shape == shape
+    (folder / "labels.toml").write_text(textwrap.dedent(text.format(kind="RowRegression")))
+    assert main(["train", str(folder / "labels.toml"), "--quiet"]) == 2
+    assert "RowRegression learns from rows" in capsys.readouterr().err
+    (folder / "labels.toml").write_text(textwrap.dedent(text.format(kind="Other")))
+    assert main(["train", str(folder / "labels.toml"), "--quiet"]) != 0
+    assert "head: kind must be one of" in capsys.readouterr().err
