@@ -34,16 +34,19 @@ def encoders():
 ATTENDING = {"hidden": 8, "inner": 8, "heads": 2}
 NEURAL = {
     "CNNLSTMAE": {"hidden": 8, "filters": 4, "windows": (1, 2)},
+    "GeneralizedPooling": {"hidden": 3, "heads": 2, "attention_hidden": 3, "character_filters": 2},
     "LSTMSDAE": {"hidden": 8},
     "MeanMaxAAE": ATTENDING,
     "RAE": ATTENDING,
-    "RNNCNN": {"hidden": 4, "predict": 3, "channels": 5, "inner": 4},
+    "RNNCNN": {"hidden": 4, "following_words": 3, "channels": 5, "inner": 4},
     "SkipThoughts": {"hidden": 4, "bidirectional": True},
 }
 
 
 def neural_encoder(name):
     encoder = getattr(se, name)(table(), **NEURAL[name], max_steps=4, batch_size=3, device="cpu")
+    if name == "GeneralizedPooling":
+        return encoder.fit(TEXTS * 4, list(range(len(TEXTS))) * 4, head=se.Classifier(hidden=3))
     return encoder.fit(TEXTS * 4)
 
 

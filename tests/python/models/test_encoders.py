@@ -55,7 +55,7 @@ FAMILIES = {
 }
 ENCODERS = {
     **FAMILIES,
-    "RNNCNN": (se.RNNCNN, None, {"hidden": 4, "predict": 9, "channels": 7, "inner": 5, **SMALL}),
+    "RNNCNN": (se.RNNCNN, None, {"hidden": 4, "following_words": 9, "channels": 7, "inner": 5, **SMALL}),
     "SkipThoughts": (se.SkipThoughts, None, {"hidden": 6, **SMALL}),
 }
 TOLERANCE = {"atol": 1e-6, "rtol": 0}
