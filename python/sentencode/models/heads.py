@@ -90,7 +90,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Classifier(Head):
-    """Tells the class of a sentence, or of a pair: a perceptron over [a; b; |a - b|; a * b].
+    """Tells the class of a sentence, or of a pair: a perceptron over `[a; b; |a - b|; a * b]`.
 
     Labels are strings, whole numbers or truths. `predict`, `predict_proba`, `score` and `classes_` of the
     encoder are then as in scikit-learn.

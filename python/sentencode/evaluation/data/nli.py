@@ -58,7 +58,7 @@ def read_nli(path: str | os.PathLike[str]) -> list[Example]:
 def load_nli_task(files: Mapping[str, str | os.PathLike[str]], *, name: str) -> Task:
     """Reads a task of inference between sentences from files of your own.
 
-    A classifier sees [u; v; |u - v|; u * v] of premise and hypothesis, as SentEval's sees SNLI's.
+    A classifier sees `[u; v; |u - v|; u * v]` of premise and hypothesis, as SentEval's sees SNLI's.
 
     Args:
         files: `"train"`, `"dev"` and `"test"`, each as `read_nli` takes it.
