@@ -11,6 +11,7 @@
 #include "nn/maybe_tensor.h"
 #include "nn/module_node.h"
 #include "py.h"
+#include "sentencode/nn/evaluating.h"
 
 namespace sentencode {
 
@@ -25,7 +26,13 @@ void bind_heads(py::module_& m) {
             return std::make_tuple(found.sum, found.count, if_defined(found.right));
           },
           py::arg("rows"), py::arg("labels"), Release())
-      .def("predict", &Head::predict, py::arg("rows"), Release());
+      .def(
+          "predict",
+          [](Head& head, const std::vector<at::Tensor>& rows) {
+            const nn::Evaluating evaluating;  // other threads may train it
+            return head.predict(rows);
+          },
+          py::arg("rows"), Release());
   py::class_<models::Classifier, Head, std::shared_ptr<models::Classifier>>(m, "Classifier",
                                                                             "See sentencode.Classifier.")
       .def("set_class_weights", &models::Classifier::set_class_weights, py::arg("weights"), Release());

@@ -43,7 +43,7 @@ class HeadModule(CppModule):
         self._bind(self._cpp.node())
 
     def predict(self, rows: Sequence[Tensor]) -> Tensor:
-        """What it says of examples, given the rows [B, dim] of each of their sentences."""
+        """What it says of examples, given the rows [B, dim] of their sentences; never with dropout."""
         found: Tensor = self._cpp.predict(list(rows))
         return found
 

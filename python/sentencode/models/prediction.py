@@ -125,21 +125,16 @@ class Prediction(CoreEncoder):
         every = [sentence for side in sides for sentence in side]
         rows, count = torch.from_numpy(self.encode(every)), len(sides[0])
         device = next((t.device for t in self.network.parameters()), torch.device("cpu"))
-        training = learnt.head.training
-        learnt.head.eval()
-        try:
-            with torch.no_grad():
-                found = [
-                    learnt.head.predict(
-                        [
-                            rows[side * count + begin : side * count + min(begin + _ROWS, count)].to(device)
-                            for side in range(learnt.sides)
-                        ]
-                    ).cpu()
-                    for begin in range(0, count, _ROWS)
-                ]
-        finally:
-            learnt.head.train(training)
+        with torch.no_grad():
+            found = [
+                learnt.head.predict(
+                    [
+                        rows[side * count + begin : side * count + min(begin + _ROWS, count)].to(device)
+                        for side in range(learnt.sides)
+                    ]
+                ).cpu()
+                for begin in range(0, count, _ROWS)
+            ]
         return torch.cat(found).float().numpy()
 
     def predict_proba(self, sentences: Any) -> Rows:

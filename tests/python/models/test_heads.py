@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -449,6 +450,16 @@ def test_an_autoencoder_is_tuned_to_labels():
     assert frozen
     assert all(torch.equal(before[name], after[name]) for name in frozen)
     assert np.abs(tuned.encode(SINGLE) - aae.encode(SINGLE)).max() > 1e-4
+
+
+def test_predictions_have_no_dropout_while_the_head_trains():
+    encoder = fitted(head=se.Classifier(hidden=16, dropout=0.9))
+    expected = encoder.predict_proba(PAIRS)
+    encoder.head_.train()
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: encoder.predict_proba(PAIRS), range(40)):
+            np.testing.assert_array_equal(found, expected)
+    assert encoder.head_.training
 
 
 def test_without_a_head_there_is_nothing_to_predict():
