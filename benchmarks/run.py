@@ -25,6 +25,7 @@ ORDER = {
     "evaluate": "--rounds 1 --quick",
     "batches": "--rounds 1 --sentences 20000",
     "softmax_loss": "--rounds 1 --rows 128 --features 64 --words 1000",
+    "pooling": "--rounds 1 --features 32 --hidden 16 --batch 8 --batches 2",
     "train_step": "--rounds 1 --steps 3 --hidden 64 --words 1000 --sentences 20000",
     "busy": "--rounds 1 --steps 3 --only training linear",
     "encode_neural": "--rounds 1 --sentences 500 --hidden 64",

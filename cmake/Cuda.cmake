@@ -1,0 +1,46 @@
+# sentencode_cuda(<target>): our kernels for GPUs, compiled by nvcc wherever one is found; a part of the target where
+# torch has CUDA, too. Not by CMake's language CUDA, which would ask for a toolkit in every build. The kernels see plain
+# memory and a stream, so that nvcc needs none of torch's headers.
+set(SENTENCODE_CUDA auto CACHE STRING "Kernels for GPUs: auto, ON (nvcc must be there) or OFF")
+set_property(CACHE SENTENCODE_CUDA PROPERTY STRINGS auto ON OFF)
+if(SENTENCODE_CUDA)
+  find_program(SENTENCODE_NVCC nvcc HINTS ENV CUDA_HOME PATH_SUFFIXES bin)
+  if(NOT SENTENCODE_NVCC AND NOT SENTENCODE_CUDA STREQUAL "auto")
+    message(FATAL_ERROR "SENTENCODE_CUDA is ${SENTENCODE_CUDA}, and there is no nvcc")
+  endif()
+endif()
+
+function(sentencode_cuda target)
+  if(NOT SENTENCODE_CUDA OR NOT SENTENCODE_NVCC)
+    return()
+  endif()
+  set(objects)
+  foreach(source IN LISTS ARGN)
+    set(object "${CMAKE_CURRENT_BINARY_DIR}/${source}.o")
+    add_custom_command(
+      OUTPUT "${object}"
+      COMMAND "${SENTENCODE_NVCC}" -c -O3 -std=c++17 -arch=all-major -Xcompiler -fPIC,-fvisibility=hidden,-Wall
+              -DSENTENCODE_HAVE_CUDA -I "${CMAKE_CURRENT_SOURCE_DIR}/src" -MD -MF "${object}.d" -o "${object}"
+              "${CMAKE_CURRENT_SOURCE_DIR}/${source}"
+      DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${source}"
+      DEPFILE "${object}.d"
+      COMMENT "Building CUDA object ${source}.o" VERBATIM)
+    get_filename_component(folder "${object}" DIRECTORY)
+    file(MAKE_DIRECTORY "${folder}")
+    list(APPEND objects "${object}")
+  endforeach()
+  # A torch without CUDA could not call them: that they compile is seen all the same.
+  add_custom_target(sentencode_cuda_objects ALL DEPENDS ${objects})
+  if(NOT SENTENCODE_TORCH_CUDA OR SENTENCODE_TORCH_CUDA STREQUAL "None")
+    return()
+  endif()
+  execute_process(COMMAND "${SENTENCODE_NVCC}" --dryrun -c -x cu /dev/null ERROR_VARIABLE plan OUTPUT_QUIET)
+  string(REGEX MATCH "_HERE_=[^\n]*" here "${plan}")
+  string(REPLACE "_HERE_=" "" here "${here}")
+  find_library(SENTENCODE_CUDART cudart_static PATHS "${here}/.." PATH_SUFFIXES lib64 lib targets/x86_64-linux/lib
+               REQUIRED)
+  target_sources(${target} PRIVATE ${objects})
+  target_compile_definitions(${target} PRIVATE SENTENCODE_HAVE_CUDA)
+  target_link_libraries(${target} PUBLIC $<BUILD_INTERFACE:${SENTENCODE_CUDART}> $<BUILD_INTERFACE:${CMAKE_DL_LIBS}>
+                        $<BUILD_INTERFACE:rt>)
+endfunction()

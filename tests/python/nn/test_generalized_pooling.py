@@ -1,0 +1,420 @@
+from __future__ import annotations
+
+import copy
+import itertools
+
+import pytest
+
+torch = pytest.importorskip("torch")
+nn = pytest.importorskip("sentencode.nn")
+
+LENGTHS = (3, 5, 0, 1, 4)
+KINDS = ("vector", "scalar")
+
+
+def random_lengths(sentences):
+    return tuple(torch.randint(0, 40, (sentences,), generator=torch.Generator().manual_seed(1)).tolist())
+
+
+def layer(seed=1, features=6, hidden=4, heads=3, **options):
+    torch.manual_seed(seed)
+    built = nn.AttentionPooling(features, hidden, heads, **options).double()
+    for parameter in built.parameters():
+        torch.nn.init.normal_(parameter)
+    return built
+
+
+def inputs(lengths=LENGTHS, features=6, dtype=torch.float64, padding=float("nan")):
+    generator = torch.Generator().manual_seed(0)
+    h = torch.randn(len(lengths), max(lengths), features, generator=generator, dtype=dtype)
+    for row, length in zip(h, lengths, strict=True):
+        row[length:] = padding
+    return h, torch.tensor(lengths)
+
+
+def attention(pooling, h, lengths):
+    """A, as in equation 5 and with b2, sentence by sentence and head by head."""
+    w = pooling.state_dict()
+    config = pooling._config
+    heads, features, scalar = config["heads"], config["features"], config["scores"] == "scalar"
+    f = torch.relu if config["activation"] == "relu" else torch.tanh
+    b1 = w.get("hidden.bias", torch.zeros(len(w["hidden.weight"]), dtype=h.dtype))
+    per_head = w["hidden.weight"].chunk(1 if scalar else heads)
+    found = []
+    for sentence, length in zip(h, lengths, strict=True):
+        words = sentence[:length]
+        for i in range(heads):
+            w1, b, w2 = per_head[0], b1, w["score.weight"][i : i + 1]
+            if not scalar:
+                w1, b, w2 = per_head[i], b1.chunk(heads)[i], w["score.weight"].chunk(heads)[i]
+            b2 = torch.arange(1.0, len(w2) + 1, dtype=h.dtype)
+            scores = (w2 @ f(w1 @ words.T + b[:, None]) + b2[:, None]).T  # [t, d], scalar [t, 1]
+            found.append(scores.softmax(0).expand(-1, features))
+    return [found[b * heads : (b + 1) * heads] for b in range(len(h))]
+
+
+def reference(pooling, h, lengths):
+    """v, as in equation 6."""
+    rows = []
+    for sentence, length, a in zip(h, lengths, attention(pooling, h, lengths), strict=True):
+        rows.append(torch.cat([(of_head * sentence[:length]).sum(0) for of_head in a]))
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize("scores", KINDS)
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_equals_the_definition(scores, activation, bias):
+    pooling = layer(scores=scores, activation=activation, bias=bias)
+    h, lengths = inputs()
+    torch.testing.assert_close(pooling(h, lengths), reference(pooling, h, LENGTHS))
+    full = h[1:2].contiguous()
+    torch.testing.assert_close(pooling(full), reference(pooling, full, [5]))
+    weights = pooling.weights(h, lengths)
+    expected = attention(pooling, h, LENGTHS)
+    for b, length in enumerate(LENGTHS):
+        for i in range(3):
+            ours = weights[b, i, :length]
+            theirs = expected[b][i] if scores == "vector" else expected[b][i][:, 0]
+            torch.testing.assert_close(ours, theirs)
+        assert not weights[b, :, length:].any()
+
+
+def composed(pooling, h, lengths):
+    """The layer as a composition of torch's functions over padded batches."""
+    heads, scalar = pooling._config["heads"], pooling._config["scores"] == "scalar"
+    f = torch.relu if pooling._config["activation"] == "relu" else torch.tanh
+    batch, time, features = h.shape
+    mask = torch.arange(time) < lengths[:, None]
+    h = torch.where(mask[:, :, None], h, 0)
+    z = f(torch.nn.functional.linear(h, pooling.hidden.weight, bias_of(pooling)))
+    if scalar:
+        s = torch.nn.functional.linear(z, pooling.score.weight)[..., None]  # [B, T, I, 1]
+    else:
+        w2 = pooling.score.weight.view(heads, features, -1)
+        s = torch.einsum("btia,ida->btid", z.view(batch, time, heads, -1), w2)
+    s = s.masked_fill(~mask[:, :, None, None], -1e30)
+    return (s.softmax(1) * mask[:, :, None, None] * h[:, :, None]).sum(1).flatten(1)
+
+
+def bias_of(pooling):
+    return pooling.hidden.bias if pooling._config["bias"] else None
+
+
+@pytest.mark.parametrize("scores", KINDS)
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_gradients_are_those_of_the_composition(scores, activation, dtype, size):
+    # The large one has products, pieces and threads as in training.
+    lengths = LENGTHS if size == "small" else random_lengths(33)
+    features, hidden = (6, 4) if size == "small" else (150, 37)
+    pooling = layer(scores=scores, activation=activation, features=features, hidden=hidden).to(dtype)
+    for parameter in pooling.parameters():
+        parameter.data *= 1 if size == "small" else 0.1
+    h, sizes = inputs(lengths, features, dtype)
+    gradients = []
+    for call in (pooling, lambda *of: composed(pooling, *of)):
+        own = h.clone().requires_grad_()
+        out = call(own, sizes)
+        pooling.zero_grad()
+        (out * torch.linspace(-1, 1, out.numel(), dtype=dtype).view_as(out)).sum().backward()
+        gradients.append([out.detach(), own.grad, *(p.grad for p in pooling.parameters())])
+    for ours, theirs in zip(*gradients, strict=True):
+        tight = dtype == torch.float64
+        scale = max(1, float(theirs.abs().max()))
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=scale * (1e-11 if tight else 1e-5))
+
+
+@pytest.mark.parametrize("scores", KINDS)
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_gradcheck(scores, activation, bias):
+    pooling = layer(scores=scores, activation=activation, bias=bias)
+    h, lengths = inputs(padding=0.0)
+    h.requires_grad_()
+    assert torch.autograd.gradcheck(lambda h, *_: pooling(h, lengths), (h, *pooling.parameters()))
+    assert torch.autograd.gradcheck(lambda h, *_: pooling.weights(h, lengths), (h, *pooling.parameters()))
+
+
+@pytest.mark.parametrize("scores", KINDS)
+def test_double_backward_is_refused(scores):
+    pooling = layer(scores=scores)
+    h, lengths = inputs(padding=0.0)
+    with pytest.raises(NotImplementedError, match="attention_pooling cannot be differentiated twice"):
+        torch.autograd.grad(pooling(h.requires_grad_(), lengths).sum(), h, create_graph=True)
+
+
+@pytest.mark.parametrize("scores", KINDS)
+@pytest.mark.parametrize("bias", [False, True])
+def test_operator_is_one_that_torch_can_work_with(scores, bias):
+    pooling = layer(scores=scores, bias=bias, activation="tanh")
+    rows = torch.randn(13, 6, dtype=torch.float64, requires_grad=True)
+    offsets = torch.tensor([0, 3, 8, 8, 9, 13])
+    weights = [p.detach().requires_grad_() for p in pooling.parameters()]
+    w1, b1, w2 = weights if bias else (weights[0], None, weights[1])
+    torch.library.opcheck(
+        torch.ops.sentencode.attention_pooling.default, (rows, offsets, w1, b1, w2, 3, scores, "tanh")
+    )
+
+
+@pytest.mark.parametrize("scores", KINDS)
+def test_without_scores_it_is_the_mean(scores):
+    pooling = layer(scores=scores)
+    torch.nn.init.zeros_(pooling.score.weight)
+    h, lengths = inputs()
+    mean = nn.MaskedPooling("mean")(torch.nan_to_num(h), torch.arange(5) < lengths[:, None])
+    torch.testing.assert_close(pooling(h, lengths), mean.repeat(1, 3))
+
+
+def test_scores_of_the_vectors_themselves_tend_to_the_maximum():
+    pooling = layer(hidden=12, heads=1, bias=False)
+    one = torch.eye(6, dtype=torch.float64)
+    h, lengths = inputs()
+    most = nn.MaskedPooling("max")(torch.nan_to_num(h), torch.arange(5) < lengths[:, None])
+    distances = []
+    for beta in (1, 10, 100, 10000):
+        pooling.hidden.weight.data.copy_(torch.cat([one, -one]))  # relu(h) - relu(-h) = h
+        pooling.score.weight.data.copy_(beta * torch.cat([one, -one], 1))
+        distances.append(float((pooling(h, lengths) - most).detach().abs().max()))
+    assert distances == sorted(distances, reverse=True)
+    assert distances[-1] < 1e-9
+
+
+def test_vector_scores_that_are_alike_are_scalar_ones():
+    vector, scalar = layer(heads=1), layer(heads=1, scores="scalar")
+    vector.hidden.weight.data.copy_(scalar.hidden.weight)
+    vector.hidden.bias.data.copy_(scalar.hidden.bias)
+    vector.score.weight.data.copy_(scalar.score.weight.expand(6, -1))
+    h, lengths = inputs()
+    torch.testing.assert_close(vector(h, lengths), scalar(h, lengths))
+
+
+@pytest.mark.parametrize("scores", KINDS)
+def test_large_scores_do_not_overflow(scores):
+    pooling = layer(scores=scores).float()
+    h, lengths = inputs(dtype=torch.float32)
+    pooling.score.weight.data *= 1e6
+    found = pooling(h, lengths)
+    assert torch.isfinite(found).all()
+    torch.testing.assert_close(found, reference(pooling, h, LENGTHS), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("scores", KINDS)
+def test_a_sentence_does_not_depend_on_its_batch_or_the_threads(scores):
+    lengths = random_lengths(40)
+    pooling = layer(scores=scores, features=300, hidden=64).float()
+    for parameter in pooling.parameters():
+        parameter.data *= 0.05
+    h, sizes = inputs(lengths, 300, torch.float32)
+    before = torch.get_num_threads()
+    try:
+        batches = []
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            batches.append(pooling(h, sizes))
+    finally:
+        torch.set_num_threads(before)
+    torch.testing.assert_close(*batches, rtol=0, atol=1e-6)
+    for i, length in enumerate(lengths):
+        alone = pooling(h[i : i + 1, :length])
+        torch.testing.assert_close(alone[0], batches[0][i], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("scores", KINDS)
+@pytest.mark.parametrize("lengths", [LENGTHS, (0, 2, 1), (0, 0)])
+def test_padding_is_never_read_and_has_no_gradient(scores, lengths):
+    pooling = layer(scores=scores)
+    outputs = []
+    for padding in (float("nan"), float("inf"), 7.0):
+        h = inputs((*lengths, 5), padding=padding)[0][:-1].requires_grad_()
+        found = pooling(h, torch.tensor(lengths))
+        pooling.zero_grad()
+        found.square().sum().backward()
+        outputs.append([found.detach(), h.grad, *(p.grad for p in pooling.parameters())])
+        for b, length in enumerate(lengths):
+            assert not h.grad[b, length:].any()
+        assert not found[torch.tensor(lengths) == 0].any()
+        assert all(torch.isfinite(part).all() for part in outputs[-1])
+    for one, other in itertools.pairwise(outputs):
+        assert all(map(torch.equal, one, other))
+
+
+@pytest.mark.parametrize("scores", KINDS)
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0, 0)])
+def test_nothing_to_pool(scores, shape):
+    pooling = layer(scores=scores)
+    h = torch.zeros(*shape, 6, dtype=torch.float64, requires_grad=True)
+    for lengths in (None, torch.zeros(shape[0], dtype=torch.int64)):
+        found = pooling(h, lengths)
+        assert found.shape == (shape[0], 18)
+        assert not found.any()
+        found.sum().backward()
+        assert not h.grad.any()
+
+
+def test_rows_of_no_sentence_count_for_nothing():
+    pooling = layer()
+    rows = torch.randn(9, 6, dtype=torch.float64, requires_grad=True)
+    op = torch.ops.sentencode.attention_pooling
+    weights = list(pooling.parameters())
+    expected = op(rows[:7], torch.tensor([0, 3, 7]), *weights, 3, "vector", "relu")[0]
+    found = op(rows, torch.tensor([0, 3, 7]), *weights, 3, "vector", "relu")[0]
+    torch.testing.assert_close(found, expected)
+    ours, theirs = (torch.autograd.grad(v.square().sum(), [rows, *weights]) for v in (found, expected))
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def slow_penalty(heads, lambda_, batch_distance):
+    """Equations 7 to 9, pair by pair."""
+    batch = heads[None] if heads.dim() == 2 else heads
+    hinges = []
+    for i, j in itertools.combinations(range(batch.shape[1]), 2):
+        distances = [(sentence[i] - sentence[j]).square().sum() for sentence in batch]
+        if batch_distance:
+            distances = [sum(distances) / len(distances)]
+        hinges.append([(lambda_ - distance).clamp_min(0) for distance in distances])
+    loss = sum(sum(of_pair) / len(of_pair) for of_pair in hinges)
+    flat = [float(h > 0) for of_pair in hinges for h in of_pair]
+    return loss, sum(flat) / len(flat)
+
+
+@pytest.mark.parametrize("batch_distance", [False, True])
+@pytest.mark.parametrize("lambda_", [1.0, 3.0, 8.0])
+def test_head_penalty(lambda_, batch_distance):
+    for shape in ((4, 3), (5, 4, 3)):
+        heads = torch.randn(shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        found = nn.head_penalty(heads, lambda_, batch_distance)
+        loss, active = slow_penalty(heads, lambda_, batch_distance)
+        torch.testing.assert_close(found.loss, loss)
+        assert float(found.active) == pytest.approx(active)
+        heads.requires_grad_()
+        assert torch.autograd.gradcheck(lambda x: nn.head_penalty(x, lambda_, batch_distance).loss, heads)
+    assert nn.head_penalty(torch.ones(1, 3)).loss.item() == 0
+    assert float(nn.head_penalty(torch.ones(0, 4, 3)).active) == 0
+
+
+@pytest.mark.parametrize("scores", KINDS)
+@pytest.mark.parametrize("batch_distance", [False, True])
+def test_penalties_of_the_layer(scores, batch_distance):
+    pooling = layer(scores=scores)
+    h, lengths = inputs()
+    v = pooling(h, lengths)
+    own = pooling.hidden.weight.view(3, -1) if scores == "vector" else pooling.score.weight
+    weights = torch.zeros(5, 3, 5, 6 if scores == "vector" else 1, dtype=torch.float64)
+    for b, (length, a) in enumerate(zip(LENGTHS, attention(pooling, h, LENGTHS), strict=True)):
+        weights[b, :, :length] = torch.stack(a)[:, :, : weights.shape[3]]
+    expected = {
+        "parameters": own,
+        "attention": weights.flatten(2),
+        "embeddings": v.view(5, 3, 6),
+    }
+    for name, heads in expected.items():
+        found = pooling.penalty(name, h, lengths, v, lambda_=20.0, batch_distance=batch_distance)
+        loss, active = slow_penalty(heads, 20.0, batch_distance)
+        torch.testing.assert_close(found.loss, loss)
+        assert float(found.active) == pytest.approx(active)
+        assert found.loss.requires_grad
+        assert not found.active.requires_grad
+    assert pooling.penalty("none").loss.item() == 0
+
+
+def test_the_penalty_of_parameters_does_nothing_at_the_beginning():
+    found = nn.AttentionPooling(600, 300, 5).penalty("parameters")
+    assert found.loss.item() == 0
+    assert float(found.active) == 0
+
+
+def test_heads_begin_as_single_ones_do():
+    torch.manual_seed(0)
+    one, five = nn.AttentionPooling(60, 30, 1), nn.AttentionPooling(60, 30, 5)
+    for name in ("hidden", "score"):
+        single, several = getattr(one, name).weight, getattr(five, name).weight
+        assert several.shape[0] == 5 * single.shape[0]
+        assert several.std().item() == pytest.approx(single.std().item(), rel=0.05)
+    assert nn.AttentionPooling(60, 30, 5, scores="scalar").hidden.weight.shape == (30, 60)
+
+
+@pytest.mark.parametrize("scores", KINDS)
+def test_half_precision_is_computed_in_float(scores):
+    pooling = layer(scores=scores).float()
+    h, lengths = inputs(dtype=torch.float32)
+    expected = pooling(h, lengths)
+    with torch.autocast("cpu", torch.bfloat16):
+        torch.testing.assert_close(pooling(h, lengths), expected, rtol=0, atol=0)
+        found = pooling(h.bfloat16(), lengths)
+    torch.testing.assert_close(found, expected, rtol=0, atol=0.1)
+    halved = copy.deepcopy(pooling).bfloat16()(h.bfloat16(), lengths)
+    assert halved.dtype == torch.bfloat16
+    torch.testing.assert_close(halved.float(), expected, rtol=0, atol=0.2)
+
+
+def test_copies_and_state():
+    pooling, other = layer(), layer(seed=2)
+    h, lengths = inputs()
+    expected = pooling(h, lengths)
+    other.load_state_dict(pooling.state_dict())
+    for same in (other, copy.deepcopy(pooling)):
+        assert torch.equal(same(h, lengths), expected)
+    assert {name: tuple(p.shape) for name, p in pooling.named_parameters()} == {
+        "hidden.weight": (12, 6),
+        "hidden.bias": (12,),
+        "score.weight": (18, 4),
+    }
+
+
+def op(*changed):
+    """The operator, with some of its arguments changed."""
+    pooling = layer().float()
+    given = {
+        "h": torch.zeros(7, 6),
+        "offsets": torch.tensor([0, 3, 7]),
+        "w1": pooling.hidden.weight,
+        "b1": None,
+        "w2": pooling.score.weight,
+        "heads": 3,
+        "scores": "vector",
+        "activation": "relu",
+    }
+    return torch.ops.sentencode.attention_pooling(**{**given, **dict(changed)})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda p, h, n: p(h[:, :, :5], n),
+            r"h must be floating point \[batch, time, 6\], got double \[5, 5, 5\]",
+        ),
+        (lambda p, h, n: p(h.float(), n), "h must be double, as the weights, got float"),
+        (lambda p, h, n: p(h, n[:4]), r"lengths must be int64 \[5\], got long int \[4\]"),
+        (lambda p, h, n: p(h, n.int()), r"lengths must be int64 \[5\], got int \[5\]"),
+        (lambda p, h, n: p(h, n + 1), "lengths must be from 0 to 5, got 6"),
+        (lambda p, h, n: p(h, n - 1), "lengths must be from 0 to 5, got -1"),
+        (lambda p, h, n: p.weights(h, n + 1), "lengths must be from 0 to 5, got 6"),
+        (lambda p, *_: p.penalty("words"), "penalty must be 'none', .* or 'embeddings', got 'words'"),
+        (lambda p, *_: p.penalty("embeddings"), r"pooled must be \[batch, 18\], got \[\]"),
+        (lambda p, *_: p.penalty("attention"), r"h must be floating point \[batch, time, 6\]"),
+        (lambda *_: nn.head_penalty(torch.zeros(3)), r"heads must be floating point \[heads, numbers\] or"),
+        (lambda *_: nn.AttentionPooling(6, 0), "at least 1, got 6, 0 and 1"),
+        (lambda *_: nn.AttentionPooling(6, 4, scores="matrix"), "'vector' or 'scalar', got 'matrix'"),
+        (lambda *_: nn.AttentionPooling(6, 4, activation="gelu"), "'relu' or 'tanh', got 'gelu'"),
+        (lambda *_: op(("offsets", torch.tensor([0, 3, 8]))), "from 0 to at most 7, got 8 behind 3"),
+        (lambda *_: op(("offsets", torch.tensor([0, 3, 2]))), "from 0 to at most 7, got 2 behind 3"),
+        (lambda *_: op(("offsets", torch.tensor([1, 3, 7]))), "from 0 to at most 7, got 1 behind 0"),
+        (lambda *_: op(("offsets", torch.tensor([0.0, 7.0]))), "offsets must be int64"),
+        (lambda *_: op(("heads", 4)), r"w2 must be float \[24, 3\], got float \[18, 4\]"),
+        (lambda *_: op(("heads", 0)), "heads must be at least 1, got 0"),
+        (
+            lambda *_: op(("h", torch.zeros(7, 5))),
+            r"w1 must be float \[3 \* hidden, 5\], got float \[12, 6\]",
+        ),
+        (lambda *_: op(("h", torch.zeros(7, 6).half())), r"h must be float or double \[rows, features\]"),
+        (lambda *_: op(("b1", torch.zeros(3))), r"b1 must be float \[12\]"),
+        (lambda *_: op(("activation", "none")), "activation must be 'relu' or 'tanh', got 'none'"),
+    ],
+)
+def test_wrong_arguments_are_value_errors(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(layer(), *inputs())
