@@ -398,9 +398,9 @@ std::shared_ptr<const ExampleFile> ExampleBuilder::finish() {
     s.emit();
     if (s.examples() > 0) s.write_shard();
     const auto& counts = s.outcomes;
-    ST_CHECK(!s.shards.empty(), InvalidInput, "examples: none is left of ", s.next,
-             " rows: ", counts[State::too_short], " are too short, ", counts[State::too_long], " too long, ",
-             counts[State::unknown], " have unknown words, ", counts[State::no_neighbour],
+    ST_CHECK(!s.shards.empty(), InvalidInput, "examples: none of ", s.next,
+             " rows can be used: ", counts[State::too_short], " are too short, ", counts[State::too_long],
+             " too long, ", counts[State::unknown], " have unknown words, ", counts[State::no_neighbour],
              " have no neighbours");
     merge_shards(s.path, s.shards, s.fields, s.options.labels, s.config().dump(), s.key);
     s.file = ExampleFile::open(s.path);

@@ -177,7 +177,7 @@ TEST(ExampleBuilder, RefusesWhatDoesNotFit) {
   options.fields[0].max_length = 0;
   const std::string text = folder.write("text", "a\nb a\n");
   EXPECT_THROW_WITH(build_examples(folder.path("f"), {{text}}, options, "key"), InvalidInput,
-                    "none is left of 2 rows: 2 are too short");
+                    "none of 2 rows can be used: 2 are too short");
   options.fields.push_back(field_of("tokens", kWords));
   EXPECT_THROW_WITH(ExampleBuilder(folder.path("f"), options, ""), InvalidInput,
                     "each its own; got 'tokens'");

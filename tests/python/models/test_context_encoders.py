@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import textwrap
@@ -297,6 +298,18 @@ def test_files(name, tmp_path):
     assert again.settings().keys() == encoder.settings().keys()
     for key, tensor in encoder.network.state_dict().items():
         assert torch.equal(tensor, again.network.state_dict()[key]), key
+
+
+def test_files_know_how_many_words_follow_by_an_earlier_name(tmp_path):
+    encoder = fitted("cnn")
+    model = encoder._described_model()
+    content = json.loads(model.params)
+    content["params"]["predict"] = content["params"].pop("following_words")
+    model.params = json.dumps(content)
+    model.save(tmp_path / "model", vectors=True)
+    again = se.load(tmp_path / "model")
+    assert again.following_words == encoder.following_words
+    same(again, encoder)
 
 
 def test_halves_are_divided_by_their_lengths():

@@ -645,7 +645,7 @@ def test_wrong_parameters_are_told_of_before_a_sentence_is_read(change, error, m
         ({"max_steps": 0}, "max_steps"),
         ({"batch_size": 0}, "batch_size"),
         ({"min_length": 9, "max_length": 3}, "min_length"),
-        ({"min_length": 30}, "none is left of 7 rows: 7 are too short"),
+        ({"min_length": 30}, "none of 7 rows can be used: 7 are too short"),
         ({"accumulate": 0}, "accumulate must be at least 1"),
     ],
     ids=str,
