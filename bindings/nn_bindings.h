@@ -18,6 +18,7 @@ void bind_convolution(py::module_& m);
 void bind_decoding(py::module_& m);
 void bind_denoising(py::module_& m);
 void bind_embedding(py::module_& m);
+void bind_evaluating(py::module_& m);
 void bind_heads(py::module_& m);
 void bind_interrupts(py::module_& m);
 void bind_generalized_pooling(py::module_& m);

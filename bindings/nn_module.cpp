@@ -25,6 +25,7 @@ SENTENCODE_MODULE(_nn, m) {
   sentencode::bind_convolution(m);
   sentencode::bind_decoding(m);
   sentencode::bind_embedding(m);
+  sentencode::bind_evaluating(m);
   sentencode::bind_generalized_pooling(m);
   sentencode::bind_masked_pooling(m);
   sentencode::bind_recurrent(m);

@@ -27,6 +27,7 @@ __all__: list[str] = [
     "Convolution",
     "Decoder",
     "DenoisingNetwork",
+    "Evaluating",
     "Features",
     "FeedForward",
     "GeneralizedPoolingNetwork",
@@ -509,6 +510,16 @@ class Positions:
         """
         The root of the module's tree.
         """
+
+class Evaluating:
+    """
+    Within it no module of the core trains on this thread.
+    """
+    def __enter__(self) -> Evaluating: ...
+    def __exit__(
+        self, kind: typing.Any = None, error: typing.Any = None, traceback: typing.Any = None
+    ) -> None: ...
+    def __init__(self) -> None: ...
 
 class AttentionPooling:
     """

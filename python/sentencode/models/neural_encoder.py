@@ -433,16 +433,10 @@ class NeuralEncoder(Prediction, NeuralTraining):
 
     @contextmanager
     def _evaluating(self) -> Iterator[torch.nn.Module]:
-        """The network without dropout and gradients, and as it was afterwards."""
+        """The network, without dropout and gradients on this thread; others may train it meanwhile."""
         self._check_fitted()
-        modes = [(part, part.training) for part in self.network.modules()]
-        self.network.eval()
-        try:
-            with torch.no_grad():
-                yield self.network
-        finally:
-            for part, training in modes:  # those above come first
-                part.train(training)
+        with torch.no_grad(), _nn.Evaluating():
+            yield self.network
 
 
 def _check_windows(name: str, value: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -264,6 +265,25 @@ def test_words_that_are_trained_have_rows_of_their_own():
     given = VECTORS.matrix([encoder.vocabulary_.words[i] for i in known])
     assert 1e-3 < np.abs(table[known] - given).max() < 0.6
     assert np.isfinite(encoder.encode(["zork blicket", "never seen"])).all()
+
+
+def test_attention_has_no_dropout_on_any_thread_while_the_network_trains():
+    encoder = fitted(dropout=0.5)
+    expected = encoder.attention("the cat sat on a mat")[1]
+    encoder.network.train()
+    with ThreadPoolExecutor(4) as pool:
+        for _, weights in pool.map(encoder.attention, ["the cat sat on a mat"] * 32):
+            assert np.array_equal(weights, expected)
+    assert all(part.training for part in encoder.network.modules())
+
+
+def test_evaluating_is_left_by_the_thread_that_entered_it():
+    evaluating = _nn.Evaluating()
+    with evaluating:
+        with pytest.raises(RuntimeError, match="entered already"):
+            evaluating.__enter__()
+        with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError, match="by the thread that entered"):
+            pool.submit(evaluating.__exit__).result()
 
 
 @pytest.mark.parametrize("trainable", [True, False])
