@@ -1177,6 +1177,41 @@ def test_early_stop_and_the_best_weights(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_best_weights_are_taken_up_with_the_moments_of_now(tmp_path, kept):
+    """As a plain loop does that loads weights and leaves its optimizer alone."""
+    told = iter([0.7, 0.5, 0.9])
+    model = tiny.Reader(dropout=0.0)
+    other = copy.deepcopy(model)
+    tiny.trainer(
+        tmp_path / "file",
+        model,
+        valid=False,
+        max_steps=8,
+        validate_every=3,
+        metric=lambda its: next(told),
+        decay=0.5,
+        reload_best=True,
+        **({"checkpoints": tmp_path / "kept"} if kept else {}),
+    ).run()
+
+    batcher = Batcher(tiny.examples(tmp_path / "file"), mode="sorted_buffer", batch_size=6, seed=2)
+    steps, best = torch.optim.Adam(other.parameters(), lr=0.02), None
+    for step in range(8):
+        batch = batcher.batch(*divmod(step, len(batcher)))
+        steps.zero_grad()
+        ids, lengths = (torch.from_numpy(part["tokens"]) for part in (batch.ids, batch.lengths))
+        nn.functional.cross_entropy(other(ids, lengths), torch.from_numpy(batch.labels)).backward()
+        steps.step()
+        if step == 2:
+            best = copy.deepcopy(other.state_dict())
+        elif step == 5:  # a miss
+            other.load_state_dict(best)
+            steps.param_groups[0]["lr"] = 0.01
+    for mine, its in zip(model.parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(mine, its, atol=1e-6, rtol=1e-5)
+
+
 def test_a_training_that_was_stopped_goes_on_with_more_patience(tmp_path):
     def run(stop_after, scores, **more):
         told = iter(scores)
