@@ -115,7 +115,7 @@ def test_examples_are_those_of_a_slow_reference(tmp_path_factory, documents, sha
         "following_words": chosen["following"],
     }
     if not expected:
-        with pytest.raises(ValueError, match="none is left"):
+        with pytest.raises(ValueError, match=r"none of [0-9]+ rows can be used"):
             built(text, path=path, shard_examples=shard, **options)
         return
     examples = built(text, path=path, shard_examples=shard, **options)
