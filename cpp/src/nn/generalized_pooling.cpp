@@ -139,7 +139,8 @@ Tensor AttentionPooling::weights(const Tensor& h, const Tensor& lengths) const {
   }
   const Tensor hidden = s.mask.logical_not().view({batch, 1, time, 1});
   // A sentence without words has equal scores: the softmax is defined then, and its weights are hidden.
-  const Tensor masked = scores.masked_fill(hidden, std::numeric_limits<float>::lowest());
+  const at::ScalarType wide = is_half(scores.scalar_type()) ? at::kFloat : scores.scalar_type();
+  const Tensor masked = scores.to(wide).masked_fill(hidden, std::numeric_limits<float>::lowest());
   const Tensor a = masked.softmax(2).masked_fill(hidden, 0);  // [B, I, T, d or 1]
   return options_.scores == Scores::scalar ? a.squeeze(3) : a;
 }

@@ -350,6 +350,24 @@ def test_half_precision_is_computed_in_float(scores):
     torch.testing.assert_close(halved.float(), expected, rtol=0, atol=0.2)
 
 
+@pytest.mark.parametrize("scores", KINDS)
+@pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
+def test_weights_of_half_precision_are_normalised_in_float(scores, half):
+    pooling = layer(scores=scores).float()
+    h, lengths = inputs(dtype=torch.float32, padding=0.0)
+    weights, penalty = (
+        pooling.weights(h, lengths),
+        pooling.penalty("attention", h, lengths, lambda_=20.0).loss,
+    )
+    found = copy.deepcopy(pooling).to(half).weights(h.to(half), lengths)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, weights, rtol=0, atol=0.05)
+    with torch.autocast("cpu", half):
+        torch.testing.assert_close(pooling.weights(h, lengths).float(), weights, rtol=0, atol=0.05)
+        loss = pooling.penalty("attention", h, lengths, lambda_=20.0).loss
+    torch.testing.assert_close(loss.float(), penalty, rtol=0.02, atol=0)
+
+
 def test_copies_and_state():
     pooling, other = layer(), layer(seed=2)
     h, lengths = inputs()
