@@ -3,15 +3,34 @@
 # memory and a stream, so that nvcc needs none of torch's headers.
 set(SENTENCODE_CUDA auto CACHE STRING "Kernels for GPUs: auto, ON (nvcc must be there) or OFF")
 set_property(CACHE SENTENCODE_CUDA PROPERTY STRINGS auto ON OFF)
+set(SENTENCODE_NVCC_FLAGS -O3 -std=c++17 -arch=all-major -Xcompiler -fPIC,-fvisibility=hidden,-Wall)
+# With auto, what is missing for a GPU must not stop the build for processors.
+if(SENTENCODE_CUDA STREQUAL "auto")
+  set(SENTENCODE_CUDA_MISSING WARNING)
+else()
+  set(SENTENCODE_CUDA_MISSING FATAL_ERROR)
+endif()
+
 if(SENTENCODE_CUDA)
   find_program(SENTENCODE_NVCC nvcc HINTS ENV CUDA_HOME PATH_SUFFIXES bin)
   if(NOT SENTENCODE_NVCC AND NOT SENTENCODE_CUDA STREQUAL "auto")
     message(FATAL_ERROR "SENTENCODE_CUDA is ${SENTENCODE_CUDA}, and there is no nvcc")
   endif()
+  if(SENTENCODE_NVCC AND NOT SENTENCODE_NVCC_WORKS)  # it may refuse this machine's compiler
+    set(probe "${CMAKE_BINARY_DIR}/CMakeFiles/nvcc_probe")
+    file(WRITE "${probe}.cu" "#include <cstdint>\n__global__ void kernel(std::int64_t* x) { *x = 1; }\n")
+    execute_process(COMMAND "${SENTENCODE_NVCC}" ${SENTENCODE_NVCC_FLAGS} -c -o "${probe}.o" "${probe}.cu"
+                    RESULT_VARIABLE failed OUTPUT_VARIABLE told ERROR_VARIABLE told)
+    if(failed)
+      message(${SENTENCODE_CUDA_MISSING} "No kernels for GPUs: ${SENTENCODE_NVCC} does not compile:\n${told}")
+    else()
+      set(SENTENCODE_NVCC_WORKS ON CACHE INTERNAL "")
+    endif()
+  endif()
 endif()
 
 function(sentencode_cuda target)
-  if(NOT SENTENCODE_CUDA OR NOT SENTENCODE_NVCC)
+  if(NOT SENTENCODE_CUDA OR NOT SENTENCODE_NVCC_WORKS)
     return()
   endif()
   set(objects)
@@ -19,8 +38,8 @@ function(sentencode_cuda target)
     set(object "${CMAKE_CURRENT_BINARY_DIR}/${source}.o")
     add_custom_command(
       OUTPUT "${object}"
-      COMMAND "${SENTENCODE_NVCC}" -c -O3 -std=c++17 -arch=all-major -Xcompiler -fPIC,-fvisibility=hidden,-Wall
-              -DSENTENCODE_HAVE_CUDA -I "${CMAKE_CURRENT_SOURCE_DIR}/src" -MD -MF "${object}.d" -o "${object}"
+      COMMAND "${SENTENCODE_NVCC}" ${SENTENCODE_NVCC_FLAGS} -c -DSENTENCODE_HAVE_CUDA
+              -I "${CMAKE_CURRENT_SOURCE_DIR}/src" -MD -MF "${object}.d" -o "${object}"
               "${CMAKE_CURRENT_SOURCE_DIR}/${source}"
       DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${source}"
       DEPFILE "${object}.d"
@@ -37,8 +56,11 @@ function(sentencode_cuda target)
   execute_process(COMMAND "${SENTENCODE_NVCC}" --dryrun -c -x cu /dev/null ERROR_VARIABLE plan OUTPUT_QUIET)
   string(REGEX MATCH "_HERE_=[^\n]*" here "${plan}")
   string(REPLACE "_HERE_=" "" here "${here}")
-  find_library(SENTENCODE_CUDART cudart_static PATHS "${here}/.." PATH_SUFFIXES lib64 lib targets/x86_64-linux/lib
-               REQUIRED)
+  find_library(SENTENCODE_CUDART cudart_static PATHS "${here}/.." PATH_SUFFIXES lib64 lib targets/x86_64-linux/lib)
+  if(NOT SENTENCODE_CUDART)
+    message(${SENTENCODE_CUDA_MISSING} "No kernels for GPUs: cudart_static is not beside ${SENTENCODE_NVCC}")
+    return()
+  endif()
   target_sources(${target} PRIVATE ${objects})
   target_compile_definitions(${target} PRIVATE SENTENCODE_HAVE_CUDA)
   target_link_libraries(${target} PUBLIC $<BUILD_INTERFACE:${SENTENCODE_CUDART}> $<BUILD_INTERFACE:${CMAKE_DL_LIBS}>
