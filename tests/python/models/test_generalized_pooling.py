@@ -6,6 +6,7 @@ import copy
 import itertools
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import numpy as np
 import pytest
@@ -275,6 +276,41 @@ def test_attention_has_no_dropout_on_any_thread_while_the_network_trains():
         for _, weights in pool.map(encoder.attention, ["the cat sat on a mat"] * 32):
             assert np.array_equal(weights, expected)
     assert all(part.training for part in encoder.network.modules())
+
+
+def test_training_is_the_same_while_others_look_at_the_network():
+    """They draw no dropout, which is drawn from numbers that all threads share."""
+
+    def trained(looked_at):
+        torch.manual_seed(3)
+        network = models.GeneralizedPoolingNetwork(
+            words=1, features=6, characters=False, dropout=0.5, **SMALL
+        )
+        steps = torch.optim.Adam(network.parameters(), lr=0.01)
+        x, ended = torch.randn(4, 5, 6), Event()
+
+        def look():
+            count = 0
+            while not ended.is_set():
+                with torch.no_grad(), _nn.Evaluating():
+                    network.attention(x, LENGTHS)
+                    network.encode(x, LENGTHS)
+                count += 1
+            return count
+
+        with ThreadPoolExecutor(2) as pool:
+            looks = [pool.submit(look) for _ in range(2 if looked_at else 0)]
+            for _ in range(30):
+                steps.zero_grad()
+                network.encode(x, LENGTHS).square().mean().backward()
+                steps.step()
+            ended.set()
+        assert all(look.result() > 0 for look in looks)
+        return network.state_dict()
+
+    alone, beside = trained(False), trained(True)
+    for name, tensor in alone.items():
+        assert torch.equal(tensor, beside[name]), name
 
 
 def test_evaluating_is_left_by_the_thread_that_entered_it():
