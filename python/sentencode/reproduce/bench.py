@@ -120,9 +120,13 @@ class Bench:
         saved, log = self.folder / "encoders" / f"{label}.sentencode", self.folder / "logs" / f"{label}.csv"
         if not saved.exists():
             steps = self._steps(row, label, seed)
-            warmup = min(int(self.size.training.get("warmup", 0)), steps // 5)
+            warmup = int({**self.size.training, **row.options}.get("warmup", 0))
             encoder = self._network(
-                row, seed, max_steps=steps, warmup=warmup, validate_every=-(-steps // _VALIDATIONS)
+                row,
+                seed,
+                max_steps=steps,
+                warmup=min(warmup, steps // 5),
+                validate_every=-(-steps // _VALIDATIONS),
             )
             encoder.set_params(vocabulary=self._words(row, seed))
             for path in (saved, log):
