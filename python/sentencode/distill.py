@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .distillation import Student, distill, teacher_key
+from .distillation import Student, distill, teacher_key, teacher_rows
 from .saved import load
 
-__all__ = ["Student", "distill", "teacher_key", "teacher_named"]
+__all__ = ["Student", "distill", "teacher_key", "teacher_named", "teacher_rows"]
 
 
 def teacher_named(name: str, *, bfloat16: bool = False) -> Any:

@@ -29,7 +29,7 @@ from .vectors.stages import StageProgress, stage
 from .vectors.tables import Storage
 from .vectors.word_vectors import WordVectors
 
-__all__ = ["PENALTIES", "RIDGES", "Student", "distill", "teacher_key"]
+__all__ = ["PENALTIES", "RIDGES", "Student", "distill", "teacher_key", "teacher_rows"]
 
 _LOG = logging.getLogger("sentencode")
 
@@ -170,6 +170,21 @@ def teacher_key(teacher: Any, sentences: list[str]) -> str:
         The same in every process for the same teacher and sentences.
     """
     return str(_embedder(teacher, True, [text for text in sentences if not is_blank(text)]).key)
+
+
+def teacher_rows(
+    teacher: Any, sentences: list[str], *, cache: Any = True, progress: bool | StageProgress | None = None
+) -> Rows:
+    """A teacher's rows of texts [n, d], kept as those that `distill` asks for.
+
+    Args:
+        teacher: As for `distill`, like all that follows.
+        sentences: Texts; none is blank.
+        cache: Whether, or in which folder, rows are kept.
+        progress: Whether to show it.
+    """
+    with stage("teacher: sentences", progress) as report:
+        return _rows(_embedder(teacher, cache, sentences), sentences, report, None)
 
 
 def _texts(sentences: Any) -> list[str]:

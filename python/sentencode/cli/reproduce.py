@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from . import add_command
 
     families = parser.add_subparsers(title="families", metavar="FAMILY", required=True)
-    for family in (Laes, Aae, RnnCnn, Distill):
+    for family in (Laes, Aae, RnnCnn, Pooling, Distill):
         add_command(families, family)
 
 
@@ -103,12 +103,13 @@ class _Trained:
     ROWS: ClassVar[str]  # whose training the minutes are of
     END: ClassVar[str]  # of trainings of the size "cpu"
     CORPORA: ClassVar[tuple[str, ...]] = ()  # besides
+    LABELLED: ClassVar[tuple[str, ...]] = ()  # of labelled examples, in the place of all others
 
     @classmethod
     def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
         """Adds the command's arguments."""
         _add_common(parser, cls.NAME, tables=cls.TABLES, row=cls.ROW)
-        for name in ("train", "valid"):
+        for name in () if cls.LABELLED else ("train", "valid"):
             parser.add_argument(
                 f"--{name}",
                 nargs="+",
@@ -116,6 +117,15 @@ class _Trained:
                 metavar="FILE",
                 help=f"sentences to {'train' if name == 'train' else 'validate'} on, one a line",
             )
+        for name in cls.LABELLED:
+            for option, what in (
+                (name, "train on"),
+                (f"{name}-valid", "validate on"),
+                (f"{name}-test", "test"),
+            ):
+                parser.add_argument(
+                    f"--{option}", nargs="+", metavar="FILE", help=f"labelled examples, {name}, to {what}"
+                )
         parser.add_argument("--size", default="cpu", metavar="NAME", help="cpu or paper (default: cpu)")
         parser.add_argument(
             "--minutes",
@@ -169,9 +179,8 @@ class _Trained:
         return {}
 
     @classmethod
-    def run(cls, options: argparse.Namespace) -> None:
-        """Runs the command."""
-        family = importlib.import_module(f"sentencode.reproduce.{cls.NAME.replace('-', '_')}")
+    def examples(cls, options: argparse.Namespace) -> dict[str, Any]:
+        """Files to learn from, for `reproduce`."""
         others = {}
         for name in cls.CORPORA:
             both = getattr(options, name), getattr(options, f"{name}_valid")
@@ -179,13 +188,17 @@ class _Trained:
                 raise ValueError(f"--{name} and --{name}-valid: give both, or neither")
             if None not in both:
                 others[name] = both
+        return {"train": options.train, "valid": options.valid, "others": others}
+
+    @classmethod
+    def run(cls, options: argparse.Namespace) -> None:
+        """Runs the command."""
+        family = importlib.import_module(f"sentencode.reproduce.{cls.NAME.replace('-', '_')}")
         report = family.reproduce(
             options.data,
             options.vectors,
-            options.train,
-            options.valid,
             out=options.out,
-            others=others,
+            **cls.examples(options),
             size=options.size,
             minutes=options.minutes,
             steps=options.steps,
@@ -289,6 +302,81 @@ sentencode reproduce rnn-cnn --data SentEval/data --vectors glove.840B.300d.txt 
         """What the family has besides."""
         nli = options.nli and dict(zip(("train", "dev", "test"), options.nli, strict=True))
         return {"nli": nli}
+
+
+class Pooling(_Trained):
+    """Paper 002: generalized pooling beside others, its penalties and heads, learning from labels.
+
+    Every row trains an encoder and a classifier on labelled examples, and is judged by its accuracy on those
+    that test it. FILEs are as sentencode.evaluation.read_labelled takes them (SNLI, MultiNLI,
+    label<TAB>text), or FOLDER:SPLIT of SentEval's files. Without --nli-valid and so on, 1,000 pairs (2,000
+    elsewhere) are held out of the first file to train on; pairs of a premise stay together. SST-2 and SST-5
+    are those of --data. Prints the tables; --out gets them too, figures 1 and 2, one JSON file a row, and the
+    encoders. After Ctrl-C or a kill, --resume goes on in the middle of a training. The table students wants
+    --teacher and --sentences.
+    """
+
+    NAME = "pooling"
+    TABLES = "1, 2, 3, 4, fig1, fig2, findings, senteval, students, cost"
+    ROW = "generalized-pooling-nli"
+    ROWS = "all rows"
+    END = "6 epochs each"
+    LABELLED = ("nli", "multinli", "ratings", "age")
+    HELP = "the tables and figures of the paper on generalized pooling"
+    EXAMPLE = """
+sentencode reproduce pooling --data SentEval/data --vectors glove.840B.300d.txt --nli snli_1.0_train.txt \\
+    --nli-valid snli_1.0_dev.txt --nli-test snli_1.0_test.txt --table 1 4 --seeds 0 1 --out pooling
+sentencode reproduce pooling --data SentEval/data --vectors glove.840B.300d.txt --ratings train.tsv \\
+    --ratings-test test.tsv --table 3 --mu-grid 1 .1 .01 .001 .0001 --out pooling-ratings
+"""
+
+    @classmethod
+    def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
+        """Adds the command's arguments."""
+        super().add_arguments(parser)
+        parser.add_argument("--epochs", type=int, metavar="N", help="of each training (default: the size's)")
+        parser.add_argument(
+            "--mu", type=float, default=0.01, metavar="X", help="weight of the penalties (default: 0.01)"
+        )
+        parser.add_argument(
+            "--mu-grid",
+            nargs="+",
+            type=float,
+            default=(),
+            metavar="X",
+            help="weights that validation chooses of",
+        )
+        parser.add_argument(
+            "--margin", type=float, default=1.0, metavar="X", help="of the penalties, lambda (default: 1)"
+        )
+        parser.add_argument("--teacher", metavar="TEACHER", help="as for reproduce distill, for the students")
+        parser.add_argument(
+            "--sentences",
+            nargs="+",
+            default=(),
+            metavar="FILE",
+            help="what students are taught by, one a line",
+        )
+        parser.add_argument(
+            "--sentence", default="", metavar="TEXT", help="for figure 2 (default: the paper's)"
+        )
+
+    @classmethod
+    def examples(cls, options: argparse.Namespace) -> dict[str, Any]:
+        """Files to learn from."""
+        labels = {}
+        for name in cls.LABELLED:
+            splits = {"train": "", "valid": "_valid", "test": "_test"}
+            files = {split: getattr(options, f"{name}{ending}") for split, ending in splits.items()}
+            if any(files.values()):
+                labels[name] = files
+        return {"labels": labels}
+
+    @classmethod
+    def own(cls, options: argparse.Namespace) -> dict[str, Any]:
+        """What the family has besides."""
+        names = ("epochs", "mu", "mu_grid", "margin", "teacher", "sentences", "sentence")
+        return {name: getattr(options, name) for name in names}
 
 
 class Distill:

@@ -7,7 +7,7 @@ import shutil
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,8 @@ from ..text.vocabulary import Vocabulary
 from ..threads import num_threads
 from ..training import CsvLog, History
 from ..vectors import WordVectors
-from .judging import Judge, Normalized, scores_of
+from .judging import Imitating, Judge, Normalized, scores_of
+from .labelled import Labels, judged_labels
 from .results_folder import Result, Results, as_json, slug
 from .rows import NotAvailableError, Row, Size
 
@@ -40,7 +41,8 @@ class Bench:
 
     Attributes:
         vectors: Of words.
-        corpora: By their names, sentences to train on, and sentences to validate on; "" is that of most rows.
+        corpora: By their names, sentences to train on, and sentences to validate on; or labelled examples.
+            "" is that of most rows.
         size: How wide encoders are, and how they are trained.
         results: The folder of results.
         judge: Judges encoders.
@@ -48,13 +50,14 @@ class Bench:
         shared: Parameters of every network.
         normalize: How rows are judged that tell it for this; None: as they are.
         further: Names of tasks that rows are judged on which say so.
+        values: By parameters, values that are tried for rows that have them chosen.
         ordered: Whether sentences are learnt from by those around them.
         measure: Adds figures to those of the judge.
         show: Whether to show progress bars.
     """
 
     vectors: WordVectors
-    corpora: Mapping[str, tuple[Any, Any]]
+    corpora: Mapping[str, tuple[Any, Any] | Labels]
     size: Size
     results: Results
     judge: Judge
@@ -62,6 +65,7 @@ class Bench:
     shared: Mapping[str, Any] = field(default_factory=dict)
     normalize: str | None = None
     further: Sequence[str] = ()
+    values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     ordered: bool = False
     measure: Measure | None = None
     show: bool = False
@@ -70,7 +74,10 @@ class Bench:
     def __post_init__(self) -> None:
         few = _few_in_order if self.ordered else _few
         most = self.size.valid_sentences
-        self.corpora = {name: (train, few(valid, most)) for name, (train, valid) in self.corpora.items()}
+        self.corpora = {
+            name: of if isinstance(of, Labels) else (of[0], few(of[1], most))
+            for name, of in self.corpora.items()
+        }
 
     @property
     def folder(self) -> Path:
@@ -84,13 +91,14 @@ class Bench:
         label = slug(f"{name} {seed}")
         encoder: Any
         if row.trained:
-            encoder, history = self.trained(row, label, seed)
-            found |= _of_training(history)
+            encoder, history, tried = self.chosen(row, label, seed)
+            found |= {**_of_training(history), **tried}
         elif row.kind:
             encoder = self.untrained(row, seed)
         else:
             assert row.make is not None
             encoder = row.make(self.vectors)
+        labels = self.labels(row)
         if row.kind:
             found |= self._of_network(encoder, row, seed)
         if row.expanded:
@@ -98,12 +106,23 @@ class Bench:
         judged = encoder
         if self.normalize is not None and self.normalize in row.normalize.values():
             judged = Normalized(encoder, self.normalize)
+        if row.kind and isinstance(encoder.settings()["head"], _models().RowRegression):
+            judged = Imitating(encoder)
         begin = time.perf_counter()
         path = self.report_of(name, seed)
         path.parent.mkdir(exist_ok=True)
         label = f"{name}, seed {seed}" if row.kind else name
-        tasks = [task.name for task in self.judge.tasks if row.further or task.name not in self.further]
-        report = self.judge(judged, label, tasks, out=path, tokens=True)
+        further = [] if row.further else self.further
+        wanted = [task.name for task in self.judge.tasks] if row.tasks is None else row.tasks
+        tasks = [task for task in self.judge.tasks if task.name in wanted and task.name not in further]
+        if labels is not None and not row.trained:
+            tasks += labels.tasks()
+        report = self.judge(judged, label, tasks, out=path, tokens=not row.texts)
+        if labels is not None and row.trained and labels.tests:
+            own = judged_labels(encoder, labels, resamples=self.judge.resamples)
+            report.results = {**own, **report.results}
+            report.facts |= {"dim": encoder.network.dim}
+            report.to_json(path)
         found["evaluation_minutes"] = (time.perf_counter() - begin) / 60
         found["dim"] = report.facts.get("dim")
         found["scores"] = scores_of(report)
@@ -115,25 +134,38 @@ class Bench:
         """The file of what `evaluate` says of a row."""
         return self.folder / "reports" / f"{slug(f'{name} {seed}')}.json"
 
+    def chosen(self, row: Row, label: str, seed: int) -> tuple[NeuralEncoder, History, Result]:
+        """What `trained` gives, with the value that is best in validation; and how good the others are."""
+        values = [(name, value) for name in row.chosen for value in self.values.get(name, ())]
+        if not values:
+            return *self.trained(row, label, seed), {"encoder": f"{label}.sentencode"}
+        runs = {}
+        for name, value in values:
+            tried = replace(row, options={**row.options, name: value})
+            of = slug(f"{label} {name} {value}")
+            runs[of] = (*self.trained(tried, of, seed), f"{name} {value}")
+        dev = {of: max(one.accuracy for one in history.validations) for of, (_, history, _) in runs.items()}
+        best = max(dev, key=lambda of: dev[of])
+        told = {"tried": {what: dev[of] for of, (*_, what) in runs.items()}, "taken": runs[best][2]}
+        return *runs[best][:2], {"encoder": f"{best}.sentencode", **told}
+
     def trained(self, row: Row, label: str, seed: int) -> tuple[NeuralEncoder, History]:
         """The encoder and all that its training told, even where that was stopped in between."""
         saved, log = self.folder / "encoders" / f"{label}.sentencode", self.folder / "logs" / f"{label}.csv"
         if not saved.exists():
             steps = self._steps(row, label, seed)
-            warmup = int({**self.size.training, **row.options}.get("warmup", 0))
-            encoder = self._network(
-                row,
-                seed,
-                max_steps=steps,
-                warmup=min(warmup, steps // 5),
-                validate_every=-(-steps // _VALIDATIONS),
-            )
-            encoder.set_params(vocabulary=self._words(row, seed))
+            if steps is None:
+                encoder = self._network(row, seed)
+            else:
+                warmup = min(int({**self.size.training, **row.options}.get("warmup", 0)), steps // 5)
+                every = -(-steps // _VALIDATIONS)
+                encoder = self._network(row, seed, max_steps=steps, warmup=warmup, validate_every=every)
+            self._give_words(encoder, row, seed)
             for path in (saved, log):
                 path.parent.mkdir(exist_ok=True)
-            train, valid = self._corpus(row)
+            train, valid = self._examples(row)
             encoder.fit(
-                train,
+                *train,
                 valid=valid,
                 checkpoints=self.folder / "work" / label / "checkpoints",
                 callbacks=[CsvLog(log)],
@@ -146,46 +178,63 @@ class Bench:
     def untrained(self, row: Row, seed: int) -> NeuralEncoder:
         """The encoder as training would begin with it: after a step that changes nothing."""
         encoder = self._network(row, seed, max_steps=1, learning_rate=_NO_STEP, accumulate=1)
-        encoder.set_params(vocabulary=self._words(row, seed))
-        encoder.fit(self._corpus(row)[1], show_progress_bar=self.show)
+        self._give_words(encoder, row, seed)
+        valid = self._examples(row)[1]
+        encoder.fit(*(valid if self.labels(row) else (valid,)), show_progress_bar=self.show)
         return encoder
 
-    def _corpus(self, row: Row) -> tuple[Any, Any]:
-        """What a row is trained and validated on."""
-        if row.corpus not in self.corpora:
+    def labels(self, row: Row) -> Labels | None:
+        """A row's examples, if they are labelled."""
+        corpus = self._corpus(row)
+        return corpus if isinstance(corpus, Labels) else None
+
+    def _examples(self, row: Row) -> tuple[tuple[Any, ...], Any]:
+        """What a row learns from, as arguments of `fit`, and what it validates on."""
+        corpus = self._corpus(row)
+        if isinstance(corpus, Labels):
+            return tuple(corpus.train), tuple(corpus.valid)
+        return corpus[:1], corpus[1]
+
+    def _corpus(self, row: Row) -> Any:
+        if row.corpus in self.corpora:
+            return self.corpora[row.corpus]
+        if row.corpus:
             raise NotAvailableError(f"no {row.corpus} were given")
-        return self.corpora[row.corpus]
+        return None  # controls of families whose examples are all labelled
 
     def _network(self, row: Row, seed: int, **more: Any) -> NeuralEncoder:
         """A row's encoder, not fitted."""
-        from .. import models
-
         sized = {name: getattr(self.size, of) for name, of in row.sized.items()}
-        given = {**self.size.training, **self.shared, **row.options, **sized, "max_epochs": None, **more}
-        made: NeuralEncoder = getattr(models, row.kind)(self.vectors, seed=seed, **given)
+        of_corpus = self.size.of_corpus.get(row.corpus, {})
+        ends = {"max_epochs": None} if "max_steps" in more else {}
+        given = {**self.size.training, **of_corpus, **self.shared, **row.options, **sized, **ends, **more}
+        made: NeuralEncoder = getattr(_models(), row.kind)(self.vectors, seed=seed, **given)
         return made
 
-    def _words(self, row: Row, seed: int) -> Vocabulary:
+    def _give_words(self, encoder: NeuralEncoder, row: Row, seed: int) -> None:
         """The words that are written: counted once for all rows of a corpus, by the first one's training."""
+        if self.labels(row) is None:
+            encoder.set_params(vocabulary=self._words(row, seed))
+
+    def _words(self, row: Row, seed: int) -> Vocabulary:
         if row.corpus not in self._vocabularies:
             path = self.folder / (f"vocabulary-{row.corpus}.txt" if row.corpus else "vocabulary.txt")
             if not path.exists():
                 first = self._network(row, seed, max_steps=1)
-                first.fit(self._corpus(row)[0], show_progress_bar=self.show)
+                first.fit(*self._examples(row)[0], show_progress_bar=self.show)
                 first.vocabulary_.write(path)  # whole or not at all
             self._vocabularies[row.corpus] = Vocabulary.read(path)
         return self._vocabularies[row.corpus]
 
-    def _steps(self, row: Row, label: str, seed: int) -> int:
-        """How many steps there is time for: measured once, then kept."""
-        if self.size.steps is not None and self.size.minutes is None:
+    def _steps(self, row: Row, label: str, seed: int) -> int | None:
+        """How many steps there is time for: measured once, then kept. None: the row's parameters say it."""
+        if self.size.minutes is None:
             return self.size.steps
-        assert self.size.minutes is not None
         plan = self.results.read(f"work/{label}/plan.json")
         if plan is None:
             probe = self._network(row, seed, max_steps=self.size.probe)
-            probe.set_params(vocabulary=self._words(row, seed))
-            probe.fit(self._corpus(row)[0], show_progress_bar=self.show)
+            self._give_words(probe, row, seed)
+            probe.fit(*self._examples(row)[0], show_progress_bar=self.show)
             seconds = [step.seconds for step in probe.history_.steps]
             each = statistics.fmean(seconds[min(_PROBE_SKIPS, len(seconds) - 1) :])
             share = 60 * self.size.minutes / self.parts
@@ -200,9 +249,13 @@ class Bench:
         made = encoder if row.trained else self._network(row, seed, max_steps=1)
         config = made.get_params(deep=False)
         config = {key: config[key] for key in config if key not in ("vectors", "vocabulary")}
+        learnt = 0
+        if (head := encoder.settings()["head"]) is not None:
+            config["head"] = head.to_config()
+            learnt = sum(p.numel() for p in encoder.head_.parameters())
         return {
             "parameters": {
-                "with_softmax": sum(sizes.values()),
+                "with_softmax": sum(sizes.values()) + learnt,
                 "without_softmax": sum(sizes.values()) - softmax,
             },
             "config": config | {"class": row.kind, "tokenizer": encoder.tokenizer_.to_config()},
@@ -216,13 +269,26 @@ def checked_networks(rows: Mapping[str, Row], shared: Mapping[str, Any], dim: in
         TypeError: A parameter is not of its kind.
         ValueError: A parameter cannot be used.
     """
-    from .. import models
-
     word = WordVectors.from_dict({"a": [1.0] * dim})
     for row in {repr((row.kind, row.options)): row for row in rows.values() if row.kind}.values():
         sized = dict.fromkeys(row.sized, 8)
-        made = getattr(models, row.kind)(word, **{**row.options, **sized, **shared}, max_steps=1)
-        made.fit([["a"] * made.min_length] * 3, show_progress_bar=False)
+        made = getattr(_models(), row.kind)(word, **{**row.options, **sized, **shared}, max_steps=1)
+        made.fit([["a"] * made.min_length] * 3, _labels_for(made), show_progress_bar=False)
+
+
+def _labels_for(encoder: NeuralEncoder) -> list[Any] | None:
+    """Labels of three sentences, if it learns from labels."""
+    head = encoder.settings()["head"]
+    if isinstance(head, _models().RowRegression):
+        return [[1.0, 0.0]] * 3
+    return ["a", "b", "a"] if isinstance(head, _models().Classifier) else None
+
+
+def _models() -> Any:
+    """The module, which needs torch."""
+    from .. import models
+
+    return models
 
 
 def _few(sentences: Any, most: int) -> list[Any]:
@@ -253,6 +319,9 @@ def _of_training(history: History) -> Result:
         "sentences_per_second": sentences / seconds,
         "minutes_per_1000_batches": 1000 * seconds / 60 / len(history.steps),
     }
+    found["validations"] = [[one.step, one.loss, one.accuracy] for one in history.validations]
+    if figures := history.steps[-1].figures:
+        found["figures"] = {"first": history.steps[0].figures, "last": figures}
     for best in [validation for validation in history.validations if validation.best][-1:]:
         found["dev"] = {"step": best.step, "loss": best.loss, "accuracy": best.accuracy}
     return found

@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from .._extras import require
 from ..evaluation import Report as Judged
+from ..evaluation import paired_t_test
 from ..evaluation.statistics.joint_bootstrap import drawn_mean
 from .report import Made, Report
 from .results_folder import Result
-from .tables import differing, file_of
+from .tables import MISSING, differing, file_of
 
 __all__ = ["Claim", "Claims", "judged_claims", "picture"]
 
@@ -84,6 +85,7 @@ def judged_claims(
                 for of_row in read.values()
             ]
         )
+        tested = _tested(both, tasks[0]) if claim.within is None and len(claim.tasks) == 1 else {}
         half = _half_width(difference[1:].var(), between, [len(of_row) for of_row in both])
         value = float(difference[0])
         found.append(
@@ -99,6 +101,7 @@ def judged_claims(
                 "low": round(value - half, _ROUND),
                 "high": round(value + half, _ROUND),
                 "verdict": claim.verdict(value - half, value + half),
+                **tested,
             }
         )
     return found
@@ -110,6 +113,20 @@ def _mean(report: Judged, tasks: Sequence[str], resamples: int) -> npt.NDArray[n
     if drawn is None:
         raise ValueError(f"the report on {report.encoder} does not hold what was said of each example")
     return drawn
+
+
+def _tested(both: Sequence[Sequence[Judged]], task: str) -> Result:
+    """One-tailed paired t-tests of accuracies: over examples, of seeds the mean, and over seeds."""
+    results = [[one[task] for one in of_row] for of_row in both]
+    if any(result.headline != "acc" for of_row in results for result in of_row):
+        return {}
+    judged = [[result.judged["test"] for result in of_row] for of_row in results]
+    right = [np.mean([one.said == one.gold for one in of_row], axis=(0, 1)) for of_row in judged]
+    found = {"examples": paired_t_test(*right).p_one_tailed}
+    accuracies = [[result.figure("acc") for result in of_row] for of_row in results]
+    if len(accuracies[0]) == len(accuracies[1]) > 1:
+        found["seeds"] = paired_t_test(*accuracies).p_one_tailed
+    return {"p": found}
 
 
 class _Variance(NamedTuple):
@@ -191,7 +208,13 @@ class Claims:
             [one["claim"], one["row"], one["other"], differing(one, 2), one["verdict"] + _incomplete(one)]
             for one in report.findings
         ]
-        yield self.title, ["finding", "row", "less", "mean difference (95 % interval)", "verdict"], rows
+        heading = ["finding", "row", "less", "mean difference (95 % interval)", "verdict"]
+        if any("p" in one for one in report.findings):
+            heading += ["p over examples", "p over seeds"]
+            rows = [
+                [*row, *_levels(one.get("p", {}))] for row, one in zip(rows, report.findings, strict=True)
+            ]
+        yield self.title, heading, rows
 
     def notes(self, report: Report) -> Iterator[str]:
         """How verdicts are come by, and what they make together."""
@@ -205,12 +228,21 @@ class Claims:
             '"differs" where it lies beyond; that one is better "holds" where it lies above 0, and "differs" '
             'where it lies below. All else is "undecided".'
         )
+        if any("p" in one for one in report.findings):
+            yield (
+                "p: of a one-tailed paired t-test, over test examples (each one's mean of seeds) and over "
+                "seeds."
+            )
         for name in dict.fromkeys(one["claim"] for one in report.findings):
             of_it = [one for one in report.findings if one["claim"] == name]
             counts = Counter(one["verdict"] for one in of_it)
             said = ", ".join(f"{verdict} in {count}" for verdict, count in counts.most_common())
             tasks = dict.fromkeys(task for one in of_it for task in one["tasks"])
             yield f"{name}, over {', '.join(tasks)}: {said} of {len(of_it)}."
+
+
+def _levels(p: Result) -> list[str]:
+    return [f"{p[over]:.2g}" if over in p else MISSING for over in ("examples", "seeds")]
 
 
 def _incomplete(one: Result) -> str:

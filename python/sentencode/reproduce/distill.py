@@ -13,7 +13,6 @@ import importlib
 import importlib.util
 import os
 import statistics
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,7 @@ from ..linear import LAES, SIF, USIF, Average
 from ..text.corpus import Corpus
 from ..threads import num_threads
 from ..vectors import WordVectors
-from .judging import Judge, paired, tasks_there
+from .judging import Judge, paired, speed_of, tasks_there
 from .results_folder import Result, Results, as_json, file_identity, slug
 from .rows import NotAvailableError, chosen, computed
 from .tables import between, differing, file_of, number, printed_tables
@@ -40,8 +39,6 @@ TABLES = ("encoders", "parts", "intervals")
 STUDENT = "student"
 _FREE = 1e12  # a ridge, or lambda, that leaves nothing free
 _FITTED = 50_000  # sentences, for what is fitted on top
-_TIMED = 1.5  # seconds of encoding at least, each time
-_TIMES = 7
 
 
 class Bench:
@@ -293,7 +290,7 @@ def _result(bench: Bench, results: Results, name: str, judge: Judge) -> Result:
     encoder = ROWS[name].make(bench)
     path = _report_of(results, name)
     path.parent.mkdir(exist_ok=True)
-    report = judge(encoder, name, ROWS[name].tasks)
+    report = judge(encoder, name, [task for task in judge.tasks if task.name in ROWS[name].tasks])
     report.to_json(path)
     found: Result = {"row": name, "threads": num_threads(), "dim": report.facts.get("dim")}
     scores: Result = {}
@@ -305,7 +302,7 @@ def _result(bench: Bench, results: Results, name: str, judge: Judge) -> Result:
             low, high = interval
             scores[task] |= {"low": round(scale * low, 4), "high": round(scale * high, 4)}
     found["scores"] = scores
-    found["sentences_per_second"] = _speed(encoder, bench.sentences)
+    found["sentences_per_second"] = speed_of(encoder, bench.sentences)
     if (student := bench.last) is not None:
         found["student"] = {
             "words": len(student.vectors),
@@ -316,31 +313,6 @@ def _result(bench: Bench, results: Results, name: str, judge: Judge) -> Result:
             "words_alone": student.words_alone,
         }
     return found
-
-
-def _speed(encoder: Any, sentences: Sequence[str]) -> Result:
-    """Sentences a second, raw text in: the median of seven, and the ends."""
-    encode = encoder.encode
-    count = min(256, len(sentences))
-    encode(sentences[:count])
-    while True:  # as many as take long enough
-        some = [sentences[i % len(sentences)] for i in range(count)]
-        begin = time.perf_counter()
-        encode(some)
-        seconds = time.perf_counter() - begin
-        if seconds > _TIMED:
-            break
-        count = int(count * min(16, max(2, 1.3 * _TIMED / max(seconds, 1e-6))))
-    speeds = [count / seconds]
-    for _ in range(_TIMES - 1):
-        begin = time.perf_counter()
-        encode(some)
-        speeds.append(count / (time.perf_counter() - begin))
-    return {
-        "median": round(statistics.median(speeds), 1),
-        "low": round(min(speeds), 1),
-        "high": round(max(speeds), 1),
-    }
 
 
 def _report_of(results: Results, name: str) -> Path:

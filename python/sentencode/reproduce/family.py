@@ -16,6 +16,7 @@ from ..vectors import WordVectors
 from .bench import Bench, Measure, checked_networks
 from .claims import Claim, judged_claims, picture
 from .judging import Judge, paired, tasks_there
+from .labelled import Labels
 from .papers import PAPERS
 from .report import Report, Table
 from .results_folder import Result, Results, file_identity, settings_of
@@ -47,6 +48,8 @@ class Family:
         corpora: Names of other corpora, which rows are trained on that say so.
         ordered: Whether sentences are learnt from by those around them: then those that a training is
             validated on stand together.
+        labelled: Names of corpora of labelled examples, which rows are trained on that say so: families that
+            have such have no others.
         measure: Adds figures of what SentEval does not judge.
         claims: What the paper says of its rows.
     """
@@ -65,6 +68,7 @@ class Family:
     read: Callable[[Sequence[File]], Any] = Corpus.from_files
     corpora: Sequence[str] = ()
     ordered: bool = False
+    labelled: Sequence[str] = ()
     measure: Measure | None = None
     claims: Sequence[Claim] = ()
 
@@ -72,11 +76,13 @@ class Family:
         self,
         data: File,
         vectors: File | WordVectors,
-        train: Sequence[File],
-        valid: Sequence[File],
+        train: Sequence[File] = (),
+        valid: Sequence[File] = (),
         *,
         out: File,
         others: Mapping[str, tuple[Sequence[File], Sequence[File]]] | None = None,
+        labels: Mapping[str, Labels] | None = None,
+        values: Mapping[str, Sequence[Any]] | None = None,
         size: str | Size = "cpu",
         minutes: float | None = None,
         steps: int | None = None,
@@ -111,6 +117,10 @@ class Family:
                 findings as a picture, too, where matplotlib is installed.
             others: The family's other corpora, by their names: files to train on, files to validate on. Rows
                 of those that are not given are left out.
+            labels: The family's labelled corpora, by their names. Rows of those that are not given are left
+                out.
+            values: By parameters, values of which validation chooses, for rows that say so: each is trained
+                with.
             size: "cpu", "paper", or one of your own.
             minutes: Of training for all trained rows together, one seed each: every row has its share,
                 whichever rows are asked for. From the time of its first steps follows how many it takes.
@@ -160,12 +170,11 @@ class Family:
         networks = {"preset": preset, **own, **half, "device": device}
         dim = of_size.word_dim or (vectors.dim if isinstance(vectors, WordVectors) else 2)
         checked_networks({name: self.rows[name] for name in wanted_rows}, networks, dim)
-        if unknown := set(others or {}) - set(self.corpora):
+        labels, values = labels or {}, values or {}
+        if unknown := {*(others or {}), *labels} - {*self.corpora, *self.labelled}:
             raise ValueError(f"{self.name} has no corpus {', '.join(sorted(unknown))}")
-        corpora = {
-            name: (self.read(files[0]), self.read(files[1]))
-            for name, files in {"": (train, valid), **(others or {})}.items()
-        }
+        files = {**({} if self.labelled else {"": (train, valid)}), **(others or {})}
+        texts = {name: (self.read(of[0]), self.read(of[1])) for name, of in files.items()}
         if not isinstance(vectors, WordVectors):
             vectors = WordVectors.load(vectors)
         if of_size.word_dim is not None:
@@ -173,7 +182,7 @@ class Family:
         tasks = [*tasks_there((*self.tasks, *self.further), data, partial=partial), *further]
         judge = Judge(tasks, **judging, show=show_progress_bar)
         settings = {
-            "size": asdict(of_size),
+            "size": {name: value for name, value in asdict(of_size).items() if value != {}},
             "preset": preset,
             **({} if normalize is None else {"normalize": normalize}),
             **own,
@@ -181,15 +190,17 @@ class Family:
             "vectors": {"words": len(vectors), "dim": vectors.dim, "fingerprint": vectors.fingerprint},
             **{
                 " ".join([*([name] if name else []), what]): [file_identity(file) for file in corpus.files]
-                for name, both in corpora.items()
+                for name, both in texts.items()
                 for what, corpus in zip(("train", "valid"), both, strict=True)
             },
+            **({"labels": {name: of.facts for name, of in labels.items()}} if labels else {}),
+            **({"values": values} if values else {}),
             **judge.settings(),
         }
         results = Results(out, settings, resume)
         bench = Bench(
             vectors,
-            corpora,
+            {**texts, **labels},
             of_size,
             results,
             judge,
@@ -197,6 +208,7 @@ class Family:
             shared=networks,
             normalize=normalize,
             further=[*self.further, *(task.name for task in further)],
+            values=values,
             ordered=self.ordered,
             measure=self.measure,
             show=show_progress_bar,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import statistics
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +16,10 @@ from ..evaluation import Task, TaskResult, compare, evaluate, load_task
 from ..evaluation.judging.protocols import protocol_named
 from .results_folder import Result
 
-__all__ = ["Judge", "Normalized", "paired", "scores_of", "tasks_there"]
+__all__ = ["Imitating", "Judge", "Normalized", "paired", "scores_of", "speed_of", "tasks_there"]
+
+_TIMED = 1.5  # seconds of encoding at least, each time
+_TIMES = 7
 
 
 @dataclass(frozen=True)
@@ -52,21 +57,23 @@ class Judge:
             "resamples": self.resamples,
         }
 
-    def __call__(self, encoder: Any, name: str, only: Sequence[str] | None = None, **more: Any) -> Judged:
+    def __call__(self, encoder: Any, name: str, tasks: Sequence[Task], **more: Any) -> Judged:
         """What `evaluate` says of an encoder.
 
         Args:
             encoder: The encoder.
             name: What it is called in the report.
-            only: Of the tasks, these. None: all.
+            tasks: On which it is judged.
             **more: Of `evaluate`.
 
         Raises:
             ValueError: A task failed.
         """
+        if not tasks:
+            return Judged(name, facts={"confidence": 0.95, "resamples": self.resamples})
         report = evaluate(
             encoder,
-            [task for task in self.tasks if only is None or task.name in only],
+            tasks,
             name=name,
             protocol=self.protocol,
             options=dict(self.options),
@@ -96,6 +103,46 @@ class Normalized:
     def encode(self, sentences: Any) -> Any:
         """Rows of sentences."""
         return self.encoder.encode(sentences, normalize=self.how, show_progress_bar=False)
+
+
+class Imitating:
+    """An encoder that is judged by the rows that it has learnt to imitate: those that its head makes."""
+
+    def __init__(self, encoder: Any) -> None:
+        self.encoder = encoder
+
+    def fingerprint(self) -> str:
+        """What tells it from others, and from the encoder itself."""
+        return f"{self.encoder.fingerprint()}, predict"
+
+    def encode(self, sentences: Any) -> Any:
+        """Rows of sentences."""
+        return self.encoder.predict(list(sentences))
+
+
+def speed_of(encoder: Any, sentences: Sequence[str]) -> dict[str, float]:
+    """Sentences a second, raw text in: the median of seven, and the ends."""
+    encode = encoder.encode
+    count = min(256, len(sentences))
+    encode(sentences[:count])
+    while True:  # as many as take long enough
+        some = [sentences[i % len(sentences)] for i in range(count)]
+        begin = time.perf_counter()
+        encode(some)
+        seconds = time.perf_counter() - begin
+        if seconds > _TIMED:
+            break
+        count = int(count * min(16, max(2, 1.3 * _TIMED / max(seconds, 1e-6))))
+    speeds = [count / seconds]
+    for _ in range(_TIMES - 1):
+        begin = time.perf_counter()
+        encode(some)
+        speeds.append(count / (time.perf_counter() - begin))
+    return {
+        "median": round(statistics.median(speeds), 1),
+        "low": round(min(speeds), 1),
+        "high": round(max(speeds), 1),
+    }
 
 
 def tasks_there(names: Sequence[str], data: str | os.PathLike[str], *, partial: bool = False) -> list[Task]:

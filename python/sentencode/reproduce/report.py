@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ..evaluation import PublishedFigure
 from ..evaluation import published as published_figures
 from .papers import printed
 from .results_folder import Result, as_json
@@ -88,10 +89,11 @@ class Report:
         """The columns of which there is a figure of ours."""
         return {column for row in self.rows for result in self.of(row) for column in result["scores"]}
 
-    def ours(self, row: str) -> str:
-        """What a row of ours is called."""
-        seeds = len(self.of(row))
-        return f"{row}, ours" + (f" ({seeds} seeds)" if seeds > 1 else "")
+    def ours(self, name: str, rows: Sequence[str] = ()) -> str:
+        """What a line of ours is called, which shows these rows; none: that of its name."""
+        counts = {len(self.of(row)) for row in rows or (name,)}
+        seeds = " to ".join(map(str, sorted({min(counts), max(counts)})))
+        return f"{name}, ours" + (f" ({seeds} seeds)" if counts != {1} else "")
 
     def each(self) -> Iterator[tuple[str, str, Result]]:
         """Every result: its row, what it is called, and itself."""
@@ -115,9 +117,15 @@ class Report:
 
     def marked(self, columns: Sequence[str], figures: Mapping[str, str]) -> list[str]:
         """Figures of the paper, marked where they hang on a protocol that is another one than ours."""
-        learnt = {f"{one.task} {one.metric}" for one in published_figures(self.paper) if one.learnt}
+        learnt = {f"{one.task} {one.metric}" for one in self.of_other_protocols()}
         marks = ((column, f" {MARK}" if column in learnt else "") for column in columns)
         return [figures[column] + mark if column in figures else MISSING for column, mark in marks]
+
+    def of_other_protocols(self) -> list[PublishedFigure]:
+        """The paper's figures that hang on another protocol than ours: none of encoders' own classifiers."""
+        if "labels" in self.settings:
+            return []
+        return [figure for figure in published_figures(self.paper) if figure.learnt]
 
     def _printed(self, markdown: bool) -> str:
         made = [one for table in self.tables.values() for one in table.made(self)]
@@ -125,7 +133,12 @@ class Report:
 
     def _notes(self) -> list[str]:
         judged = f"Judged on {', '.join(self.settings['tasks'])}; protocol {self.settings['protocol']}."
-        notes = [judged, *self.remarks, *(note for t in self.tables.values() for note in t.notes(self))]
+        notes = [
+            judged,
+            *self._examples(),
+            *self.remarks,
+            *(note for t in self.tables.values() for note in t.notes(self)),
+        ]
         if how := self.settings.get("normalize"):
             rows = [row for row, made in self.rows.items() if how in made.normalize.values() and self.of(row)]
             if rows:
@@ -134,3 +147,11 @@ class Report:
             if "missing" in result:
                 notes.append(f"Left out: {result['row']} ({result['missing']}).")
         return list(dict.fromkeys(notes))
+
+    def _examples(self) -> Iterator[str]:
+        """How many labelled examples there are."""
+        for name, facts in self.settings.get("labels", {}).items():
+            counts = {what: n for what, n in facts.items() if isinstance(n, int) and what != "seed"}
+            left_out = counts.pop("also_tested") + counts.pop("also_validated")
+            said = ", ".join(f"{what} {n:,}" for what, n in counts.items())
+            yield f"Labelled examples, {name}: {said}; left out of train, as others have them: {left_out:,}."

@@ -22,14 +22,19 @@ class Size:
 
     Attributes:
         training: Parameters that all of them share.
-        steps: Of each training; None: as many as there is time for.
-        minutes: Of training for all rows of the tables together, a share for each; None: `steps` count.
+        of_corpus: By the names of corpora, what else those have that are trained on them.
+        examples: By the names of labelled corpora, at most so many to train on.
+        steps: Of each training; None: as many as there is time for, or as `training` says.
+        minutes: Of training for all rows of the tables together, a share for each; None: `steps` count, if
+            they are given.
         word_dim: Words' vectors are reduced to so many numbers; None: they stay as they are.
         valid_sentences: At most so many are read to validate on.
         probe: Steps whose time tells how many there will be.
     """
 
     training: Mapping[str, Any] = field(default_factory=dict)
+    of_corpus: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    examples: Mapping[str, int] = field(default_factory=dict)
     steps: int | None = None
     minutes: float | None = None
     word_dim: int | None = None
@@ -61,6 +66,9 @@ class Row:
         corpus: Which of the family's other corpora it is trained on; "" for the one of all rows.
         printed: What the paper calls it, where that is another name.
         further: Whether it is judged on the family's further tasks, too.
+        tasks: Which of SentEval's it is judged on. None: the family's.
+        texts: Whether it is given texts there, which it cuts itself, and not SentEval's tokens.
+        chosen: Parameters of which validation chooses, where the family is given values of them.
         expanded: Whether its learnt table of words is expanded to all vectors before it is judged.
     """
 
@@ -73,6 +81,9 @@ class Row:
     corpus: str = ""
     printed: str = ""
     further: bool = False
+    tasks: Sequence[str] | None = None
+    texts: bool = False
+    chosen: Sequence[str] = ()
     expanded: bool = False
 
 

@@ -33,6 +33,8 @@ class Scores:
         columns: As in `"MRPC f1"`. None: the family's.
         intervals: Whether a table of our intervals follows.
         remark: What is to be said of it.
+        lines: What ours are called there, where a line shows the figures of several rows, such as one for
+            each corpus -> these rows. None: each row has a line.
     """
 
     title: str
@@ -42,25 +44,27 @@ class Scores:
     columns: Sequence[str] | None = None
     intervals: bool = False
     remark: str = ""
+    lines: Mapping[str, Sequence[str]] | None = None
 
     def made(self, report: Report) -> Iterator[Made]:
         """The table, and that of intervals."""
         columns = report.shown_columns(self.columns)
         printed = report.printed(self.table) if self.table else {}
-        wanted = report.rows if self.rows is None else self.rows
+        wanted: Sequence[str] = tuple(report.rows) if self.rows is None else self.rows
         rows = [] if self.beside else [[name, *report.marked(columns, of)] for name, of in printed.items()]
-        for row in wanted:
-            name = report.rows[row].printed or row
+        lines = self.lines or {row: (row,) for row in wanted}
+        for line, of in lines.items():
+            name = report.rows[of[0]].printed or line
             if self.beside and name in printed:
                 rows.append([f"{name}, paper", *report.marked(columns, printed[name])])
-            if report.of(row):
-                scores = report.scores(row)
+            if there := [row for row in of if report.of(row)]:
+                scores = {column: value for row in there for column, value in report.scores(row).items()}
                 cells = (number(scores.get(column), digits(column)) for column in columns)
-                rows.append([report.ours(row), *cells])
+                rows.append([report.ours(line, there), *cells])
         yield self.title, report.heading(columns), rows
         if self.intervals:
-            there = report.there()
-            columns = [column for column in columns if column in there]
+            known = report.there()
+            columns = [column for column in columns if column in known]
             rows = [
                 [name, *(between(result["scores"].get(column), digits(column)) for column in columns)]
                 for row, name, result in report.each()
@@ -70,7 +74,7 @@ class Scores:
 
     def notes(self, report: Report) -> Iterator[str]:
         """What the marks mean."""
-        yield from _PROTOCOLS
+        yield from _PROTOCOLS[not report.of_other_protocols() :]
         if self.remark:
             yield self.remark
 

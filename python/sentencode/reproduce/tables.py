@@ -83,7 +83,8 @@ def differing(score: Mapping[str, float] | None, places: int = 1) -> str:
 def digits(column: str) -> int:
     """How many decimal places papers give what a column measures: one of percent, three of correlations."""
     percent = ("accuracy", "f1", "macro", "micro", "bleu", "hours")
-    return 1 if column.rpartition(" ")[2] in percent else 3
+    measure = column.rpartition(" ")[2]
+    return 1 if measure in percent else 0 if measure == "speed" else 3
 
 
 # Pictures.

@@ -1,0 +1,507 @@
+"""Paper 002 again: generalized pooling, its penalties and its heads; and students of a transformer."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..distill import teacher_named, teacher_rows
+from ..evaluation import load_task
+from ..linear import Average
+from ..text.corpus import Corpus
+from .claims import Claim, Claims
+from .family import Family
+from .heads import Epochs, Heads, head_distance, heat_maps
+from .judging import speed_of
+from .labelled import Examples, Labels, labels_of_files, labels_of_task
+from .report import Report
+from .results_folder import Result, file_identity
+from .rows import NotAvailableError, Row, untrained
+from .rows import Size as CommonSize
+from .score_tables import Cost, Scores
+
+__all__ = ["FAMILY", "MU", "ROWS", "SIZES", "Size", "reproduce"]
+
+File = str | os.PathLike[str]
+
+MU = (1.0, 0.1, 0.01, 0.001, 0.0001)  # the paper's
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size(CommonSize):
+    """How large networks are, and how they are trained.
+
+    Attributes:
+        pairs: Units of each direction, and of a head's scores, where pairs of sentences are learnt from.
+        single: The like, where single sentences are.
+        student: Units of each direction of a student.
+    """
+
+    pairs: int
+    single: int
+    student: int
+
+
+def _perceptron(hidden: int, dropout: float = 0.5) -> dict[str, Any]:
+    return {"kind": "Classifier", "hidden": hidden, "dropout": dropout}
+
+
+# What the paper says of Yelp and Age, and we of all single sentences.
+_SINGLE = {"layers": 1, "clip_norm": 0.5, "trainable_words": True}
+_REVIEWS = {**_SINGLE, "max_length": 100, "max_words": 100}
+_PAPERS = {**_SINGLE, "batch_size": 32, "learning_rate": 1e-3, "head": _perceptron(300)}
+
+SIZES = {
+    "cpu": Size(
+        pairs=100,
+        single=100,
+        student=192,
+        training={
+            "layers": 1,
+            "character_filters": 33,
+            "max_length": 40,
+            "dropout": 0.1,  # with the paper's, and 4e-4, 17,000 pairs teach next to nothing in six epochs
+            "head": _perceptron(100, dropout=0.1),
+            "learning_rate": 1e-3,
+            "batch_size": 32,
+            "max_epochs": 6,
+        },
+        of_corpus={
+            "ratings": {**_REVIEWS, "max_epochs": 4},
+            "age": {**_SINGLE, "max_epochs": 4},
+            "sst2": {**_SINGLE, "max_epochs": 3},
+            "sst5": {**_SINGLE, "max_epochs": 4},
+            "teacher": {"max_epochs": 4},
+        },
+        examples={"ratings": 10_000, "sst2": 20_000, "teacher": 60_000},
+        word_dim=100,
+    ),
+    "paper": Size(
+        pairs=600,
+        single=300,
+        student=600,
+        training={"max_length": 100},
+        of_corpus={
+            "multinli": {"batch_size": 32, "head": _perceptron(300)},
+            "ratings": {**_PAPERS, "max_length": 400, "max_words": 400},
+            "age": {**_PAPERS, "learning_rate": 2e-3},
+            "sst2": _PAPERS,
+            "sst5": _PAPERS,
+        },
+    ),
+}
+
+# Corpora, as rows are named after them; what figures of them are called; which are pairs.
+_CORPORA = {
+    "nli": "NLI",
+    "multinli": "MultiNLI",
+    "ratings": "ratings",
+    "age": "age",
+    "sst2": "SST-2",
+    "sst5": "SST-5",
+}
+_TESTS: dict[str, tuple[str, ...]] = {
+    "nli": ("SNLI",),
+    "multinli": ("MultiNLI-in", "MultiNLI-cross"),
+    "ratings": ("Ratings",),
+    "age": ("Age",),
+    "sst2": ("SST-2",),
+    "sst5": ("SST-5",),
+}
+_PAIRS = ("nli", "multinli")
+_TASKS = {"sst2": "SST2", "sst5": "SST5"}  # whose files are SentEval's
+_HELD_OUT = {"nli": 1000}
+_HELD_OUT_ELSE = 2000
+_COSINES = ("STSBenchmarkCosine", "SICKCosine")
+_FINALISTS = (
+    "MR",
+    "CR",
+    "SUBJ",
+    "MPQA",
+    "SST2",
+    "TREC",
+    "MRPC",
+    "SICKEntailment",
+    "SICKRelatedness",
+    "STSBenchmark",
+)
+_TRANSFER = (*_FINALISTS, "STS14")
+
+_POOLINGS = {
+    "max pooling": {"pooling": "max"},
+    "mean pooling": {"pooling": "mean"},
+    "last pooling": {"pooling": "last"},
+    "scalar attention": {"pooling": "scalar"},
+}
+_GENERALIZED = "generalized pooling"
+_NONE = f"{_GENERALIZED}, no penalty"
+_PENALTIES = {
+    _GENERALIZED: "parameters",
+    f"{_GENERALIZED}, penalty on attention matrices": "attention",
+    f"{_GENERALIZED}, penalty on sentence embeddings": "embeddings",
+    _NONE: "none",
+}
+_HEADS = (1, 3, 5, 7, 9)
+_OTHER_HEADS: dict[str, dict[str, Any]] = {
+    f"{name}, {heads} head{'s' * (heads > 1)}": {"pooling": pooling, "heads": heads}
+    for name, pooling in ((_NONE, "generalized"), ("scalar attention", "scalar"))
+    for heads in _HEADS
+    if heads != 5
+}
+
+
+def _row(corpus: str, /, penalty: str = "none", **options: Any) -> Row:
+    width = "pairs" if corpus in _PAIRS else "single"
+    return Row(
+        "GeneralizedPooling",
+        {"penalty": penalty, **options},
+        {"hidden": width, "attention_hidden": width},
+        corpus=corpus,
+        tasks=(),
+        chosen=() if penalty == "none" else ("mu",),
+    )
+
+
+def _named(name: str, corpus: str) -> str:
+    return f"{name}, {_CORPORA[corpus]}"
+
+
+def _rows_of(corpus: str) -> dict[str, Row]:
+    """Those of tables 1 to 4."""
+    rows = {_named(name, corpus): _row(corpus, **options) for name, options in _POOLINGS.items()}
+    return rows | {
+        _named(name, corpus): _row(corpus, penalty, pooling="generalized")
+        for name, penalty in _PENALTIES.items()
+    }
+
+
+def _controls(corpus: str) -> dict[str, Row]:
+    """Frozen ones, whose rows a logistic regression learns from."""
+    return {
+        _named("average of words", corpus): Row(trained=False, make=Average, corpus=corpus, tasks=()),
+        _named("untrained max pooling", corpus): untrained(_row(corpus, pooling="max")),
+    }
+
+
+def _student(**options: Any) -> Row:
+    return Row(
+        "GeneralizedPooling",
+        {"penalty": "none", "head": {"kind": "RowRegression", "distance": "cosine"}, **options},
+        {"hidden": "student", "attention_hidden": "student"},
+        corpus="teacher",
+        tasks=_COSINES,
+        texts=True,
+    )
+
+
+def _teacher(given: Any = None) -> Row:
+    def made(_: Any) -> Any:
+        if given is None:
+            raise NotAvailableError("no teacher was given")
+        return given
+
+    return Row(trained=False, make=made, tasks=_COSINES, texts=True)
+
+
+_BY_CORPUS = {corpus: _rows_of(corpus) for corpus in _CORPORA}
+_SENTEVAL = tuple(_named(name, "nli") for name in ("max pooling", "scalar attention", _GENERALIZED))
+_FIGURE_1 = {
+    **{_named(name, "nli"): _row("nli", **options) for name, options in _OTHER_HEADS.items()},
+}
+_STUDENTS = {
+    "teacher": _teacher(),
+    "max pooling, taught": _student(pooling="max"),
+    "generalized pooling, taught": _student(pooling="generalized"),
+    "average of words, not taught": Row(trained=False, make=Average, tasks=_COSINES, texts=True),
+}
+ROWS = {
+    **{
+        name: replace(row, tasks=_TRANSFER) if name in _SENTEVAL else row
+        for rows in _BY_CORPUS.values()
+        for name, row in rows.items()
+    },
+    **_FIGURE_1,
+    **{name: row for corpus in _CORPORA for name, row in _controls(corpus).items()},
+    "average of words": Row(trained=False, make=Average, tasks=_TRANSFER),
+    **_STUDENTS,
+}
+
+
+def _lines(names: Sequence[str], corpora: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(_named(name, corpus) for corpus in corpora) for name in names}
+
+
+def _scores(
+    title: str, table: str, names: Sequence[str], corpora: Sequence[str], columns: Sequence[str]
+) -> Scores:
+    """A table with a line for each name, and columns of corpora."""
+    lines = _lines(names, corpora)
+    rows = tuple(row for of in lines.values() for row in of)
+    ours = [f"{test} accuracy" for corpus in corpora for test in _TESTS[corpus]]
+    return Scores(
+        title, table, rows, columns=tuple(dict.fromkeys((*columns, *ours))), intervals=True, lines=lines
+    )
+
+
+_SINGLES = ("ratings", "age", "sst2", "sst5")
+_COMPARED = (*_POOLINGS, _GENERALIZED)
+_WITH_CONTROLS = ("average of words", "untrained max pooling", *_COMPARED)
+
+
+def _claims(corpus: str) -> list[Claim]:
+    of = {name: _named(name, corpus) for name in (*_POOLINGS, *_PENALTIES)}
+    tests = _TESTS[corpus]
+    title = _CORPORA[corpus]
+    better = f"generalized pooling is better, {title}"
+    found = [Claim(better, of[_GENERALIZED], of[other], tests, within=None) for other in _POOLINGS]
+    penalties = [name for name in _PENALTIES if name != _NONE]
+    return found + [
+        Claim(f"penalties help, {title}", of[name], of[_NONE], tests, within=None) for name in penalties
+    ]
+
+
+_TEST = _TESTS["nli"]
+_CLAIMS = (
+    *(claim for corpus in _CORPORA for claim in _claims(corpus)),
+    *(
+        Claim(
+            "several heads are better than one",
+            _named(five, "nli"),
+            _named(f"{five}, 1 head", "nli"),
+            _TEST,
+            None,
+        )
+        for five in (_NONE, "scalar attention")
+    ),
+    *(
+        Claim(
+            "vectors are better weights than scalars",
+            _named(f"{_NONE}{heads}", "nli"),
+            _named(f"scalar attention{heads}", "nli"),
+            _TEST,
+            None,
+        )
+        for heads in (", 1 head", ", 3 heads", "", ", 7 heads", ", 9 heads")
+    ),
+)
+_CLAIMED = tuple(dict.fromkeys(row for claim in _CLAIMS for row in (claim.row, claim.other)))
+
+
+def _figure_1(pooling: str) -> dict[int, str]:
+    """By numbers of heads, the rows."""
+    return {
+        heads: _named(pooling if heads == 5 else f"{pooling}, {heads} head{'s' * (heads > 1)}", "nli")
+        for heads in _HEADS
+    }
+
+
+FIGURE_1 = Epochs(
+    "Figure 1: accuracy on the development set after each epoch",
+    {"vectors": _figure_1(_NONE), "scalars": _figure_1("scalar attention")},
+)
+FIGURE_2 = Heads(
+    "Figure 2: how far apart heads are",
+    tuple(_named(name, corpus) for corpus in ("nli", "ratings") for name in _PENALTIES),
+)
+
+
+def _measured(bench: Any, encoder: Any, found: Result) -> Result:
+    """How far apart a network's heads are; how fast a student is."""
+    row = ROWS[found["row"]]
+    labels = bench.labels(row)
+    if (
+        labels is not None
+        and labels.tests
+        and row.trained
+        and row.options.get("pooling") in ("generalized", "scalar")
+    ):
+        return {"head distance": {"value": head_distance(encoder, labels)}}
+    if row.texts and (taught := bench.corpora.get("teacher")) is not None:
+        speed = speed_of(encoder, taught.valid.sentences)
+        return {"sentences/s speed": {"value": speed["median"], "low": speed["low"], "high": speed["high"]}}
+    return {}
+
+
+FAMILY = Family(
+    name="pooling",
+    rows=ROWS,
+    sizes=SIZES,
+    tasks=(*_TRANSFER, *_COSINES),
+    columns=(
+        *(f"{test} accuracy" for tests in _TESTS.values() for test in tests),
+        *(f"{task} accuracy" for task in _FINALISTS[:-2]),
+        *("SICKRelatedness pearson", "STSBenchmark pearson", "STS14 pearson"),
+        *(f"{task} pearson" for task in _COSINES),
+        *("head distance", "sentences/s speed"),
+    ),
+    names={
+        "Ratings accuracy": "ratings",
+        "SICKRelatedness pearson": "SICK-R, learnt",
+        "STSBenchmark pearson": "STSB, learnt",
+        "SICKEntailment accuracy": "SICK-E",
+        "STS14 pearson": "STS14 r, cosine",
+        "STSBenchmarkCosine pearson": "STSB, cosine",
+        "SICKCosine pearson": "SICK, cosine",
+        "head distance": "head distance",
+        "sentences/s speed": "sentences/s",
+    },
+    tables={
+        "1": _scores("Table 1: inference, SNLI", "1", _WITH_CONTROLS, ("nli",), ()),
+        "2": _scores("Table 2: inference, MultiNLI", "2", _WITH_CONTROLS, ("multinli",), ()),
+        "3": _scores(
+            "Table 3: single sentences", "3", _WITH_CONTROLS, _SINGLES, ("Yelp accuracy", "Age accuracy")
+        ),
+        "4": _scores(
+            "Table 4: penalties",
+            "4",
+            tuple(_PENALTIES),
+            tuple(_CORPORA),
+            (
+                *("SNLI accuracy", "MultiNLI-in accuracy", "MultiNLI-cross accuracy"),
+                *("Yelp accuracy", "Ratings accuracy", "Age accuracy"),
+            ),
+        ),
+        "fig1": FIGURE_1,
+        "fig2": FIGURE_2,
+        "findings": Claims("The paper's findings, and whether they hold here", _CLAIMED),
+        "senteval": Scores(
+            "SentEval: frozen encoders of NLI",
+            rows=("average of words", *_SENTEVAL),
+            columns=(
+                *(f"{task} accuracy" for task in _FINALISTS[:-2]),
+                *("SICKRelatedness pearson", "STSBenchmark pearson", "STS14 pearson"),
+            ),
+            intervals=True,
+        ),
+        "students": Scores(
+            "Students of a transformer",
+            rows=tuple(_STUDENTS),
+            columns=(*(f"{task} pearson" for task in _COSINES), "sentences/s speed"),
+            intervals=True,
+        ),
+        "cost": Cost("Parameters, and time of training", remark=", with the classifier beside the softmax"),
+    },
+    remarks=(
+        "Generalized pooling without further words has the penalty on parameter matrices, as the paper's.",
+        "Averages of words and the untrained network are frozen: a logistic regression learns from them.",
+    ),
+    options={"mu": 0.01, "margin": 1.0},
+    labelled=(*_CORPORA, "teacher"),
+    measure=_measured,
+    claims=_CLAIMS,
+)
+
+
+def reproduce(
+    data: File,
+    vectors: Any,
+    labels: Mapping[str, Mapping[str, Sequence[File]]],
+    *,
+    out: File,
+    teacher: str | None = None,
+    sentences: Sequence[File] = (),
+    mu_grid: Sequence[float] = (),
+    size: str | CommonSize = "cpu",
+    epochs: int | None = None,
+    sentence: str = "",
+    partial: bool = False,
+    show_progress_bar: bool = False,
+    **more: Any,
+) -> Report:
+    """The paper's tables and figures again: see `Family.reproduce`.
+
+    Every row learns from labels: a classifier is trained with the encoder, and judges it by its accuracy.
+
+    Args:
+        data: As there. SST-2 and SST-5 are learnt from, too, if their files are there.
+        vectors: As there.
+        labels: Corpora, "nli", "multinli", "ratings" or "age", each with its files: "train", "valid" and
+            "test", as `read_labelled` takes them. `FOLDER:SPLIT` is that split of a folder that has
+            SentEval's files. Without "valid" 1,000 pairs of "nli", else 2,000 examples, are held out of the
+            first file to train on; pairs of a premise stay together. "multinli" has two files to test,
+            matched and mismatched. What is tested, or validated on, is left out of what is trained on.
+        out: As there; it gets the figures, too, where matplotlib is installed.
+        teacher: A model of sentence-transformers, or the file of a saved encoder, for the students.
+        sentences: Files of sentences to teach students by. The teacher's rows of them are kept below
+            Sentencode's cache.
+        mu_grid: Weights of penalties, of which validation chooses. None: `mu` alone.
+        size: As there.
+        epochs: Of each training. None: the size's.
+        sentence: That figure 2 shows. "": the paper's.
+        partial: As there.
+        show_progress_bar: As there.
+        **more: As there.
+
+    Raises:
+        ValueError: A corpus lacks files, or see there.
+    """
+    family, chosen = FAMILY, FAMILY._sized(size)
+    if epochs is not None:
+        of_corpus = {name: {**of, "max_epochs": epochs} for name, of in chosen.of_corpus.items()}
+        training = {**chosen.training, "max_epochs": epochs}
+        chosen = replace(chosen, training=training, of_corpus=of_corpus)
+    read = {name: _labels(name, files, chosen) for name, files in labels.items()}
+    for name, task in _TASKS.items():
+        try:
+            of_task = load_task(task, data, partial=partial)
+        except FileNotFoundError:
+            continue
+        read[name] = labels_of_task(of_task, _TESTS[name][0], most=chosen.examples.get(name))
+    if (teacher is None) != (not sentences):
+        raise ValueError("a teacher needs sentences, and sentences a teacher: give both, or neither")
+    if teacher is not None:
+        model = teacher_named(teacher)
+        family = replace(FAMILY, rows={**ROWS, "teacher": _teacher(model)})
+        read["teacher"] = _taught(teacher, model, sentences, chosen, show=show_progress_bar)
+    report = family.reproduce(
+        data,
+        vectors,
+        out=out,
+        size=chosen,
+        labels=read,
+        values={"mu": tuple(mu_grid)} if mu_grid else None,
+        partial=partial,
+        show_progress_bar=show_progress_bar,
+        **more,
+    )
+    if importlib.util.find_spec("matplotlib") is not None:
+        FIGURE_1.draw(report, out)
+        for corpus in ("nli", "ratings"):
+            rows = [_named(f"{_GENERALIZED}, penalty on attention matrices", corpus), _named(_NONE, corpus)]
+            heat_maps(report, out, f"fig2-{corpus}", rows, sentence)
+    return report
+
+
+def _labels(name: str, files: Mapping[str, Sequence[File]], size: CommonSize) -> Labels:
+    if name not in _CORPORA or name in _TASKS:
+        known = [corpus for corpus in _CORPORA if corpus not in _TASKS]
+        raise ValueError(f"labels: no corpus is named {name!r}; there are {', '.join(known)}")
+    tests = _TESTS[name]
+    if not files.get("train") or len(files.get("test") or ()) != len(tests):
+        raise ValueError(f"{name}: give files to train on, and to test {' and '.join(tests)} a file each")
+    return labels_of_files(
+        files["train"],
+        files.get("valid") or (),
+        dict(zip(tests, files["test"], strict=True)),
+        held_out=_HELD_OUT.get(name, _HELD_OUT_ELSE),
+        most=size.examples.get(name),
+    )
+
+
+def _taught(name: str, model: Any, sentences: Sequence[File], size: CommonSize, *, show: bool) -> Labels:
+    """Sentences, and the teacher's rows of them."""
+    texts = list(dict.fromkeys(text for text in Corpus.from_files(sentences) if text.strip()))
+    most = size.examples.get("teacher", len(texts)) + _HELD_OUT_ELSE
+    texts = texts[:: -(-len(texts) // most)]
+    held = min(_HELD_OUT_ELSE, len(texts) // 10)
+    rows = teacher_rows(model, texts, progress=show)
+    facts = {"teacher": name, "files": [file_identity(file) for file in sentences], "seed": 0}
+    facts |= {"also_tested": 0, "also_validated": 0, "train": len(texts) - held, "valid": held}
+    step = len(texts) // held  # of all parts of the files
+    valid = set(range(0, step * held, step))
+    parts = [[i for i in range(len(texts)) if (i in valid) is validating] for validating in (False, True)]
+    train, dev = (Examples([texts[i] for i in part], rows[part]) for part in parts)
+    return Labels(train, dev, {}, facts)
