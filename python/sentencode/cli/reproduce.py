@@ -320,7 +320,7 @@ class Pooling(_Trained):
     TABLES = "1, 2, 3, 4, fig1, fig2, findings, senteval, students, cost"
     ROW = "generalized-pooling-nli"
     ROWS = "all rows"
-    END = "6 epochs each"
+    END = "3 to 8 epochs each"
     LABELLED = ("nli", "multinli", "ratings", "age")
     HELP = "the tables and figures of the paper on generalized pooling"
     EXAMPLE = """

@@ -319,9 +319,13 @@ def _of_training(history: History) -> Result:
         "sentences_per_second": sentences / seconds,
         "minutes_per_1000_batches": 1000 * seconds / 60 / len(history.steps),
     }
-    found["validations"] = [[one.step, one.loss, one.accuracy] for one in history.validations]
+    found["validations"] = [[one.step, one.loss, _told(one.accuracy)] for one in history.validations]
     if figures := history.steps[-1].figures:
         found["figures"] = {"first": history.steps[0].figures, "last": figures}
     for best in [validation for validation in history.validations if validation.best][-1:]:
-        found["dev"] = {"step": best.step, "loss": best.loss, "accuracy": best.accuracy}
+        found["dev"] = {"step": best.step, "loss": best.loss, "accuracy": _told(best.accuracy)}
     return found
+
+
+def _told(accuracy: float) -> float | None:
+    return None if math.isnan(accuracy) else accuracy

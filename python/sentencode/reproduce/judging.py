@@ -173,11 +173,12 @@ def scores_of(report: Judged) -> Result:
 
 def _scores(result: TaskResult) -> Result:
     """The figures that tables show, by the papers' names."""
+    subsets, cosines = "all" in result.figures, "test" in result.figures
+    correlation = "all.{}.wmean" if subsets else "test.{}" if cosines else "{}"
     keys = {
         "accuracy": "acc",
         "f1": "f1",
-        "pearson": "all.pearson.wmean" if "all" in result.figures else "pearson",
-        "spearman": "all.spearman.wmean" if "all" in result.figures else "spearman",
+        **{name: correlation.format(name) for name in ("pearson", "spearman")},
     }
     found: Result = {}
     for metric, key in keys.items():

@@ -59,9 +59,11 @@ class Results:
         begin = time.perf_counter()
         result = compute()
         result["seconds"] = round(time.perf_counter() - begin, 3)
+        kept = as_json(result)
         if path is not None:
-            self.write(f"rows/{path.name}", as_json(result))
-        return result
+            self.write(f"rows/{path.name}", kept)
+        again: Result = json.loads(kept)  # as a file gives it back
+        return again
 
     def read(self, name: str) -> Result | None:
         """The JSON file of that name in the folder; None if there is none."""

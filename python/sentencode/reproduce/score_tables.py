@@ -197,7 +197,8 @@ class Cost:
                 line += [f"{result[key]:,}" for key in ("steps", "sentences")]
                 line += [f"{result['sentences_per_second']:.0f}", f"{result['minutes']:.1f}"]
                 line += [f"{result['minutes_per_1000_batches']:.2f}"]
-                line += [f"{dev['loss']:.3f}", f"{100 * dev['accuracy']:.1f}"]
+                accuracy = dev["accuracy"]
+                line += [f"{dev['loss']:.3f}", number(None if accuracy is None else 100 * accuracy)]
             rows.append(line)
         yield self.title, header, rows
 

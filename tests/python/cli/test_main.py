@@ -19,6 +19,7 @@ COMMANDS = [
     ["reproduce"],
     ["reproduce", "laes"],
     ["reproduce", "aae"],
+    ["reproduce", "pooling"],
     ["demo"],
 ]
 

@@ -9,7 +9,7 @@ import pytest
 
 import sentencode as se
 from sentencode.cli import main
-from sentencode.reproduce import distill
+from sentencode.reproduce import distill, judging
 from sentencode.reproduce.results_folder import slug
 
 WORDS = [f"w{i}" for i in range(1500)]  # each so rare that weights differ little
@@ -65,7 +65,7 @@ def files(tmp_path_factory):
 @pytest.fixture(scope="module", autouse=True)
 def hardly_timed():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(distill, "_TIMED", 0.005)
+        patch.setattr(judging, "_TIMED", 0.005)
         yield
 
 

@@ -1,0 +1,352 @@
+"""Rows of the paper on generalized pooling at a tiny size, from labelled examples to tables and figures."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+import sentencode as se
+from sentencode.cli import main
+from sentencode.evaluation import Labelled, Report, paired_t_test, published
+from sentencode.reproduce import judging, pooling
+from sentencode.reproduce.labelled import Examples, labels_of, labels_of_files
+
+sys.path.insert(0, str(Path(__file__).parent))
+from small import BAD, GOOD, fill, sentence, word_vectors  # the module beside this one
+
+TINY = pooling.Size(
+    **{"pairs": 4, "single": 4, "student": 3},
+    training={
+        **{"layers": 1, "character_filters": 2, "heads": 5, "max_epochs": 2, "batch_size": 8},
+        "head": {"kind": "Classifier", "hidden": 6, "dropout": 0.0},
+    },
+    of_corpus={"ratings": {"max_epochs": 3, "max_length": 4}},
+    examples={"ratings": 20, "teacher": 20},
+    word_dim=4,
+)
+MAX, GENERALIZED = "max pooling, NLI", "generalized pooling, NLI"
+ATTENTION, NONE = (
+    "generalized pooling, penalty on attention matrices, NLI",
+    "generalized pooling, no penalty, NLI",
+)
+FIRST = "generalized pooling, no penalty, 1 head, NLI"
+RATINGS = "last pooling, ratings"
+CONTROLS = ["average of words, NLI", "untrained max pooling, NLI"]
+ASKED = [MAX, GENERALIZED, ATTENTION, NONE, FIRST, RATINGS, *CONTROLS]
+CLASSES = ("entailment", "neutral", "contradiction")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_cache(tmp_path_factory):
+    before = se.cache_dir()
+    se.set_cache_dir(tmp_path_factory.mktemp("cache"))
+    yield
+    se.set_cache_dir(before)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    root = tmp_path_factory.mktemp("pooling")
+    fill(root, word_vectors())
+    rng = np.random.default_rng(3)
+    for name, n in (("train", 40), ("valid", 8), ("test", 12)):
+        premises = [sentence(rng) for _ in range(n)]
+        rows = [f"{label}\t{premise}\t{sentence(rng)}" for premise in premises for label in CLASSES]
+        (root / f"nli.{name}.tsv").write_text("gold_label\tsentence1\tsentence2\n" + "\n".join(rows) + "\n")
+    for name, n in (("train", 60), ("test", 20)):
+        rows = [f"{i % 3}\t{name} {i} {sentence(rng, (GOOD, BAD, ['film'])[i % 3])}" for i in range(n)]
+        (root / f"ratings.{name}.tsv").write_text("\n".join(rows) + "\n")
+    se.Average(word_vectors()).save(root / "teacher.sentencode")
+    return root
+
+
+def labels(folder):
+    return {
+        "nli": {
+            "train": [folder / "nli.train.tsv"],
+            "valid": [folder / "nli.valid.tsv"],
+            "test": [folder / "nli.test.tsv"],
+        },
+        "ratings": {"train": [folder / "ratings.train.tsv"], "test": [folder / "ratings.test.tsv"]},
+    }
+
+
+@pytest.fixture(autouse=True)
+def few_are_held_out(monkeypatch):
+    monkeypatch.setattr(pooling, "_HELD_OUT_ELSE", 10)
+    monkeypatch.setattr(judging, "_TIMED", 0.005)
+
+
+def reproduce(folder, out, **more):
+    given = {"size": TINY, "rows": ASKED, "options": {"folds": 2}, "resamples": 20, "partial": True, **more}
+    given = {"seeds": (0, 1), "device": "cpu", "labels": labels(folder), **given}
+    return pooling.reproduce(folder / "data", word_vectors(), out=out, **given)
+
+
+@pytest.fixture(scope="module")
+def done(folder, tmp_path_factory):
+    out = tmp_path_factory.mktemp("out") / "pooling"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pooling, "_HELD_OUT_ELSE", 10)
+        return reproduce(folder, out), out
+
+
+def parts():
+    first = Labelled([(f"premise {i // 3}", f"one {i}") for i in range(60)], ["yes", "no"] * 30, 0)
+    second = Labelled([(f"Premise {i}.", f"two {i}") for i in range(30)], ["no"] * 30, 0)
+    return [first, second], {"T": Examples([("premise 0", "x"), ("premise 29", "y")], ["yes", "no"])}
+
+
+def test_pairs_of_a_premise_stay_together():
+    both, tests = parts()
+    found = labels_of(both, None, tests, held_out=12, seed=5)
+    keys = [
+        {one[0].lower().strip(".") for one in of.sentences} for of in (found.train, found.valid, tests["T"])
+    ]
+    assert not keys[0] & keys[1]
+    assert not keys[0] & keys[2]
+    assert not keys[1] & keys[2]
+    assert len(found.valid.sentences) == 12 == found.facts["valid"]
+    assert all(one[1].startswith("one") for one in found.valid.sentences)  # of the first part
+    assert found.facts["also_tested"] == 3 + 2  # premises 0 and 29, of both parts
+    assert found.facts["also_validated"] == 4  # of the second part
+    assert found.facts["train"] == len(found.train.labels) == 90 - 5 - 12 - 4
+    again = labels_of(both, None, tests, held_out=12, seed=5)
+    assert (again.train, again.valid) == (found.train, found.valid)
+    other = labels_of(both, None, tests, held_out=12, seed=6)
+    assert other.valid != found.valid
+    few = labels_of(both, None, tests, held_out=12, most=20, seed=5)
+    assert len(few.train.sentences) == 20
+    assert set(few.train.sentences) < set(found.train.sentences)
+    pairs = dict(zip(found.train.sentences, found.train.labels, strict=True))
+    assert all(pairs[one] == label for one, label in zip(few.train.sentences, few.train.labels, strict=True))
+
+
+def test_given_examples_to_validate_on_are_kept():
+    both, tests = parts()
+    valid = Examples([("premise 3", "v")], ["yes"])
+    found = labels_of(both, valid, tests, held_out=12)
+    assert found.valid == valid
+    assert found.facts["also_validated"] == 4
+    with pytest.raises(ValueError, match="examples to train and to validate on, got 0 and 1"):
+        labels_of([Labelled(["premise"], ["yes"], 0)], Examples(["premise"], ["yes"]), {}, held_out=1)
+
+
+def test_folders_of_sentevals_files(tmp_path):
+    for side, lines in {"s1": "a b\nc\nd", "s2": "e\nf\ng", "labels": "yes\nno\nyes"}.items():
+        (tmp_path / f"{side}.dev").write_text(lines + "\n")
+    found = labels_of_files([f"{tmp_path}:dev"], [], {}, held_out=1)
+    assert sorted([*found.train.sentences, *found.valid.sentences]) == [("a b", "e"), ("c", "f"), ("d", "g")]
+    assert [one["file"] for one in found.facts["files"]["train"]] == ["s1.dev", "s2.dev", "labels.dev"]
+
+
+def test_rows_learn_from_labels_and_are_judged_by_their_own_classifier(done, folder):
+    report, out = done
+    assert {result["row"] for result in report.results} == set(ASKED)
+    test = se.evaluation.read_labelled(folder / "nli.test.tsv")
+    for result in report.results:
+        if result["row"] in CONTROLS:
+            assert set(result["scores"]) == {"SNLI accuracy"}  # by a regression of frozen rows
+            continue
+        epochs = 3 if result["row"] == RATINGS else 2
+        assert len(result["validations"]) == epochs
+        assert result["sentences"] == epochs * (20 if result["row"] == RATINGS else 120)
+        encoder = se.load(out / "encoders" / result["encoder"])
+        if result["row"] != RATINGS:
+            expected = 100 * encoder.score(test.sentences, test.labels)
+            assert result["scores"]["SNLI accuracy"]["value"] == pytest.approx(expected, abs=0.01)
+            said = Report.load(out / "reports" / f"{result['encoder'].removesuffix('.sentencode')}.json")
+            judged = said["SNLI"].judged["test"]
+            assert (encoder.classes_[judged.predicted] == encoder.predict(test.sentences)).all()
+            assert (encoder.classes_[judged.gold] == test.labels).all()
+    settings = report.settings["labels"]
+    assert (settings["ratings"]["train"], settings["ratings"]["valid"], settings["ratings"]["Ratings"]) == (
+        20,
+        10,
+        20,
+    )
+    encoder = se.load(out / "encoders" / "last-pooling-ratings-0.sentencode")
+    assert encoder.get_params()["max_length"] == 4
+    assert encoder.network.dim == 8
+    assert len(report.of("average of words, NLI")) == 1
+    assert len(report.of("untrained max pooling, NLI")) == 2
+
+
+def test_tables_have_a_line_for_several_corpora(done):
+    report, _ = done
+    lines = [line.strip("| ").split(" | ") for line in report.markdown().splitlines() if line.startswith("|")]
+    (line,) = [line for line in lines if line[0] == "last pooling, ours (2 seeds)" and len(line) > 2]
+    assert line[-1] == f"{report.scores(RATINGS)['Ratings accuracy']:.1f}"
+    systems = {figure.system for table in "1234" for figure in published("002", table)}
+    assert systems <= {line[0] for line in lines}
+    assert "‡" not in report.markdown()  # classifiers are the encoders' own, here and there
+    assert "Labelled examples, nli: train 120, valid 24, SNLI 36" in report.markdown()
+    assert {"penalty on attention", "no penalty"} <= {
+        part for line in lines for part in ("penalty on attention", "no penalty") if part in line[0]
+    }
+
+
+def test_findings_have_paired_tests(done):
+    report, out = done
+    found = {(one["row"], one["other"]): one for one in report.findings}
+    assert set(found) == {(GENERALIZED, MAX), (GENERALIZED, NONE), (ATTENTION, NONE), (NONE, FIRST)}
+    right = []
+    for row in ("generalized-pooling-nli", "max-pooling-nli"):
+        both = [Report.load(out / "reports" / f"{row}-{seed}.json")["SNLI"].judged["test"] for seed in (0, 1)]
+        right.append(np.mean([one.predicted == one.gold for one in both], axis=0))
+    p = found[GENERALIZED, MAX]["p"]
+    assert p["examples"] == pytest.approx(paired_t_test(*right).p_one_tailed)
+    means = [
+        [result["scores"]["SNLI accuracy"]["value"] for result in report.of(row)]
+        for row in (GENERALIZED, MAX)
+    ]
+    assert p["seeds"] == pytest.approx(paired_t_test(*means).p_one_tailed)
+    assert f"| {p['examples']:.2g} | {p['seeds']:.2g} |" in report.markdown()
+
+
+def test_figures_are_drawn(done, folder):
+    report, out = done
+    curves = {(kind, heads): curve for kind, heads, curve in pooling.FIGURE_1.curves(report)}
+    assert set(curves) == {("vectors", 1), ("vectors", 5)}
+    runs = [[one[2] for one in result["validations"]] for result in report.of(NONE)]
+    assert curves["vectors", 5] == pytest.approx(100 * np.mean(runs, axis=0))
+    (first,) = report.of(NONE)[:1]
+    encoder = se.load(out / "encoders" / first["encoder"])
+    texts = [pair[1] for pair in se.evaluation.read_labelled(folder / "nli.test.tsv").sentences]
+    expected = np.mean([encoder.head_distance(text) for text in texts])
+    assert first["scores"]["head distance"]["value"] == pytest.approx(expected, abs=1e-5)
+    penalised = report.of(ATTENTION)[0]
+    assert penalised["figures"]["first"]["active"] == 1.0
+    assert report.of(GENERALIZED)[0]["figures"]["first"].keys() == {"penalty", "active"}
+    if importlib.util.find_spec("matplotlib") is not None:
+        for name in ("fig1", "fig2-nli"):
+            assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        svg = (out / "fig2-nli.svg").read_text()
+        assert "mean distance of heads" in svg
+        assert "martin" in svg.lower()
+        assert not (out / "fig2-ratings.png").exists()
+
+
+def test_a_second_call_computes_nothing_and_other_settings_are_refused(done, folder):
+    report, out = done
+    before = (out / "results.json").read_bytes()
+    assert reproduce(folder, out, resume=True).results == report.results
+    assert (out / "results.json").read_bytes() == before
+    for change in (
+        {"margin": 2.0},
+        {"mu_grid": (1.0,)},
+        {"epochs": 1},
+        {"labels": {"nli": labels(folder)["nli"]}},
+    ):
+        with pytest.raises(ValueError, match="made with other settings"):
+            reproduce(folder, out, resume=True, **change)
+
+
+def test_validation_chooses_the_penaltys_weight(folder, tmp_path):
+    given = {"rows": [ATTENTION, MAX], "mu_grid": (10.0, 0.1), "seeds": (0,), "tables": ["4", "fig2"]}
+    report = reproduce(folder, tmp_path / "out", **given)
+    (result,) = report.of(ATTENTION)
+    assert set(result["tried"]) == {"mu 10.0", "mu 0.1"}
+    best = max(result["tried"], key=result["tried"].get)
+    assert result["taken"] == best
+    assert result["config"]["mu"] == float(best.removeprefix("mu "))
+    assert max(one[2] for one in result["validations"]) == result["tried"][best]
+    assert (
+        se.load(tmp_path / "out" / "encoders" / result["encoder"]).get_params()["mu"]
+        == result["config"]["mu"]
+    )
+    (other,) = report.of(MAX)
+    assert "tried" not in other
+    assert f"| {ATTENTION} | {best.removeprefix('mu ')} |" in report.markdown()
+
+
+def test_students_are_judged_by_what_they_imitate(folder, tmp_path):
+    rows = ["teacher", "max pooling, taught", "average of words, not taught"]
+    given = {"rows": rows, "tables": ["students"], "seeds": (0,), "labels": {}}
+    with pytest.raises(ValueError, match="a teacher needs sentences"):
+        reproduce(folder, tmp_path / "none", **given, teacher="teacher.sentencode")
+    taught = {"teacher": str(folder / "teacher.sentencode"), "sentences": [folder / "books.txt"]}
+    report = reproduce(folder, tmp_path / "out", **given, **taught)
+    (teacher,), (student,), (words,) = (report.of(row) for row in rows)
+    assert (teacher["dim"], student["dim"], words["dim"]) == (6, 6, 4)
+    encoder = se.load(tmp_path / "out" / "encoders" / student["encoder"])
+    task = se.evaluation.load_task("STSBenchmarkCosine", folder / "data", partial=True)
+    pairs = task.splits["test"]
+    rows = [encoder.predict(side) for side in pairs.sentences]
+    cosines = se.evaluation.cosine_of_pairs(*(of.astype(np.float32) for of in rows))
+    found = student["scores"]["STSBenchmarkCosine pearson"]["value"]
+    assert found == pytest.approx(np.corrcoef(cosines, pairs.labels)[0, 1], abs=1e-5)
+    assert student["scores"]["sentences/s speed"]["value"] > 0
+    without = reproduce(folder, tmp_path / "without", **given)
+    assert "Left out: teacher (no teacher was given)." in without.text()
+    assert "Left out: max pooling, taught (no teacher were given)." in without.text()
+
+
+def test_wrong_corpora(folder, tmp_path):
+    nli = labels(folder)["nli"]
+    with pytest.raises(ValueError, match="no corpus is named 'snli'; there are nli, multinli, ratings, age"):
+        reproduce(folder, tmp_path / "a", labels={"snli": nli})
+    with pytest.raises(
+        ValueError, match=r"multinli: give files .* MultiNLI-in and MultiNLI-cross a file each"
+    ):
+        reproduce(folder, tmp_path / "b", labels={"multinli": nli})
+    report = reproduce(folder, tmp_path / "c", labels={}, rows=[MAX], seeds=(0,))
+    assert "Left out: max pooling, NLI (no nli were given)." in report.text()
+
+
+def test_both_tests_of_multinli(folder, tmp_path):
+    nli = labels(folder)["nli"]
+    given = {"multinli": {**nli, "test": [folder / "nli.test.tsv", folder / "nli.valid.tsv"]}}
+    row = "mean pooling, MultiNLI"
+    report = reproduce(folder, tmp_path / "out", labels=given, rows=[row], seeds=(0,), tables=["2"], epochs=1)
+    assert {"MultiNLI-in accuracy", "MultiNLI-cross accuracy"} <= set(report.scores(row))
+    assert len(report.of(row)[0]["validations"]) == 1
+
+
+def test_finalists_are_judged_on_senteval_too(folder, tmp_path):
+    size = replace(TINY, steps=2)
+    given = {"rows": [MAX, "last pooling, NLI"], "seeds": (0,), "tables": ["senteval"], "size": size}
+    report = reproduce(folder, tmp_path / "out", **given)
+    assert {"SNLI accuracy", "TREC accuracy", "CR accuracy"} <= set(report.scores(MAX))
+    assert set(report.scores("last pooling, NLI")) == {"SNLI accuracy"}
+
+
+def test_the_command(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(pooling.SIZES, "tiny", replace(TINY, steps=1))
+    common = [
+        *("reproduce", "pooling", "--data", str(folder / "data"), "--size", "tiny", "--set", "folds=2"),
+        *("--vectors", str(folder / "vectors.sentencode"), "--partial", "--quiet", "--device", "cpu"),
+        *(
+            "--rows",
+            "max-pooling-nli",
+            "generalized-pooling-nli",
+            "--resamples",
+            "20",
+            "--table",
+            "1",
+            "fig2",
+        ),
+        *("--nli", str(folder / "nli.train.tsv"), "--autocast", "bfloat16", "--mu-grid", "1", ".1"),
+    ]
+    assert main([*common, "--out", str(tmp_path / "one")]) != 0
+    assert "nli: give files to train on, and to test SNLI a file each" in capsys.readouterr().err
+    given = [
+        *common,
+        "--nli-test",
+        str(folder / "nli.test.tsv"),
+        "--nli-valid",
+        str(folder / "nli.valid.tsv"),
+    ]
+    assert main([*given, "--out", str(tmp_path / "two")]) == 0
+    settings = json.loads((tmp_path / "two" / "results.json").read_text())["settings"]
+    assert settings["values"] == {"mu": [1.0, 0.1]}
+    assert (settings["autocast"], settings["margin"]) == ("bfloat16", 1.0)
+    assert "generalized pooling, ours" in capsys.readouterr().out
