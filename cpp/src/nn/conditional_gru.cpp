@@ -16,20 +16,41 @@ using at::Tensor;
 ConditionalGRU::ConditionalGRU(const ConditionalGRUOptions& options)
     : Module("ConditionalGRU"), options_(options) {
   ST_CHECK(
-      options.features >= 1 && options.hidden >= 1 && options.memory_features >= 1 && options.attention >= 1,
+      options.features >= 1 && options.hidden >= 1 && options.memory_features >= 1 && options.attention >= 0,
       InvalidInput,
-      "ConditionalGRU: features, hidden, memory_features and attention must be at least 1, got ",
+      "ConditionalGRU: features, hidden and memory_features must be at least 1, and attention 0, got ",
       options.features, ", ", options.hidden, ", ", options.memory_features, " and ", options.attention);
   word_ = register_module("word", std::make_shared<RecurrentStack>(RecurrentOptions{
                                       .features = options.features, .hidden = options.hidden}));
-  attention_ = register_module("attention", std::make_shared<AdditiveAttention>(AdditiveAttentionOptions{
-                                                options.hidden, options.memory_features, options.attention}));
+  if (options.attention > 0) {
+    attention_ =
+        register_module("attention", std::make_shared<AdditiveAttention>(AdditiveAttentionOptions{
+                                         options.hidden, options.memory_features, options.attention}));
+  }
   context_ = register_module("context", std::make_shared<RecurrentStack>(RecurrentOptions{
                                             .features = options.memory_features, .hidden = options.hidden}));
 }
 
 KeysValues ConditionalGRU::project(const Tensor& memory, const Tensor& memory_mask) const {
-  return attention_->project(memory, memory_mask);
+  if (attention_ != nullptr) return attention_->project(memory, memory_mask);
+  TORCH_CHECK_VALUE(memory.dim() == 3 && memory.size(1) == 1 && memory.size(2) == options_.memory_features,
+                    "ConditionalGRU: without attention memory must be [batch, 1, ", options_.memory_features,
+                    "], got ", memory.sizes());
+  return {memory, memory};
+}
+
+std::pair<Tensor, Tensor> ConditionalGRU::look(const Tensor& query, const KeysValues& memory,
+                                               const Tensor& memory_mask) const {
+  if (attention_ != nullptr) {
+    const auto seen = attention_->attend(query.unsqueeze(1), memory, memory_mask);  // [N, 1, D or S]
+    return {seen.first.squeeze(1), seen.second.squeeze(1)};
+  }
+  Tensor context = memory.values.select(1, 0);  // [B, D]
+  const std::int64_t rows = query.size(0), batch = context.size(0);
+  TORCH_CHECK_VALUE(batch == 0 ? rows == 0 : rows % batch == 0, "ConditionalGRU: state must have a multiple of the ",
+                    batch, " sentences that there is a memory of, got ", rows);
+  if (rows != batch) context = context.repeat_interleave(rows / batch, 0);  // [N, D]
+  return {context, context.new_ones({rows, 1})};
 }
 
 ConditionalStates ConditionalGRU::step(const Tensor& x, const Tensor& state, const KeysValues& memory,
@@ -40,11 +61,9 @@ ConditionalStates ConditionalGRU::step(const Tensor& x, const Tensor& state, con
   TORCH_CHECK_VALUE(state.dim() == 2 && state.size(0) == x.size(0) && state.size(1) == options_.hidden,
                     "ConditionalGRU: state must be [", x.size(0), ", ", options_.hidden, "], got ",
                     state.sizes());
-  const auto first = word_->step(x, {state.unsqueeze(1)});                              // [N, H], [N, 1, H]
-  const auto seen = attention_->attend(first.first.unsqueeze(1), memory, memory_mask);  // [N, 1, D or S]
-  const Tensor context = seen.first.squeeze(1);                                         // [N, D]
-  return {context_->step(context, first.second).first, context,
-          seen.second.squeeze(1)};  // [N, H], [N, D or S]
+  const auto first = word_->step(x, {state.unsqueeze(1)});                     // [N, H], [N, 1, H]
+  const auto [context, weights] = look(first.first, memory, memory_mask);      // [N, D], [N, S]
+  return {context_->step(context, first.second).first, context, weights};      // [N, H], [N, D], [N, S]
 }
 
 ConditionalStates ConditionalGRU::forward(const Tensor& x, const Tensor& state, const Tensor& memory,

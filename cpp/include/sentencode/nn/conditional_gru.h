@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "sentencode/nn/additive_attention.h"
 #include "sentencode/nn/recurrent.h"
@@ -15,7 +16,8 @@ struct ConditionalGRUOptions {
   std::int64_t features = 0;         // E, of words
   std::int64_t hidden = 0;           // H
   std::int64_t memory_features = 0;  // D
-  std::int64_t attention = 0;        // A, of what queries and keys are projected to
+  std::int64_t attention = 0;        // A, of what queries and keys are projected to; 0: there is no attention,
+                                     // and the memory's one place is what each word sees
 };
 
 struct ConditionalStates {
@@ -26,7 +28,8 @@ struct ConditionalStates {
 
 /// The recurrent decoder of Nematus (Sennrich et al., 2017): of the word before and the state before, a GRU
 /// makes a state s'; s' is what an additive attention looks at the memory with; of s' and of what it sees,
-/// a second GRU makes the next state.
+/// a second GRU makes the next state. Without attention s' is not asked what to look at: a constant context
+/// (paper 003, section 3.2).
 class ConditionalGRU : public torch::nn::Module {
  public:
   explicit ConditionalGRU(const ConditionalGRUOptions& options);
@@ -49,8 +52,12 @@ class ConditionalGRU : public torch::nn::Module {
  private:
   ConditionalGRUOptions options_;
   std::shared_ptr<RecurrentStack> word_;  // the first transition
-  std::shared_ptr<AdditiveAttention> attention_;
+  std::shared_ptr<AdditiveAttention> attention_;  // null where there is none
   std::shared_ptr<RecurrentStack> context_;  // the second
+
+  /// What query [N, H] sees, and how much of each place.  [N, D], [N, S]
+  std::pair<at::Tensor, at::Tensor> look(const at::Tensor& query, const KeysValues& memory,
+                                         const at::Tensor& memory_mask) const;
 };
 
 }  // namespace sentencode::nn
