@@ -23,6 +23,7 @@ void bind_heads(py::module_& m);
 void bind_interrupts(py::module_& m);
 void bind_generalized_pooling(py::module_& m);
 void bind_generalized_pooling_network(py::module_& m);
+void bind_translation_network(py::module_& m);
 void bind_gil(py::module_& m);
 void bind_logistic(py::module_& m);
 void bind_masked_pooling(py::module_& m);

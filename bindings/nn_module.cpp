@@ -37,6 +37,7 @@ SENTENCODE_MODULE(_nn, m) {
   sentencode::bind_autoencoder(m);
   sentencode::bind_networks(m);
   sentencode::bind_generalized_pooling_network(m);
+  sentencode::bind_translation_network(m);
   sentencode::bind_denoising(m);
   sentencode::bind_python_network(m);
 }

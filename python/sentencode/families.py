@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .models.autoencoders import CNNLSTMAE, LSTMSDAE, RAE, MeanMaxAAE
     from .models.context_encoders import RNNCNN, SkipThoughts
+    from .models.compound_nmt import CompoundNMT
     from .models.generalized_pooling import GeneralizedPooling
 
 # Encoder -> the module of `models` that it lives in. Its class is public as `sentencode.<name>`.
 FAMILIES = {
     "CNNLSTMAE": "autoencoders",
+    "CompoundNMT": "compound_nmt",
     "GeneralizedPooling": "generalized_pooling",
     "LSTMSDAE": "autoencoders",
     "MeanMaxAAE": "autoencoders",
@@ -23,4 +25,13 @@ FAMILIES = {
     "SkipThoughts": "context_encoders",
 }
 
-__all__ = ["CNNLSTMAE", "LSTMSDAE", "RAE", "RNNCNN", "GeneralizedPooling", "MeanMaxAAE", "SkipThoughts"]
+__all__ = [
+    "CNNLSTMAE",
+    "LSTMSDAE",
+    "RAE",
+    "RNNCNN",
+    "CompoundNMT",
+    "GeneralizedPooling",
+    "MeanMaxAAE",
+    "SkipThoughts",
+]

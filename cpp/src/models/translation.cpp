@@ -52,9 +52,6 @@ const TranslationOptions& checked(const TranslationOptions& o) {
            o.layers, " and ", o.size);
   ST_CHECK(o.dropout >= 0 && o.dropout < 1, InvalidInput, "dropout must be at least 0 and less than 1, got ",
            o.dropout);
-  ST_CHECK(!o.shared_words || o.source_words == o.words.words, InvalidInput,
-           "shared_words: both languages must have the same words, got ", o.source_words, " and ",
-           o.words.words);
   if (anatomy.sentence == Anatomy::Sentence::heads) {
     ST_CHECK(vector_size(o) % o.heads == 0, InvalidInput, "architecture='", name,
              "': size must be a multiple of heads, got ", vector_size(o), " and ", o.heads);
@@ -89,10 +86,8 @@ TranslationNetwork::TranslationNetwork(const TranslationOptions& options)
       options_(options) {
   const Anatomy anatomy = anatomy_of(options.architecture);
   const std::int64_t features = options.words.features, wide = 2 * options.hidden;
-  if (!options.shared_words) {
-    source_ = register_module(
-        "source", std::make_shared<nn::WordEmbedding>(options.source_words, features, /*trainable=*/true));
-  }
+  source_ = register_module(
+      "source", std::make_shared<nn::WordEmbedding>(options.source_words, features, /*trainable=*/true));
   if (anatomy.transformer) {
     positions_ = register_module("positions", std::make_shared<nn::Positions>(features));
     transformer_ = register_module("encoder", std::make_shared<nn::TransformerEncoder>(nn::TransformerOptions{
@@ -128,13 +123,12 @@ Tensor TranslationNetwork::drop(const Tensor& x) const {
 }
 
 Tensor TranslationNetwork::word_rows(const Words& words) {
-  const Tensor ids = words.ids.clamp_min(0);
-  const Tensor rows = source_ == nullptr ? writer().vectors(ids) : source_->forward(ids);  // [W, E]
+  const Tensor rows = source_->forward(words.ids.clamp_min(0));  // [W, E]
   return at::where((words.ids >= 0).unsqueeze(1), rows, words.vectors);
 }
 
 void TranslationNetwork::load_source_words(const Tensor& rows) {
-  if (source_ != nullptr) source_->load(rows);
+  source_->load(rows);
 }
 
 TranslationNetwork::States TranslationNetwork::states(const Sequences& s) const {
@@ -188,8 +182,8 @@ Tensor TranslationNetwork::told(const nn::DecoderMemory& memory, const training:
 training::Loss TranslationNetwork::loss(const training::TensorBatch& batch) {
   check_fields(batch, 2, "sentences, their translations");
   const training::TokenTensors &x = batch.fields[0], &y = batch.fields[1];
-  const Tensor rows = source_ == nullptr ? writer().vectors(x.ids) : source_->forward(x.ids);  // [B, T, E]
-  const Tensor states = told(given(Sequences::of(rows, x.lengths, x.full)), y);                // [B, T', E]
+  const Sequences sentences = Sequences::of(source_->forward(x.ids), x.lengths, x.full);  // [B, T, E]
+  const Tensor states = told(given(sentences), y);                                        // [B, T', E]
   const nn::WrittenLoss found =
       writer().loss(states, y.ids, y.full ? Tensor() : y.mask, nn::trains(*this));
   return {found.sum, static_cast<double>(y.tokens), found.correct};

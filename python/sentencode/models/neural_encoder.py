@@ -148,7 +148,7 @@ class NeuralEncoder(Prediction, NeuralTraining):
         NEURAL_KINDS[cls.__name__] = cls
         _nn.register_kind(cls.__name__)
         if issubclass(network, CppModule):
-            skipped = {"network", "words", "features", "begin", "end"}
+            skipped = {"network", *cls.task_class.sized}
             config = json.loads(_nn.default_config(network.__name__))
             cls._network_options = tuple(name for name in config if name not in skipped)
         else:

@@ -43,6 +43,7 @@ class NeuralFiles(CoreEncoder):
 
     network_class: ClassVar[Any]
     task_class: ClassVar[type[Task]] = SentenceTask
+    _unsaved: ClassVar[tuple[str, ...]] = ("vectors", "vocabulary")  # parameters that files keep elsewhere
     _formerly: ClassVar[dict[str, str]] = {}  # parameters that older files know by other names
     vocabulary_: Vocabulary
     device: Any
@@ -56,6 +57,19 @@ class NeuralFiles(CoreEncoder):
     _ids: Callable[[Any, Vocabulary], dict[str, Any]]
     _network_settings: Callable[[dict[str, Any]], dict[str, Any]]
     settings: Callable[[], dict[str, Any]]
+
+    def _more_content(self) -> dict[str, Any]:
+        """What files of a family have besides, as JSON."""
+        return {}
+
+    def _take_content(self, content: dict[str, Any]) -> None:
+        """Takes it again.
+
+        Raises:
+            ValueError: If it is not what it should be.
+        """
+        if content:
+            raise ValueError(f"params: unknown {', '.join(map(repr, sorted(content)))}")
 
     def save(self, path: str | os.PathLike[str], *, vectors: bool = True) -> None:
         """Writes the encoder to one file, which `sentencode.load` reads, and C++ as well.
@@ -85,7 +99,8 @@ class NeuralFiles(CoreEncoder):
         self._check_fitted()
         model = self._model  # that of now: another thread may expand the vocabulary
         config = self.get_params(deep=False)
-        del config["vectors"], config["vocabulary"]
+        for name in self._unsaved:
+            del config[name]
         config["tokenizer"] = self._cut.to_config()
         if callable(config["metric"]):
             config["metric"] = "function"  # that it was one; nothing in a file can be executed
@@ -94,6 +109,8 @@ class NeuralFiles(CoreEncoder):
         params = {name: plain(value) for name, value in config.items()}
         words = {"words": self.vocabulary_.words, "counts": self.vocabulary_.counts.tolist()}
         content = {"params": params, "vocabulary": words, "origin": self.origin_}
+        if more := self._more_content():
+            content["more"] = more
         if self._learnt is not None:
             content["learnt"] = {"sides": self._learnt.sides, "classes": self._learnt.classes}
         model.params = json.dumps(content)
@@ -109,29 +126,41 @@ class NeuralFiles(CoreEncoder):
     def _read_params(cls, model: Any) -> dict[str, Any]:
         """The parameters that stand in a file; whether their values fit is checked by `_from_model`."""
         content = json.loads(model.params)
-        if not isinstance(content, dict) or set(content) - {"learnt"} != {"params", "vocabulary", "origin"}:
+        if not isinstance(content, dict) or set(content) - {"learnt", "more"} != {
+            "params",
+            "vocabulary",
+            "origin",
+        }:
             raise ValueError("params: expected a JSON object with params, vocabulary and origin")
         known = cls._defaults()
         given = content["params"]
         if isinstance(given, dict):
             given = {cls._formerly.get(name, name): value for name, value in given.items()}
             given = {**{name: known[name] for name in _LATER & set(known)}, **given}
-        params = checked_keys(cls, given, set(known) - {"vectors", "vocabulary"})
+        params = checked_keys(cls, given, set(known) - set(cls._unsaved))
         words, origin = content["vocabulary"], content["origin"]
         if not isinstance(origin, dict | None):
             raise ValueError("params: origin must be a JSON object or null")
         vocabulary = Vocabulary(dict(zip(words["words"], words["counts"], strict=True)))
         if params["head"] is not None:
             params["head"] = as_head(params["head"])
-        return {**params, "vocabulary": vocabulary, "origin": origin, "learnt": content.get("learnt")}
+        return {
+            **params,
+            "vocabulary": vocabulary,
+            "origin": origin,
+            "learnt": content.get("learnt"),
+            "more": content.get("more", {}),
+        }
 
     @classmethod
     def _from_model(cls, model: Any, params: dict[str, Any], cut: Tokenizer) -> Any:
         """The Python face of an encoder of the core that was read from a file."""
-        vocabulary, origin, learnt = (params.pop(name) for name in ("vocabulary", "origin", "learnt"))
+        names = ("vocabulary", "origin", "learnt", "more")
+        vocabulary, origin, learnt, more = (params.pop(name) for name in names)
         kind: Any = cls
         encoder = kind(WordVectors(model.vectors), **{**params, "tokenizer": cut})
         encoder._check_vectors()
+        encoder._take_content(more)
         config = json.loads(model.network.config())
         if config.pop("network") != cls._network_name():
             raise ValueError(f"config: the network is no {cls.network_class.__name__}")
@@ -144,11 +173,9 @@ class NeuralFiles(CoreEncoder):
         for name in ("split", "lowercase", "invalid"):
             if getattr(core, name) != getattr(model.tokenizer, name):
                 raise ValueError(f"params: another {name} of the tokenizer than config has")
-        symbols = cls.task_class.symbols
-        if config["words"] != len(vocabulary) + symbols:
-            raise ValueError(
-                f"the network has {config['words'] - symbols} words, the vocabulary has {len(vocabulary)}"
-            )
+        known = cls.task_class.known_words(config)
+        if known != len(vocabulary):
+            raise ValueError(f"the network has {known} words, the vocabulary has {len(vocabulary)}")
         if {"ids": model.ids, "unknown": model.unknown} != encoder._ids(model.network, vocabulary):
             raise ValueError("config: the ids are not those of the vocabulary")
         network = _network_of(cls.network_class, model.network, config)

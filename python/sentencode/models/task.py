@@ -92,6 +92,8 @@ class Task(ABC):
     """The keys that [data] of a TOML file may have."""
     symbols: ClassVar[int] = 0
     """Ids behind the vocabulary's words."""
+    sized: ClassVar[tuple[str, ...]] = ("words", "features", "begin", "end")
+    """What `sizes` may tell: options of networks that are no parameters."""
     takes_labels: ClassVar[bool] = False
     """Whether `y` is looked at."""
     length_fields: ClassVar[tuple[str, ...] | None] = None
@@ -106,9 +108,18 @@ class Task(ABC):
         """The id of words that are not of the vocabulary; -1 where there is none."""
         return -1
 
+    @classmethod
+    def known_words(cls, config: Mapping[str, Any]) -> int:
+        """How many words of the vocabulary a network with these options has ids for."""
+        return int(config["words"]) - cls.symbols
+
     def read_words(self) -> WordVectors:
         """The vectors of words that encoding looks at: those given."""
         return self.words.vectors
+
+    def learnt(self) -> dict[str, Any]:
+        """What an encoder keeps of the training besides: attributes of it."""
+        return {}
 
     @abstractmethod
     def sizes(self, examples: Examples | None) -> dict[str, Any]:

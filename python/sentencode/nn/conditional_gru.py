@@ -36,7 +36,8 @@ class ConditionalGRU(CppModule):
         features: Width of the words' vectors.
         hidden: Width of the states.
         memory_features: Width of the memory.
-        attention: Width of what the attention projects states and memory to; as the states by default.
+        attention: Width of what the attention projects states and memory to; as the states by default. 0:
+            there is none, and the memory's one place is what each word sees.
 
     Raises:
         ValueError: If an argument is out of range.

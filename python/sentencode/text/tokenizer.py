@@ -6,7 +6,7 @@ import copy
 import importlib
 import sys
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -27,7 +27,8 @@ class Tokenizer:
     `words` writes English as the Penn Treebank does: contractions, punctuation, numbers, hyphens.
     `punctuation` cuts around every character that is neither letter nor digit, and leaves numbers whole.
     `whitespace` is for text that is tokenised already. Anything else is a function of one `str` that returns
-    its tokens, or a tokenizer of Hugging Face; these run in Python, and are saved by their name alone.
+    its tokens, or a tokenizer of Hugging Face; these run in Python. A tokenizer of the package `tokenizers`
+    that has no name is saved as the JSON that it writes of itself; others by their name alone.
 
     Args:
         split: `"words"`, `"punctuation"`, `"whitespace"`; a callable; an object with `encode_batch(texts)` or
@@ -106,7 +107,7 @@ class Tokenizer:
     @property
     def found_by_name(self) -> bool:
         """Whether the name leads to the tokenizer. Nothing is imported to find out, and no hub is asked."""
-        if self._external is None or self._name.startswith(_HUGGING_FACE):
+        if self._external is None or self._name.startswith(_HUGGING_FACE) or self._content():
             return True
         module, _, qualname = self._name.partition(":")
         found: Any = sys.modules.get(module)
@@ -172,7 +173,21 @@ class Tokenizer:
     def to_config(self) -> dict[str, Any]:
         """A dictionary for JSON. An external tokenizer is in it by its name only."""
         config = {"split": self._split, "lowercase": self._lowercase, "invalid": self._invalid}
+        if content := self._content():
+            config["content"] = content
         return {**config, "name": self._name} if self._name else config
+
+    def join(self, tokens: Sequence[str]) -> str:
+        """The text of tokens: as a tokenizer of `tokenizers` that has a decoder puts them together; else with
+        a space between them.
+        """
+        decoder = getattr(self._external, "decoder", None)
+        return " ".join(tokens) if decoder is None else str(decoder.decode(list(tokens)))
+
+    def _content(self) -> str:
+        """The JSON of a tokenizer of `tokenizers` that no name leads to; else nothing."""
+        written = getattr(self._external, "to_str", None)
+        return "" if self._name or written is None else str(written())
 
     @classmethod
     def from_config(
@@ -190,17 +205,19 @@ class Tokenizer:
             ValueError: The config has unknown keys or values, or names a tokenizer that is neither given nor
                 trusted, or that cannot be found.
         """
-        known = {"split", "lowercase", "invalid", "name"}
+        known = {"split", "lowercase", "invalid", "name", "content"}
         if unknown := set(config) - known:
             raise ValueError(f"tokenizer: unknown key {min(unknown)!r}; expected {sorted(known)}")
         options = {key: config[key] for key in ("lowercase", "invalid") if key in config}
-        split, name = config.get("split", "words"), config.get("name", "")
+        split, name, content = config.get("split", "words"), config.get("name", ""), config.get("content", "")
         if split not in (*_BUILT_IN, "external") or not isinstance(name, str):
             raise ValueError(f"tokenizer: cannot use split={split!r} with name={name!r}")
         if split != "external":
             if external is not None:
                 raise ValueError(f"saved with the tokenizer {split!r}, so that no other can be given")
             return cls(split, **options)
+        if external is None and content:
+            external = _of_content(content)
         if external is None:
             again = "pass it again, as in se.load(path, tokenizer=my_tokenizer)"
             if not name:
@@ -317,6 +334,17 @@ def _load_hugging_face(name: str) -> Any:
     if name.endswith(".json"):
         return tokenizers.Tokenizer.from_file(name)
     return tokenizers.Tokenizer.from_pretrained(name)
+
+
+def _of_content(content: Any) -> Any:
+    try:
+        import tokenizers  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        raise ValueError("saved with a tokenizer of the package tokenizers: pip install tokenizers") from None
+    try:
+        return tokenizers.Tokenizer.from_str(content)
+    except Exception as error:  # of no class of its own
+        raise ValueError(f"tokenizer: content is none that tokenizers reads: {error}") from None
 
 
 def _splitter(external: Any) -> Callable[[list[str]], list[list[str]]]:

@@ -13,6 +13,7 @@
 #include "sentencode/models/lstm_autoencoder.h"
 #include "sentencode/models/mean_max.h"
 #include "sentencode/models/skip_thoughts.h"
+#include "sentencode/models/translation.h"
 
 namespace sentencode::models {
 
@@ -30,6 +31,7 @@ struct Kind {
 template <typename Visit>
 void for_networks(const Visit& visit) {
   visit(Kind<CNNLSTMAutoencoderNetwork>{"CNNLSTMAE", "CNNLSTMAutoencoderNetwork", "ConvolutionalNetwork"});
+  visit(Kind<TranslationNetwork>{"CompoundNMT", "TranslationNetwork"});
   visit(Kind<GeneralizedPoolingNetwork>{"GeneralizedPooling", "GeneralizedPoolingNetwork"});
   visit(Kind<DenoisingNetwork>{"LSTMSDAE", "DenoisingNetwork"});
   visit(Kind<MeanMaxNetwork>{"MeanMaxAAE", "MeanMaxNetwork"});

@@ -42,7 +42,6 @@ std::string_view name_of(Architecture choice);
 struct TranslationOptions {
   nn::WordWriterOptions words{.trainable_words = true};  // of the target language
   std::int64_t source_words = 2;                         // rows of the source language's table
-  bool shared_words = false;                             // one table for both languages
   Architecture architecture = Architecture::attn_attn;
   std::int64_t hidden = 500;            // units of each direction; of a Transformer half its width
   std::int64_t decoder_hidden = 1000;   // units of the decoder's GRUs
@@ -61,7 +60,6 @@ void for_options(Options& of, const Visit& visit) {
   for_options(of.words, visit);
   visit("tied", of.words.tied);
   visit("source_words", of.source_words);
-  visit("shared_words", of.shared_words);
   visit("architecture", of.architecture);
   visit("hidden", of.hidden);
   visit("decoder_hidden", of.decoder_hidden);
@@ -128,7 +126,7 @@ class TranslationNetwork : public WritingNetwork, public nn::Decoder {
   at::Tensor drop(const at::Tensor& x) const;
 
   TranslationOptions options_;
-  std::shared_ptr<nn::WordEmbedding> source_;  // null where words are shared
+  std::shared_ptr<nn::WordEmbedding> source_;
   std::shared_ptr<nn::RecurrentStack> recurrent_;
   std::shared_ptr<nn::Positions> positions_;
   std::shared_ptr<nn::TransformerEncoder> transformer_;

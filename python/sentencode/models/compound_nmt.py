@@ -1,0 +1,653 @@
+"""Compound-attention translation as an encoder: it translates, and gives vectors of sentences."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ..checks import checked_bool, checked_float, checked_int
+from ..text.corpus import Corpus, repeatable
+from ..text.inputs import is_single
+from ..text.tokenizer import Tokenizer, chosen_tokenizer
+from ..text.vocabulary import Vocabulary
+from ..training import Examples
+from ..vectors import Vectors, WordVectors
+from .neural_encoder import NeuralEncoder
+from .task import SentenceTask, WordVectorsOf
+from .translation import Architecture, TranslationNetwork
+
+__all__ = ["CompoundNMT"]
+
+_BEGIN, _END, _UNKNOWN = "<s>", "</s>", "<unk>"
+_AT_ONCE = 64  # sentences that are translated together
+Floats = npt.NDArray[np.float32]
+
+
+class Translating(SentenceTask):
+    """Sentences and their translations.
+
+    Both languages have tables of their own, which are trained. Ids of the source are its words, then that of
+    unknown ones; of the target its words, the end, unknown words, and the symbol before the first word.
+    """
+
+    parameters: ClassVar[Mapping[str, Any]] = {
+        **SentenceTask.parameters,
+        "features": 512,
+        "vocabulary_size": 30_000,
+        "target_tokenizer": None,
+        "target_vocabulary": None,
+        "max_length": 50,
+        "label_smoothing": 0.0,
+        "sampled_words": 0,
+        "trainable_words": True,
+    }
+    sized = (*SentenceTask.sized, "source_words")
+    words_need_vectors = False
+
+    def __init__(self, name: str, chosen: Mapping[str, Any], words: WordVectorsOf, cut: Tokenizer) -> None:
+        super().__init__(name, chosen, words, cut)
+        other = chosen["target_tokenizer"]
+        self.target_cut = cut if other is None else target_tokenizer(name, other, chosen["lowercase"])
+        self.target: Vocabulary | None = None
+
+    @classmethod
+    def known_words(cls, config: Mapping[str, Any]) -> int:
+        """Those of the source."""
+        return int(config["source_words"]) - cls.symbols
+
+    def sizes(self, examples: Examples | None) -> dict[str, Any]:
+        """Of both tables."""
+        features = self.words.dim
+        if examples is None or self.target is None:  # the latter under a head, which never writes
+            words = 3 + checked_int("sampled_words", self.chosen["sampled_words"], 0)
+            known = 1 if examples is None else len(self.vocabulary)
+            return {"words": words, "features": features, "begin": 0, "end": 1, "source_words": known + 1}
+        return {
+            "words": len(self.target) + 3,
+            "features": features,
+            "begin": len(self.target) + 2,
+            "end": len(self.target),
+            "source_words": len(self.vocabulary) + 1,
+        }
+
+    def learn_vocabulary(self, sentences: Any, on_progress: Any) -> None:
+        """The source's words, and the vectors that their rows begin with: those given, others by chance."""
+        super().learn_vocabulary(sentences, on_progress)
+        self.vocabulary = _without_symbols(self.vocabulary)
+        rows = _drawn(len(self.vocabulary), self.words.dim, self.chosen["seed"])
+        for i, word in enumerate(self.vocabulary.words):
+            if word in self.words:
+                rows[i] = self.words.vectors[word]
+        made = WordVectors.from_array(self.vocabulary.words, rows, self.vocabulary.counts)
+        self.words = WordVectorsOf(made.with_oov("zero"), unit=False)
+
+    def examples(self, sentences: Any, y: Any, on_progress: Any) -> Examples:
+        """Two fields, "source" and "target"."""
+        if y is None:
+            raise ValueError(f"{self.name}: give fit translations, too: fit(source, target)")
+        if self.target is None:
+            self.target = self._target_vocabulary(y)
+        return Examples.build(
+            sentences.files if isinstance(sentences, _Files) else _Pairs(sentences, y),
+            {"source": self.vocabulary, "target": self.target},
+            {"source": self.cut, "target": self.target_cut},
+            fields=("source", "target"),
+            end={"source": None, "target": _END},
+            unknown=_UNKNOWN,
+            unknown_words="symbol",
+            min_length=self.chosen["min_length"],
+            max_length=self.chosen["max_length"],
+            on_progress=on_progress,
+        )
+
+    def _target_vocabulary(self, y: Any) -> Vocabulary:
+        given = self.chosen["target_vocabulary"]
+        if given is not None and not isinstance(given, Vocabulary):
+            raise TypeError(f"target_vocabulary must be a Vocabulary, got {type(given).__name__}")
+        if given is None:
+            given = Vocabulary.from_corpus(y, self.target_cut, min_count=self.chosen["min_count"])
+        found = Vocabulary(dict(_without_symbols(given)), max_size=self.chosen["vocabulary_size"])
+        if len(found) == 0:
+            raise ValueError(f"{self.name}: the translations have no words")
+        return found
+
+    def prepare(self, network: Any, examples: Examples) -> None:
+        """The rows that both tables begin with, and how frequent the words are that are written."""
+        network.load_source_words(self.words.table(self.vocabulary, {len(self.vocabulary): _UNKNOWN}))
+        if self.target is None:
+            return
+        known = len(self.target)
+        assert examples.symbols("target") == {_END: known, _UNKNOWN: known + 1}
+        network.load_words(_drawn(known + 3, self.words.dim, self.chosen["seed"] + 1))
+        counts = np.ones(known + 3, np.int64)
+        counts[:known] = self.target.counts
+        counts[known] = len(examples)
+        network.set_word_counts(torch.from_numpy(counts))
+
+    def decisive(self, network: Any) -> dict[str, Any]:
+        """Both vocabularies, and what the source's rows began with."""
+        assert self.target is not None
+        words = json.dumps([self.target.words, self.target.counts.tolist()])
+        target = hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()
+        return {**super().decisive(network), "target": target}
+
+    def learnt(self) -> dict[str, Any]:
+        """The target's vocabulary, and what cuts it."""
+        return {"target_vocabulary_": self.target, "_target_cut": self.target_cut}
+
+
+class CompoundNMT(NeuralEncoder):
+    """Compound-attention translation (Cífka and Bojar 2018): it translates, and gives sentences' vectors.
+
+    `fit(source, target)` learns from sentences and their translations. But for "attn" and "trf", what the
+    decoder gets of a sentence is one vector, which `encode` returns.
+
+    Args:
+        vectors: Where the rows of the source's words begin; None: by chance. They are trained.
+        features: Width of words' vectors in both languages, where `vectors` is None.
+        architecture: See `sentencode.models.TranslationNetwork`, as for the next ones.
+        hidden: Units of each direction of the encoder. None: 500; of a Transformer half of `features`.
+        decoder_hidden: Units of a recurrent decoder.
+        size: Numbers of a sentence's vector, where there is inner attention. None: 2 `hidden`.
+        heads: Of the inner attention.
+        attention: Hidden units of the attentions of recurrent networks.
+        begins_with_sentence: Whether the decoder of "attn_attn" begins with the vector, too, as it does in
+            the public code (`preset="reference"`); in the paper it attends to it alone.
+        layers: Of the encoder, and of a Transformer's decoder. None: 1, of a Transformer 6.
+        attention_heads: Of a Transformer's attentions.
+        inner: Width inside its feed-forward layers.
+        dropout: On words, states, and what words are told from.
+        tied: Whether target words are told by their own vectors.
+        tokenizer: Cuts sentences of the source; "auto" takes tokens that have spaces between them. One of
+            the package `tokenizers`, such as a BPE, is saved with the encoder.
+        target_tokenizer: The like of the target, whose tokens it puts together again. None: the same.
+        vocabulary: Words of the source that have ids. None: the most frequent ones.
+        target_vocabulary: The like of the target.
+        vocabulary_size: Of both.
+        max_length: Longer pairs are left out.
+        **shared: See `sentencode.models.NeuralEncoder`.
+
+    Attributes:
+        target_vocabulary_: The words that it can write.
+
+    Example:
+        >>> import sentencode as se
+        >>> source = ["a dog runs", "a cat sleeps", "a cat runs", "a dog sleeps"]
+        >>> target = ["ein Hund rennt", "eine Katze schläft", "eine Katze rennt", "ein Hund schläft"]
+        >>> nmt = se.CompoundNMT(features=16, hidden=16, decoder_hidden=32, heads=2, attention=16, dropout=0.0,
+        ...     max_epochs=None, max_steps=120, batch_size=4, learning_rate=0.02, device="cpu")
+        >>> nmt = nmt.fit(source, target)
+        >>> nmt.translate(["a dog sleeps", "a cat runs"])
+        ['ein Hund schläft', 'eine Katze rennt']
+        >>> nmt.encode(source).shape
+        (4, 32)
+    """
+
+    network_class = TranslationNetwork
+    task_class = Translating
+    training_defaults: ClassVar[dict[str, Any]] = {
+        **NeuralEncoder.training_defaults,
+        "learning_rate": 1e-4,
+    }
+    _presets = {  # noqa: RUF012
+        "paper": {"betas": (0.9, 0.999), "begins_with_sentence": False},
+        "reference": {"betas": (0.9, 0.999), "begins_with_sentence": True},
+    }
+    _unsaved = (*NeuralEncoder._unsaved, "target_tokenizer", "target_vocabulary")
+
+    target_vocabulary_: Vocabulary
+    _target_cut: Tokenizer
+    target_tokenizer: Any
+    features: Any
+
+    def __init__(
+        self,
+        vectors: Vectors | None = None,
+        *,
+        architecture: Architecture = "attn_attn",
+        hidden: int | None = None,
+        decoder_hidden: int = 1000,
+        size: int | None = None,
+        heads: int = 8,
+        attention: int = 500,
+        begins_with_sentence: bool | None = None,
+        layers: int | None = None,
+        attention_heads: int = 8,
+        inner: int = 2048,
+        dropout: float = 0.1,
+        tied: bool = False,
+        **shared: Any,
+    ) -> None:
+        super().__init__(vectors, **shared)  # type: ignore[arg-type]
+        self.architecture = architecture
+        self.hidden = hidden
+        self.decoder_hidden = decoder_hidden
+        self.size = size
+        self.heads = heads
+        self.attention = attention
+        self.begins_with_sentence = begins_with_sentence
+        self.layers = layers
+        self.attention_heads = attention_heads
+        self.inner = inner
+        self.dropout = dropout
+        self.tied = tied
+
+    def settings(self) -> dict[str, Any]:
+        """All parameters as they are used.
+
+        Raises:
+            ValueError: If there is no such preset.
+        """
+        found = super().settings()
+        transformer = str(self.architecture).startswith("trf")
+        wide = checked_int("features", self.features, 1)
+        found["features"] = wide if self.vectors is None else self._word_vectors.dim
+        by_default = {
+            "hidden": found["features"] // 2 if transformer else 500,
+            "layers": 6 if transformer else 1,
+        }
+        found |= {name: value for name, value in by_default.items() if found[name] is None}
+        return {**found, "size": 2 * found["hidden"] if found["size"] is None else found["size"]}
+
+    @property
+    def _word_vectors(self) -> WordVectors:
+        """Those given; where there are none, a table of that width: the task makes the real one."""
+        if self.vectors is not None:
+            return super()._word_vectors
+        wide = checked_int("features", self.features, 1)
+        return WordVectors.from_array([_UNKNOWN], np.zeros((1, wide), np.float32))
+
+    def _new_tokenizer(self) -> Tokenizer:
+        if self.vectors is not None and "_made_with" not in self.__dict__:
+            return super()._new_tokenizer()
+        return target_tokenizer(type(self).__name__, self.tokenizer, self.lowercase)
+
+    def fit(  # type: ignore[override]
+        self, source: Any, target: Any, *, valid: Any = None, **options: Any
+    ) -> CompoundNMT:
+        """Trains the network, and forgets all that was learnt before.
+
+        Args:
+            source: Sentences, or the name of a text file; a line of a file is a sentence.
+            target: Their translations, as many.
+            valid: A tuple of both to validate on.
+            **options: As of `sentencode.models.NeuralEncoder.fit`.
+
+        Returns:
+            The encoder itself.
+
+        Raises:
+            TypeError: If a parameter is not of its kind.
+            ValueError: If a parameter cannot be used, there are not as many translations as sentences, or
+                checkpoints are of a different run.
+        """
+        if options.get("head") is None and self.head is None:
+            source, target = _sides(source, target)
+            if valid is not None:
+                if not isinstance(valid, tuple | list) or len(valid) != 2:
+                    raise ValueError("valid must be a tuple of sentences and their translations")
+                valid = _sides(*valid)
+        found: CompoundNMT = super().fit(source, target, valid=valid, **options)
+        return found
+
+    # What is kept.
+
+    def _more_content(self) -> dict[str, Any]:
+        target = self.target_vocabulary_
+        if target is None:  # under a head
+            return {}
+        own = None if self.target_tokenizer is None else self._target_cut.to_config()
+        return {"words": target.words, "counts": target.counts.tolist(), "tokenizer": own}
+
+    def _take_content(self, content: dict[str, Any]) -> None:
+        if not content:
+            self.target_vocabulary_, self._target_cut = None, self._new_tokenizer()  # type: ignore[assignment]
+            return
+        if set(content) != {"words", "counts", "tokenizer"}:
+            raise ValueError("params: more: expected words, counts and tokenizer")
+        self.target_vocabulary_ = Vocabulary(dict(zip(content["words"], content["counts"], strict=True)))
+        if content["tokenizer"] is None:
+            self._target_cut = self._new_tokenizer()
+        else:
+            self.target_tokenizer = self._target_cut = Tokenizer.from_config(content["tokenizer"])
+
+    # What can be asked.
+
+    def translate(
+        self,
+        sentences: Any,
+        *,
+        beam: int = 5,
+        best: int = 1,
+        max_length: int = 100,
+        length_penalty: float = 0.0,
+        sample: bool = False,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        replace_unknown: bool = False,
+        scores: bool = False,
+    ) -> Any:
+        """Translations.
+
+        Args:
+            sentences: One sentence, or many.
+            beam: Hypotheses that are kept; 1 takes the likeliest word each time.
+            best: Translations of each sentence that are returned.
+            max_length: Tokens at most.
+            length_penalty: a: log p is divided by ((5 + tokens) / 6)^a.
+            sample: Whether words are drawn as likely as they are, by `seed`, in the place of a beam.
+            temperature: Of what is drawn.
+            top_k: Words that can be drawn; 0: all.
+            top_p: Of these the likeliest that have so much of the probability.
+            replace_unknown: Whether an unknown word becomes that word of the source that it looks at most.
+            scores: Whether each translation comes with its score, log p: a tuple of both.
+
+        Returns:
+            For each sentence its translation, or the list of its `best`. A sentence without words has the
+            empty text.
+
+        Raises:
+            NotFittedError: If it has to be fitted first.
+            ValueError: If an argument is out of range.
+        """
+        single = is_single(sentences)
+        beam = checked_int("beam", beam, 1)
+        best = checked_int("best", best, 1, 1 if sample else beam)
+        max_length = checked_int("max_length", max_length, 1)
+        length_penalty = checked_float("length_penalty", length_penalty, -math.inf)
+        replace_unknown = checked_bool("replace_unknown", replace_unknown)
+        found: dict[int, list[tuple[str, float]]] = {}
+        with self._evaluating():
+            for numbers, words, x, lengths in self._read_many([sentences] if single else sentences):
+                given = self.network.read(x, lengths)
+                if sample:
+                    decoded = self.network.sampled(
+                        given,
+                        max_length=max_length,
+                        temperature=checked_float("temperature", temperature, 0, above=True),
+                        top_k=checked_int("top_k", top_k, 0),
+                        top_p=checked_float("top_p", top_p, 0, 1, above=True),
+                        seed=self.seed,
+                    )
+                else:
+                    decoded = self.network.translate(
+                        given, beam=beam, best=best, max_length=max_length, length_penalty=length_penalty
+                    )
+                texts = self._texts(decoded, (words, given, x, lengths) if replace_unknown else None)
+                found.update(zip(numbers, texts, strict=True))
+        rows = [found.get(i, [("", 0.0)] * best) for i in range(1 if single else self._counted)]
+        shown = [[pair if scores else pair[0] for pair in row] for row in rows]
+        texts_only = [row[0] for row in shown] if best == 1 else shown
+        return texts_only[0] if single else texts_only
+
+    def score(self, source: Any, target: Any) -> npt.NDArray[np.float64]:  # type: ignore[override]
+        """Log p of translations.
+
+        Args:
+            source: Sentences.
+            target: Their translations, as many.
+
+        Returns:
+            [n]; of a sentence without words NaN.
+
+        Raises:
+            NotFittedError: If it has to be fitted first.
+            ValueError: If there are not as many.
+        """
+        source, target = list(source), list(target)
+        if len(source) != len(target):
+            raise ValueError(f"there are {len(source)} sentences and {len(target)} translations")
+        found = np.full(len(source), np.nan)
+        with self._evaluating():
+            for numbers, _, x, lengths in self._read_many(source):
+                ids, ends = self._target_ids([target[i] for i in numbers])
+                told = self.network.score(self.network.read(x, lengths), ids.to(x.device), ends.to(x.device))
+                found[numbers] = told.cpu().numpy()
+        return found
+
+    def inner_attention(self, sentence: str | Sequence[str]) -> tuple[list[str], Floats]:
+        """A: how much of each word each head of the sentence's vector is made of.
+
+        Args:
+            sentence: A text, or its tokens.
+
+        Returns:
+            The words, and weights [heads, words].
+
+        Raises:
+            NotFittedError: If it has to be fitted first.
+            ValueError: If the architecture has no inner attention, or the sentence no words.
+        """
+        with self._evaluating():
+            ((_, (words,), x, lengths),) = self._read_many([sentence], strict=True)
+            return words, self.network.inner_attention(x, lengths)[0].float().cpu().numpy()
+
+    def alignment(
+        self,
+        source: str | Sequence[str],
+        target: str | Sequence[str] | None = None,
+        *,
+        layer: int = -1,
+    ) -> tuple[list[str], list[str], Floats]:
+        """How much each word of a translation looks at each word of the source.
+
+        Of compound attention this is B A, both attentions together (eq. 4). Of a Transformer it is the mean
+        of the heads of one layer.
+
+        Args:
+            source: A text, or its tokens.
+            target: Its translation. None: the encoder's own.
+            layer: Of a Transformer's decoder; from the end if below 0.
+
+        Returns:
+            The words of the source, those of the target with its end, and weights [target, source], which sum
+            to one over the source.
+
+        Raises:
+            NotFittedError: If it has to be fitted first.
+            ValueError: If the decoder has no attention, or the sentence no words.
+        """
+        if target is None:
+            target = self.translate(source)
+        with self._evaluating():
+            ((_, (words,), x, lengths),) = self._read_many([source], strict=True)
+            ids, ends = self._target_ids([target])
+            given = self.network.read(x, lengths)
+            weights = self._aligned(given, x, lengths, ids.to(x.device), ends.to(x.device), layer)
+        told = [*self._target_cut([target])[0], _END]
+        return words, told, weights[0].float().cpu().numpy()
+
+    def plot_alignment(
+        self,
+        source: str | Sequence[str],
+        target: str | Sequence[str] | None = None,
+        *,
+        least: float = 0.01,
+        layer: int = -1,
+        ax: Any = None,
+    ) -> Any:
+        """Draws the paper's Figure 4: what each word of a translation looks at, each head in its colour.
+
+        Without inner attention there are no heads, and one colour.
+
+        Args:
+            source: As for `alignment`.
+            target: As there.
+            least: Weights up to this are not drawn.
+            layer: As there.
+            ax: Axes to draw on; new ones by default.
+
+        Returns:
+            The axes.
+
+        Raises:
+            ImportError: If matplotlib is not there.
+            ValueError: As for `alignment`.
+        """
+        from .._extras import require
+
+        pyplot = require("matplotlib.pyplot", "plot")
+        target = self.translate(source) if target is None else target
+        words, told, whole = self.alignment(source, target, layer=layer)
+        parts = whole[None]
+        if str(self.architecture).endswith("attn_attn"):
+            with self._evaluating():
+                ((_, _, x, lengths),) = self._read_many([source], strict=True)
+                ids, ends = self._target_ids([target])
+                b = self.network.attention(self.network.read(x, lengths), ids.to(x.device), ends.to(x.device))
+                a = self.network.inner_attention(x, lengths)
+            parts = (b[0].T[:, :, None] * a[0][:, None, :]).float().cpu().numpy()  # [r, target, source]
+        if ax is None:
+            size = (max(3.0, 0.5 * len(words)), max(2.5, 0.35 * len(told)))
+            _, ax = pyplot.subplots(figsize=size, layout="constrained")
+        colours = pyplot.get_cmap("hsv")(np.linspace(0, 1, len(parts), endpoint=False))[:, :3]
+        shown = np.ones((*whole.shape, 3))
+        for part, colour in zip(parts, colours, strict=True):
+            part = np.where(part <= least, 0, part)[:, :, None]
+            shown -= part * (1 - colour)  # as ink on paper
+        ax.imshow(shown.clip(0, 1), aspect="auto")
+        ax.set_xticks(range(len(words)), words, rotation=45, ha="right")
+        ax.set_yticks(range(len(told)), told)
+        return ax
+
+    # Reading and writing.
+
+    def _read_many(self, sentences: Any, *, strict: bool = False) -> Iterator[tuple[Any, ...]]:
+        """Sentences that have words, some at once, sorted by length: their places, words, rows, lengths."""
+        self._check_fitted()
+        tokens = self._cut(list(sentences) if not isinstance(sentences, str) else [sentences])
+        self._counted = len(tokens)
+        read = []
+        for i, of in enumerate(tokens):
+            kept, x = self._model.read(of)
+            if len(kept):
+                most = int(self.max_words)
+                read.append((i, [of[j] for j in kept[:most]], x[:most]))
+            elif strict:
+                raise ValueError("sentence has no words")
+        read.sort(key=lambda one: -len(one[1]))
+        like = next(self.network.parameters())
+        for begin in range(0, len(read), _AT_ONCE):
+            some = read[begin : begin + _AT_ONCE]
+            lengths = torch.tensor([len(words) for _, words, _ in some])
+            x = torch.nn.utils.rnn.pad_sequence([one for *_, one in some], batch_first=True)
+            yield (
+                [i for i, *_ in some],
+                [words for _, words, _ in some],
+                x.to(like),
+                lengths.to(like.device),
+            )
+
+    def _target_ids(self, sentences: Sequence[Any]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Ids with ends, and lengths."""
+        target = self.target_vocabulary_
+        places = {word: i for i, word in enumerate(target.words)}
+        end, unknown = len(target), len(target) + 1
+        rows = [
+            torch.tensor([*(places.get(word, unknown) for word in words), end])
+            for words in self._target_cut(list(sentences))
+        ]
+        lengths = torch.tensor([len(row) for row in rows])
+        return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=end), lengths
+
+    def _aligned(
+        self, given: Any, x: Any, lengths: Any, ids: Any, ends: Any, layer: int = -1
+    ) -> torch.Tensor:
+        """What words of the target look at in the source. [B, T', T]"""
+        weights: torch.Tensor = self.network.attention(given, ids, ends, layer)  # B
+        if str(self.architecture).endswith("attn_attn"):
+            weights = weights @ self.network.inner_attention(x, lengths)  # B A  eq. 4
+        return weights
+
+    def _texts(self, decoded: Any, read: Any) -> list[list[tuple[str, float]]]:
+        """Texts and scores of what was written."""
+        words = [*self.target_vocabulary_.words, _END, _UNKNOWN, _BEGIN]
+        unknown, found = len(words) - 2, []
+        counts, scores = decoded.lengths.tolist(), decoded.scores.tolist()
+        for b, hypotheses in enumerate(decoded.ids.tolist()):
+            row = []
+            for n, ids in enumerate(hypotheses):
+                if (count := counts[b][n]) < 0:
+                    continue
+                tokens = [words[i] for i in ids[:count]]
+                if read is not None and unknown in ids[:count]:
+                    source, given, x, lengths = read
+                    told = torch.tensor([[*ids[:count], unknown - 1]], device=x.device)
+                    one = [part[b : b + 1] for part in given]
+                    looked = self._aligned(
+                        one, x[b : b + 1], lengths[b : b + 1], told, told.new_tensor([count + 1])
+                    )
+                    for place, i in enumerate(ids[:count]):
+                        if i == unknown:
+                            tokens[place] = source[b][int(looked[0, place, : len(source[b])].argmax())]
+                row.append((self._target_cut.join(tokens), scores[b][n]))
+            found.append(row)
+        return found
+
+
+def target_tokenizer(name: str, tokenizer: Any, lowercase: Any) -> Tokenizer:
+    """A tokenizer where no vectors say what words look like: text is cut already, and keeps its case."""
+    split = "whitespace" if isinstance(tokenizer, str) and tokenizer == "auto" else tokenizer
+    cut = chosen_tokenizer(name, split, lowercase, compounds=True)
+    if cut.lowercase == "auto":
+        cut = Tokenizer(cut, lowercase=False, invalid=cut.invalid)  # type: ignore[arg-type]
+    return cut
+
+
+def _drawn(count: int, wide: int, seed: int) -> Floats:
+    drawn = np.random.default_rng(seed).standard_normal((count, wide), np.float32)
+    return drawn * np.float32(wide**-0.5)
+
+
+def _without_symbols(vocabulary: Vocabulary) -> Vocabulary:
+    symbols = (_BEGIN, _END, _UNKNOWN)
+    if not any(symbol in vocabulary for symbol in symbols):
+        return vocabulary
+    return Vocabulary({word: count for word, count in vocabulary.items() if word not in symbols})
+
+
+class _Files:
+    """Files that belong together line by line; by itself, the sentences of the first."""
+
+    def __init__(self, source: Any, target: Any) -> None:
+        self.files = {"source": os.fspath(source), "target": os.fspath(target)}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(Corpus(self.files["source"], keep_empty=True))
+
+
+class _Pairs:
+    """Sentences and translations, one by one, as often as is asked."""
+
+    def __init__(self, source: Any, target: Any) -> None:
+        self.source, self.target = source, target
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        nothing = object()
+        target = iter(self.target)
+        for i, sentence in enumerate(self.source):
+            if (translation := next(target, nothing)) is nothing:
+                raise ValueError(f"sentence {i} has no translation: there are {i} translations")
+            yield sentence, translation
+        if next(target, nothing) is not nothing:
+            raise ValueError("there are more translations than sentences")
+
+
+def _sides(source: Any, target: Any) -> tuple[Any, Any]:
+    """Both as they can be read again and again; of files every line counts."""
+    if all(isinstance(side, str | os.PathLike) for side in (source, target)):
+        files = _Files(source, target)
+        return files, Corpus(files.files["target"], keep_empty=True)
+    return tuple(  # type: ignore[return-value]
+        Corpus(side, keep_empty=True) if isinstance(side, str | os.PathLike) else repeatable(side)
+        for side in (source, target)
+    )
