@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .models.autoencoders import CNNLSTMAE, LSTMSDAE, RAE, MeanMaxAAE
-    from .models.context_encoders import RNNCNN, SkipThoughts
     from .models.compound_nmt import CompoundNMT
+    from .models.context_encoders import RNNCNN, SkipThoughts
     from .models.generalized_pooling import GeneralizedPooling
 
 # Encoder -> the module of `models` that it lives in. Its class is public as `sentencode.<name>`.

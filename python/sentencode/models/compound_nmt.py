@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -182,8 +182,8 @@ class CompoundNMT(NeuralEncoder):
         >>> import sentencode as se
         >>> source = ["a dog runs", "a cat sleeps", "a cat runs", "a dog sleeps"]
         >>> target = ["ein Hund rennt", "eine Katze schläft", "eine Katze rennt", "ein Hund schläft"]
-        >>> nmt = se.CompoundNMT(features=16, hidden=16, decoder_hidden=32, heads=2, attention=16, dropout=0.0,
-        ...     max_epochs=None, max_steps=120, batch_size=4, learning_rate=0.02, device="cpu")
+        >>> nmt = se.CompoundNMT(features=16, hidden=16, decoder_hidden=32, heads=2, attention=16,
+        ...     dropout=0.0, max_epochs=None, max_steps=120, learning_rate=0.02, device="cpu")
         >>> nmt = nmt.fit(source, target)
         >>> nmt.translate(["a dog sleeps", "a cat runs"])
         ['ein Hund schläft', 'eine Katze rennt']
@@ -562,7 +562,7 @@ class CompoundNMT(NeuralEncoder):
     def _aligned(
         self, given: Any, x: Any, lengths: Any, ids: Any, ends: Any, layer: int = -1
     ) -> torch.Tensor:
-        """What words of the target look at in the source. [B, T', T]"""
+        """What words of the target look at in the source: [B, T', T]."""
         weights: torch.Tensor = self.network.attention(given, ids, ends, layer)  # B
         if str(self.architecture).endswith("attn_attn"):
             weights = weights @ self.network.inner_attention(x, lengths)  # B A  eq. 4

@@ -126,11 +126,8 @@ class NeuralFiles(CoreEncoder):
     def _read_params(cls, model: Any) -> dict[str, Any]:
         """The parameters that stand in a file; whether their values fit is checked by `_from_model`."""
         content = json.loads(model.params)
-        if not isinstance(content, dict) or set(content) - {"learnt", "more"} != {
-            "params",
-            "vocabulary",
-            "origin",
-        }:
+        always, now_and_then = {"params", "vocabulary", "origin"}, {"learnt", "more"}
+        if not isinstance(content, dict) or set(content) - now_and_then != always:
             raise ValueError("params: expected a JSON object with params, vocabulary and origin")
         known = cls._defaults()
         given = content["params"]

@@ -178,8 +178,13 @@ class Tokenizer:
         return {**config, "name": self._name} if self._name else config
 
     def join(self, tokens: Sequence[str]) -> str:
-        """The text of tokens: as a tokenizer of `tokenizers` that has a decoder puts them together; else with
-        a space between them.
+        """The text of tokens.
+
+        Args:
+            tokens: Of a sentence.
+
+        Returns:
+            What a tokenizer of `tokenizers` with a decoder makes of them; else a space is between them.
         """
         decoder = getattr(self._external, "decoder", None)
         return " ".join(tokens) if decoder is None else str(decoder.decode(list(tokens)))
