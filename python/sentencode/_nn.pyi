@@ -49,6 +49,7 @@ __all__: list[str] = [
     "SkipThoughtsNetwork",
     "SupervisedModel",
     "Trainer",
+    "TranslationNetwork",
     "WordEmbedding",
     "WordSoftmax",
     "WritingNetwork",
@@ -778,6 +779,22 @@ class CNNLSTMAutoencoderNetwork(Autoencoder):
     See sentencode.models.CNNLSTMAutoencoderNetwork.
     """
     def __init__(self, **kwargs: typing.Any) -> None: ...
+
+class TranslationNetwork(WritingNetwork, Decoder):
+    """
+    See sentencode.models.TranslationNetwork.
+    """
+    def __init__(self, **kwargs: typing.Any) -> None: ...
+    def attention(
+        self,
+        given: collections.abc.Sequence[torch.Tensor],
+        ids: torch.Tensor,
+        lengths: torch.Tensor,
+        layer: typing.SupportsInt | typing.SupportsIndex,
+    ) -> torch.Tensor: ...
+    def inner_attention(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor: ...
+    def load_source_words(self, rows: torch.Tensor) -> None: ...
+    def read(self, x: torch.Tensor, lengths: torch.Tensor) -> list[torch.Tensor]: ...
 
 class GeneralizedPoolingNetwork(SentenceNetwork):
     """

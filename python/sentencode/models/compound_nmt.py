@@ -18,7 +18,7 @@ from ..text.corpus import Corpus, repeatable
 from ..text.inputs import is_single
 from ..text.tokenizer import Tokenizer, chosen_tokenizer
 from ..text.vocabulary import Vocabulary
-from ..training import Examples
+from ..training import Batcher, Examples
 from ..vectors import Vectors, WordVectors
 from .neural_encoder import NeuralEncoder
 from .task import SentenceTask, WordVectorsOf
@@ -132,14 +132,23 @@ class Translating(SentenceTask):
         counts[known] = len(examples)
         network.set_word_counts(torch.from_numpy(counts))
 
+    def batcher(self, examples: Examples, *, validating: bool, rank: int, world: int) -> Batcher:
+        """By the lengths of both; pairs that are equally long in both are few."""
+        if self.target is None:  # under a head, which says it
+            return super().batcher(examples, validating=validating, rank=rank, world=world)
+        equal = self.chosen["batching"] == "equal_length"
+        self.length_fields = ("source",) if equal else ("source", "target")  # type: ignore[misc]
+        return super().batcher(examples, validating=validating, rank=rank, world=world)
+
     def decisive(self, network: Any) -> dict[str, Any]:
         """Both vocabularies, and what the source's rows began with."""
-        assert self.target is not None
+        if self.target is None:  # under a head
+            return super().decisive(network)
         words = json.dumps([self.target.words, self.target.counts.tolist()])
         target = hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()
         return {**super().decisive(network), "target": target}
 
-    def learnt(self) -> dict[str, Any]:
+    def attributes(self) -> dict[str, Any]:
         """The target's vocabulary, and what cuts it."""
         return {"target_vocabulary_": self.target, "_target_cut": self.target_cut}
 
@@ -308,10 +317,10 @@ class CompoundNMT(NeuralEncoder):
         return {"words": target.words, "counts": target.counts.tolist(), "tokenizer": own}
 
     def _take_content(self, content: dict[str, Any]) -> None:
-        if not content:
+        if content == {}:
             self.target_vocabulary_, self._target_cut = None, self._new_tokenizer()  # type: ignore[assignment]
             return
-        if set(content) != {"words", "counts", "tokenizer"}:
+        if not isinstance(content, dict) or set(content) != {"words", "counts", "tokenizer"}:
             raise ValueError("params: more: expected words, counts and tokenizer")
         self.target_vocabulary_ = Vocabulary(dict(zip(content["words"], content["counts"], strict=True)))
         if content["tokenizer"] is None:
@@ -389,8 +398,8 @@ class CompoundNMT(NeuralEncoder):
         texts_only = [row[0] for row in shown] if best == 1 else shown
         return texts_only[0] if single else texts_only
 
-    def score(self, source: Any, target: Any) -> npt.NDArray[np.float64]:  # type: ignore[override]
-        """Log p of translations.
+    def score(self, source: Any, target: Any) -> Any:
+        """Log p of translations; under a head, how good predictions are, as for every encoder.
 
         Args:
             source: Sentences.
@@ -403,6 +412,8 @@ class CompoundNMT(NeuralEncoder):
             NotFittedError: If it has to be fitted first.
             ValueError: If there are not as many.
         """
+        if self._learnt is not None:
+            return super().score(source, target)
         source, target = list(source), list(target)
         if len(source) != len(target):
             raise ValueError(f"there are {len(source)} sentences and {len(target)} translations")
@@ -604,8 +615,9 @@ def target_tokenizer(name: str, tokenizer: Any, lowercase: Any) -> Tokenizer:
 
 
 def _drawn(count: int, wide: int, seed: int) -> Floats:
-    drawn = np.random.default_rng(seed).standard_normal((count, wide), np.float32)
-    return drawn * np.float32(wide**-0.5)
+    drawn: Floats = np.random.default_rng(seed).standard_normal((count, wide), np.float32)
+    drawn *= np.float32(wide**-0.5)
+    return drawn
 
 
 def _without_symbols(vocabulary: Vocabulary) -> Vocabulary:

@@ -68,8 +68,8 @@ class NeuralFiles(CoreEncoder):
         Raises:
             ValueError: If it is not what it should be.
         """
-        if content:
-            raise ValueError(f"params: unknown {', '.join(map(repr, sorted(content)))}")
+        if content != {}:
+            raise ValueError(f"params: more: expected nothing, got {content!r:.40}")
 
     def save(self, path: str | os.PathLike[str], *, vectors: bool = True) -> None:
         """Writes the encoder to one file, which `sentencode.load` reads, and C++ as well.

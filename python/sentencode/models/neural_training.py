@@ -164,7 +164,7 @@ class NeuralTraining(NeuralFiles):
         with progress(show, "ids") as bar:
             train = task.examples(sentences, y, bar)
         held_out = None if texts is None else task.examples(texts, labels, None)
-        vars(self).update(task.learnt())
+        vars(self).update(task.attributes())
         network = self._made_network(task.sizes(train))
         task.prepare(network, train)
         if begun is not None:

@@ -106,6 +106,10 @@ class Supervised(Task):
         """As the family does."""
         return self.of.read_words()
 
+    def attributes(self) -> dict[str, Any]:
+        """As the family does."""
+        return self.of.attributes()
+
     def sizes(self, examples: Examples | None) -> dict[str, Any]:
         """As the family does."""
         return self.of.sizes(None if examples is None else _Ids(self.of, len(examples)))  # type: ignore[arg-type]

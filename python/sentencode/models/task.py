@@ -117,8 +117,8 @@ class Task(ABC):
         """The vectors of words that encoding looks at: those given."""
         return self.words.vectors
 
-    def learnt(self) -> dict[str, Any]:
-        """What an encoder keeps of the training besides: attributes of it."""
+    def attributes(self) -> dict[str, Any]:
+        """What an encoder keeps of the training besides."""
         return {}
 
     @abstractmethod

@@ -11,6 +11,7 @@ from sentencode.cli import main
 COMMANDS = [
     ["encode"],
     ["train"],
+    ["translate"],
     ["evaluate"],
     ["vectors"],
     ["vectors", "convert"],

@@ -1,4 +1,5 @@
 """The networks of compound attention against the paper's equations, written in plain PyTorch."""
+
 from __future__ import annotations
 
 import math

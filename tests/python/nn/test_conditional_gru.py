@@ -230,7 +230,7 @@ def test_nothing_to_go_over():
             r"state must be \[4, 3\], got \[4, 2\]",
         ),
         (lambda d, x, s, m: d.step(x[:3, 0], s[:3], *d.project(m)), "a multiple of the 4 sentences .* got 3"),
-        (lambda *_: nn.ConditionalGRU(6, 0, 4), "at least 1, got 6, 0, 4 and 0"),
+        (lambda *_: nn.ConditionalGRU(6, 0, 4), "at least 1, and attention 0, got 6, 0, 4 and 0"),
     ],
 )
 def test_wrong_arguments_are_value_errors(call, message):

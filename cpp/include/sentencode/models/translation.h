@@ -41,7 +41,7 @@ std::string_view name_of(Architecture choice);
 
 struct TranslationOptions {
   nn::WordWriterOptions words{.trainable_words = true};  // of the target language
-  std::int64_t source_words = 2;                         // rows of the source language's table
+  std::int64_t source_words = 0;                         // rows of the source language's table
   Architecture architecture = Architecture::attn_attn;
   std::int64_t hidden = 500;            // units of each direction; of a Transformer half its width
   std::int64_t decoder_hidden = 1000;   // units of the decoder's GRUs

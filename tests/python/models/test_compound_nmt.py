@@ -1,0 +1,288 @@
+"""Compound-attention translation as an encoder: learning, translating, files."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+import torch
+
+import sentencode as se
+from sentencode.models import Classifier
+
+NOUNS = {"dog": "Hund", "cat": "Katze", "bird": "Vogel", "man": "Mann"}
+VERBS = {"runs": "rennt", "sleeps": "schläft", "sings": "singt"}
+PLACES = {"": "", "at home": "daheim", "in the park": "im Park"}
+PAIRS = [
+    (f"a {noun} {verb} {place}".strip(), f"ein {NOUNS[noun]} {VERBS[verb]} {PLACES[place]}".strip())
+    for noun in NOUNS
+    for verb in VERBS
+    for place in PLACES
+]
+SOURCE, TARGET = ([pair[side] for pair in PAIRS] for side in (0, 1))
+ARCHITECTURES = (
+    *("attn", "final", "final_ctx", "avgpool", "avgpool_ctx", "maxpool", "maxpool_ctx"),
+    *("attn_ctx", "attn_attn", "trf", "trf_attn_attn"),
+)
+
+
+def made(architecture="attn_attn", **options):
+    transformer = architecture.startswith("trf")
+    small = {
+        **{"features": 16, "hidden": 8 if transformer else 12, "decoder_hidden": 24, "attention": 12},
+        **{"layers": 1, "attention_heads": 2, "inner": 32, "dropout": 0.0, "batch_size": 8},
+        **{"max_epochs": None, "max_steps": 150, "learning_rate": 0.02 if not transformer else 0.01},
+        **{"heads": 2, "device": "cpu"},
+    }
+    return se.CompoundNMT(**{**small, "architecture": architecture, **options})
+
+
+@pytest.fixture(scope="module")
+def nmt():
+    return made().fit(SOURCE, TARGET)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_architecture_learns_to_translate(architecture):
+    # What only begins the decoder is learnt more slowly.
+    slow = (
+        {"max_steps": 600, "learning_rate": 0.005} if architecture in ("final", "avgpool", "maxpool") else {}
+    )
+    found = made(architecture, **slow).fit(SOURCE, TARGET)
+    right = np.mean([a == b for a, b in zip(found.translate(SOURCE), TARGET, strict=True)])
+    assert right > 0.9
+    scores = found.score(SOURCE, TARGET)
+    assert scores.shape == (len(PAIRS),)
+    assert (scores > found.score(SOURCE, TARGET[1:] + TARGET[:1])).mean() > 0.9
+
+
+def test_vectors_are_encoded_as_by_every_encoder(nmt):
+    rows = nmt.encode(SOURCE)
+    assert rows.shape == (len(PAIRS), 24) == (len(PAIRS), nmt.dim)
+    with torch.no_grad():
+        ids = torch.tensor([[nmt.vocabulary_.words.index(word) for word in SOURCE[4].split()]])
+        x = nmt.network.source.weight[ids]
+        z = nmt.network.eval().encode(x, torch.tensor([ids.shape[1]]))
+    np.testing.assert_allclose(rows[4], z[0].numpy(), atol=1e-6)
+    assert (nmt.encode([""]) == 0).all()
+    with pytest.raises(ValueError, match="'attn' has no vector of a sentence"):
+        made("attn", max_steps=1).fit(SOURCE, TARGET).encode(SOURCE)
+
+
+def test_unknown_words_are_read_and_can_be_copied(nmt):
+    assert not np.allclose(nmt.encode("a dog runs"), nmt.encode("a zebra runs"))
+    np.testing.assert_allclose(nmt.encode("a zebra runs"), nmt.encode("a giraffe runs"), atol=1e-7)
+    rare = [*TARGET[:-1], "ein Xyz singt"]  # seen once, so that it has no id
+    found = made("attn", min_count=2, max_steps=200).fit(SOURCE, rare)
+    assert "Xyz" not in found.target_vocabulary_
+    texts = found.translate(SOURCE)
+    copied = found.translate(SOURCE, replace_unknown=True)
+    changed = [(one, other) for one, other in zip(texts, copied, strict=True) if one != other]
+    assert all(("<unk>" in one) == (one != other) for one, other in zip(texts, copied, strict=True))
+    assert not any("<unk>" in text for text in copied)
+    assert changed or not any("<unk>" in text for text in texts)
+
+
+def test_one_sentence_many_none_and_empty_ones(nmt):
+    assert nmt.translate(SOURCE[0]) == nmt.translate([SOURCE[0]])[0] == nmt.translate([SOURCE[0].split()])[0]
+    assert nmt.translate([]) == []
+    assert nmt.translate(["", SOURCE[1], " "]) == ["", nmt.translate(SOURCE[1]), ""]
+    assert nmt.translate("") == ""
+
+
+def test_the_best_come_first_with_their_scores(nmt):
+    texts = nmt.translate(SOURCE[:3], beam=4, best=3, scores=True)
+    for source, row in zip(SOURCE, texts, strict=False):
+        scores = [score for _, score in row]
+        assert len(row) == 3
+        assert scores == sorted(scores, reverse=True)
+        told = nmt.score([source] * 3, [text for text, _ in row])
+        np.testing.assert_allclose(told, scores, atol=1e-4)
+    with pytest.raises(ValueError, match="best must be"):
+        nmt.translate(SOURCE, beam=2, best=3)
+
+
+def test_drawn_translations_depend_on_the_seed_and_can_be_narrowed(nmt):
+    wild = {"sample": True, "temperature": 3.0}
+    assert nmt.translate(SOURCE, **wild) == nmt.translate(SOURCE, **wild) != TARGET
+    narrow = nmt.translate(SOURCE, sample=True, top_k=1)
+    assert narrow == nmt.translate(SOURCE, beam=1)
+    with pytest.raises(ValueError, match="top_p"):
+        nmt.translate(SOURCE, sample=True, top_p=0.0)
+
+
+def test_alignment_is_the_product_of_both_attentions(nmt):
+    words, told, weights = nmt.alignment(SOURCE[1], TARGET[1])
+    assert words == SOURCE[1].split()
+    assert told == [*TARGET[1].split(), "</s>"]
+    assert weights.shape == (len(told), len(words))
+    np.testing.assert_allclose(weights.sum(1), 1, atol=1e-5)
+    of, a = nmt.inner_attention(SOURCE[1])
+    assert of == words
+    assert a.shape == (2, len(words))
+    np.testing.assert_allclose(a.sum(1), 1, atol=1e-5)
+    with torch.no_grad():
+        ids, ends = nmt._target_ids([TARGET[1]])
+        (_, _, x, lengths) = next(nmt._read_many([SOURCE[1]]))
+        b = nmt.network.attention(nmt.network.read(x, lengths), ids, ends)[0].numpy()
+    np.testing.assert_allclose(weights, b @ a, atol=1e-6)
+    assert nmt.alignment(SOURCE[1])[1][:-1] == nmt.translate(SOURCE[1]).split()
+    with pytest.raises(ValueError, match="its decoder has no attention"):
+        made("final", max_steps=1).fit(SOURCE, TARGET).alignment(SOURCE[1])
+    with pytest.raises(ValueError, match="sentence has no words"):
+        nmt.alignment("")
+
+
+def test_picture_of_an_alignment(nmt):
+    pytest.importorskip("matplotlib").use("agg")
+    axes = nmt.plot_alignment(SOURCE[1], TARGET[1], least=0.0)
+    shown = np.asarray(axes.images[0].get_array())
+    assert shown.shape == (4 + 1 if len(TARGET[1].split()) == 4 else len(TARGET[1].split()) + 1, 5, 3)
+    # Two heads have the opposite colours red and cyan: what is missing of red, green is the share of each.
+    _, _, weights = nmt.alignment(SOURCE[1], TARGET[1])
+    np.testing.assert_allclose((1 - shown)[..., :2].sum(2), weights, atol=1e-5)
+    assert [text.get_text() for text in axes.get_yticklabels()][-1] == "</s>"
+
+
+@pytest.mark.parametrize("architecture", ["attn_attn", "attn", "maxpool_ctx", "trf_attn_attn"])
+def test_files_have_all(architecture, tmp_path):
+    found = made(architecture, max_steps=20).fit(SOURCE, TARGET)
+    found.save(tmp_path / "nmt")
+    for other in (se.load(tmp_path / "nmt"), pickle.loads(pickle.dumps(found))):
+        assert other.translate(SOURCE, beam=2) == found.translate(SOURCE, beam=2)
+        assert other.fingerprint() == found.fingerprint()
+        assert dict(other.target_vocabulary_) == dict(found.target_vocabulary_)
+        if architecture != "attn":
+            np.testing.assert_array_equal(other.encode(SOURCE), found.encode(SOURCE))
+
+
+def test_a_vocabulary_of_the_target_makes_another_encoder(tmp_path):
+    found = [made(max_steps=1).fit(SOURCE, target) for target in (TARGET, [t.lower() for t in TARGET])]
+    assert found[0].fingerprint() != found[1].fingerprint()
+
+
+def test_subwords_are_kept_in_the_file_and_put_together_again(tmp_path):
+    tokenizers = pytest.importorskip("tokenizers")
+    bpe = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="<unk>"))
+    bpe.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+    bpe.decoder = tokenizers.decoders.Metaspace()
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=60, special_tokens=["<unk>"], show_progress=False)
+    bpe.train_from_iterator(SOURCE + TARGET, trainer)
+    found = made(tokenizer=bpe, max_steps=250).fit(SOURCE, TARGET)
+    assert any("▁" in word for word in found.target_vocabulary_)
+    texts = found.translate(SOURCE)
+    assert np.mean([a == b for a, b in zip(texts, TARGET, strict=True)]) > 0.8
+    found.save(tmp_path / "nmt")
+    other = se.load(tmp_path / "nmt")
+    assert other.translate(SOURCE) == texts
+    np.testing.assert_array_equal(other.encode(SOURCE), found.encode(SOURCE))
+    own = made(target_tokenizer=bpe, max_steps=2).fit(SOURCE, TARGET)
+    own.save(tmp_path / "own")
+    again = se.load(tmp_path / "own")
+    assert again.translate(SOURCE) == own.translate(SOURCE)
+    assert again.tokenizer_.split == "whitespace"
+    assert again.fit(SOURCE, TARGET).fingerprint() == own.fingerprint()
+
+
+def test_files_are_read_line_by_line(nmt, tmp_path):
+    for name, lines in (("en", SOURCE), ("de", TARGET)):
+        (tmp_path / name).write_text("\n".join([*lines[:5], "", *lines[5:]]) + "\n", encoding="utf-8")
+    found = made().fit(str(tmp_path / "en"), tmp_path / "de")
+    assert found.fingerprint() == nmt.fingerprint()
+    mixed = made().fit(tmp_path / "en", [*TARGET[:5], "", *TARGET[5:]])
+    assert mixed.fingerprint() == nmt.fingerprint()
+    (tmp_path / "de").write_text("\n".join(TARGET), encoding="utf-8")
+    with pytest.raises(ValueError, match="lines"):
+        made().fit(str(tmp_path / "en"), str(tmp_path / "de"))
+    streams = made().fit(iter(SOURCE), iter(TARGET))
+    assert streams.fingerprint() == nmt.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        (SOURCE, TARGET[:-1], "sentence 35 has no translation: there are 35 translations"),
+        (SOURCE[:-1], TARGET, "there are more translations than sentences"),
+        (SOURCE, [""] * len(SOURCE), "translations have no words"),
+        ([""] * len(SOURCE), TARGET, "no sentence that has a word"),
+    ],
+)
+def test_sides_that_do_not_fit_are_told(source, target, message):
+    with pytest.raises(ValueError, match=message):
+        made().fit(source, target)
+
+
+def test_valid_has_two_sides():
+    with pytest.raises(ValueError, match="valid must be a tuple of sentences and their translations"):
+        made().fit(SOURCE, TARGET, valid=SOURCE)
+    found = made(max_steps=20, validate_every=10).fit(SOURCE, TARGET, valid=(SOURCE[:9], TARGET[:9]))
+    assert len(found.history_.validations) == 2
+    assert 0 <= found.history_.validations[-1].accuracy <= 1
+
+
+def test_a_training_goes_on_bit_by_bit(tmp_path):
+    whole = made(dropout=0.2, max_steps=30).fit(SOURCE, TARGET)
+    made(dropout=0.2, max_steps=13).fit(SOURCE, TARGET, checkpoints=tmp_path / "run")
+    resumed = made(dropout=0.2, max_steps=30).fit(SOURCE, TARGET, checkpoints=tmp_path / "run")
+    for name, tensor in whole.network.state_dict().items():
+        assert torch.equal(tensor, resumed.network.state_dict()[name]), name
+    with pytest.raises(ValueError, match="different run"):
+        made(dropout=0.2, max_steps=30).fit(
+            SOURCE, [text.lower() for text in TARGET], checkpoints=tmp_path / "run"
+        )
+
+
+def test_token_budgets_count_both_sides():
+    longer = [f"{text} {text} {text}" for text in TARGET]
+    options = {"batching": "token_budget", "max_epochs": 1, "max_steps": None}
+    few, many = (
+        len(made(max_tokens=60, **options).fit(SOURCE, target).history_.steps) for target in (TARGET, longer)
+    )
+    assert many > 1.5 * few
+
+
+def test_vectors_are_where_the_rows_of_the_source_begin():
+    vectors = se.WordVectors.from_dict({"dog": np.arange(6.0), "cat": np.ones(6)})
+    found = made(vectors=vectors, max_steps=1, learning_rate=1e-30).fit(SOURCE, TARGET)
+    row = found.network.source.weight[found.vocabulary_.words.index("dog")].detach().numpy()
+    np.testing.assert_allclose(row, np.arange(6.0), atol=1e-6)
+    assert found.network.source.weight.shape == (len(found.vocabulary_) + 1, 6)
+    assert "runs" in found.vocabulary_
+
+
+def test_it_begins_with_another_and_keeps_what_is_frozen(nmt):
+    found = made(max_steps=3).fit(SOURCE, TARGET, init=nmt, freeze=["encoder", "source"])
+    for name, tensor in nmt.network.state_dict().items():
+        kept = torch.equal(tensor, found.network.state_dict()[name])
+        assert kept == name.startswith(("encoder.", "source.")), name
+
+
+def test_its_vectors_are_tuned_to_labels(nmt):
+    labels = [text.split()[1] for text in SOURCE]
+    found = made(head=Classifier(hidden=8, dropout=0.0), max_steps=150).fit(SOURCE, labels, init=nmt)
+    assert found.score(SOURCE, labels) == (found.predict(SOURCE) == np.array(labels)).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"architecture": "attention"}, "architecture must be one of"),
+        ({"features": 0}, "features must be at least 1"),
+        ({"size": 7}, "size must be a multiple of heads"),
+        ({"target_vocabulary": {"a": 1}}, "target_vocabulary must be a Vocabulary"),
+        ({"preset": "code"}, "preset must be one of"),
+        ({"sampled_words": 4, "label_smoothing": 0.1}, "exclude each other"),
+    ],
+)
+def test_wrong_parameters_are_named(options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        made(**options).fit(SOURCE, TARGET)
+
+
+def test_damaged_contents_of_the_target_are_refused(nmt):
+    other = made()
+    for content in ({"words": []}, [], {"words": ["a"], "counts": [], "tokenizer": None}):
+        with pytest.raises(ValueError, match=r"more|zip"):
+            other._take_content(json.loads(json.dumps(content)))
