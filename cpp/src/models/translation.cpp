@@ -43,13 +43,14 @@ constexpr std::array<std::pair<Architecture, std::string_view>, 11> kArchitectur
 const TranslationOptions& checked(const TranslationOptions& o) {
   const Anatomy anatomy = anatomy_of(o.architecture);
   const std::string_view name = name_of(o.architecture);
-  ST_CHECK(o.source_words >= 1 && o.hidden >= 1 && o.decoder_hidden >= 1 && o.heads >= 1 && o.attention >= 1 &&
-               o.layers >= 1 && o.size >= 0,
-           InvalidInput,
-           "source_words, hidden, decoder_hidden, heads, attention and layers must be at least 1, and size 0; "
-           "got ",
-           o.source_words, ", ", o.hidden, ", ", o.decoder_hidden, ", ", o.heads, ", ", o.attention, ", ",
-           o.layers, " and ", o.size);
+  ST_CHECK(
+      o.source_words >= 1 && o.hidden >= 1 && o.decoder_hidden >= 1 && o.heads >= 1 && o.attention >= 1 &&
+          o.layers >= 1 && o.size >= 0,
+      InvalidInput,
+      "source_words, hidden, decoder_hidden, heads, attention and layers must be at least 1, and size 0; "
+      "got ",
+      o.source_words, ", ", o.hidden, ", ", o.decoder_hidden, ", ", o.heads, ", ", o.attention, ", ",
+      o.layers, " and ", o.size);
   ST_CHECK(o.dropout >= 0 && o.dropout < 1, InvalidInput, "dropout must be at least 0 and less than 1, got ",
            o.dropout);
   if (anatomy.sentence == Anatomy::Sentence::heads) {
@@ -79,10 +80,13 @@ void parse(std::string_view name, Architecture& choice) {
   throw InvalidInput(concat("architecture must be one of ", known, ", got '", name, "'"));
 }
 
-std::string_view name_of(Architecture choice) { return kArchitectures[static_cast<std::size_t>(choice)].second; }
+std::string_view name_of(Architecture choice) {
+  return kArchitectures[static_cast<std::size_t>(choice)].second;
+}
 
 TranslationNetwork::TranslationNetwork(const TranslationOptions& options)
-    : WritingNetwork("TranslationNetwork", checked(options).words, vector_size(options), options.words.features),
+    : WritingNetwork("TranslationNetwork", checked(options).words, vector_size(options),
+                     options.words.features),
       options_(options) {
   const Anatomy anatomy = anatomy_of(options.architecture);
   const std::int64_t features = options.words.features, wide = 2 * options.hidden;
@@ -90,12 +94,12 @@ TranslationNetwork::TranslationNetwork(const TranslationOptions& options)
       "source", std::make_shared<nn::WordEmbedding>(options.source_words, features, /*trainable=*/true));
   if (anatomy.transformer) {
     positions_ = register_module("positions", std::make_shared<nn::Positions>(features));
-    transformer_ = register_module("encoder", std::make_shared<nn::TransformerEncoder>(nn::TransformerOptions{
-                                                  .features = features,
-                                                  .layers = options.layers,
-                                                  .heads = options.attention_heads,
-                                                  .inner = options.inner,
-                                                  .dropout = options.dropout}));
+    transformer_ = register_module("encoder", std::make_shared<nn::TransformerEncoder>(
+                                                  nn::TransformerOptions{.features = features,
+                                                                         .layers = options.layers,
+                                                                         .heads = options.attention_heads,
+                                                                         .inner = options.inner,
+                                                                         .dropout = options.dropout}));
   } else {
     recurrent_ = register_module("encoder", std::make_shared<nn::RecurrentStack>(nn::RecurrentOptions{
                                                 .features = features,
@@ -105,13 +109,13 @@ TranslationNetwork::TranslationNetwork(const TranslationOptions& options)
                                                 .dropout = options.layers > 1 ? options.dropout : 0}));
   }
   if (anatomy.sentence == Anatomy::Sentence::heads) {
-    inner_ = register_module("inner", std::make_shared<nn::AttentionPooling>(nn::AttentionPoolingOptions{
-                                          .features = wide,
-                                          .hidden = options.attention,
-                                          .heads = options.heads,
-                                          .scores = nn::Scores::scalar,
-                                          .activation = nn::Activation::tanh,
-                                          .bias = false}));
+    inner_ = register_module("inner", std::make_shared<nn::AttentionPooling>(
+                                          nn::AttentionPoolingOptions{.features = wide,
+                                                                      .hidden = options.attention,
+                                                                      .heads = options.heads,
+                                                                      .scores = nn::Scores::scalar,
+                                                                      .activation = nn::Activation::tanh,
+                                                                      .bias = false}));
     const std::int64_t each = vector_size(options) / options.heads;
     if (each != wide) project_ = register_module("project", nn::xavier_linear(wide, each));
   }
@@ -127,9 +131,7 @@ Tensor TranslationNetwork::word_rows(const Words& words) {
   return at::where((words.ids >= 0).unsqueeze(1), rows, words.vectors);
 }
 
-void TranslationNetwork::load_source_words(const Tensor& rows) {
-  source_->load(rows);
-}
+void TranslationNetwork::load_source_words(const Tensor& rows) { source_->load(rows); }
 
 TranslationNetwork::States TranslationNetwork::states(const Sequences& s) const {
   if (transformer_ != nullptr) {
@@ -162,7 +164,9 @@ Tensor TranslationNetwork::vector_of(const States& found, const Sequences& s) co
                             "' has no vector of a sentence: its decoder attends to the states of all words"));
 }
 
-Tensor TranslationNetwork::encode(const Sequences& sentences) { return vector_of(states(sentences), sentences); }
+Tensor TranslationNetwork::encode(const Sequences& sentences) {
+  return vector_of(states(sentences), sentences);
+}
 
 nn::DecoderMemory TranslationNetwork::given(const Sequences& s) const {
   const States found = states(s);
@@ -184,8 +188,7 @@ training::Loss TranslationNetwork::loss(const training::TensorBatch& batch) {
   const training::TokenTensors &x = batch.fields[0], &y = batch.fields[1];
   const Sequences sentences = Sequences::of(source_->forward(x.ids), x.lengths, x.full);  // [B, T, E]
   const Tensor states = told(given(sentences), y);                                        // [B, T', E]
-  const nn::WrittenLoss found =
-      writer().loss(states, y.ids, y.full ? Tensor() : y.mask, nn::trains(*this));
+  const nn::WrittenLoss found = writer().loss(states, y.ids, y.full ? Tensor() : y.mask, nn::trains(*this));
   return {found.sum, static_cast<double>(y.tokens), found.correct};
 }
 

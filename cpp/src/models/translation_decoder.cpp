@@ -160,7 +160,8 @@ class ConditionalDecoder : public TranslationDecoder {
     return {kept, {first(given)}};
   }
 
-  Written step(const Tensor& y, const nn::DecoderMemory& memory, const nn::DecoderCache& cache) const override {
+  Written step(const Tensor& y, const nn::DecoderMemory& memory,
+               const nn::DecoderCache& cache) const override {
     const nn::ConditionalStates s = gru_->step(y, cache.at(0), {memory.at(0), memory.at(1)},
                                                attends_to_words() ? memory.at(2) : Tensor());
     const bool attends = anatomy_.given == Given::attention;
@@ -170,7 +171,7 @@ class ConditionalDecoder : public TranslationDecoder {
  private:
   bool attends_to_words() const { return anatomy_.sentence == Sentence::none; }
   Tensor memory(const nn::DecoderMemory& given) const {
-    if (attends_to_words()) return given.at(0);                                  // H [B, S, 2 hidden]
+    if (attends_to_words()) return given.at(0);  // H [B, S, 2 hidden]
     return given.at(0).unflatten(1, {anatomy_.given == Given::constant ? 1 : heads_, -1});  // M [B, r, D]
   }
   Tensor mask(const nn::DecoderMemory& given) const { return attends_to_words() ? given.at(1) : Tensor(); }
@@ -221,7 +222,8 @@ class TransformerWriter : public TranslationDecoder {
     return found;
   }
 
-  Written step(const Tensor& y, const nn::DecoderMemory& memory, const nn::DecoderCache& cache) const override {
+  Written step(const Tensor& y, const nn::DecoderMemory& memory,
+               const nn::DecoderCache& cache) const override {
     const Tensor x = input(y.unsqueeze(1), nn::TransformerDecoder::length(cache)).squeeze(1);  // [N, E]
     auto [states, after] = layers_->step(x, memory, cache, heads_ == 0 ? memory.back() : Tensor());
     return {states, std::move(after), {}};

@@ -24,7 +24,7 @@ Anatomy anatomy_of(Architecture architecture);
 std::int64_t vector_size(const TranslationOptions& options);  // of a sentence
 
 struct Written {
-  at::Tensor states;   // [N, E]: what words are told from
+  at::Tensor states;  // [N, E]: what words are told from
   nn::DecoderCache cache;
   at::Tensor weights;  // [N, S]: what was looked at; undefined where there is no attention, or none is kept
 };
@@ -36,7 +36,8 @@ class TranslationDecoder : public torch::nn::Module {
 
   /// y: vectors of the words before, begin first -> [B, T, E]
   virtual at::Tensor forward(const nn::DecoderMemory& given, const Sequences& y) const = 0;
-  virtual at::Tensor weights(const nn::DecoderMemory& given, const Sequences& y, std::int64_t layer) const = 0;
+  virtual at::Tensor weights(const nn::DecoderMemory& given, const Sequences& y,
+                             std::int64_t layer) const = 0;
   virtual nn::DecoderStart start(const nn::DecoderMemory& given) const = 0;
   /// y [N, E]
   virtual Written step(const at::Tensor& y, const nn::DecoderMemory& memory,

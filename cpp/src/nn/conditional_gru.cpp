@@ -47,8 +47,9 @@ std::pair<Tensor, Tensor> ConditionalGRU::look(const Tensor& query, const KeysVa
   }
   Tensor context = memory.values.select(1, 0);  // [B, D]
   const std::int64_t rows = query.size(0), batch = context.size(0);
-  TORCH_CHECK_VALUE(batch == 0 ? rows == 0 : rows % batch == 0, "ConditionalGRU: state must have a multiple of the ",
-                    batch, " sentences that there is a memory of, got ", rows);
+  TORCH_CHECK_VALUE(batch == 0 ? rows == 0 : rows % batch == 0,
+                    "ConditionalGRU: state must have a multiple of the ", batch,
+                    " sentences that there is a memory of, got ", rows);
   if (rows != batch) context = context.repeat_interleave(rows / batch, 0);  // [N, D]
   return {context, context.new_ones({rows, 1})};
 }
@@ -61,9 +62,9 @@ ConditionalStates ConditionalGRU::step(const Tensor& x, const Tensor& state, con
   TORCH_CHECK_VALUE(state.dim() == 2 && state.size(0) == x.size(0) && state.size(1) == options_.hidden,
                     "ConditionalGRU: state must be [", x.size(0), ", ", options_.hidden, "], got ",
                     state.sizes());
-  const auto first = word_->step(x, {state.unsqueeze(1)});                     // [N, H], [N, 1, H]
-  const auto [context, weights] = look(first.first, memory, memory_mask);      // [N, D], [N, S]
-  return {context_->step(context, first.second).first, context, weights};      // [N, H], [N, D], [N, S]
+  const auto first = word_->step(x, {state.unsqueeze(1)});                 // [N, H], [N, 1, H]
+  const auto [context, weights] = look(first.first, memory, memory_mask);  // [N, D], [N, S]
+  return {context_->step(context, first.second).first, context, weights};  // [N, H], [N, D], [N, S]
 }
 
 ConditionalStates ConditionalGRU::forward(const Tensor& x, const Tensor& state, const Tensor& memory,

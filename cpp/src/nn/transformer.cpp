@@ -73,7 +73,8 @@ class TransformerDecoderLayer : public torch::nn::Module {
       : torch::nn::Module("TransformerDecoderLayer") {
     words_ = register_module("words", attention(o, o.features));
     words_norm_ = register_module("words_norm", std::make_shared<AddNorm>(o.features, 1e-5, o.dropout));
-    memory_ = register_module("memory", attention(o, o.memory_features == 0 ? o.features : o.memory_features));
+    memory_ =
+        register_module("memory", attention(o, o.memory_features == 0 ? o.features : o.memory_features));
     memory_norm_ = register_module("memory_norm", std::make_shared<AddNorm>(o.features, 1e-5, o.dropout));
     position_ = register_module("position", std::make_shared<Position>(o));
   }
@@ -97,8 +98,8 @@ class TransformerDecoderLayer : public torch::nn::Module {
     const KeysValues words{at::cat({before.keys, now.keys}, 2), at::cat({before.values, now.values}, 2)};
     const Tensor a = words_norm_->forward(words_->attend(y, words), y);  // [N, 1, D]
     // The hypotheses of a sentence look at one memory, as if they were several words of one.
-    const Tensor together = a.reshape({memory.keys.size(0), -1, a.size(2)});    // [B, N / B, D]
-    return {look(together, memory, mask).reshape(a.sizes()), words};            // [N, 1, D]
+    const Tensor together = a.reshape({memory.keys.size(0), -1, a.size(2)});  // [B, N / B, D]
+    return {look(together, memory, mask).reshape(a.sizes()), words};          // [N, 1, D]
   }
 
  private:
@@ -169,8 +170,8 @@ std::pair<Tensor, DecoderCache> TransformerDecoder::step(const Tensor& y, const 
   Tensor x = y.unsqueeze(1);  // [N, 1, D]
   DecoderCache after;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    auto [next, words] =
-        layers_[i]->step(x, {cache[2 * i], cache[2 * i + 1]}, {memory[2 * i], memory[2 * i + 1]}, memory_mask);
+    auto [next, words] = layers_[i]->step(x, {cache[2 * i], cache[2 * i + 1]},
+                                          {memory[2 * i], memory[2 * i + 1]}, memory_mask);
     x = next;
     after.insert(after.end(), {words.keys, words.values});
   }

@@ -1,4 +1,4 @@
-"""Translates text, one sentence a line, by a saved CompoundNMT.
+"""Translates text, one sentence a line.
 
 Line i of the output is the translation of line i, an empty line that of an empty one. With --best, each line
 has so many translations, with tabs between them; with --scores, each has log p before it. Output is written
@@ -31,7 +31,7 @@ _LINES = 512  # that are translated before they are written
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
-    parser.add_argument("encoder", type=Path, metavar="MODEL", help="a saved CompoundNMT")
+    parser.add_argument("encoder", type=Path, metavar="MODEL", help="a saved encoder that translates")
     for name, what in (("input", "text, one sentence a line"), ("output", "where to")):
         parser.add_argument(name, type=Path, metavar=name.upper(), help=f"{what}, or - for standard {name}")
     parser.add_argument("--beam", type=int, default=5, metavar="N", help="hypotheses (default: 5; 1: greedy)")
@@ -55,7 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Runs the command."""
-    from ..models import CompoundNMT
     from ..saved import load
 
     piped = options.output == Path("-")
@@ -63,8 +62,8 @@ def run(options: argparse.Namespace) -> None:
     if not piped:
         sources.check_output(options.output, [options.input, options.encoder], options.overwrite)
     nmt = load(options.encoder)
-    if not isinstance(nmt, CompoundNMT):
-        raise UsageError(f"{options.encoder}: translate wants a CompoundNMT, this is {type(nmt).__name__}")
+    if not hasattr(nmt, "translate"):
+        raise UsageError(f"{options.encoder}: {type(nmt).__name__} does not translate")
     with ExitStack() as stack:
         out: Any = sys.stdout.buffer if piped else stack.enter_context(whole_file(options.output))
         lines: list[str] = []

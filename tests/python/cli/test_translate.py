@@ -66,7 +66,7 @@ def test_another_encoder_is_refused(text, tmp_path, capsys):
     path = tmp_path / "average.sentencode"
     se.Average(se.WordVectors.from_dict({"a": [1.0]})).save(path)
     assert main(["translate", str(path), str(text), "-"]) == 2
-    assert "translate wants a CompoundNMT, this is Average" in capsys.readouterr().err
+    assert "Average does not translate" in capsys.readouterr().err
     assert main(["translate", str(tmp_path / "none"), str(text), "-"]) == 1
 
 

@@ -43,16 +43,16 @@ struct TranslationOptions {
   nn::WordWriterOptions words{.trainable_words = true};  // of the target language
   std::int64_t source_words = 0;                         // rows of the source language's table
   Architecture architecture = Architecture::attn_attn;
-  std::int64_t hidden = 500;            // units of each direction; of a Transformer half its width
-  std::int64_t decoder_hidden = 1000;   // units of the decoder's GRUs
-  std::int64_t size = 0;                // numbers of a sentence's vector; 0: those of a state, 2 hidden
-  std::int64_t heads = 8;               // r, of the inner attention
-  std::int64_t attention = 500;         // d, hidden units of the inner and of the decoder's attention
-  bool begins_with_sentence = false;    // whether the decoder of compound attention begins with M, too
-  std::int64_t layers = 1;              // of the encoder; of a Transformer's decoder, too
-  std::int64_t attention_heads = 8;     // of a Transformer's attentions
-  std::int64_t inner = 2048;            // of its feed-forward layers
-  double dropout = 0.1;                 // on words, states, and what words are told from
+  std::int64_t hidden = 500;           // units of each direction; of a Transformer half its width
+  std::int64_t decoder_hidden = 1000;  // units of the decoder's GRUs
+  std::int64_t size = 0;               // numbers of a sentence's vector; 0: those of a state, 2 hidden
+  std::int64_t heads = 8;              // r, of the inner attention
+  std::int64_t attention = 500;        // d, hidden units of the inner and of the decoder's attention
+  bool begins_with_sentence = false;   // whether the decoder of compound attention begins with M, too
+  std::int64_t layers = 1;             // of the encoder; of a Transformer's decoder, too
+  std::int64_t attention_heads = 8;    // of a Transformer's attentions
+  std::int64_t inner = 2048;           // of its feed-forward layers
+  double dropout = 0.1;                // on words, states, and what words are told from
 };
 
 template <OptionsOf<TranslationOptions> Options, typename Visit>
@@ -120,7 +120,7 @@ class TranslationNetwork : public WritingNetwork, public nn::Decoder {
     at::Tensor last;  // [B, 2 hidden]; undefined of a Transformer
   };
   States states(const Sequences& s) const;
-  at::Tensor vector_of(const States& found, const Sequences& s) const;   // [B, dim]
+  at::Tensor vector_of(const States& found, const Sequences& s) const;  // [B, dim]
   nn::DecoderMemory given(const Sequences& s) const;
   at::Tensor told(const nn::DecoderMemory& given, const training::TokenTensors& words) const;
   at::Tensor drop(const at::Tensor& x) const;

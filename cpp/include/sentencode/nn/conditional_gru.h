@@ -16,8 +16,8 @@ struct ConditionalGRUOptions {
   std::int64_t features = 0;         // E, of words
   std::int64_t hidden = 0;           // H
   std::int64_t memory_features = 0;  // D
-  std::int64_t attention = 0;        // A, of what queries and keys are projected to; 0: there is no attention,
-                                     // and the memory's one place is what each word sees
+  std::int64_t attention = 0;  // A, of what queries and keys are projected to; 0: there is no attention,
+                               // and the memory's one place is what each word sees
 };
 
 struct ConditionalStates {
@@ -51,9 +51,9 @@ class ConditionalGRU : public torch::nn::Module {
 
  private:
   ConditionalGRUOptions options_;
-  std::shared_ptr<RecurrentStack> word_;  // the first transition
+  std::shared_ptr<RecurrentStack> word_;          // the first transition
   std::shared_ptr<AdditiveAttention> attention_;  // null where there is none
-  std::shared_ptr<RecurrentStack> context_;  // the second
+  std::shared_ptr<RecurrentStack> context_;       // the second
 
   /// What query [N, H] sees, and how much of each place.  [N, D], [N, S]
   std::pair<at::Tensor, at::Tensor> look(const at::Tensor& query, const KeysValues& memory,
