@@ -16,7 +16,7 @@ from ..evaluation import Task, TaskResult, compare, evaluate, load_task
 from ..evaluation.judging.protocols import protocol_named
 from .results_folder import Result
 
-__all__ = ["Imitating", "Judge", "Normalized", "paired", "scores_of", "speed_of", "tasks_there"]
+__all__ = ["Imitating", "Judge", "Keyed", "Normalized", "paired", "scores_of", "speed_of", "tasks_there"]
 
 _TIMED = 1.5  # seconds of encoding at least, each time
 _TIMES = 7
@@ -118,6 +118,21 @@ class Imitating:
     def encode(self, sentences: Any) -> Any:
         """Rows of sentences."""
         return self.encoder.predict(list(sentences))
+
+
+class Keyed:
+    """An encoder that is told from others by a key, as one of another package."""
+
+    def __init__(self, encoder: Any, key: str) -> None:
+        self.encoder, self.key = encoder, key
+
+    def fingerprint(self) -> str:
+        """The key."""
+        return self.key
+
+    def encode(self, sentences: Any) -> Any:
+        """Rows of sentences."""
+        return self.encoder.encode(sentences)
 
 
 def speed_of(encoder: Any, sentences: Sequence[str]) -> dict[str, float]:

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..distill import teacher_named, teacher_rows
+from ..distill import teacher_key, teacher_named, teacher_rows
 from ..evaluation import load_task
 from ..linear import Average
 from ..text.corpus import Corpus
 from .claims import Claim, Claims
 from .family import Family
 from .heads import Epochs, Heads, head_distance, heat_maps
-from .judging import speed_of
+from .judging import Keyed, speed_of
 from .labelled import Examples, Labels, labels_of_files, labels_of_task
 from .report import Report
 from .results_folder import Result, file_identity
@@ -454,8 +454,9 @@ def reproduce(
         raise ValueError("a teacher needs sentences, and sentences a teacher: give both, or neither")
     if teacher is not None:
         model = teacher_named(teacher)
-        family = replace(FAMILY, rows={**ROWS, "teacher": _teacher(model)})
         read["teacher"] = _taught(teacher, model, sentences, chosen, show=show_progress_bar)
+        keyed = Keyed(model, teacher_key(model, list(read["teacher"].train.sentences)))
+        family = replace(FAMILY, rows={**ROWS, "teacher": _teacher(keyed)})
     report = family.reproduce(
         data,
         vectors,
