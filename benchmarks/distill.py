@@ -16,9 +16,9 @@ from common import arguments_of, machine, verdict, write_json
 
 from sentencode import Corpus, Vocabulary, _core
 from sentencode.distill import teacher_named
-from sentencode.distillation import PENALTIES, RIDGES, _encoded, _sample
-from sentencode.evaluation.embeddings import Embedder
+from sentencode.encoder_rows import EncoderRows
 from sentencode.text.tokenizer import Tokenizer
+from sentencode.vectors.distillation import PENALTIES, RIDGES, _encoded, _sample
 
 SECONDS = 180.0
 GIBIBYTES = 4.0
@@ -46,7 +46,7 @@ def reading(name: str, text: str, rounds: int) -> None:
     teacher.encode(in_order[-64:])
     ours, theirs = [], []
     for _ in range(rounds):
-        embedder = Embedder(teacher, tokens=False)
+        embedder = EncoderRows(teacher, tokens=False)
         begin = time.perf_counter()
         for _ in _encoded(embedder, sentences, None):
             pass

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import numbers
 import operator
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-__all__ = ["checked_bool", "checked_float", "checked_int", "checked_str", "checked_words"]
+__all__ = [
+    *("checked_bool", "checked_float", "checked_int", "checked_smoothing", "checked_str", "checked_words"),
+    "is_positive",
+]
 
 
 def checked_bool(name: str, value: Any) -> bool:
@@ -114,6 +118,20 @@ def checked_int(name: str, value: Any, low: int, high: int = 2**63 - 1) -> int:
     if number > high:
         raise ValueError(f"{name} must be at most {high}, got {number}")
     return number
+
+
+def checked_smoothing(name: str, a: Any) -> float | None:
+    """The a of SIF's weights a / (a + p(w)), greater than 0, or None for no weights; `name` is whose it is."""
+    if a is None:
+        return None
+    if not is_positive(a):
+        raise ValueError(f"{name}: a must be a number greater than 0, or None for no weights, got {a!r}")
+    return float(a)
+
+
+def is_positive(value: Any) -> bool:
+    """Whether this is a finite number greater than 0, of Python's or of NumPy's."""
+    return isinstance(value, numbers.Real) and math.isfinite(value) and float(value) > 0
 
 
 def checked_str(name: str, value: Any) -> str:

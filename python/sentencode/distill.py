@@ -2,13 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .distillation import Student, distill, teacher_key, teacher_rows
 from .saved import load
+from .vectors import WordVectors, distillation
+from .vectors.distillation import teacher_key, teacher_rows
+from .vectors.stages import StageProgress
+from .vectors.tables import Storage
 
 __all__ = ["Student", "distill", "teacher_key", "teacher_named", "teacher_rows"]
+
+
+@dataclass(frozen=True)
+class Student:
+    """What came of a distillation.
+
+    Attributes:
+        vectors: The words' vectors, times the words' weights: `Average(vectors)` is the student.
+        penalty: Lambda.
+        ridge: How much the map of the words' own rows was held back.
+        untold: The share of the teacher's held-out rows, less their mean, that the student does not tell, for
+            each lambda that was tried, by 32 columns; empty where lambda was given.
+        words_alone: The same of the teacher's own rows of single words, mapped.
+        sentences: How many sentences had known words.
+        unseen: How many words are in no sentence, and keep the teacher's own row.
+        residual: Of the solution, against the right side's length.
+        iterations: Of conjugate gradients.
+    """
+
+    vectors: WordVectors
+    penalty: float
+    ridge: float
+    untold: dict[float, float]
+    words_alone: float | None
+    sentences: int
+    unseen: int
+    residual: float
+    iterations: int
+
+
+def distill(
+    teacher: Any,
+    sentences: Any,
+    words: Iterable[str] | None = None,
+    *,
+    max_words: int = 60_000,
+    max_sentences: int | None = None,
+    dim: int | None = None,
+    a: float | None = 1e-3,
+    penalty: float | None = None,
+    ridge: float | None = None,
+    tokenizer: Any = "punctuation",
+    lowercase: bool = True,
+    storage: Storage = "float32",
+    cache: Any = True,
+    progress: bool | StageProgress | None = None,
+) -> Student:
+    """What `WordVectors.distill` does, where the arguments are described, and how it went."""
+    found = distillation.distill(
+        teacher,
+        sentences,
+        words,
+        max_words=max_words,
+        max_sentences=max_sentences,
+        dim=dim,
+        a=a,
+        penalty=penalty,
+        ridge=ridge,
+        tokenizer=tokenizer,
+        lowercase=lowercase,
+        storage=storage,
+        cache=cache,
+        progress=progress,
+    )
+    return Student(WordVectors(found.table), *found[1:])
 
 
 def teacher_named(name: str, *, bfloat16: bool = False) -> Any:

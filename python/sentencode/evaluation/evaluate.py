@@ -16,8 +16,9 @@ from typing import Any
 from .._core import __version__ as sentencode_version
 from ..checks import checked_float, checked_int
 from ..code_digest import code_digest
+from ..encoder_rows import cache_folder
 from .data import Task, digest_of, load_task, task_kind, task_names
-from .embeddings import DegenerateEncoderError, Embedder, cache_folder
+from .embeddings import DegenerateEncoderError, Embedder
 from .judging.protocols import Protocol, protocol_named
 from .judging.results import TaskResult
 from .progress import Bars

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import checked_float, checked_int
+from ..encoder_rows import cache_folder
 from .data import Task, digest_of, load_task
-from .embeddings import Embedder, cache_folder
+from .embeddings import Embedder
 from .judging.classifiers import Classifier, Examples, Fit, Places, Predictions, check_splits, stratified
 from .judging.protocols import Protocol, protocol_named
 from .judging.results import Curve, TaskResult

@@ -7,9 +7,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ..checks import is_positive
 from ..vectors import Vectors
 from .directions import CommonDirections
-from .weights import SavedWeights, is_positive
+from .weights import SavedWeights
 
 __all__ = ["USIF"]
 

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..vectors import WordVectors
-from ..vectors.frequencies import is_positive
-from ..vectors.frequencies import smooth_weights as weights_for
+from ..checks import checked_smoothing
+from ..vectors import WordVectors, resolve_frequencies
 
-__all__ = ["SavedWeights", "is_positive", "smooth_weights"]
+__all__ = ["SavedWeights", "smooth_weights"]
 
 Floats = npt.NDArray[np.float32]
 
@@ -38,6 +37,7 @@ class SavedWeights:
 
 def smooth_weights(name: str, vectors: WordVectors, frequencies: Any, a: float | None) -> Floats | None:
     """SIF's a / (a + p(w)) for every row of the vectors; None, for all one, where `a` is None."""
-    if isinstance(frequencies, SavedWeights) and (a is None or is_positive(a)):
+    smoothing = checked_smoothing(name, a)
+    if isinstance(frequencies, SavedWeights):
         return frequencies.made_with(name, "a", a)
-    return weights_for(name, vectors, frequencies, a)
+    return None if smoothing is None else resolve_frequencies(frequencies, vectors).sif_weights(smoothing)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 import os
 from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from .. import _core
 from ..text.vocabulary import Vocabulary
 from .word_vectors import WordVectors
 
-__all__ = ["Frequencies", "is_positive", "resolve_frequencies", "smooth_weights"]
+__all__ = ["Frequencies", "resolve_frequencies"]
 
 
 class Frequencies:
@@ -171,29 +166,3 @@ def resolve_frequencies(frequencies: Any, vectors: WordVectors) -> _core.Frequen
         "frequencies must be None, 'zipf', a path, a dict, a Vocabulary or Frequencies, "
         f"got {type(frequencies).__name__}"
     )
-
-
-def smooth_weights(
-    name: str, vectors: WordVectors, frequencies: Any, a: float | None
-) -> npt.NDArray[np.float32] | None:
-    """SIF's a / (a + p(w)) for every row of the vectors; None, for all one, where `a` is None.
-
-    Args:
-        name: Who asks, for errors.
-        vectors: The table.
-        frequencies: Where p(w) comes from, as `resolve_frequencies` takes it.
-        a: A number greater than 0, or None.
-
-    Raises:
-        ValueError: If `a` is something else.
-    """
-    if a is None:
-        return None
-    if not is_positive(a):
-        raise ValueError(f"{name}: a must be a number greater than 0, or None for no weights, got {a!r}")
-    return resolve_frequencies(frequencies, vectors).sif_weights(float(a))
-
-
-def is_positive(value: Any) -> bool:
-    """Whether this is a finite number greater than 0, of Python's or of NumPy's."""
-    return isinstance(value, numbers.Real) and math.isfinite(value) and float(value) > 0

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..checks import checked_str, checked_words
+from .distillation import distill
 from .load import load
 from .lookup import Lookup, Subwords
 from .tables import (
@@ -397,10 +398,7 @@ class WordVectors(Lookup):
             >>> bool(student.similarity(["cat"], ["dog"])[0, 0] > student.similarity(["cat"], ["car"])[0, 0])
             True
         """
-        # The one step up from here: teachers are asked as evaluation asks encoders, which need word vectors.
-        from ..distillation import distill
-
-        return distill(
+        found = distill(
             teacher,
             sentences,
             words,
@@ -415,7 +413,8 @@ class WordVectors(Lookup):
             storage=storage,
             cache=cache,
             progress=progress,
-        ).vectors
+        )
+        return cls(found.table)
 
     @classmethod
     def default(cls, *, oov: OutOfVocabulary = "skip") -> WordVectors:

@@ -358,7 +358,7 @@ def test_what_did_not_converge_is_told(caplog, monkeypatch):
     sentences = sentences_of(3000)
     distill(Teacher(), sentences, WORDS, penalty=0.01, cache=False)
     assert not caplog.records
-    monkeypatch.setattr("sentencode.distillation._TOLERANCE", 1e-14)  # floats cannot
+    monkeypatch.setattr("sentencode.vectors.distillation._TOLERANCE", 1e-14)  # floats cannot
     distill(Teacher(), sentences, WORDS, penalty=0.01, cache=False)
     (record,) = caplog.records
     assert "the student is not quite the solution" in record.message

@@ -8,28 +8,25 @@ import logging
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
-from .checks import checked_float, checked_int, checked_words
-from .errors import FormatError, ZeroRowsWarning
-from .evaluation.embeddings import Embedder, Rows, cache_folder
-from .files import read_archive, whole_file
-from .text.corpus import Corpus, repeatable
-from .text.inputs import is_blank
-from .text.tokenizer import Tokenizer
-from .text.vocabulary import Vocabulary
-from .vectors.frequencies import smooth_weights
-from .vectors.stages import StageProgress, stage
-from .vectors.tables import Storage
-from .vectors.word_vectors import WordVectors
+from .. import _core
+from ..checks import checked_float, checked_int, checked_smoothing, checked_words
+from ..encoder_rows import EncoderRows, Rows, cache_folder
+from ..errors import FormatError, ZeroRowsWarning
+from ..files import read_archive, whole_file
+from ..text.corpus import Corpus, repeatable
+from ..text.inputs import is_blank
+from ..text.tokenizer import Tokenizer
+from ..text.vocabulary import Vocabulary
+from .stages import StageProgress, stage
+from .tables import Storage, table_of
 
-__all__ = ["PENALTIES", "RIDGES", "Student", "distill", "teacher_key", "teacher_rows"]
+__all__ = ["PENALTIES", "RIDGES", "Solution", "distill", "teacher_key", "teacher_rows"]
 
 _LOG = logging.getLogger("sentencode")
 
@@ -45,24 +42,10 @@ _ALIKE = 1e-4  # what rounding may change in rows of length one
 _FORGOTTEN = 7 * 24 * 3600  # seconds after which an unfinished solution is removed
 
 
-@dataclass(frozen=True)
-class Student:
-    """What came of a distillation.
+class Solution(NamedTuple):
+    """The student's table, and what `Student` tells of it, where the rest is described."""
 
-    Attributes:
-        vectors: The words' vectors, times the words' weights: `Average(vectors)` is the student.
-        penalty: Lambda.
-        ridge: How much the map of the words' own rows was held back.
-        untold: The share of the teacher's held-out rows, less their mean, that the student does not tell, for
-            each lambda that was tried, by 32 columns; empty where lambda was given.
-        words_alone: The same of the teacher's own rows of single words, mapped.
-        sentences: How many sentences had known words.
-        unseen: How many words are in no sentence, and keep the teacher's own row.
-        residual: Of the solution, against the right side's length.
-        iterations: Of conjugate gradients.
-    """
-
-    vectors: WordVectors
+    table: _core.WordVectors
     penalty: float
     ridge: float
     untold: dict[float, float]
@@ -76,24 +59,25 @@ class Student:
 def distill(
     teacher: Any,
     sentences: Any,
-    words: Iterable[str] | None = None,
+    words: Iterable[str] | None,
     *,
-    max_words: int = 60_000,
-    max_sentences: int | None = None,
-    dim: int | None = None,
-    a: float | None = 1e-3,
-    penalty: float | None = None,
-    ridge: float | None = None,
-    tokenizer: Any = "punctuation",
-    lowercase: bool = True,
-    storage: Storage = "float32",
-    cache: Any = True,
-    progress: bool | StageProgress | None = None,
-) -> Student:
+    max_words: int,
+    max_sentences: int | None,
+    dim: int | None,
+    a: float | None,
+    penalty: float | None,
+    ridge: float | None,
+    tokenizer: Any,
+    lowercase: bool,
+    storage: Storage,
+    cache: Any,
+    progress: bool | StageProgress | None,
+) -> Solution:
     """What `WordVectors.distill` does, where the arguments are described, and how it went."""
     max_words = checked_int("max_words", max_words, 1)
     max_sentences = None if max_sentences is None else checked_int("max_sentences", max_sentences, 1)
     dim = None if dim is None else checked_int("dim", dim, 1)
+    smoothing = checked_smoothing("distill", a)
     penalty = None if penalty is None else checked_float("penalty", penalty, 0.0)
     ridge = None if ridge is None else min(_FREE, checked_float("ridge", ridge, 0.0, above=True))
     if not isinstance(tokenizer, Tokenizer):
@@ -102,12 +86,10 @@ def distill(
     vocabulary = _vocabulary(texts, words, max_words, tokenizer)
     if not vocabulary.counts.any():
         raise ValueError(f"none of the {len(vocabulary)} words is in any of the {len(texts)} sentences")
-    table = WordVectors.from_array(
-        vocabulary.words, np.zeros((len(vocabulary), 1), np.float32), vocabulary.counts
-    )
-    weights = smooth_weights("distill", table, None, a)
-    if weights is None:
-        weights = np.ones(len(vocabulary), np.float32)
+    weights = np.ones(len(vocabulary), np.float32)
+    if smoothing is not None:
+        counted = table_of(vocabulary.words, weights[:, None], vocabulary.counts)
+        weights = _core.Frequencies.from_counts(counted).sif_weights(smoothing)
 
     read = _sample(texts, max_sentences)
     embedder = _embedder(teacher, cache, read)
@@ -152,10 +134,10 @@ def distill(
     if dim is not None and dim < found.shape[1]:
         found = _core.mapped(found, learnt.moments(found).axes(dim))
     found *= weights[:, None]  # the plain average is the student then
-    vectors = WordVectors.from_array(vocabulary.words, found, vocabulary.counts, storage=storage)
+    table = table_of(vocabulary.words, found, vocabulary.counts, storage=storage)
     unseen = sum(count == 0 for count in learnt.counts())
-    return Student(
-        vectors, penalty, ridge, untold, words_alone, learnt.sentences, unseen, residual, iterations
+    return Solution(
+        table, penalty, ridge, untold, words_alone, learnt.sentences, unseen, residual, iterations
     )
 
 
@@ -229,17 +211,17 @@ def _vocabulary(
     return Vocabulary({word: counted.get(word, 0) for word in chosen}, min_count=0)
 
 
-def _embedder(teacher: Any, cache: Any, texts: list[str]) -> Embedder:
+def _embedder(teacher: Any, cache: Any, texts: list[str]) -> EncoderRows:
     folder = cache_folder(cache)
     if folder is not None and cache is True:
         folder = folder.parent / "teachers"
-    embedder = Embedder(teacher, cache=folder, tokens=False, varied=False)
+    embedder = EncoderRows(teacher, cache=folder, tokens=False, varied=False)
     if folder is not None and embedder.key is None:
         embedder.key = _key_of(embedder, folder, texts[:_AT_ONCE])  # which more sentences do not change
     return embedder
 
 
-def _key_of(embedder: Embedder, folder: Path, texts: list[str]) -> str:
+def _key_of(embedder: EncoderRows, folder: Path, texts: list[str]) -> str:
     """What tells a teacher without a fingerprint.
 
     Its rows of some of the sentences, of every length, and of all these together, which are longer than what
@@ -287,7 +269,7 @@ def _pieces(texts: list[str]) -> Iterator[npt.NDArray[np.int64]]:
 
 
 def _encoded(
-    embedder: Embedder, texts: list[str], report: Any
+    embedder: EncoderRows, texts: list[str], report: Any
 ) -> Iterator[tuple[npt.NDArray[np.int64], Rows]]:
     """The teacher's rows, some at once. Progress is told in characters: each takes about the same time."""
     pieces = [(numbers, [texts[i] for i in numbers]) for numbers in _pieces(texts)]
@@ -301,7 +283,7 @@ def _encoded(
             report(done or whole, whole)
 
 
-def _rows(embedder: Embedder, texts: list[str], report: Any, dim: int | None) -> Rows:
+def _rows(embedder: EncoderRows, texts: list[str], report: Any, dim: int | None) -> Rows:
     found: Rows | None = None
     for numbers, rows in _encoded(embedder, texts, report):
         if found is None:
@@ -314,7 +296,7 @@ def _rows(embedder: Embedder, texts: list[str], report: Any, dim: int | None) ->
 
 
 def _sums(
-    embedder: Embedder,
+    embedder: EncoderRows,
     texts: list[str],
     vocabulary: Vocabulary,
     tokenizer: Tokenizer,
@@ -381,7 +363,9 @@ def _solved(
     return solution
 
 
-def _tell_of_zeros(embedder: Embedder, empty: npt.NDArray[np.bool_], texts: Sequence[str], what: str) -> None:
+def _tell_of_zeros(
+    embedder: EncoderRows, empty: npt.NDArray[np.bool_], texts: Sequence[str], what: str
+) -> None:
     if not empty.any():
         return
     first = texts[int(np.argmax(empty))]
