@@ -48,9 +48,11 @@ class GeneralizedPooling(nn.Module):
         heads: int = 5,
         attention_hidden: int = 600,
         attention_activation: str = "relu",
+        boundaries: bool = False,
         **_: Any,
     ) -> None:
         super().__init__()
+        self.boundaries = nn.Parameter(torch.empty(2, features)) if boundaries else None
         self.shortcuts, self.pooling, self.heads = shortcuts, pooling, heads
         self.f = {"relu": torch.relu, "tanh": torch.tanh}[attention_activation]
         wide, lstms = features, []
@@ -72,7 +74,15 @@ class GeneralizedPooling(nn.Module):
         if hasattr(self, "w1"):
             found |= {"pooling.hidden.weight": self.w1.weight, "pooling.hidden.bias": self.w1.bias}
             found["pooling.score.weight"] = self.w2.weight
-        return found
+        return found if self.boundaries is None else {**found, "boundaries": self.boundaries}
+
+    def bounded(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Sentences between their two symbols, if they have any."""
+        if self.boundaries is None:
+            return x, lengths
+        begin, end = self.boundaries.split(1)
+        each = [torch.cat([begin, row[:n], end]) for row, n in zip(x, lengths.tolist(), strict=True)]
+        return nn.utils.rnn.pad_sequence(each, batch_first=True), lengths + 2
 
     def states(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         seen = x
@@ -99,6 +109,7 @@ class GeneralizedPooling(nn.Module):
         return scores.masked_fill(~there, -1e30).softmax(2).masked_fill(~there, 0)
 
     def encode(self, x: Tensor, lengths: Tensor) -> Tensor:
+        x, lengths = self.bounded(x, lengths)
         h, last = self.states(x, lengths)
         there = mask_of(h, lengths)[..., None]
         mean = h.masked_fill(~there, 0).sum(1) / lengths[:, None]
@@ -114,6 +125,7 @@ class GeneralizedPooling(nn.Module):
             w = self.w1.weight if self.pooling == "generalized" else self.w2.weight
             heads = w.view(1, self.heads, -1)
         elif kind == "attention":
+            x, lengths = self.bounded(x, lengths)
             heads = self.weights(self.states(x, lengths)[0], lengths).flatten(2)
         else:
             heads = self.encode(x, lengths).view(len(x), self.heads, -1)

@@ -13,15 +13,15 @@ namespace sentencode {
 void bind_recurrent(py::module_& m) {
   using nn::RecurrentStack;
   bind_nn_module<RecurrentStack>(m, "RecurrentStack", "See sentencode.nn.RecurrentStack.")
-      .def(
-          py::init([](const std::string& cell, std::int64_t features, std::int64_t hidden,
-                      std::int64_t layers, bool bidirectional, const std::string& shortcuts, double dropout) {
-            return std::make_shared<RecurrentStack>(
-                nn::RecurrentOptions{nn::parse_cell(cell), features, hidden, layers, bidirectional,
-                                     nn::parse_shortcuts(shortcuts), dropout});
-          }),
-          py::arg("cell"), py::arg("features"), py::arg("hidden"), py::arg("layers"),
-          py::arg("bidirectional"), py::arg("shortcuts"), py::arg("dropout"))
+      .def(py::init([](const std::string& cell, std::int64_t features, std::int64_t hidden,
+                       std::int64_t layers, bool bidirectional, const std::string& shortcuts, double dropout,
+                       bool orthogonal) {
+             return std::make_shared<RecurrentStack>(
+                 nn::RecurrentOptions{nn::parse_cell(cell), features, hidden, layers, bidirectional,
+                                      nn::parse_shortcuts(shortcuts), dropout, orthogonal});
+           }),
+           py::arg("cell"), py::arg("features"), py::arg("hidden"), py::arg("layers"),
+           py::arg("bidirectional"), py::arg("shortcuts"), py::arg("dropout"), py::arg("orthogonal"))
       .def(
           "forward",
           [](const RecurrentStack& self, const at::Tensor& x, const MaybeTensor& lengths,

@@ -575,6 +575,7 @@ class RecurrentStack:
         bidirectional: bool,
         shortcuts: str,
         dropout: typing.SupportsFloat | typing.SupportsIndex,
+        orthogonal: bool,
     ) -> None: ...
     def forward(
         self, x: torch.Tensor, lengths: torch.Tensor | None, state: collections.abc.Sequence[torch.Tensor]

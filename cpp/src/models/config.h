@@ -1,8 +1,11 @@
 // Options of networks and heads as JSON: {what: kind, and every option}.
 #pragma once
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "sentencode/error.h"
@@ -10,16 +13,19 @@
 
 namespace sentencode::models {
 
-/// Takes options out of JSON: every one has to be there, and nothing else.
+/// Takes options out of JSON: every one has to be there, but for those that were added `later`, and nothing
+/// else.
 class OptionsReader {
  public:
-  OptionsReader(const char* what, const nlohmann::json& config) : what_(what), left_(config) {
+  OptionsReader(const char* what, const nlohmann::json& config, std::span<const std::string_view> later = {})
+      : what_(what), left_(config), later_(later) {
     left_.erase(what);
   }
 
   template <typename T>
   void operator()(const char* name, T& value) const {
     const auto place = left_.find(name);
+    if (place == left_.end() && std::ranges::find(later_, name) != later_.end()) return;
     ST_CHECK(place != left_.end(), InvalidInput, what_, ": ", name, " is missing");
     try {
       if constexpr (std::is_enum_v<T>) {
@@ -44,6 +50,7 @@ class OptionsReader {
  private:
   const char* what_;
   mutable nlohmann::json left_;
+  std::span<const std::string_view> later_;
 };
 
 /// JSON that names a kind. InvalidInput where it does not.
@@ -56,7 +63,9 @@ inline nlohmann::json parsed_options(const char* what, const std::string& config
 
 template <typename Options>
 Options read_options(const char* what, const nlohmann::json& given) {
-  const OptionsReader read(what, given);
+  std::span<const std::string_view> later;
+  if constexpr (requires { Options::kLater; }) later = Options::kLater;
+  const OptionsReader read(what, given, later);
   Options options;
   for_options(options, read);
   read.finish();

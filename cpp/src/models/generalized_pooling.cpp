@@ -3,8 +3,11 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
+#include <torch/nn/init.h>
+
 #include <cmath>
 
+#include "nn/parameters.h"
 #include "sentencode/error.h"
 #include "sentencode/nn/character_cnn.h"
 #include "sentencode/nn/embedding.h"
@@ -76,13 +79,18 @@ GeneralizedPoolingNetwork::GeneralizedPoolingNetwork(const GeneralizedPoolingOpt
                                                     options.character_filters, options.character_windows}));
     wide += characters_->dim();
   }
-  encoder_ = register_module(
-      "encoder", std::make_shared<nn::RecurrentStack>(nn::RecurrentOptions{.cell = nn::Cell::lstm,
-                                                                           .features = wide,
-                                                                           .hidden = options.hidden,
-                                                                           .layers = options.layers,
-                                                                           .bidirectional = true,
-                                                                           .shortcuts = options.shortcuts}));
+  encoder_ = register_module("encoder", std::make_shared<nn::RecurrentStack>(
+                                            nn::RecurrentOptions{.cell = nn::Cell::lstm,
+                                                                 .features = wide,
+                                                                 .hidden = options.hidden,
+                                                                 .layers = options.layers,
+                                                                 .bidirectional = true,
+                                                                 .shortcuts = options.shortcuts,
+                                                                 .orthogonal = options.orthogonal}));
+  if (options.boundaries) {
+    boundaries_ = register_parameter("boundaries", nn::uninitialised({2, wide}));
+    torch::nn::init::normal_(boundaries_, 0, 0.01);
+  }
   if (!attends()) return;
   const bool vector = options.pooling == SentencePooling::generalized;
   pooling_ = register_module("pooling", std::make_shared<nn::AttentionPooling>(nn::AttentionPoolingOptions{
@@ -126,6 +134,18 @@ void GeneralizedPoolingNetwork::load_words(const Tensor& rows) {
   table_->load(rows);
 }
 
+Sequences GeneralizedPoolingNetwork::bounded(const Sequences& s) const {
+  if (!boundaries_.defined()) return s;
+  const auto symbol = [&](std::int64_t which) { return boundaries_[which].to(s.x); };  // [e]
+  const Tensor places = at::arange(s.x.size(1) + 2, s.lengths.options());              // [T + 2]
+  const auto at_place = [&](const Tensor& place) { return (places == place).unsqueeze(2).to(s.x.device()); };
+  const Tensor begins = at_place(at::zeros_like(s.lengths).unsqueeze(1)),  // [B, T + 2, 1]
+      ends = at_place((s.lengths + 1).unsqueeze(1));
+  const Tensor words = at::constant_pad_nd(s.x, {0, 0, 1, 1});  // [B, T + 2, e]
+  return Sequences::of(at::where(begins, symbol(0), at::where(ends, symbol(1), words)), s.lengths + 2,
+                       s.full);
+}
+
 GeneralizedPoolingNetwork::States GeneralizedPoolingNetwork::states(const Sequences& s) const {
   const Tensor e = at::dropout(s.x, options_.dropout, nn::trains(*this));  // [B, T, e]
   auto [h, last] = encoder_->forward(e, s.lengths_or_all());               // [B, T, 2 d]  eq. 1 to 3
@@ -138,9 +158,13 @@ Tensor GeneralizedPoolingNetwork::pooled(const States& found, const Sequences& s
   return nn::masked_pooling(found.h, s.key_mask(), plain(options_.pooling));
 }
 
-Tensor GeneralizedPoolingNetwork::encode(const Sequences& s) { return pooled(states(s), s); }
+Tensor GeneralizedPoolingNetwork::encode(const Sequences& sentences) {
+  const Sequences s = bounded(sentences);
+  return pooled(states(s), s);
+}
 
-Encoded GeneralizedPoolingNetwork::encode_for_head(const Sequences& s, std::int64_t sides) {
+Encoded GeneralizedPoolingNetwork::encode_for_head(const Sequences& sentences, std::int64_t sides) {
+  const Sequences s = bounded(sentences);
   const States found = states(s);
   Encoded encoded{pooled(found, s)};
   if (!penalised()) return encoded;
@@ -178,7 +202,8 @@ training::Loss GeneralizedPoolingNetwork::loss(const training::TensorBatch& /*ba
   throw InvalidInput("GeneralizedPoolingNetwork learns by a head, such as a classifier");
 }
 
-Tensor GeneralizedPoolingNetwork::attention(const Sequences& s) const {
+Tensor GeneralizedPoolingNetwork::attention(const Sequences& sentences) const {
+  const Sequences s = bounded(sentences);
   const Tensor h = states(s).h;  // [B, T, D]
   if (attends()) {
     const Tensor a = pooling_->weights(h, s.lengths_or_all());

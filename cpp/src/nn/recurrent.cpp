@@ -30,6 +30,17 @@ struct Packing {
   Tensor empty;    // [B] bool, undefined if no sentence is
 };
 
+/// Each gate's matrix [H, D or H] begins orthogonal where it is square, else with N(0, 0.01^2).
+void begin_orthogonal(const Tensor& weight, std::int64_t hidden) {
+  for (const Tensor& of_gate : weight.split(hidden)) {
+    if (of_gate.size(1) == hidden) {
+      torch::nn::init::orthogonal_(of_gate);
+    } else {
+      torch::nn::init::normal_(of_gate, 0, 0.01);
+    }
+  }
+}
+
 /// Nothing for sentences that all fill the batch.
 std::optional<Packing> packing(const Tensor& x, const Tensor& given) {
   if (!given.defined()) return std::nullopt;
@@ -95,7 +106,13 @@ RecurrentStack::RecurrentStack(const RecurrentOptions& options)
       const std::string suffix = concat("_l", layer, direction == 0 ? "" : "_reverse");
       const auto add = [&](const char* name, at::IntArrayRef shape) {
         weights.push_back(register_parameter(name + suffix, uninitialised(shape)));
-        torch::nn::init::uniform_(weights.back(), -bound, bound);
+        if (!options.orthogonal) {
+          torch::nn::init::uniform_(weights.back(), -bound, bound);
+        } else if (shape.size() == 2) {
+          begin_orthogonal(weights.back(), options.hidden);
+        } else {
+          torch::nn::init::zeros_(weights.back());
+        }
       };
       add("weight_ih", {gates, input});
       add("weight_hh", {gates, options.hidden});

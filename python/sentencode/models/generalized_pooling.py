@@ -45,6 +45,9 @@ class GeneralizedPoolingNetwork(CppModule):
         shortcuts: What a layer above the first sees beside the one below it: "none", the "input" (the
             paper's), or "all", the input and all layers below.
         dropout: On words' rows.
+        boundaries: Whether symbols stand before a sentence's first word and behind its last one. Their rows
+            are learnt.
+        orthogonal: Where the LSTMs' weights begin: see `sentencode.nn.RecurrentStack`.
         pooling: "generalized", attention whose weights are vectors; "scalar", whose weights are scalars (Lin
             et al. 2017); "mean", "max", "mean_max", or "last", the last state of each direction.
         heads: Of both attentions.
@@ -84,6 +87,8 @@ class GeneralizedPoolingNetwork(CppModule):
         layers: int = 3,
         shortcuts: Literal["none", "input", "all"] = "input",
         dropout: float = 0.5,
+        boundaries: bool = False,
+        orthogonal: bool = False,
         pooling: Pooling = "generalized",
         heads: int = 5,
         attention_hidden: int = 600,
@@ -108,6 +113,8 @@ class GeneralizedPoolingNetwork(CppModule):
             layers=layers,
             shortcuts=shortcuts,
             dropout=dropout,
+            boundaries=boundaries,
+            orthogonal=orthogonal,
             pooling=pooling,
             heads=heads,
             attention_hidden=attention_hidden,
@@ -154,7 +161,8 @@ class GeneralizedPoolingNetwork(CppModule):
 
         Returns:
             [batch, heads, time, 2 hidden]; [batch, heads, time, 1] where all numbers have the same weights.
-            Of "max" and "last" they are 1 where a number comes from. "mean_max" has two heads.
+            Of "max" and "last" they are 1 where a number comes from. "mean_max" has two heads. With
+            `boundaries`, time counts both symbols.
 
         Raises:
             ValueError: If shapes or types do not fit.
@@ -220,6 +228,8 @@ _PAPER: dict[str, Any] = {
     "hidden": 600,
     "layers": 3,
     "dropout": 0.5,
+    "boundaries": False,
+    "orthogonal": False,
     "pooling": "generalized",
     "penalty": "parameters",
     "batch_distance": False,
@@ -235,7 +245,7 @@ _PAPER: dict[str, Any] = {
     "batching": "sorted_buffer",
     "betas": (0.9, 0.999),
 }
-_REFERENCE: dict[str, Any] = {**_PAPER, "batch_distance": True}
+_REFERENCE: dict[str, Any] = {**_PAPER, "boundaries": True, "orthogonal": True, "batch_distance": True}
 _INFERSENT: dict[str, Any] = {
     **_PAPER,
     "characters": False,
@@ -277,6 +287,8 @@ class GeneralizedPooling(NeuralEncoder):
         layers: 3 in the paper for inference, else 1.
         shortcuts: What a layer above the first sees beside the one below.
         dropout: On words' rows.
+        boundaries: Whether symbols stand at both ends of a sentence.
+        orthogonal: Whether the LSTMs' weights begin orthogonal.
         pooling: "generalized", "scalar", "mean", "max", "mean_max" or "last".
         heads: Of "generalized" and "scalar".
         attention_hidden: Units of a head's scores.
@@ -327,6 +339,8 @@ class GeneralizedPooling(NeuralEncoder):
         layers: int | None = None,
         shortcuts: Literal["none", "input", "all"] = "input",
         dropout: float | None = None,
+        boundaries: bool | None = None,
+        orthogonal: bool | None = None,
         pooling: Pooling | None = None,
         heads: int = 5,
         attention_hidden: int = 600,
@@ -348,6 +362,8 @@ class GeneralizedPooling(NeuralEncoder):
         self.layers = layers
         self.shortcuts = shortcuts
         self.dropout = dropout
+        self.boundaries = boundaries
+        self.orthogonal = orthogonal
         self.pooling = pooling
         self.heads = heads
         self.attention_activation = attention_activation
@@ -378,9 +394,10 @@ class GeneralizedPooling(NeuralEncoder):
             sentence: A text, or its tokens.
 
         Returns:
-            The words that are read, and weights [heads, words, 2 hidden]; [heads, words, 1] where all numbers
-            of a head have the same. A head's weights of a number sum to 1. Of "max" and "last" a weight is 1
-            where the number comes from; "mean_max" has two heads, the mean and the maximum.
+            The words that are read, with `boundaries` "<s>" and "</s>" among them; and weights [heads, words,
+            2 hidden], or [heads, words, 1] where all numbers of a head have the same. A head's weights of a
+            number sum to 1. Of "max" and "last" a weight is 1 where the number comes from; "mean_max" has two
+            heads, the mean and the maximum.
 
         Raises:
             NotFittedError: If the encoder has to be fitted first.
@@ -390,7 +407,8 @@ class GeneralizedPooling(NeuralEncoder):
         with self._evaluating() as network:
             like = next(network.parameters())
             weights = self.network.attention(x.to(like)[None], torch.tensor([len(words)], device=like.device))
-        return words, weights[0].float().cpu().numpy()
+        shown = ["<s>", *words, "</s>"] if self.network._config["boundaries"] else words
+        return shown, weights[0].float().cpu().numpy()
 
     def explain(self, sentence: str | Sequence[str]) -> list[tuple[str, Floats]]:
         """How much of the sentence's vector comes from each word.

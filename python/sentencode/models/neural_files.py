@@ -26,12 +26,13 @@ from .task import SentenceTask, Task
 
 __all__ = ["NeuralFiles"]
 
+_NEW = ("head", "boundaries", "orthogonal")  # without which encoders are what they were before
 # Parameters that files lack which were written before there were any of these.
 _LATER = frozenset(
     {
         *("batching", "max_tokens", "momentum", "optimizer_epsilon", "weight_decay", "schedule_steps"),
         *("schedule_end", "epoch_decay", "least_rate", "clip_each", "save_every", "higher_is_better"),
-        *("bad_steps", "read_every", "places", "trainable_words", "head"),
+        *("bad_steps", "read_every", "places", "trainable_words", *_NEW),
     }
 )
 # Networks in Python whose code cannot be told from others: each class is one of its own, in this process.
@@ -133,7 +134,8 @@ class NeuralFiles(CoreEncoder):
         given = content["params"]
         if isinstance(given, dict):
             given = {cls._formerly.get(name, name): value for name, value in given.items()}
-            given = {**{name: known[name] for name in _LATER & set(known)}, **given}
+            there = {**known, **json.loads(model.network.config())}  # whatever the preset now says
+            given = {**{name: there[name] for name in _LATER & set(known)}, **given}
         params = checked_keys(cls, given, set(known) - set(cls._unsaved))
         words, origin = content["vocabulary"], content["origin"]
         if not isinstance(origin, dict | None):
@@ -188,8 +190,9 @@ class NeuralFiles(CoreEncoder):
         params = json.loads(self._described_model().params)
         del params["origin"]  # where its texts lay makes no other encoder
         params.pop("learnt", None)  # nor what was learnt from rows
-        if params["params"]["head"] is None:
-            del params["params"]["head"]  # as before there were any
+        for name in _NEW:
+            if not params["params"].get(name, True):
+                del params["params"][name]  # as before there were any
         state = {name: tensor.float().cpu().numpy() for name, tensor in self.network.state_dict().items()}
         # The rows of a network in Python are its code's, too; code that cannot be told is like no other.
         code = None

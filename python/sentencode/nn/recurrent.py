@@ -29,6 +29,8 @@ class RecurrentStack(CppModule):
         shortcuts: What layers above the first see beside the output below: "none"; "input", that of the
             stack; "all", the input and the outputs of all layers below.
         dropout: On what a layer gives to those above. Shortcuts to the input have none.
+        orthogonal: Whether each gate's square matrices begin orthogonal, its others with N(0, 0.01²), and
+            biases with zeros. Else all are drawn evenly from ±1/sqrt(hidden).
 
     Raises:
         ValueError: If an argument is out of range.
@@ -53,6 +55,7 @@ class RecurrentStack(CppModule):
         bidirectional: bool = False,
         shortcuts: Literal["none", "input", "all"] = "none",
         dropout: float = 0.0,
+        orthogonal: bool = False,
     ) -> None:
         super().__init__(
             _nn.RecurrentStack,
@@ -63,6 +66,7 @@ class RecurrentStack(CppModule):
             bidirectional=bidirectional,
             shortcuts=shortcuts,
             dropout=dropout,
+            orthogonal=orthogonal,
         )
 
     def forward(

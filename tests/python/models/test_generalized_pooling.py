@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import json
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
@@ -19,6 +20,8 @@ from eager.generalized_pooling import Characters, Classifier, GeneralizedPooling
 import sentencode as se
 from sentencode import _core, _nn
 
+from ..io import saved_files
+
 FEATURES, HIDDEN = 6, 4
 SMALL = {"hidden": HIDDEN, "layers": 2, "heads": 3, "attention_hidden": 5}
 VARIANTS = {
@@ -32,6 +35,10 @@ VARIANTS = {
     "no shortcuts": {"layers": 2, "shortcuts": "none"},
     "one head": {"heads": 1},
     "tanh": {"pooling": "scalar", "attention_activation": "tanh"},
+    **{
+        f"{pooling}, boundaries": {"pooling": pooling, "boundaries": True}
+        for pooling in ("generalized", "last")
+    },
 }
 each_variant = pytest.mark.parametrize("name", VARIANTS)
 LENGTHS = torch.tensor([5, 2, 4, 1])
@@ -106,10 +113,11 @@ def test_attention_says_what_rows_are_made_of(name):
     x = inputs()
     a = mine.attention(x, LENGTHS)  # [B, I, T, D or 1]
     assert (a.sum(2) - 1).abs().max() < 1e-12
-    h, _ = theirs.states(x, LENGTHS)
+    x, lengths = theirs.bounded(x, LENGTHS)
+    h, _ = theirs.states(x, lengths)
     rows = (a * h[:, None]).sum(2).flatten(1)
-    torch.testing.assert_close(rows, mine.encode(x, LENGTHS))
-    there = torch.arange(5) < LENGTHS[:, None]
+    torch.testing.assert_close(rows, mine.encode(inputs(), LENGTHS))
+    there = torch.arange(x.shape[1]) < lengths[:, None]
     assert a.transpose(1, 2)[~there].abs().sum() == 0
 
 
@@ -135,6 +143,17 @@ def test_penalties_are_added_to_the_loss_of_each_example(pooling, penalty, batch
         expected = expected + theirs.penalty(penalty, words[second], lengths[1], 9.0, batch_distance)
     assert expected > 0.1
     np.testing.assert_allclose(losses[0.3] - losses[0.0], 0.3 * expected.item(), rtol=1e-6)
+
+
+def test_with_boundaries_penalties_are_of_sentences_with_their_symbols():
+    mine, theirs = pair("generalized", boundaries=True, penalty="attention", mu=1.0, margin=9.0)
+    head = made_classifier(mine.dim, 2, sides=2)
+    words = inputs()[0]
+    fields = [(torch.tensor([[0, 1, 2], [3, 0, 0]]), torch.tensor([3, 1]))] * 2
+    expected = 2 * theirs.penalty("attention", words[fields[0][0]], fields[0][1], 9.0, False)
+    without = pair("generalized", boundaries=True, penalty="none")[0]
+    losses = [trained_loss(supervised(network, head, words), fields, [0, 1]) for network in (mine, without)]
+    np.testing.assert_allclose(losses[0] - losses[1], expected.item(), rtol=1e-6)
 
 
 def made_classifier(dim, classes, sides, **options):
@@ -363,6 +382,31 @@ def test_explanations(pooling):
         encoder.attention("zork")
 
 
+def test_boundaries_are_two_more_words():
+    encoder = fitted(boundaries=True, dropout=0.1)
+    bare = fitted(boundaries=True, dropout=0.1, max_steps=1, learning_rate=1e-12)
+    begun, symbols = (e.network.boundaries.detach() for e in (bare, encoder))
+    assert begun.shape == (2, FEATURES + 9)
+    assert begun.std() < 0.03
+    assert (symbols - begun).abs().max() > 1e-3  # they are learnt
+    x = encoder._read_sentence("the zork sat")[1]
+    without = models.GeneralizedPoolingNetwork(
+        words=1, features=FEATURES, character_filters=3, character_features=2, dropout=0.0, **SMALL
+    )
+    state = {name: t for name, t in encoder.network.state_dict().items() if name != "boundaries"}
+    without.load_state_dict(state)
+    between = torch.cat([symbols[:1], x, symbols[1:]])[None]  # [1, 5, F]
+    with torch.no_grad():
+        expected = without.encode(between, torch.tensor([5]))[0]
+    np.testing.assert_allclose(encoder.encode("the zork sat"), expected, rtol=1e-5, atol=1e-6)
+    shown, weights = encoder.attention("the zork sat")
+    assert shown == ["<s>", "the", "zork", "sat", "</s>"]
+    np.testing.assert_allclose(weights.sum(1), 1, rtol=1e-5)
+    with torch.no_grad():
+        np.testing.assert_allclose(weights, without.attention(between, torch.tensor([5]))[0], rtol=1e-4)
+    assert not encoder.encode("").any()
+
+
 def test_a_picture_of_the_heads():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     encoder = fitted()
@@ -375,8 +419,12 @@ def test_a_picture_of_the_heads():
 
 
 def test_presets():
+    reference = se.GeneralizedPooling(VECTORS, preset="reference").settings()
+    assert all(reference[name] for name in ("boundaries", "orthogonal", "batch_distance"))
     paper = se.GeneralizedPooling(VECTORS).settings()
     assert (paper["hidden"], paper["layers"], paper["heads"], paper["learning_rate"]) == (600, 3, 5, 4e-4)
+    assert not paper["boundaries"]
+    assert not paper["orthogonal"]
     assert paper["head"] == se.Classifier()
     assert paper["metric"] == "accuracy"
     assert se.GeneralizedPooling(VECTORS, head=se.Triplet()).settings()["metric"] == "loss"
@@ -422,3 +470,20 @@ def test_files(tmp_path):
         np.testing.assert_array_equal(again.predict_proba(PAIRS), encoder.predict_proba(PAIRS))
         assert again.classes_.tolist() == ["no", "yes"]
         assert again.fingerprint() == encoder.fingerprint()
+
+
+@pytest.mark.parametrize("preset", ["paper", "reference"])
+def test_files_that_know_neither_boundaries_nor_orthogonal_weights(tmp_path, preset):
+    encoder = fitted(preset=preset, boundaries=False, orthogonal=False)
+    encoder.save(tmp_path / "model")
+    header, body = saved_files.parts((tmp_path / "model").read_bytes())
+    metadata = header["__metadata__"]
+    config, params = json.loads(metadata["config"]), json.loads(metadata["params"])
+    for name in ("boundaries", "orthogonal"):
+        del config["network"][name], params["params"][name]
+    metadata.update(config=json.dumps(config), params=json.dumps(params))
+    (tmp_path / "old").write_bytes(saved_files.with_checksums(header, body))
+    old = se.load(tmp_path / "old")
+    assert (old.boundaries, old.orthogonal) == (False, False)
+    assert old.fingerprint() == encoder.fingerprint()
+    np.testing.assert_array_equal(old.encode(["the dog sat"]), encoder.encode(["the dog sat"]))

@@ -211,6 +211,28 @@ def test_nothing_to_go_over():
     assert layer(torch.zeros(0, 5, 4, dtype=torch.float64), lengths=LENGTHS[:0])[0].shape == (0, 5, 3)
 
 
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_orthogonal_weights(cell):
+    torch.manual_seed(1)
+    square = nn.RecurrentStack(
+        cell, 30, 30, layers=2, bidirectional=True, shortcuts="input", orthogonal=True
+    )  # the first layer's input is as wide as its states
+    drawn = []
+    for name, weight in square.named_parameters():
+        weight = weight.detach()
+        if weight.dim() == 1:
+            assert not weight.any(), name
+        elif weight.shape[1] != 30:
+            assert 0.009 < weight.std() < 0.011, name
+        else:
+            for of_gate in weight.split(30):
+                torch.testing.assert_close(of_gate @ of_gate.T, torch.eye(30), atol=1e-5, rtol=0)
+                drawn.append(of_gate)
+    gates = 3 if cell == "gru" else 4
+    assert len(drawn) == gates * (4 + 2)  # four recurrent matrices, and the first layer's two
+    assert len({matrix.numpy().tobytes() for matrix in drawn}) == len(drawn)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

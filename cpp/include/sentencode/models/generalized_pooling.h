@@ -39,7 +39,9 @@ struct GeneralizedPoolingOptions {
   std::int64_t hidden = 600;  // d, units of each direction
   std::int64_t layers = 3;    // L
   nn::Shortcuts shortcuts = nn::Shortcuts::input;
-  double dropout = 0.5;  // on words' rows
+  double dropout = 0.5;     // on words' rows
+  bool boundaries = false;  // whether symbols stand before a sentence's first word and behind its last one
+  bool orthogonal = false;  // where the LSTMs' weights begin: see nn::RecurrentOptions
   // The pooling.
   SentencePooling pooling = SentencePooling::generalized;
   std::int64_t heads = 5;               // I
@@ -49,6 +51,8 @@ struct GeneralizedPoolingOptions {
   double mu = 0.01;             // weight of the penalty
   double margin = 1;            // its lambda
   bool batch_distance = false;  // whether distances are means over a batch, as in the public code
+
+  static constexpr std::string_view kLater[] = {"boundaries", "orthogonal"};  // files may lack them
 };
 
 template <OptionsOf<GeneralizedPoolingOptions> Options, typename Visit>
@@ -66,6 +70,8 @@ void for_options(Options& of, const Visit& visit) {
   visit("layers", of.layers);
   visit("shortcuts", of.shortcuts);
   visit("dropout", of.dropout);
+  visit("boundaries", of.boundaries);
+  visit("orthogonal", of.orthogonal);
   visit("pooling", of.pooling);
   visit("heads", of.heads);
   visit("attention_hidden", of.attention_hidden);
@@ -83,7 +89,8 @@ void for_options(Options& of, const Visit& visit) {
 /// Read in paper 002: words' vectors beside maxima of character convolutions; eq. 1 to 3, where every layer
 /// above the first sees words and the layer below; eq. 5 and 6; the penalties of eq. 7 to 9.
 /// Read in its public code: words' vectors stay as they are given; dropout falls on words' rows, once for all
-/// layers that see them, and within the classifier.
+/// layers that see them, and within the classifier; `boundaries`, whose rows it draws by chance and leaves so
+/// (here they are learnt), and `orthogonal`.
 /// Inferred: of a word's characters the first 20 are seen; filters have biases.
 class GeneralizedPoolingNetwork : public SentenceNetwork {
  public:
@@ -103,21 +110,25 @@ class GeneralizedPoolingNetwork : public SentenceNetwork {
   training::Loss loss(const training::TensorBatch& batch) override;
 
   /// The weight of each word in each number of a sentence's vector, [B, I, T, D]; of scalar attention and of
-  /// "mean" [B, I, T, 1]. Of "max" and "last" they are 1 where a number comes from.
+  /// "mean" [B, I, T, 1]. Of "max" and "last" they are 1 where a number comes from. With boundaries T counts
+  /// both symbols.
   at::Tensor attention(const Sequences& sentences) const;
   void load_words(const at::Tensor& rows);  // [words, E], if they are trained
 
  private:
+  Sequences bounded(const Sequences& sentences) const;  // with their symbols, if they have any
   bool attends() const;
   bool penalised() const;
   struct States {
     at::Tensor h;     // [B, T, D]
     at::Tensor last;  // [B, D], of each direction
   };
+  // Of sentences that are `bounded`.
   States states(const Sequences& sentences) const;
   at::Tensor pooled(const States& states, const Sequences& sentences) const;  // [B, dim]
 
   GeneralizedPoolingOptions options_;
+  at::Tensor boundaries_;  // [2, E + characters'], undefined for none
   std::shared_ptr<nn::WordEmbedding> table_;
   std::shared_ptr<nn::CharacterCnn> characters_;
   std::shared_ptr<nn::RecurrentStack> encoder_;

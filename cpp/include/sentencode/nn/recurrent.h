@@ -28,6 +28,9 @@ struct RecurrentOptions {
   bool bidirectional = false;
   Shortcuts shortcuts = Shortcuts::none;
   double dropout = 0;  // on what a layer gives to those above; shortcuts to the input have none
+  /// Where weights begin: a gate's square matrices orthogonal, its others small, biases zero. Else all are
+  /// drawn evenly from +-1 / sqrt(H).
+  bool orthogonal = false;
 };
 
 /// h, and for the LSTM c: each [B, L directions, H], a layer's directions side by side. Batch comes first, so
