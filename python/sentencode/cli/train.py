@@ -130,18 +130,28 @@ def read_config(path: Path, changes: Mapping[str, Any] | None = None) -> Config:
     changes = changes or {}
     tables = _changed(_tables(path), changes)
     kind = _kind(tables["encoder"].get("class"), path)
-    known = {**_TABLES, "encoder": ("class", *_parameters(kind)), "data": kind.task_class.data}
+    head = tables["encoder"].get("head")
+    taught = (head.get("kind") if isinstance(head, Mapping) else head) == "RowRegression"
+    data = (*kind.task_class.data, *(["teacher"] if taught else []))
+    known = {**_TABLES, "encoder": ("class", *_parameters(kind)), "data": data}
     for table, keys in tables.items():
         for key in keys:
             if key in known[table]:
                 continue
             shown = f"[{table}] has no key {key!r}{f' ({kind.__name__})' if table == 'encoder' else ''}"
             shown += f"; it has {', '.join(sorted(known[table]))}"
+            if key == "teacher":
+                shown += ', and with [encoder.head] kind = "RowRegression" a teacher'
             if f"{table}.{key}" in changes or (table == "encoder" and key in changes):
                 raise UsageError(f"--set: {shown}")
             raise ValueError(f"{path}: {shown}")
     if "train" not in tables["data"]:
         raise ValueError(f"{path}: [data] lacks train, the file or files to train on")
+    if taught and "teacher" not in tables["data"]:
+        raise ValueError(
+            f"{path}: [data] lacks teacher, the encoder whose rows RowRegression learns: a saved one, or the "
+            "name or folder of a sentence-transformers model"
+        )
     if tables["vectors"] and "file" not in tables["vectors"]:
         raise ValueError(f"{path}: [vectors] lacks file; without the table, the built-in ones are used")
     for name, value in tables["encoder"].items():
@@ -168,8 +178,11 @@ def run(options: argparse.Namespace) -> None:
         encoder = config.kind(_vectors(config), **config.parameters)
         begin = time.perf_counter()
         data = config.tables["data"]
-        if (head := encoder.settings()["head"]) is None:
-            given: tuple[Any, Any] = _corpus(data["train"]), None
+        show = first and not options.quiet
+        if "teacher" in data:
+            given, valid = _taught(data, first=first, show=show)
+        elif (head := encoder.settings()["head"]) is None:
+            given = _corpus(data["train"]), None
             valid = _corpus(data.get("valid"))
         else:
             given = _examples(data["train"], head)
@@ -181,7 +194,7 @@ def run(options: argparse.Namespace) -> None:
                 valid=valid,
                 checkpoints=folder,
                 callbacks=_logs(config),
-                show_progress_bar=first and not options.quiet,
+                show_progress_bar=show,
             )
         except KeyboardInterrupt:
             if first:
@@ -222,6 +235,8 @@ def _tables(path: Path) -> dict[str, dict[str, Any]]:
     for table, key in _PATHS:
         if key in tables[table]:
             tables[table][key] = _absolute(tables[table][key], folder, f"{path}: [{table}] {key}")
+    if "teacher" in tables["data"]:
+        tables["data"]["teacher"] = _teacher(tables["data"]["teacher"], folder, f"{path}: [data] teacher")
     return tables
 
 
@@ -232,8 +247,11 @@ def _changed(tables: dict[str, dict[str, Any]], changes: Mapping[str, Any]) -> d
         table = table if dot else "encoder"
         if table not in _TABLES:
             raise UsageError(f"--set: there is no table [{table}]; there are {', '.join(_TABLES)}")
-        is_path = (table, key) in _PATHS
-        tables[table][key] = _absolute(value, Path.cwd(), f"--set {name}") if is_path else value
+        if (table, key) in _PATHS:
+            value = _absolute(value, Path.cwd(), f"--set {name}")
+        elif (table, key) == ("data", "teacher"):
+            value = _teacher(value, Path.cwd(), f"--set {name}")
+        tables[table][key] = value
     return tables
 
 
@@ -254,6 +272,14 @@ def _absolute(value: Any, folder: Path, what: str) -> Any:
     if not isinstance(value, str) or not value:
         raise ValueError(f"{what} must be a path, got {value!r}")
     return os.path.normpath(folder / Path(value).expanduser())
+
+
+def _teacher(value: Any, folder: Path, what: str) -> str:
+    """A file or folder, if there is one; else a model's name."""
+    path: str = _absolute(value, folder, what) if isinstance(value, str) else ""
+    if not path:
+        raise ValueError(f"{what} must be a path, or a model's name, got {value!r}")
+    return path if os.path.exists(path) else value
 
 
 def _kinds() -> dict[str, type[NeuralEncoder]]:
@@ -305,7 +331,7 @@ def _prepare(config: Config, folder: Path, options: argparse.Namespace) -> None:
 
     data = config.tables["data"]
     inputs = [options.config, config.tables["vectors"].get("file"), *_files(data["train"])]
-    inputs += _files(data.get("valid"))
+    inputs += [*_files(data.get("valid")), *_files(data.get("teacher"))]
     output = Path(config.tables["output"]["file"])
     sources.check_output(output, inputs, options.overwrite)
     for key, place in config.tables["logs"].items():
@@ -405,10 +431,7 @@ def _examples(source: Any, head: Any) -> tuple[list[Any], list[Any] | None]:
     """Sentences, pairs or triples, and their labels, of files as `read_labelled` takes them."""
     from ..evaluation.data import read_labelled
     from ..evaluation.data.files import read_lines
-    from ..models import RowRegression
 
-    if isinstance(head, RowRegression):
-        raise UsageError("RowRegression learns from rows, which no file of text has: use it from Python")
     sentences: list[Any] = []
     labels: list[Any] = []
     for file in _files(source):
@@ -424,6 +447,28 @@ def _examples(source: Any, head: Any) -> tuple[list[Any], list[Any] | None]:
             except ValueError:
                 raise FormatError(f"{file}: a label is {label!r}, expected a number") from None
     return sentences, labels if head.labels else None
+
+
+def _taught(data: Mapping[str, Any], *, first: bool, show: bool) -> tuple[Any, Any]:
+    """Sentences, and a teacher's rows of them, to train on and to validate on."""
+    from ..distill import teacher_named, teacher_rows
+    from ..text.inputs import is_blank
+
+    if not first:
+        _meet()  # what the first process has computed is in the cache then
+    try:
+        teacher = teacher_named(data["teacher"])
+    except (ImportError, OSError, ValueError) as error:
+        raise ValueError(f"[data] teacher: {error}") from error
+    found: list[Any] = []
+    for name in ("train", "valid"):
+        texts = [text for text in _corpus(data[name]) if not is_blank(text)] if name in data else None
+        if texts == []:
+            raise ValueError(f"[data] {name}: there is no sentence for the teacher to read")
+        found.append(None if texts is None else (texts, teacher_rows(teacher, texts, progress=show)))
+    if first:
+        _meet()
+    return found[0], found[1]
 
 
 def _vectors(config: Config) -> Any:

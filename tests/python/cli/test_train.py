@@ -476,8 +476,85 @@ def test_labels_are_learnt_from_a_file(folder, capsys):
         assert main(["train", str(folder / "labels.toml"), "--quiet"]) == 0
         assert se.load(folder / f"{kind}.sentencode").predict(pairs).shape == shape
     (folder / "labels.toml").write_text(textwrap.dedent(text.format(kind="RowRegression")))
-    assert main(["train", str(folder / "labels.toml"), "--quiet"]) == 2
-    assert "RowRegression learns from rows" in capsys.readouterr().err
+    assert main(["train", str(folder / "labels.toml"), "--quiet"]) == 1
+    assert "[data] lacks teacher, the encoder whose rows" in capsys.readouterr().err
     (folder / "labels.toml").write_text(textwrap.dedent(text.format(kind="Other")))
     assert main(["train", str(folder / "labels.toml"), "--quiet"]) != 0
     assert "head: kind must be one of" in capsys.readouterr().err
+
+
+TAUGHT = """
+    [encoder]
+    class = "RNNCNN"
+    hidden = 4
+    channels = 5
+    inner = 4
+    max_steps = 200
+    max_epochs = false
+    validate_every = 50
+    learning_rate = 0.02
+    device = "cpu"
+    [encoder.head]
+    kind = "RowRegression"
+    [vectors]
+    file = "vectors.sentencode"
+    [data]
+    train = ["a.txt", "b.txt"]
+    valid = "valid.txt"
+    teacher = "teacher.sentencode"
+    [output]
+    file = "student.sentencode"
+"""
+
+
+def test_a_student_learns_the_rows_of_its_teacher(folder, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    vectors = se.WordVectors.load(folder / "vectors.sentencode")
+    teacher = se.Average(vectors)
+    teacher.save(folder / "teacher.sentencode")
+    (folder / "student.toml").write_text(textwrap.dedent(TAUGHT))
+    with (folder / "a.txt").open("a") as file:
+        file.write("\n\n")  # blank lines are no sentences
+    assert main(["train", str(folder / "student.toml"), "--quiet"]) == 0
+    assert list((folder / "cache").rglob("*.npy"))  # its rows are kept
+    student = se.load(folder / "student.sentencode")
+    assert student.origin_["data"]["teacher"] == str(folder / "teacher.sentencode")
+    texts = (folder / "valid.txt").read_text().splitlines()
+    rows = teacher.encode(texts)
+    assert np.abs(student.predict(texts) - rows).mean() < 0.7 * np.abs(rows - rows.mean(0)).mean()
+    # The same by hand: the teacher's rows of the lines that have text.
+    lines = [line for name in "ab" for line in (folder / f"{name}.txt").read_text().split("\n") if line]
+    by_hand = train.read_config(folder / "student.toml")
+    twin = se.RNNCNN(vectors, **by_hand.parameters)
+    twin.fit(lines, teacher.encode(lines), valid=(texts, rows))
+    np.testing.assert_allclose(student.encode(texts), twin.encode(texts), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('teacher = "teacher.sentencode"', "", "student.toml: [data] lacks teacher, the encoder whose rows"),
+        (
+            '"teacher.sentencode"',
+            "3",
+            "student.toml: [data] teacher must be a path, or a model's name, got 3",
+        ),
+        ('"teacher.sentencode"', '"a.txt"', "[data] teacher: "),
+        (
+            'kind = "RowRegression"',
+            'kind = "Classifier"',
+            "[data] has no key 'teacher'; it has train, valid, and with [encoder.head] kind = "
+            '"RowRegression" a teacher',
+        ),
+        ('valid = "valid.txt"', 'valid = "blank.txt"', "[data] valid: there is no sentence for the teacher"),
+    ],
+)
+def test_what_is_wrong_with_a_teacher_is_named(folder, capsys, monkeypatch, old, new, message):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    se.Average(se.WordVectors.load(folder / "vectors.sentencode")).save(folder / "teacher.sentencode")
+    (folder / "blank.txt").write_text("\n\n")
+    assert TAUGHT.count(old) == 1
+    (folder / "student.toml").write_text(textwrap.dedent(TAUGHT.replace(old, new)))
+    assert main(["train", str(folder / "student.toml"), "--quiet"]) == 1
+    error = capsys.readouterr().err
+    assert message in error, error
