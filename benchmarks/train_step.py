@@ -9,6 +9,11 @@ with those of one large product of the same type. The paper's size on a GPU, bes
 
   python benchmarks/train_step.py --hidden 2048 --words 21583 --batch 64 256 1024 --device cuda \
       --autocast bfloat16
+
+With --rows, what is compared is dense and sparse gradients (sparse_rows) of tables of so many words, with a
+sampled softmax, and nothing else:
+
+  python benchmarks/train_step.py --rows 20000 300000
 """
 
 from __future__ import annotations
@@ -45,7 +50,7 @@ def main() -> None:
     )
     data_argument(parser)
     arguments_of(parser, rounds=3)
-    contestants = Contestants(__file__, ours, eager)
+    contestants = Contestants(__file__, ours, sparse, eager)
     contestants.argument(parser)
     parser.add_argument("--sentences", type=int, default=200_000, help="of books, before they are chosen")
     parser.add_argument("--words", type=int, default=15_000)
@@ -54,6 +59,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, nargs="+", default=[64], help="the first one is compared")
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--sampled", type=int, default=2_000, help="words of the sampled softmax")
+    parser.add_argument("--rows", type=int, nargs="+", help="words of tables with sparse_rows and without")
     parser.add_argument("--threads", type=int, default=processors())
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--autocast", choices=["bfloat16"])
@@ -76,10 +82,15 @@ def main() -> None:
         "device": given.device,
         "autocast": given.autocast,
         "sampled": 0,
+        "rows": 0,
         "mode": "equal_length",
     }
     prepare(text, vectors, given.words, path)
     print(f"{machine()}, {given.device}\n{given.threads} threads, medians of {given.rounds} processes\n")
+    if given.rows:
+        compare_gradients(contestants, given, case)
+        write_json(given.json, results=contestants.everything)
+        return
     cases = {
         "ours": ["ours", case],
         **{f"ours, batches of {size}": ["ours", {**case, "batch": size}] for size in given.batch[1:]},
@@ -108,6 +119,19 @@ def main() -> None:
     write_json(given.json, results=contestants.everything)
 
 
+def compare_gradients(contestants: Contestants, given: argparse.Namespace, case: dict[str, Any]) -> None:
+    """Of tables of some numbers of words, in the softmax of sampled words: dense and sparse."""
+    for rows in given.rows:
+        wide = {**case, "sampled": given.sampled, "rows": rows}
+        dense, few = contestants.measure(given.rounds, ["ours", wide], ["sparse", wide])
+        for name, runs in (("dense", dense), ("sparse", few)):
+            print(
+                f"{rows} rows, {name:6} {median(runs, 'step'):6.0f} ms a step ({spread(runs, 'step')}), "
+                f"{median(runs, 'mebibytes'):.0f} MiB at most, loss {runs[0]['loss']:.3f}"
+            )
+        print(f"dense / sparse: {median(dense, 'step') / median(few, 'step'):.2f}\n")
+
+
 def prepare(text: Path, vectors: Path, words: int, path: Path) -> None:
     """The sentences as ids, and the words' vectors."""
     import json
@@ -127,7 +151,7 @@ def prepare(text: Path, vectors: Path, words: int, path: Path) -> None:
 def options_of(case: dict[str, Any], words: int) -> dict[str, Any]:
     hidden = case["hidden"]
     return {
-        "words": words + 1,
+        "words": max(words + 1, case["rows"]),
         "features": 300,
         "begin": words,
         "end": words - 1,
@@ -142,7 +166,7 @@ def rows_of(words: int) -> Any:
     """Vectors of words; which ones they are does not matter to the speed."""
     import torch
 
-    return torch.randn(words + 1, 300, generator=torch.Generator().manual_seed(1)) * 0.4
+    return torch.randn(words, 300, generator=torch.Generator().manual_seed(1)) * 0.4
 
 
 def ours(case: dict[str, Any]) -> Result:
@@ -156,7 +180,7 @@ def ours(case: dict[str, Any]) -> Result:
     examples = Examples.open(case["path"])
     words = examples.vocabulary_size()
     network = MeanMaxNetwork(**options_of(case, words), sampled_words=case["sampled"])
-    network.load_words(rows_of(words))
+    network.load_words(rows_of(len(network.table.weight)))
     network.to(case["device"])
     steps, warm = case["steps"], max(2, case["steps"] // 8)
 
@@ -182,10 +206,15 @@ def ours(case: dict[str, Any]) -> Result:
         clip_norm=5.0,
         max_steps=warm + steps,
         autocast=case["autocast"],
+        sparse_rows=case.get("sparse_rows", False),
         callbacks=[stamps],
     ).run()
     seconds = time.perf_counter() - stamps.begin
     return facts(case, words, stamps.sentences, stamps.tokens, seconds, stamps.loss)
+
+
+def sparse(case: dict[str, Any]) -> Result:
+    return ours({**case, "sparse_rows": True})
 
 
 def eager(case: dict[str, Any]) -> Result:
@@ -200,7 +229,7 @@ def eager(case: dict[str, Any]) -> Result:
     words = examples.vocabulary_size()
     network = MeanMax(**options_of(case, words))
     with torch.no_grad():
-        network.table.weight.copy_(rows_of(words))
+        network.table.weight.copy_(rows_of(len(network.table.weight)))
     network.to(case["device"])
     trained = [p for p in network.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(trained, lr=1e-3, betas=(0.9, 0.98))
@@ -240,6 +269,7 @@ def facts(
     multiplied = sum(inner * outer for inner, outer in shapes_of(case, words))
     return {
         "rate": sentences / seconds,
+        "step": 1000 * seconds / case["steps"],
         "products": bare / seconds,
         "peak": 3 * 2 * tokens * multiplied / seconds / peak(case),
         "mebibytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,

@@ -74,7 +74,7 @@ void bind_trainer(py::module_& m) {
       .def(py::init([](std::shared_ptr<Model> model, std::shared_ptr<Batcher> train,
                        std::optional<std::shared_ptr<Batcher>> valid,
                        std::shared_ptr<Communicator> communicator, const std::string& optimizer, double beta1,
-                       double beta2, double momentum, double epsilon, double weight_decay,
+                       double beta2, double momentum, double epsilon, double weight_decay, bool sparse_rows,
                        double learning_rate, const std::string& schedule, std::int64_t warmup,
                        std::int64_t schedule_steps, double schedule_end, double decay, std::int64_t patience,
                        double epoch_decay, double least_rate, bool higher_is_better, double clip_norm,
@@ -84,7 +84,7 @@ void bind_trainer(py::module_& m) {
                        std::int64_t bad_steps, std::int64_t read_every, bool bfloat16, std::uint64_t seed,
                        std::string settings, const std::optional<Path>& checkpoints, std::int64_t keep_last) {
              TrainerOptions options;
-             options.optimizer = {optimizer, beta1, beta2, momentum, epsilon, weight_decay};
+             options.optimizer = {optimizer, beta1, beta2, momentum, epsilon, weight_decay, sparse_rows};
              options.schedule = {
                  learning_rate, shape_named(schedule), warmup,      schedule_steps, schedule_end, decay,
                  patience,      higher_is_better,      epoch_decay, least_rate};
@@ -110,11 +110,11 @@ void bind_trainer(py::module_& m) {
            }),
            py::arg("model"), py::arg("train"), py::arg("valid"), py::arg("communicator"), py::kw_only(),
            py::arg("optimizer"), py::arg("beta1"), py::arg("beta2"), py::arg("momentum"), py::arg("epsilon"),
-           py::arg("weight_decay"), py::arg("learning_rate"), py::arg("schedule"), py::arg("warmup"),
-           py::arg("schedule_steps"), py::arg("schedule_end"), py::arg("decay"), py::arg("patience"),
-           py::arg("epoch_decay"), py::arg("least_rate"), py::arg("higher_is_better"), py::arg("clip_norm"),
-           py::arg("clip_each"), py::arg("max_steps"), py::arg("max_epochs"), py::arg("accumulate"),
-           py::arg("validate_every"), py::arg("save_every"), py::arg("stop_after"),
+           py::arg("weight_decay"), py::arg("sparse_rows"), py::arg("learning_rate"), py::arg("schedule"),
+           py::arg("warmup"), py::arg("schedule_steps"), py::arg("schedule_end"), py::arg("decay"),
+           py::arg("patience"), py::arg("epoch_decay"), py::arg("least_rate"), py::arg("higher_is_better"),
+           py::arg("clip_norm"), py::arg("clip_each"), py::arg("max_steps"), py::arg("max_epochs"),
+           py::arg("accumulate"), py::arg("validate_every"), py::arg("save_every"), py::arg("stop_after"),
            py::arg("validate_accuracy"), py::arg("reload_best"), py::arg("bad_steps"), py::arg("read_every"),
            py::arg("bfloat16"), py::arg("seed"), py::arg("settings"), py::arg("checkpoints"),
            py::arg("keep_last"))

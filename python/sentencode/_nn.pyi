@@ -214,6 +214,7 @@ class Trainer:
         momentum: typing.SupportsFloat | typing.SupportsIndex,
         epsilon: typing.SupportsFloat | typing.SupportsIndex,
         weight_decay: typing.SupportsFloat | typing.SupportsIndex,
+        sparse_rows: bool,
         learning_rate: typing.SupportsFloat | typing.SupportsIndex,
         schedule: str,
         warmup: typing.SupportsInt | typing.SupportsIndex,

@@ -10,6 +10,7 @@
 
 #include "nn/parameters.h"
 #include "sentencode/error.h"
+#include "sentencode/nn/sparse_rows.h"
 
 namespace sentencode::nn {
 
@@ -31,7 +32,8 @@ Tensor WordEmbedding::forward(const Tensor& ids) const {
     TORCH_CHECK_VALUE(low >= 0 && high < weight_.size(0), "WordEmbedding: ids must be from 0 to ",
                       weight_.size(0) - 1, ", got ", low < 0 ? low : high);
   }
-  return at::embedding(weight_, ids);  // [..., D]
+  return at::embedding(weight_, ids, /*padding_idx=*/-1, /*scale_grad_by_freq=*/false,
+                       SparseRows::here());  // [..., D]
 }
 
 void WordEmbedding::load(const Tensor& vectors) {

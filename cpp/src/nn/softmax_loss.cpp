@@ -16,6 +16,7 @@
 #include "nn/parameters.h"
 #include "sentencode/error.h"
 #include "sentencode/nn/evaluating.h"
+#include "sentencode/nn/sparse_rows.h"
 
 namespace sentencode::nn {
 namespace {
@@ -378,11 +379,11 @@ Tensor sampled_softmax_loss(const Tensor& h, const Tensor& weight, const Tensor&
   const std::int64_t count = negatives.ids.size(0);
   const Tensor drawn = negatives.ids.to(h.device());  // [k]
   const Tensor ids = at::cat({drawn, rows.targets});  // [k + N]
-  const auto vectors = weight.index_select(0, ids).split_with_sizes({count, rows.targets.size(0)});
+  const auto vectors = rows_of(weight, ids).split_with_sizes({count, rows.targets.size(0)});
   Tensor others = at::mm(rows.h.to(products), vectors[0].to(products).t()).to(sums);          // [N, k]
   Tensor own = (rows.h.to(sums) * vectors[1].to(sums)).sum(1);                                // [N]
   Tensor correction = negatives.expected.to(h.device()).to(sums).index_select(0, ids).log();  // [k + N]
-  if (b.defined()) correction = correction - b.to(sums).index_select(0, ids);
+  if (b.defined()) correction = correction - rows_of(b, ids).to(sums);
   others = others - correction.slice(0, 0, count);
   own = own - correction.slice(0, count);
   const Tensor hit = drawn.unsqueeze(0) == rows.targets.unsqueeze(1);  // [N, k]

@@ -52,7 +52,10 @@ void WordWriter::set_word_counts(const Tensor& counts) {
 
 Tensor WordWriter::tied() const { return options_.tied ? table_->table() : Tensor(); }
 
-Tensor WordWriter::end() const { return table_->table()[options_.end]; }
+Tensor WordWriter::end() const {
+  const auto like = table_->table().options().dtype(at::kLong).requires_grad(false);
+  return vectors(at::full({}, options_.end, like));
+}
 
 Tensor WordWriter::vectors(const Tensor& ids) const { return table_->forward(ids); }
 

@@ -65,10 +65,18 @@ std::unique_ptr<optim::Optimizer> made(std::vector<at::Tensor> parameters, const
                                           optim::AdagradOptions(rate).eps(eps).weight_decay(decay));
 }
 
+/// The numbers of a gradient, to be changed in place: of a sparse one, those of its rows, each row once.
+at::Tensor numbers_of(const at::Tensor& parameter) {
+  const at::Tensor& gradient = parameter.grad();
+  if (!gradient.is_sparse()) return gradient;
+  if (!gradient.is_coalesced()) parameter.mutable_grad() = gradient.coalesce();
+  return parameter.grad()._values();  // [k, D]
+}
+
 std::vector<at::Tensor> gradients_of(const NamedTensors& parameters) {
   std::vector<at::Tensor> found;
   for (const auto& [name, tensor] : parameters) {
-    if (tensor.grad().defined()) found.push_back(tensor.grad());
+    if (tensor.grad().defined()) found.push_back(numbers_of(tensor));
   }
   return found;
 }
@@ -88,6 +96,14 @@ void OptimizerOptions::check() const {
            epsilon);
   ST_CHECK(weight_decay >= 0 && std::isfinite(weight_decay), InvalidInput,
            "weight_decay must not be negative, got ", weight_decay);
+  if (!sparse_rows) return;
+  ST_CHECK(name != "rmsprop", InvalidInput,
+           "sparse_rows: optimizer must be 'adam', 'adamw', 'sgd' or "
+           "'adagrad', got 'rmsprop'");
+  ST_CHECK(momentum == 0 && weight_decay == 0, InvalidInput,
+           "sparse_rows: momentum and weight_decay must be 0, for they move rows that a step does not read; "
+           "got ",
+           momentum, " and ", weight_decay);
 }
 
 Optimizer::Optimizer(const NamedTensors& parameters, const OptimizerOptions& options) : options_(options) {
@@ -113,8 +129,11 @@ void Optimizer::adam(double rate, const GradientScale& scale) {
   struct Lists {
     std::vector<at::Tensor> parameters, gradients, means, squares, steps;
   };
-  std::map<at::ScalarType, Lists> lists;                  // a GPU takes tensors of one type
-  std::vector<std::pair<at::Tensor, at::Tensor>> copies;  // the kernel goes through memory as it lies
+  std::map<at::ScalarType, Lists> lists;  // a GPU takes tensors of one type
+  struct Copy {
+    at::Tensor to, rows, from;  // [V, D]; [k] int64, undefined: all; [k, D]
+  };
+  std::vector<Copy> copies;
   std::vector<at::Tensor> steps;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const at::Tensor& tensor = parameters_[i].second;
@@ -126,11 +145,18 @@ void Optimizer::adam(double rate, const GradientScale& scale) {
               at::zeros_like(tensor, at::MemoryFormat::Contiguous)};
     }
     Lists& of = lists[tensor.scalar_type()];
-    of.parameters.push_back(tensor.contiguous());
-    if (!tensor.is_contiguous()) copies.emplace_back(tensor, of.parameters.back());
-    of.gradients.push_back(tensor.grad().contiguous());
-    of.means.push_back(kept.mean);
-    of.squares.push_back(kept.square);
+    const at::Tensor numbers = numbers_of(tensor);
+    const at::Tensor rows = tensor.grad().is_sparse() ? tensor.grad()._indices()[0] : at::Tensor();  // [k]
+    // The kernel goes through memory as it lies: of a sparse gradient, through a copy of its rows.
+    const auto of_step = [&](const at::Tensor& whole) {
+      if (!rows.defined() && whole.is_contiguous()) return whole;
+      copies.push_back({whole, rows, rows.defined() ? whole.index_select(0, rows) : whole.contiguous()});
+      return copies.back().from;
+    };
+    of.parameters.push_back(of_step(tensor));
+    of.gradients.push_back(numbers.contiguous());
+    of.means.push_back(of_step(kept.mean));
+    of.squares.push_back(of_step(kept.square));
     of.steps.push_back(kept.step);
     steps.push_back(kept.step);
   }
@@ -155,7 +181,13 @@ void Optimizer::adam(double rate, const GradientScale& scale) {
     step(of.parameters, of.gradients, of.means, of.squares, {}, of.steps, rate, o.beta1, o.beta2,
          o.weight_decay, o.epsilon, /*amsgrad=*/false, /*maximize=*/false, maybe(divisor), maybe(scale.skip));
   }
-  for (const auto& [tensor, copy] : copies) tensor.copy_(copy);
+  for (const Copy& copy : copies) {
+    if (copy.rows.defined()) {
+      copy.to.index_copy_(0, copy.rows, copy.from);
+    } else {
+      copy.to.copy_(copy.from);
+    }
+  }
 }
 
 void Optimizer::step(double rate, const GradientScale& scale) {

@@ -16,6 +16,7 @@
 
 #include "sentencode/distributed/communicator.h"
 #include "sentencode/error.h"
+#include "sentencode/nn/sparse_rows.h"
 #include "sentencode/parallel.h"
 #include "sentencode/training/permutation.h"
 #include "training/gradient_means.h"
@@ -201,6 +202,9 @@ Trainer::Trainer(std::shared_ptr<Model> model, std::shared_ptr<const Batcher> tr
   ST_CHECK(sharing.rank == communicator_->rank() && sharing.world == communicator_->size(), InvalidInput,
            "batches are those of process ", sharing.rank, " of ", sharing.world, ", this is ",
            communicator_->rank(), " of ", communicator_->size());
+  ST_CHECK(!options_.optimizer.sparse_rows || communicator_->size() == 1, InvalidInput,
+           "sparse_rows: processes exchange dense gradients, and there are ", communicator_->size(),
+           "; leave it out, or train in one process");
   ST_CHECK(valid_ == nullptr || valid_->options().world == 1 ||
                (valid_->options().world == sharing.world && valid_->options().rank == sharing.rank),
            InvalidInput, "batches of validation are those of process ", valid_->options().rank, " of ",
@@ -280,6 +284,7 @@ std::string Trainer::decisive() const {
              {"accumulate", options_.accumulate},
              {"autocast", options_.bfloat16 ? "bfloat16" : "none"},
              {"seed", options_.seed}};
+  if (optimizer.sparse_rows) found["sparse_rows"] = true;
   found["batches"] = {{"mode", name_of(batches.mode)},
                       {"batch_size", batches.batch_size},
                       {"bounds", batches.bounds},
@@ -388,7 +393,25 @@ void Trainer::Buffers::put_back(const NamedTensors& buffers, const at::Tensor& w
 
 Loss Trainer::loss_of(const Batch& batch) {
   const Autocast cast(options_.bfloat16, device_.type());
+  const nn::SparseRows sparse(options_.optimizer.sparse_rows);
   return model_->loss(to_tensors(batch, device_));
+}
+
+/// An option without effect would be taken for one that has it, and nobody wants adam to be lazy unasked.
+void Trainer::check_sparse() const {
+  const auto is_sparse = [](const auto& item) {
+    const at::Tensor& gradient = item.second.grad();
+    return gradient.defined() && gradient.is_sparse();
+  };
+  const NamedTensors& all = optimizer_.parameters();
+  const auto found = std::ranges::find_if(all, is_sparse);
+  const bool wanted = options_.optimizer.sparse_rows, there = found != all.end();
+  ST_CHECK(wanted || !there, InvalidInput, "model: the gradient of '", found->first,
+           "' is sparse, which needs sparse_rows; or make its module with sparse=False");
+  ST_CHECK(
+      there || !wanted, InvalidInput,
+      "sparse_rows: no table of the model is read by rows alone: that of a softmax is with sampled_words, "
+      "that of words with trainable_words unless a softmax over all words shares it");
 }
 
 std::int64_t Trainer::read_every() const {
@@ -429,6 +452,7 @@ void Trainer::tried_step(BatchLoader& batches) {
     loss.sum.backward();
     sums.add(loss);
   }
+  check_sparse();
   gradients.send();
   report.rate = rate();
   const at::NoGradGuard guard;

@@ -19,6 +19,11 @@ class TrainingOptions:
         momentum: Of sgd and rmsprop.
         epsilon: What keeps divisors of the optimiser from zero. Encoders call it `optimizer_epsilon`.
         weight_decay: Of squared weights; adamw's is of the weights themselves.
+        sparse_rows: Whether gradients of word tables, and of the softmax of sampled words, are of those rows
+            alone that a step reads. That makes steps much faster where a table has hundreds of thousands of
+            rows. A row that a step does not read stays as it is, and so do adam's moments of it; sgd takes
+            the steps that it would. For adam, adamw, sgd and adagrad without `momentum` and `weight_decay`,
+            in one process.
         learning_rate: The highest.
         schedule: `"constant"`, `"linear"`, `"cosine"` or `"inverse_sqrt"`.
         warmup: Steps in which the learning rate rises to its highest.
@@ -61,6 +66,7 @@ class TrainingOptions:
     momentum: float = 0.0
     epsilon: float = 1e-8
     weight_decay: float = 0.0
+    sparse_rows: bool = False
     learning_rate: float = 1e-3
     schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = "constant"
     warmup: int = 0

@@ -223,6 +223,7 @@ class Trainer:
             momentum=checked_float("momentum", chosen.momentum, 0, 1, below=True),
             epsilon=checked_float("epsilon", chosen.epsilon, 0),
             weight_decay=checked_float("weight_decay", chosen.weight_decay, 0),
+            sparse_rows=checked_bool("sparse_rows", chosen.sparse_rows),
             learning_rate=checked_float("learning_rate", chosen.learning_rate, 0, above=True),
             schedule=shape,
             warmup=warmup,
@@ -344,11 +345,7 @@ class Trainer:
                 self.history.validations.append(validation)
                 tell(validation)
 
-            try:
-                self._core.run(on_step, on_validation, validator)
-            except RuntimeError as error:
-                self._check_sparse(error)
-                raise
+            self._core.run(on_step, on_validation, validator)
         return self.history
 
     def load_best(self) -> bool:
@@ -388,16 +385,6 @@ class Trainer:
                 f"model: its parameters to train have changed since the Trainer was made ({which}): replace, "
                 "add or unfreeze them first, and make the Trainer then"
             )
-
-    def _check_sparse(self, error: RuntimeError) -> None:
-        if not isinstance(self.model, nn.Module):
-            return
-        for name, tensor in self.model.named_parameters():
-            if tensor.grad is not None and tensor.grad.is_sparse:
-                raise ValueError(
-                    f"model: the gradient of {name!r} is sparse, and Trainer's optimisers take dense ones "
-                    "alone; make its module with sparse=False"
-                ) from error
 
     def _check_autocast(self) -> None:
         if self._autocast is None:

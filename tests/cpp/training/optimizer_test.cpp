@@ -103,6 +103,82 @@ TEST(Optimizer, HowMatricesLieInMemoryDoesNotMatter) {
   }
 }
 
+/// The gradient of a table of 4 rows, of which a step has read the last one, and some twice.
+at::Tensor sparse_gradient(std::int64_t step) {
+  const at::Tensor rows = torch::tensor({{3L, step % 3, 3L}});
+  const at::Tensor values = at::arange(6, at::kDouble).view({3, 2}).sin() + 0.1 * static_cast<double>(step);
+  return at::sparse_coo_tensor(rows, values, {4, 2});
+}
+
+TEST(Optimizer, MovesOnlyRowsThatWereRead) {
+  for (const char* name : {"adam", "adamw"}) {
+    const at::Tensor start = at::randn({4, 2}, at::kDouble);
+    // A reference that has each row as a parameter of its own, and counts steps for all of them.
+    at::Tensor x = start.clone(), m = at::zeros_like(x), v = at::zeros_like(x);
+    const at::Tensor table = start.clone().requires_grad_();
+    const NamedTensors parameters_{{"table", table}};
+    auto optimizer = std::make_unique<Optimizer>(
+        parameters_, OptimizerOptions{.name = name, .epsilon = 1e-6, .sparse_rows = true});
+    for (std::int64_t step = 0; step < 6; ++step) {
+      const at::Tensor dense = sparse_gradient(step).to_dense();
+      const auto t = static_cast<double>(step + 1);
+      for (const std::int64_t row : {step % 3, std::int64_t{3}}) {
+        const at::Tensor g = dense[row];
+        m[row].copy_(0.9 * m[row] + 0.1 * g);
+        v[row].copy_(0.999 * v[row] + 0.001 * g * g);
+        const at::Tensor root = (v[row] / (1 - std::pow(0.999, t))).sqrt() + 1e-6;
+        x[row].sub_(0.05 * (m[row] / (1 - std::pow(0.9, t))) / root);
+      }
+      table.mutable_grad() = sparse_gradient(step);
+      optimizer->step(0.05);
+      if (step != 2) continue;  // go on from its state
+      std::map<std::string, at::Tensor> state;
+      for (const auto& [key, tensor] : optimizer->state()) state[key] = tensor.clone();
+      EXPECT_EQ(state.at("exp_avg.table").sizes(), table.sizes());
+      optimizer = std::make_unique<Optimizer>(
+          parameters_, OptimizerOptions{.name = name, .epsilon = 1e-6, .sparse_rows = true});
+      optimizer->restore(state);
+    }
+    EXPECT_TRUE(at::allclose(table.detach(), x, 1e-12, 1e-14)) << name;
+  }
+}
+
+TEST(Optimizer, SparseGradientsOfSgdAndAdagradAreTheDenseOnes) {
+  for (const char* name : {"sgd", "adagrad"}) {
+    const at::Tensor start = at::randn({4, 2}, at::kDouble);
+    const at::Tensor sparse = start.clone().requires_grad_(), dense = start.clone().requires_grad_();
+    Optimizer one({{"x", sparse}}, {.name = name, .sparse_rows = true}),
+        other({{"x", dense}}, {.name = name});
+    for (std::int64_t step = 0; step < 4; ++step) {
+      sparse.mutable_grad() = sparse_gradient(step);
+      dense.mutable_grad() = sparse_gradient(step).to_dense();
+      const GradientScale scale{.divisor = at::scalar_tensor(3, at::kDouble)};
+      one.step(0.1, scale);
+      other.step(0.1, scale);
+    }
+    EXPECT_TRUE(at::allclose(sparse, dense, 1e-14, 1e-14)) << name;
+    EXPECT_FALSE(at::allclose(sparse, start));
+  }
+}
+
+TEST(Clip, AddsUpARowsGradients) {
+  for (const Clipping& clipping : {Clipping{.global_norm = 0.5}, Clipping{.each_norm = 0.25}}) {
+    const NamedTensors sparse{{"a", torch::zeros({4, 2})}, {"b", torch::zeros({2})}};
+    const NamedTensors dense{{"a", torch::zeros({4, 2})}, {"b", torch::zeros({2})}};
+    sparse[0].second.mutable_grad() = sparse_gradient(1).to(at::kFloat);
+    dense[0].second.mutable_grad() = sparse_gradient(1).to(at::kFloat).to_dense();
+    for (const NamedTensors* of : {&sparse, &dense}) {
+      (*of)[1].second.mutable_grad() = torch::tensor({1.0F, 2.0F});
+    }
+    const at::Tensor factor = at::scalar_tensor(2, at::kDouble);
+    const Clipped mine = clip(sparse, factor, clipping), its = clip(dense, factor, clipping);
+    EXPECT_TRUE(at::allclose(mine.norm, its.norm));
+    EXPECT_TRUE(at::allclose(mine.divisor, its.divisor));
+    EXPECT_TRUE(sparse[0].second.grad().is_coalesced());
+    EXPECT_TRUE(at::allclose(sparse[0].second.grad().to_dense(), dense[0].second.grad()));
+  }
+}
+
 TEST(Optimizer, LeavesAloneWhatHasNoGradient) {
   const NamedTensors parameters_ = parameters();
   Optimizer optimizer(parameters_, {.name = "adam"});
@@ -134,6 +210,9 @@ TEST(Optimizer, SaysWhatIsWrong) {
   EXPECT_THROW(OptimizerOptions{.name = "lion"}.check(), InvalidInput);
   EXPECT_THROW(OptimizerOptions{.beta2 = 1.0}.check(), InvalidInput);
   EXPECT_THROW(OptimizerOptions{.momentum = 0.5}.check(), InvalidInput);
+  EXPECT_THROW((OptimizerOptions{.name = "rmsprop", .sparse_rows = true}.check()), InvalidInput);
+  EXPECT_THROW((OptimizerOptions{.name = "sgd", .momentum = 0.5, .sparse_rows = true}.check()), InvalidInput);
+  EXPECT_THROW((OptimizerOptions{.weight_decay = 0.1, .sparse_rows = true}.check()), InvalidInput);
   EXPECT_THROW(Optimizer({{"frozen", at::ones({2})}}, {}), InvalidInput);
 }
 

@@ -315,6 +315,18 @@ def test_training_learns():
     )
 
 
+def test_training_of_the_rows_that_are_read(tmp_path):
+    given = {"optimizer": "sgd", "learning_rate": 0.05, "sampled_words": 3, "max_steps": 5, "max_epochs": None}
+    dense = fitted("MeanMaxAAE", **given)
+    encoder = fitted("MeanMaxAAE", **given, sparse_rows=True)
+    assert encoder.network.softmax.weight.grad.is_sparse
+    np.testing.assert_allclose(encoder.encode(TEXTS), dense.encode(TEXTS), rtol=1e-4, atol=1e-6)
+    encoder.save(tmp_path / "model")
+    assert se.load(tmp_path / "model").sparse_rows is True
+    with pytest.raises(ValueError, match="sparse_rows: no table of the model is read by rows alone"):
+        fitted("MeanMaxAAE", sparse_rows=True)
+
+
 def test_training_on_a_sample_of_the_words(tmp_path):
     encoder = fitted("MeanMaxAAE", sampled_words=5, max_steps=20, max_epochs=None, learning_rate=0.01)
     encoder.save(tmp_path / "model")

@@ -307,8 +307,178 @@ def test_parameters_that_changed_since_are_not_trained_by_halves(tmp_path):
 def test_sparse_gradients_are_named(tmp_path):
     model = tiny.Reader()
     model.table.sparse = True
-    with pytest.raises(ValueError, match=r"model: the gradient of 'table.weight' is sparse, .*sparse=False"):
+    before = weights(model)
+    with pytest.raises(
+        ValueError, match=r"model: the gradient of 'table.weight' is sparse, .* sparse_rows.*sparse=False"
+    ):
         tiny.trainer(tmp_path / "file", model, max_steps=2).run()
+    assert_same(weights(model), before)
+
+
+@pytest.mark.parametrize("name", ["adam", "sgd"])
+def test_sparse_rows_take_the_steps_of_plain_torch(tmp_path, name):
+    model = tiny.Reader(dropout=0.0).double()
+    model.table.sparse = True
+    other = copy.deepcopy(model)
+    # Plain torch adds epsilon before it corrects the second moment for its bias, and ours after.
+    options = {"accumulate": 2, "batch_size": 1, "clip_norm": 0.5, "epsilon": 1e-20, "optimizer": name}
+    trainer = tiny.trainer(
+        tmp_path / "file", model, valid=False, max_steps=12, sparse_rows=True, validate_every=None, **options
+    )
+    history = trainer.run()
+    assert model.table.weight.grad.is_sparse
+
+    batcher = Batcher(tiny.examples(tmp_path / "file"), mode="sorted_buffer", batch_size=1, seed=2)
+    rest = [p for key, p in other.named_parameters() if key != "table.weight"]
+    if name == "sgd":
+        steps = [torch.optim.SGD(other.parameters(), lr=0.02)]
+    else:
+        steps = [
+            torch.optim.SparseAdam([other.table.weight], lr=0.02, eps=1e-20),
+            torch.optim.Adam(rest, lr=0.02, eps=1e-20),
+        ]
+    for step in range(12):
+        other.zero_grad()
+        for i in range(2):
+            batch = batcher.batch(*divmod(step * 2 + i, len(batcher)))
+            scores = other(*(torch.from_numpy(part["tokens"]) for part in (batch.ids, batch.lengths)))
+            (nn.functional.cross_entropy(scores, torch.from_numpy(batch.labels)) / 2).backward()
+        table = other.table.weight.grad.coalesce()
+        norm = torch.stack([table.values().norm(), *(p.grad.norm() for p in rest)]).norm()
+        share = min(1.0, 0.5 / norm.item())
+        other.table.weight.grad = table * share
+        for parameter in rest:
+            parameter.grad *= share
+        for each in steps:
+            each.step()
+        assert history.steps[step].norm == pytest.approx(norm.item(), rel=1e-9)
+    for (key, mine), its in zip(model.named_parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(mine, its, rtol=1e-8, atol=1e-10)
+
+
+def sampling(path, steps, made="MeanMaxNetwork", folder=None, network=None, **options):
+    """A trainer of one of this package's networks, which tells words from sampled ones."""
+    models = pytest.importorskip("sentencode.models")
+    found = tiny.examples(path)
+    torch.manual_seed(0)
+    # Far more words than a step reads.
+    sizes = {"words": 60, "features": 4, "hidden": 4, "inner": 4, "sampled_words": 3, "heads": 2}
+    sizes |= network or {}
+    model = getattr(models, made)(**sizes)
+    options = {"learning_rate": 0.05, "clip_norm": 1.0, **options}
+    batches = Batcher(found, batch_size=3, seed=1)
+    return Trainer(model, batches, max_steps=steps, checkpoints=folder, **options), model
+
+
+@pytest.mark.parametrize(("made", "trainable"), [("MeanMaxNetwork", True), ("LSTMAutoencoderNetwork", False)])
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_sparse_rows_of_a_network_move_as_dense_ones(tmp_path, made, trainable, optimizer, accumulate):
+    found = {}
+    for sparse in (False, True):
+        trainer, model = sampling(
+            tmp_path / "file",
+            8,
+            made,
+            network={"trainable_words": trainable},
+            sparse_rows=sparse,
+            optimizer=optimizer,
+            accumulate=accumulate,
+        )
+        history = trainer.run()
+        found[sparse] = weights(model), [(step.loss, step.norm) for step in history.steps]
+        kinds = {name for name, p in model.named_parameters() if p.grad is not None and p.grad.is_sparse}
+        tables = {"softmax.weight", "softmax.bias", *(["table.weight"] if trainable else [])}
+        assert kinds == (tables if sparse else set())
+    for name, tensor in found[True][0].items():
+        torch.testing.assert_close(tensor, found[False][0][name], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found[True][1], found[False][1], rtol=1e-5)
+
+
+def test_sparse_rows_of_a_table_that_the_softmax_shares(tmp_path):
+    told = {"tied": True, "trainable_words": True}
+    sizes = {"words": 60, "features": 4, "hidden": 4, "sampled_words": 3, **told}
+    models = pytest.importorskip("sentencode.models")
+    path = tmp_path / "file"
+    rows = [" ".join(tiny.LETTERS[i:] + tiny.LETTERS[:i]) for i in range(6)] * 3
+    vocabulary = se.Vocabulary(dict.fromkeys(tiny.LETTERS, 1))
+    found = Examples.build(rows, vocabulary, "whitespace", path=path, neighbours={"previous": -1, "next": 1})
+
+    def run(**options):
+        torch.manual_seed(0)
+        model = models.SkipThoughtsNetwork(**sizes)
+        Trainer(model, Batcher(found, batch_size=2), max_steps=5, optimizer="sgd", **options).run()
+        return model
+
+    dense, sparse = run(), run(sparse_rows=True)
+    assert sparse.table.weight.grad.is_sparse
+    assert not dense.table.weight.grad.is_sparse
+    torch.testing.assert_close(sparse.table.weight, dense.table.weight, rtol=1e-5, atol=1e-6)
+
+
+def test_sparse_rows_that_no_step_reads_stay(tmp_path):
+    trainer, model = sampling(tmp_path / "file", 1, sparse_rows=True, clip_norm=None)
+    before = weights(model)["softmax.weight"]
+    trainer.run()
+    moved = (model.softmax.weight != before).any(1)
+    assert 0 < moved.sum() < 20
+    read = torch.zeros(60, dtype=torch.bool)
+    read[model.softmax.weight.grad.coalesce().indices()[0]] = True
+    assert not (moved & ~read).any()
+
+
+def test_sparse_rows_go_on_from_a_checkpoint(tmp_path):
+    straight = sampling(tmp_path / "file", 12, sparse_rows=True)
+    straight[0].run()
+    sampling(tmp_path / "file", 5, folder=tmp_path / "kept", sparse_rows=True)[0].run()
+    trainer, model = sampling(tmp_path / "file", 12, folder=tmp_path / "kept", sparse_rows=True)
+    assert trainer.run().steps[0].step == 6
+    assert_same(weights(model), weights(straight[1]))
+    with pytest.raises(ValueError, match=r"sparse_rows was true and is nothing$"):
+        sampling(tmp_path / "file", 14, folder=tmp_path / "kept")[0].run()
+
+
+@pytest.mark.parametrize("device_reads", [1, 4])
+def test_sparse_rows_of_steps_that_are_left_out(tmp_path, device_reads):
+    """Whether figures are read at once or later: a step that is not finite moves nothing."""
+    model = tiny.Reader(dropout=0.0)
+    model.table.sparse = True
+    calls = [0]
+
+    class Breaks(tiny.Reader):
+        def loss(self, batch):
+            calls[0] += 1
+            total, *rest = super().loss(batch)
+            return (total * (math.nan if calls[0] == 3 else 1), *rest)
+
+    model.__class__ = Breaks
+    seen = []
+    options = {"bad_steps": 1, "read_every": device_reads, "sparse_rows": True, "validate_every": None}
+    look = tiny.Do(lambda step: seen.append(step.step))
+    tiny.trainer(tmp_path / "file", model, valid=False, max_steps=8, callbacks=[look], **options).run()
+    assert calls[0] == 8
+    assert len(seen) >= 7
+    assert all(torch.isfinite(p).all() for p in model.parameters())
+
+
+def test_sparse_rows_without_a_table_that_is_read_by_rows(tmp_path):
+    with pytest.raises(ValueError, match=r"sparse_rows: no table .* with sampled_words, .* trainable_words"):
+        sampling(tmp_path / "file", 2, network={"sampled_words": 0}, sparse_rows=True)[0].run()
+    with pytest.raises(ValueError, match=r"sparse_rows: no table"):
+        tiny.trainer(tmp_path / "file", max_steps=2, sparse_rows=True).run()
+
+
+@pytest.mark.skipif(not torch.ops.mkldnn._is_mkldnn_bf16_supported(), reason="this processor has no bfloat16")
+def test_sparse_rows_in_bfloat16(tmp_path):
+    found = []
+    for sparse in (False, True):
+        trainer, model = sampling(
+            tmp_path / "file", 6, sparse_rows=sparse, optimizer="sgd", autocast="bfloat16"
+        )
+        trainer.run()
+        found.append(weights(model))
+    for name, tensor in found[1].items():
+        torch.testing.assert_close(tensor, found[0][name], rtol=1e-2, atol=1e-3)
 
 
 def test_parameters_that_are_shared_or_frozen(tmp_path):
@@ -780,6 +950,11 @@ try:
                            optimizer="adamw", weight_decay=0.1, clip_norm=0.5, metric={metric}, decay=0.5,
                            checkpoints={folder!r}, reload_best=True)
     history = trainer.run()
+    try:
+        tiny.trainer({path!r}, model, sparse_rows=True)
+        assert world == 1
+    except ValueError as error:
+        assert "sparse_rows: processes exchange dense gradients, and there are" in str(error)
     assert bool(seen) == ({metric!r} == "score" and trainer.rank == 0), seen
     trainer.load_best()
     found = dict(model.named_parameters())
@@ -1048,6 +1223,18 @@ def test_what_is_no_loss_is_refused(tmp_path, returned, error, message):
         ({"momentum": 0.5}, ValueError, "momentum: adam has none"),
         ({"epsilon": math.nan}, ValueError, "epsilon must be finite"),
         ({"weight_decay": "much"}, TypeError, "weight_decay must be a number, got 'much'"),
+        ({"sparse_rows": 1}, TypeError, "sparse_rows must be True or False, got 1"),
+        (
+            {"sparse_rows": True, "weight_decay": 0.1},
+            ValueError,
+            "sparse_rows: momentum and weight_decay must be 0, .* got 0 and 0.1",
+        ),
+        (
+            {"sparse_rows": True, "optimizer": "sgd", "momentum": 0.9},
+            ValueError,
+            "sparse_rows: momentum and weight_decay must be 0, .* got 0.9 and 0",
+        ),
+        ({"sparse_rows": True, "optimizer": "rmsprop"}, ValueError, "sparse_rows: optimizer must be 'adam'"),
         ({"learning_rate": 0}, ValueError, "learning_rate must be more than 0, got 0"),
         ({"schedule": "step"}, ValueError, "schedule must be one of 'constant'"),
         ({"schedule_steps": 5}, ValueError, "schedule_steps: a schedule that is 'constant' has no end"),

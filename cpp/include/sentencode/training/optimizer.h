@@ -22,6 +22,9 @@ struct OptimizerOptions {
   double momentum = 0.0;              // of sgd and rmsprop
   double epsilon = 1e-8;
   double weight_decay = 0.0;  // of squared weights; adamw's is of the weights themselves
+  /// Gradients of tables may be sparse. A row that a step does not read stays as it is, and so do adam's
+  /// moments of it; sgd and adagrad take the steps of dense gradients.
+  bool sparse_rows = false;
 
   void check() const;  // InvalidInput that names the member
 };
@@ -74,8 +77,9 @@ struct Clipped {
   at::Tensor divisor;  // [] double: divided by it, they are what a step is to see
 };
 
-/// Looks how gradients, times `factor` [] double, are to be clipped, each tensor first. One pass over them,
-/// and a second one only where tensors are clipped each by itself; no look at the device's memory.
+/// Looks how gradients, times `factor` [] double, are to be clipped, each tensor first. Rows that a sparse
+/// one has several times are added up before. One pass over them, and a second one only where tensors are
+/// clipped each by itself; no look at the device's memory.
 Clipped clip(const NamedTensors& parameters, const at::Tensor& factor, const Clipping& clipping);
 
 }  // namespace sentencode::training

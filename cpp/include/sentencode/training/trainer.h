@@ -146,6 +146,7 @@ class Trainer {
   void tried_step(BatchLoader& batches);
   void validate();
   Loss loss_of(const Batch& batch);
+  void check_sparse() const;
   std::string decisive() const;
   std::string scored_by() const;
   std::string place() const;
