@@ -5,6 +5,11 @@ Sentences are SNLI's (dev), in random order, premises and hypotheses in batches 
 is random vectors of their lengths. The floor is our matrix products alone, by whichever of torch's libraries
 is faster here, on the words alone; beside it those of the composition.
 
+Whole steps of training: words' vectors looked up, a bidirectional LSTM, the pooling, the classifier of pairs,
+clipping and Adam, against the like in eager PyTorch (benchmarks/eager: packed LSTM, the composition above),
+on the same batches of SNLI's pairs (dev), which are sorted by length inside buffers, and on random ones. No
+dropout, no penalty, no characters: words' vectors stay as they are. Losses are compared first.
+
 Every measurement is a process of its own, and both take turns. Memory is how far the process's peak (VmHWM)
 rises in the largest batch above what it held before, with the inputs in place and the kernels warmed up on a
 few words; the gradients are within. Results and gradients are compared first.
@@ -16,9 +21,12 @@ import argparse
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 from common import (
+    BUILD,
     Contestants,
     Result,
     arguments_of,
@@ -26,11 +34,14 @@ from common import (
     machine,
     median,
     processors,
+    spread,
     verdict,
     write_json,
 )
 
 SPEED, MEMORY = 3.0, 1 / 3
+STEP = 1.3  # times the eager version's pairs a second
+FEATURES = 300  # of a word
 
 
 def main() -> None:
@@ -39,7 +50,7 @@ def main() -> None:
     )
     data_argument(parser)
     arguments_of(parser, rounds=5)
-    contestants = Contestants(__file__, eager, ours)
+    contestants = Contestants(__file__, eager, ours, our_steps, eager_steps)
     contestants.argument(parser)
     parser.add_argument("--features", type=int, default=600, help="of the vectors: both directions")
     parser.add_argument("--hidden", type=int, nargs="+", default=[300, 600])
@@ -47,6 +58,8 @@ def main() -> None:
     parser.add_argument("--batch", type=int, nargs="+", default=[32, 64], help="sentences")
     parser.add_argument("--batches", type=int, default=12, help="that a time is the sum of")
     parser.add_argument("--scores", nargs="+", default=["vector", "scalar"], choices=["vector", "scalar"])
+    parser.add_argument("--layers", type=int, default=1, help="of the LSTM, in whole steps")
+    parser.add_argument("--parts", nargs="+", default=["pooling", "steps"], choices=["pooling", "steps"])
     parser.add_argument("--threads", type=int, default=processors())
     given = parser.parse_args()
     if contestants.run_child(given):
@@ -54,7 +67,7 @@ def main() -> None:
     contestants.options = ["--data", given.data]
 
     print(f"{machine()}\n{given.threads} threads, medians of {given.rounds} processes\n")
-    for scores in given.scores:
+    for scores in given.scores if "pooling" in given.parts else ():
         for hidden in given.hidden:
             for batch in given.batch:
                 case: dict[str, Any] = {
@@ -84,6 +97,8 @@ def main() -> None:
                     f"  memory {memory:.2f} of the eager {verdict(memory, MEMORY, at_least=False)}; "
                     f"without gradients {beside[0] / beside[1]:.2f}\n"
                 )
+    if "steps" in given.parts:
+        whole_steps(contestants, given)
     write_json(given.json, results=contestants.everything)
 
 
@@ -243,6 +258,171 @@ def agree(case: dict[str, Any]) -> float:
             assert apart < 1e-3, f"they differ by {apart:.2g}"
     everything = batches_of(case)
     return sum(int(n.sum()) for _, n in everything) / sum(h.shape[0] * h.shape[1] for h, _ in everything)
+
+
+# --- whole steps ---
+
+
+def whole_steps(contestants: Contestants, given: argparse.Namespace) -> None:
+    path = BUILD / "data" / "snli-dev-pairs.examples"
+    prepare_pairs(given.data / "senteval" / "downstream" / "SNLI", path)
+    for scores in given.scores:
+        case: dict[str, Any] = {
+            **{name: getattr(given, name) for name in ("features", "heads", "layers", "batches", "threads")},
+            **{"scores": scores, "hidden": given.hidden[0], "batch": given.batch[0], "path": str(path)},
+            "mode": "sorted_buffer",
+        }
+        cases = {
+            "ours": ["our_steps", case],
+            "eager, our batches": ["eager_steps", case],
+            "eager, random batches": ["eager_steps", {**case, "mode": "plain"}],
+        }
+        results: dict[str, list[Result]] = {name: [] for name in cases}
+        for _ in range(given.rounds):
+            for name, turn in cases.items():
+                results[name] += contestants.measure(1, turn)[0]
+        losses = [results[name][0]["losses"] for name in ("ours", "eager, our batches")]
+        np.testing.assert_allclose(*losses, rtol=1e-4)
+        print(
+            f"whole steps, {scores} scores, {given.layers} layers of {given.features // 2} units a direction:"
+        )
+        for name, runs in results.items():
+            print(f"  {name:21} {median(runs, 'rate'):8.1f} pairs/s ({spread(runs, 'rate')})")
+        for name in list(cases)[1:]:
+            turns = zip(results["ours"], results[name], strict=True)
+            ratio = float(np.median([mine["rate"] / theirs["rate"] for mine, theirs in turns]))
+            print(f"  ours against {name}: {ratio:.2f} {verdict(ratio, STEP)}")
+        print()
+
+
+def prepare_pairs(folder: Path, path: Path) -> None:
+    """SNLI's pairs as ids and classes."""
+    from sentencode import Tokenizer, Vocabulary
+    from sentencode.training import Examples
+
+    sides = [
+        (folder / name).read_text(encoding="utf-8").splitlines()
+        for name in ("s1.dev", "s2.dev", "labels.dev")
+    ]
+    classes = sorted(set(sides[2]))
+    cut = Tokenizer("whitespace")
+    known = Vocabulary.from_corpus([*sides[0], *sides[1]], cut)
+    rows = [(one, other, classes.index(label)) for one, other, label in zip(*sides, strict=True)]
+    Examples.build(rows, known, cut, path=path, fields=("first", "second"), labels="int64")
+
+
+def batches_of_pairs(case: dict[str, Any]) -> tuple[Any, Any]:
+    """Batches, and the vectors of words."""
+    import torch
+
+    from sentencode.training import Batcher, Examples
+
+    torch.set_num_threads(case["threads"])
+    torch.manual_seed(1)
+    examples = Examples.open(case["path"])
+    vectors = 0.4 * torch.randn(examples.vocabulary_size(), FEATURES)
+    fields = ("first", "second") if case["mode"] == "sorted_buffer" else None
+    batches = Batcher(examples, batch_size=case["batch"], mode=case["mode"], length_fields=fields, seed=1)
+    return batches, vectors
+
+
+def sizes_of(case: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Of the encoder, and of the classifier."""
+    network = {
+        **{name: case[name] for name in ("heads", "layers")},
+        **{"hidden": case["features"] // 2, "attention_hidden": case["hidden"]},
+        "pooling": "generalized" if case["scores"] == "vector" else "scalar",
+    }
+    return network, {"classes": 3, "hidden": case["hidden"]}
+
+
+def ours_made(case: dict[str, Any]) -> tuple[Any, Any]:
+    """The encoder and the classifier."""
+    import torch
+
+    from sentencode import models
+
+    torch.manual_seed(2)
+    options, sizes = sizes_of(case)
+    given = {"words": 1, "features": FEATURES, "characters": False, "dropout": 0.0, "penalty": "none"}
+    network = models.GeneralizedPoolingNetwork(**given, **options)
+    options = {"layers": 2, "shortcuts": True, "activation": "relu", "dropout": 0.0}
+    head = {"head": "Classifier", "features": network.dim, "sentences": 2, **sizes, **options}
+    return network, models.HeadModule(head)
+
+
+def our_steps(case: dict[str, Any]) -> Result:
+    import torch
+
+    from sentencode.models.supervised import SupervisedModel
+    from sentencode.training import Callback, Trainer
+
+    batches, vectors = batches_of_pairs(case)
+    network, head = ours_made(case)
+    known, ids = torch.ones(len(vectors), dtype=torch.bool), torch.zeros(len(vectors), dtype=torch.int64)
+    warm = 2
+
+    class Stamps(Callback):
+        times: list[float] = []  # noqa: RUF012
+        losses: list[float] = []  # noqa: RUF012
+        pairs = 0
+
+        def on_step(self, trainer: Any, step: Any) -> None:
+            self.times.append(time.perf_counter())
+            self.losses.append(step.loss)
+            if step.step > warm:
+                self.pairs += step.examples
+
+    stamps = Stamps()
+    Trainer(
+        SupervisedModel(network, network._cpp, head, (vectors, known, ids, None)),
+        batches,
+        learning_rate=4e-4,
+        clip_norm=10.0,
+        max_steps=warm + case["batches"],
+        callbacks=[stamps],
+    ).run()
+    return {
+        "rate": stamps.pairs / (stamps.times[-1] - stamps.times[warm - 1]),
+        "losses": stamps.losses[:warm],
+    }
+
+
+def eager_steps(case: dict[str, Any]) -> Result:
+    import torch
+    from eager.generalized_pooling import Classifier, GeneralizedPooling
+
+    batches, vectors = batches_of_pairs(case)
+    options, sizes = sizes_of(case)
+    encoder = GeneralizedPooling(FEATURES, **options)
+    classifier = Classifier(4 * case["heads"] * case["features"], **sizes)
+    with torch.no_grad():
+        for mine, theirs in zip(ours_made(case), (encoder, classifier), strict=True):
+            state = mine.state_dict()
+            for name, tensor in theirs.core_state().items():
+                tensor.copy_(state[name])
+    pooling = SimpleNamespace(hidden=encoder.w1, score=encoder.w2, heads=case["heads"], scores=case["scores"])
+    parameters = [*encoder.parameters(), *classifier.parameters()]
+    optimizer = torch.optim.Adam(parameters, lr=4e-4)
+    warm, pairs, begin = 2, 0, 0.0
+    losses = []
+    for number, batch in zip(range(1, warm + case["batches"] + 1), batches, strict=False):
+        optimizer.zero_grad()
+        rows = []
+        for name in ("first", "second"):
+            lengths = torch.from_numpy(batch.lengths[name])
+            h, _ = encoder.states(vectors[torch.from_numpy(batch.ids[name])], lengths)
+            rows.append(eager_pooling(pooling, h, lengths))
+        loss = torch.nn.functional.cross_entropy(classifier(*rows), torch.from_numpy(batch.labels))
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(parameters, 10.0)
+        optimizer.step()
+        losses.append(loss.item())
+        if number == warm:
+            begin = time.perf_counter()
+        elif number > warm:
+            pairs += len(batch)
+    return {"rate": pairs / (time.perf_counter() - begin), "losses": losses[:warm]}
 
 
 if __name__ == "__main__":

@@ -26,13 +26,13 @@ from .task import SentenceTask, Task
 
 __all__ = ["NeuralFiles"]
 
-_NEW = ("head", "boundaries", "orthogonal")  # without which encoders are what they were before
+_NEW = ("head", "sparse_rows", "boundaries", "orthogonal")  # without which encoders are what they were before
 # Parameters that files lack which were written before there were any of these.
 _LATER = frozenset(
     {
         *("batching", "max_tokens", "momentum", "optimizer_epsilon", "weight_decay", "schedule_steps"),
         *("schedule_end", "epoch_decay", "least_rate", "clip_each", "save_every", "higher_is_better"),
-        *("bad_steps", "read_every", "places", "trainable_words", "sparse_rows", *_NEW),
+        *("bad_steps", "read_every", "places", "trainable_words", *_NEW),
     }
 )
 # Networks in Python whose code cannot be told from others: each class is one of its own, in this process.
