@@ -121,7 +121,7 @@ def checked_int(name: str, value: Any, low: int, high: int = 2**63 - 1) -> int:
 
 
 def checked_smoothing(name: str, a: Any) -> float | None:
-    """The a of SIF's weights a / (a + p(w)), greater than 0, or None for no weights; `name` is whose it is."""
+    """The a of SIF's weights a / (a + p(w)), greater than 0; None for no weights. `name` is whose it is."""
     if a is None:
         return None
     if not is_positive(a):

@@ -26,7 +26,8 @@ from .task import SentenceTask, Task
 
 __all__ = ["NeuralFiles"]
 
-_NEW = ("head", "sparse_rows", "boundaries", "orthogonal")  # without which encoders are what they were before
+# Without which encoders are what they were before.
+_NEW = ("head", "sparse_rows", "boundaries", "orthogonal")
 # Parameters that files lack which were written before there were any of these.
 _LATER = frozenset(
     {

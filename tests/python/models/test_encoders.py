@@ -316,7 +316,13 @@ def test_training_learns():
 
 
 def test_training_of_the_rows_that_are_read(tmp_path):
-    given = {"optimizer": "sgd", "learning_rate": 0.05, "sampled_words": 3, "max_steps": 5, "max_epochs": None}
+    given = {
+        "optimizer": "sgd",
+        "learning_rate": 0.05,
+        "sampled_words": 3,
+        "max_steps": 5,
+        "max_epochs": None,
+    }
     dense = fitted("MeanMaxAAE", **given)
     encoder = fitted("MeanMaxAAE", **given, sparse_rows=True)
     assert encoder.network.softmax.weight.grad.is_sparse

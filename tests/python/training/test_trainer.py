@@ -352,7 +352,7 @@ def test_sparse_rows_take_the_steps_of_plain_torch(tmp_path, name):
         for each in steps:
             each.step()
         assert history.steps[step].norm == pytest.approx(norm.item(), rel=1e-9)
-    for (key, mine), its in zip(model.named_parameters(), other.parameters(), strict=True):
+    for mine, its in zip(model.parameters(), other.parameters(), strict=True):
         torch.testing.assert_close(mine, its, rtol=1e-8, atol=1e-10)
 
 
