@@ -25,7 +25,20 @@ TEST(ConditionalGRU, StepsAreTheWhole) {
     EXPECT_TRUE(at::allclose(now.contexts, whole.contexts.select(1, t), 1e-5, 1e-6));
     EXPECT_TRUE(at::allclose(now.weights, whole.weights.select(1, t), 1e-5, 1e-6));
   }
-  EXPECT_THROW(ConditionalGRU({4, 3, 5, 0}), InvalidInput);
+  EXPECT_THROW(ConditionalGRU({4, 3, 5, -1}), InvalidInput);
+}
+
+TEST(ConditionalGRU, WithoutAttentionEachWordSeesTheOnePlace) {
+  at::manual_seed(1);
+  const ConditionalGRU gru({4, 3, 5, 0});
+  const auto x = at::randn({2, 6, 4}), memory = at::randn({2, 1, 5}), state = at::randn({2, 3});
+  const auto whole = gru.forward(x, state, memory);
+  EXPECT_TRUE(at::equal(whole.contexts, memory.expand({2, 6, 5})));
+  // Two hypotheses a sentence stand together.
+  const auto twice = [](const at::Tensor& of) { return of.repeat_interleave(2, 0); };
+  const auto now = gru.step(twice(x.select(1, 0)), twice(state), gru.project(memory));
+  EXPECT_TRUE(at::allclose(now.states, twice(whole.states.select(1, 0)), 1e-5, 1e-6));
+  EXPECT_THROW(gru.project(at::randn({2, 2, 5})), c10::Error);
 }
 
 /// Writes with a ConditionalGRU: its words are the places of its states.
