@@ -402,10 +402,10 @@ def test_a_disk_that_is_full_loses_no_rows(tmp_path, caplog, monkeypatch):
 
 def test_rows_of_another_version_of_ours_are_not_used(tmp_path, monkeypatch):
     for version, files in (("1.0", 1), ("1.1", 2)):
-        monkeypatch.setattr(embeddings, "sentencode_version", version)
+        monkeypatch.setattr("sentencode.encoder_rows.sentencode_version", version)
         run(ours(), similarity(), cache=tmp_path)
         assert len(list(tmp_path.iterdir())) == files
     for version in ("1.0", "1.1"):
-        monkeypatch.setattr(embeddings, "sentencode_version", version)
+        monkeypatch.setattr("sentencode.encoder_rows.sentencode_version", version)
         run(rows_of, similarity(), cache=tmp_path, key="theirs")
     assert len(list(tmp_path.iterdir())) == 3
