@@ -186,6 +186,16 @@ OF_CLASSES = {
         feeding = "always_sampling"
         """,
     "SkipThoughts": "hidden = 8",
+    "GeneralizedPooling": """
+        hidden = 4
+        layers = 1
+        heads = 2
+        attention_hidden = 4
+        character_filters = 2
+        dropout = 0.2
+        penalty = "attention"
+        head = "Classifier"
+        """,
 }
 
 
@@ -195,12 +205,20 @@ OF_CLASSES = {
         ("MeanMaxAAE", signal.SIGINT),
         *(("RNNCNN", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
         *(("SkipThoughts", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
+        *(("GeneralizedPooling", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
     ],
 )
 def test_what_a_signal_ends_goes_on_bit_by_bit(folder, capsys, kind, sent):
     of_mean_max = 'class = "MeanMaxAAE"\nhidden = 8\nheads = 2\ndropout = 0 '
     assert of_mean_max in TOML
-    (folder / "aae.toml").write_text(TOML.replace(of_mean_max, f'class = "{kind}"\n{OF_CLASSES[kind]}\n'))
+    text = TOML.replace(of_mean_max, f'class = "{kind}"\n{OF_CLASSES[kind]}\n')
+    if "head =" in OF_CLASSES[kind]:  # it learns from labels
+        for name in ("a", "valid"):
+            lines = (folder / f"{name}.txt").read_text().splitlines()
+            labelled = [f"{'no' if i % 3 else 'yes'}\t{line}\n" for i, line in enumerate(lines)]
+            (folder / f"{name}.tsv").write_text("".join(labelled))
+        text = text.replace('["a.txt", "b.txt"]', '"a.tsv"').replace("valid.txt", "valid.tsv")
+    (folder / "aae.toml").write_text(text)
     seldom = 10**6 if sent == signal.SIGINT else 5  # Ctrl-C itself makes a checkpoint
     more = ["--set", f"save_every={seldom}", "--set", f"validate_every={seldom}"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
