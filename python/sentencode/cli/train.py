@@ -51,8 +51,9 @@ _TABLES: dict[str, tuple[str, ...]] = {
 _PATHS = {
     *(("vectors", "file"), ("data", "train"), ("data", "valid"), ("output", "file")),
     *(("checkpoints", "folder"), ("logs", "csv"), ("logs", "tensorboard")),
+    *(("data", "train_target"), ("data", "valid_target")),
 }
-_NOT_WRITTEN = ("vectors", "vocabulary")  # parameters that a file cannot hold
+_NOT_WRITTEN = ("vectors", "vocabulary", "target_vocabulary")  # parameters that a file cannot hold
 # What may differ where a training goes on: where it ends and how often it looks, not which steps it takes.
 _MAY_CHANGE = frozenset(
     {
@@ -147,6 +148,12 @@ def read_config(path: Path, changes: Mapping[str, Any] | None = None) -> Config:
             raise ValueError(f"{path}: {shown}")
     if "train" not in tables["data"]:
         raise ValueError(f"{path}: [data] lacks train, the file or files to train on")
+    for name in ("train", "valid") if head is None and "train_target" in data else ():
+        both = [tables["data"].get(key) for key in (name, f"{name}_target")]
+        if both[0] is not None and both[1] is None:
+            raise ValueError(f"{path}: [data] lacks {name}_target, the file with the translations of {name}")
+        if any(isinstance(side, list) for side in both):
+            raise ValueError(f"{path}: [data] {name} and {name}_target: give one file each")
     if taught and "teacher" not in tables["data"]:
         raise ValueError(
             f"{path}: [data] lacks teacher, the encoder whose rows RowRegression learns: a saved one, or the "
@@ -179,7 +186,12 @@ def run(options: argparse.Namespace) -> None:
         begin = time.perf_counter()
         data = config.tables["data"]
         show = first and not options.quiet
-        if "teacher" in data:
+        given: tuple[Any, Any]
+        valid: Any
+        if "train_target" in data:
+            given = data["train"], data["train_target"]
+            valid = (data["valid"], data["valid_target"]) if "valid" in data else None
+        elif "teacher" in data:
             given, valid = _taught(data, first=first, show=show)
         elif (head := encoder.settings()["head"]) is None:
             given = _corpus(data["train"]), None
@@ -331,7 +343,7 @@ def _prepare(config: Config, folder: Path, options: argparse.Namespace) -> None:
 
     data = config.tables["data"]
     inputs = [options.config, config.tables["vectors"].get("file"), *_files(data["train"])]
-    inputs += [*_files(data.get("valid")), *_files(data.get("teacher"))]
+    inputs += [file for name in data if name != "train" for file in _files(data[name])]
     output = Path(config.tables["output"]["file"])
     sources.check_output(output, inputs, options.overwrite)
     for key, place in config.tables["logs"].items():
@@ -475,6 +487,8 @@ def _vectors(config: Config) -> Any:
     from ..vectors import WordVectors
 
     options = dict(config.tables["vectors"])
+    if not options and "train_target" in config.tables["data"]:
+        return None  # both languages begin by chance
     return WordVectors.load(options.pop("file"), **options) if options else WordVectors.default()
 
 

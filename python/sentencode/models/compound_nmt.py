@@ -49,6 +49,7 @@ class Translating(SentenceTask):
         "sampled_words": 0,
         "trainable_words": True,
     }
+    data = (*SentenceTask.data, "train_target", "valid_target")
     sized = (*SentenceTask.sized, "source_words")
     words_need_vectors = False
 

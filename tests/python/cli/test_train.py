@@ -501,6 +501,55 @@ def test_labels_are_learnt_from_a_file(folder, capsys):
     assert "head: kind must be one of" in capsys.readouterr().err
 
 
+TRANSLATED = """
+[encoder]
+class = "CompoundNMT"
+features = 8
+hidden = 6
+decoder_hidden = 8
+heads = 2
+attention = 6
+max_steps = 12
+max_epochs = false
+validate_every = 4
+device = "cpu"
+[data]
+train = "a.txt"
+train_target = "b.txt"
+valid = "valid.txt"
+valid_target = "valid.txt"
+[output]
+file = "nmt.sentencode"
+"""
+
+
+def test_translations_are_learnt_from_files(folder, capsys):
+    toml = folder / "nmt.toml"
+    toml.write_text(TRANSLATED)
+    command = ["train", str(toml), "--quiet"]
+    assert main([*command, "--set", "max_steps=5"]) == 0
+    assert main([*command, "--overwrite"]) == 0  # resumes
+    found = se.load(folder / "nmt.sentencode")
+    source, target, valid = (
+        (folder / f"{name}.txt").read_text().splitlines() for name in ("a", "b", "valid")
+    )
+    straight = se.CompoundNMT(**{**found.get_params(deep=False), "vectors": None, "tokenizer": "auto"})
+    straight.fit(source, target, valid=(valid, valid))
+    expected = {name: tensor.numpy() for name, tensor in straight.network.state_dict().items()}
+    same(weights(folder / "nmt.sentencode"), expected)
+    assert len(found.translate(source)) == len(source)
+    capsys.readouterr()
+    toml.write_text(TRANSLATED.replace('valid_target = "valid.txt"', ""))
+    assert main([*command, "--overwrite"]) == 1
+    assert "[data] lacks valid_target, the file with the translations of valid" in capsys.readouterr().err
+    toml.write_text(TRANSLATED.replace('"a.txt"', '["a.txt", "valid.txt"]'))
+    assert main([*command, "--overwrite"]) == 1
+    assert "[data] train and train_target: give one file each" in capsys.readouterr().err
+    toml.write_text('[encoder]\nclass = "RNNCNN"\n[data]\ntrain = "a.txt"\ntrain_target = "b.txt"\n')
+    assert main(command) == 1
+    assert "[data] has no key 'train_target'" in capsys.readouterr().err
+
+
 TAUGHT = """
     [encoder]
     class = "RNNCNN"
