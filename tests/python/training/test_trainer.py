@@ -375,7 +375,7 @@ def sampling(path, steps, made="MeanMaxNetwork", folder=None, network=None, **op
 @pytest.mark.parametrize("accumulate", [1, 3])
 def test_sparse_rows_of_a_network_move_as_dense_ones(tmp_path, made, trainable, optimizer, accumulate):
     found = {}
-    # Adagrad divides a gradient by its own size: what rounding makes of one that is nearly zero would be a step.
+    # Adagrad divides a gradient by its own size: rounding of one that is nearly zero would be a step.
     even = {"epsilon": 0.1} if optimizer == "adagrad" else {}
     for sparse in (False, True):
         trainer, model = sampling(
