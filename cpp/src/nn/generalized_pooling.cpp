@@ -38,7 +38,7 @@ Rows rows_of(const Tensor& h, const Tensor& lengths) {  // [B, T, d], [B]
     offsets = at::constant_pad_nd(seen.cumsum(0), {1, 0});                                 // [B + 1]
   }
   const std::int64_t n = words.size(0), rows = h.is_cuda() ? n : few_sizes(n);
-  if (rows == batch * time) return {flat, offsets};
+  if (n == batch * time && rows == n) return {flat, offsets};  // no place is without a word
   if (rows > n) words = at::cat({words, words.narrow(0, n - 1, 1).expand({rows - n})});  // do not count
   return {flat.index_select(0, words), offsets};
 }

@@ -221,6 +221,21 @@ def test_a_sentence_does_not_depend_on_its_batch_or_the_threads(scores):
         torch.testing.assert_close(alone[0], batches[0][i], rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("scores", ["vector", "scalar"])
+@pytest.mark.parametrize(("sentences", "time"), [(16, 12), (64, 8), (32, 16), (64, 12)])
+@pytest.mark.parametrize("missing", [0, 1, 5, 16])
+def test_batches_that_are_nearly_full_are_pooled_by_their_words(scores, sentences, time, missing):
+    """Their words, rounded to one of few sizes, are as many as their places."""
+    pooling = layer(scores=scores)
+    lengths = torch.full((sentences,), time)
+    lengths[:missing] -= 1 + torch.arange(missing) % 3
+    h = torch.randn(sentences, time, 6, dtype=torch.float64)
+    with torch.no_grad():
+        found = pooling(h, lengths)
+        expected = [pooling(h[i : i + 1, :n])[0] for i, n in enumerate(lengths.tolist())]
+    torch.testing.assert_close(found, torch.stack(expected), rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize("scores", KINDS)
 @pytest.mark.parametrize("lengths", [LENGTHS, (0, 2, 1), (0, 0)])
 def test_padding_is_never_read_and_has_no_gradient(scores, lengths):
