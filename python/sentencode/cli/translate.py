@@ -24,6 +24,7 @@ HELP = "translate a text file"
 EXAMPLE = """
 sentencode translate nmt.sentencode test.en test.de
 sentencode translate nmt.sentencode --beam 8 --best 3 --scores - - < test.en > test.de
+sentencode translate nmt.sentencode --ensemble other.sentencode third.sentencode test.en test.de
 sentencode translate nmt.sentencode --sample --temperature 0.8 --top-p 0.9 test.en -
 """
 _LINES = 512  # that are translated before they are written
@@ -49,36 +50,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--replace-unknown", action="store_true", help="copy the word of the source that is looked at"
     )
+    parser.add_argument(
+        "--ensemble", type=Path, nargs="+", default=[], metavar="MODEL", help="others that translate along"
+    )
     parser.add_argument("--scores", action="store_true", help="write log p, too")
     parser.add_argument("--overwrite", action="store_true", help="replace the output, if it is there")
 
 
 def run(options: argparse.Namespace) -> None:
     """Runs the command."""
-    from ..saved import load
-
     piped = options.output == Path("-")
     source = Path("/dev/stdin") if options.input == Path("-") else options.input
     if not piped:
-        sources.check_output(options.output, [options.input, options.encoder], options.overwrite)
-    nmt = load(options.encoder)
-    if not hasattr(nmt, "translate"):
-        raise UsageError(f"{options.encoder}: {type(nmt).__name__} does not translate")
+        models = [options.encoder, *options.ensemble]
+        sources.check_output(options.output, [options.input, *models], options.overwrite)
+    nmt, *others = [_loaded(path) for path in (options.encoder, *options.ensemble)]
     with ExitStack() as stack:
         out: Any = sys.stdout.buffer if piped else stack.enter_context(whole_file(options.output))
         lines: list[str] = []
         for line in Corpus(source, keep_empty=True):
             lines.append(line)
             if len(lines) == _LINES:
-                out.write(_translated(nmt, lines, options))
+                out.write(_translated(nmt, others, lines, options))
                 lines.clear()
-        out.write(_translated(nmt, lines, options))
+        out.write(_translated(nmt, others, lines, options))
 
 
-def _translated(nmt: Any, lines: list[str], options: argparse.Namespace) -> bytes:
+def _loaded(path: Path) -> Any:
+    from ..saved import load
+
+    nmt = load(path)
+    if not hasattr(nmt, "translate"):
+        raise UsageError(f"{path}: {type(nmt).__name__} does not translate")
+    return nmt
+
+
+def _translated(nmt: Any, others: list[Any], lines: list[str], options: argparse.Namespace) -> bytes:
     names = ("beam", "best", "max_length", "length_penalty", "sample", "temperature", "top_k", "top_p")
     chosen = {name: getattr(options, name) for name in (*names, "replace_unknown")}
-    rows = nmt.translate(lines, **chosen, scores=True) if lines else []
+    rows = nmt.translate(lines, **chosen, ensemble=others, scores=True) if lines else []
     text = []
     for row in rows:
         found = [row] if options.best == 1 else row

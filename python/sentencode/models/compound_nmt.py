@@ -7,6 +7,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from ..text.tokenizer import Tokenizer, chosen_tokenizer
 from ..text.vocabulary import Vocabulary
 from ..training import Batcher, Examples
 from ..vectors import Vectors, WordVectors
+from .ensemble import EnsembleDecoder, check_same_words
 from .neural_encoder import NeuralEncoder
 from .task import SentenceTask, WordVectorsOf
 from .translation import Architecture, TranslationNetwork
@@ -344,6 +346,7 @@ class CompoundNMT(NeuralEncoder):
         top_k: int = 0,
         top_p: float = 1.0,
         replace_unknown: bool = False,
+        ensemble: Sequence[CompoundNMT] = (),
         scores: bool = False,
     ) -> Any:
         """Translations.
@@ -359,6 +362,8 @@ class CompoundNMT(NeuralEncoder):
             top_k: Words that can be drawn; 0: all.
             top_p: Of these the likeliest that have so much of the probability.
             replace_unknown: Whether an unknown word becomes that word of the source that it looks at most.
+            ensemble: Other encoders that translate along, with the same words and tokenizers: the probability
+                of each word is the mean of theirs. Architectures may differ.
             scores: Whether each translation comes with its score, log p: a tuple of both.
 
         Returns:
@@ -367,30 +372,46 @@ class CompoundNMT(NeuralEncoder):
 
         Raises:
             NotFittedError: If it has to be fitted first.
-            ValueError: If an argument is out of range.
+            TypeError: If one of the ensemble does not translate.
+            ValueError: If an argument is out of range, or one of the ensemble has other words.
         """
         single = is_single(sentences)
+        others = self._checked_ensemble(ensemble)
         beam = checked_int("beam", beam, 1)
         best = checked_int("best", best, 1, 1 if sample else beam)
         max_length = checked_int("max_length", max_length, 1)
         length_penalty = checked_float("length_penalty", length_penalty, -math.inf)
         replace_unknown = checked_bool("replace_unknown", replace_unknown)
         found: dict[int, list[tuple[str, float]]] = {}
-        with self._evaluating():
+        with ExitStack() as stack:
+            for encoder in (self, *others):
+                stack.enter_context(encoder._evaluating())
             for numbers, words, x, lengths in self._read_many([sentences] if single else sentences):
                 given = self.network.read(x, lengths)
+                writer, memory = self.network._cpp, given
+                if others:
+                    read = [given, *(other._read_tokens(words, lengths) for other in others)]
+                    writers = [encoder.network._cpp for encoder in (self, *others)]
+                    writer = EnsembleDecoder(writers, [len(of) for of in read])
+                    memory = [one.to(x.device) for of in read for one in of]
                 if sample:
                     decoded = self.network.sampled(
-                        given,
+                        memory,
                         max_length=max_length,
                         temperature=checked_float("temperature", temperature, 0, above=True),
                         top_k=checked_int("top_k", top_k, 0),
                         top_p=checked_float("top_p", top_p, 0, 1, above=True),
                         seed=self.seed,
+                        writer=writer,
                     )
                 else:
                     decoded = self.network.translate(
-                        given, beam=beam, best=best, max_length=max_length, length_penalty=length_penalty
+                        memory,
+                        beam=beam,
+                        best=best,
+                        max_length=max_length,
+                        length_penalty=length_penalty,
+                        writer=writer,
                     )
                 texts = self._texts(decoded, (words, given, x, lengths) if replace_unknown else None)
                 found.update(zip(numbers, texts, strict=True))
@@ -532,6 +553,27 @@ class CompoundNMT(NeuralEncoder):
         return ax
 
     # Reading and writing.
+
+    def _checked_ensemble(self, ensemble: Sequence[Any]) -> list[CompoundNMT]:
+        others = list(ensemble)
+        for i, other in enumerate(others):
+            name = f"ensemble[{i}]"
+            if not isinstance(other, CompoundNMT):
+                raise TypeError(f"{name} must be a CompoundNMT, got {type(other).__name__}")
+            other._check_fitted()
+            check_same_words(self, other, name)
+            if self._cut.to_config() != other._cut.to_config():
+                raise ValueError(f"{name} has another tokenizer than the first encoder")
+            if self._target_cut.to_config() != other._target_cut.to_config():
+                raise ValueError(f"{name} has another tokenizer of the target than the first encoder")
+        return others
+
+    def _read_tokens(self, words: Sequence[Sequence[str]], lengths: torch.Tensor) -> list[torch.Tensor]:
+        """What the decoder is given of sentences that are cut."""
+        like = next(self.network.parameters())
+        x = torch.nn.utils.rnn.pad_sequence([self._model.read(of)[1] for of in words], batch_first=True)
+        given: list[torch.Tensor] = self.network.read(x.to(like), lengths.to(like.device))
+        return given
 
     def _read_many(self, sentences: Any, *, strict: bool = False) -> Iterator[tuple[Any, ...]]:
         """Sentences that have words, some at once, sorted by length: their places, words, rows, lengths."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .. import _nn
-from ..nn.decoding import Decoded, beam_search, greedy_search, sample, score
+from ..nn.decoding import Decoded, Decoder, beam_search, greedy_search, sample, score
 from ..nn.module import in_core
 from .writing_network import Loss, WritingNetwork
 
@@ -202,6 +202,7 @@ class TranslationNetwork(WritingNetwork):
         best: int = 1,
         max_length: int = 100,
         length_penalty: float = 0.0,
+        writer: Decoder | None = None,
     ) -> Decoded:
         """The likeliest translations that a beam search finds; 1 takes the likeliest word each time.
 
@@ -211,6 +212,7 @@ class TranslationNetwork(WritingNetwork):
             best: Hypotheses that are returned.
             max_length: Words at most.
             length_penalty: As in `sentencode.nn.beam_search`.
+            writer: What writes in its place from `given`, such as an `EnsembleDecoder`.
 
         Returns:
             Ids without ends, lengths, and log p.
@@ -218,11 +220,12 @@ class TranslationNetwork(WritingNetwork):
         Raises:
             ValueError: If an argument is out of range.
         """
+        writer = self._cpp if writer is None else writer
         first, end = self._first(given), self._config["end"]
         if beam == 1 and best == 1 and length_penalty == 0:
-            return greedy_search(self._cpp, given, first, end=end, max_length=max_length)
+            return greedy_search(writer, given, first, end=end, max_length=max_length)
         return beam_search(
-            self._cpp,
+            writer,
             given,
             first,
             end=end,
@@ -241,10 +244,11 @@ class TranslationNetwork(WritingNetwork):
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 0,
+        writer: Decoder | None = None,
     ) -> Decoded:
-        """Translations drawn as likely as they are; arguments as of `sentencode.nn.sample`."""
+        """Translations drawn as likely as they are; arguments of `sentencode.nn.sample` and `translate`."""
         return sample(
-            self._cpp,
+            self._cpp if writer is None else writer,
             given,
             self._first(given),
             end=self._config["end"],

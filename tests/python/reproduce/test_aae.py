@@ -49,14 +49,6 @@ def folder(tmp_path_factory, vectors):
     return root
 
 
-@pytest.fixture(autouse=True, scope="module")
-def own_cache(tmp_path_factory):
-    before = se.cache_dir()
-    se.set_cache_dir(tmp_path_factory.mktemp("cache"))
-    yield
-    se.set_cache_dir(before)
-
-
 def reproduce(folder, vectors, out, **more):
     train = [folder / "books.txt", folder / "reviews.txt"]
     given = {"size": TINY, **QUICK, **more}

@@ -54,14 +54,6 @@ def vectors():
     return word_vectors()
 
 
-@pytest.fixture(autouse=True, scope="module")
-def own_cache(tmp_path_factory):
-    before = se.cache_dir()
-    se.set_cache_dir(tmp_path_factory.mktemp("cache"))
-    yield
-    se.set_cache_dir(before)
-
-
 @pytest.fixture(scope="module")
 def report(vectors, tmp_path_factory):
     folder = tmp_path_factory.mktemp("family")

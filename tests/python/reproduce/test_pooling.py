@@ -44,14 +44,6 @@ ASKED = [MAX, GENERALIZED, ATTENTION, NONE, FIRST, RATINGS, *CONTROLS]
 CLASSES = ("entailment", "neutral", "contradiction")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def own_cache(tmp_path_factory):
-    before = se.cache_dir()
-    se.set_cache_dir(tmp_path_factory.mktemp("cache"))
-    yield
-    se.set_cache_dir(before)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     root = tmp_path_factory.mktemp("pooling")

@@ -32,14 +32,6 @@ TINY = rnn_cnn.Size(
 ASKED = [*rnn_cnn._TABLE_1, "small RNN-CNN, reviews", "large RNN-CNN", "skip-thoughts", "mean-max AAE", "SIF"]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def own_cache(tmp_path_factory):
-    before = se.cache_dir()
-    se.set_cache_dir(tmp_path_factory.mktemp("cache"))
-    yield
-    se.set_cache_dir(before)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     root = tmp_path_factory.mktemp("rnn-cnn")

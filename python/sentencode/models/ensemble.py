@@ -1,0 +1,162 @@
+"""Several networks as one: their probabilities together, or one network with the mean of their weights."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..nn.decoding import Decoder
+
+__all__ = ["EnsembleDecoder", "average_weights"]
+
+
+class EnsembleDecoder(Decoder):
+    """Decoders that write one sentence together: each word's probability is the mean of theirs.
+
+    Args:
+        decoders: With the same words.
+        given: How many tensors of the memory belong to each, in their order.
+
+    Example:
+        >>> import torch
+        >>> from sentencode.models import EnsembleDecoder
+        >>> from sentencode.nn import Decoder, greedy_search
+        >>> class Always(Decoder):
+        ...     def start(self, memory):
+        ...         return memory
+        ...
+        ...     def step(self, ids, state):
+        ...         return state[0].log(), state
+        >>> both = EnsembleDecoder([Always(), Always()], [1, 1])
+        >>> one, other = torch.tensor([[0.2, 0.5, 0.3]]), torch.tensor([[0.1, 0.1, 0.8]])
+        >>> greedy_search(both, [one, other], torch.tensor([0]), end=0, max_length=2).ids
+        tensor([[[2, 2]]])
+    """
+
+    def __init__(self, decoders: Sequence[Any], given: Sequence[int]) -> None:
+        super().__init__()
+        if not decoders or len(decoders) != len(given):
+            raise ValueError(f"there are {len(decoders)} decoders, and parts of the memory for {len(given)}")
+        self.decoders = list(decoders)
+        self.given = list(given)
+        self._memories: list[int] = []
+        self._caches: list[int] = []
+
+    def start(self, memory: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        """The memories and caches of all, one after the other."""
+        started = []
+        for decoder, part in zip(self.decoders, _parts(memory, self.given), strict=True):
+            found = decoder.start(part)
+            started.append(found if isinstance(found, tuple) else ([], found))
+        self._memories = [len(of) for of, _ in started]
+        self._caches = [len(cache) for _, cache in started]
+        return [one for of, _ in started for one in of], [one for _, cache in started for one in cache]
+
+    def step(
+        self, ids: Tensor, memory: Sequence[Tensor], cache: Sequence[Tensor]
+    ) -> tuple[Tensor, list[Tensor], Tensor | None]:
+        """Log mean p [hypotheses, words], and the next caches."""
+        told, caches = [], []
+        parts = zip(_parts(memory, self._memories), _parts(cache, self._caches), strict=True)
+        for decoder, (own, state) in zip(self.decoders, parts, strict=True):
+            step = decoder.step(ids, own, state) if own else decoder.step(ids, state)
+            told.append(step[0].log_softmax(-1))
+            caches += step[1]
+        return torch.stack(told).logsumexp(0) - math.log(len(told)), caches, None
+
+    def reorder(self, cache: Sequence[Tensor], index: Tensor) -> list[Tensor]:
+        """Each as it does it."""
+        found = []
+        for decoder, part in zip(self.decoders, _parts(cache, self._caches), strict=True):
+            found += decoder.reorder(part, index)
+        return found
+
+
+def average_weights(encoders: Sequence[Any]) -> Any:
+    """An encoder whose weights are the mean of those of others, such as of several points of one training.
+
+    Args:
+        encoders: Fitted neural encoders of one architecture, with the same words.
+
+    Returns:
+        A new encoder; in all else it is as the first one.
+
+    Raises:
+        NotFittedError: If one has to be fitted first.
+        TypeError: If one has no network.
+        ValueError: If there are none, or classes, words or shapes differ.
+
+    Example:
+        >>> import sentencode as se
+        >>> from sentencode.models import average_weights
+        >>> source, target = ["a dog", "a cat"], ["ein Hund", "eine Katze"]
+        >>> small = {"features": 8, "hidden": 8, "decoder_hidden": 8, "heads": 2, "attention": 8}
+        >>> runs = [
+        ...     se.CompoundNMT(**small, max_epochs=None, max_steps=n, device="cpu").fit(source, target)
+        ...     for n in (1, 2)
+        ... ]
+        >>> average_weights(runs).encode(source).shape
+        (2, 16)
+    """
+    encoders = list(encoders)
+    if not encoders:
+        raise ValueError("encoders: give at least one")
+    first, states = encoders[0], []
+    for i, encoder in enumerate(encoders):
+        if not hasattr(type(encoder), "network_class"):
+            raise TypeError(f"encoders[{i}] must be a neural encoder, got {type(encoder).__name__}")
+        if type(encoder) is not type(first):
+            raise ValueError(
+                f"encoders[{i}] is a {type(encoder).__name__}, the first a {type(first).__name__}"
+            )
+        states.append(_weights(encoder))
+        check_same_words(first, encoder, f"encoders[{i}]")
+        for name in sorted(states[0].keys() | states[i].keys()):
+            there, here = (None if name not in s else list(s[name].shape) for s in (states[0], states[i]))
+            if there != here:
+                raise ValueError(f"encoders[{i}]: {name} is {here}, that of the first {there}")
+    mean = copy.deepcopy(first)
+    with torch.no_grad():
+        for name, weight in _weights(mean).items():
+            if weight.is_floating_point():
+                parts = [state[name].to(weight.device, torch.float64) for state in states]
+                weight.copy_(torch.stack(parts).mean(0))
+    return mean
+
+
+def check_same_words(first: Any, other: Any, name: str) -> None:
+    """Whether both read and write the same words.
+
+    Args:
+        first: An encoder.
+        other: Another one.
+        name: What messages call that.
+
+    Raises:
+        ValueError: If they do not.
+    """
+    for what, side in (("vocabulary_", ""), ("target_vocabulary_", " of the target")):
+        mine, theirs = (getattr(encoder, what, None) for encoder in (first, other))
+        if getattr(mine, "words", None) != getattr(theirs, "words", None):
+            raise ValueError(f"{name} has other words{side} than the first encoder")
+
+
+def _parts(tensors: Sequence[Tensor], counts: Sequence[int]) -> list[list[Tensor]]:
+    found, begin = [], 0
+    for count in counts:
+        found.append(list(tensors[begin : begin + count]))
+        begin += count
+    return found
+
+
+def _weights(encoder: Any) -> dict[str, Tensor]:
+    """Those of its network, and of its head."""
+    found: dict[str, Tensor] = dict(encoder.network.state_dict())
+    if (learnt := encoder._learnt) is not None:
+        found |= {f"head.{name}": weight for name, weight in learnt.head.state_dict().items()}
+    return found

@@ -1,0 +1,15 @@
+"""What the tests of tables share."""
+
+from __future__ import annotations
+
+import pytest
+
+import sentencode as se
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_cache(tmp_path_factory):
+    before = se.cache_dir()
+    se.set_cache_dir(tmp_path_factory.mktemp("cache"))
+    yield
+    se.set_cache_dir(before)
