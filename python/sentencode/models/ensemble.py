@@ -96,9 +96,9 @@ def average_weights(encoders: Sequence[Any]) -> Any:
         >>> from sentencode.models import average_weights
         >>> source, target = ["a dog", "a cat"], ["ein Hund", "eine Katze"]
         >>> small = {"features": 8, "hidden": 8, "decoder_hidden": 8, "heads": 2, "attention": 8}
+        >>> nmt = se.CompoundNMT
         >>> runs = [
-        ...     se.CompoundNMT(**small, max_epochs=None, max_steps=n, device="cpu").fit(source, target)
-        ...     for n in (1, 2)
+        ...     nmt(**small, max_epochs=None, max_steps=n, device="cpu").fit(source, target) for n in (1, 2)
         ... ]
         >>> average_weights(runs).encode(source).shape
         (2, 16)

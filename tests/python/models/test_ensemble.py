@@ -162,7 +162,6 @@ def test_means_have_their_heads():
             head=se.models.Classifier(hidden=4),
             max_epochs=None,
             max_steps=3,
-            device="cpu",
             seed=seed,
         ).fit(SOURCE, [0, 1, 1, 0])
         for seed in (0, 1)
