@@ -37,7 +37,8 @@ class Translating(SentenceTask):
     """Sentences and their translations.
 
     Both languages have tables of their own, which are trained. Ids of the source are its words, then that of
-    unknown ones; of the target its words, the end, unknown words, and the symbol before the first word.
+    unknown ones; of the target its words, the end and unknown words (the other way round where it has the words
+    of the source, so that examples have symbols in common), and the symbol before the first word.
     """
 
     parameters: ClassVar[Mapping[str, Any]] = {
@@ -77,7 +78,7 @@ class Translating(SentenceTask):
             "words": len(self.target) + 3,
             "features": features,
             "begin": len(self.target) + 2,
-            "end": len(self.target),
+            "end": examples.symbols("target")[_END],
             "source_words": len(self.vocabulary) + 1,
         }
 
@@ -128,11 +129,12 @@ class Translating(SentenceTask):
         if self.target is None:
             return
         known = len(self.target)
-        assert examples.symbols("target") == {_END: known, _UNKNOWN: known + 1}
+        symbols = examples.symbols("target")
+        assert set(symbols.values()) == {known, known + 1}
         network.load_words(_drawn(known + 3, self.words.dim, self.chosen["seed"] + 1))
         counts = np.ones(known + 3, np.int64)
         counts[:known] = self.target.counts
-        counts[known] = len(examples)
+        counts[symbols[_END]] = len(examples)
         network.set_word_counts(torch.from_numpy(counts))
 
     def batcher(self, examples: Examples, *, validating: bool, rank: int, world: int) -> Batcher:
@@ -605,13 +607,18 @@ class CompoundNMT(NeuralEncoder):
         """Ids with ends, and lengths."""
         target = self.target_vocabulary_
         places = {word: i for i, word in enumerate(target.words)}
-        end, unknown = len(target), len(target) + 1
+        end, unknown = self._symbols()
         rows = [
             torch.tensor([*(places.get(word, unknown) for word in words), end])
             for words in self._target_cut(list(sentences))
         ]
         lengths = torch.tensor([len(row) for row in rows])
         return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=end), lengths
+
+    def _symbols(self) -> tuple[int, int]:
+        """The ids of the end, and of unknown words."""
+        known, end = len(self.target_vocabulary_), int(self.network._config["end"])
+        return end, 2 * known + 1 - end
 
     def _aligned(
         self, given: Any, x: Any, lengths: Any, ids: Any, ends: Any, layer: int = -1
@@ -624,8 +631,10 @@ class CompoundNMT(NeuralEncoder):
 
     def _texts(self, decoded: Any, read: Any) -> list[list[tuple[str, float]]]:
         """Texts and scores of what was written."""
-        words = [*self.target_vocabulary_.words, _END, _UNKNOWN, _BEGIN]
-        unknown, found = len(words) - 2, []
+        end, unknown = self._symbols()
+        symbols = {end: _END, unknown: _UNKNOWN}
+        words = [*self.target_vocabulary_.words, *(symbols[i] for i in sorted(symbols)), _BEGIN]
+        found = []
         counts, scores = decoded.lengths.tolist(), decoded.scores.tolist()
         for b, hypotheses in enumerate(decoded.ids.tolist()):
             row = []
@@ -635,7 +644,7 @@ class CompoundNMT(NeuralEncoder):
                 tokens = [words[i] for i in ids[:count]]
                 if read is not None and unknown in ids[:count]:
                     source, given, x, lengths = read
-                    told = torch.tensor([[*ids[:count], unknown - 1]], device=x.device)
+                    told = torch.tensor([[*ids[:count], end]], device=x.device)
                     one = [part[b : b + 1] for part in given]
                     looked = self._aligned(
                         one, x[b : b + 1], lengths[b : b + 1], told, told.new_tensor([count + 1])
