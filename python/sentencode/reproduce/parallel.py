@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..evaluation.judging.bleu import Bleu, bleu
+from ..evaluation import Bleu, bleu
 from ..text.corpus import Corpus
 from ..text.moses import Moses
 from ..text.subwords import learn_bpe
