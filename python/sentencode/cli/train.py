@@ -45,7 +45,7 @@ _TABLES: dict[str, tuple[str, ...]] = {
     "vectors": _VECTORS,
     "data": ("train", "valid"),
     "output": ("file",),
-    "checkpoints": ("folder",),
+    "checkpoints": ("folder", "keep_last"),
     "logs": ("csv", "tensorboard"),
 }
 _PATHS = {
@@ -205,6 +205,7 @@ def run(options: argparse.Namespace) -> None:
                 *given,
                 valid=valid,
                 checkpoints=folder,
+                keep_last=config.tables["checkpoints"].get("keep_last", 2),
                 callbacks=_logs(config),
                 show_progress_bar=show,
             )

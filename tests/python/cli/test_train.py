@@ -186,6 +186,13 @@ OF_CLASSES = {
         feeding = "always_sampling"
         """,
     "SkipThoughts": "hidden = 8",
+    "CompoundNMT": """
+        hidden = 4
+        decoder_hidden = 6
+        heads = 2
+        attention = 4
+        dropout = 0.2
+        """,
     "GeneralizedPooling": """
         hidden = 4
         layers = 1
@@ -205,6 +212,7 @@ OF_CLASSES = {
         ("MeanMaxAAE", signal.SIGINT),
         *(("RNNCNN", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
         *(("SkipThoughts", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
+        *(("CompoundNMT", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
         *(("GeneralizedPooling", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
     ],
 )
@@ -218,6 +226,9 @@ def test_what_a_signal_ends_goes_on_bit_by_bit(folder, capsys, kind, sent):
             labelled = [f"{'no' if i % 3 else 'yes'}\t{line}\n" for i, line in enumerate(lines)]
             (folder / f"{name}.tsv").write_text("".join(labelled))
         text = text.replace('["a.txt", "b.txt"]', '"a.tsv"').replace("valid.txt", "valid.tsv")
+    if kind == "CompoundNMT":
+        text = text.replace('["a.txt", "b.txt"]', '"a.txt"\ntrain_target = "b.txt"')
+        text = text.replace('valid = "valid.txt"', 'valid = "valid.txt"\nvalid_target = "valid.txt"')
     (folder / "aae.toml").write_text(text)
     seldom = 10**6 if sent == signal.SIGINT else 5  # Ctrl-C itself makes a checkpoint
     more = ["--set", f"save_every={seldom}", "--set", f"validate_every={seldom}"]
