@@ -102,7 +102,24 @@ def detruecased(tokens):
     return found
 
 
-WORDS = ["The", "the", "THE", "White", "white", "dog", "Paris", "NASA", "5", ".", ":", "?", '"', "(", ",", "'"]
+WORDS = [
+    "The",
+    "the",
+    "THE",
+    "White",
+    "white",
+    "dog",
+    "Paris",
+    "NASA",
+    "5",
+    ".",
+    ":",
+    "?",
+    '"',
+    "(",
+    ",",
+    "'",
+]
 SENTENCES = st.lists(st.lists(st.sampled_from(WORDS), max_size=12), min_size=1, max_size=8)
 
 
@@ -233,7 +250,7 @@ DAMAGED = [
 def test_damaged_files_are_refused(tmp_path, content, why):
     path = tmp_path / "x.moses"
     path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
-    with pytest.raises(se.FormatError, match="x.moses") as raised:
+    with pytest.raises(se.FormatError, match=r"x\.moses") as raised:
         Moses.load(path)
     assert why in str(raised.value)
     with pytest.raises(FileNotFoundError):
