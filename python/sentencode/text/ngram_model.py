@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..checks import checked_bool, checked_int
 from ..errors import NotFittedError
 from ..files import StrPath, whole_file
-from .inputs import TEXT_AT_ONCE, batches
+from .inputs import TEXT_AT_ONCE, batches, counted_from
 from .tokenizer import Tokenizer
 
 __all__ = ["NgramModel"]
@@ -216,13 +216,14 @@ class NgramModel:
     def _read(self, sentences: Any, ids_of: Callable[[list[str]], Iterable[int]]) -> tuple[Ids, Ids]:
         """Ids of all sentences with their symbols, and how many stand before each in its sentence."""
         found = array("q")
+        done, cut = 0, self.tokenizer.core()
         for batch in batches(sentences, _BATCH, text=TEXT_AT_ONCE):
-            cut: list[list[str]] = self.tokenizer(batch)
-            for tokens in cut:
-                if tokens:
+            with counted_from(done):
+                for tokens in filter(None, cut(self.tokenizer.prepare(batch))):
                     found.append(_BEGIN)
                     found.extend(ids_of(tokens))
                     found.append(_END)
+            done += len(batch)
         ids = np.array(found, np.int64)
         starts = np.flatnonzero(ids == _BEGIN)
         lengths = np.diff(starts, append=len(ids))
