@@ -135,7 +135,7 @@ SIZES = {
     ),
 }
 
-_WIDE = {"": "width", ", twice as wide": "twice_12", ", four times as wide": "fourfold_12"}
+_WIDE = {"": "width_12", ", twice as wide": "twice_12", ", four times as wide": "fourfold_12"}
 _CORPORA = {"de": "German", "cs": "Czech"}
 
 
