@@ -380,12 +380,12 @@ sentencode reproduce pooling --data SentEval/data --vectors glove.840B.300d.txt 
 class Nmt(_Trained):
     """Paper 003: translation by compound attention and its rivals, and the vectors that it leaves.
 
-    Every row is trained on the same sentences and their translations; BLEU judges what it translates, SentEval
-    and paraphrases (--coco, --hyter) its vectors. Files are aligned line by line. Prints tables 4 to 7, the
-    correlations of BLEU with all that judges vectors, and the paper's question with its answer; --out gets
-    them too, figures 2 to 5, translations, one JSON file a row, and the encoders. With --size cpu and no
-    --table, --rows is grid: the 13 encoders that two cores train in some hours. After Ctrl-C or a kill,
-    --resume goes on in the middle of a training.
+    Every row is trained on the same sentences and their translations. BLEU judges what it translates,
+    SentEval and paraphrases (--coco, --hyter) its vectors. The two files of a corpus belong together line by
+    line. Prints tables 4 to 7, the correlations of BLEU with all that judges vectors, and an answer to the
+    paper's question; --out gets them too, figures 2 to 5, translations, one JSON file a row, and the
+    encoders. With --size cpu and no --table, --rows is grid: the 13 encoders that two cores train in some
+    hours, and controls. After Ctrl-C or a kill, --resume goes on in the middle of a training.
     """
 
     NAME = "nmt"

@@ -290,7 +290,7 @@ def checked_networks(rows: Mapping[str, Row], shared: Mapping[str, Any], dim: in
 def _labels_for(encoder: NeuralEncoder) -> list[Any] | None:
     """Labels of three sentences, if it learns from labels; translations, if it translates."""
     if hasattr(encoder, "translate"):
-        return [["a"] * encoder.min_length] * 3
+        return [["a"]] * 3
     head = encoder.settings()["head"]
     if isinstance(head, _models().RowRegression):
         return [[1.0, 0.0]] * 3

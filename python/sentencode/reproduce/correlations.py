@@ -1,4 +1,4 @@
-"""Whether what is better in one thing is better in another: correlations over encoders, and their pictures."""
+"""Whether encoders that are better in one thing are better in another: correlations, and pictures."""
 
 from __future__ import annotations
 
@@ -101,18 +101,16 @@ class Correlations:
     def notes(self, report: Report) -> Iterator[str]:
         """How they are come by, and the answer."""
         yield (
-            "Correlations are Pearson's over encoders with a vector; those with heads over encoders with inner "
-            "attention. Intervals resample encoders with replacement; they leave out that each was trained "
-            "with few seeds."
+            "Correlations are Pearson's over encoders with a vector; those with heads over encoders with "
+            "inner attention. Intervals resample encoders with replacement. They do not know what another "
+            "seed would change."
         )
         for language in self.rows:
             names, metrics, bleu, values = self._figures(report, language)
             if len(names) < _FEWEST or not metrics:
                 continue
             mean = float(_with(bleu, values).mean())
-            low, high = _interval(
-                lambda b, _, v: _with(b, v), bleu, np.zeros_like(bleu), values
-            )
+            low, high = _interval(lambda b, _, v: _with(b, v), bleu, np.zeros_like(bleu), values)
             answer = (
                 "yes: the better the translation, the worse the vectors"
                 if high < 0
@@ -122,7 +120,8 @@ class Correlations:
             )
             yield (
                 f"Are BLEU and vectors in opposition, {language}? {answer[0].upper()}{answer[1:]} "
-                f"({mean:.2f}, {low:.2f} to {high:.2f}, over {len(names)} encoders and {len(metrics)} metrics)."
+                f"(mean correlation {mean:.2f}, {low:.2f} to {high:.2f}, over {len(names)} encoders and "
+                f"{len(metrics)} metrics)."
             )
 
     def draw(self, report: Report, folder: str | os.PathLike[str]) -> None:
@@ -159,8 +158,11 @@ class Correlations:
             return
         figure = Figure(figsize=(7, 4.6), layout="constrained")
         axes = figure.subplots()
-        points = [(report.scores(name)[self.bleu[language]], report.scores(name)[self.average]) for name in rows]
-        axes.scatter(*zip(*points, strict=True), s=24, color="C0")
+        points = [
+            (report.scores(name)[self.bleu[language]], report.scores(name)[self.average]) for name in rows
+        ]
+        x, y = zip(*points, strict=True)
+        axes.scatter(x, y, s=24, color="C0")
         for place, name in zip(points, rows, strict=True):
             axes.annotate(
                 name.partition("-")[2], place, xytext=(4, 3), textcoords="offset points", fontsize=7

@@ -37,6 +37,7 @@ class Size(CommonSize):
         hidden: Units of each direction of the encoders of German's rows. Vectors have twice as many numbers.
         cs_hidden: The like of Czech's.
         transformer: Width, layers, and width inside, of Transformers.
+        warmup: Steps in which their learning rate rises.
         pieces: By target languages, pieces of the joint BPE; 0: words.
         beam: Hypotheses that are kept.
         length_penalty: Of `translate`.
@@ -45,6 +46,7 @@ class Size(CommonSize):
     hidden: int
     cs_hidden: int
     transformer: tuple[int, int, int]
+    warmup: int = 4000
     pieces: Mapping[str, int] = field(default_factory=dict)
     beam: int = 5
     length_penalty: float = 0.6
@@ -100,6 +102,7 @@ SIZES = {
         hidden=128,
         cs_hidden=128,
         transformer=(128, 3, 512),
+        warmup=400,
         pieces={"de": 4000, "cs": 4000},
         training={
             "features": 128,
@@ -136,21 +139,19 @@ _WIDE = {"": "width", ", twice as wide": "twice_12", ", four times as wide": "fo
 _CORPORA = {"de": "German", "cs": "Czech"}
 
 
-def _row(
-    architecture: str, corpus: str, *, heads: int = 0, width: str = "width", printed: str = "", **options: Any
-) -> Row:
+def _row(architecture: str, corpus: str, *, heads: int = 0, width: str = "width", printed: str = "") -> Row:
     transformer = architecture.startswith("trf")
     sized = (
-        {"features": "trf_features", "layers": "trf_layers", "inner": "trf_inner"}
+        {"features": "trf_features", "layers": "trf_layers", "inner": "trf_inner", "warmup": "warmup"}
         if transformer
         else {"hidden": "hidden" if corpus == "de" else "cs_hidden"}
     )
-    more: dict[str, Any] = {"heads": heads} if heads else {}
+    more: dict[str, Any] = {}
     if heads:
-        sized["size"] = width
+        more["heads"], sized["size"] = heads, width
     return Row(
         "CompoundNMT",
-        {"architecture": architecture, **more, **options},
+        {"architecture": architecture, **more},
         sized,
         corpus=corpus,
         printed=printed,
@@ -171,22 +172,12 @@ def _inner(corpus: str, architecture: str, heads: int, wide: str = "", size: int
         width = "width" if heads in (1, 4, 8) else _WIDE[wide]
     several = (corpus, architecture) != ("cs", "attn_ctx")  # the paper has one of that
     printed = f"{kind}, {size}, {heads} heads" if several else kind
-    options = {"warmup": 400} if architecture.startswith("trf") else {}
-    return {
-        name: _row(
-            architecture, corpus, heads=heads, width=width, printed=printed if size else "", **options
-        )
-    }
+    return {name: _row(architecture, corpus, heads=heads, width=width, printed=printed if size else "")}
 
 
 def _plain(corpus: str, *architectures: str) -> dict[str, Row]:
     """Rows without inner attention."""
-    return {
-        f"{corpus}-{one.upper().replace('_', '-')}": _row(
-            one, corpus, **({"warmup": 400} if one == "trf" else {})
-        )
-        for one in architectures
-    }
+    return {f"{corpus}-{one.upper().replace('_', '-')}": _row(one, corpus) for one in architectures}
 
 
 _TWICE, _FOURFOLD = ", twice as wide", ", four times as wide"
@@ -267,9 +258,7 @@ _VECTORS = tuple(name for name, row in ROWS.items() if row.tasks is None)
 _DISTANCES = tuple(
     f"{task} {measure}"
     for measure in ("lm_perplexity", "oov")
-    for task in (
-        *("SNLI", "SICKEntailment", "AvgAcc", "local-7", "AvgSim", "local-6", "HyTER", "COCO"),
-    )
+    for task in (*("SNLI", "SICKEntailment", "AvgAcc", "local-7", "AvgSim", "local-6", "HyTER", "COCO"),)
 )
 
 
@@ -310,7 +299,9 @@ def _distances(corpus: Parallel, tasks: Sequence[Task]) -> Result:
     """How well the source of a corpus tells each task's sentences, and how many words it lacks."""
     model = NgramModel(order=4).fit(corpus.train.sentences)
     texts = {
-        task.name: corpus.prepare([text for of in task.splits.values() for side in of.sentences for text in side])
+        task.name: corpus.prepare(
+            [text for of in task.splits.values() for side in of.sentences for text in side]
+        )
         for task in tasks
     }
     for name, of in _LOCAL.items():
@@ -400,7 +391,10 @@ FAMILY = Family(
             f"{', '.join(_SIMILARITIES)}. The paper's AvgAcc is over ten tasks, its AvgSim over seven.",
         ),
         "7": Scores(
-            "Table 7: every task", "7", rows=_VECTORS, columns=(*_SCORES, "AvgAcc accuracy", "local-7 accuracy")
+            "Table 7: every task",
+            "7",
+            rows=_VECTORS,
+            columns=(*_SCORES, "AvgAcc accuracy", "local-7 accuracy"),
         ),
         "correlations": FIGURES,
         "distances": Scores(
@@ -408,9 +402,9 @@ FAMILY = Family(
             "6",
             rows=tuple(_SOURCES),
             columns=_DISTANCES,
-            remark="Perplexity of a 4-gram model with Kneser-Ney smoothing, learnt from the English side that is "
-            "trained on; oov: words that it does not have, in percent. Of all sentences of a task, "
-            "prepared as encoders read them; local-7 and local-6 are of all sentences of their tasks together.",
+            remark="Perplexity is that of a 4-gram model with Kneser-Ney smoothing, learnt from the English "
+            "side of what is trained on; oov are words that it lacks, in percent. Both are of all sentences "
+            "of a task, prepared as encoders read them; local-7 and local-6 of those of all their tasks.",
         ),
         "cost": Cost("Parameters, and time of training"),
     },

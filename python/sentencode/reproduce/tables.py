@@ -86,7 +86,19 @@ def differing(score: Mapping[str, float] | None, places: int = 1) -> str:
 
 def digits(column: str) -> int:
     """How many decimal places papers give what a column measures: one of percent, three of correlations."""
-    percent = ("accuracy", "f1", "macro", "micro", "bleu", "hours", "cluster_accuracy", "neighbour_accuracy", "oov", "lm_perplexity", "manual_wins")
+    percent = (
+        "accuracy",
+        "f1",
+        "macro",
+        "micro",
+        "bleu",
+        "hours",
+        "cluster_accuracy",
+        "neighbour_accuracy",
+        "oov",
+        "lm_perplexity",
+        "manual_wins",
+    )
     measure = column.removesuffix(" dev").rpartition(" ")[2]
     return 1 if measure in percent else 0 if measure == "speed" else 3
 

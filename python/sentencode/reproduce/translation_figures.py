@@ -61,7 +61,7 @@ def draw_positions(
     heads = encoder.settings()["heads"]
     figure = Figure(figsize=(2.2 * heads, 2.2), layout="constrained")
     axes = figure.subplots(1, heads, sharey=True, squeeze=False)[0]
-    hasattr(encoder, "plot_positions") and encoder.plot_positions(corpus.valid.sentences, axes=axes)
+    encoder.plot_positions(corpus.valid.sentences, axes=axes)
     figure.suptitle(row, fontsize=10)
     write_picture(figure, folder, name)
 
