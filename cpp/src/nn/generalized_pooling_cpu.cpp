@@ -108,6 +108,28 @@ ST_INLINE void pool_sentence_backward(const PoolingJob<T>& job, std::int64_t b) 
   }
 }
 
+/// Columns `from` to `to`.
+template <typename T>
+ST_INLINE void through_activation(bool relu, std::int64_t rows, std::int64_t width, std::int64_t from,
+                                  std::int64_t to, const T* __restrict z, T* __restrict gradient,
+                                  T* __restrict sums) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const T* __restrict const value = z + row * width;
+    T* __restrict const g = gradient + row * width;
+    if (relu) {
+      for (std::int64_t j = from; j < to; ++j) {
+        g[j] = value[j] > 0 ? g[j] : 0;
+        sums[j] += g[j];
+      }
+    } else {
+      for (std::int64_t j = from; j < to; ++j) {
+        g[j] *= 1 - value[j] * value[j];
+        sums[j] += g[j];
+      }
+    }
+  }
+}
+
 // Functions with versions cannot be templates.
 #define ST_POOLING_OF(T)                                                                                 \
   ST_VERSIONS void forward_columns(const PoolingJob<T>& job, std::int64_t b, std::int64_t from,          \
@@ -121,6 +143,11 @@ ST_INLINE void pool_sentence_backward(const PoolingJob<T>& job, std::int64_t b) 
   ST_VERSIONS void forward_sentence(const PoolingJob<T>& job, std::int64_t b) { pool_sentence(job, b); } \
   ST_VERSIONS void backward_sentence(const PoolingJob<T>& job, std::int64_t b) {                         \
     pool_sentence_backward(job, b);                                                                      \
+  }                                                                                                      \
+  ST_VERSIONS void backward_activation(bool relu, std::int64_t rows, std::int64_t width,                 \
+                                       std::int64_t from, std::int64_t to, const T* z, T* gradient,      \
+                                       T* sums) {                                                        \
+    through_activation(relu, rows, width, from, to, z, gradient, sums);                                  \
   }
 ST_POOLING_OF(float)
 ST_POOLING_OF(double)
@@ -163,9 +190,21 @@ void pool_backward_on_cpu(const PoolingJob<T>& job) {
       job, [](auto... of) { backward_columns(of...); }, [](auto... of) { backward_sentence(of...); });
 }
 
+template <typename T>
+void activation_backward_on_cpu(bool relu, std::int64_t rows, std::int64_t width, const T* z, T* gradient,
+                                T* sums) {
+  const std::int64_t pieces = (width + kColumns - 1) / kColumns;
+  const std::int64_t grain = std::max<std::int64_t>(1, kNumbers / std::max<std::int64_t>(1, rows * kColumns));
+  at::parallel_for(0, pieces, grain, [&](std::int64_t begin, std::int64_t end) {
+    backward_activation(relu, rows, width, begin * kColumns, std::min(width, end * kColumns), z, gradient, sums);
+  });
+}
+
 template void pool_on_cpu(const PoolingJob<float>& job);
 template void pool_on_cpu(const PoolingJob<double>& job);
 template void pool_backward_on_cpu(const PoolingJob<float>& job);
 template void pool_backward_on_cpu(const PoolingJob<double>& job);
+template void activation_backward_on_cpu(bool, std::int64_t, std::int64_t, const float*, float*, float*);
+template void activation_backward_on_cpu(bool, std::int64_t, std::int64_t, const double*, double*, double*);
 
 }  // namespace sentencode::nn

@@ -33,6 +33,12 @@ void pool_on_cpu(const PoolingJob<T>& job);
 template <typename T>
 void pool_backward_on_cpu(const PoolingJob<T>& job);
 
+/// From the gradient of z = f(x) [rows, width], f being a ReLU or tanh, to that of x, in place; its sum over
+/// rows is added to `sums` [width].
+template <typename T>
+void activation_backward_on_cpu(bool relu, std::int64_t rows, std::int64_t width, const T* z, T* gradient,
+                                T* sums);
+
 #ifdef SENTENCODE_HAVE_CUDA
 /// The same on a GPU, where all the memory is. Untested: nobody has run it yet. `stream` is a cudaStream_t.
 /// The number of what went wrong, 0 for nothing.

@@ -154,7 +154,7 @@ def test_operator_is_one_that_torch_can_work_with(scores, bias):
     weights = [p.detach().requires_grad_() for p in pooling.parameters()]
     w1, b1, w2 = weights if bias else (weights[0], None, weights[1])
     torch.library.opcheck(
-        torch.ops.sentencode.attention_pooling.default, (rows, offsets, w1, b1, w2, 3, scores, "tanh")
+        torch.ops.sentencode.attention_pooling.default, (rows, None, offsets, w1, b1, w2, 3, scores, "tanh")
     )
 
 
@@ -273,8 +273,8 @@ def test_rows_of_no_sentence_count_for_nothing():
     rows = torch.randn(9, 6, dtype=torch.float64, requires_grad=True)
     op = torch.ops.sentencode.attention_pooling
     weights = list(pooling.parameters())
-    expected = op(rows[:7], torch.tensor([0, 3, 7]), *weights, 3, "vector", "relu")[0]
-    found = op(rows, torch.tensor([0, 3, 7]), *weights, 3, "vector", "relu")[0]
+    expected = op(rows[:7], None, torch.tensor([0, 3, 7]), *weights, 3, "vector", "relu")[0]
+    found = op(rows, None, torch.tensor([0, 3, 7]), *weights, 3, "vector", "relu")[0]
     torch.testing.assert_close(found, expected)
     ours, theirs = (torch.autograd.grad(v.square().sum(), [rows, *weights]) for v in (found, expected))
     for one, other in zip(ours, theirs, strict=True):
@@ -402,6 +402,7 @@ def op(*changed):
     pooling = layer().float()
     given = {
         "h": torch.zeros(7, 6),
+        "places": None,
         "offsets": torch.tensor([0, 3, 7]),
         "w1": pooling.hidden.weight,
         "b1": None,
