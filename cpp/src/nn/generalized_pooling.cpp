@@ -34,7 +34,8 @@ Words words_of(std::int64_t batch, std::int64_t time, const Tensor& lengths, at:
   if (!device.is_cpu()) {
     const Tensor seen = lengths.to(device).clamp(0, time);  // [B]
     const Tensor there = (at::arange(time, whole) < seen.unsqueeze(1)).flatten();
-    return {at::arange(batch * time, whole).masked_select(there), at::constant_pad_nd(seen.cumsum(0), {1, 0})};
+    return {at::arange(batch * time, whole).masked_select(there),
+            at::constant_pad_nd(seen.cumsum(0), {1, 0})};
   }
   const Tensor given = lengths.cpu().contiguous(), offsets = at::empty({batch + 1}, whole);
   const auto* const length = given.const_data_ptr<std::int64_t>();
@@ -126,8 +127,9 @@ Tensor AttentionPooling::forward(const Tensor& h, const Tensor& lengths) const {
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const Words words = words_of(h.size(0), h.size(1), lengths, h.device());
   const Tensor& bias = hidden_->bias;
-  return attention_pooling(h.reshape({h.size(0) * h.size(1), h.size(2)}).to(sums), words.places, words.offsets, hidden_->weight.to(sums),
-                           bias.defined() ? bias.to(sums) : bias, score_->weight.to(sums), options_)
+  return attention_pooling(h.reshape({h.size(0) * h.size(1), h.size(2)}).to(sums), words.places,
+                           words.offsets, hidden_->weight.to(sums), bias.defined() ? bias.to(sums) : bias,
+                           score_->weight.to(sums), options_)
       .to(hidden_->weight.scalar_type());
 }
 

@@ -28,15 +28,16 @@ using Forward = std::tuple<Tensor, Tensor, Tensor>;           // v, z, norms
 using Backward = std::tuple<Tensor, Tensor, Tensor, Tensor>;  // gradients of h, W1, b1, W2
 
 constexpr const char* kSchema =
-    "attention_pooling(Tensor h, Tensor? places, Tensor offsets, Tensor w1, Tensor? b1, Tensor w2, int heads, "
+    "attention_pooling(Tensor h, Tensor? places, Tensor offsets, Tensor w1, Tensor? b1, Tensor w2, int "
+    "heads, "
     "str scores, str activation) -> (Tensor v, Tensor z, Tensor norms)";
 constexpr const char* kBackwardSchema =
     "attention_pooling_backward(Tensor g, Tensor h, Tensor? places, Tensor offsets, Tensor w1, Tensor w2, "
     "Tensor v, Tensor z, Tensor norms, int heads, str scores, str activation) -> (Tensor, Tensor, Tensor, "
     "Tensor)";
 
-/// Rows that are gone through at once on the CPU, or those of one sentence if it has more: what is computed of
-/// them stays in the caches, and takes little memory.
+/// Rows that are gone through at once on the CPU, or those of one sentence if it has more: what is computed
+/// of them stays in the caches, and takes little memory.
 constexpr std::int64_t kRows = 512;
 
 MaybeTensor maybe(const Tensor& tensor) { return tensor.defined() ? MaybeTensor(tensor) : std::nullopt; }
@@ -150,7 +151,8 @@ std::vector<Piece> pieces_of(const Form& form, const Tensor& offsets) {
     while (end < sentences && at[end + 1] - at[first] <= kRows) ++end;
     const Tensor own = offsets.narrow(0, first, end - first + 1);
     if (at[end] > at[first]) {
-      found.push_back({first, end - first, at[first], at[end] - at[first], first == 0 ? own : own - at[first]});
+      found.push_back(
+          {first, end - first, at[first], at[end] - at[first], first == 0 ? own : own - at[first]});
     }
     first = end;
   }
@@ -171,22 +173,23 @@ class Buffers {
 };
 
 template <typename T>
-PoolingJob<T> job_of(const Form& form, const Piece& piece, std::int64_t group, const Tensor& h, const Tensor& s,
-                     const Tensor& v, const Tensor& norms) {
+PoolingJob<T> job_of(const Form& form, const Piece& piece, std::int64_t group, const Tensor& h,
+                     const Tensor& s, const Tensor& v, const Tensor& norms) {
   T* const norm = norms.mutable_data_ptr<T>() + piece.first * norms.size(2) + group * form.scores;
-  return {.sentences = piece.sentences,
-          .rows = h.size(0),
-          .features = form.features,
-          .heads = form.heads / form.groups,
-          .scalar = form.scalar,
-          .offsets = piece.offsets.const_data_ptr<std::int64_t>(),
-          .h = h.const_data_ptr<T>(),
-          .scores = s.mutable_data_ptr<T>(),
-          .most = norm,
-          .sums = norm + norms.size(1) * norms.size(2),
-          .pooled = v.mutable_data_ptr<T>() + piece.first * v.size(1) + (form.scalar ? 0 : group * form.features),
-          .norm_stride = norms.size(2),
-          .stride = v.size(1)};
+  return {
+      .sentences = piece.sentences,
+      .rows = h.size(0),
+      .features = form.features,
+      .heads = form.heads / form.groups,
+      .scalar = form.scalar,
+      .offsets = piece.offsets.const_data_ptr<std::int64_t>(),
+      .h = h.const_data_ptr<T>(),
+      .scores = s.mutable_data_ptr<T>(),
+      .most = norm,
+      .sums = norm + norms.size(1) * norms.size(2),
+      .pooled = v.mutable_data_ptr<T>() + piece.first * v.size(1) + (form.scalar ? 0 : group * form.features),
+      .norm_stride = norms.size(2),
+      .stride = v.size(1)};
 }
 
 template <typename T>
@@ -205,26 +208,61 @@ void pool(const PoolingJob<T>& job, const Tensor& h) {
   job.of_h == nullptr ? pool_on_cpu(job) : pool_backward_on_cpu(job);
 }
 
-/// From the gradient of z to that of what z is f of, in place; and its sum over rows, added to `sums` [G d_a].
-void through_activation(Activation activation, const Tensor& z, const Tensor& gradient, const Tensor& sums) {
+template <typename T>
+HiddenJob<T> hidden_job(const Form& form, const Tensor& z, const Tensor& w2, const Tensor& s) {
+  HiddenJob<T> job{.relu = form.activation == Activation::relu,
+                   .rows = z.size(0),
+                   .width = z.size(1),
+                   .heads = form.heads,
+                   .z = z.const_data_ptr<T>()};
+  if (!form.scalar) return job;
+  job.w = w2.const_data_ptr<T>();
+  job.scores = s.mutable_data_ptr<T>();
+  return job;
+}
+
+/// S = Z W2^T [n, d], scalar [n, I]
+void score(const Form& form, std::int64_t group, const Tensor& z, const Tensor& w2, const Tensor& s) {
+  if (!form.scalar || !z.is_cpu()) {
+    multiply(s, s.size(0), form.hidden_of(z, group), form.of_group(w2, group));
+    return;
+  }
+  AT_DISPATCH_FLOATING_TYPES(z.scalar_type(), "attention_pooling",
+                             [&] { score_on_cpu(hidden_job<scalar_t>(form, z, w2, s)); });
+}
+
+/// From the gradients of scores to those of W2 (its first part, or what is added to it), and of z.
+void score_backward(const Form& form, std::int64_t group, const Tensor& z, const Tensor& w2, const Tensor& s,
+                    const Tensor& of_w2, const Tensor& of_z, bool first) {
+  if (form.scalar && z.is_cpu()) return;  // hidden_backward does it
+  const std::int64_t n = s.size(0);
+  add_product(form.of_group(of_w2, group), n, s.t(), form.hidden_of(z, group).t(), first);
+  multiply(form.hidden_of(of_z, group), n, s, form.of_group(w2, group).t());
+}
+
+/// From the gradient of z, or of scalar scores, to that of what z is f of, and of b1.
+void hidden_backward(const Form& form, const Tensor& z, const Tensor& w2, const Tensor& s,
+                     const Tensor& of_w2, const Tensor& of_z, const Tensor& of_b1) {
   if (z.is_cpu()) {
     AT_DISPATCH_FLOATING_TYPES(z.scalar_type(), "attention_pooling_backward", [&] {
-      activation_backward_on_cpu<scalar_t>(activation == Activation::relu, z.size(0), z.size(1),
-                                           z.const_data_ptr<scalar_t>(), gradient.mutable_data_ptr<scalar_t>(),
-                                           sums.mutable_data_ptr<scalar_t>());
+      auto job = hidden_job<scalar_t>(form, z, w2, s);
+      job.gradient = of_z.mutable_data_ptr<scalar_t>();
+      job.of_bias = of_b1.mutable_data_ptr<scalar_t>();
+      job.of_w = of_w2.mutable_data_ptr<scalar_t>();
+      hidden_backward_on_cpu(job);
     });
     return;
   }
-  gradient.copy_(activation == Activation::relu ? at::threshold_backward(gradient, z, 0)
-                                                : at::tanh_backward(gradient, z));
-  sums.add_(gradient.sum(0));
+  of_z.copy_(form.activation == Activation::relu ? at::threshold_backward(of_z, z, 0)
+                                                 : at::tanh_backward(of_z, z));
+  of_b1.add_(of_z.sum(0));
 }
 
-Forward forward(const Tensor& h_given, const MaybeTensor& places, const Tensor& offsets_given, const Tensor& w1,
-                const MaybeTensor& b1, const Tensor& w2, std::int64_t heads, std::string_view scores,
-                std::string_view activation) {
+Forward forward(const Tensor& h_given, const MaybeTensor& places, const Tensor& offsets_given,
+                const Tensor& w1, const MaybeTensor& b1, const Tensor& w2_given, std::int64_t heads,
+                std::string_view scores, std::string_view activation) {
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  const Tensor h = h_given.contiguous(), offsets = offsets_given.contiguous();
+  const Tensor h = h_given.contiguous(), offsets = offsets_given.contiguous(), w2 = w2_given.contiguous();
   const Form form(h, places, offsets, w1, w2, heads, scores, activation);
   TORCH_CHECK_VALUE(
       !b1 || (b1->dim() == 1 && b1->size(0) == w1.size(0) && b1->scalar_type() == h.scalar_type()),
@@ -234,31 +272,31 @@ Forward forward(const Tensor& h_given, const MaybeTensor& places, const Tensor& 
   const Buffers buffer(pieces, h);
   const Tensor z = at::empty({form.rows, w1.size(0)}, h.options());             // [R, G d_a]
   const Tensor v = at::zeros({sentences, heads * form.features}, h.options());  // [B, I d]
-  const Tensor norms = at::zeros({2, sentences, norms_of}, h.options());        // [2, B, I d], scalar [2, B, I]
+  const Tensor norms = at::zeros({2, sentences, norms_of}, h.options());  // [2, B, I d], scalar [2, B, I]
   const Tensor words = buffer(form.features), hidden = buffer(w1.size(0)), scored = buffer(form.scores);
   for (const Piece& piece : pieces) {
     const std::int64_t n = piece.all_rows();
-    const Tensor rows = piece.taken(h, places, words);   // [n, d]
-    const Tensor own = piece.room(z, {}, hidden);        // [n, G d_a]
-    const Tensor s = scored.narrow(0, 0, n);             // [n, d], scalar [n, I]
+    const Tensor rows = piece.taken(h, places, words);  // [n, d]
+    const Tensor own = piece.room(z, {}, hidden);       // [n, G d_a]
+    const Tensor s = scored.narrow(0, 0, n);            // [n, d], scalar [n, I]
     multiply(own, n, rows, w1, b1.value_or(Tensor()), form.activation);
     piece.put(own, z, {});
     for (std::int64_t group = 0; group < form.groups; ++group) {
-      multiply(s, n, form.hidden_of(own, group), form.of_group(w2, group));
-      AT_DISPATCH_FLOATING_TYPES(h.scalar_type(), "attention_pooling", [&] {
-        pool(job_of<scalar_t>(form, piece, group, rows, s, v, norms), h);
-      });
+      score(form, group, own, w2, s);
+      AT_DISPATCH_FLOATING_TYPES(h.scalar_type(), "attention_pooling",
+                                 [&] { pool(job_of<scalar_t>(form, piece, group, rows, s, v, norms), h); });
     }
   }
   return {v, z, norms};
 }
 
 Backward backward(const Tensor& g_given, const Tensor& h_given, const MaybeTensor& places,
-                  const Tensor& offsets_given, const Tensor& w1, const Tensor& w2, const Tensor& v,
-                  const Tensor& z, const Tensor& norms, std::int64_t heads, std::string_view scores,
-                  std::string_view activation) {
+                  const Tensor& offsets_given, const Tensor& w1_given, const Tensor& w2_given,
+                  const Tensor& v, const Tensor& z, const Tensor& norms, std::int64_t heads,
+                  std::string_view scores, std::string_view activation) {
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const Tensor g = g_given.contiguous(), h = h_given.contiguous(), offsets = offsets_given.contiguous();
+  const Tensor w1 = w1_given.contiguous(), w2 = w2_given.contiguous();
   const Form form(h, places, offsets, w1, w2, heads, scores, activation);
   const std::vector<Piece> pieces = pieces_of(form, offsets);
   const Buffers buffer(pieces, h);
@@ -266,33 +304,36 @@ Backward backward(const Tensor& g_given, const Tensor& h_given, const MaybeTenso
     return pieces.empty() ? at::zeros_like(like, at::MemoryFormat::Contiguous)
                           : at::empty_like(like, at::MemoryFormat::Contiguous);
   };
-  const Tensor of_h = at::zeros_like(h), of_w1 = begun(w1), of_w2 = begun(w2);
+  const Tensor of_w1 = begun(w1);
+  const Tensor of_w2 = form.scalar ? at::zeros_like(w2, at::MemoryFormat::Contiguous) : begun(w2);
+  const Tensor of_h = at::empty_like(h);  // [P, d]
+  const std::int64_t last = pieces.empty() ? 0 : pieces.back().row + pieces.back().rows;
+  zero_other_rows(of_h, places ? places->narrow(0, 0, last) : at::arange(last, offsets.options()));
   const Tensor of_b1 = h.new_zeros({w1.size(0)});
   const Tensor words = buffer(form.features), hidden = buffer(w1.size(0)), scored = buffer(form.scores);
   const Tensor of_words = buffer(form.features), of_hidden = buffer(w1.size(0));
   for (const Piece& piece : pieces) {
     const std::int64_t n = piece.all_rows();
     const bool first = piece.row == 0;
-    const Tensor rows = piece.taken(h, places, words);              // [n, d]
-    const Tensor of_rows = piece.room(of_h, places, of_words);      // [n, d]
-    const Tensor own = piece.taken(z, {}, hidden);                  // [n, G d_a]
-    const Tensor of_z = of_hidden.narrow(0, 0, n);                  // [n, G d_a]
-    const Tensor s = scored.narrow(0, 0, n);                        // [n, d], scalar [n, I]; then its gradient
-    of_rows.zero_();
+    const Tensor rows = piece.taken(h, places, words);          // [n, d]
+    const Tensor of_rows = piece.room(of_h, places, of_words);  // [n, d]
+    const Tensor own = piece.taken(z, {}, hidden);              // [n, G d_a]
+    const Tensor of_z = of_hidden.narrow(0, 0, n);              // [n, G d_a]
+    const Tensor s = scored.narrow(0, 0, n);                    // [n, d], scalar [n, I]; then its gradient
+    if (!h.is_cpu()) of_rows.zero_();                           // rows of no sentence are among them
     for (std::int64_t group = 0; group < form.groups; ++group) {
-      const Tensor z_of = form.hidden_of(own, group), w2_of = form.of_group(w2, group);
-      multiply(s, n, z_of, w2_of);
+      score(form, group, own, w2, s);
       AT_DISPATCH_FLOATING_TYPES(h.scalar_type(), "attention_pooling_backward", [&] {
         auto job = job_of<scalar_t>(form, piece, group, rows, s, v, norms);
         job.gradient = g.const_data_ptr<scalar_t>() + piece.first * g.size(1) +
                        (form.scalar ? 0 : group * form.features);
         job.of_h = of_rows.mutable_data_ptr<scalar_t>();
+        job.first = group == 0;
         pool(job, h);
       });
-      add_product(form.of_group(of_w2, group), n, s.t(), z_of.t(), first);
-      multiply(form.hidden_of(of_z, group), n, s, w2_of.t());
+      score_backward(form, group, own, w2, s, of_w2, of_z, first);
     }
-    through_activation(form.activation, own, of_z, of_b1);
+    hidden_backward(form, own, w2, s, of_w2, of_z, of_b1);
     add_product(of_w1, n, of_z.t(), rows.t(), first);
     add_product(of_rows, n, of_z, w1.t());
     piece.put(of_rows, of_h, places);
@@ -349,10 +390,9 @@ class AttentionPoolingFunction : public torch::autograd::Function<AttentionPooli
                                 "attention_pooling cannot be differentiated twice (create_graph=True)");
     const auto saved = context->get_saved_variables();
     auto& data = context->saved_data;
-    const auto [of_h, of_w1, of_b1, of_w2] =
-        op.call(gradients[0], saved[0], maybe(saved[1]), saved[2], saved[3], saved[4], saved[5], saved[6],
-                saved[7], data["heads"].toInt(), data["scores"].toStringView(),
-                data["activation"].toStringView());
+    const auto [of_h, of_w1, of_b1, of_w2] = op.call(
+        gradients[0], saved[0], maybe(saved[1]), saved[2], saved[3], saved[4], saved[5], saved[6], saved[7],
+        data["heads"].toInt(), data["scores"].toStringView(), data["activation"].toStringView());
     return {of_h, {}, {}, of_w1, data["biased"].toBool() ? of_b1 : Tensor(), of_w2, {}, {}, {}};
   }
 };
@@ -360,7 +400,8 @@ class AttentionPoolingFunction : public torch::autograd::Function<AttentionPooli
 Forward differentiable(const Tensor& h, const MaybeTensor& places, const Tensor& offsets, const Tensor& w1,
                        const MaybeTensor& b1, const Tensor& w2, std::int64_t heads, std::string_view scores,
                        std::string_view activation) {
-  const auto found = AttentionPoolingFunction::apply(h, places, offsets, w1, b1, w2, heads, scores, activation);
+  const auto found =
+      AttentionPoolingFunction::apply(h, places, offsets, w1, b1, w2, heads, scores, activation);
   return {found[0], found[1], found[2]};
 }
 

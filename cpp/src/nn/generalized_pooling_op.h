@@ -8,9 +8,10 @@ namespace sentencode::nn {
 
 /// The operator sentencode::attention_pooling, which torch.ops shows, too: AttentionPooling over rows that
 /// follow each other, with a gradient.
-///   h [P, d] float or double; places [R] int64, none of which comes twice: word r is h[places[r]], undefined:
-///   h[r]; offsets [B + 1] int64: sentence b has the words from offsets[b] to offsets[b + 1], and others do
-///   not count; W1 [G d_a, d], b1 [G d_a] or undefined, W2 [I d, d_a] with G = I; scalar [I, d_a] with G = 1
+///   h [P, d] float or double; places [R] int64, none of which comes twice: word r is h[places[r]],
+///   undefined: h[r]; offsets [B + 1] int64: sentence b has the words from offsets[b] to offsets[b + 1], and
+///   others do not count; W1 [G d_a, d], b1 [G d_a] or undefined, W2 [I d, d_a] with G = I; scalar [I, d_a]
+///   with G = 1
 ///   -> [B, I d]
 ///
 /// What is kept for backward is, besides what is given and v, the hidden layer [R, G d_a], and for each of B,

@@ -36,16 +36,16 @@ class Product {
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
 
 /// out = f(x W^T + b), without gradients, in one piece; out [n, O], x [n, D], W [O, D], in any order in
-/// memory; b [O] or undefined; f may be relu or tanh. Of n, D and O, `rows` is the one that text decides: if it
-/// is one of the `few_sizes`, oneDNN computes the product where it is faster, else torch does.
+/// memory; b [O] or undefined; f may be relu or tanh. Of n, D and O, `rows` is the one that text decides: if
+/// it is one of the `few_sizes`, oneDNN computes the product where it is faster, else torch does.
 void multiply(const at::Tensor& out, std::int64_t rows, const at::Tensor& x, const at::Tensor& weight,
               const at::Tensor& bias = {}, Activation activation = Activation::none);
 /// out += x W^T, or at `first` =
 void add_product(const at::Tensor& out, std::int64_t rows, const at::Tensor& x, const at::Tensor& weight,
                  bool first = false);
 
-/// Where oneDNN multiplies, which keeps a program for each size that it ever saw, the next of a few numbers, at
-/// most a quarter more than n; elsewhere n.
+/// Where oneDNN multiplies, which keeps a program for each size that it ever saw, the next of a few numbers,
+/// at most a quarter more than n; elsewhere n.
 std::int64_t few_sizes(std::int64_t n);
 
 /// What `layer` makes of x [..., D] -> [..., O], with gradients where they are wanted. On processors that are

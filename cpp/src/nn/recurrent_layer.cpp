@@ -95,22 +95,21 @@ ST_INLINE void lstm_word_backward(const T* __restrict gates, const T* __restrict
 }
 
 // Functions with versions cannot be templates.
-#define ST_WORDS_OF(T)                                                                                     \
-  ST_VERSIONS void gru_step(T* gates, const T* a, const T* own, const T* c, std::int64_t hidden, T* h,     \
-                            T* output) {                                                                   \
-    gru_word(gates, a, own, c, hidden, h, output);                                                         \
-  }                                                                                                        \
-  ST_VERSIONS void gru_step_backward(const T* gates, const T* before, std::int64_t hidden, T* gradient,    \
-                                     T* of_x, T* of_h) {                                                   \
-    gru_word_backward(gates, before, hidden, gradient, of_x, of_h);                                        \
-  }                                                                                                        \
-  ST_VERSIONS void lstm_step(T* gates, const T* own, std::int64_t hidden, T* h, T* c, T* output,           \
-                             T* kept) {                                                                    \
-    lstm_word(gates, own, hidden, h, c, output, kept);                                                     \
-  }                                                                                                        \
-  ST_VERSIONS void lstm_step_backward(const T* gates, const T* before, const T* cell, std::int64_t hidden, \
-                                      const T* gradient, T* of_cell, T* of_gates) {                        \
-    lstm_word_backward(gates, before, cell, hidden, gradient, of_cell, of_gates);                          \
+#define ST_WORDS_OF(T)                                                                                      \
+  ST_VERSIONS void gru_step(T* gates, const T* a, const T* own, const T* c, std::int64_t hidden, T* h,      \
+                            T* output) {                                                                    \
+    gru_word(gates, a, own, c, hidden, h, output);                                                          \
+  }                                                                                                         \
+  ST_VERSIONS void gru_step_backward(const T* gates, const T* before, std::int64_t hidden, T* gradient,     \
+                                     T* of_x, T* of_h) {                                                    \
+    gru_word_backward(gates, before, hidden, gradient, of_x, of_h);                                         \
+  }                                                                                                         \
+  ST_VERSIONS void lstm_step(T* gates, const T* own, std::int64_t hidden, T* h, T* c, T* output, T* kept) { \
+    lstm_word(gates, own, hidden, h, c, output, kept);                                                      \
+  }                                                                                                         \
+  ST_VERSIONS void lstm_step_backward(const T* gates, const T* before, const T* cell, std::int64_t hidden,  \
+                                      const T* gradient, T* of_cell, T* of_gates) {                         \
+    lstm_word_backward(gates, before, cell, hidden, gradient, of_cell, of_gates);                           \
   }
 ST_WORDS_OF(float)
 ST_WORDS_OF(double)
@@ -180,8 +179,9 @@ struct Layer {
   void forward(std::int64_t direction, const WordOrder::Part& part, const Tensor& inputs,
                const std::vector<Tensor>& ends) const;
   template <typename T>
-  void backward(std::int64_t direction, const WordOrder::Part& part, const Tensor& gradient, const Tensor& of_x,
-                const Tensor& of_h, const Tensor& before, const std::vector<Tensor>& of_states) const;
+  void backward(std::int64_t direction, const WordOrder::Part& part, const Tensor& gradient,
+                const Tensor& of_x, const Tensor& of_h, const Tensor& before,
+                const std::vector<Tensor>& of_states) const;
 };
 
 /// `inputs` [N, G H] are W x + b; an LSTM's become its gates. `ends` receive the states of the end.
@@ -224,8 +224,8 @@ void Layer::forward(std::int64_t direction, const WordOrder::Part& part, const T
 }
 
 /// `of_x` and `of_h` [N, G H] receive the gradients of W x and of U h, which an LSTM has in one tensor, and
-/// `before` [N, H] the h that each word met. `of_states` hold the gradients of the ends, and then those of the
-/// begin.
+/// `before` [N, H] the h that each word met. `of_states` hold the gradients of the ends, and then those of
+/// the begin.
 template <typename T>
 void Layer::backward(std::int64_t direction, const WordOrder::Part& part, const Tensor& gradient,
                      const Tensor& of_x, const Tensor& of_h, const Tensor& before,
@@ -331,7 +331,8 @@ std::shared_ptr<const WordOrder> rows_in(const at::IValue& value) {
 class LayerFunction : public torch::autograd::Function<LayerFunction> {
  public:
   static variable_list forward(AutogradContext* context, const Tensor& x, at::TensorList begin,
-                               at::TensorList weights, const std::shared_ptr<const WordOrder>& rows, Cell cell) {
+                               at::TensorList weights, const std::shared_ptr<const WordOrder>& rows,
+                               Cell cell) {
     Layer layer{cell, *rows, contiguous(begin), contiguous(weights), {}, /*keeps=*/true, {}, {}};
     variable_list found = go_over(layer, x);
     variable_list saved{x, layer.output};
@@ -383,8 +384,8 @@ class LayerFunction : public torch::autograd::Function<LayerFunction> {
     variable_list found(1);
     if (context->needs_input_grad(0)) {
       for (std::int64_t direction = 0; direction < directions; ++direction) {
-        const Tensor its =
-            product(of_x[static_cast<std::size_t>(direction)], layer.weight(direction, 0).t().contiguous(), {});
+        const Tensor its = product(of_x[static_cast<std::size_t>(direction)],
+                                   layer.weight(direction, 0).t().contiguous(), {});
         found[0] = direction == 0 ? its : found[0].add_(its);
       }
     }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 namespace sentencode::nn {
 namespace {
@@ -48,7 +49,8 @@ class Scatter : public torch::autograd::Function<Scatter> {
   static Tensor forward(AutogradContext* context, const Tensor& rows, const Tensor& places,
                         std::int64_t count) {
     context->save_for_backward({places});
-    const Tensor found = at::zeros({count, rows.size(1)}, rows.options());
+    const Tensor found = at::empty({count, rows.size(1)}, rows.options());
+    zero_other_rows(found, places);
     put_rows(rows.contiguous(), places, found);
     return found;
   }
@@ -81,6 +83,21 @@ void put_rows(const Tensor& rows, const Tensor& places, const Tensor& to) {
   for_rows(rows, places, to, [&](std::int64_t row, std::int64_t place, std::int64_t bytes) {
     std::copy_n(source + row, bytes, target + place);
   });
+}
+
+void zero_other_rows(const Tensor& to, const Tensor& places) {
+  if (!to.is_cpu()) {
+    to.zero_();
+    return;
+  }
+  std::vector<bool> other(static_cast<std::size_t>(to.size(0)), true);
+  const auto* const place = places.const_data_ptr<std::int64_t>();
+  for (std::int64_t i = 0; i < places.size(0); ++i) other[static_cast<std::size_t>(place[i])] = false;
+  const std::int64_t bytes = to.size(1) * static_cast<std::int64_t>(to.element_size());
+  auto* const target = static_cast<std::byte*>(to.mutable_data_ptr());
+  for (std::int64_t row = 0; row < to.size(0); ++row) {
+    if (other[static_cast<std::size_t>(row)]) std::fill_n(target + row * bytes, bytes, std::byte{0});
+  }
 }
 
 Tensor gather_rows(const Tensor& x, const Tensor& places) { return Gather::apply(x, places); }

@@ -11,6 +11,8 @@ namespace sentencode::nn {
 void take_rows(const at::Tensor& x, const at::Tensor& places, const at::Tensor& to);
 /// to[places[i]] = rows[i]; no place comes twice.
 void put_rows(const at::Tensor& rows, const at::Tensor& places, const at::Tensor& to);
+/// Zero into all other rows of `to`.
+void zero_other_rows(const at::Tensor& to, const at::Tensor& places);
 
 /// The rows of x [P, d] at `places` [N], none of which comes twice: [N, d]; with gradients.
 at::Tensor gather_rows(const at::Tensor& x, const at::Tensor& places);
