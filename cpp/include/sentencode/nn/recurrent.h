@@ -60,8 +60,9 @@ class RecurrentStack : public torch::nn::Module {
 
  private:
   void check_state(const RecurrentState& state, std::int64_t batch) const;
-  /// forward, where no gradients are wanted.
-  RecurrentOutput infer(const at::Tensor& x, const at::Tensor& lengths, const RecurrentState& begin) const;
+  /// forward by our own layers, which are on the CPU.
+  RecurrentOutput by_layers(const at::Tensor& x, const at::Tensor& lengths,
+                            const RecurrentState& begin) const;
   /// What layer l sees, of the stack's input and the outputs below it, the last of which is `below`.
   at::Tensor input_of(std::size_t layer, const at::Tensor& x, const std::vector<at::Tensor>& below) const;
 
