@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -37,11 +37,16 @@ class Parallel(Labels):
     target: Moses = field(default=None)  # type: ignore[assignment]
     references: Mapping[str, Examples] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    _prepared: dict[str, str] = field(default_factory=dict, init=False, repr=False)
 
-    @property
-    def prepare(self) -> Callable[[Any], list[str]]:
-        """What is done to texts before an encoder that learnt from it reads them."""
-        return self.source.prepare
+    def prepare(self, texts: Sequence[str]) -> list[str]:
+        """What is done to texts before an encoder that learnt from it reads them.
+
+        All rows are judged on the same ones, and Moses takes longer than encoding: they are kept.
+        """
+        new = [text for text in dict.fromkeys(texts) if text not in self._prepared]
+        self._prepared.update(zip(new, self.source.prepare(new), strict=True))
+        return [self._prepared[text] for text in texts]
 
     @property
     def direction(self) -> str:
