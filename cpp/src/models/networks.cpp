@@ -76,7 +76,7 @@ void register_network(const std::string& network, MakeNetwork make) {
 std::string default_config(const std::string& network) {
   std::string found;
   for_networks([&](const auto& kind) {
-    if (network == kind.network) {
+    if (network == kind.network || (!kind.formerly.empty() && network == kind.formerly)) {
       found =
           written_options("network", kind.network, typename std::remove_cvref_t<decltype(kind)>::Options{});
     }

@@ -75,14 +75,18 @@ auto described(const SavedModel& saved, const char* what, std::string_view prefi
 /// A network as the file describes it, with other weights.
 std::shared_ptr<SentenceNetwork> described_network(const SavedModel& saved, const nlohmann::json& config) {
   return described(saved, "network", kNetwork, [&](std::int64_t numbers) {
-    // No option is a number that is larger than how many numbers the file has: damage must not ask for memory
-    // that the network does not need. Of networks that are written elsewhere nothing is known: their words
-    // may have no rows.
+    // No option is a number that is larger than by default, and than how many numbers the file has: damage
+    // must not ask for memory that the network does not need. Of networks that are written elsewhere nothing
+    // is known: their words may have no rows.
     const bool known = config.contains("network") && config["network"].is_string() &&
                        is_of_table(config["network"].get<std::string>());
+    nlohmann::json usual = nlohmann::json::object();
+    if (known) usual = nlohmann::json::parse(default_config(config["network"].get<std::string>()));
     for (const auto& [name, value] : config.items()) {
       if (!known) break;
-      const bool fits = !value.is_number_integer() || (value >= 0 && value <= numbers);
+      const bool has = usual.contains(name) && usual[name].is_number_integer();
+      const std::int64_t most = std::max(numbers, has ? usual[name].get<std::int64_t>() : 0);
+      const bool fits = !value.is_number_integer() || (value >= 0 && value <= most);
       saved.check(fits, "network: ", name, " is ", value.dump(), ", and the file has ", numbers, " numbers");
     }
     return make_network(config.dump());

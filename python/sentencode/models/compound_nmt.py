@@ -31,6 +31,7 @@ __all__ = ["CompoundNMT"]
 
 _BEGIN, _END, _UNKNOWN = "<s>", "</s>", "<unk>"
 _AT_ONCE = 64  # sentences that are translated together
+_ATTENDS = frozenset({"attn", "attn_attn", "trf", "trf_attn_attn"})  # whose decoders do
 Floats = npt.NDArray[np.float32]
 
 
@@ -391,7 +392,8 @@ class CompoundNMT(NeuralEncoder):
         Raises:
             NotFittedError: If it has to be fitted first.
             TypeError: If one of the ensemble does not translate.
-            ValueError: If an argument is out of range, or one of the ensemble has other words.
+            ValueError: If an argument is out of range, one of the ensemble has other words, or unknown words
+                cannot be replaced, as the decoder has no attention.
         """
         single = is_single(sentences)
         others = self._checked_ensemble(ensemble)
@@ -399,7 +401,10 @@ class CompoundNMT(NeuralEncoder):
         best = checked_int("best", best, 1, 1 if sample else beam)
         max_length = checked_int("max_length", max_length, 1)
         length_penalty = checked_float("length_penalty", length_penalty, -math.inf)
-        replace_unknown = checked_bool("replace_unknown", replace_unknown)
+        if checked_bool("replace_unknown", replace_unknown) and self.architecture not in _ATTENDS:
+            raise ValueError(
+                f"replace_unknown: architecture={self.architecture!r}: its decoder has no attention"
+            )
         found: dict[int, list[tuple[str, float]]] = {}
         with ExitStack() as stack:
             for encoder in (self, *others):

@@ -220,6 +220,10 @@ def test_what_an_architecture_has_not_is_said(architecture):
             lambda: found.alignment(text),
             architecture not in ("attn", "attn_attn", "trf", "trf_attn_attn"),
         ),
+        "its decoder has no attention$": (
+            lambda: found.score([text], [found.translate(text, replace_unknown=True)]),
+            architecture not in ("attn", "attn_attn", "trf", "trf_attn_attn"),
+        ),
         "has no inner attention": (
             lambda: found.position_weights(text, least_words=1),
             architecture not in ("attn_ctx", "attn_attn", "trf_attn_attn"),
