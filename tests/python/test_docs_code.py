@@ -106,7 +106,7 @@ def test_nothing_is_left_out_by_a_slip():
         assert "not run" not in text
 
 
-MODULES = ("", ".evaluation", ".training", ".nn", ".models", ".senteval", ".mteb", ".distributed", ".errors")
+MODULES = ("", ".scale", ".evaluation", ".training", ".nn", ".models", ".senteval", ".mteb", ".distributed", ".errors")
 
 
 def exists(name: str) -> bool:
@@ -157,5 +157,6 @@ def test_options_exist(page):
     commands = re.findall(r"(?:^|[$`] ?)sentencode (?:[^\n`]|\\\n)*", text, re.MULTILINE)
     commands += re.findall(r"`(--[^`]*)`", text)
     given = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", " ".join(commands)))
-    others = {"--component", "--nproc-per-node", "--standalone", "--max-restarts"}  # CMake's and torchrun's
+    # CMake's and torchrun's.
+    others = {"--component", "--nproc-per-node", "--standalone", "--max-restarts", "--nnodes", "--rdzv-conf"}
     assert given <= options_of(_parser()) | others

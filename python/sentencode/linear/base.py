@@ -195,7 +195,8 @@ class LinearEncoder(CoreEncoder):
         """Takes over the sums of another encoder with the same parameters, as `merge` does."""
         model, cut = self._current_model()
         if content:
-            model.merge(_core.encoder_from_bytes(content, self._word_vectors._core))
+            learnt: Any = content
+            model.merge(_core.encoder_from_bytes(learnt, self._word_vectors._core))
         self._adopt(model, cut)
 
     # Parameters, and what was made of them.

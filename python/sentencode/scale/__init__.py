@@ -1,6 +1,7 @@
-"""One encoder on many machines: batches, files and fits on Ray, Spark and Dask, or on this machine's processes.
+"""One encoder on many machines: batches, files and fits on Ray, Spark and Dask, or on this machine.
 
-Needs pyarrow, and fsspec for URLs: `pip install 'sentencode[scale]'`. Ray, Spark and Dask are extras of their own.
+Needs pyarrow, and fsspec for URLs: `pip install 'sentencode[scale]'`. Ray, Spark and Dask are extras of their
+own.
 """
 
 from __future__ import annotations
@@ -10,9 +11,19 @@ from .batch_encoder import BatchEncoder
 from .embeddings import Embeddings
 from .encode import encode
 from .fit import fit, statistics_bytes
+from .words import count_words, train_vectors
 
 __all__ = [
-    *("BatchEncoder", "Embeddings"),
-    *("encode", "fit", "statistics_bytes"),
-    *("dask", "engines", "local", "ray", "spark"),
+    "BatchEncoder",
+    "Embeddings",
+    "count_words",
+    "dask",
+    "encode",
+    "engines",
+    "fit",
+    "local",
+    "ray",
+    "spark",
+    "statistics_bytes",
+    "train_vectors",
 ]

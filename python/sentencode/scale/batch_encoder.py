@@ -73,7 +73,9 @@ class BatchEncoder:
             raise ValueError(f"missing must be 'zero' or 'null', got {missing!r}")
         self.precision, self.missing = precision, missing
         self.threads = None if threads is None else checked_int("threads", threads, 1)
-        self.saved = encoder if isinstance(encoder, SavedEncoder) else SavedEncoder.of(encoder, options, device)
+        self.saved = (
+            encoder if isinstance(encoder, SavedEncoder) else SavedEncoder.of(encoder, options, device)
+        )
 
     @property
     def dim(self) -> int:

@@ -60,7 +60,7 @@ class DaskEngine:
     @property
     def workers(self) -> int:
         """How many tasks run at a time."""
-        return max(1, sum(self._client.nthreads().values()))
+        return max(1, sum(map(int, self._client.nthreads().values())))
 
     def run(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """As `Engine.run`."""
@@ -77,7 +77,6 @@ class DaskEngine:
                 yield place, result
         finally:
             self._client.cancel(futures)
-
 
 
 def _new_cluster(workers: int | None, threads: int | None) -> Any:

@@ -23,7 +23,7 @@ _ROWS = 1 << 14
 
 
 class Embeddings:
-    """A folder that `sentencode.scale.encode` or `sentencode encode --output` has written.
+    r"""A folder that `sentencode.scale.encode` or `sentencode encode --output` has written.
 
     Args:
         folder: Its path or URL.
@@ -41,7 +41,7 @@ class Embeddings:
         >>> import pathlib, tempfile, sentencode as se
         >>> encoder = se.Average(se.WordVectors.from_dict({"cat": [1, 0], "dog": [0, 1]}))
         >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> _ = (folder / "in.jsonl").write_text('{"id": 7, "text": "dog"}\\n{"id": 9, "text": null}\\n')
+        >>> _ = (folder / "in.jsonl").write_text('{"id": 7, "text": "dog"}\n{"id": 9, "text": null}\n')
         >>> _ = se.scale.encode(encoder, folder / "in.jsonl", folder / "out", id="id", workers=1)
         >>> found = se.scale.Embeddings(folder / "out")
         >>> len(found), found.dim
@@ -59,8 +59,8 @@ class Embeddings:
         if not found["complete"]:
             missing = sum("rows" not in part for part in found["parts"])
             raise ValueError(
-                f"{self._folder.path}: {missing} of {len(found['parts'])} parts are missing: give the command "
-                "that makes it again"
+                f"{self._folder.path}: {missing} of {len(found['parts'])} parts are missing: give the "
+                "command that makes it again"
             )
         self.manifest = found
         self.dim = int(found["encoder"]["dim"])

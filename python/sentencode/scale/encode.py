@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +49,7 @@ def encode(
     show_progress_bar: bool | None = None,
     **options: Any,
 ) -> int:
-    """Encodes files into a folder of Parquet files, shard by shard, on this machine or on a cluster.
+    r"""Encodes files into a folder of Parquet files, shard by shard, on this machine or on a cluster.
 
     Part i of the folder has a row for each row of shard i, in order: its id, if there is one, and its
     embedding. `manifest.json` says what was encoded by what, and which parts are finished. If the job is
@@ -90,7 +91,7 @@ def encode(
         >>> import pathlib, tempfile, sentencode as se
         >>> encoder = se.Average(se.WordVectors.from_dict({"cat": [1, 0], "dog": [0, 1]}))
         >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> _ = (folder / "in.txt").write_text("cat\\n\\ndog cat\\n")
+        >>> _ = (folder / "in.txt").write_text("cat\n\ndog cat\n")
         >>> se.scale.encode(encoder, folder / "in.txt", folder / "out", workers=1)
         3
         >>> se.scale.Embeddings(folder / "out").to_numpy()
@@ -169,8 +170,11 @@ def _run(job: Manifest, left: list[Shard], engine: Engine, work: _EncodeShard, b
             if time.monotonic() - saved > _SAVE_EVERY:
                 job.save(work.folder)
                 saved = time.monotonic()
-    finally:
-        job.save(work.folder)  # of a full disk, too: it is not longer than the one that is there by much
+    except BaseException:
+        with suppress(OSError):  # the disk may be full: what was saved before still holds
+            job.save(work.folder)
+        raise
+    job.save(work.folder)
 
 
 def _check_apart(folder: Folder, files: list[Input], encoder: BatchEncoder) -> None:
@@ -256,7 +260,7 @@ class _EncodeShard:
         made, columns = self.encoder, self.columns
         ids_too = [] if columns.id is None else [(columns.id, _type_named(columns.id_type))]
         schema = arrow.schema([*ids_too, (made.output, made.arrow_type)])
-        # Numbers of embeddings do not repeat: dictionaries, statistics and packing cost time, and save nothing.
+        # Numbers of embeddings do not repeat: dictionaries, statistics and packing would save nothing.
         packing = {f"{made.output}.list.element": "none"} | {name: "zstd" for name, _ in ids_too}
         rows = max(1, min(_ROWS, _ROW_GROUP // (made.dim * np.dtype(made.precision).itemsize)))
         written = 0

@@ -71,7 +71,12 @@ class Engine(Protocol):
 
 
 def engine_of(
-    engine: str | Engine, *, workers: int | None = None, threads: int | None = None, device: str | None = None
+    engine: str | Engine,
+    *,
+    workers: int | None = None,
+    threads: int | None = None,
+    device: str | None = None,
+    address: str | None = None,
 ) -> Engine:
     """The engine by a name, or as it is.
 
@@ -80,6 +85,7 @@ def engine_of(
         workers: How many tasks at a time.
         threads: How many threads a task computes with.
         device: Where it computes; for Ray, which counts GPUs.
+        address: Of the engine's cluster, where this process is connected to none.
 
     Returns:
         The engine.
@@ -96,7 +102,9 @@ def engine_of(
         return engine
     if engine not in ENGINES:
         raise ValueError(f"engine must be {', '.join(map(repr, ENGINES))} or an engine, got {engine!r}")
+    more: dict[str, Any] = {} if address is None else {"address": address}
+    if engine == "ray" and str(device).startswith("cuda"):
+        more["num_gpus"] = 1
     module = importlib.import_module(f"{__package__}.{engine}")
-    gpus = {"num_gpus": 1} if engine == "ray" and str(device).startswith("cuda") else {}
-    made: Engine = getattr(module, f"{engine.capitalize()}Engine")(workers=workers, threads=threads, **gpus)
+    made: Engine = getattr(module, f"{engine.capitalize()}Engine")(workers=workers, threads=threads, **more)
     return made

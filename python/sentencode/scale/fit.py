@@ -24,7 +24,10 @@ from .opened import use_threads
 from .shards import Columns, Shard, inputs_of, read, shards_of
 from .sizes import bytes_of
 
-__all__ = ["fit", "map_shards", "merged", "statistics_bytes"]
+__all__ = [
+    *("Group", "Merging", "Paths"),
+    *("fit", "learn", "map_shards", "merged", "scratch_folder", "statistics_bytes"),
+]
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 _Encoder = TypeVar("_Encoder", bound=LinearEncoder)
@@ -50,7 +53,7 @@ def fit(
     shorten: bool = False,
     show_progress_bar: bool | None = None,
 ) -> _Encoder:
-    """Fits a linear encoder to files, on this machine or on a cluster: as its `fit` does, but for rounding.
+    r"""Fits a linear encoder to files, on this machine or on a cluster: as its `fit` does, but for rounding.
 
     Each task reads some shards and sums what the encoder learns from; sums go to a file each and are merged,
     eight at a time, by further tasks, until one is left, which this process solves. What is learnt depends on
@@ -86,7 +89,7 @@ def fit(
         >>> import pathlib, tempfile, sentencode as se
         >>> vectors = se.WordVectors.from_dict({"the": [3, 1], "cat": [1, 2], "dog": [1, -2]})
         >>> path = pathlib.Path(tempfile.mkdtemp(), "in.txt")
-        >>> _ = path.write_text("the cat\\nthe dog\\nthe\\n")
+        >>> _ = path.write_text("the cat\nthe dog\nthe\n")
         >>> sif = se.scale.fit(se.SIF(vectors, a=None), path, workers=1, shard_size=10)
         >>> sif.components_.round(2)
         array([[0.95, 0.31]], dtype=float32)
@@ -102,7 +105,7 @@ def fit(
     fresh: Any = type(encoder)(**encoder.get_params(deep=False))
     fresh._forget()  # checks the parameters
     small = statistics_bytes(fresh) <= _SMALL
-    with _scratch(scratch, runner) as folder, progress_bar(show_progress_bar, "fit") as bar:
+    with scratch_folder(scratch) as folder, progress_bar(show_progress_bar, "fit") as bar:
         template = _Template.of(fresh, folder)
         names = map_shards(
             runner, folder, shards, _Sum(template, columns, folder, runner.threads), bar, few=not small
@@ -117,8 +120,8 @@ def fit(
 def statistics_bytes(encoder: LinearEncoder) -> int:
     """How large the sums are that an encoder learns from: what one worker sends, at most.
 
-    SIF and uSIF: 8 n^2 bytes, for word vectors of n numbers. LAES: 4 n^2 L (L + 1) for each direction, L being
-    `max_length`, or the longest sentence if that is shorter.
+    SIF and uSIF: 8 n^2 bytes, for word vectors of n numbers. LAES: 4 n^2 L (L + 1) for each direction, L
+    being `max_length`, or the longest sentence if that is shorter.
 
     Args:
         encoder: A linear encoder.
@@ -159,14 +162,14 @@ def _check_memory(encoder: LinearEncoder, most: int, shorten: bool) -> None:
     if not shorten:
         length, encoder.max_length = encoder.max_length, given
         raise ValueError(
-            f"memory: with max_length={given} a worker needs {needed:,} bytes for the sums of a LAES, and may "
-            f"use {most:,}; max_length={length} fits (shorten=True takes it)"
+            f"memory: with max_length={given} a worker needs {needed:,} bytes for the sums of a LAES, and "
+            f"may use {most:,}; max_length={length} fits (shorten=True takes it)"
         )
     warnings.warn(f"max_length was {given}; with this memory it is {length}", UserWarning, stacklevel=3)
 
 
 @contextmanager
-def _scratch(scratch: str | os.PathLike[str] | None, runner: Engine) -> Iterator[Folder]:
+def scratch_folder(scratch: str | os.PathLike[str] | None) -> Iterator[Folder]:
     """A folder of this job's own, which is emptied at its end."""
     if scratch is None:
         with tempfile.TemporaryDirectory(prefix="sentencode-") as name:
@@ -219,9 +222,7 @@ def map_shards(
     return [group.file for group in groups]
 
 
-def merged(
-    runner: Engine, folder: Folder, names: list[str], work: Callable[[Merging], None]
-) -> list[str]:
+def merged(runner: Engine, folder: Folder, names: list[str], work: Callable[[Merging], None]) -> list[str]:
     """Merges files, `_FAN_IN` at a time, in an order that does not depend on who is done first.
 
     Args:
@@ -304,8 +305,8 @@ class _Template:
         if table.path is None:  # else its pickle would hold it
             if not folder.is_local:
                 raise ValueError(
-                    "the word vectors are in memory alone: save them where every machine reads them, and load "
-                    "them from there (WordVectors.save, load)"
+                    "the word vectors are in memory alone: save them where every machine reads them, and "
+                    "load them from there (WordVectors.save, load)"
                 )
             table.save(folder.name_of("vectors.sentencode"))
             table = WordVectors.load(folder.name_of("vectors.sentencode"))
@@ -371,4 +372,3 @@ class _Merge:
         for name in task.names:
             encoder._add_statistics(self.folder.read(name))
         self.folder.write(task.name, encoder._statistics_to_bytes())
-

@@ -6,7 +6,7 @@ import fcntl
 import os
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from .. import _core
@@ -91,19 +91,17 @@ class Folder:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Summed]:
-        """Opens a file to be written from its beginning to its end; at the end of the block it has its name."""
+        """Opens a file to be written; it has its name when the block ends without an error."""
         if self.is_local:
             with whole_file(self.name_of(name)) as file:
-                made = Summed(file, self.name_of(name))
-                yield made
-                made.flush()
+                # Not buffered: a full disk is told of by the write that it stops, not by a later one.
+                yield Summed(getattr(file, "raw", file), self.name_of(name))
             return
         fs, inner = self._fs()
         part = f"{inner}/{_WRITING}{os.getpid()}-{name}"
         try:
             with fs.open(part, "wb") as file:
-                made = Summed(file, self.name_of(name))
-                yield made
+                yield Summed(file, self.name_of(name))
             fs.mv(part, f"{inner}/{name}")
         except BaseException:
             with _absent_is_fine():
@@ -151,10 +149,8 @@ _WRITING = ".writing-"  # what names of files that are not finished begin with, 
 
 @contextmanager
 def _absent_is_fine() -> Iterator[None]:
-    try:
+    with suppress(FileNotFoundError):
         yield
-    except FileNotFoundError:
-        pass
 
 
 class Summed:
@@ -173,17 +169,24 @@ class Summed:
 
     def write(self, data: Any) -> int:
         """Writes all of it."""
-        with self._named():
-            self.file.write(data)
         view = memoryview(data).cast("B")
         self.bytes += len(view)
         self.checksum = zlib.crc32(view, self.checksum)
+        left = view
+        while left:
+            left = left[self._write(left) :]
         return len(view)
 
+    def _write(self, data: memoryview) -> int:
+        try:
+            return int(self.file.write(data))
+        except OSError as error:
+            if error.filename is None:
+                error.filename = self.name
+            raise
+
     def flush(self) -> None:
-        """Hands it to the system, which tells of a full disk."""
-        with self._named():
-            self.file.flush()
+        """Nothing waits here."""
 
     def tell(self) -> int:
         """How many bytes were written."""
@@ -203,12 +206,3 @@ class Summed:
 
     def close(self) -> None:
         """Whoever opened it closes it."""
-
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            if error.filename is None:
-                error.filename = self.name
-            raise

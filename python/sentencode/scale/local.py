@@ -108,7 +108,8 @@ class _Job:
                     except (EOFError, OSError):
                         process.kill()
                         status = process.wait()
-                        process = self._ended(process)
+                        self._ended(process)
+                        process = None
                         if self.stopped:
                             return
                         if lost == _TRIES:
@@ -187,4 +188,3 @@ def _exactly(pipe: Any, size: int) -> bytes:
     if len(found) < size:
         raise EOFError
     return found
-

@@ -94,7 +94,7 @@ class SavedEncoder:
     def _key(self) -> tuple[str, str, str | None]:
         return self.path, self.fingerprint, self.device
 
-    def open(self) -> Encoder:
+    def open(self) -> Any:
         """The encoder; the first call of a process opens it, and maps its word vectors.
 
         Raises:

@@ -9,7 +9,7 @@ import io
 import json
 import lzma
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -110,7 +110,7 @@ def opened(path: str) -> Iterator[BinaryIO]:
         yield file
 
 
-def inputs_of(paths: Iterable[str | os.PathLike[str]]) -> list[Input]:
+def inputs_of(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Input]:
     """The files that paths, folders, globs and URLs are, in order, those of a folder by their names.
 
     Args:
@@ -208,8 +208,8 @@ def shards_of(inputs: Iterable[Input], columns: Columns, size: int) -> tuple[lis
     if columns.id is not None:
         types = {found[1]: one.path for one, found in zip(inputs, looked, strict=True) if found[1]}
         if len(types) > 1:
-            (one, first), (other, second) = list(types.items())[:2]
-            raise FormatError(f"column {columns.id!r} is {one} in {first} and {other} in {second}")
+            (kind, first), (other, second) = list(types.items())[:2]
+            raise FormatError(f"column {columns.id!r} is {kind} in {first} and {other} in {second}")
         columns = Columns(columns.text, columns.id, next(iter(types), "string"))
     shards: list[Shard] = []
     for one, (pieces, _) in zip(inputs, looked, strict=True):
@@ -230,9 +230,7 @@ def _pieces(one: Input, columns: Columns, size: int) -> tuple[list[tuple[int, in
     return [(b, min(b + size, one.bytes), min(size, one.bytes - b)) for b in range(0, one.bytes, size)], kind
 
 
-def _row_groups(
-    one: Input, file: Any, columns: Columns, size: int
-) -> tuple[list[tuple[int, int, int]], str]:
+def _row_groups(one: Input, file: Any, columns: Columns, size: int) -> tuple[list[tuple[int, int, int]], str]:
     schema = file.schema_arrow
     for name in filter(None, (columns.text, columns.id)):
         if name not in schema.names:
@@ -289,7 +287,7 @@ def read(shard: Shard, columns: Columns, rows: int) -> Iterator[Batch]:
             with opened(shard.input.path) as file:
                 yield from _parquet(file, shard, columns, rows)
             return
-        make = {"text": _text, "jsonl": _json_lines, "csv": _csv, "tsv": _csv}[shard.input.format]
+        make = {"text": _text_lines, "jsonl": _json_lines, "csv": _csv, "tsv": _csv}[shard.input.format]
         for items in gathered(make(shard, columns), rows, TEXT_AT_ONCE):
             if columns.id is None:
                 yield items, None
@@ -308,9 +306,10 @@ def _naming(path: str) -> Iterator[None]:
     except (ValueError, EOFError, lzma.LZMAError, gzip.BadGzipFile) as error:  # pyarrow's are ValueErrors
         raise FormatError(f"{path}: cannot be read: {error}") from error
     except OSError as error:
+        if error.errno is None:  # pyarrow's word for damage
+            raise FormatError(f"{path}: cannot be read: {error}") from error
         if error.filename is None:
-            message = error.strerror or str(error)
-            raise OSError(error.errno or 5, f"cannot be read: {message}", path) from error
+            raise OSError(error.errno, f"cannot be read: {error.strerror}", path) from error
         raise
 
 
@@ -338,58 +337,57 @@ _MARK = b"\xef\xbb\xbf"
 
 def _numbered(shard: Shard) -> Iterator[tuple[str, bytes]]:
     """Where each line of a shard stands, for errors; and the line."""
-    number = 0
-    for line in _lines(shard):
-        number += 1
+    for number, line in enumerate(_lines(shard), 1):
         yield f"line {number}" + (f" behind byte {shard.begin:,}" if shard.begin else ""), line
 
 
 def _lines(shard: Shard) -> Iterator[bytes]:
     """Lines without their ends, as `Corpus` has them: those that begin between `begin` and `end`."""
-    with opened(shard.input.path) as raw:
+    lines = _raw_lines(shard)
+    if shard.begin == 0 and (first := next(lines, None)) is not None and first != _MARK:
+        yield _bare(first.removeprefix(_MARK))
+    for line in lines:
+        yield _bare(line)
+
+
+def _raw_lines(shard: Shard) -> Iterator[bytes]:
+    with opened(shard.input.path) as file:
         if shard.input.packed:
-            for line in _unpacked(raw, shard.input.packed):
-                yield _bare(line)
+            yield from _unpacked(file, shard.input.packed)
             return
+        # Lines of fsspec's files are put together in Python, one after the other.
+        quick = isinstance(file, io.BufferedReader | io.BytesIO)
+        raw: Any = file if quick else io.BufferedReader(file, _BLOCK)  # type: ignore[arg-type]
         place = max(shard.begin - 1, 0)
         raw.seek(place)
-        file = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw, _BLOCK)  # type: ignore[arg-type, type-var, unused-ignore]
         if shard.begin:
-            place += len(file.readline())  # of the shard before, or the end of it alone
-        elif file.peek(3).startswith(_MARK):
-            place += len(file.read(3))
+            place += len(raw.readline())  # of the shard before, or the end of it alone
         end = shard.input.bytes if shard.end < 0 else shard.end
-        while place < end:
-            lines = file.readlines(min(_BLOCK, end - place))
-            if not lines:
-                return
+        while place < end and (lines := raw.readlines(min(_BLOCK, end - place))):
             for line in lines:
                 if place >= end:
                     return
                 place += len(line)
-                yield _bare(line)
+                yield line
 
 
 def _bare(line: bytes) -> bytes:
     return line.removesuffix(b"\n").removesuffix(b"\r")
 
 
-def _text(shard: Shard, columns: Columns) -> Iterator[bytes]:
-    lines = _lines(shard)
-    if shard.input.packed and (first := next(lines, None)) is not None:
-        yield first.removeprefix(_MARK)
-    yield from lines
+def _text_lines(shard: Shard, columns: Columns) -> Iterator[bytes]:
+    return _lines(shard)
 
 
-def _row(columns: Columns, text: Any, id: Any, where: Callable[[], str]) -> Any:
+def _row(columns: Columns, text: Any, id: Any, where: str) -> Any:
     if text is not None and not isinstance(text, str):
-        raise FormatError(f"{where()}: {columns.text!r}: expected text, got {text!r:.60}")
+        raise FormatError(f"{where}: {columns.text!r}: expected text, got {text!r:.60}")
     if columns.id is None:
         return text
     if columns.id_type == "int64" and (not isinstance(id, int) or isinstance(id, bool)):
-        raise FormatError(f"{where()}: {columns.id!r}: expected a whole number, got {id!r:.60}")
+        raise FormatError(f"{where}: {columns.id!r}: expected a whole number, got {id!r:.60}")
     if columns.id_type == "string" and not isinstance(id, str):
-        raise FormatError(f"{where()}: {columns.id!r}: expected text, got {id!r:.60}")
+        raise FormatError(f"{where}: {columns.id!r}: expected text, got {id!r:.60}")
     return text, id
 
 
@@ -399,7 +397,7 @@ def _json_lines(shard: Shard, columns: Columns) -> Iterator[Any]:
         if not line or line.isspace():
             continue
         try:
-            row = json.loads(line.removeprefix(_MARK))
+            row = json.loads(line)
         except ValueError as error:
             raise FormatError(f"{path}: {where}: {error}") from error
         if not isinstance(row, dict):
@@ -408,7 +406,7 @@ def _json_lines(shard: Shard, columns: Columns) -> Iterator[Any]:
             if name not in row:
                 raise FormatError(f"{path}: {where}: has no {name!r}; it has {', '.join(row)}")
         id = None if columns.id is None else row[columns.id]
-        yield _row(columns, row[columns.text], id, lambda where=where: f"{path}: {where}")
+        yield _row(columns, row[columns.text], id, f"{path}: {where}")
 
 
 def _csv(shard: Shard, columns: Columns) -> Iterator[Any]:
@@ -422,7 +420,7 @@ def _csv(shard: Shard, columns: Columns) -> Iterator[Any]:
                     raise _no_column(path, name, table.fieldnames or ())
             for row in table:
                 id = None if columns.id is None else row[columns.id]
-                yield _row(columns, row[columns.text], id, lambda: f"{path}: line {table.line_num}")
+                yield _row(columns, row[columns.text], id, f"{path}: line {table.line_num}")
         except UnicodeDecodeError as error:
             raise FormatError(f"{path}: behind line {table.line_num}: not UTF-8: {error.reason}") from error
         except csv.Error as error:

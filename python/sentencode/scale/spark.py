@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from .._extras import require
+from .arrow import pyarrow
 from .batch_encoder import BatchEncoder
 from .engines import attempt
 
@@ -82,9 +83,8 @@ class _Batches:
         self.encoder = encoder
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        import pyarrow
-
-        kind = pyarrow.list_(pyarrow.float32())
+        arrow = pyarrow()
+        kind = arrow.list_(arrow.float32())
         for batch in batches:
             made = self.encoder(batch)
             place = made.schema.names.index(self.encoder.output)
@@ -92,7 +92,7 @@ class _Batches:
             names = made.schema.names
             column = columns.pop(place).cast(kind)
             name = names.pop(place)
-            yield pyarrow.RecordBatch.from_arrays([*columns, column], [*names, name])
+            yield arrow.RecordBatch.from_arrays([*columns, column], [*names, name])
 
 
 class _Predictor:
