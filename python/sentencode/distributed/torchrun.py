@@ -1,9 +1,9 @@
 """torchrun whose processes find each other when they are started anew.
 
-`python -m sentencode.distributed.torchrun` takes torchrun's arguments. torch 2.13 keeps one table of addresses
-for as long as torchrun runs (the server in `DynamicRendezvousHandler` is made once), and takes it for a new
-one at each start (`_create_c10d_store`: "We create a new TCPStore for every retry"). So processes that are
-started anew may read where one that has died was to be found, and wait for it: 2 of 6 restarts over gloo.
+`python -m sentencode.distributed.torchrun` takes torchrun's arguments. torch 2.13 keeps one table of
+addresses for as long as torchrun runs: `DynamicRendezvousHandler` makes its server once, and
+`_create_c10d_store` says "We create a new TCPStore for every retry". So processes that are started anew may
+read where one that has died was to be found, and wait for it: 2 of 6 restarts over gloo.
 `TORCH_DISABLE_SHARE_RDZV_TCP_STORE` gives each start a table of its own. torchrun looks at it, not what it
 starts, so that it has to be set here.
 """

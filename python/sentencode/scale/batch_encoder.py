@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ..checks import checked_bool, checked_int, checked_str
 from ..text.inputs import filled, is_blank, to_batch
 from .arrow import embedding_column, embedding_type, pyarrow
-from .opened import SavedEncoder, encoding, use_threads
+from .opened import SavedEncoder, encoding
 
 __all__ = ["BatchEncoder"]
 
@@ -103,8 +103,7 @@ class BatchEncoder:
         """
         texts = _texts(sentences)
         encoder: Any = self.saved.open()
-        with encoding:
-            use_threads(self.threads)
+        with encoding(self.threads):
             rows = encoder.encode(
                 texts,
                 normalize_embeddings=self.normalize,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -11,7 +12,7 @@ from ..threads import num_threads
 from .batch_encoder import BatchEncoder
 from .engines import attempt
 
-__all__ = ["DaskEngine", "encode"]
+__all__ = ["DaskEngine", "encode", "new_cluster"]
 
 
 def encode(frame: Any, encoder: Any, **options: Any) -> Any:
@@ -55,7 +56,9 @@ class DaskEngine:
         try:
             self._client = distributed.get_client()
         except ValueError:
-            self._client = distributed.Client(address or _new_cluster(workers, threads))
+            cluster = address or new_cluster(workers, threads)
+            self._client = distributed.Client(cluster)
+            self._client.wait_for_workers(1 if address else len(cluster.worker_spec))
 
     @property
     def workers(self) -> int:
@@ -79,12 +82,29 @@ class DaskEngine:
             self._client.cancel(futures)
 
 
-def _new_cluster(workers: int | None, threads: int | None) -> Any:
-    """Workers of this machine that import nothing of the program: it needs no `if __name__ == "__main__"`."""
+def new_cluster(workers: int | None = None, threads: int | None = None) -> Any:
+    """Workers of this machine that import nothing of the program: it needs no `if __name__ == "__main__"`.
+
+    Args:
+        workers: How many. None: as many as `num_threads()` allows.
+        threads: Of each. None: one.
+
+    Returns:
+        A `distributed.SpecCluster`, for a `distributed.Client`.
+    """
+    distributed = require("distributed", "dask")
+    process = require("distributed.deploy.subprocess", "dask").SubprocessWorker
     threads = threads or 1
-    cluster = require("distributed.deploy.subprocess", "dask").SubprocessCluster
-    return cluster(
-        n_workers=workers or max(1, num_threads() // threads),
-        threads_per_worker=threads,
-        dashboard_address=None,
+    options = {"worker_kwargs": {"nthreads": threads, "silence_logs": logging.WARNING}}
+    # Not its SubprocessCluster, which waits for ever where the scheduler needs more than 30 s to start.
+    return distributed.SpecCluster(
+        workers={
+            i: {"cls": process, "options": options}
+            for i in range(workers or max(1, num_threads() // threads))
+        },
+        silence_logs=logging.WARNING,
+        scheduler={
+            "cls": distributed.Scheduler,
+            "options": {"host": "127.0.0.1", "port": 0, "dashboard": False, "dashboard_address": None},
+        },
     )

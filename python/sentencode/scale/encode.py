@@ -179,7 +179,7 @@ def _run(job: Manifest, left: list[Shard], engine: Engine, work: _EncodeShard, b
 
 def _check_apart(folder: Folder, files: list[Input], encoder: BatchEncoder) -> None:
     for path in [*(one.path for one in files), encoder.saved.path]:
-        if os.path.dirname(path) == folder.path:
+        if path.startswith(f"{folder.path}/"):
             raise ValueError(f"{folder.path} holds {path}, which is read: give another folder to write to")
 
 

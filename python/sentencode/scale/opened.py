@@ -6,6 +6,8 @@ import os
 import sys
 import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,7 @@ _COPIED = 1 << 22  # bytes at a time
 # one worker (Dask's) take turns, each with all threads of the worker.
 _open: dict[Any, Encoder] = {}
 _opening = threading.Lock()
-encoding = threading.Lock()
+_turn = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ def _ray_share(ray: Any) -> int | None:
     if not ray.is_initialized():
         return None
     context = ray.get_runtime_context()
-    if context.get_task_id() is None and context.get_actor_id() is None:
+    if context.worker.mode != ray.WORKER_MODE:
         return None  # the driver
     return int(context.get_assigned_resources().get("CPU", 1))
 
@@ -202,3 +204,20 @@ def use_threads(threads: int | None) -> None:
     wanted = worker_threads() if threads is None else threads
     if wanted is not None and wanted != num_threads():
         set_num_threads(wanted)
+
+
+@contextmanager
+def encoding(threads: int | None) -> Iterator[None]:
+    """Waits until no other thread of this process encodes, and computes with so many threads.
+
+    Args:
+        threads: As for `use_threads`. Outside of engines, there are as many as before at the end.
+    """
+    with _turn:
+        before = num_threads()
+        use_threads(threads)
+        try:
+            yield
+        finally:
+            if threads is not None and worker_threads() is None:
+                use_threads(before)

@@ -232,9 +232,7 @@ def _pieces(one: Input, columns: Columns, size: int) -> tuple[list[tuple[int, in
 
 def _row_groups(one: Input, file: Any, columns: Columns, size: int) -> tuple[list[tuple[int, int, int]], str]:
     schema = file.schema_arrow
-    for name in filter(None, (columns.text, columns.id)):
-        if name not in schema.names:
-            raise _no_column(one.path, name, schema.names)
+    _check_schema(one.path, schema, columns)
     kind = "" if columns.id is None else str(schema.field(columns.id).type)
     meta = file.metadata
     places = [i for i in range(meta.num_columns) if _root(meta, i) in (columns.text, columns.id)]
@@ -247,6 +245,18 @@ def _row_groups(one: Input, file: Any, columns: Columns, size: int) -> tuple[lis
             pieces.append((begin, group + 1, held))
             begin, held = group + 1, 0
     return pieces, kind
+
+
+def _check_schema(path: str, schema: Any, columns: Columns) -> None:
+    """Refuses a table of Parquet that lacks a column, or whose sentences are none."""
+    for name in filter(None, (columns.text, columns.id)):
+        if name not in schema.names:
+            raise _no_column(path, name, schema.names)
+    kind, types = schema.field(columns.text).type, pyarrow().types
+    inner = kind.value_type if types.is_dictionary(kind) or types.is_list(kind) else kind
+    texts = ("string", "large_string", "binary", "large_binary", "null")
+    if not any(getattr(types, f"is_{text}")(inner) for text in texts):
+        raise FormatError(f"{path}: column {columns.text!r}: expected text, got {kind}")
 
 
 def _root(meta: Any, column: int) -> str:
@@ -315,6 +325,7 @@ def _naming(path: str) -> Iterator[None]:
 
 def _parquet(file: BinaryIO, shard: Shard, columns: Columns, rows: int) -> Iterator[Batch]:
     table = pyarrow("parquet").ParquetFile(file, pre_buffer=is_url(shard.input.path))
+    _check_schema(shard.input.path, table.schema_arrow, columns)
     end = table.metadata.num_row_groups if shard.end < 0 else shard.end
     wanted = [name for name in (columns.text, columns.id) if name is not None]
     groups = list(range(shard.begin, end))
@@ -357,7 +368,7 @@ def _raw_lines(shard: Shard) -> Iterator[bytes]:
             return
         # Lines of fsspec's files are put together in Python, one after the other.
         quick = isinstance(file, io.BufferedReader | io.BytesIO)
-        raw: Any = file if quick else io.BufferedReader(file, _BLOCK)  # type: ignore[arg-type]
+        raw: Any = file if quick else io.BufferedReader(file, _BLOCK)
         place = max(shard.begin - 1, 0)
         raw.seek(place)
         if shard.begin:

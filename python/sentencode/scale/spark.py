@@ -210,7 +210,7 @@ def _thread() -> Any:
 
 
 def _new_session(sql: Any, workers: int | None, threads: int | None, address: str | None) -> Any:
-    builder = sql.SparkSession.builder.appName("sentencode").master(address or f"local[{workers or '*'}]")
+    builder = sql.SparkSession.builder.appName("sentencode").master(address or f"local[{workers or '*'}, 4]")
     builder = builder.config("spark.ui.enabled", "false")
     if threads is not None:
         builder = builder.config("spark.task.cpus", str(threads))

@@ -113,12 +113,7 @@ def spark(workers_find_modules, tmp_path_factory):
 @pytest.fixture(scope="session")
 def dask(workers_find_modules):
     distributed = pytest.importorskip("distributed", reason="Dask is not installed")
-    from distributed.deploy.subprocess import SubprocessCluster
-
-    with (
-        SubprocessCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with se.scale.dask.new_cluster(2) as cluster, distributed.Client(cluster) as client:
         yield client
 
 

@@ -177,7 +177,20 @@ def test_a_pickle_is_small_and_has_no_encoder(saved, encoder):
         assert len(pickle.dumps(made)) < 1000
 
 
+def test_threads_of_this_process_are_given_back(saved, monkeypatch):
+    before = se.num_threads()
+    made, seen = BatchEncoder(saved, threads=before + 1), []
+    whole = se.SIF.encode
+    monkeypatch.setattr(se.SIF, "encode", lambda *a, **k: (seen.append(se.num_threads()), whole(*a, **k))[1])
+    made({"text": ["the"]})
+    assert seen == [before + 1]
+    assert se.num_threads() == before
+
+
 def call(made, texts):
+    from sentencode.scale.opened import use_threads
+
+    use_threads(made.threads)
     return made({"text": texts})["embedding"], se.num_threads()
 
 
