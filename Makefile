@@ -68,6 +68,12 @@ test-cpp: $(stamps)/full  ## GoogleTest suites
 	timeout 600 build/full/tests/cpp/core_tests --gtest_brief
 	timeout 600 build/full/tests/cpp/nn_tests --gtest_brief
 
+# An environment of its own, which sees what .venv has: engines are large, and nothing else needs them.
+.PHONY: test-scale
+test-scale: $(stamps)/scale  ## Tests on Ray, Spark and Dask, which it installs (Spark needs java)
+	OMP_WAIT_POLICY=passive .venv-scale/bin/python -m pytest tests --pyargs sentencode -m engine $(PYTEST_ARGS)
+	.venv-scale/bin/python -m pytest tests/python/test_docs_code.py tests/notebooks tests/python/test_examples.py -k scale $(PYTEST_ARGS)
+
 .PHONY: test-asan
 test-asan: $(stamps)/asan  ## Core suite under AddressSanitizer and UndefinedBehaviorSanitizer
 
@@ -155,6 +161,13 @@ $(stamps)/light: $(sources) $(stamps)/build-tools
 $(stamps)/full: $(sources) $(wildcard tests/cpp/CMakeLists.txt) $(shell find tests/cpp tests/fuzz -type f 2>/dev/null) $(stamps)/tools
 	SENTENCODE_NN=ON SKBUILD_BUILD_DIR=build/full \
 	  SKBUILD_CMAKE_DEFINE='SENTENCODE_BUILD_TESTS=ON;SENTENCODE_WERROR=ON;CMAKE_EXPORT_COMPILE_COMMANDS=ON' $(install)
+	@touch $@
+
+$(stamps)/scale: pyproject.toml tools/requirements.py $(stamps)/full
+	$(PYTHON) -m venv .venv-scale
+	echo "$$($(bin)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" > \
+	  "$$(.venv-scale/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/main.pth"
+	.venv-scale/bin/python -m pip --disable-pip-version-check install --quiet -r <($(bin)/python tools/requirements.py engines)
 	@touch $@
 
 $(stamps)/asan: $(native) $(shell find tests/cpp tests/fuzz -type f 2>/dev/null) $(stamps)/build-tools

@@ -1,12 +1,12 @@
 """Several processes that train one model, and go on when one of them dies.
 
-    export TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1
-    torchrun --standalone --nproc-per-node 2 --max-restarts 1 examples/train_distributed.py FOLDER
+    python -m sentencode.distributed.torchrun --standalone --nproc-per-node 2 --max-restarts 1 \
+      examples/train_distributed.py FOLDER
 
 With `--die-at 12`, the last process kills itself after that step, the first time: torchrun ends the others
 and starts all of them again, and they go on from the last checkpoint. On several machines, FOLDER must be one
-that all of them see. Without the variable, processes that were started anew may read where those that died
-were to be found, and wait for them.
+that all of them see. `sentencode.distributed.torchrun` is torchrun, but that processes which were started
+anew never wait for one that has died.
 """
 
 from __future__ import annotations

@@ -4,12 +4,23 @@
 
 #include "bindings.h"
 #include "sentences.h"
+#include "sentencode/error.h"
 #include "sentencode/text/vocabulary.h"
 #include "sentencode/vectors/cooccurrence.h"
 #include "sentencode/vectors/train.h"
 
 namespace sentencode {
 namespace {
+
+template <typename T>
+using Numbers = py::array_t<T, py::array::c_style>;
+
+template <typename T>
+std::vector<T> vector_of(const Numbers<T>& array, const char* name) {
+  ST_CHECK(array.ndim() == 1 && (array.size() > 0 || std::string_view(name) != "offsets"), InvalidInput, name,
+           " must have one dimension, and offsets a first number");
+  return {array.data(), array.data() + array.size()};
+}
 
 template <typename T>
 py::array_t<T> copy_of(const std::vector<T>& values) {
@@ -45,6 +56,20 @@ void bind_training(py::module_& m) {
             self.add(sentences.get());
           },
           py::arg("sentences"))
+      .def(
+          "add_counts",
+          [](CooccurrenceCounter& self, const Numbers<float>& values, const Numbers<std::int32_t>& columns,
+             const Numbers<std::int64_t>& offsets) {
+            SparseMatrix counts;
+            counts.cols = offsets.size() - 1;
+            counts.values = vector_of(values, "values");
+            counts.columns = vector_of(columns, "columns");
+            counts.offsets = vector_of(offsets, "offsets");
+            const WithoutGil release;
+            self.add(counts);
+          },
+          py::arg("values"), py::arg("columns"), py::arg("offsets"),
+          "Adds what another counter of the same words has finished, as `arrays` gave it.")
       .def("finish", &CooccurrenceCounter::finish, Release(),
            "The counts so far; the counter is empty then.");
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import families
 
 if TYPE_CHECKING:
-    from . import distributed, errors, models, mteb, nn, sentence_transformers, senteval, training
+    from . import distributed, errors, models, mteb, nn, scale, sentence_transformers, senteval, training
     from .cache import cache_dir, set_cache_dir
     from .encoder import Encoder
     from .errors import DivergedError, FormatError, NotFittedError, ZeroRowsWarning
@@ -68,6 +68,7 @@ _HOMES = {
     "mteb": "mteb",
     "nn": "nn",
     "num_threads": "threads",
+    "scale": "scale",
     "semantic_search": "search",
     "sentence_transformers": "sentence_transformers",
     "senteval": "senteval",
@@ -114,6 +115,7 @@ __all__ = [
     "mteb",
     "nn",
     "num_threads",
+    "scale",
     "semantic_search",
     "sentence_transformers",
     "senteval",

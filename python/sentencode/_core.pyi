@@ -340,6 +340,15 @@ class CooccurrenceCounter:
         weight: str,
     ) -> None: ...
     def add(self, sentences: typing.Any) -> None: ...
+    def add_counts(
+        self,
+        values: typing.Annotated[numpy.typing.ArrayLike, numpy.float32],
+        columns: typing.Annotated[numpy.typing.ArrayLike, numpy.int32],
+        offsets: typing.Annotated[numpy.typing.ArrayLike, numpy.int64],
+    ) -> None:
+        """
+        Adds what another counter of the same words has finished, as `arrays` gave it.
+        """
     def finish(self) -> SparseMatrix:
         """
         The counts so far; the counter is empty then.

@@ -21,6 +21,8 @@ def test_there_are_notebooks():
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
 def test_it_runs(path, tmp_path):
     notebook = nbformat.read(path, as_version=4)
+    for module in notebook.metadata.get("needs", ()):
+        pytest.importorskip(module, reason=f"{module} is not installed")
     client = nbclient.NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     )

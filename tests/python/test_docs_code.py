@@ -109,6 +109,7 @@ def test_nothing_is_left_out_by_a_slip():
 MODULES = (
     "",
     ".text",
+    ".scale",
     ".evaluation",
     ".training",
     ".nn",
@@ -168,5 +169,6 @@ def test_options_exist(page):
     commands = re.findall(r"(?:^|[$`] ?)sentencode (?:[^\n`]|\\\n)*", text, re.MULTILINE)
     commands += re.findall(r"`(--[^`]*)`", text)
     given = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", " ".join(commands)))
-    others = {"--component", "--nproc-per-node", "--standalone", "--max-restarts"}  # CMake's and torchrun's
+    # CMake's and torchrun's.
+    others = {"--component", "--nproc-per-node", "--standalone", "--max-restarts", "--nnodes", "--rdzv-conf"}
     assert given <= options_of(_parser()) | others

@@ -238,11 +238,16 @@ def test_train_distributed_goes_on_when_a_process_dies(tmp_path):
     pytest.importorskip("torch")
     from sentencode.training import History
 
-    fresh = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}  # or they may wait for those that died
-    environment = {**os.environ, **fresh, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
 
     def torchrun(folder, *arguments):
-        launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--max-restarts=1"]
+        launch = [
+            "-m",
+            "sentencode.distributed.torchrun",
+            "--standalone",
+            "--nproc-per-node=2",
+            "--max-restarts=1",
+        ]
         script = ROOT / "examples" / "train_distributed.py"
         done = subprocess.run(
             [sys.executable, *launch, script, tmp_path / folder, "--steps", "20", *arguments],
@@ -273,3 +278,30 @@ def test_learning_labels(tmp_path):
     assert first.startswith("accuracy on 12 new pairs: ")
     assert float(first.split()[-1]) > 0.5
     assert classes == "classes: contradiction, entailment, neutral"
+
+
+def test_scale_search(tmp_path):
+    pytest.importorskip("pyarrow")
+    done = run(tmp_path, "scale_search.py", "out")
+    assert done.returncode == 0, done.stderr
+    first, query, *found = done.stdout.splitlines()
+    assert first == "1566 rows in 3 files"
+    assert query == "A storm at sea."
+    best = {line.partition(": ")[2] for line in found if "is not installed" not in line}
+    assert len(best) <= 1  # all find the same
+    assert all(one.startswith("0.") for one in best)
+    again = run(tmp_path, "scale_search.py", "out")
+    assert again.stdout == done.stdout
+
+
+@pytest.mark.engine
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["ray", "spark", "dask"])
+def test_scale_on_an_engine(tmp_path, engine):
+    pytest.importorskip({"ray": "ray", "spark": "pyspark", "dask": "distributed"}[engine])
+    if engine == "spark" and shutil.which("java") is None:
+        pytest.skip("Spark needs a Java runtime, and there is no java")
+    done = run(tmp_path, f"scale_{engine}.py", "out")
+    assert done.returncode == 0, done.stderr
+    assert "1566 rows" in done.stdout
+    assert isinstance(se.load(tmp_path / "out" / "sif.sentencode"), se.SIF)

@@ -190,13 +190,28 @@ void CooccurrenceCounter::merge(CooccurrenceCounter other) {
                std::ranges::equal(other.words_.offsets(), words_.offsets()) && other.weights_ == weights_ &&
                other.tokenizer_ == tokenizer_,
            InvalidInput, "merge: the counters must have the same words, tokenizer and window");
+  add(other.finish());
+}
+
+void CooccurrenceCounter::add(const SparseMatrix& counts) {
+  const std::int64_t words = words_.size();
+  ST_CHECK(counts.rows() == words && counts.cols == words, InvalidInput, "counts of ", counts.rows(), " x ",
+           counts.cols, " words, expected ", words);
+  ST_CHECK(counts.offsets.front() == 0 && std::ranges::is_sorted(counts.offsets) &&
+               counts.nonzeros() == std::ssize(counts.columns) &&
+               counts.nonzeros() == std::ssize(counts.values),
+           InvalidInput, "counts: offsets do not fit the columns and values");
+  ST_CHECK(std::ranges::all_of(counts.columns, [&](std::int32_t c) { return c >= 0 && c < words; }),
+           InvalidInput, "counts: a column that is none of ", words, " words");
   count_buffer();
-  other.count_buffer();
-  parallel_for(0, words_.size(), 1024, [&](std::int64_t begin, std::int64_t end) {
-    Accumulator sums(words_.size());
+  parallel_for(0, words, 1024, [&](std::int64_t begin, std::int64_t end) {
+    Accumulator sums(words);
     for (auto w = static_cast<std::size_t>(begin); w < static_cast<std::size_t>(end); ++w) {
       sums.add(rows_[w].columns, rows_[w].values);
-      sums.add(other.rows_[w].columns, other.rows_[w].values);
+      for (auto k = static_cast<std::size_t>(counts.offsets[w]);
+           k < static_cast<std::size_t>(counts.offsets[w + 1]); ++k) {
+        sums.add(counts.columns[k], counts.values[k]);
+      }
       sums.drain(rows_[w].columns, rows_[w].values);
     }
   });

@@ -1,8 +1,9 @@
-"""Encodes a text file into a NumPy array.
+"""Encodes a text file into a NumPy array, or any number of files into a folder of Parquet files.
 
 Row i holds line i, an empty line a row of zeros. The text may be compressed (.gz, .xz, .zst), or a column of
 a table (--column). It is streamed: neither text nor array has to fit into memory. After an interruption, the
-same command resumes where it stopped; from a pipe it starts over.
+same command resumes where it stopped; from a pipe it starts over. With --output, files (text, .csv, .tsv,
+.jsonl, .parquet; folders; URLs) are encoded shard by shard, by several processes, or on Ray, Spark or Dask.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ sentencode encode --kind average --vectors glove.6B.300d.txt lines.txt lines.npy
 sentencode encode --kind laes --fit train.txt --set mode=residual --set hidden=84 in.txt out.npy
 sentencode encode --encoder sif.sentencode --column text reviews.csv reviews.parquet
 zcat lines.gz | sentencode encode --encoder sif.sentencode - - > rows.npy
+sentencode encode --encoder sif.sentencode reviews/ --column text --id id --output rows/
+sentencode encode --encoder sif.sentencode s3://bucket/in --output s3://bucket/rows --engine ray
 """
 
 _HEADER = 128  # bytes before the rows: as long for any number of rows, which is only known at the end
@@ -54,17 +57,17 @@ _NOTE_ROOM = 1 << 13  # bytes; what the file with the state may take of a disk
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.add_argument(
-        "input", type=Path, metavar="INPUT", help="text, one sentence a line, or - for standard input"
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="INPUT OUTPUT: text, one sentence a line, or - for standard input; and the file to write, "
+        f"{', '.join(f'.{name}' for name in tables.WRITERS)} by its name (default: npy), or - for standard "
+        "output. With --output: INPUT..., files, folders, globs or URLs",
     )
     parser.add_argument(
-        "output",
-        type=Path,
-        metavar="OUTPUT",
-        help=f"the file to write, {', '.join(f'.{name}' for name in tables.WRITERS)} by its name (default: "
-        "npy), or - for standard output",
-    )
-    parser.add_argument(
-        "--column", metavar="NAME", help="read this column of a .csv, .tsv, .jsonl or .parquet file"
+        "--column",
+        metavar="NAME",
+        help="read this column of a .csv, .tsv, .jsonl or .parquet file (default with --output: text)",
     )
     sources.add_encoder_arguments(parser)
     parser.add_argument("--precision", choices=("float32", "float16"), default="float32")
@@ -79,10 +82,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--overwrite", action="store_true", help="replace what is there, and do not continue earlier work"
     )
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    many = parser.add_argument_group("many files into a folder (needs pyarrow)")
+    many.add_argument(
+        "--output",
+        metavar="DIR",
+        help="write a Parquet file for each shard of the inputs into this folder or URL, and manifest.json; "
+        "the same command does what is missing",
+    )
+    for name, (_, text) in _OF_FOLDERS.items():
+        choices = {"engine": ("local", "ray", "spark", "dask"), "missing": ("zero", "null")}.get(name)
+        kind = int if name == "workers" else str
+        metavar = None if choices else {"id": "NAME", "workers": "N", "address": "URL"}.get(name, "BYTES")
+        many.add_argument(
+            f"--{name.replace('_', '-')}", choices=choices, type=kind, metavar=metavar, help=text
+        )
+
+
+# Options that go with --output alone: their defaults, and what they are.
+_OF_FOLDERS: dict[str, tuple[Any, str]] = {
+    "engine": ("local", "who encodes: processes of this machine (the default), or an engine"),
+    "id": (None, "the column of tables whose values are copied beside the embeddings"),
+    "workers": (None, "shards at a time (default: one for each processor)"),
+    "address": (None, "of the engine's cluster (default: this machine, or what the engine finds)"),
+    "shard_size": ("64MB", "how much of a file makes a shard (default: 64MB)"),
+    "missing": ("zero", "the embedding of a row that is null or has no text: zeros (the default), or null"),
+}
 
 
 def run(options: argparse.Namespace) -> None:
     """Runs the command."""
+    if options.output is not None:
+        print(_encode_folder(options))
+        return
+    for name in _OF_FOLDERS:
+        if getattr(options, name) is not None:
+            raise UsageError(f"--{name.replace('_', '-')} goes with --output DIR")
+    if len(options.files) != 2:
+        raise UsageError("give INPUT and OUTPUT, or INPUT... and --output DIR")
+    options.input, options.output = map(Path, options.files)
     piped = options.output == Path("-")
     if options.input == Path("-"):
         options.input = Path("/dev/stdin")
@@ -121,6 +158,44 @@ def _encode(options: argparse.Namespace) -> str:
     if options.save is not None:  # last, so that the same command goes on with what was interrupted
         encoder.save(options.save)
     return f"{options.output}: {rows} rows of {encoder.dim}"
+
+
+def _encode_folder(options: argparse.Namespace) -> str:
+    """Encodes files into a folder, and says what it is."""
+    from .. import scale
+
+    if options.batch_size is not None:
+        raise UsageError("--batch-size does not go with --output DIR")
+    given = {
+        name: default if getattr(options, name) is None else getattr(options, name)
+        for name, (default, _) in _OF_FOLDERS.items()
+    }
+    engine, workers, address = (given.pop(name) for name in ("engine", "workers", "address"))
+    if address is not None:
+        if engine == "local":
+            raise UsageError("--address is an engine's: give --engine ray, spark or dask")
+        engine = scale.engines.engine_of(engine, workers=workers, address=address)
+        workers = None
+    if options.save is not None:
+        sources.check_output(options.save, sources.files_of(options.fit), options.overwrite)
+    sources.check_encoder_arguments(options)
+    encoder = options.encoder or sources.encoder(options)
+    rows = scale.encode(
+        encoder,
+        options.files,
+        options.output,
+        engine=engine,
+        workers=workers,
+        column=options.column or "text",
+        normalize=options.normalize,
+        precision=options.precision,
+        overwrite=options.overwrite,
+        show_progress_bar=not options.quiet,
+        **given,
+    )
+    if options.save is not None:
+        encoder.save(options.save)
+    return f"{options.output}: {rows} rows of {scale.Embeddings(options.output).dim}"
 
 
 def encode_file(

@@ -16,6 +16,7 @@ from . import UsageError
 __all__ = [
     "add_encoder_arguments",
     "byte_bar",
+    "check_encoder_arguments",
     "check_output",
     "encoder",
     "files_of",
@@ -30,7 +31,7 @@ _BLOCK = 1 << 20
 def add_encoder_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds --encoder, and what makes one when there is none."""
     group = parser.add_argument_group("the encoder, saved or made on the way")
-    group.add_argument("--encoder", type=Path, metavar="FILE", help="a saved encoder")
+    group.add_argument("--encoder", metavar="FILE", help="a saved encoder")
     group.add_argument("--kind", choices=sorted(_KINDS), help="or make an encoder of this kind")
     group.add_argument("--vectors", metavar="FILE", help="its word vectors (default: the built-in ones)")
     group.add_argument("--fit", type=Path, metavar="FILE", help="the sentences to fit it to, one a line")
@@ -48,18 +49,8 @@ def encoder(options: argparse.Namespace) -> Any:
     """The encoder that the arguments ask for."""
     import sentencode
 
-    made_here = {
-        "--vectors": options.vectors,
-        "--fit": options.fit,
-        "--set": options.set,
-        "--save": options.save,
-    }
-    if (options.encoder is None) == (options.kind is None):
-        raise UsageError("give either --encoder FILE or --kind")
+    check_encoder_arguments(options)
     if options.encoder is not None:
-        for name, value in made_here.items():
-            if value:
-                raise UsageError(f"{name} goes with --kind, not with --encoder")
         return sentencode.load(options.encoder)
     kind, parameters = getattr(sentencode, _KINDS[options.kind]), dict(map(parameter, options.set))
     known = sorted(set(kind._defaults()) - {"vectors"})
@@ -74,6 +65,21 @@ def encoder(options: argparse.Namespace) -> Any:
     elif not made.fitted:
         raise UsageError(f"--kind {options.kind} learns from sentences: give them with --fit FILE")
     return made
+
+
+def check_encoder_arguments(options: argparse.Namespace) -> None:
+    """Refuses arguments of which one must be given, or that do not go together."""
+    made_here = {
+        "--vectors": options.vectors,
+        "--fit": options.fit,
+        "--set": options.set,
+        "--save": options.save,
+    }
+    if (options.encoder is None) == (options.kind is None):
+        raise UsageError("give either --encoder FILE or --kind")
+    for name, value in made_here.items():
+        if options.encoder is not None and value:
+            raise UsageError(f"{name} goes with --kind, not with --encoder")
 
 
 def check_output(output: Path, inputs: Iterable[str | Path | None], overwrite: bool) -> None:

@@ -35,7 +35,7 @@ HELP = "train the neural encoder that a TOML file describes"
 EXAMPLE = """
 sentencode train aae.toml
 sentencode train aae.toml --set hidden=512 --set data.valid=dev.txt --output small.sentencode
-torchrun --standalone --nproc-per-node 2 -m sentencode train aae.toml --device cpu
+python -m sentencode.distributed.torchrun --standalone --nproc-per-node 2 -m sentencode train aae.toml
 """
 
 # What a file may hold; [encoder] has what its class takes. Those that name files are paths.

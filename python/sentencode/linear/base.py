@@ -181,6 +181,24 @@ class LinearEncoder(CoreEncoder):
                 f"{type(self).__name__}: there is nothing to fit to: there was no sentence"
             ) from None
 
+    # What was counted, apart from what is made of it: for workers, which send their sums to each other.
+
+    def _statistics_to_bytes(self) -> bytes:
+        """The sums that were learnt from, without vectors; nothing is solved for. Empty: there are none."""
+        model = self.__dict__.get("_model")
+        try:
+            return b"" if model is None else bytes(model.to_bytes(statistics=True))
+        except NotFittedError:  # nothing was added
+            return b""
+
+    def _add_statistics(self, content: bytes) -> None:
+        """Takes over the sums of another encoder with the same parameters, as `merge` does."""
+        model, cut = self._current_model()
+        if content:
+            learnt: Any = content
+            model.merge(_core.encoder_from_bytes(learnt, self._word_vectors._core))
+        self._adopt(model, cut)
+
     # Parameters, and what was made of them.
 
     def _new_model(self) -> tuple[Any, Tokenizer]:

@@ -15,7 +15,7 @@ from ..checks import checked_int
 from .inputs import TEXT_AT_ONCE, Progress, batches, counted_from
 from .tokenizer import Tokenizer
 
-__all__ = ["Vocabulary"]
+__all__ = ["Vocabulary", "vocabulary_bounds"]
 
 _BATCH = 16384
 
@@ -47,7 +47,7 @@ class Vocabulary(Mapping[str, int]):
     def __init__(self, counts: Mapping[str, int], *, min_count: int = 1, max_size: int | None = None) -> None:
         whole = (checked_int(f"counts[{word!r:.40}]", count, 0) for word, count in counts.items())
         values = np.fromiter(whole, dtype=np.int64, count=len(counts))
-        self._set(_core.Vocabulary(list(counts), values).pruned(*_bounds(min_count, max_size)))
+        self._set(_core.Vocabulary(list(counts), values).pruned(*vocabulary_bounds(min_count, max_size)))
 
     @classmethod
     def from_corpus(
@@ -72,7 +72,7 @@ class Vocabulary(Mapping[str, int]):
             >>> dict(Vocabulary.from_corpus(["A man , a plan ."], Tokenizer("whitespace", lowercase=True)))
             {'a': 2, ',': 1, '.': 1, 'man': 1, 'plan': 1}
         """
-        least, most = _bounds(min_count, max_size)  # before the corpus is read
+        least, most = vocabulary_bounds(min_count, max_size)  # before the corpus is read
         if not isinstance(tokenizer, Tokenizer):
             tokenizer = Tokenizer(tokenizer)
         counter = _core.VocabularyCounter(tokenizer.core())
@@ -97,7 +97,7 @@ class Vocabulary(Mapping[str, int]):
         Raises:
             FormatError: A line is no word and count; the message names it.
         """
-        return cls._of(_core.Vocabulary.read(path).pruned(*_bounds(min_count, max_size)))
+        return cls._of(_core.Vocabulary.read(path).pruned(*vocabulary_bounds(min_count, max_size)))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes `word count` a line, atomically."""
@@ -112,7 +112,7 @@ class Vocabulary(Mapping[str, int]):
             min_count: Words seen less often are left out.
             max_size: At most so many words are kept, the most frequent ones.
         """
-        return self._of(self.core.pruned(*_bounds(min_count, max_size)))
+        return self._of(self.core.pruned(*vocabulary_bounds(min_count, max_size)))
 
     @property
     def words(self) -> list[str]:
@@ -188,7 +188,7 @@ class Vocabulary(Mapping[str, int]):
         object.__setattr__(self, "_words", core.words)
 
 
-def _bounds(min_count: int, max_size: int | None) -> tuple[int, int]:
+def vocabulary_bounds(min_count: int, max_size: int | None) -> tuple[int, int]:
     """What the core takes; 0 stands for no bound there."""
     least = checked_int("min_count", min_count, 0)
     return least, 0 if max_size is None else checked_int("max_size", max_size, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,14 +13,14 @@ from .. import _core
 from .._extras import require
 from ..checks import checked_int
 from ..text.corpus import Corpus, repeatable
-from ..text.inputs import TEXT_AT_ONCE
+from ..text.inputs import TEXT_AT_ONCE, Progress
 from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 from ..threads import num_threads
 from .stages import StageProgress, stage
 from .tables import Storage, table_of
 
-__all__ = ["train"]
+__all__ = ["Counting", "pair_counter", "train"]
 
 _SENTENCES = 1 << 15  # in a batch
 
@@ -40,8 +40,12 @@ def train(
     storage: Storage,
     seed: int,
     progress: bool | StageProgress | None,
+    counting: Counting | None = None,
 ) -> _core.WordVectors:
-    """What `WordVectors.train` does, where the arguments are described."""
+    """What `WordVectors.train` does, where the arguments are described.
+
+    Where another than this process is `counting`, `corpus` does not matter.
+    """
     if method not in ("ppmi", "word2vec"):
         raise ValueError(f"method must be 'ppmi' or 'word2vec', got {method!r}")
     dim = checked_int("dim", dim, 1)
@@ -54,46 +58,74 @@ def train(
         raise TypeError(f"smoothing must be a number, got {smoothing!r:.40} ({type(smoothing).__name__})")
     if method == "word2vec":
         require("gensim", "train")  # said before the corpus is read
-    corpus = repeatable(corpus)
-    if not isinstance(corpus, Corpus):
-        corpus = Corpus(corpus)
+    if counting is None:
+        corpus = repeatable(corpus)
+        counting = _Here(corpus if isinstance(corpus, Corpus) else Corpus(corpus))
+    elif method != "ppmi":
+        raise ValueError(f"method={method!r} needs the text itself; 'ppmi' needs counts alone")
     if not isinstance(tokenizer, Tokenizer):
         tokenizer = Tokenizer(tokenizer, lowercase=lowercase)
 
     with stage("counting words", progress) as report:
-        vocabulary = Vocabulary.from_corpus(
-            corpus, tokenizer, min_count=min_count, max_size=max_words, on_progress=report
-        )
+        vocabulary = counting.words(tokenizer, min_count, max_words, report)
     if len(vocabulary) < dim:
         raise ValueError(
             f"the corpus has {len(vocabulary)} words that occur {min_count} times or more: too few for "
             f"vectors of dim={dim}; give more text, a smaller dim or a smaller min_count"
         )
     if method == "ppmi":
-        matrix = _ppmi(corpus, vocabulary, tokenizer, dim, window, smoothing, seed, progress)
+        with stage("counting pairs", progress) as report:
+            counts = counting.pairs(vocabulary, tokenizer, window, report)
+        with stage("decomposing", progress) as report:
+            told: Any = report
+            matrix = _core.embed(counts, dim, smoothing=smoothing, seed=seed, progress=told)
     else:
-        matrix = _word2vec(corpus, vocabulary, tokenizer, dim, window, epochs, seed, progress)
+        assert isinstance(counting, _Here)
+        matrix = _word2vec(counting.corpus, vocabulary, tokenizer, dim, window, epochs, seed, progress)
     return table_of(vocabulary.words, matrix, vocabulary.counts, storage=storage)
 
 
-def _ppmi(
-    corpus: Corpus,
-    vocabulary: Vocabulary,
-    tokenizer: Tokenizer,
-    dim: int,
-    window: int,
-    smoothing: float,
-    seed: int,
-    progress: bool | StageProgress | None,
-) -> npt.NDArray[np.float32]:
-    counter = _core.CooccurrenceCounter(vocabulary.core, tokenizer.core(), window=window, weight="linear")
-    with stage("counting pairs", progress) as report:
-        for batch in corpus.batches(_SENTENCES, text=TEXT_AT_ONCE, on_progress=report):
+def pair_counter(vocabulary: Vocabulary, tokenizer: Tokenizer, window: int) -> _core.CooccurrenceCounter:
+    """What counts pairs of a vocabulary's words."""
+    return _core.CooccurrenceCounter(vocabulary.core, tokenizer.core(), window=window, weight="linear")
+
+
+class Counting(Protocol):
+    """Who counts a corpus's words, and pairs of them."""
+
+    def words(
+        self, tokenizer: Tokenizer, min_count: int, max_size: int | None, report: Progress | None
+    ) -> Vocabulary:
+        """All words, or the frequent ones."""
+        ...
+
+    def pairs(
+        self, vocabulary: Vocabulary, tokenizer: Tokenizer, window: int, report: Progress | None
+    ) -> _core.SparseMatrix:
+        """How often words stand near each other."""
+        ...
+
+
+class _Here:
+    """This process."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.corpus = corpus
+
+    def words(
+        self, tokenizer: Tokenizer, min_count: int, max_size: int | None, report: Progress | None
+    ) -> Vocabulary:
+        return Vocabulary.from_corpus(
+            self.corpus, tokenizer, min_count=min_count, max_size=max_size, on_progress=report
+        )
+
+    def pairs(
+        self, vocabulary: Vocabulary, tokenizer: Tokenizer, window: int, report: Progress | None
+    ) -> _core.SparseMatrix:
+        counter = pair_counter(vocabulary, tokenizer, window)
+        for batch in self.corpus.batches(_SENTENCES, text=TEXT_AT_ONCE, on_progress=report):
             counter.add(tokenizer.prepare(batch))
-        counts = counter.finish()
-    with stage("decomposing", progress) as report:
-        told: Any = report
-        return _core.embed(counts, dim, smoothing=smoothing, seed=seed, progress=told)
+        return counter.finish()
 
 
 def _word2vec(

@@ -143,6 +143,25 @@ TEST(Cooccurrence, MergesWhatWorkersCounted) {
                InvalidInput);
 }
 
+TEST(Cooccurrence, AddsFinishedCountsAndRefusesOthers) {
+  const Text text = random_text(100, 5);
+  CooccurrenceCounter counter(table_of(kWords), kTokens);
+  const SparseMatrix counts = count(text, {});
+  counter.add(counts);
+  expect_equal(counter.finish(), counts);
+  const auto refused = [&](auto change) {
+    SparseMatrix other = counts;
+    change(other);
+    EXPECT_THROW(counter.add(other), InvalidInput);
+  };
+  refused([](SparseMatrix& m) { m.offsets.push_back(m.offsets.back()); });
+  refused([](SparseMatrix& m) { m.columns.front() = 7; });
+  refused([](SparseMatrix& m) { m.columns.front() = -1; });
+  refused([](SparseMatrix& m) { m.values.pop_back(); });
+  refused([](SparseMatrix& m) { m.offsets[1] = m.offsets[2] + 1; });
+  expect_equal(count({}, {}), counter.finish());
+}
+
 TEST(Cooccurrence, CutsRawTextAsItsTokenizerDoes) {
   const std::vector<std::string_view> raw = {"a b", "", "  ", "B  a"};
   CooccurrenceCounter counter(table_of(kWords), {.split = Split::whitespace, .lowercase = true}, {.size = 1});

@@ -37,6 +37,9 @@ class CooccurrenceCounter {
   void add(const Sentences& sentences);
   /// Adds what another counter of the same words, cut and weighed alike, has seen.
   void merge(CooccurrenceCounter other);
+  /// Adds what another such counter has finished: of another process, say. InvalidInput where it is no matrix
+  /// [words, words].
+  void add(const SparseMatrix& counts);
   /// Symmetric [words, words]: entry (i, j) sums the weights of all j near an i. The counter is empty then.
   SparseMatrix finish();
 

@@ -1,0 +1,188 @@
+"""One callable for batches of any engine."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..checks import checked_bool, checked_int, checked_str
+from ..text.inputs import filled, is_blank, to_batch
+from .arrow import embedding_column, embedding_type, pyarrow
+from .opened import SavedEncoder, encoding
+
+__all__ = ["BatchEncoder"]
+
+Missing = Literal["zero", "null"]
+Precision = Literal["float32", "float16"]
+
+
+class BatchEncoder:
+    """A function from batches of a table to the same batches with a column of embeddings.
+
+    It is what Ray's `map_batches`, Spark's `mapInArrow` and Dask's `map_partitions` are given; see
+    `sentencode.scale.ray`, `spark` and `dask`. Its pickle holds plain arguments alone: the encoder is read
+    from its file once in each process, with word vectors that all processes of a machine share. Rows keep
+    their order and number.
+
+    Args:
+        encoder: The path or URL of a saved encoder, which every machine must be able to read; or an encoder,
+            which is saved below `cache_dir()`: for engines on this machine.
+        column: The column with the sentences: text, bytes or lists of tokens.
+        output: The column to add; one of that name is replaced.
+        normalize: Whether to divide each row by its length.
+        precision: "float32" or "float16".
+        missing: The row of a sentence that is null, or has no text: "zero", or "null" (in arrays of NumPy,
+            which know no null, NaN). A sentence without a known word has a row of zeros either way.
+        threads: How many threads to compute with. None: the worker's share, which is Ray's `num_cpus`,
+            Spark's `spark.task.cpus`, the threads of Dask's worker; outside of engines, `num_threads()`.
+        device: Where a neural encoder computes: "cuda". None: as it was saved.
+        **options: Of `sentencode.load`: `tokenizer`, `trust_tokenizer`, `vectors`, `trust_vectors`.
+
+    Example:
+        >>> import pyarrow, sentencode as se
+        >>> encoder = se.Average(se.WordVectors.from_dict({"cat": [1, 0], "dog": [0, 1]}))
+        >>> encode = se.scale.BatchEncoder(encoder)
+        >>> batch = pyarrow.table({"id": [1, 2], "text": ["cat dog", None]})
+        >>> encode(batch)["embedding"].to_pylist()
+        [[0.5, 0.5], [0.0, 0.0]]
+        >>> encode({"text": ["dog"]})["embedding"]
+        array([[0., 1.]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        encoder: Any,
+        column: str = "text",
+        output: str = "embedding",
+        *,
+        normalize: bool = False,
+        precision: Precision = "float32",
+        missing: Missing = "zero",
+        threads: int | None = None,
+        device: str | None = None,
+        **options: Any,
+    ) -> None:
+        self.column = checked_str("column", column)
+        self.output = checked_str("output", output)
+        self.normalize = checked_bool("normalize", normalize)
+        if precision not in ("float32", "float16"):
+            raise ValueError(f"precision must be 'float32' or 'float16', got {precision!r}")
+        if missing not in ("zero", "null"):
+            raise ValueError(f"missing must be 'zero' or 'null', got {missing!r}")
+        self.precision, self.missing = precision, missing
+        self.threads = None if threads is None else checked_int("threads", threads, 1)
+        self.saved = (
+            encoder if isinstance(encoder, SavedEncoder) else SavedEncoder.of(encoder, options, device)
+        )
+
+    @property
+    def dim(self) -> int:
+        """The length of a row."""
+        return self.saved.dim
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the encoder."""
+        return self.saved.fingerprint
+
+    @property
+    def arrow_type(self) -> Any:
+        """Arrow's type of the column that is added."""
+        return embedding_type(self.dim, self.precision)
+
+    def rows(self, sentences: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+        """The embeddings of sentences.
+
+        Args:
+            sentences: A column of any library, some of it null.
+
+        Returns:
+            Rows [n, dim], and which of them are null; None: none.
+        """
+        texts = _texts(sentences)
+        encoder: Any = self.saved.open()
+        with encoding(self.threads):
+            rows = encoder.encode(
+                texts,
+                normalize_embeddings=self.normalize,
+                precision=self.precision,
+                show_progress_bar=False,
+            )
+        if self.missing == "zero":
+            return rows, None
+        absent = np.zeros(len(rows), dtype=bool)
+        for i in np.flatnonzero(~rows.any(axis=1)):  # a row without text is zero, but not the reverse
+            absent[i] = is_blank(texts[i])
+        return rows, absent
+
+    def __call__(self, batch: Any) -> Any:
+        """Adds the column.
+
+        Args:
+            batch: A table or record batch of Arrow, a data frame of pandas, or a dict of arrays.
+
+        Returns:
+            The same kind of batch. The column is `fixed_size_list` in Arrow, and in pandas as an `ArrowDtype`
+            of it; in a dict it is an array [n, dim].
+
+        Raises:
+            TypeError: If it is something else.
+            KeyError: If it has no such column.
+        """
+        if hasattr(batch, "schema") and hasattr(batch, "num_rows"):
+            return self._arrow(batch)
+        if hasattr(batch, "columns") and hasattr(batch, "assign"):
+            return self._pandas(batch)
+        if isinstance(batch, dict):
+            rows, absent = self.rows(self._chosen(batch, list(batch)))
+            if absent is not None:
+                rows[absent] = np.nan
+            return {**batch, self.output: rows}
+        raise TypeError(
+            "a batch is a table of Arrow, a data frame of pandas or a dict of arrays, "
+            f"got a {type(batch).__name__}"
+        )
+
+    def _arrow(self, batch: Any) -> Any:
+        column = embedding_column(*self.rows(self._chosen(batch, batch.schema.names)))
+        names = batch.schema.names
+        if self.output in names:
+            return batch.set_column(names.index(self.output), self.output, column)
+        return batch.append_column(self.output, column)
+
+    def _pandas(self, frame: Any) -> Any:
+        import pandas
+
+        column = embedding_column(*self.rows(self._chosen(frame, list(frame.columns))))
+        values = pandas.array(column, dtype=pandas.ArrowDtype(self.arrow_type))
+        return frame.assign(**{self.output: pandas.Series(values, index=frame.index)})
+
+    def _chosen(self, batch: Any, names: list[str]) -> Any:
+        if self.column not in names:
+            raise KeyError(f"there is no column {self.column!r}; there are {', '.join(map(str, names))}")
+        return batch[self.column]
+
+    def __repr__(self) -> str:
+        return (
+            f"BatchEncoder({self.saved.path!r}, column={self.column!r}, output={self.output!r}, "
+            f"kind={self.saved.kind}, dim={self.dim})"
+        )
+
+
+def _texts(sentences: Any) -> Any:
+    """A list of the sentences, with empty ones where there is none."""
+    kind = getattr(sentences, "type", None)
+    if kind is None or not hasattr(sentences, "null_count"):
+        return filled(sentences)[0]
+    arrow = pyarrow()
+    types = arrow.types
+    if types.is_dictionary(kind):
+        sentences, kind = sentences.cast(kind.value_type), kind.value_type
+    if sentences.null_count == 0:
+        return to_batch(sentences)
+    if types.is_nested(kind):
+        return filled(sentences)[0]
+    binary = types.is_binary(kind) or types.is_large_binary(kind)
+    return to_batch(pyarrow("compute").fill_null(sentences, b"" if binary else ""))

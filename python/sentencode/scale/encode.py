@@ -1,0 +1,289 @@
+"""Encoding files into a folder of Parquet files, on any engine."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..checks import checked_bool, checked_str
+from ..encoder import progress as progress_bar
+from ..errors import FormatError
+from . import manifest as manifests
+from .arrow import embedding_column, pyarrow
+from .batch_encoder import BatchEncoder, Missing, Precision
+from .engines import Engine, Failure, engine_of
+from .folders import Folder
+from .manifest import Manifest, Part
+from .shards import Columns, Input, Shard, inputs_of, read, shards_of
+from .sizes import bytes_of
+
+__all__ = ["encode"]
+
+_SAVE_EVERY = 1.0  # seconds between two manifests
+_ROWS, _ROW_GROUP = 1 << 14, 1 << 24  # rows, and bytes of embeddings, that are encoded and written together
+
+
+def encode(
+    encoder: Any,
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    engine: str | Engine = "local",
+    workers: int | None = None,
+    threads: int | None = None,
+    column: str = "text",
+    id: str | None = None,
+    embedding: str = "embedding",
+    normalize: bool = False,
+    precision: Precision = "float32",
+    missing: Missing = "zero",
+    device: str | None = None,
+    shard_size: int | str = "64MB",
+    overwrite: bool = False,
+    show_progress_bar: bool | None = None,
+    **options: Any,
+) -> int:
+    r"""Encodes files into a folder of Parquet files, shard by shard, on this machine or on a cluster.
+
+    Part i of the folder has a row for each row of shard i, in order: its id, if there is one, and its
+    embedding. `manifest.json` says what was encoded by what, and which parts are finished. If the job is
+    stopped, in whatever way, the same call does the parts that are missing, and ends with the same files.
+
+    Args:
+        encoder: The path or URL of a saved encoder, or a fitted encoder.
+        inputs: Files, folders, globs, or URLs that fsspec knows: .parquet, .jsonl, .csv, .tsv; all else is
+            text, a sentence a line. Text, JSON and csv may be packed by gzip, xz or zstd.
+        output: The folder, or its URL. With several machines it must be one that all of them write to.
+        engine: "local" (processes of this machine), "ray", "spark" or "dask"; or one of
+            `sentencode.scale.engines`, to say more about it.
+        workers: How many tasks at a time. None: as many as the engine has processors for.
+        threads: How many threads a task computes with. None: 1.
+        column: The column of tables that holds the sentences.
+        id: The column of tables that names rows, and is copied. None: rows are told by their order.
+        embedding: What the column of embeddings is called.
+        normalize: As for `BatchEncoder`.
+        precision: Likewise.
+        missing: Likewise.
+        device: Likewise.
+        shard_size: How much of a file makes a shard: bytes, or as in "64MB".
+        overwrite: Whether to start over where there is other work in the folder, which is then removed.
+        show_progress_bar: Whether to show one. None: if the logger "sentencode" shows information.
+        **options: Of `sentencode.load`.
+
+    Returns:
+        The number of rows in the folder.
+
+    Raises:
+        FileExistsError: If the folder holds something else than such work.
+        FormatError: If an input cannot be read; the message says where.
+        ValueError: If the folder holds the embeddings of other inputs, by another encoder, or made with other
+            options; the message says which.
+        OSError: If a file cannot be read or written.
+        RuntimeError: If a worker is lost again and again on one shard.
+
+    Example:
+        >>> import pathlib, tempfile, sentencode as se
+        >>> encoder = se.Average(se.WordVectors.from_dict({"cat": [1, 0], "dog": [0, 1]}))
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "in.txt").write_text("cat\n\ndog cat\n")
+        >>> se.scale.encode(encoder, folder / "in.txt", folder / "out", workers=1)
+        3
+        >>> se.scale.Embeddings(folder / "out").to_numpy()
+        array([[1. , 0. ],
+               [0. , 0. ],
+               [0.5, 0.5]], dtype=float32)
+    """
+    pyarrow("parquet")  # said before any work
+    columns = Columns(checked_str("column", column), None if id is None else checked_str("id", id))
+    if columns.id == checked_str("embedding", embedding):
+        raise ValueError(f"id and embedding are both {embedding!r}")
+    size = bytes_of("shard_size", shard_size)
+    made = BatchEncoder(
+        encoder,
+        column,
+        embedding,
+        normalize=normalize,
+        precision=precision,
+        missing=missing,
+        threads=threads,
+        device=device,
+        **options,
+    )
+    files = inputs_of(inputs)
+    shards, columns = shards_of(files, columns, size)
+    if columns.id is not None:
+        _type_named(columns.id_type)
+    folder = Folder(output)
+    _check_apart(folder, files, made)
+    runner = engine_of(engine, workers=workers, threads=threads, device=device)
+    made.threads = runner.threads
+    made_from = {
+        "encoder": {"kind": made.saved.kind, "fingerprint": made.fingerprint, "dim": made.dim},
+        "columns": {"text": column, "id": id, "id_type": columns.id_type, "embedding": embedding},
+        "options": {"normalize": made.normalize, "precision": precision, "missing": missing},
+        "shard_size": size,
+        "inputs": [
+            {"path": one.path, "format": one.format, "bytes": one.bytes, "identity": one.identity}
+            for one in files
+        ],
+    }
+    folder.make()
+    with folder.locked():
+        parts = _finished(folder, made_from, len(shards), checked_bool("overwrite", overwrite))
+        job = Manifest(made_from, shards, parts)
+        job.save(folder)
+        _clean(job, folder)
+        left = [shard for shard in shards if shard.number not in parts]
+        with progress_bar(show_progress_bar, "encode") as bar:
+            _run(job, left, runner, _EncodeShard(made, columns, folder, len(shards)), bar)
+        return job.rows
+
+
+def _clean(job: Manifest, folder: Folder) -> None:
+    """Removes what killed writers have left, and parts that the manifest does not call finished."""
+    folder.remove_leftovers()
+    finished = {job.file_of(number) for number in job.parts}
+    for name in folder.names():
+        if name.startswith("part-") and name.endswith(".parquet") and name not in finished:
+            folder.remove(name)
+
+
+def _run(job: Manifest, left: list[Shard], engine: Engine, work: _EncodeShard, bar: Any) -> None:
+    """Has the shards that are left done, and keeps the manifest."""
+    total = sum(shard.size for shard in job.shards)
+    done = total - sum(shard.size for shard in left)
+    saved = time.monotonic()
+    try:
+        for place, result in engine.run(work, left):
+            if isinstance(result, Failure):
+                raise result.error
+            job.parts[left[place].number] = result
+            done += left[place].size
+            if bar is not None:
+                bar(done, total)
+            if time.monotonic() - saved > _SAVE_EVERY:
+                job.save(work.folder)
+                saved = time.monotonic()
+    except BaseException:
+        with suppress(OSError):  # the disk may be full: what was saved before still holds
+            job.save(work.folder)
+        raise
+    job.save(work.folder)
+
+
+def _check_apart(folder: Folder, files: list[Input], encoder: BatchEncoder) -> None:
+    for path in [*(one.path for one in files), encoder.saved.path]:
+        if path.startswith(f"{folder.path}/"):
+            raise ValueError(f"{folder.path} holds {path}, which is read: give another folder to write to")
+
+
+def _finished(folder: Folder, made_from: dict[str, Any], shards: int, overwrite: bool) -> dict[int, Part]:
+    """The parts that earlier work has finished; refuses other work."""
+    names = [name for name in folder.names() if not name.startswith(".")]
+    files = {manifests.file_of(number, shards): number for number in range(shards)}
+    try:
+        before = manifests.load(folder)
+        if before is None and names:
+            raise FileExistsError(17, "there are files, and no manifest: give another folder", folder.path)
+        if before is not None:
+            _check_same(folder, before, made_from)
+    except FormatError as error:
+        if not overwrite:
+            raise FormatError(f"{error}; overwriting starts over") from error
+        before = {"parts": []}
+    except ValueError:
+        if not overwrite:
+            raise
+    if before is None or overwrite:
+        return {}
+    found = {}
+    for line in before["parts"]:
+        if "rows" in line and folder.size(line["file"]) == line["bytes"]:
+            found[files[line["file"]]] = Part(line["rows"], line["bytes"], line["crc32"])
+    return found
+
+
+def _check_same(folder: Folder, before: dict[str, Any], now: dict[str, Any]) -> None:
+    """Refuses to go on with what was made from something else, and says from what."""
+    where = f"{folder.path} was made"
+    again = "; overwriting starts over"
+    then = before.get("encoder", {})
+    if then.get("fingerprint") != now["encoder"]["fingerprint"]:
+        raise ValueError(
+            f"{where} by another encoder: a {then.get('kind')} of fingerprint "
+            f"{str(then.get('fingerprint'))[:12]}, now a {now['encoder']['kind']} of "
+            f"{now['encoder']['fingerprint'][:12]}{again}"
+        )
+    for group in ("columns", "options"):
+        for name, value in now[group].items():
+            if before.get(group, {}).get(name) != value:
+                raise ValueError(
+                    f"{where} with {name} = {before.get(group, {}).get(name)!r}, now {value!r}{again}"
+                )
+    if before.get("shard_size") != now["shard_size"]:
+        raise ValueError(
+            f"{where} with shards of {before.get('shard_size')} bytes, now {now['shard_size']}{again}"
+        )
+    old = {one["path"]: one for one in before.get("inputs", [])}
+    new = {one["path"]: one for one in now["inputs"]}
+    for path in [*new, *old]:
+        if path not in old:
+            raise ValueError(f"{where} without the input {path}{again}")
+        if path not in new:
+            raise ValueError(f"{where} with the input {path}, too{again}")
+        if old[path] != new[path]:
+            raise ValueError(
+                f"{where} from another {path}: it had {old[path].get('bytes'):,} bytes, now "
+                f"{new[path]['bytes']:,}, and has changed since{again}"
+            )
+    if list(old) != list(new):
+        raise ValueError(f"{where} with its inputs in another order{again}")
+
+
+@dataclass
+class _EncodeShard:
+    """What a worker does with a shard: reads, encodes and writes it, and says what it has written."""
+
+    encoder: BatchEncoder
+    columns: Columns
+    folder: Folder
+    count: int
+
+    def __call__(self, shard: Shard) -> Part:
+        arrow, parquet = pyarrow(), pyarrow("parquet")
+        made, columns = self.encoder, self.columns
+        ids_too = [] if columns.id is None else [(columns.id, _type_named(columns.id_type))]
+        schema = arrow.schema([*ids_too, (made.output, made.arrow_type)])
+        # Numbers of embeddings do not repeat: dictionaries, statistics and packing would save nothing.
+        packing = {f"{made.output}.list.element": "none"} | {name: "zstd" for name, _ in ids_too}
+        rows = max(1, min(_ROWS, _ROW_GROUP // (made.dim * np.dtype(made.precision).itemsize)))
+        written = 0
+        with self.folder.writing(manifests.file_of(shard.number, self.count)) as file:
+            named = [name for name, _ in ids_too]
+            writer = parquet.ParquetWriter(
+                file, schema, use_dictionary=named, write_statistics=named, compression=packing
+            )
+            with writer:
+                for texts, ids in read(shard, columns, rows):
+                    try:
+                        embeddings = embedding_column(*made.rows(texts))
+                    except (TypeError, ValueError) as error:
+                        raise FormatError(f"{shard}: {error}") from error
+                    arrays = [] if ids is None else [arrow.array(ids, type=schema.field(0).type)]
+                    writer.write_batch(arrow.record_batch([*arrays, embeddings], schema=schema))
+                    written += len(embeddings)
+        return Part(written, file.bytes, file.checksum)
+
+
+def _type_named(name: str | None) -> Any:
+    """Arrow's type by the name that it prints."""
+    try:
+        return pyarrow().type_for_alias(name)
+    except ValueError:
+        raise FormatError(f"ids may be text or numbers, not {name}") from None

@@ -1,0 +1,190 @@
+"""Processes of this machine."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ..threads import num_threads
+from .engines import attempt
+
+__all__ = ["LocalEngine"]
+
+_TRIES = 3  # of a task, whose workers are lost
+
+
+class LocalEngine:
+    """Runs tasks in processes of this machine, which share the word vectors that they map.
+
+    They are started anew, and not forked: what threads of this process do cannot harm them, and a program
+    needs no `if __name__ == "__main__"`. They end when this process does, however it ends. A process that
+    is lost is replaced, and its task done again, three times at most.
+
+    Args:
+        workers: How many processes. None: as many as `num_threads()` allows. One: this process itself.
+        threads: Of each. None: one; a single worker computes with all.
+    """
+
+    def __init__(self, workers: int | None = None, threads: int | None = None) -> None:
+        self._workers = workers or max(1, num_threads() // (threads or 1))
+        self.threads = threads if threads or self._workers == 1 else 1
+
+    @property
+    def workers(self) -> int:
+        """How many processes."""
+        return self._workers
+
+    def run(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        """As `Engine.run`."""
+        if self._workers == 1:
+            for place, task in enumerate(tasks):
+                yield place, attempt(work, task)
+            return
+        job = _Job(pickle.dumps(work), list(enumerate(tasks)))
+        feeders = [
+            threading.Thread(target=job.feed, daemon=True) for _ in range(min(self._workers, len(tasks)))
+        ]
+        for feeder in feeders:
+            feeder.start()
+        try:
+            for _ in tasks:
+                place, result, error = job.results.get()
+                if error is not None:
+                    raise error
+                yield place, result
+        finally:
+            job.stop()
+            for feeder in feeders:
+                feeder.join()
+
+
+class _Job:
+    """Tasks that wait, results, and the processes that make one of the other.
+
+    Args:
+        work: The pickled function.
+        tasks: Their places, and themselves.
+    """
+
+    def __init__(self, work: bytes, tasks: list[tuple[int, Any]]) -> None:
+        self.work, self.waiting = work, tasks[::-1]
+        self.results: queue.Queue[tuple[int, Any, Exception | None]] = queue.Queue()
+        self.lock = threading.Lock()
+        self.stopped = False
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def stop(self) -> None:
+        """Ends all processes; what they were at is lost."""
+        with self.lock:
+            self.stopped = True
+            for process in self.processes:
+                process.kill()
+
+    def next(self) -> tuple[int, Any] | None:
+        with self.lock:
+            return self.waiting.pop() if self.waiting and not self.stopped else None
+
+    def feed(self) -> None:
+        """Gives tasks to a process, one after the other, and replaces it where it is lost."""
+        process: subprocess.Popen[bytes] | None = None
+        try:
+            while (item := self.next()) is not None:
+                place, task = item
+                for lost in range(1, _TRIES + 1):
+                    process = self._started() if process is None else process
+                    if process is None:
+                        return  # stopped
+                    try:
+                        _send(process.stdin, pickle.dumps(task))
+                        result = pickle.loads(_receive(process.stdout))
+                        self.results.put((place, result, None))
+                        break
+                    except (EOFError, OSError):
+                        process.kill()
+                        status = process.wait()
+                        self._ended(process)
+                        process = None
+                        if self.stopped:
+                            return
+                        if lost == _TRIES:
+                            why = f"signal {-status}" if status < 0 else f"status {status}"
+                            raise RuntimeError(
+                                f"{task}: {_TRIES} workers were lost on it, the last one with {why}; perhaps "
+                                "the memory is not enough"
+                            ) from None
+        except Exception as error:
+            self.results.put((-1, None, error))
+        finally:
+            if process is not None:
+                self._ended(process)
+
+    def _started(self) -> subprocess.Popen[bytes] | None:
+        with self.lock:
+            if self.stopped:
+                return None
+            process = subprocess.Popen(
+                [sys.executable, "-c", _START, *map(os.fspath, sys.path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C is this process's affair
+            )
+            self.processes.append(process)
+        _send(process.stdin, self.work)
+        return process
+
+    def _ended(self, process: subprocess.Popen[bytes]) -> None:
+        for pipe in (process.stdin, process.stdout):
+            try:
+                if pipe is not None:
+                    pipe.close()
+            except OSError:  # what was not written yet has nobody to read it
+                pass
+        process.wait()
+        with self.lock:
+            self.processes.remove(process)
+
+
+# What a worker is started with: it finds the modules that this process finds.
+_START = "import sys; sys.path[:] = sys.argv[1:]; from sentencode.scale.local import work; work()"
+
+
+def work() -> None:
+    """What a worker process does: takes a function, then tasks, and gives back results."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a tokenizer prints is no answer
+    function = pickle.loads(_receive(sys.stdin.buffer))
+    tasks: queue.Queue[bytes] = queue.Queue()
+
+    def listen() -> None:
+        try:
+            while True:
+                tasks.put(_receive(sys.stdin.buffer))
+        except EOFError:  # whoever gave the tasks has ended
+            os._exit(0)
+
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        _send(answers, pickle.dumps(attempt(function, pickle.loads(tasks.get()))))
+
+
+def _send(pipe: Any, content: bytes) -> None:
+    pipe.write(len(content).to_bytes(8, "little"))
+    pipe.write(content)
+    pipe.flush()
+
+
+def _receive(pipe: Any) -> bytes:
+    return _exactly(pipe, int.from_bytes(_exactly(pipe, 8), "little"))
+
+
+def _exactly(pipe: Any, size: int) -> bytes:
+    found: bytes = pipe.read(size)
+    if len(found) < size:
+        raise EOFError
+    return found

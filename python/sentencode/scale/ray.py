@@ -1,0 +1,134 @@
+"""Ray: tasks of its cluster, and columns of its data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .._extras import require
+from .batch_encoder import BatchEncoder
+from .engines import attempt
+
+__all__ = ["RayEngine", "encode"]
+
+_IN_FLIGHT = 2  # tasks for each that can run, so that no worker waits for one
+
+
+def encode(
+    dataset: Any,
+    encoder: Any,
+    *,
+    workers: int | tuple[int, int] | None = None,
+    num_cpus: float = 1,
+    num_gpus: float = 0,
+    batch_size: int | None = 4096,
+    **options: Any,
+) -> Any:
+    """Adds a column of embeddings to a data set of Ray.
+
+    Args:
+        dataset: A `ray.data.Dataset`.
+        encoder: A `BatchEncoder`, or what one is made of.
+        workers: How many actors encode, or the least and the most. None: as many as the cluster has
+            processors for.
+        num_cpus: The processors of each, which are its threads.
+        num_gpus: Its GPUs; the encoder then needs `device="cuda"`.
+        batch_size: Rows that are encoded at a time. None: a block.
+        **options: Of `BatchEncoder`: `column`, `output`, `precision` and so on.
+
+    Returns:
+        A data set, which is computed when it is consumed.
+
+    Example:
+        ::
+
+            dataset = ray.data.read_parquet("s3://bucket/in")
+            se.scale.ray.encode(dataset, "s3://bucket/sif.sentencode").write_parquet("s3://bucket/out")
+    """
+    data = require("ray.data", "ray")
+    made = encoder if isinstance(encoder, BatchEncoder) else BatchEncoder(encoder, **options)
+    if workers is None:
+        workers = (1, RayEngine(threads=max(1, int(num_cpus))).workers)
+    least, most = workers if isinstance(workers, tuple) else (workers, workers)
+    return dataset.map_batches(
+        _Actor,
+        fn_constructor_args=(made,),
+        batch_format="pyarrow",
+        batch_size=batch_size,
+        compute=data.ActorPoolStrategy(min_size=least, max_size=most),
+        num_cpus=num_cpus,
+        num_gpus=num_gpus or None,
+    )
+
+
+class _Actor:
+    """What `map_batches` makes once in each actor."""
+
+    def __init__(self, encoder: BatchEncoder) -> None:
+        self.encoder = encoder
+        encoder.saved.open()
+
+    def __call__(self, batch: Any) -> Any:
+        return self.encoder(batch)
+
+
+class RayEngine:
+    """Runs tasks on Ray: on the cluster that this process is connected to, else on this machine.
+
+    Args:
+        workers: How many tasks at a time. None: as many as the cluster has processors for.
+        threads: The processors of each (`num_cpus`). None: one.
+        num_gpus: The GPUs of each.
+        address: Of a cluster, for `ray.init`, where this process is not connected to one.
+    """
+
+    def __init__(
+        self,
+        workers: int | None = None,
+        threads: int | None = None,
+        num_gpus: float = 0,
+        address: str | None = None,
+    ) -> None:
+        ray = require("ray", "ray")
+        if not ray.is_initialized():
+            ray.init(address=address, include_dashboard=False, log_to_driver=True, logging_level="warning")
+        self._workers = workers
+        self._cpus = threads or 1
+        self._gpus = num_gpus
+        self.threads = None  # a worker asks Ray
+
+    @property
+    def workers(self) -> int:
+        """How many tasks run at a time."""
+        if self._workers is not None:
+            return self._workers
+        there = require("ray", "ray").cluster_resources()
+        fitting = there.get("CPU", 1) // self._cpus
+        if self._gpus:
+            fitting = min(fitting, there.get("GPU", 0) // self._gpus)
+        return max(1, int(fitting))
+
+    def run(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        """As `Engine.run`."""
+        ray = require("ray", "ray")
+        remote = ray.remote(num_cpus=self._cpus, num_gpus=self._gpus, max_retries=3)(attempt)
+        function = ray.put(work)
+        most = self._workers or _IN_FLIGHT * self.workers
+        running: dict[Any, int] = {}
+        waiting = iter(enumerate(tasks))
+        try:
+            while True:
+                while len(running) < most and (item := next(waiting, None)) is not None:
+                    running[remote.remote(function, item[1])] = item[0]
+                if not running:
+                    return
+                for done in ray.wait(list(running), num_returns=1)[0]:
+                    place = running.pop(done)
+                    try:
+                        result = ray.get(done)
+                    except ray.exceptions.RayError as error:
+                        raise RuntimeError(f"{tasks[place]}: its workers were lost: {error}") from error
+                    yield place, result
+        finally:
+            for reference in running:
+                ray.cancel(reference, force=True)

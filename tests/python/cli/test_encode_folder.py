@@ -1,0 +1,105 @@
+"""`sentencode encode INPUT... --output DIR`."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import sentencode as se
+from sentencode.cli import main
+
+pytest.importorskip("pyarrow")
+LINES = [f"the {'dog ' * (i % 5)} {'cat' if i % 3 else ''}" for i in range(300)]
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(3)
+    vectors = se.WordVectors.from_array(["the", "dog", "cat"], rng.normal(size=(3, 5)), [90, 9, 1])
+    vectors.save(tmp_path / "vectors.sentencode")
+    encoder = se.SIF(vectors).fit(LINES)
+    encoder.save(tmp_path / "sif.sentencode")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("\n".join(LINES[:200]) + "\n")
+    (tmp_path / "in" / "b.txt").write_text("\n".join(LINES[200:]))
+    return tmp_path, encoder
+
+
+def command(folder, *more):
+    return [
+        "encode",
+        "--encoder",
+        str(folder / "sif.sentencode"),
+        "--quiet",
+        "--workers",
+        "1",
+        *map(str, more),
+    ]
+
+
+def test_a_folder(files, capsys):
+    folder, encoder = files
+    given = command(folder, folder / "in", "--output", folder / "out", "--shard-size", "1KB")
+    for _ in range(2):
+        assert main(given) == 0
+        assert capsys.readouterr().out == f"{folder / 'out'}: 300 rows of 5\n"
+    found = se.scale.Embeddings(folder / "out")
+    assert len(found.files) > 3
+    np.testing.assert_allclose(found.to_numpy(), encoder.encode(LINES), atol=1e-6)
+    assert main([*given, "--precision", "float16"]) == 1
+    assert "was made with precision = 'float32', now 'float16'" in capsys.readouterr().err
+    assert main([*given, "--precision", "float16", "--overwrite"]) == 0
+    assert se.scale.Embeddings(folder / "out").to_numpy().dtype == np.float16
+
+
+def test_a_table(files, capsys):
+    folder, encoder = files
+    rows = [{"key": f"k{i}", "body": line or None} for i, line in enumerate(["the dog", "", "cat"])]
+    (folder / "in.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    options = ["--column", "body", "--id", "key", "--missing", "null", "--output", folder / "out"]
+    assert main(command(folder, folder / "in.jsonl", *options)) == 0
+    ((ids, found),) = se.scale.Embeddings(folder / "out").batches()
+    assert ids.tolist() == ["k0", "k1", "k2"]
+    assert np.isnan(found[1]).all()
+    np.testing.assert_allclose(found[[0, 2]], encoder.encode(["the dog", "cat"]), atol=1e-6)
+
+
+def test_an_encoder_made_on_the_way(files):
+    folder, _ = files
+    made = [
+        "encode",
+        "--kind",
+        "sif",
+        "--vectors",
+        folder / "vectors.sentencode",
+        "--fit",
+        folder / "in" / "a.txt",
+    ]
+    made += ["--save", folder / "new.sentencode", folder / "in", "--output", folder / "out", "--workers", "1"]
+    before = se.cache_dir()
+    se.set_cache_dir(folder / "cache")
+    assert main([*map(str, made), "--quiet"]) == 0
+    se.set_cache_dir(before)
+    expected = se.load(folder / "new.sentencode").encode(LINES)
+    np.testing.assert_allclose(se.scale.Embeddings(folder / "out").to_numpy(), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("more", "error"),
+    [
+        (["in"], "give INPUT and OUTPUT, or INPUT... and --output DIR"),
+        (["in", "a", "b"], "give INPUT and OUTPUT, or INPUT... and --output DIR"),
+        (["in", "out.npy", "--id", "id"], "--id goes with --output DIR"),
+        (["in", "out.npy", "--engine", "ray"], "--engine goes with --output DIR"),
+        (["in", "--output", "out", "--batch-size", "5"], "--batch-size does not go with --output DIR"),
+        (["in", "--output", "out", "--address", "x"], "--address is an engine's"),
+        (["in", "--output", "out", "--kind", "sif"], "give either --encoder FILE or --kind"),
+    ],
+)
+def test_wrong_usage(files, more, error, capsys):
+    folder, _ = files
+    given = ["encode", "--encoder", str(folder / "sif.sentencode"), *more]
+    assert main(given) == 2
+    assert error in capsys.readouterr().err

@@ -1,0 +1,265 @@
+"""`BatchEncoder`: batches of all kinds, what is missing, and how it crosses to other processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import sentencode as se
+from sentencode.scale import BatchEncoder
+from sentencode.scale.arrow import embedding_rows
+
+
+def rows_of(batch, name="embedding"):
+    return embedding_rows(batch[name])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda texts: pa.table({"id": list(range(len(texts))), "text": texts}),
+        lambda texts: pa.record_batch({"id": list(range(len(texts))), "text": texts}),
+        lambda texts: pa.table({"text": pa.chunked_array([texts[:100], texts[100:101], texts[101:]])}),
+        lambda texts: pa.table({"text": ["other", *texts]}).slice(1),
+        lambda texts: pa.table({"text": pa.array(texts, pa.large_string())}),
+        lambda texts: pa.table({"text": pa.array(texts).dictionary_encode()}),
+        lambda texts: pa.table({"text": pa.array([text.encode() for text in texts])}),
+        lambda texts: pa.table({"text": [text.split() for text in texts]}),
+    ],
+    ids=["table", "batch", "chunks", "slice", "large", "dictionary", "bytes", "tokens"],
+)
+@pytest.mark.parametrize("precision", ["float32", "float16"])
+def test_arrow(saved, sentences, expected, make, precision):
+    batch = make(sentences)
+    made = BatchEncoder(saved, precision=precision)(batch)
+    assert type(made) is type(batch)
+    assert made.schema.names == [*batch.schema.names, "embedding"]
+    assert made.schema.field("embedding").type == pa.list_(pa.from_numpy_dtype(precision), 6)
+    assert made.drop_columns(["embedding"]).equals(batch)
+    found = rows_of(made)
+    assert found.dtype == precision
+    np.testing.assert_array_equal(found, expected.astype(precision))
+
+
+def test_pandas(saved, sentences, expected):
+    frame = pd.DataFrame({"text": sentences, "id": range(700)}, index=range(5, 705))
+    made = BatchEncoder(saved)(frame)
+    assert list(frame.columns) == ["text", "id"]  # what was given stays as it was
+    assert list(made.columns) == ["text", "id", "embedding"]
+    assert list(made.index) == list(frame.index)
+    assert made["embedding"].dtype == pd.ArrowDtype(pa.list_(pa.float32(), 6))
+    np.testing.assert_array_equal(np.stack(made["embedding"]), expected)
+    table = pa.Table.from_pandas(made)
+    assert table.schema.field("embedding").type == pa.list_(pa.float32(), 6)
+
+
+@pytest.mark.parametrize("kind", [list, np.array, lambda texts: np.array(texts, dtype=object)])
+def test_arrays(saved, sentences, expected, kind):
+    batch = {"text": kind(sentences), "id": np.arange(700)}
+    made = BatchEncoder(saved)(batch)
+    assert list(batch) == ["text", "id"]
+    np.testing.assert_array_equal(made["embedding"], expected)
+    assert made["embedding"].dtype == np.float32
+    assert made["embedding"].flags.c_contiguous
+
+
+@pytest.mark.parametrize("missing", ["zero", "null"])
+@pytest.mark.parametrize("text", ["string", "large_string", "binary"])
+def test_missing_text_in_arrow(saved, missing, text):
+    texts = ["the man", None, "", "  ", "unknown", None]
+    encoded = [t if t is None or text != "binary" else t.encode() for t in texts]
+    batch = pa.table({"text": pa.array(encoded, getattr(pa, text)())})
+    column = BatchEncoder(saved, missing=missing)(batch)["embedding"]
+    assert len(column) == 6
+    nulls = [False, True, True, True, False, True] if missing == "null" else [False] * 6
+    assert [not valid for valid in column.is_valid().to_pylist()] == nulls
+    assert column[0].as_py() == pytest.approx(se.load(saved).encode("the man").tolist())
+    assert all(column[i].as_py() in (None, [0.0] * 6) for i in range(1, 6))
+
+
+@pytest.mark.parametrize("missing", ["zero", "null"])
+def test_missing_text_elsewhere(saved, missing):
+    made = BatchEncoder(saved, missing=missing)
+    texts = ["the man", None, float("nan"), "", "unknown"]
+    rows = made({"text": texts})["embedding"]
+    assert rows[0].any()
+    assert not rows[4].any()
+    assert np.isnan(rows[1:4]).all() if missing == "null" else not rows[1:].any()
+    frame = made(pd.DataFrame({"text": pd.array(["the man", None], dtype="string")}))
+    assert frame["embedding"].isna().tolist() == [False, missing == "null"]
+    tokens = pa.table({"text": pa.array([["the", "man"], None, []])})
+    assert made(tokens)["embedding"].null_count == (2 if missing == "null" else 0)
+
+
+def test_no_rows(saved):
+    made = BatchEncoder(saved)
+    table = made(pa.table({"text": pa.array([], pa.string())}))
+    assert table.num_rows == 0
+    assert table.schema.field("embedding").type == made.arrow_type
+    assert made({"text": []})["embedding"].shape == (0, 6)
+    assert len(made(pd.DataFrame({"text": pd.Series([], dtype="string")}))) == 0
+
+
+def test_other_columns(saved, expected, sentences):
+    made = BatchEncoder(saved, column="body", output="text", normalize=True)
+    table = made(pa.table({"text": ["x"] * 700, "body": sentences}))
+    assert table.schema.names == ["text", "body"]
+    lengths = np.linalg.norm(rows_of(table, "text"), axis=1)
+    np.testing.assert_allclose(lengths[lengths > 0], 1, atol=1e-6)
+
+
+def test_wrong_batches(saved):
+    made = BatchEncoder(saved)
+    with pytest.raises(KeyError, match="there is no column 'text'; there are id, body"):
+        made({"id": [1], "body": ["x"]})
+    with pytest.raises(TypeError, match="a batch is a table of Arrow, a data frame of pandas or a dict"):
+        made(["text"])
+    with pytest.raises(TypeError, match="expected str"):
+        made(pa.table({"text": [1, 2]}))
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"precision": "float64"}, "precision must be 'float32' or 'float16', got 'float64'"),
+        ({"missing": "nan"}, "missing must be 'zero' or 'null', got 'nan'"),
+        ({"threads": 0}, "threads must be at least 1, got 0"),
+        ({"device": "cuda"}, "device='cuda': a SIF computes on the processor alone"),
+    ],
+)
+def test_wrong_options(saved, options, error):
+    with pytest.raises(ValueError, match=error):
+        BatchEncoder(saved, **options)
+
+
+def test_wrong_encoders(tmp_path, vectors):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        BatchEncoder(tmp_path / "nowhere.sentencode")
+    (tmp_path / "text.sentencode").write_text("text")
+    with pytest.raises(se.FormatError, match=r"text\.sentencode"):
+        BatchEncoder(tmp_path / "text.sentencode")
+    with pytest.raises(TypeError, match="one of Sentencode's encoders, got a int"):
+        BatchEncoder(5)
+    with pytest.raises(se.NotFittedError):
+        BatchEncoder(se.SIF(vectors))
+
+
+def test_an_encoder_is_saved_and_found_again(encoder, sentences, expected):
+    made = BatchEncoder(encoder)
+    assert made.fingerprint == encoder.fingerprint()
+    np.testing.assert_array_equal(made({"text": sentences})["embedding"], expected)
+    assert se.cache_dir() in Path(made.saved.path).parents
+
+
+def test_an_encoder_that_is_fitted_anew_does_not_change_it(vectors, sentences):
+    other = se.SIF(vectors).fit(sentences)
+    made = BatchEncoder(other)
+    before = made({"text": sentences})["embedding"]
+    other.fit(sentences[:20])
+    np.testing.assert_array_equal(made({"text": sentences})["embedding"], before)
+
+
+# --- other processes
+
+
+def test_a_pickle_is_small_and_has_no_encoder(saved, encoder):
+    for given in (saved, encoder):
+        made = BatchEncoder(given)
+        made({"text": ["the man"]})
+        assert len(pickle.dumps(made)) < 1000
+
+
+def test_threads_of_this_process_are_given_back(saved, monkeypatch):
+    before = se.num_threads()
+    made, seen = BatchEncoder(saved, threads=before + 1), []
+    whole = se.SIF.encode
+    monkeypatch.setattr(se.SIF, "encode", lambda *a, **k: (seen.append(se.num_threads()), whole(*a, **k))[1])
+    made({"text": ["the"]})
+    assert seen == [before + 1]
+    assert se.num_threads() == before
+
+
+def call(made, texts):
+    from sentencode.scale.opened import use_threads
+
+    use_threads(made.threads)
+    return made({"text": texts})["embedding"], se.num_threads()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_pickle_crosses_spawn(saved, sentences, expected):
+    made = BatchEncoder(saved, threads=1)
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        parts = pool.starmap(call, [(made, sentences[i : i + 100]) for i in range(0, 700, 100)])
+    assert {threads for _, threads in parts} == {1}
+    np.testing.assert_array_equal(np.concatenate([rows for rows, _ in parts]), expected)
+
+
+def test_a_worker_maps_the_encoder_once(saved, sentences, monkeypatch):
+    from sentencode.scale import opened
+
+    made = pickle.loads(pickle.dumps(BatchEncoder(saved)))
+    opened._open.clear()
+    calls = []
+    load = opened.load
+    monkeypatch.setattr(
+        opened, "load", lambda *given, **options: (calls.append(1), load(*given, **options))[1]
+    )
+    for i in range(5):
+        made({"text": sentences[i : i + 5]})
+    pickle.loads(pickle.dumps(made))({"text": ["the"]})
+    assert len(calls) == 1
+    assert str(saved) in Path("/proc/self/maps").read_text()
+
+
+def test_another_encoder_in_the_file_is_refused(encoder, vectors, sentences, tmp_path):
+    path = tmp_path / "encoder.sentencode"
+    encoder.save(path)
+    made = BatchEncoder(path)
+    content = pickle.dumps(made)
+    se.SIF(vectors, components=2).fit(sentences).save(path)
+    program = "import sys, pickle; pickle.load(sys.stdin.buffer)({'text': ['the']})"
+    done = subprocess.run([sys.executable, "-c", program], input=content, capture_output=True)
+    assert b"holds another encoder than when the job was started" in done.stderr
+    path.unlink()
+    done = subprocess.run([sys.executable, "-c", program], input=content, capture_output=True)
+    assert b"a worker does not find the encoder" in done.stderr
+
+
+def shout(text):
+    return text.upper().split()
+
+
+def test_a_tokenizer_of_ones_own_crosses(vectors):
+    table = se.WordVectors.from_dict({"THE": [1, 0], "MAN": [0, 1]})
+    made = BatchEncoder(se.Average(table, tokenizer=str.split, lowercase=False))
+    assert made({"text": ["THE MAN"]})["embedding"].tolist() == [[0.5, 0.5]]
+    again = pickle.loads(pickle.dumps(made))
+    assert again({"text": ["THE MAN"]})["embedding"].tolist() == [[0.5, 0.5]]
+
+
+def test_options_of_load(tmp_path):
+    path = tmp_path / "encoder.sentencode"
+    table = se.WordVectors.from_dict({"THE": [1, 0], "MAN": [0, 1]})
+    with pytest.warns(UserWarning, match="tokenizer"):
+        se.Average(table, tokenizer=lambda text: shout(text), lowercase=False).save(path)
+    with pytest.raises(ValueError, match="tokenizer"):
+        BatchEncoder(path)
+    made = BatchEncoder(path, tokenizer=shout)
+    assert made({"text": ["the man"]})["embedding"].tolist() == [[0.5, 0.5]]
+
+
+def test_a_url(saved, sentences, expected):
+    fsspec = pytest.importorskip("fsspec")
+    with fsspec.open("memory://encoders/sif.sentencode", "wb") as file:
+        file.write(saved.read_bytes())
+    made = BatchEncoder("memory://encoders/sif.sentencode")
+    np.testing.assert_array_equal(made({"text": sentences})["embedding"], expected)
