@@ -396,6 +396,7 @@ class CompoundNMT(NeuralEncoder):
                 cannot be replaced, as the decoder has no attention.
         """
         single = is_single(sentences)
+        sentences = [sentences] if single else list(sentences)
         others = self._checked_ensemble(ensemble)
         beam = checked_int("beam", beam, 1)
         best = checked_int("best", best, 1, 1 if sample else beam)
@@ -409,7 +410,7 @@ class CompoundNMT(NeuralEncoder):
         with ExitStack() as stack:
             for encoder in (self, *others):
                 stack.enter_context(encoder._evaluating())
-            for numbers, words, x, lengths in self._read_many([sentences] if single else sentences):
+            for numbers, words, x, lengths in self._read_many(sentences):
                 given = self.network.read(x, lengths)
                 writer, memory = self.network._cpp, given
                 if others:
@@ -438,7 +439,7 @@ class CompoundNMT(NeuralEncoder):
                     )
                 texts = self._texts(decoded, (words, given, x, lengths) if replace_unknown else None)
                 found.update(zip(numbers, texts, strict=True))
-        rows = [found.get(i, [("", 0.0)] * best) for i in range(1 if single else self._counted)]
+        rows = [found.get(i, [("", 0.0)] * best) for i in range(len(sentences))]
         shown = [[pair if scores else pair[0] for pair in row] for row in rows]
         texts_only = [row[0] for row in shown] if best == 1 else shown
         return texts_only[0] if single else texts_only
@@ -643,7 +644,6 @@ class CompoundNMT(NeuralEncoder):
         """Sentences that have words, some at once, sorted by length: their places, words, rows, lengths."""
         self._check_fitted()
         tokens = self._cut(list(sentences) if not isinstance(sentences, str) else [sentences])
-        self._counted = len(tokens)
         read = []
         for i, of in enumerate(tokens):
             kept, x = self._model.read(of)
