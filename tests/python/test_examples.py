@@ -285,7 +285,7 @@ def test_scale_search(tmp_path):
     done = run(tmp_path, "scale_search.py", "out")
     assert done.returncode == 0, done.stderr
     first, query, *found = done.stdout.splitlines()
-    assert first == "1566 rows in 3 files"
+    assert first == "1566 rows in 4 files"
     assert query == "A storm at sea."
     best = {line.partition(": ")[2] for line in found if "is not installed" not in line}
     assert len(best) <= 1  # all find the same
