@@ -17,7 +17,7 @@ NAME = "bleu"
 HELP = "BLEU of translations"
 EXAMPLE = """
 sentencode bleu out.de test.de
-sentencode translate nmt.sentencode test.en - | sentencode bleu - test.de
+sentencode translate nmt.sentencode --moses en.moses de.moses test.en - | sentencode bleu - test.de
 """
 
 

@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--length-penalty", type=float, default=0.0, metavar="A", help="of longer ones (default: 0, none)"
     )
     parser.add_argument("--sample", action="store_true", help="draw words in the place of a beam")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of what is drawn (default: 0)")
     parser.add_argument("--temperature", type=float, default=1.0, metavar="T", help="of what is drawn")
     parser.add_argument("--top-k", type=int, default=0, metavar="K", help="words that can be drawn (0: all)")
     parser.add_argument(
@@ -110,6 +111,9 @@ def _translated(
 ) -> bytes:
     names = ("beam", "best", "max_length", "length_penalty", "sample", "temperature", "top_k", "top_p")
     chosen = {name: getattr(options, name) for name in (*names, "replace_unknown")}
+    if options.sample:
+        chosen["seed"] = options.seed
+        options.seed += 1  # the next lines draw other words
     prepare, restore = moses
     rows = nmt.translate(prepare(lines), **chosen, ensemble=others, scores=True) if lines else []
     text = []

@@ -364,6 +364,7 @@ class CompoundNMT(NeuralEncoder):
         temperature: float = 1.0,
         top_k: int = 0,
         top_p: float = 1.0,
+        seed: int | None = None,
         replace_unknown: bool = False,
         ensemble: Sequence[CompoundNMT] = (),
         scores: bool = False,
@@ -376,10 +377,11 @@ class CompoundNMT(NeuralEncoder):
             best: Translations of each sentence that are returned.
             max_length: Tokens at most.
             length_penalty: a: log p is divided by ((5 + tokens) / 6)^a.
-            sample: Whether words are drawn as likely as they are, by `seed`, in the place of a beam.
+            sample: Whether words are drawn as likely as they are, in the place of a beam.
             temperature: Of what is drawn.
             top_k: Words that can be drawn; 0: all.
             top_p: Of these the likeliest that have so much of the probability.
+            seed: Of what is drawn. None: the encoder's.
             replace_unknown: Whether an unknown word becomes that word of the source that it looks at most.
             ensemble: Other encoders that translate along, with the same words and tokenizers: the probability
                 of each word is the mean of theirs. Architectures may differ.
@@ -400,6 +402,7 @@ class CompoundNMT(NeuralEncoder):
         others = self._checked_ensemble(ensemble)
         beam = checked_int("beam", beam, 1)
         best = checked_int("best", best, 1, 1 if sample else beam)
+        drawn = checked_int("seed", self.seed if seed is None else seed, 0) % 2**32
         max_length = checked_int("max_length", max_length, 1)
         length_penalty = checked_float("length_penalty", length_penalty, -math.inf)
         if checked_bool("replace_unknown", replace_unknown) and self.architecture not in _ATTENDS:
@@ -410,7 +413,7 @@ class CompoundNMT(NeuralEncoder):
         with ExitStack() as stack:
             for encoder in (self, *others):
                 stack.enter_context(encoder._evaluating())
-            for numbers, words, x, lengths in self._read_many(sentences):
+            for part, (numbers, words, x, lengths) in enumerate(self._read_many(sentences)):
                 given = self.network.read(x, lengths)
                 writer, memory = self.network._cpp, given
                 if others:
@@ -425,7 +428,7 @@ class CompoundNMT(NeuralEncoder):
                         temperature=checked_float("temperature", temperature, 0, above=True),
                         top_k=checked_int("top_k", top_k, 0),
                         top_p=checked_float("top_p", top_p, 0, 1, above=True),
-                        seed=self.seed,
+                        seed=drawn + (part << 32),  # no part draws what another one does
                         writer=writer,
                     )
                 else:
@@ -448,11 +451,11 @@ class CompoundNMT(NeuralEncoder):
         """Log p of translations; under a head, how good predictions are, as for every encoder.
 
         Args:
-            source: Sentences.
-            target: Their translations, as many.
+            source: One sentence, or many.
+            target: As many translations.
 
         Returns:
-            [n]; of a sentence without words NaN.
+            A number, or [n]; of a sentence without words NaN.
 
         Raises:
             NotFittedError: If it has to be fitted first.
@@ -460,7 +463,10 @@ class CompoundNMT(NeuralEncoder):
         """
         if self._learnt is not None:
             return super().score(source, target)
-        source, target = list(source), list(target)
+        single = is_single(source)
+        if single != is_single(target):
+            raise ValueError("source and target must both be one sentence, or both several")
+        source, target = ([source], [target]) if single else (list(source), list(target))
         if len(source) != len(target):
             raise ValueError(f"there are {len(source)} sentences and {len(target)} translations")
         found = np.full(len(source), np.nan)
@@ -469,7 +475,7 @@ class CompoundNMT(NeuralEncoder):
                 ids, ends = self._target_ids([target[i] for i in numbers])
                 told = self.network.score(self.network.read(x, lengths), ids.to(x.device), ends.to(x.device))
                 found[numbers] = told.cpu().numpy()
-        return found
+        return float(found[0]) if single else found
 
     def inner_attention(self, sentence: str | Sequence[str]) -> tuple[list[str], Floats]:
         """A: how much of each word each head of the sentence's vector is made of.

@@ -161,7 +161,9 @@ class Bench:
             if steps is None:
                 encoder = self._network(row, seed)
             else:
-                warmup = min(int({**self.size.training, **row.options}.get("warmup", 0)), steps // 5)
+                sized = {name: getattr(self.size, of) for name, of in row.sized.items()}
+                asked = {**self.size.training, **row.options, **sized}.get("warmup") or 0
+                warmup = min(int(asked), steps // 5)
                 every = -(-steps // _VALIDATIONS)
                 encoder = self._network(row, seed, max_steps=steps, warmup=warmup, validate_every=every)
             self._give_words(encoder, row, seed)

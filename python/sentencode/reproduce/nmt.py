@@ -34,8 +34,8 @@ class Size(CommonSize):
     """How large networks are, how they are trained, and how they translate.
 
     Attributes:
-        hidden: Units of each direction of the encoders of German's rows. Vectors have twice as many numbers.
-        cs_hidden: The like of Czech's.
+        hidden: Units of each direction of encoders for German. Vectors have twice as many numbers.
+        cs_hidden: Units of each direction of encoders for Czech.
         transformer: Width, layers, and width inside, of Transformers.
         warmup: Steps in which their learning rate rises.
         pieces: By target languages, pieces of the joint BPE; 0: words.
@@ -219,8 +219,13 @@ _CZECH = {
 _CONTROLS = {
     "average of words": Row(trained=False, make=Average, further=True),
     **{
-        f"untrained {corpus}-MAXPOOL": untrained(_row("maxpool", corpus))
-        for corpus in _CORPORA  # of one language each, as words are cut
+        f"untrained {name}": untrained(row)
+        for corpus in _CORPORA
+        for name, row in {
+            **_plain(corpus, "maxpool"),
+            **_inner(corpus, "attn_attn", 8),
+            **_inner(corpus, "attn_attn", 1),
+        }.items()
     },
 }
 # Nothing is learnt of these: they tell how far what is translated is from what judges.
@@ -232,13 +237,22 @@ _SOURCES = {
 }
 ROWS = {**_GERMAN, **_CZECH, **_CONTROLS, **_SOURCES}
 
-# What two cores train in some hours: every architecture, and heads from one to eight.
-GRID = (
+# What two cores train in some hours: of German every architecture, and heads from one to eight; of Czech the
+# paper's rows. Controls beside them.
+_GRID_GERMAN = (
     *("de-ATTN", "de-TRF", "de-ATTN-ATTN, 8 heads", "de-ATTN-ATTN, 4 heads", "de-ATTN-ATTN, 1 head"),
     *("de-TRF-ATTN-ATTN, 3 heads", "de-ATTN-CTX, 4 heads", "de-MAXPOOL-CTX", "de-FINAL-CTX"),
-    *("de-AVGPOOL-CTX", "de-FINAL", "de-AVGPOOL", "de-MAXPOOL", "average of words", "untrained de-MAXPOOL"),
-    "English side of the de data",
+    *("de-AVGPOOL-CTX", "de-FINAL", "de-AVGPOOL", "de-MAXPOOL"),
 )
+GRID = {
+    corpus: (
+        *rows,
+        "average of words",
+        *(name for name, row in _CONTROLS.items() if row.corpus == corpus),
+        f"English side of the {corpus} data",
+    )
+    for corpus, rows in {"de": _GRID_GERMAN, "cs": tuple(_CZECH)}.items()
+}
 
 _ACCURACIES = ("MR", "CR", "SST2", "SST5", "TREC", "MRPC", "SICKEntailment")
 _SIMILARITIES = ("SICKRelatedness", "STSBenchmark", "STS12", "STS13", "STS14", "STS15")
@@ -257,7 +271,7 @@ _BLEU = {corpus: (f"en-{corpus} bleu dev", f"en-{corpus} bleu") for corpus in _C
 _VECTORS = tuple(name for name, row in ROWS.items() if row.tasks is None)
 _DISTANCES = tuple(
     f"{task} {measure}"
-    for measure in ("lm_perplexity", "oov")
+    for measure in ("lm_perplexity", "oov", "seen")
     for task in (*("SNLI", "SICKEntailment", "AvgAcc", "local-7", "AvgSim", "local-6", "HyTER", "COCO"),)
 )
 
@@ -298,6 +312,7 @@ def _measured(bench: Any, encoder: Any, found: Result) -> Result:
 def _distances(corpus: Parallel, tasks: Sequence[Task]) -> Result:
     """How well the source of a corpus tells each task's sentences, and how many words it lacks."""
     model = NgramModel(order=4).fit(corpus.train.sentences)
+    learnt = set(corpus.train.sentences)
     texts = {
         task.name: corpus.prepare(
             [text for of in task.splits.values() for side in of.sentences for text in side]
@@ -311,6 +326,7 @@ def _distances(corpus: Parallel, tasks: Sequence[Task]) -> Result:
     for name, sentences in texts.items():
         scores[f"{name} lm_perplexity"] = {"value": model.perplexity(sentences)}
         scores[f"{name} oov"] = {"value": 100 * model.oov_rate(sentences)}
+        scores[f"{name} seen"] = {"value": 100 * sum(text in learnt for text in sentences) / len(sentences)}
     return scores
 
 
@@ -326,7 +342,9 @@ def _mean(report: Judged, name: str, tasks: Sequence[str], resamples: int) -> Re
     }
 
 
-_HEADS = {name: int(row.options["heads"]) for name, row in ROWS.items() if row.options.get("heads")}
+_HEADS = {
+    name: int(row.options["heads"]) for name, row in ROWS.items() if row.trained and row.options.get("heads")
+}
 FIGURES = Correlations(
     "Figure 2: is better translation a worse vector? Pearson's correlations over encoders",
     bleu={corpus: of[1] for corpus, of in _BLEU.items()},
@@ -346,7 +364,7 @@ FAMILY = Family(
     tasks=_TASKS,
     columns=(*_BLEU["de"], *_BLEU["cs"], *_LOCAL, *_SCORES, *_PARAPHRASES, *_DISTANCES),
     names={
-        **{name: name.replace(" lm_perplexity", " perplexity") for name in _DISTANCES},
+        **{name: name.replace(" lm_", " ") for name in _DISTANCES},
         **{name: name.partition(" ")[0] for name in _LOCAL},
         **{f"en-{corpus} bleu dev": "BLEU dev" for corpus in _CORPORA},
         **{f"en-{corpus} bleu": "BLEU test" for corpus in _CORPORA},
@@ -403,8 +421,10 @@ FAMILY = Family(
             rows=tuple(_SOURCES),
             columns=_DISTANCES,
             remark="Perplexity is that of a 4-gram model with Kneser-Ney smoothing, learnt from the English "
-            "side of what is trained on; oov are words that it lacks, in percent. Both are of all sentences "
-            "of a task, prepared as encoders read them; local-7 and local-6 of those of all their tasks.",
+            "side of what is trained on, of the words that it knows and the ends of sentences; oov are words "
+            "that it lacks, and seen are sentences that it was learnt from, both in percent. All are of all "
+            "sentences of a task, prepared as encoders read them; local-7 and local-6 of those of all their "
+            "tasks. What the paper's perplexity does with unknown words is not known.",
         ),
         "cost": Cost("Parameters, and time of training"),
     },
@@ -412,6 +432,10 @@ FAMILY = Family(
         "Rows are named after the paper's, and by their widths where the paper gives sizes: its 600 (Czech: "
         "1000) are our vectors' width, 1200 twice and 2400 (4000) four times as wide.",
         "STS12 to STS15 are means of their subsets, weighted by their sizes.",
+        "After each epoch the loss on dev is taken; the weights of the lowest one translate, and are judged. "
+        "BLEU on dev is therefore of sentences that chose them.",
+        "Tasks that are cut as Penn Treebank does are put together again, and then cut and cased as what "
+        "encoders learnt from. The average of words is given their own tokens.",
     ),
     further=(),
     labelled=tuple(_CORPORA),
@@ -427,7 +451,7 @@ def reproduce(
     out: File,
     coco: File | None = None,
     hyter: File | None = None,
-    size: str | CommonSize = "cpu",
+    size: str | Size = "cpu",
     epochs: int | None = None,
     rows: Sequence[str] | None = None,
     tables: Sequence[str] | None = None,
@@ -449,8 +473,8 @@ def reproduce(
         hyter: Paraphrases as lines of a group's name, a tab and a sentence.
         size: As there.
         epochs: Of each training. None: the size's.
-        rows: As there; "grid" are those that two cores train in some hours. None: these with the size "cpu",
-            else those of `tables`.
+        rows: As there; "grid" are those that two cores train in some hours, of the languages that are given.
+            None: these with the size "cpu", else those of `tables`.
         tables: As there.
         sentence: That figure 4 shows. "": the first one that is tested.
         **more: As there.
@@ -460,7 +484,12 @@ def reproduce(
         ValueError: A corpus lacks files, or see there.
     """
     chosen = FAMILY._sized(size)
-    assert isinstance(chosen, Size)
+    if not isinstance(chosen, Size):
+        raise TypeError(f"size must be a name or a Size of this module, got {type(size).__name__}")
+    if not labels:
+        raise ValueError("labels: give at least one target language, de or cs")
+    if epochs is not None and (more.get("steps"), more.get("minutes")) != (None, None):
+        raise ValueError("give epochs, steps or minutes, and not several of them")
     if epochs is not None:
         of_corpus = {name: {**of, "max_epochs": epochs} for name, of in chosen.of_corpus.items()}
         training = {**chosen.training, "max_epochs": epochs}
@@ -468,7 +497,8 @@ def reproduce(
     if rows is None and size == "cpu" and tables is None:
         rows = ["grid"]
     if rows is not None:
-        rows = [row for name in rows for row in (GRID if name == "grid" else (name,))]
+        of_grid = [row for corpus in _CORPORA if corpus in labels for row in GRID[corpus]]
+        rows = [row for name in rows for row in (of_grid if name == "grid" else (name,))]
     corpora = {name: _corpus(name, files, chosen) for name, files in labels.items()}
     further = [] if coco is None else [load_groups(coco, "lines", name="COCO")]
     further += [] if hyter is None else [load_groups(hyter, name="HyTER")]
@@ -485,10 +515,13 @@ def reproduce(
     )
     if importlib.util.find_spec("matplotlib") is not None:
         FIGURES.draw(report, out)
+        search = {"beam": chosen.beam, "length_penalty": chosen.length_penalty}
         for name, corpus in corpora.items():
-            row = f"{name}-ATTN-ATTN, 8 heads"
-            draw_alignment(report, out, f"fig4-{name}", row, corpus, sentence)
-            draw_positions(report, out, f"fig5-{name}", row, corpus)
+            compound = [row for row in _HEADS if row.startswith(f"{name}-ATTN-ATTN") and report.of(row)]
+            if compound:
+                row = max(compound, key=lambda row: _HEADS[row])
+                draw_alignment(report, out, f"fig4-{name}", row, corpus, sentence, **search)
+                draw_positions(report, out, f"fig5-{name}", row, corpus)
     return report
 
 

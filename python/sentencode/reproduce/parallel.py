@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -40,12 +41,14 @@ class Parallel(Labels):
     _prepared: dict[str, str] = field(default_factory=dict, init=False, repr=False)
 
     def prepare(self, texts: Sequence[str]) -> list[str]:
-        """What is done to texts before an encoder that learnt from it reads them.
+        """What is done to a task's texts before an encoder that learnt from it reads them.
 
-        All rows are judged on the same ones, and Moses takes longer than encoding: they are kept.
+        Many of SentEval's are cut as Penn Treebank does, which is undone first: "does n't" was "doesn't". All
+        rows are judged on the same texts, and Moses takes longer than encoding: they are kept.
         """
         new = [text for text in dict.fromkeys(texts) if text not in self._prepared]
-        self._prepared.update(zip(new, self.source.prepare(new), strict=True))
+        whole = [_without_treebank(text) for text in new]
+        self._prepared.update(zip(new, self.source.prepare(whole), strict=True))
         return [self._prepared[text] for text in texts]
 
     @property
@@ -136,6 +139,16 @@ def translated(encoder: Any, corpus: Parallel, split: str, *, resamples: int, **
     written = encoder.translate(corpus.source.prepare(raw.sentences), **search)
     texts = corpus.target.restore(written)
     return Translated(bleu(texts, raw.labels, resamples=resamples), texts)
+
+
+_CLITICS = re.compile(r" (n't|'(?:s|re|ve|ll|d|m))(?!\w)", re.IGNORECASE)
+_BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "``": '"', "''": '"'}
+
+
+def _without_treebank(text: str) -> str:
+    """A text before Penn Treebank's tokens were cut: clitics joined, brackets and quotes as they were."""
+    words = (_BRACKETS.get(word, word) for word in text.split(" "))
+    return _CLITICS.sub(r"\1", " ".join(words))
 
 
 def _read(name: str, of: tuple[Side, Side]) -> Examples:

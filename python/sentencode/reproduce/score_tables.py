@@ -193,7 +193,7 @@ class Cost:
             if "parameters" not in result:
                 continue
             counts, dev = result["parameters"], result.get("dev")
-            line = [name, str(result["dim"])]
+            line = [name, MISSING if result["dim"] is None else str(result["dim"])]
             line += [f"{counts[key] / 1e6:.2f} M" for key in ("without_softmax", "with_softmax")]
             if dev is None:
                 line += [MISSING] * 7

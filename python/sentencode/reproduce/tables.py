@@ -96,6 +96,7 @@ def digits(column: str) -> int:
         "cluster_accuracy",
         "neighbour_accuracy",
         "oov",
+        "seen",
         "lm_perplexity",
         "manual_wins",
     )

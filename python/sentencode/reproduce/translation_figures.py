@@ -15,7 +15,13 @@ __all__ = ["draw_alignment", "draw_positions"]
 
 
 def draw_alignment(
-    report: Report, folder: str | os.PathLike[str], name: str, row: str, corpus: Parallel, sentence: str = ""
+    report: Report,
+    folder: str | os.PathLike[str],
+    name: str,
+    row: str,
+    corpus: Parallel,
+    sentence: str = "",
+    **search: Any,
 ) -> None:
     """Draws what each word of a translation looks at, by heads, if the row is there: the paper's Figure 4.
 
@@ -26,6 +32,7 @@ def draw_alignment(
         row: With inner attention; the first seed's is drawn.
         corpus: Which it learnt from.
         sentence: That is translated. "": the first one that is tested.
+        **search: Of `translate`.
     """
     from matplotlib.figure import Figure  # not pyplot, which would choose a window system
 
@@ -36,7 +43,7 @@ def draw_alignment(
     source = corpus.source.prepare(raw)
     figure = Figure(figsize=(8, 6), layout="constrained")
     axes = figure.subplots()
-    encoder.plot_alignment(source, ax=axes)
+    encoder.plot_alignment(source, encoder.translate(source, **search), ax=axes)
     axes.set_title(f"{row}: a colour for each head", fontsize=10)
     write_picture(figure, folder, name)
 

@@ -56,7 +56,7 @@ class DaskEngine:
         try:
             self._client = distributed.get_client()
         except ValueError:
-            cluster = address or new_cluster(workers, threads)
+            cluster: Any = address or new_cluster(workers, threads)
             self._client = distributed.Client(cluster)
             self._client.wait_for_workers(1 if address else len(cluster.worker_spec))
 
