@@ -90,6 +90,9 @@ std::pair<Tensor, Tensor> AdditiveAttention::forward(const Tensor& query, const 
   return attend(query, project(memory, key_mask), key_mask);
 }
 
+const Tensor& AdditiveAttention::query_weight() const { return query_->weight; }
+const Tensor& AdditiveAttention::score_weight() const { return score_->weight; }
+
 void AdditiveAttention::pretty_print(std::ostream& out) const {
   out << "AdditiveAttention(query_features=" << options_.query_features
       << ", memory_features=" << options_.memory_features << ", features=" << options_.features << ")";

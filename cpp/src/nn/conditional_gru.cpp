@@ -6,6 +6,7 @@
 #include <ostream>
 #include <vector>
 
+#include "nn/conditional_gru_op.h"
 #include "sentencode/error.h"
 #include "sentencode/nn/sequences.h"
 
@@ -83,6 +84,18 @@ ConditionalStates ConditionalGRU::forward(const Tensor& x, const Tensor& state, 
     return {x.new_zeros({x.size(0), 0, options_.hidden}),
             x.new_zeros({x.size(0), 0, options_.memory_features}),
             x.new_zeros({x.size(0), 0, memory.size(1)})};
+  }
+  const ConditionalWeights used{word_->weights(0), context_->weights(0),
+                                attention_ ? attention_->query_weight() : Tensor(),
+                                attention_ ? attention_->score_weight() : Tensor()};
+  if (fits_conditional_gru(words.x, used, projected)) {
+    ConditionalStates found =
+        conditional_gru(words.x, state, projected, memory_mask, words.lengths_or_all(), used);
+    if (attention_ == nullptr) {
+      found.contexts = words.with(projected.values.expand({-1, x.size(1), -1})).x;
+      found.weights = words.with(x.new_ones({x.size(0), x.size(1), 1})).x;
+    }
+    return found;
   }
   std::vector<Tensor> states, contexts, weights;
   Tensor last = state;  // [B, H]

@@ -36,4 +36,14 @@ ST_INLINE float exponential(float x) {
 
 ST_INLINE double exponential(double x) { return std::exp(x); }
 
+template <typename T>
+ST_INLINE T sigmoid(T x) {
+  return 1 / (1 + exponential(-x));
+}
+
+template <typename T>
+ST_INLINE T hyperbolic_tangent(T x) {
+  return 1 - 2 / (1 + exponential(2 * x));
+}
+
 }  // namespace sentencode::nn
