@@ -97,7 +97,7 @@ class Pass {
         multiply(b1, h, of_before, n);
         for (std::int64_t i = 0; i < n; ++i) {
           std::copy_n(row(h, i), hidden, row(kept_[kBefore], first + i));
-          gru_step(row(a1, first + i), row(b1, i), data(in_[kWordBiasHh]), row(h, i), hidden,
+          gru_step(row(a1, first + i), row(b1, i), row(in_[kWordBiasHh], 0), row(h, i), hidden,
                    row(kept_[kWordGates], first + i), row(kept_[kBetween], first + i));
         }
         multiply(b2, kept_[kBetween].narrow(0, first, n), of_between, n);
@@ -113,11 +113,11 @@ class Pass {
           const std::int64_t b = sentence(part, i);
           T* const a = n_.attends() ? row(of_seen, i) : row(a2, b);
           if (n_.attends()) {
-            const T* const bias = data(in_[kContextBiasIh]);
+            const T* const bias = row(in_[kContextBiasIh], 0);
             for (std::int64_t k = 0; k < gates; ++k) a[k] += bias[k];
           }
-          gru_step(a, row(b2, i) + asked, data(in_[kContextBiasHh]), row(kept_[kBetween], first + i), hidden,
-                   row(kept_[kContextGates], first + i), row(h, i));
+          gru_step(a, row(b2, i) + asked, row(in_[kContextBiasHh], 0), row(kept_[kBetween], first + i),
+                   hidden, row(kept_[kContextGates], first + i), row(h, i));
           std::copy_n(row(h, i), hidden, at_word(states, b, t));
         }
       }
@@ -155,10 +155,9 @@ class Pass {
             T* const of_context = row(context, i);
             const T* const own = at_word(of[1], b, t);
             for (std::int64_t k = 0; k < n_.features; ++k) of_context[k] += own[k];
-            look_backward(
-                what(b, t, first + i),
-                {of_context, at_word(of[2], b, t), row(g.b2, first + i), row(g.score, part.index),
-                 data(g.keys) + b * n_.places * asked, data(g.values) + b * n_.places * n_.features});
+            look_backward(what(b, t, first + i),
+                          {of_context, at_word(of[2], b, t), row(g.b2, first + i), row(g.score, part.index),
+                           row(g.keys, b * n_.places), row(g.values, b * n_.places)});
           }
         }
         s.narrow(0, 0, n).addmm_(g.b2.narrow(0, first, n), of_between);
@@ -177,11 +176,8 @@ class Pass {
  private:
   static std::size_t place(std::int64_t i) { return static_cast<std::size_t>(i); }
   static std::int64_t sentence(const Part& part, std::int64_t i) { return part.sentences[place(i)]; }
-  static T* data(const Tensor& of) { return static_cast<T*>(of.data_ptr()); }
-  static T* row(const Tensor& of, std::int64_t i) { return data(of) + i * of.size(1); }
-  T* at_word(const Tensor& of, std::int64_t b, std::int64_t t) const {
-    return data(of) + (b * n_.time + t) * of.size(2);
-  }
+  static T* row(const Tensor& of, std::int64_t i) { return row_of<T>(of, i); }
+  T* at_word(const Tensor& of, std::int64_t b, std::int64_t t) const { return row(of, b * n_.time + t); }
   static void multiply(const Tensor& out, const Tensor& x, const Tensor& w, std::int64_t n) {
     Tensor rows = out.narrow(0, 0, n);
     at::mm_out(rows, x.narrow(0, 0, n), w);
@@ -192,9 +188,9 @@ class Pass {
             .features = n_.features,
             .shown = mask_.defined() ? mask_.const_data_ptr<bool>() + b * n_.places : nullptr,
             .query = row(kept_[kAsked], word),
-            .score = data(in_[kScore]),
-            .keys = data(in_[kKeys]) + b * n_.places * n_.attention,
-            .values = data(in_[kValues]) + b * n_.places * n_.features,
+            .score = row(in_[kScore], 0),
+            .keys = row(in_[kKeys], b * n_.places),
+            .values = row(in_[kValues], b * n_.places),
             .weights = at_word(kept_[kWeights], b, t),
             .context = row(kept_[kSeen], word)};
   }

@@ -21,6 +21,12 @@ struct Part {
   std::int64_t longest() const { return std::ssize(there); }
 };
 
+/// The i-th row of a contiguous tensor, whatever its rows are rows of.
+template <typename T>
+T* row_of(const at::Tensor& of, std::int64_t i) {
+  return static_cast<T*>(of.data_ptr()) + i * of.size(-1);
+}
+
 /// All sentences that have words, in parts that have long and short ones alike.
 class Parts {
  public:

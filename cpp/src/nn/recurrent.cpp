@@ -11,6 +11,7 @@
 #include <string>
 #include <tuple>
 
+#include "nn/gru_op.h"
 #include "nn/parameters.h"
 #include "nn/recurrent_inference.h"
 #include "sentencode/error.h"
@@ -168,8 +169,8 @@ Tensor RecurrentStack::input_of(std::size_t layer, const Tensor& x, const std::v
   throw InternalError("no such shortcuts");
 }
 
-RecurrentOutput RecurrentStack::infer(const Tensor& x, const Tensor& lengths,
-                                      const RecurrentState& begin) const {
+RecurrentOutput RecurrentStack::by_layers(const Tensor& x, const Tensor& lengths, const RecurrentState& begin,
+                                          const Layer& layer_of) const {
   const std::int64_t wide = directions();
   std::vector<Tensor> outputs;
   std::vector<std::vector<Tensor>> ends(begin.size());
@@ -177,8 +178,7 @@ RecurrentOutput RecurrentStack::infer(const Tensor& x, const Tensor& lengths,
     RecurrentState mine;
     for (const Tensor& part : begin)
       mine.push_back(part.narrow(1, static_cast<std::int64_t>(layer) * wide, wide));
-    auto [output, end] =
-        infer_layer(options_.cell, input_of(layer, x, outputs), lengths, mine, weights_[layer]);
+    auto [output, end] = layer_of(input_of(layer, x, outputs), lengths, mine, weights_[layer]);
     for (std::size_t part = 0; part < ends.size(); ++part) ends[part].push_back(end[part]);
     const bool top = layer + 1 == weights_.size();
     outputs.push_back(top ? output : at::dropout(output, options_.dropout, trains(*this)));
@@ -199,7 +199,13 @@ RecurrentOutput RecurrentStack::forward(const Tensor& x, const Tensor& lengths,
   const auto packed = packing(x, lengths);
   if (batch == 0 || time == 0) return {x.new_zeros({batch, time, wide * options_.hidden}), begin};
 
-  if (infers(x, weights_.front())) return infer(x, lengths, begin);
+  const Tensor ends = packed ? lengths : Tensor();
+  if (infers(x, weights_.front())) {
+    return by_layers(x, ends, begin, [&](const auto&... of) { return infer_layer(options_.cell, of...); });
+  }
+  if (options_.cell == Cell::gru && fits_gru_layer(x, weights_.front())) {
+    return by_layers(x, ends, begin, gru_layer);
+  }
 
   Tensor words = x;  // [B, T, D], or packed [N, D]
   Tensor sizes;      // of packed rows' batches
