@@ -2,8 +2,10 @@
 
 #include <ATen/Dispatch.h>
 #include <ATen/Functions.h>
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/autocast_mode.h>
+#include <c10/core/InferenceMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -296,9 +298,52 @@ class ConditionalGRUFunction : public torch::autograd::Function<ConditionalGRUFu
   }
 };
 
+/// Hypotheses `from` to `to`, of which `each` have one memory; a2 [B, 3 H] is of constant contexts.
+template <typename T>
+void step(const Tensor& x, const Tensor& state, const KeysValues& memory, const Tensor& shown,
+          const Tensor& a2, const ConditionalWeights& weights, std::int64_t from, std::int64_t to,
+          const ConditionalStates& found) {
+  const c10::InferenceMode guard;
+  const std::int64_t n = to - from, hidden = state.size(1), each = state.size(0) / memory.values.size(0);
+  const std::int64_t places = memory.values.size(1), features = memory.values.size(2);
+  const auto &word = weights.word, &context = weights.context;
+  const Tensor a1 = at::addmm(word[2], x.narrow(0, from, n), word[0].t());  // [n, 3 H]
+  const Tensor b1 = state.narrow(0, from, n).mm(word[1].t());               // [n, 3 H]
+  const Tensor between = at::empty({n, hidden}, state.options());
+  for (std::int64_t i = 0; i < n; ++i) {
+    gru_step(row_of<T>(a1, i), row_of<T>(b1, i), row_of<T>(word[3], 0), row_of<T>(state, from + i), hidden,
+             static_cast<T*>(nullptr), row_of<T>(between, i));
+  }
+  const Tensor b2 = between.mm(context[1].t());  // [n, 3 H]
+  Tensor of_seen;                                // [n, 3 H]
+  if (weights.query.defined()) {
+    const Tensor asked = between.mm(weights.query.t());  // [n, A]
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t b = (from + i) / each;
+      look(Look<T>{.places = places,
+                   .attention = asked.size(1),
+                   .features = features,
+                   .shown = shown.defined() ? shown.const_data_ptr<bool>() + b * places : nullptr,
+                   .query = row_of<T>(asked, i),
+                   .score = row_of<T>(weights.score, 0),
+                   .keys = row_of<T>(memory.keys, b * places),
+                   .values = row_of<T>(memory.values, b * places),
+                   .weights = row_of<T>(found.weights, from + i),
+                   .context = row_of<T>(found.contexts, from + i)});
+    }
+    of_seen = at::addmm(context[2], found.contexts.narrow(0, from, n), context[0].t());
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T* const a = of_seen.defined() ? row_of<T>(of_seen, i) : row_of<T>(a2, (from + i) / each);
+    gru_step(a, row_of<T>(b2, i), row_of<T>(context[3], 0), row_of<T>(between, i), hidden,
+             static_cast<T*>(nullptr), row_of<T>(found.states, from + i));
+  }
+}
+
 }  // namespace
 
-bool fits_conditional_gru(const Tensor& x, const ConditionalWeights& weights, const KeysValues& memory) {
+bool fits_conditional_gru(const Tensor& x, const Tensor& state, const KeysValues& memory,
+                          const ConditionalWeights& weights) {
   if (at::autocast::is_autocast_enabled(at::kCPU)) return false;
   const auto type = x.scalar_type();
   if (type != at::kFloat && type != at::kDouble) return false;
@@ -306,8 +351,9 @@ bool fits_conditional_gru(const Tensor& x, const ConditionalWeights& weights, co
     return !tensor.defined() ||
            (tensor.is_cpu() && tensor.scalar_type() == type && tensor.layout() == at::kStrided);
   };
-  return fits(x) && fits(memory.keys) && fits(memory.values) && std::ranges::all_of(weights.word, fits) &&
-         std::ranges::all_of(weights.context, fits) && fits(weights.query) && fits(weights.score);
+  return fits(x) && fits(state) && fits(memory.keys) && fits(memory.values) &&
+         std::ranges::all_of(weights.word, fits) && std::ranges::all_of(weights.context, fits) &&
+         fits(weights.query) && fits(weights.score);
 }
 
 ConditionalStates conditional_gru(const Tensor& x, const Tensor& state, const KeysValues& memory,
@@ -324,6 +370,38 @@ ConditionalStates conditional_gru(const Tensor& x, const Tensor& state, const Ke
       ConditionalGRUFunction::apply(at::TensorList(in), maybe(memory_mask), maybe(lengths));
   if (attends) return {found[0], found[1], found[2]};
   return {found[0], {}, {}};
+}
+
+ConditionalStates conditional_gru_step(const Tensor& x, const Tensor& state, const KeysValues& memory,
+                                       const Tensor& memory_mask, const ConditionalWeights& weights) {
+  const std::int64_t rows = x.size(0);
+  ConditionalWeights in;
+  for (const Tensor& weight : weights.word) in.word.push_back(weight.contiguous());
+  for (const Tensor& weight : weights.context) in.context.push_back(weight.contiguous());
+  const KeysValues seen{memory.keys.contiguous(), memory.values.contiguous()};
+  const Tensor shown = memory_mask.defined() ? memory_mask.contiguous() : Tensor();
+  const Tensor before = state.contiguous();
+  ConditionalStates found{at::empty_like(before), {}, {}};
+  Tensor a2;
+  if (weights.query.defined()) {
+    in.query = weights.query.contiguous();
+    in.score = weights.score.contiguous();
+    found.contexts = at::empty({rows, seen.values.size(2)}, before.options());
+    found.weights = at::empty({rows, seen.values.size(1)}, before.options());
+  } else {
+    const Tensor context = seen.values.select(1, 0);  // [B, D]
+    a2 = at::addmm(in.context[2], context, in.context[0].t());
+    found.contexts = context.repeat_interleave(rows / context.size(0), 0);
+    found.weights = before.new_ones({rows, 1});
+  }
+  const std::int64_t threads = at::get_num_threads();
+  at::parallel_for(0, rows, std::max<std::int64_t>(8, (rows + threads - 1) / threads),
+                   [&](std::int64_t from, std::int64_t to) {
+                     AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "conditional_gru_step", [&] {
+                       step<scalar_t>(x, before, seen, shown, a2, in, from, to, found);
+                     });
+                   });
+  return found;
 }
 
 }  // namespace sentencode::nn

@@ -14,7 +14,8 @@ struct ConditionalWeights {
 };
 
 /// Whether `conditional_gru` can do it: all is float on the CPU, or all double.
-bool fits_conditional_gru(const at::Tensor& x, const ConditionalWeights& weights, const KeysValues& memory);
+bool fits_conditional_gru(const at::Tensor& x, const at::Tensor& state, const KeysValues& memory,
+                          const ConditionalWeights& weights);
 
 /// ConditionalGRU::forward as one node with a gradient of its own. Products that need no state are made at
 /// once; the others by threads that go over sentences of their own. What is kept for backward is a few rows
@@ -23,5 +24,9 @@ bool fits_conditional_gru(const at::Tensor& x, const ConditionalWeights& weights
 ConditionalStates conditional_gru(const at::Tensor& x, const at::Tensor& state, const KeysValues& memory,
                                   const at::Tensor& memory_mask, const at::Tensor& lengths,
                                   const ConditionalWeights& weights);
+
+/// ConditionalGRU::step without gradients: each thread goes over hypotheses of its own.
+ConditionalStates conditional_gru_step(const at::Tensor& x, const at::Tensor& state, const KeysValues& memory,
+                                       const at::Tensor& memory_mask, const ConditionalWeights& weights);
 
 }  // namespace sentencode::nn

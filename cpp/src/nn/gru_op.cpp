@@ -187,13 +187,13 @@ class GRULayer : public torch::autograd::Function<GRULayer> {
 
 }  // namespace
 
-bool fits_gru_layer(const Tensor& x, const std::vector<Tensor>& weights) {
+bool fits_gru_layer(const Tensor& x, const Tensor& begin, const std::vector<Tensor>& weights) {
   const auto type = x.scalar_type();
   const auto fits = [&](const Tensor& tensor) {
     return tensor.is_cpu() && tensor.scalar_type() == type && tensor.layout() == at::kStrided;
   };
   return (type == at::kFloat || type == at::kDouble) && !at::autocast::is_autocast_enabled(at::kCPU) &&
-         fits(x) && std::ranges::all_of(weights, fits);
+         fits(x) && fits(begin) && std::ranges::all_of(weights, fits);
 }
 
 RecurrentOutput gru_layer(const Tensor& x, const Tensor& lengths, const RecurrentState& begin,

@@ -9,7 +9,7 @@
 namespace sentencode::nn {
 
 /// Whether `gru_layer` can do it: all is float on the CPU, or all double.
-bool fits_gru_layer(const at::Tensor& x, const std::vector<at::Tensor>& weights);
+bool fits_gru_layer(const at::Tensor& x, const at::Tensor& begin, const std::vector<at::Tensor>& weights);
 
 /// One layer of GRUs as one node with a gradient of its own. Each direction of each part of the sentences
 /// goes by itself, on one thread; products that need no state are made at once, padding is in none.

@@ -203,7 +203,7 @@ RecurrentOutput RecurrentStack::forward(const Tensor& x, const Tensor& lengths,
   if (infers(x, weights_.front())) {
     return by_layers(x, ends, begin, [&](const auto&... of) { return infer_layer(options_.cell, of...); });
   }
-  if (options_.cell == Cell::gru && fits_gru_layer(x, weights_.front())) {
+  if (options_.cell == Cell::gru && fits_gru_layer(x, begin[0], weights_.front())) {
     return by_layers(x, ends, begin, gru_layer);
   }
 
