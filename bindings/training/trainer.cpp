@@ -12,6 +12,7 @@
 #include "paths.h"
 #include "py.h"
 #include "sentencode/distributed/communicator.h"
+#include "sentencode/training/checkpoints.h"
 #include "training/python_model.h"
 
 namespace sentencode {
@@ -135,6 +136,14 @@ void bind_trainer(py::module_& m) {
           py::arg("on_step"), py::arg("on_validation"), py::arg("validator"),
           "on_step(step, epoch, loss, accuracy, rate, norm, examples, tokens, figures), on_validation(step, "
           "loss, accuracy, score, best, decayed, figures), validator() -> score.");
+
+  m.def(
+      "checkpoint_weights",
+      [](const Path& path) {
+        const WithoutGil release;
+        return Checkpoint::read(path.name).part("model");
+      },
+      py::arg("path"), "The weights that a checkpoint holds, by name.");
 }
 
 }  // namespace sentencode

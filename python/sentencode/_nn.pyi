@@ -55,6 +55,7 @@ __all__: list[str] = [
     "WritingNetwork",
     "beam_search",
     "check_limit",
+    "checkpoint_weights",
     "default_config",
     "draw_negatives",
     "expected_counts",
@@ -861,6 +862,11 @@ def beam_search(
 def check_limit(shape: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]) -> None:
     """
     ValueError where a file that is being read has not so many numbers.
+    """
+
+def checkpoint_weights(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> dict[str, torch.Tensor]:
+    """
+    The weights that a checkpoint holds, by name.
     """
 
 def default_config(network: str) -> str:

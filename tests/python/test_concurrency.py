@@ -126,7 +126,9 @@ NETWORKS = {
     "MeanMaxAAE": {"hidden": 8, "heads": 2},
     "RNNCNN": {"hidden": 8, "channels": 8, "inner": 8},
     "SkipThoughts": {"hidden": 8},
+    "CompoundNMT": {"hidden": 8, "decoder_hidden": 8, "attention": 8, "heads": 2},
 }
+SIDES = {"CompoundNMT": 2}  # of what is learnt from: sentences, and here as many translations
 QUICK = {"max_steps": 3, "batch_size": 8, "validate_every": None}
 
 
@@ -137,8 +139,8 @@ def test_a_network_encodes_while_another_is_trained(kind, tmp_path):
     run(
         f"""
         se.set_cache_dir({str(tmp_path)!r})
-        kind, made = se.{kind}, {NETWORKS[kind] | QUICK}
-        encoder = kind(vectors, **made).fit(corpora[0][:60])
+        kind, made, sides = se.{kind}, {NETWORKS[kind] | QUICK}, {SIDES.get(kind, 1)}
+        encoder = kind(vectors, **made).fit(*[corpora[0][:60]] * sides)
         before = encoder.encode(texts)
         encoder.network.train()  # as if somebody had forgotten to change it back
         failures = []
@@ -151,7 +153,7 @@ def test_a_network_encodes_while_another_is_trained(kind, tmp_path):
                 encoder.fingerprint(), encoder.fitted, repr(encoder)
 
         other = kind(vectors, **made)
-        thread, = started(lambda: [other.fit(corpora[1][:60]) for _ in range(3)])
+        thread, = started(lambda: [other.fit(*[corpora[1][:60]] * sides) for _ in range(3)])
         others = started(encode, encode)
         encode()
         for one in others:  # `thread` stays the one that fits
@@ -164,14 +166,58 @@ def test_a_network_encodes_while_another_is_trained(kind, tmp_path):
 
 
 @needs_nn
+def test_many_threads_translate_while_another_encoder_is_trained(tmp_path):
+    pytest.importorskip("torch")
+    run(
+        f"""
+        se.set_cache_dir({str(tmp_path)!r})
+        kind, made = se.CompoundNMT, {NETWORKS["CompoundNMT"] | QUICK}
+        nmt = kind(vectors, **made).fit(corpora[0][:60], corpora[1][:60])
+        ways = [
+            lambda: nmt.translate(texts[:12], beam=3, max_length=9),
+            lambda: nmt.translate(texts[:12], sample=True, max_length=9),
+            lambda: nmt.translate(texts[0], beam=1, max_length=9),
+            lambda: [round(p, 3) for p in nmt.score(texts[:12], texts[12:24])],
+            lambda: nmt.alignment(texts[0], texts[1])[2].round(4).tolist(),
+            lambda: nmt.position_weights(texts[:12]).round(4).tolist(),
+        ]
+        before = [way() for way in ways]
+        failures = []
+
+        def repeat(way, expected):
+            rounds = 0
+            try:
+                while thread.is_alive() or rounds == 0:
+                    assert way() == expected, "not as before"
+                    rounds += 1
+            except BaseException as failure:
+                failures.append(failure)
+
+        def save():
+            nmt.save({str(tmp_path / "nmt")!r})
+            return se.load({str(tmp_path / "nmt")!r}).translate(texts[:12], beam=3, max_length=9)
+
+        other = kind(vectors, **made)
+        thread, = started(lambda: [other.fit(corpora[1][:60], corpora[0][:60]) for _ in range(3)])
+        others = started(*[lambda way=way, of=of: repeat(way, of) for way, of in zip(ways, before)])
+        repeat(save, before[0])
+        for one in others:
+            one.join()
+        assert not failures, failures
+        """,
+        timeout=200,
+    )
+
+
+@needs_nn
 @pytest.mark.parametrize("kind", NETWORKS)
 def test_a_network_encodes_and_is_saved_while_its_vocabulary_grows(kind, tmp_path):
     pytest.importorskip("torch")
     run(
         f"""
         se.set_cache_dir({str(tmp_path)!r})
-        made = {NETWORKS[kind] | QUICK}
-        encoder = se.{kind}(vectors, trainable_words=True, vocabulary_size=300, **made).fit(corpora[0][:200])
+        made = {NETWORKS[kind] | QUICK | {"trainable_words": True, "vocabulary_size": 300}}
+        encoder = se.{kind}(vectors, **made).fit(*[corpora[0][:200]] * {SIDES.get(kind, 1)})
         tables = [se.WordVectors.from_array(words, random.standard_normal((500, n))) for n in (40, 96)]
         known = [encoder.expand_vocabulary(table).encode(texts) for table in tables]
         assert not np.allclose(*known, atol=1e-2)
@@ -303,6 +349,7 @@ def test_python_ends_while_a_daemon_thread_is_told_of_progress(tmp_path):
         ("MeanMaxAAE", "fitted.encode(corpora[0])"),
         ("MeanMaxAAE", "fitted.reconstruct(texts)"),
         ("RNNCNN", "fitted.encode(corpora[0])"),
+        ("CompoundNMT", "fitted.translate(texts)"),
     ],
 )
 def test_python_ends_while_a_daemon_thread_is_in_a_network(kind, loop, tmp_path):
@@ -310,7 +357,7 @@ def test_python_ends_while_a_daemon_thread_is_in_a_network(kind, loop, tmp_path)
     prepared = f"""
     se.set_cache_dir({str(tmp_path)!r})
     se.set_num_threads(1)  # OpenMP's threads would not be there in the children
-    fitted = se.{kind}(vectors, **{NETWORKS[kind] | QUICK}).fit(corpora[0][:60])
+    fitted = se.{kind}(vectors, **{NETWORKS[kind] | QUICK}).fit(*[corpora[0][:60]] * {SIDES.get(kind, 1)})
     """
     run(prepared + ENDS.format(loops=f"[lambda: {loop}] * 2", count=6), timeout=300)
 

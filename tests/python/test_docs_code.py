@@ -106,7 +106,18 @@ def test_nothing_is_left_out_by_a_slip():
         assert "not run" not in text
 
 
-MODULES = ("", ".evaluation", ".training", ".nn", ".models", ".senteval", ".mteb", ".distributed", ".errors")
+MODULES = (
+    "",
+    ".text",
+    ".evaluation",
+    ".training",
+    ".nn",
+    ".models",
+    ".senteval",
+    ".mteb",
+    ".distributed",
+    ".errors",
+)
 
 
 def exists(name: str) -> bool:

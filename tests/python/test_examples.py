@@ -128,6 +128,71 @@ def test_train_context(tmp_path):
     assert "step" not in again.stdout  # it was done
 
 
+def test_train_translation(tmp_path):
+    pytest.importorskip("torch")
+    done = run(tmp_path, "train_translation.py", ".")
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    losses = [float(line.split()[3]) for line in done.stdout.splitlines() if line.startswith("step")]
+    assert len(losses) == 4
+    assert losses[3] < losses[0]
+    right = re.findall(r": (\d+) of 24 new sentences", done.stdout)
+    assert len(right) == 2
+    assert min(map(int, right)) > 12
+    assert re.search(r"looks at \w+ by [01]\.\d\d", done.stdout)
+    assert isinstance(se.load(tmp_path / "translation.sentencode"), se.CompoundNMT)
+    again = run(tmp_path, "train_translation.py", ".")
+    assert again.returncode == 0, again.stderr
+    assert "step" not in again.stdout  # it was done
+
+
+TRANSLATIONS = sorted((ROOT / "examples" / "translation").glob("*.toml"))
+
+
+def test_each_architecture_of_translation_has_a_file():
+    pytest.importorskip("torch")
+    from typing import get_args
+
+    from sentencode.models.translation import Architecture
+
+    assert {path.stem.replace("-", "_") for path in TRANSLATIONS} == set(get_args(Architecture))
+
+
+@pytest.mark.parametrize("path", TRANSLATIONS, ids=lambda path: path.stem)
+def test_an_architecture_of_translation(path, tmp_path):
+    """Its file is of the paper's size, and trains."""
+    pytest.importorskip("torch")
+    from sentencode.cli import main, train
+
+    config = train.read_config(path)
+    made = config.kind(**config.parameters)
+    found = made.settings()
+    assert config.kind is se.CompoundNMT
+    assert found["architecture"] == Path(config.tables["output"]["file"]).stem.replace("-", "_")
+    assert path.stem == Path(config.tables["output"]["file"]).stem
+    assert (found["max_epochs"], found["max_steps"], found["batch_size"]) == (20, None, 32)
+    transformer = path.stem.startswith("trf")
+    assert found["layers"] == (6 if transformer else 1)
+    if path.stem not in ("attn", "trf"):
+        assert found["size"] in (600, 1200)
+
+    (tmp_path / "en").write_text("a dog runs\na cat\nthe dog\n")
+    (tmp_path / "de").write_text("ein Hund rennt\neine Katze\nder Hund\n")
+    files = {"train": "en", "train_target": "de", "valid": "en", "valid_target": "de"}
+    small = {"features": 8, "hidden": 4, "decoder_hidden": 6, "attention": 4, "inner": 8, "layers": 1}
+    small |= {"attention_heads": 2, "max_steps": 1, "device": "cpu"}
+    if "size" in config.parameters:
+        small |= {"size": 8, "heads": 2}
+    changes = {**{f"data.{key}": tmp_path / name for key, name in files.items()}, **small}
+    options = [part for name, value in changes.items() for part in ("--set", f"{name}={value}")]
+    output = tmp_path / "out.sentencode"
+    assert main(["train", str(path), "--output", str(output), "--quiet", *options]) == 0
+    nmt = se.load(output)
+    assert isinstance(nmt.translate("a dog runs"), str)
+    if path.stem not in ("attn", "trf"):
+        assert nmt.encode("a dog runs").shape == (8,)
+
+
 CONFIGS = sorted((ROOT / "examples" / "rnn_cnn").glob("*.toml"))
 
 

@@ -64,7 +64,7 @@ __global__ void backward_columns(PoolingJob<T> job) {
   const T g = job.gradient[b * job.stride + j] / job.sums[b * job.norm_stride + j];
   for (std::int64_t t = words.begin; t < words.end; ++t) {
     const T weighted = exp(job.scores[t * d + j] - most) * g;
-    job.of_h[t * d + j] += weighted;
+    job.of_h[t * d + j] = (job.first ? T(0) : job.of_h[t * d + j]) + weighted;
     job.scores[t * d + j] = weighted * (job.h[t * d + j] - v);
   }
 }
@@ -87,7 +87,7 @@ __global__ void backward_words(PoolingJob<T> job) {
       T sum = 0;
       for (std::int64_t j = lane; j < d; j += kWarp) {
         const T g = job.gradient[head + j];
-        job.of_h[t * d + j] += weight * g;
+        job.of_h[t * d + j] = (job.first && i == 0 ? T(0) : job.of_h[t * d + j]) + weight * g;
         sum += g * (job.h[t * d + j] - job.pooled[head + j]);
       }
       for (int other = kWarp / 2; other > 0; other /= 2) sum += __shfl_xor_sync(0xffffffff, sum, other);

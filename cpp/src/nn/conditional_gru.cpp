@@ -4,10 +4,12 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 
+#include <memory>
 #include <ostream>
 #include <vector>
 
 #include "nn/conditional_gru_op.h"
+#include "nn/rows.h"
 #include "sentencode/error.h"
 #include "sentencode/nn/sequences.h"
 
@@ -108,11 +110,21 @@ ConditionalStates ConditionalGRU::forward(const Tensor& x, const Tensor& state, 
   }
   const ConditionalWeights used = weights();
   if (fits_conditional_gru(words.x, state, projected, used)) {
-    ConditionalStates found =
-        conditional_gru(words.x, state, projected, memory_mask, words.lengths_or_all(), used);
-    if (attention_ == nullptr) {
-      found.contexts = words.with(projected.values.expand({-1, x.size(1), -1})).x;
-      found.weights = words.with(x.new_ones({x.size(0), x.size(1), 1})).x;
+    const std::int64_t batch = x.size(0), time = x.size(1);
+    const auto order = std::make_shared<const WordOrder>(words.lengths_or_all(), batch, time, 1);
+    const Tensor rows =
+        gather_rows(words.x.reshape({batch * time, options_.features}), order->places);  // [N, E]
+    ConditionalStates found = conditional_gru(rows, state, projected, memory_mask, order, used);
+    const auto padded = [&](const Tensor& of) {  // [B, T, ...]
+      return scatter_rows(of, order->places, batch * time).view({batch, time, of.size(1)});
+    };
+    found.states = padded(found.states);
+    if (attention_ != nullptr) {
+      found.contexts = padded(found.contexts);
+      found.weights = padded(found.weights);
+    } else {
+      found.contexts = words.with(projected.values.expand({-1, time, -1})).x;
+      found.weights = words.with(x.new_ones({batch, time, 1})).x;
     }
     return found;
   }

@@ -6,6 +6,7 @@
 #include <torch/nn/init.h>
 #include <torch/nn/modules/linear.h>
 
+#include <algorithm>
 #include <limits>
 #include <ostream>
 
@@ -21,26 +22,34 @@ using at::Tensor;
 
 bool is_half(at::ScalarType type) { return type == at::kBFloat16 || type == at::kHalf; }
 
-/// The rows of words, one sentence after the other: [R, d], and where sentences begin and end, [B + 1].
-struct Rows {
-  Tensor h, offsets;
+/// Where in [B T] the words are, one sentence after the other, [R], undefined if everywhere; and where in
+/// these sentences begin and end, [B + 1].
+struct Words {
+  Tensor places, offsets;
 };
 
-Rows rows_of(const Tensor& h, const Tensor& lengths) {  // [B, T, d], [B]
-  const std::int64_t batch = h.size(0), time = h.size(1);
-  const Tensor flat = h.reshape({batch * time, h.size(2)});
-  const auto whole = at::TensorOptions(at::kLong).device(h.device());
-  Tensor words = at::arange(batch * time, whole);  // [N]
-  Tensor offsets = at::arange(batch + 1, whole) * time;
-  if (lengths.defined()) {
-    const Tensor seen = lengths.to(h.device()).clamp(0, time);                             // [B]
-    words = words.masked_select((at::arange(time, whole) < seen.unsqueeze(1)).flatten());  // [N]
-    offsets = at::constant_pad_nd(seen.cumsum(0), {1, 0});                                 // [B + 1]
+Words words_of(std::int64_t batch, std::int64_t time, const Tensor& lengths, at::Device device) {
+  const auto whole = at::TensorOptions(at::kLong).device(device);
+  if (!lengths.defined()) return {{}, at::arange(batch + 1, whole) * time};
+  if (!device.is_cpu()) {
+    const Tensor seen = lengths.to(device).clamp(0, time);  // [B]
+    const Tensor there = (at::arange(time, whole) < seen.unsqueeze(1)).flatten();
+    return {at::arange(batch * time, whole).masked_select(there),
+            at::constant_pad_nd(seen.cumsum(0), {1, 0})};
   }
-  const std::int64_t n = words.size(0), rows = h.is_cuda() ? n : few_sizes(n);
-  if (n == batch * time && rows == n) return {flat, offsets};  // no place is without a word
-  if (rows > n) words = at::cat({words, words.narrow(0, n - 1, 1).expand({rows - n})});  // do not count
-  return {flat.index_select(0, words), offsets};
+  const Tensor given = lengths.cpu().contiguous(), offsets = at::empty({batch + 1}, whole);
+  const auto* const length = given.const_data_ptr<std::int64_t>();
+  auto* const offset = offsets.mutable_data_ptr<std::int64_t>();
+  offset[0] = 0;
+  const auto seen = [&](std::int64_t b) { return std::clamp<std::int64_t>(length[b], 0, time); };
+  for (std::int64_t b = 0; b < batch; ++b) offset[b + 1] = offset[b] + seen(b);
+  if (offset[batch] == batch * time) return {{}, offsets};
+  const Tensor places = at::empty({offset[batch]}, whole);
+  auto* place = places.mutable_data_ptr<std::int64_t>();
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t t = 0; t < seen(b); ++t) *place++ = b * time + t;
+  }
+  return {places, offsets};
 }
 
 }  // namespace
@@ -116,10 +125,11 @@ Tensor AttentionPooling::forward(const Tensor& h, const Tensor& lengths) const {
   check(h, lengths);
   const at::ScalarType sums = is_half(h.scalar_type()) ? at::kFloat : h.scalar_type();
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  const Rows rows = rows_of(h, lengths);
+  const Words words = words_of(h.size(0), h.size(1), lengths, h.device());
   const Tensor& bias = hidden_->bias;
-  return attention_pooling(rows.h.to(sums), rows.offsets, hidden_->weight.to(sums),
-                           bias.defined() ? bias.to(sums) : bias, score_->weight.to(sums), options_)
+  return attention_pooling(h.reshape({h.size(0) * h.size(1), h.size(2)}).to(sums), words.places,
+                           words.offsets, hidden_->weight.to(sums), bias.defined() ? bias.to(sums) : bias,
+                           score_->weight.to(sums), options_)
       .to(hidden_->weight.scalar_type());
 }
 

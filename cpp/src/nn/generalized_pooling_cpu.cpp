@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::int64_t kColumns = 128;        // of a piece of work: its sums stay in the first cache
 constexpr std::int64_t kNumbers = 16 * 1024;  // that a thread is worth
+constexpr std::int64_t kLanes =
+    16;  // of a sum: in one number it would be a chain that no vector can be made of
 
 /// Columns `from` to `from + width` of sentence b, whose scores are of dimensions.
 template <typename T>
@@ -50,7 +52,7 @@ ST_INLINE void pool_columns_backward(const PoolingJob<T>& job, std::int64_t b, s
     T* __restrict const of_h = job.of_h + t * d + from;
     for (std::int64_t j = 0; j < width; ++j) {
       const T weighted = exponential(s[j] - most[j]) * g[j];
-      of_h[j] += weighted;
+      of_h[j] = (job.first ? 0 : of_h[j]) + weighted;
       s[j] = weighted * (h[j] - v[j]);
     }
   }
@@ -78,18 +80,18 @@ ST_INLINE void pool_sentence(const PoolingJob<T>& job, std::int64_t b) {
 
 template <typename T>
 ST_INLINE void pool_sentence_backward(const PoolingJob<T>& job, std::int64_t b) {
-  constexpr std::int64_t kLanes = 16;
   const std::int64_t d = job.features, heads = job.heads;
   for (std::int64_t t = job.offsets[b]; t < job.offsets[b + 1]; ++t) {
     const T* __restrict const h = job.h + t * d;
     T* __restrict const of_h = job.of_h + t * d;
+    if (job.first) std::fill_n(of_h, d, T(0));
     for (std::int64_t i = 0; i < heads; ++i) {
       const T* __restrict const v = job.pooled + b * job.stride + i * d;
       const T* __restrict const g = job.gradient + b * job.stride + i * d;
       T& score = job.scores[t * heads + i];
       const std::int64_t norm = b * job.norm_stride + i;
       const T weight = exponential(score - job.most[norm]) / job.sums[norm];
-      T sums[kLanes] = {};  // a sum in one number would be a chain that no vector can be made of
+      T sums[kLanes] = {};
       std::int64_t j = 0;
       for (; j + kLanes <= d; j += kLanes) {
         for (std::int64_t k = 0; k < kLanes; ++k) {
@@ -108,6 +110,55 @@ ST_INLINE void pool_sentence_backward(const PoolingJob<T>& job, std::int64_t b) 
   }
 }
 
+template <typename T>
+ST_INLINE void score_rows(const HiddenJob<T>& job, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t row = begin; row < end; ++row) {
+    const T* __restrict const z = job.z + row * job.width;
+    for (std::int64_t i = 0; i < job.heads; ++i) {
+      const T* __restrict const w = job.w + i * job.width;
+      T sums[kLanes] = {};
+      std::int64_t j = 0;
+      for (; j + kLanes <= job.width; j += kLanes) {
+        for (std::int64_t k = 0; k < kLanes; ++k) sums[k] += z[j + k] * w[j + k];
+      }
+      for (; j < job.width; ++j) sums[0] += z[j] * w[j];
+      T sum = 0;
+      for (const T part : sums) sum += part;
+      job.scores[row * job.heads + i] = sum;
+    }
+  }
+}
+
+/// Columns `from` to `to`.
+template <typename T>
+ST_INLINE void hidden_columns_backward(const HiddenJob<T>& job, std::int64_t from, std::int64_t to) {
+  T* __restrict const of_bias = job.of_bias;
+  for (std::int64_t row = 0; row < job.rows; ++row) {
+    const T* __restrict const z = job.z + row * job.width;
+    T* __restrict const g = job.gradient + row * job.width;
+    for (std::int64_t i = 0; job.w != nullptr && i < job.heads; ++i) {
+      const T* __restrict const w = job.w + i * job.width;
+      T* __restrict const of_w = job.of_w + i * job.width;
+      const T of_score = job.scores[row * job.heads + i];
+      for (std::int64_t j = from; j < to; ++j) {
+        g[j] = (i == 0 ? 0 : g[j]) + of_score * w[j];
+        of_w[j] += of_score * z[j];
+      }
+    }
+    if (job.relu) {
+      for (std::int64_t j = from; j < to; ++j) {
+        g[j] = z[j] > 0 ? g[j] : 0;
+        of_bias[j] += g[j];
+      }
+    } else {
+      for (std::int64_t j = from; j < to; ++j) {
+        g[j] *= 1 - z[j] * z[j];
+        of_bias[j] += g[j];
+      }
+    }
+  }
+}
+
 // Functions with versions cannot be templates.
 #define ST_POOLING_OF(T)                                                                                 \
   ST_VERSIONS void forward_columns(const PoolingJob<T>& job, std::int64_t b, std::int64_t from,          \
@@ -121,6 +172,12 @@ ST_INLINE void pool_sentence_backward(const PoolingJob<T>& job, std::int64_t b) 
   ST_VERSIONS void forward_sentence(const PoolingJob<T>& job, std::int64_t b) { pool_sentence(job, b); } \
   ST_VERSIONS void backward_sentence(const PoolingJob<T>& job, std::int64_t b) {                         \
     pool_sentence_backward(job, b);                                                                      \
+  }                                                                                                      \
+  ST_VERSIONS void score(const HiddenJob<T>& job, std::int64_t begin, std::int64_t end) {                \
+    score_rows(job, begin, end);                                                                         \
+  }                                                                                                      \
+  ST_VERSIONS void backward_hidden(const HiddenJob<T>& job, std::int64_t from, std::int64_t to) {        \
+    hidden_columns_backward(job, from, to);                                                              \
   }
 ST_POOLING_OF(float)
 ST_POOLING_OF(double)
@@ -163,9 +220,30 @@ void pool_backward_on_cpu(const PoolingJob<T>& job) {
       job, [](auto... of) { backward_columns(of...); }, [](auto... of) { backward_sentence(of...); });
 }
 
+template <typename T>
+void score_on_cpu(const HiddenJob<T>& job) {
+  const std::int64_t grain = std::max<std::int64_t>(1, kNumbers / (job.width * job.heads));
+  at::parallel_for(0, job.rows, grain, [&](auto begin, auto end) { score(job, begin, end); });
+}
+
+template <typename T>
+void hidden_backward_on_cpu(const HiddenJob<T>& job) {
+  const std::int64_t pieces = (job.width + kColumns - 1) / kColumns;
+  const std::int64_t grain = std::max<std::int64_t>(1, kNumbers / (job.rows * kColumns));
+  at::parallel_for(0, pieces, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t piece = begin; piece < end; ++piece) {
+      backward_hidden(job, piece * kColumns, std::min(job.width, (piece + 1) * kColumns));
+    }
+  });
+}
+
 template void pool_on_cpu(const PoolingJob<float>& job);
 template void pool_on_cpu(const PoolingJob<double>& job);
 template void pool_backward_on_cpu(const PoolingJob<float>& job);
 template void pool_backward_on_cpu(const PoolingJob<double>& job);
+template void score_on_cpu(const HiddenJob<float>& job);
+template void score_on_cpu(const HiddenJob<double>& job);
+template void hidden_backward_on_cpu(const HiddenJob<float>& job);
+template void hidden_backward_on_cpu(const HiddenJob<double>& job);
 
 }  // namespace sentencode::nn

@@ -21,17 +21,37 @@ struct PoolingJob {
   std::int64_t norm_stride, stride;
   const T* gradient = nullptr;  // as pooled
   T* of_h = nullptr;            // [R, d]
+  bool first = true;            // of those that write of_h: others add to it
 };
 
 /// pooled = sum_t A_t * h_t, where A_t = exp(score_t - most) / sum, most = max_t score_t, sum = sum_t
 /// exp(score_t - most). Of a sentence without words nothing is written.
 ///
-/// Backward reads all that, writes the scores' gradients A_t * g * (h_t - pooled) in their place, and adds
-/// A_t * g to of_h; rows of no sentence get zero.
+/// Backward reads all that, writes the scores' gradients A_t * g * (h_t - pooled) in their place, and A_t * g
+/// into of_h; scores of no sentence's rows become zero, and their of_h is left alone.
 template <typename T>
 void pool_on_cpu(const PoolingJob<T>& job);
 template <typename T>
 void pool_backward_on_cpu(const PoolingJob<T>& job);
+
+/// The hidden layer z = f(x), f being a ReLU or tanh, and the scalar scores z W^T that are made of it.
+template <typename T>
+struct HiddenJob {
+  bool relu;
+  std::int64_t rows, width, heads;  // R, d_a of all groups, I
+  const T* z;                       // [R, width]
+  const T* w = nullptr;             // [I, width]; none if scores are of dimensions
+  T* scores = nullptr;              // [R, I]
+  T* gradient = nullptr;            // [R, width]: of z, and in its place of x
+  T* of_bias = nullptr;             // [width]: its sum over rows is added
+  T* of_w = nullptr;                // [I, width]: what these rows bring is added
+};
+
+template <typename T>
+void score_on_cpu(const HiddenJob<T>& job);
+/// With scalar scores, `scores` are their gradients, of which that of z is computed as well as W's.
+template <typename T>
+void hidden_backward_on_cpu(const HiddenJob<T>& job);
 
 #ifdef SENTENCODE_HAVE_CUDA
 /// The same on a GPU, where all the memory is. Untested: nobody has run it yet. `stream` is a cudaStream_t.

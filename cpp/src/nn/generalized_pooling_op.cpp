@@ -8,6 +8,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -15,6 +16,7 @@
 
 #include "nn/generalized_pooling_kernels.h"
 #include "nn/product.h"
+#include "nn/rows.h"
 #include "sentencode/error.h"
 
 namespace sentencode::nn {
@@ -26,12 +28,19 @@ using Forward = std::tuple<Tensor, Tensor, Tensor>;           // v, z, norms
 using Backward = std::tuple<Tensor, Tensor, Tensor, Tensor>;  // gradients of h, W1, b1, W2
 
 constexpr const char* kSchema =
-    "attention_pooling(Tensor h, Tensor offsets, Tensor w1, Tensor? b1, Tensor w2, int heads, str scores, "
-    "str activation) -> (Tensor v, Tensor z, Tensor norms)";
+    "attention_pooling(Tensor h, Tensor? places, Tensor offsets, Tensor w1, Tensor? b1, Tensor w2, int "
+    "heads, "
+    "str scores, str activation) -> (Tensor v, Tensor z, Tensor norms)";
 constexpr const char* kBackwardSchema =
-    "attention_pooling_backward(Tensor g, Tensor h, Tensor offsets, Tensor w1, Tensor w2, Tensor v, Tensor "
-    "z, "
-    "Tensor norms, int heads, str scores, str activation) -> (Tensor, Tensor, Tensor, Tensor)";
+    "attention_pooling_backward(Tensor g, Tensor h, Tensor? places, Tensor offsets, Tensor w1, Tensor w2, "
+    "Tensor v, Tensor z, Tensor norms, int heads, str scores, str activation) -> (Tensor, Tensor, Tensor, "
+    "Tensor)";
+
+/// Rows that are gone through at once on the CPU, or those of one sentence if it has more: what is computed
+/// of them stays in the caches, and takes little memory.
+constexpr std::int64_t kRows = 512;
+
+MaybeTensor maybe(const Tensor& tensor) { return tensor.defined() ? MaybeTensor(tensor) : std::nullopt; }
 
 /// What is given, and how its parts lie. A group has one hidden layer: it is a head if scores are of
 /// dimensions, and otherwise all heads.
@@ -40,8 +49,8 @@ struct Form {
   Activation activation;
   std::int64_t heads, groups, rows, features, hidden, scores;  // I, G, R, d, d_a, scores of a group and a row
 
-  Form(const Tensor& h, const Tensor& offsets, const Tensor& w1, const Tensor& w2, std::int64_t heads_given,
-       std::string_view scores_given, std::string_view activation_given)
+  Form(const Tensor& h, const MaybeTensor& places, const Tensor& offsets, const Tensor& w1, const Tensor& w2,
+       std::int64_t heads_given, std::string_view scores_given, std::string_view activation_given)
       : scalar(parse_scores(scores_given) == Scores::scalar),
         activation(parse_activation(activation_given)),
         heads(heads_given) {
@@ -52,7 +61,7 @@ struct Form {
                       h.sizes());
     TORCH_CHECK_VALUE(heads >= 1, "attention_pooling: heads must be at least 1, got ", heads);
     groups = scalar ? 1 : heads;
-    rows = h.size(0);
+    rows = places ? places->size(0) : h.size(0);
     features = h.size(1);
     scores = scalar ? heads : features;
     TORCH_CHECK_VALUE(w1.dim() == 2 && w1.size(0) % groups == 0 && w1.size(1) == features &&
@@ -64,6 +73,9 @@ struct Form {
                           w2.scalar_type() == h.scalar_type() && w2.device() == h.device(),
                       "attention_pooling: w2 must be ", h.dtype(), " [", groups * scores, ", ", hidden,
                       "], got ", w2.dtype(), " ", w2.sizes());
+    TORCH_CHECK_VALUE(!places || (places->dim() == 1 && places->scalar_type() == at::kLong &&
+                                  places->device() == h.device()),
+                      "attention_pooling: places must be int64 [rows]");
     TORCH_CHECK_VALUE(offsets.dim() == 1 && offsets.size(0) >= 1 && offsets.scalar_type() == at::kLong &&
                           offsets.device() == h.device(),
                       "attention_pooling: offsets must be int64 [sentences + 1], got ", offsets.dtype(), " ",
@@ -75,40 +87,110 @@ struct Form {
                         "attention_pooling: offsets must rise from 0 to at most ", rows, ", got ", at[b],
                         " behind ", last);
     }
+    if (!places) return;
+    const auto* const place = places->const_data_ptr<std::int64_t>();
+    for (std::int64_t row = 0; row < rows; ++row) {
+      TORCH_CHECK_VALUE(place[row] >= 0 && place[row] < h.size(0),
+                        "attention_pooling: places must be from 0 to ", h.size(0) - 1, ", got ", place[row]);
+    }
   }
 
   Tensor of_group(const Tensor& weights, std::int64_t group) const {  // its rows
     const std::int64_t n = weights.size(0) / groups;
     return weights.narrow(0, group * n, n);
   }
-  Tensor hidden_of(const Tensor& z, std::int64_t group) const {  // [R, d_a]
-    return z.narrow(1, group * hidden, hidden).contiguous();
-  }
-  /// S = Z W2^T  [R, d], scalar [R, I]
-  Tensor scores_of(const Tensor& z, const Tensor& w2, std::int64_t group) const {
-    return multiply(rows, z, of_group(w2, group));
-  }
-
-  template <typename T>
-  PoolingJob<T> job(std::int64_t group, const Tensor& h, const Tensor& offsets, const Tensor& s,
-                    const Tensor& v, const Tensor& norms) const {
-    const std::int64_t sentences = offsets.size(0) - 1;
-    T* const norm = norms.mutable_data_ptr<T>() + group * scores;
-    return {.sentences = sentences,
-            .rows = rows,
-            .features = features,
-            .heads = heads / groups,
-            .scalar = scalar,
-            .offsets = offsets.const_data_ptr<std::int64_t>(),
-            .h = h.const_data_ptr<T>(),
-            .scores = s.mutable_data_ptr<T>(),
-            .most = norm,
-            .sums = norm + sentences * norms.size(2),
-            .pooled = v.mutable_data_ptr<T>() + (scalar ? 0 : group * features),
-            .norm_stride = norms.size(2),
-            .stride = v.size(1)};
+  Tensor hidden_of(const Tensor& z, std::int64_t group) const {  // [n, d_a]
+    return z.narrow(1, group * hidden, hidden);
   }
 };
+
+/// Some sentences that follow each other, and their rows, of which there is at least one. To these, oneDNN's
+/// products add some that are zero.
+struct Piece {
+  std::int64_t first, sentences, row, rows;
+  Tensor offsets;  // [sentences + 1], of these rows
+
+  std::int64_t all_rows() const { return few_sizes(rows); }
+  bool is_whole() const { return all_rows() == rows; }
+  Tensor of(const Tensor& tensor) const { return tensor.narrow(0, row, rows); }
+
+  /// Its rows of `tensor`, in place where they can be had so, else copied to the buffer: [all_rows, width]
+  Tensor taken(const Tensor& tensor, const MaybeTensor& places, const Tensor& buffer) const {
+    if (!places && is_whole()) return of(tensor);
+    const Tensor found = buffer.narrow(0, 0, all_rows());
+    if (places) {
+      take_rows(tensor, of(*places), found);
+    } else {
+      found.narrow(0, 0, rows).copy_(of(tensor));
+    }
+    if (!is_whole()) found.narrow(0, rows, all_rows() - rows).zero_();
+    return found;
+  }
+  /// Where to write its rows: into `tensor` itself, or into the buffer; and then `put` them there.
+  Tensor room(const Tensor& tensor, const MaybeTensor& places, const Tensor& buffer) const {
+    return !places && is_whole() ? of(tensor) : buffer.narrow(0, 0, all_rows());
+  }
+  void put(const Tensor& written, const Tensor& tensor, const MaybeTensor& places) const {
+    if (places) {
+      put_rows(written, of(*places), tensor);
+    } else if (!is_whole()) {
+      of(tensor).copy_(written.narrow(0, 0, rows));
+    }
+  }
+};
+
+/// On a GPU all sentences are one piece.
+std::vector<Piece> pieces_of(const Form& form, const Tensor& offsets) {
+  const std::int64_t sentences = offsets.size(0) - 1;
+  if (form.rows == 0) return {};
+  if (!offsets.is_cpu()) return {{0, sentences, 0, form.rows, offsets}};
+  const auto* const at = offsets.const_data_ptr<std::int64_t>();
+  std::vector<Piece> found;
+  for (std::int64_t first = 0; first < sentences;) {
+    std::int64_t end = first + 1;
+    while (end < sentences && at[end + 1] - at[first] <= kRows) ++end;
+    const Tensor own = offsets.narrow(0, first, end - first + 1);
+    if (at[end] > at[first]) {
+      found.push_back(
+          {first, end - first, at[first], at[end] - at[first], first == 0 ? own : own - at[first]});
+    }
+    first = end;
+  }
+  return found;
+}
+
+/// Memory for any of the pieces, [rows, width].
+class Buffers {
+ public:
+  Buffers(const std::vector<Piece>& pieces, const Tensor& like) : options_(like.options()) {
+    for (const Piece& piece : pieces) rows_ = std::max(rows_, piece.all_rows());
+  }
+  Tensor operator()(std::int64_t width) const { return at::empty({rows_, width}, options_); }
+
+ private:
+  at::TensorOptions options_;
+  std::int64_t rows_ = 0;
+};
+
+template <typename T>
+PoolingJob<T> job_of(const Form& form, const Piece& piece, std::int64_t group, const Tensor& h,
+                     const Tensor& s, const Tensor& v, const Tensor& norms) {
+  T* const norm = norms.mutable_data_ptr<T>() + piece.first * norms.size(2) + group * form.scores;
+  return {
+      .sentences = piece.sentences,
+      .rows = h.size(0),
+      .features = form.features,
+      .heads = form.heads / form.groups,
+      .scalar = form.scalar,
+      .offsets = piece.offsets.const_data_ptr<std::int64_t>(),
+      .h = h.const_data_ptr<T>(),
+      .scores = s.mutable_data_ptr<T>(),
+      .most = norm,
+      .sums = norm + norms.size(1) * norms.size(2),
+      .pooled = v.mutable_data_ptr<T>() + piece.first * v.size(1) + (form.scalar ? 0 : group * form.features),
+      .norm_stride = norms.size(2),
+      .stride = v.size(1)};
+}
 
 template <typename T>
 void pool(const PoolingJob<T>& job, const Tensor& h) {
@@ -126,68 +208,153 @@ void pool(const PoolingJob<T>& job, const Tensor& h) {
   job.of_h == nullptr ? pool_on_cpu(job) : pool_backward_on_cpu(job);
 }
 
-Forward forward(const Tensor& h_given, const Tensor& offsets_given, const Tensor& w1, const MaybeTensor& b1,
-                const Tensor& w2, std::int64_t heads, std::string_view scores, std::string_view activation) {
+template <typename T>
+HiddenJob<T> hidden_job(const Form& form, const Tensor& z, const Tensor& w2, const Tensor& s) {
+  HiddenJob<T> job{.relu = form.activation == Activation::relu,
+                   .rows = z.size(0),
+                   .width = z.size(1),
+                   .heads = form.heads,
+                   .z = z.const_data_ptr<T>()};
+  if (!form.scalar) return job;
+  job.w = w2.const_data_ptr<T>();
+  job.scores = s.mutable_data_ptr<T>();
+  return job;
+}
+
+/// S = Z W2^T [n, d], scalar [n, I]
+void score(const Form& form, std::int64_t group, const Tensor& z, const Tensor& w2, const Tensor& s) {
+  if (!form.scalar || !z.is_cpu()) {
+    multiply(s, s.size(0), form.hidden_of(z, group), form.of_group(w2, group));
+    return;
+  }
+  AT_DISPATCH_FLOATING_TYPES(z.scalar_type(), "attention_pooling",
+                             [&] { score_on_cpu(hidden_job<scalar_t>(form, z, w2, s)); });
+}
+
+/// From the gradients of scores to those of W2 (its first part, or what is added to it), and of z.
+void score_backward(const Form& form, std::int64_t group, const Tensor& z, const Tensor& w2, const Tensor& s,
+                    const Tensor& of_w2, const Tensor& of_z, bool first) {
+  if (form.scalar && z.is_cpu()) return;  // hidden_backward does it
+  const std::int64_t n = s.size(0);
+  add_product(form.of_group(of_w2, group), n, s.t(), form.hidden_of(z, group).t(), first);
+  multiply(form.hidden_of(of_z, group), n, s, form.of_group(w2, group).t());
+}
+
+/// From the gradient of z, or of scalar scores, to that of what z is f of, and of b1.
+void hidden_backward(const Form& form, const Tensor& z, const Tensor& w2, const Tensor& s,
+                     const Tensor& of_w2, const Tensor& of_z, const Tensor& of_b1) {
+  if (z.is_cpu()) {
+    AT_DISPATCH_FLOATING_TYPES(z.scalar_type(), "attention_pooling_backward", [&] {
+      auto job = hidden_job<scalar_t>(form, z, w2, s);
+      job.gradient = of_z.mutable_data_ptr<scalar_t>();
+      job.of_bias = of_b1.mutable_data_ptr<scalar_t>();
+      job.of_w = of_w2.mutable_data_ptr<scalar_t>();
+      hidden_backward_on_cpu(job);
+    });
+    return;
+  }
+  of_z.copy_(form.activation == Activation::relu ? at::threshold_backward(of_z, z, 0)
+                                                 : at::tanh_backward(of_z, z));
+  of_b1.add_(of_z.sum(0));
+}
+
+Forward forward(const Tensor& h_given, const MaybeTensor& places, const Tensor& offsets_given,
+                const Tensor& w1, const MaybeTensor& b1, const Tensor& w2_given, std::int64_t heads,
+                std::string_view scores, std::string_view activation) {
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  const Tensor h = h_given.contiguous(), offsets = offsets_given.contiguous();
-  const Form form(h, offsets, w1, w2, heads, scores, activation);
+  const Tensor h = h_given.contiguous(), offsets = offsets_given.contiguous(), w2 = w2_given.contiguous();
+  const Form form(h, places, offsets, w1, w2, heads, scores, activation);
   TORCH_CHECK_VALUE(
       !b1 || (b1->dim() == 1 && b1->size(0) == w1.size(0) && b1->scalar_type() == h.scalar_type()),
       "attention_pooling: b1 must be ", h.dtype(), " [", w1.size(0), "]");
   const std::int64_t sentences = offsets.size(0) - 1, norms_of = form.groups * form.scores;
-  const Tensor z = multiply(form.rows, h, w1, b1.value_or(Tensor()), form.activation);  // [R, G d_a]
-  const Tensor v = at::zeros({sentences, heads * form.features}, h.options());          // [B, I d]
+  const std::vector<Piece> pieces = pieces_of(form, offsets);
+  const Buffers buffer(pieces, h);
+  const Tensor z = at::empty({form.rows, w1.size(0)}, h.options());             // [R, G d_a]
+  const Tensor v = at::zeros({sentences, heads * form.features}, h.options());  // [B, I d]
   const Tensor norms = at::zeros({2, sentences, norms_of}, h.options());  // [2, B, I d], scalar [2, B, I]
-  for (std::int64_t group = 0; group < form.groups; ++group) {
-    const Tensor s = form.scores_of(form.hidden_of(z, group), w2, group);
-    AT_DISPATCH_FLOATING_TYPES(h.scalar_type(), "attention_pooling",
-                               [&] { pool(form.job<scalar_t>(group, h, offsets, s, v, norms), h); });
+  const Tensor words = buffer(form.features), hidden = buffer(w1.size(0)), scored = buffer(form.scores);
+  for (const Piece& piece : pieces) {
+    const std::int64_t n = piece.all_rows();
+    const Tensor rows = piece.taken(h, places, words);  // [n, d]
+    const Tensor own = piece.room(z, {}, hidden);       // [n, G d_a]
+    const Tensor s = scored.narrow(0, 0, n);            // [n, d], scalar [n, I]
+    multiply(own, n, rows, w1, b1.value_or(Tensor()), form.activation);
+    piece.put(own, z, {});
+    for (std::int64_t group = 0; group < form.groups; ++group) {
+      score(form, group, own, w2, s);
+      AT_DISPATCH_FLOATING_TYPES(h.scalar_type(), "attention_pooling",
+                                 [&] { pool(job_of<scalar_t>(form, piece, group, rows, s, v, norms), h); });
+    }
   }
   return {v, z, norms};
 }
 
-Backward backward(const Tensor& g_given, const Tensor& h_given, const Tensor& offsets_given, const Tensor& w1,
-                  const Tensor& w2, const Tensor& v, const Tensor& z, const Tensor& norms, std::int64_t heads,
+Backward backward(const Tensor& g_given, const Tensor& h_given, const MaybeTensor& places,
+                  const Tensor& offsets_given, const Tensor& w1_given, const Tensor& w2_given,
+                  const Tensor& v, const Tensor& z, const Tensor& norms, std::int64_t heads,
                   std::string_view scores, std::string_view activation) {
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const Tensor g = g_given.contiguous(), h = h_given.contiguous(), offsets = offsets_given.contiguous();
-  const Form form(h, offsets, w1, w2, heads, scores, activation);
-  const Tensor of_h = at::zeros_like(h);  // [R, d]
-  const Tensor of_w1 = at::empty_like(w1, at::MemoryFormat::Contiguous), of_b1 = h.new_empty({w1.size(0)});
-  const Tensor of_w2 = at::empty_like(w2, at::MemoryFormat::Contiguous);
-  for (std::int64_t group = 0; group < form.groups; ++group) {
-    const Tensor z_of = form.hidden_of(z, group);      // [R, d_a]
-    const Tensor s = form.scores_of(z_of, w2, group);  // [R, d], scalar [R, I]; then its gradient
-    AT_DISPATCH_FLOATING_TYPES(h.scalar_type(), "attention_pooling_backward", [&] {
-      auto job = form.job<scalar_t>(group, h, offsets, s, v, norms);
-      job.gradient = g.const_data_ptr<scalar_t>() + (form.scalar ? 0 : group * form.features);
-      job.of_h = of_h.mutable_data_ptr<scalar_t>();
-      pool(job, h);
-    });
-    form.of_group(of_w2, group).copy_(multiply(form.rows, s.t(), z_of.t()));
-    Tensor of_z = multiply(form.rows, s, form.of_group(w2, group).t());  // [R, d_a]
-    of_z = form.activation == Activation::relu ? at::threshold_backward(of_z, z_of, 0)
-                                               : at::tanh_backward(of_z, z_of);
-    form.of_group(of_b1, group).copy_(of_z.sum(0));
-    form.of_group(of_w1, group).copy_(multiply(form.rows, of_z.t(), h.t()));
-    of_h.add_(multiply(form.rows, of_z, form.of_group(w1, group).t()));
+  const Tensor w1 = w1_given.contiguous(), w2 = w2_given.contiguous();
+  const Form form(h, places, offsets, w1, w2, heads, scores, activation);
+  const std::vector<Piece> pieces = pieces_of(form, offsets);
+  const Buffers buffer(pieces, h);
+  const auto begun = [&](const Tensor& like) {  // the first piece writes, others add
+    return pieces.empty() ? at::zeros_like(like, at::MemoryFormat::Contiguous)
+                          : at::empty_like(like, at::MemoryFormat::Contiguous);
+  };
+  const Tensor of_w1 = begun(w1);
+  const Tensor of_w2 = form.scalar ? at::zeros_like(w2, at::MemoryFormat::Contiguous) : begun(w2);
+  const Tensor of_h = at::empty_like(h);  // [P, d]
+  const std::int64_t last = pieces.empty() ? 0 : pieces.back().row + pieces.back().rows;
+  zero_other_rows(of_h, places ? places->narrow(0, 0, last) : at::arange(last, offsets.options()));
+  const Tensor of_b1 = h.new_zeros({w1.size(0)});
+  const Tensor words = buffer(form.features), hidden = buffer(w1.size(0)), scored = buffer(form.scores);
+  const Tensor of_words = buffer(form.features), of_hidden = buffer(w1.size(0));
+  for (const Piece& piece : pieces) {
+    const std::int64_t n = piece.all_rows();
+    const bool first = piece.row == 0;
+    const Tensor rows = piece.taken(h, places, words);          // [n, d]
+    const Tensor of_rows = piece.room(of_h, places, of_words);  // [n, d]
+    const Tensor own = piece.taken(z, {}, hidden);              // [n, G d_a]
+    const Tensor of_z = of_hidden.narrow(0, 0, n);              // [n, G d_a]
+    const Tensor s = scored.narrow(0, 0, n);                    // [n, d], scalar [n, I]; then its gradient
+    if (!h.is_cpu()) of_rows.zero_();                           // rows of no sentence are among them
+    for (std::int64_t group = 0; group < form.groups; ++group) {
+      score(form, group, own, w2, s);
+      AT_DISPATCH_FLOATING_TYPES(h.scalar_type(), "attention_pooling_backward", [&] {
+        auto job = job_of<scalar_t>(form, piece, group, rows, s, v, norms);
+        job.gradient = g.const_data_ptr<scalar_t>() + piece.first * g.size(1) +
+                       (form.scalar ? 0 : group * form.features);
+        job.of_h = of_rows.mutable_data_ptr<scalar_t>();
+        job.first = group == 0;
+        pool(job, h);
+      });
+      score_backward(form, group, own, w2, s, of_w2, of_z, first);
+    }
+    hidden_backward(form, own, w2, s, of_w2, of_z, of_b1);
+    add_product(of_w1, n, of_z.t(), rows.t(), first);
+    add_product(of_rows, n, of_z, w1.t());
+    piece.put(of_rows, of_h, places);
   }
   return {of_h, of_w1, of_b1, of_w2};
 }
 
 // What tensors without numbers show of themselves to torch.compile and its like.
 
-Forward forward_shapes(const Tensor& h, const Tensor& offsets, const Tensor& w1, const MaybeTensor&,
-                       const Tensor& w2, std::int64_t heads, std::string_view, std::string_view) {
+Forward forward_shapes(const Tensor& h, const MaybeTensor& places, const Tensor& offsets, const Tensor& w1,
+                       const MaybeTensor&, const Tensor& w2, std::int64_t heads, std::string_view,
+                       std::string_view) {
   const c10::SymInt sentences = offsets.sym_size(0) - 1;
   return {h.new_empty_symint({sentences, h.sym_size(1) * heads}),
-          h.new_empty_symint({h.sym_size(0), w1.sym_size(0)}),
+          h.new_empty_symint({places ? places->sym_size(0) : h.sym_size(0), w1.sym_size(0)}),
           h.new_empty_symint({2, sentences, w2.sym_size(0)})};
 }
 
-Backward backward_shapes(const Tensor&, const Tensor& h, const Tensor&, const Tensor& w1, const Tensor& w2,
-                         const Tensor&, const Tensor&, const Tensor&, std::int64_t, std::string_view,
-                         std::string_view) {
+Backward backward_shapes(const Tensor&, const Tensor& h, const MaybeTensor&, const Tensor&, const Tensor& w1,
+                         const Tensor& w2, const Tensor&, const Tensor&, const Tensor&, std::int64_t,
+                         std::string_view, std::string_view) {
   return {h.new_empty_symint(h.sym_sizes()), w1.new_empty_symint(w1.sym_sizes()),
           h.new_empty_symint({w1.sym_size(0)}), w2.new_empty_symint(w2.sym_sizes())};
 }
@@ -195,15 +362,16 @@ Backward backward_shapes(const Tensor&, const Tensor& h, const Tensor&, const Te
 class AttentionPoolingFunction : public torch::autograd::Function<AttentionPoolingFunction> {
  public:
   static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context, const Tensor& h,
-                                                const Tensor& offsets, const Tensor& w1,
-                                                const MaybeTensor& b1, const Tensor& w2, std::int64_t heads,
-                                                std::string_view scores, std::string_view activation) {
+                                                const MaybeTensor& places, const Tensor& offsets,
+                                                const Tensor& w1, const MaybeTensor& b1, const Tensor& w2,
+                                                std::int64_t heads, std::string_view scores,
+                                                std::string_view activation) {
     static const auto op = c10::Dispatcher::singleton()
                                .findSchemaOrThrow("sentencode::attention_pooling", "")
                                .typed<decltype(nn::forward)>();
     const at::AutoDispatchBelowADInplaceOrView below;
-    auto [v, z, norms] = op.call(h, offsets, w1, b1, w2, heads, scores, activation);
-    context->save_for_backward({h, offsets, w1, w2, v, z, norms});
+    auto [v, z, norms] = op.call(h, places, offsets, w1, b1, w2, heads, scores, activation);
+    context->save_for_backward({h, places.value_or(Tensor()), offsets, w1, w2, v, z, norms});
     context->mark_non_differentiable({z, norms});
     auto& saved = context->saved_data;
     saved["heads"] = heads;
@@ -222,17 +390,18 @@ class AttentionPoolingFunction : public torch::autograd::Function<AttentionPooli
                                 "attention_pooling cannot be differentiated twice (create_graph=True)");
     const auto saved = context->get_saved_variables();
     auto& data = context->saved_data;
-    const auto [of_h, of_w1, of_b1, of_w2] =
-        op.call(gradients[0], saved[0], saved[1], saved[2], saved[3], saved[4], saved[5], saved[6],
-                data["heads"].toInt(), data["scores"].toStringView(), data["activation"].toStringView());
-    return {of_h, {}, of_w1, data["biased"].toBool() ? of_b1 : Tensor(), of_w2, {}, {}, {}};
+    const auto [of_h, of_w1, of_b1, of_w2] = op.call(
+        gradients[0], saved[0], maybe(saved[1]), saved[2], saved[3], saved[4], saved[5], saved[6], saved[7],
+        data["heads"].toInt(), data["scores"].toStringView(), data["activation"].toStringView());
+    return {of_h, {}, {}, of_w1, data["biased"].toBool() ? of_b1 : Tensor(), of_w2, {}, {}, {}};
   }
 };
 
-Forward differentiable(const Tensor& h, const Tensor& offsets, const Tensor& w1, const MaybeTensor& b1,
-                       const Tensor& w2, std::int64_t heads, std::string_view scores,
+Forward differentiable(const Tensor& h, const MaybeTensor& places, const Tensor& offsets, const Tensor& w1,
+                       const MaybeTensor& b1, const Tensor& w2, std::int64_t heads, std::string_view scores,
                        std::string_view activation) {
-  const auto found = AttentionPoolingFunction::apply(h, offsets, w1, b1, w2, heads, scores, activation);
+  const auto found =
+      AttentionPoolingFunction::apply(h, places, offsets, w1, b1, w2, heads, scores, activation);
   return {found[0], found[1], found[2]};
 }
 
@@ -262,14 +431,13 @@ TORCH_LIBRARY_IMPL(sentencode, Meta, m) {
 
 TORCH_LIBRARY_IMPL(sentencode, Autograd, m) { m.impl("attention_pooling", &differentiable); }
 
-Tensor attention_pooling(const Tensor& h, const Tensor& offsets, const Tensor& w1, const Tensor& b1,
-                         const Tensor& w2, const AttentionPoolingOptions& options) {
+Tensor attention_pooling(const Tensor& h, const Tensor& places, const Tensor& offsets, const Tensor& w1,
+                         const Tensor& b1, const Tensor& w2, const AttentionPoolingOptions& options) {
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("sentencode::attention_pooling", "")
                              .typed<decltype(forward)>();
-  const auto bias = b1.defined() ? MaybeTensor(b1) : std::nullopt;
-  return std::get<0>(op.call(h, offsets, w1, bias, w2, options.heads, scores_name(options.scores),
-                             activation_name(options.activation)));
+  return std::get<0>(op.call(h, maybe(places), offsets, w1, maybe(b1), w2, options.heads,
+                             scores_name(options.scores), activation_name(options.activation)));
 }
 
 }  // namespace sentencode::nn

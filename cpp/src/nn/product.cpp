@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
+#include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/modules/linear.h>
@@ -11,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nn/vectorised.h"
 #include "sentencode/error.h"
 
 namespace sentencode::nn {
@@ -20,12 +22,14 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
-constexpr std::int64_t kFewRows = 128;    // fewer do not pay for another order of the weights
-constexpr std::int64_t kMostRows = 4096;  // at once
+constexpr std::int64_t kFewRows = 128;        // fewer do not pay for another order of the weights
+constexpr std::int64_t kMostRows = 4096;      // at once
+constexpr std::int64_t kNumbers = 32 * 1024;  // that a thread is worth
 
-bool of_intel() {
+bool mkl_is_fast() {
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-  return __builtin_cpu_is("intel") != 0;
+  static const bool of_intel = __builtin_cpu_is("intel") != 0;
+  return of_intel;
 #else
   return true;  // it is not known which library is faster
 #endif
@@ -35,8 +39,9 @@ bool is_plain(const Tensor& tensor) {
   return tensor.is_cpu() && tensor.scalar_type() == at::kFloat && tensor.layout() == at::kStrided;
 }
 
-Tensor product(const Tensor& x, const Tensor& weight, const Tensor& bias) {  // [n, D], [O, D], [O]
-  return Product(weight, bias, x.size(0), x.size(0))(x);
+/// Whether oneDNN has the products, and not MKL, which is as fast on Intel's processors.
+bool takes_onednn(std::int64_t rows, const Tensor& x, const Tensor& weight) {
+  return !mkl_is_fast() && rows >= kFewRows && is_plain(x) && is_plain(weight);
 }
 
 /// y = x W^T + b
@@ -70,7 +75,10 @@ Product::Product(const Tensor& weight, const Tensor& bias, std::int64_t rows, st
     : weight_(weight), bias_(bias) {
   static const auto reorder = c10::Dispatcher::singleton().findSchema({"mkldnn::_reorder_linear_weight", ""});
   static const auto linear = c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
-  if (!reorder || !linear || !at::globalContext().userEnabledMkldnn() || all_rows < kFewRows) return;
+  if (!reorder || !linear || !at::globalContext().userEnabledMkldnn() || all_rows < kFewRows ||
+      !is_plain(weight)) {
+    return;
+  }
   linear_.emplace(linear->typed<Product::Linear>());
   weight_ = reorder->typed<Tensor(const Tensor&, std::optional<std::int64_t>)>().call(weight, rows);
 }
@@ -102,33 +110,79 @@ Tensor Product::operator()(const Tensor& x) const {
 }
 
 std::int64_t few_sizes(std::int64_t n) {
-  if (n <= kFewRows) return n;
+  if (n < kFewRows || mkl_is_fast()) return n;
   const auto step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n - 1))) / 4;
   return (n + step - 1) / step * step;
 }
 
-Tensor multiply(std::int64_t rows, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                Activation activation) {
-  static const auto linear = c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
-  static const bool mkl_is_fast = of_intel();
-  ST_CHECK(activation != Activation::gelu, InternalError, "no product has a gelu");
-  if (!mkl_is_fast && linear && at::globalContext().userEnabledMkldnn() && rows >= kFewRows &&
-      rows == few_sizes(rows) && is_plain(x) && is_plain(weight)) {
-    const auto given = bias.defined() ? std::optional<Tensor>(bias) : std::nullopt;
-    return linear->typed<Product::Linear>().call(x, weight, given, activation_name(activation),
-                                                 c10::List<std::optional<at::Scalar>>(), std::nullopt);
+namespace {
+
+/// relu(y + b) in one pass; torch's product with a bias goes through y twice more.
+ST_VERSIONS void add_and_cut(float* y, std::int64_t rows, std::int64_t width, const float* bias) {
+  for (std::int64_t row = 0; row < rows; ++row, y += width) {
+    for (std::int64_t j = 0; j < width; ++j) y[j] = std::max(y[j] + bias[j], 0.0F);
   }
-  Tensor y = bias.defined() ? at::addmm(bias, x, weight.t()) : at::mm(x, weight.t());
-  if (activation == Activation::relu) return y.relu_();
-  if (activation == Activation::tanh) return y.tanh_();
-  return y;
+}
+
+/// f(x W^T + b) by oneDNN, or nothing.
+std::optional<Tensor> by_onednn(std::int64_t rows, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                                Activation activation) {
+  static const auto linear = c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
+  if (!takes_onednn(rows, x, weight) || !linear || !at::globalContext().userEnabledMkldnn() ||
+      rows != few_sizes(rows)) {
+    return std::nullopt;
+  }
+  const auto given = bias.defined() ? std::optional<Tensor>(bias) : std::nullopt;
+  return linear->typed<Product::Linear>().call(x, weight, given, activation_name(activation),
+                                               c10::List<std::optional<at::Scalar>>(), std::nullopt);
+}
+
+}  // namespace
+
+void multiply(const Tensor& out, std::int64_t rows, const Tensor& x, const Tensor& weight, const Tensor& bias,
+              Activation activation) {
+  ST_CHECK(activation != Activation::gelu, InternalError, "no product has a gelu");
+  if (const auto found = by_onednn(rows, x, weight, bias, activation)) {
+    out.copy_(*found);
+    return;
+  }
+  Tensor y = out;
+  if (bias.defined() && is_plain(y) && y.is_contiguous() && activation == Activation::relu) {
+    at::mm_out(y, x, weight.t());
+    const Tensor b = bias.contiguous();
+    const std::int64_t width = y.size(1);
+    at::parallel_for(0, y.size(0), std::max<std::int64_t>(1, kNumbers / width), [&](auto begin, auto end) {
+      add_and_cut(y.mutable_data_ptr<float>() + begin * width, end - begin, width, b.const_data_ptr<float>());
+    });
+    return;
+  }
+  if (bias.defined()) {
+    at::addmm_out(y, bias, x, weight.t());
+  } else {
+    at::mm_out(y, x, weight.t());
+  }
+  if (activation == Activation::relu) y.relu_();
+  if (activation == Activation::tanh) y.tanh_();
+}
+
+void add_product(const Tensor& out, std::int64_t rows, const Tensor& x, const Tensor& weight, bool first) {
+  if (first) {
+    multiply(out, rows, x, weight);
+  } else if (const auto found = by_onednn(rows, x, weight, {}, Activation::none)) {
+    out.add_(*found);
+  } else {
+    out.addmm_(x, weight.t());
+  }
+}
+
+Tensor product(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (!takes_onednn(x.size(0), x, weight)) return at::linear(x, weight, bias);
+  return Product(weight, bias, x.size(0), x.size(0))(x);
 }
 
 Tensor linear(torch::nn::LinearImpl& layer, const Tensor& x) {
-  static const bool mkl_is_fast = of_intel();
   const std::int64_t rows = x.numel() / std::max<std::int64_t>(1, x.size(-1));
-  if (mkl_is_fast || rows < kFewRows || !is_plain(x) || !is_plain(layer.weight) ||
-      at::autocast::is_autocast_enabled(at::kCPU)) {
+  if (!takes_onednn(rows, x, layer.weight) || at::autocast::is_autocast_enabled(at::kCPU)) {
     return layer.forward(x);
   }
   const Tensor flat = x.reshape({rows, x.size(-1)});

@@ -32,14 +32,20 @@ class Product {
   std::optional<c10::TypedOperatorHandle<Linear>> linear_;
 };
 
-/// f(x W^T + b), without gradients, in one piece; x [n, D], W [O, D], both in any order in memory; b [O] or
-/// undefined; f may be relu or tanh. Of n, D and O, `rows` is the one that text decides: if it is one of the
-/// `few_sizes`, oneDNN computes the product where it is faster, else torch does.
-at::Tensor multiply(std::int64_t rows, const at::Tensor& x, const at::Tensor& weight,
-                    const at::Tensor& bias = {}, Activation activation = Activation::none);
+/// x W^T + b, without gradients; x [n, D] of any n, W [O, D] contiguous, b [O] or undefined.
+at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
 
-/// The next of a few numbers, at most a quarter more than n: oneDNN keeps a program for each n that it ever
-/// saw.
+/// out = f(x W^T + b), without gradients, in one piece; out [n, O], x [n, D], W [O, D], in any order in
+/// memory; b [O] or undefined; f may be relu or tanh. Of n, D and O, `rows` is the one that text decides: if
+/// it is one of the `few_sizes`, oneDNN computes the product where it is faster, else torch does.
+void multiply(const at::Tensor& out, std::int64_t rows, const at::Tensor& x, const at::Tensor& weight,
+              const at::Tensor& bias = {}, Activation activation = Activation::none);
+/// out += x W^T, or at `first` =
+void add_product(const at::Tensor& out, std::int64_t rows, const at::Tensor& x, const at::Tensor& weight,
+                 bool first = false);
+
+/// Where oneDNN multiplies, which keeps a program for each size that it ever saw, the next of a few numbers,
+/// at most a quarter more than n; elsewhere n.
 std::int64_t few_sizes(std::int64_t n);
 
 /// What `layer` makes of x [..., D] -> [..., O], with gradients where they are wanted. On processors that are

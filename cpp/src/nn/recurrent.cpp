@@ -6,14 +6,15 @@
 #include <torch/nn/init.h>
 
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <tuple>
 
-#include "nn/gru_op.h"
 #include "nn/parameters.h"
-#include "nn/recurrent_inference.h"
+#include "nn/recurrent_layer.h"
+#include "nn/rows.h"
 #include "sentencode/error.h"
 #include "sentencode/nn/evaluating.h"
 
@@ -169,23 +170,27 @@ Tensor RecurrentStack::input_of(std::size_t layer, const Tensor& x, const std::v
   throw InternalError("no such shortcuts");
 }
 
-RecurrentOutput RecurrentStack::by_layers(const Tensor& x, const Tensor& lengths, const RecurrentState& begin,
-                                          const Layer& layer_of) const {
-  const std::int64_t wide = directions();
-  std::vector<Tensor> outputs;
+/// Words' rows go through all layers as they are, and become a padded batch at the end.
+RecurrentOutput RecurrentStack::by_layers(const Tensor& x, const Tensor& lengths,
+                                          const RecurrentState& begin) const {
+  const std::int64_t batch = x.size(0), time = x.size(1), wide = directions();
+  const auto order = std::make_shared<const WordOrder>(lengths, batch, time, wide);
+  const Tensor words = gather_rows(x.reshape({batch * time, x.size(2)}), order->places);  // [N, D]
+  std::vector<Tensor> outputs;                                                            // [N, dirs H]
   std::vector<std::vector<Tensor>> ends(begin.size());
   for (std::size_t layer = 0; layer < weights_.size(); ++layer) {
     RecurrentState mine;
     for (const Tensor& part : begin)
       mine.push_back(part.narrow(1, static_cast<std::int64_t>(layer) * wide, wide));
-    auto [output, end] = layer_of(input_of(layer, x, outputs), lengths, mine, weights_[layer]);
+    auto [output, end] =
+        recurrent_layer(options_.cell, input_of(layer, words, outputs), mine, order, weights_[layer]);
     for (std::size_t part = 0; part < ends.size(); ++part) ends[part].push_back(end[part]);
     const bool top = layer + 1 == weights_.size();
     outputs.push_back(top ? output : at::dropout(output, options_.dropout, trains(*this)));
   }
   RecurrentState state;
   for (const auto& part : ends) state.push_back(at::cat(part, 1));  // [B, L dirs, H]
-  return {outputs.back(), state};
+  return {scatter_rows(outputs.back(), order->places, batch * time).view({batch, time, -1}), state};
 }
 
 RecurrentOutput RecurrentStack::forward(const Tensor& x, const Tensor& lengths,
@@ -199,13 +204,7 @@ RecurrentOutput RecurrentStack::forward(const Tensor& x, const Tensor& lengths,
   const auto packed = packing(x, lengths);
   if (batch == 0 || time == 0) return {x.new_zeros({batch, time, wide * options_.hidden}), begin};
 
-  const Tensor ends = packed ? lengths : Tensor();
-  if (infers(x, weights_.front())) {
-    return by_layers(x, ends, begin, [&](const auto&... of) { return infer_layer(options_.cell, of...); });
-  }
-  if (options_.cell == Cell::gru && fits_gru_layer(x, begin[0], weights_.front())) {
-    return by_layers(x, ends, begin, gru_layer);
-  }
+  if (has_layer(x, weights_.front())) return by_layers(x, lengths, begin);
 
   Tensor words = x;  // [B, T, D], or packed [N, D]
   Tensor sizes;      // of packed rows' batches

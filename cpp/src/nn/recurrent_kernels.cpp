@@ -10,46 +10,72 @@ namespace {
 
 constexpr std::int64_t kLanes = 16;  // a sum in one number would be a chain that no vector can be made of
 
+/// One word of a GRU, of a = W x + b, to which its own product W h is added.
+///   gates: r = s(a_r), z = s(a_z), n = tanh(a_n + r q), q = (W h)_n + c;  h = n + z (h - n)
 template <typename T>
-ST_INLINE void step(const T* __restrict a, const T* __restrict b, const T* __restrict b_hh, const T* h,
-                    std::int64_t hidden, T* __restrict gates, T* h_after) {
-  const T* __restrict const a_z = a + hidden, * __restrict const a_n = a + 2 * hidden;
-  const T* __restrict const b_z = b + hidden, * __restrict const b_n = b + 2 * hidden;
-  const T* __restrict const c_z = b_hh + hidden, * __restrict const c_n = b_hh + 2 * hidden;
-  if (gates == nullptr) {
-#pragma GCC ivdep
-    for (std::int64_t i = 0; i < hidden; ++i) {
-      const T r = sigmoid(a[i] + (b[i] + b_hh[i])), z = sigmoid(a_z[i] + (b_z[i] + c_z[i]));
-      const T n = hyperbolic_tangent(a_n[i] + r * (b_n[i] + c_n[i]));
-      h_after[i] = n + z * (h[i] - n);
-    }
-    return;
-  }
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < hidden; ++i) {
-    const T r = sigmoid(a[i] + (b[i] + b_hh[i])), z = sigmoid(a_z[i] + (b_z[i] + c_z[i]));
-    const T own = b_n[i] + c_n[i], n = hyperbolic_tangent(a_n[i] + r * own);
-    gates[i] = r;
-    gates[hidden + i] = z;
-    gates[2 * hidden + i] = n;
-    gates[3 * hidden + i] = own;
-    h_after[i] = n + z * (h[i] - n);
+ST_INLINE void gru_word(T* __restrict gates, const T* __restrict a, const T* __restrict own,
+                        const T* __restrict c, std::int64_t hidden, T* __restrict h, T* __restrict output) {
+  for (std::int64_t k = 0; k < hidden; ++k) {
+    const T r = sigmoid(a[k] + own[k]), z = sigmoid(a[hidden + k] + own[hidden + k]);
+    const T q = own[2 * hidden + k] + c[k];
+    const T n = tanh_of(a[2 * hidden + k] + r * q);
+    gates[k] = r;
+    gates[hidden + k] = z;
+    gates[2 * hidden + k] = n;
+    gates[3 * hidden + k] = q;
+    output[k] = h[k] = n + z * (h[k] - n);
   }
 }
 
+/// Its gradients: of what x brings, in `of_x` (r, z, n), of what h brings, in `of_h` (r, z, q), and of h as
+/// far as it is not by `of_h`, in place of the gradient of the output.
 template <typename T>
-ST_INLINE void step_backward(const T* g, const T* __restrict gates, const T* __restrict h,
-                             std::int64_t hidden, T* __restrict of_a, T* __restrict of_b, T* of_h) {
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < hidden; ++i) {
-    const T r = gates[i], z = gates[hidden + i], n = gates[2 * hidden + i], own = gates[3 * hidden + i];
-    const T of_n = g[i] * (1 - z) * (1 - n * n);
-    const T of_r = of_n * own * r * (1 - r), of_z = g[i] * (h[i] - n) * z * (1 - z);
-    of_a[i] = of_b[i] = of_r;
-    of_a[hidden + i] = of_b[hidden + i] = of_z;
-    of_a[2 * hidden + i] = of_n;
-    of_b[2 * hidden + i] = of_n * r;
-    of_h[i] = g[i] * z;
+ST_INLINE void gru_word_backward(const T* __restrict gates, const T* __restrict before, std::int64_t hidden,
+                                 T* __restrict gradient, T* __restrict of_x, T* __restrict of_h) {
+  for (std::int64_t k = 0; k < hidden; ++k) {
+    const T r = gates[k], z = gates[hidden + k], n = gates[2 * hidden + k], q = gates[3 * hidden + k];
+    const T g = gradient[k];
+    const T of_n = g * (1 - z) * (1 - n * n);
+    of_x[k] = of_h[k] = of_n * q * r * (1 - r);
+    of_x[hidden + k] = of_h[hidden + k] = g * (before[k] - n) * z * (1 - z);
+    of_x[2 * hidden + k] = of_n;
+    of_h[2 * hidden + k] = of_n * r;
+    gradient[k] = g * z;
+  }
+}
+
+/// One word of an LSTM; `gates` hold a = W x + b and then the gates.
+///   i, f, o = s(a), g = tanh(a);  c = f c + i g, h = o tanh(c)
+template <typename T>
+ST_INLINE void lstm_word(T* __restrict gates, const T* __restrict own, std::int64_t hidden, T* __restrict h,
+                         T* __restrict c, T* __restrict output, T* __restrict kept) {
+  for (std::int64_t k = 0; k < hidden; ++k) {
+    const T i = sigmoid(gates[k] + own[k]), f = sigmoid(gates[hidden + k] + own[hidden + k]);
+    const T g = tanh_of(gates[2 * hidden + k] + own[2 * hidden + k]);
+    const T o = sigmoid(gates[3 * hidden + k] + own[3 * hidden + k]);
+    gates[k] = i;
+    gates[hidden + k] = f;
+    gates[2 * hidden + k] = g;
+    gates[3 * hidden + k] = o;
+    kept[k] = c[k] = f * c[k] + i * g;
+    output[k] = h[k] = o * tanh_of(c[k]);
+  }
+}
+
+/// Its gradients: of a in `of_gates`, and of the cell before in place of that of the cell.
+template <typename T>
+ST_INLINE void lstm_word_backward(const T* __restrict gates, const T* __restrict before,
+                                  const T* __restrict cell, std::int64_t hidden, const T* __restrict gradient,
+                                  T* __restrict of_cell, T* __restrict of_gates) {
+  for (std::int64_t k = 0; k < hidden; ++k) {
+    const T i = gates[k], f = gates[hidden + k], g = gates[2 * hidden + k], o = gates[3 * hidden + k];
+    const T shown = tanh_of(cell[k]);
+    const T of_c = of_cell[k] + gradient[k] * o * (1 - shown * shown);
+    of_gates[k] = of_c * g * i * (1 - i);
+    of_gates[hidden + k] = of_c * before[k] * f * (1 - f);
+    of_gates[2 * hidden + k] = of_c * i * (1 - g * g);
+    of_gates[3 * hidden + k] = gradient[k] * shown * o * (1 - o);
+    of_cell[k] = of_c * f;
   }
 }
 
@@ -72,10 +98,9 @@ ST_INLINE void look_at(const Look<T>& of) {
     T lanes[kLanes] = {};
     std::int64_t i = 0;
     for (; i + kLanes <= A; i += kLanes) {
-      for (std::int64_t n = 0; n < kLanes; ++n)
-        lanes[n] += v[i + n] * hyperbolic_tangent(q[i + n] + k[i + n]);
+      for (std::int64_t n = 0; n < kLanes; ++n) lanes[n] += v[i + n] * tanh_of(q[i + n] + k[i + n]);
     }
-    for (; i < A; ++i) lanes[0] += v[i] * hyperbolic_tangent(q[i] + k[i]);
+    for (; i < A; ++i) lanes[0] += v[i] * tanh_of(q[i] + k[i]);
     w[j] = sum_of(lanes);
     most = std::max(most, w[j]);
   }
@@ -136,7 +161,7 @@ ST_INLINE void look_at_backward(const Look<T>& of, const LookGradients<T>& g) {
     const T* __restrict const k = of.keys + j * A;
     T* __restrict const g_k = g.keys + j * A;
     for (i = 0; i < A; ++i) {
-      const T t = hyperbolic_tangent(q[i] + k[i]), inner = of_score * v[i] * (1 - t * t);
+      const T t = tanh_of(q[i] + k[i]), inner = of_score * v[i] * (1 - t * t);
       g_v[i] += of_score * t;
       g_q[i] += inner;
       g_k[i] += inner;
@@ -147,19 +172,26 @@ ST_INLINE void look_at_backward(const Look<T>& of, const LookGradients<T>& g) {
 }  // namespace
 
 // Functions with versions cannot be templates.
-#define ST_RECURRENT_OF(T)                                                                                 \
-  ST_VERSIONS void gru_step(const T* a, const T* b, const T* b_hh, const T* h, std::int64_t hidden,        \
-                            T* gates, T* h_after) {                                                        \
-    step(a, b, b_hh, h, hidden, gates, h_after);                                                           \
-  }                                                                                                        \
-  ST_VERSIONS void gru_step_backward(const T* g, const T* gates, const T* h, std::int64_t hidden, T* of_a, \
-                                     T* of_b, T* of_h) {                                                   \
-    step_backward(g, gates, h, hidden, of_a, of_b, of_h);                                                  \
-  }                                                                                                        \
-  ST_VERSIONS void look(const Look<T>& of) { look_at(of); }                                                \
+#define ST_WORDS_OF(T)                                                                                      \
+  ST_VERSIONS void gru_step(T* gates, const T* a, const T* own, const T* c, std::int64_t hidden, T* h,      \
+                            T* output) {                                                                    \
+    gru_word(gates, a, own, c, hidden, h, output);                                                          \
+  }                                                                                                         \
+  ST_VERSIONS void gru_step_backward(const T* gates, const T* before, std::int64_t hidden, T* gradient,     \
+                                     T* of_x, T* of_h) {                                                    \
+    gru_word_backward(gates, before, hidden, gradient, of_x, of_h);                                         \
+  }                                                                                                         \
+  ST_VERSIONS void lstm_step(T* gates, const T* own, std::int64_t hidden, T* h, T* c, T* output, T* kept) { \
+    lstm_word(gates, own, hidden, h, c, output, kept);                                                      \
+  }                                                                                                         \
+  ST_VERSIONS void lstm_step_backward(const T* gates, const T* before, const T* cell, std::int64_t hidden,  \
+                                      const T* gradient, T* of_cell, T* of_gates) {                         \
+    lstm_word_backward(gates, before, cell, hidden, gradient, of_cell, of_gates);                           \
+  }                                                                                                         \
+  ST_VERSIONS void look(const Look<T>& of) { look_at(of); }                                                 \
   ST_VERSIONS void look_backward(const Look<T>& of, const LookGradients<T>& g) { look_at_backward(of, g); }
-ST_RECURRENT_OF(float)
-ST_RECURRENT_OF(double)
-#undef ST_RECURRENT_OF
+ST_WORDS_OF(float)
+ST_WORDS_OF(double)
+#undef ST_WORDS_OF
 
 }  // namespace sentencode::nn

@@ -5,20 +5,33 @@
 
 namespace sentencode::nn {
 
-/// A GRU's step, of the products a = W x + b_ih and b = W h [3 H] each, and of b_hh [3 H].
-///   r = s(a_r + b_r), z = s(a_z + b_z), n = tanh(a_n + r b_n), h' = n + z (h - n); each b with its b_hh
-/// h_after may be h. `gates` [4 H] are r, z, n and b_n for backward, or null.
-void gru_step(const float* a, const float* b, const float* b_hh, const float* h, std::int64_t hidden,
-              float* gates, float* h_after);
-void gru_step(const double* a, const double* b, const double* b_hh, const double* h, std::int64_t hidden,
-              double* gates, double* h_after);
+/// One word of a GRU, of a = W x + b, to which its own product W h is added; c [H] is the bias inside r
+/// (...).
+///   gates: r = s(a_r), z = s(a_z), n = tanh(a_n + r q), q = (W h)_n + c [4 H];  h = n + z (h - n)
+void gru_step(float* gates, const float* a, const float* own, const float* c, std::int64_t hidden, float* h,
+              float* output);
+void gru_step(double* gates, const double* a, const double* own, const double* c, std::int64_t hidden,
+              double* h, double* output);
 
-/// Of the gradient g of h' the gradients of a, b [3 H] and h, this without the part that comes by b; of_h may
-/// be g.
-void gru_step_backward(const float* g, const float* gates, const float* h, std::int64_t hidden, float* of_a,
-                       float* of_b, float* of_h);
-void gru_step_backward(const double* g, const double* gates, const double* h, std::int64_t hidden,
-                       double* of_a, double* of_b, double* of_h);
+/// Its gradients: of what x brings, in `of_x` (r, z, n), of what h brings, in `of_h` (r, z, q), and of h as
+/// far as it is not by `of_h`, in place of the gradient of the output. `before` is the h that it met.
+void gru_step_backward(const float* gates, const float* before, std::int64_t hidden, float* gradient,
+                       float* of_x, float* of_h);
+void gru_step_backward(const double* gates, const double* before, std::int64_t hidden, double* gradient,
+                       double* of_x, double* of_h);
+
+/// One word of an LSTM; `gates` [4 H] hold a = W x + b and then the gates.
+///   i, f, o = s(a), g = tanh(a);  c = f c + i g, h = o tanh(c)
+void lstm_step(float* gates, const float* own, std::int64_t hidden, float* h, float* c, float* output,
+               float* kept);
+void lstm_step(double* gates, const double* own, std::int64_t hidden, double* h, double* c, double* output,
+               double* kept);
+
+/// Its gradients: of a in `of_gates`, and of the cell before in place of that of the cell.
+void lstm_step_backward(const float* gates, const float* before, const float* cell, std::int64_t hidden,
+                        const float* gradient, float* of_cell, float* of_gates);
+void lstm_step_backward(const double* gates, const double* before, const double* cell, std::int64_t hidden,
+                        const double* gradient, double* of_cell, double* of_gates);
 
 /// What one query looks at: places that `shown` has, all if it is null.
 template <typename T>

@@ -40,9 +40,8 @@ template <typename T>
 ST_INLINE T sigmoid(T x) {
   return 1 / (1 + exponential(-x));
 }
-
 template <typename T>
-ST_INLINE T hyperbolic_tangent(T x) {
+ST_INLINE T tanh_of(T x) {
   return 1 - 2 / (1 + exponential(2 * x));
 }
 

@@ -49,7 +49,7 @@ class UsageError(ValueError):
 
 
 def _parser() -> argparse.ArgumentParser:
-    from . import compare, demo, distill, encode, evaluate, reproduce, train, translate, vectors
+    from . import bleu, compare, demo, distill, encode, evaluate, reproduce, train, translate, vectors
 
     parser = argparse.ArgumentParser(
         prog="sentencode", description="Train, run and evaluate sentence encoders."
@@ -58,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
         "--version", action=_Version, nargs=0, help="show the version and how it was built, and exit"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (encode, train, translate, distill, evaluate, compare, vectors, reproduce, demo):
+    for module in (encode, train, translate, bleu, distill, evaluate, compare, vectors, reproduce, demo):
         add_command(commands, module)
     return parser
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from . import add_command
 
     families = parser.add_subparsers(title="families", metavar="FAMILY", required=True)
-    for family in (Laes, Aae, RnnCnn, Pooling, Distill):
+    for family in (Laes, Aae, RnnCnn, Pooling, Nmt, Distill):
         add_command(families, family)
 
 
@@ -104,12 +105,13 @@ class _Trained:
     END: ClassVar[str]  # of trainings of the size "cpu"
     CORPORA: ClassVar[tuple[str, ...]] = ()  # besides
     LABELLED: ClassVar[tuple[str, ...]] = ()  # of labelled examples, in the place of all others
+    PARALLEL: ClassVar[tuple[str, ...]] = ()  # target languages of translations, in the place of all others
 
     @classmethod
     def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
         """Adds the command's arguments."""
         _add_common(parser, cls.NAME, tables=cls.TABLES, row=cls.ROW)
-        for name in () if cls.LABELLED else ("train", "valid"):
+        for name in () if cls.LABELLED or cls.PARALLEL else ("train", "valid"):
             parser.add_argument(
                 f"--{name}",
                 nargs="+",
@@ -117,15 +119,17 @@ class _Trained:
                 metavar="FILE",
                 help=f"sentences to {'train' if name == 'train' else 'validate'} on, one a line",
             )
-        for name in cls.LABELLED:
+        for name in (*cls.LABELLED, *cls.PARALLEL):
+            several: dict[str, Any] = {"nargs": "+", "metavar": "FILE"}
+            if cls.PARALLEL:
+                several = {"nargs": 2, "metavar": ("ENGLISH", "TRANSLATION")}
+            examples = f"translations into {name}" if cls.PARALLEL else f"labelled examples, {name}"
             for option, what in (
                 (name, "train on"),
                 (f"{name}-valid", "validate on"),
                 (f"{name}-test", "test"),
             ):
-                parser.add_argument(
-                    f"--{option}", nargs="+", metavar="FILE", help=f"labelled examples, {name}, to {what}"
-                )
+                parser.add_argument(f"--{option}", help=f"{examples}, to {what}", **several)
         parser.add_argument("--size", default="cpu", metavar="NAME", help="cpu or paper (default: cpu)")
         parser.add_argument(
             "--minutes",
@@ -364,19 +368,64 @@ sentencode reproduce pooling --data SentEval/data --vectors glove.840B.300d.txt 
     @classmethod
     def examples(cls, options: argparse.Namespace) -> dict[str, Any]:
         """Files to learn from."""
-        labels = {}
-        for name in cls.LABELLED:
-            splits = {"train": "", "valid": "_valid", "test": "_test"}
-            files = {split: getattr(options, f"{name}{ending}") for split, ending in splits.items()}
-            if any(files.values()):
-                labels[name] = files
-        return {"labels": labels}
+        return {"labels": _files_of(cls.LABELLED, options)}
 
     @classmethod
     def own(cls, options: argparse.Namespace) -> dict[str, Any]:
         """What the family has besides."""
         names = ("epochs", "mu", "mu_grid", "margin", "teacher", "sentences", "sentence")
         return {name: getattr(options, name) for name in names}
+
+
+class Nmt(_Trained):
+    """Paper 003: translation by compound attention and its rivals, and the vectors that it leaves.
+
+    Every row is trained on the same sentences and their translations. BLEU judges what it translates,
+    SentEval and paraphrases (--coco, --hyter) its vectors. The two files of a corpus belong together line by
+    line. Prints tables 4 to 7, the correlations of BLEU with all that judges vectors, and an answer to the
+    paper's question; --out gets them too, figures 2 to 5, translations, one JSON file a row, and the
+    encoders. With --size cpu and no --table, --rows is grid: the 13 encoders that two cores train in some
+    hours, and controls. After Ctrl-C or a kill, --resume goes on in the middle of a training.
+    """
+
+    NAME = "nmt"
+    TABLES = "4, 5, 6, 7, correlations, distances, cost"
+    ROW = "de-attn-attn-8-heads"
+    ROWS = "all rows"
+    END = "8 epochs each"
+    PARALLEL = ("de", "cs")
+    HELP = "the tables, figures and question of the paper on compound attention"
+    EXAMPLE = """
+sentencode reproduce nmt --data SentEval/data --vectors glove.840B.300d.txt --de train.en train.de \\
+    --de-valid val.en val.de --de-test test.en test.de --coco coco_captions.txt --out nmt
+sentencode reproduce nmt --data SentEval/data --vectors glove.840B.300d.txt --cs train.en train.cs \\
+    --cs-valid val.en val.cs --cs-test test.en test.cs --table 5 6 --size paper --out nmt-cs
+"""
+
+    @classmethod
+    def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
+        """Adds the command's arguments."""
+        super().add_arguments(parser)
+        parser.add_argument("--epochs", type=int, metavar="N", help="of each training (default: the size's)")
+        parser.add_argument(
+            "--coco", type=Path, metavar="FILE", help="captions, five lines an image: paraphrases of Table 6"
+        )
+        parser.add_argument(
+            "--hyter", type=Path, metavar="FILE", help="paraphrases, name<TAB>sentence: those of Table 6"
+        )
+        parser.add_argument(
+            "--sentence", default="", metavar="TEXT", help="for figure 4 (default: the first one tested)"
+        )
+
+    @classmethod
+    def examples(cls, options: argparse.Namespace) -> dict[str, Any]:
+        """Files to learn from."""
+        return {"labels": _files_of(cls.PARALLEL, options)}
+
+    @classmethod
+    def own(cls, options: argparse.Namespace) -> dict[str, Any]:
+        """What the family has besides."""
+        return {name: getattr(options, name) for name in ("epochs", "coco", "hyter", "sentence")}
 
 
 class Distill:
@@ -437,6 +486,17 @@ sentencode reproduce distill teacher.sentencode --data SentEval/data --sentences
         )
         print(report.text())
         _print_kept(options.out)
+
+
+def _files_of(names: Sequence[str], options: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """By corpora that are given, and by splits, their files."""
+    found = {}
+    for name in names:
+        splits = {"train": "", "valid": "_valid", "test": "_test"}
+        files = {split: getattr(options, f"{name}{ending}") for split, ending in splits.items()}
+        if any(files.values()):
+            found[name] = files
+    return found
 
 
 def _add_common(

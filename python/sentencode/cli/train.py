@@ -1,8 +1,8 @@
 """Trains the encoder that a TOML file describes, and saves it.
 
-The file's tables are [encoder] (class, and the parameters of its constructor), [vectors], [data], [output],
-[checkpoints] and [logs]. The same command resumes a stopped run. Under torchrun, all processes
-train together.
+The file's tables are [encoder] (class, and the parameters of its constructor), [vectors], [data], [text]
+(for translation: how text is prepared), [output], [checkpoints] and [logs]. The same command resumes a
+stopped run. Under torchrun, all processes train together.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ _TABLES: dict[str, tuple[str, ...]] = {
     "encoder": ("class",),
     "vectors": _VECTORS,
     "data": ("train", "valid"),
+    "text": ("moses", "bpe"),
     "output": ("file",),
-    "checkpoints": ("folder",),
+    "checkpoints": ("folder", "keep_last"),
     "logs": ("csv", "tensorboard"),
 }
 _PATHS = {
@@ -62,7 +63,8 @@ _MAY_CHANGE = frozenset(
     }
 )
 _CONFIG = "config.json"  # in the folder of checkpoints
-_NOTED = ("encoder", "vectors", "data")  # the tables that stand in it
+_NOTED = ("encoder", "vectors", "data")  # the tables that stand in it; and [text], where there is one
+_SIDES = ("source", "target")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -154,6 +156,7 @@ def read_config(path: Path, changes: Mapping[str, Any] | None = None) -> Config:
             raise ValueError(f"{path}: [data] lacks {name}_target, the file with the translations of {name}")
         if any(isinstance(side, list) for side in both):
             raise ValueError(f"{path}: [data] {name} and {name}_target: give one file each")
+    _check_text(tables, path)
     if taught and "teacher" not in tables["data"]:
         raise ValueError(
             f"{path}: [data] lacks teacher, the encoder whose rows RowRegression learns: a saved one, or the "
@@ -182,15 +185,15 @@ def run(options: argparse.Namespace) -> None:
         if first:
             _prepare(config, folder, options)
         _meet()
-        encoder = config.kind(_vectors(config), **config.parameters)
         begin = time.perf_counter()
         data = config.tables["data"]
+        texts, parameters, moses = _prepared_text(config)
+        encoder = config.kind(_vectors(config), **config.parameters, **parameters)
         show = first and not options.quiet
         given: tuple[Any, Any]
         valid: Any
         if "train_target" in data:
-            given = data["train"], data["train_target"]
-            valid = (data["valid"], data["valid_target"]) if "valid" in data else None
+            given, valid = texts
         elif "teacher" in data:
             given, valid = _taught(data, first=first, show=show)
         elif (head := encoder.settings()["head"]) is None:
@@ -205,6 +208,7 @@ def run(options: argparse.Namespace) -> None:
                 *given,
                 valid=valid,
                 checkpoints=folder,
+                keep_last=config.tables["checkpoints"].get("keep_last", 2),
                 callbacks=_logs(config),
                 show_progress_bar=show,
             )
@@ -213,7 +217,10 @@ def run(options: argparse.Namespace) -> None:
                 print(f"sentencode: {_how_to_go_on(folder)}", file=sys.stderr)
             raise
         if first:
-            encoder.origin_ = {name: config.tables[name] for name in ("vectors", "data")}
+            kept = ("vectors", "data", "text") if config.tables["text"] else ("vectors", "data")
+            encoder.origin_ = {name: config.tables[name] for name in kept}
+            for one, file in zip(moses, _moses_files(config), strict=True):
+                one.save(file)
             encoder.save(output)
             print(_summary(encoder, output, time.perf_counter() - begin))
 
@@ -345,7 +352,8 @@ def _prepare(config: Config, folder: Path, options: argparse.Namespace) -> None:
     inputs = [options.config, config.tables["vectors"].get("file"), *_files(data["train"])]
     inputs += [file for name in data if name != "train" for file in _files(data[name])]
     output = Path(config.tables["output"]["file"])
-    sources.check_output(output, inputs, options.overwrite)
+    for written in (output, *_moses_files(config)):
+        sources.check_output(written, inputs, options.overwrite)
     for key, place in config.tables["logs"].items():
         log = Path(place)
         for path in (output, *filter(None, inputs)):
@@ -407,7 +415,8 @@ def _decisive(config: Config) -> dict[str, Any]:
     defaults = config.kind._defaults()
     encoder = {"class": config.kind.__name__}
     encoder |= {name: config.parameters.get(name, defaults[name]) for name in _parameters(config.kind)}
-    return {"encoder": encoder, "vectors": config.tables["vectors"], "data": config.tables["data"]}
+    text = {"text": config.tables["text"]} if config.tables["text"] else {}
+    return {"encoder": encoder, "vectors": config.tables["vectors"], "data": config.tables["data"], **text}
 
 
 def _check_same(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
@@ -417,11 +426,11 @@ def _check_same(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> No
         may_change -= {"max_steps", "max_epochs"}
     if now["encoder"].get("decay") != 1:  # and on the validations
         may_change -= {"validate_every"}
-    for table in now:
-        old = before.get(table, {})
-        for key in sorted({*old, *now[table]}):
-            if key not in may_change and old.get(key) != now[table].get(key):
-                changes.append(f"[{table}] {key} was {old.get(key)!r} and is {now[table].get(key)!r}")
+    for table in {**now, **before}:
+        old, new = before.get(table, {}), now.get(table, {})
+        for key in sorted({*old, *new}):
+            if key not in may_change and old.get(key) != new.get(key):
+                changes.append(f"[{table}] {key} was {old.get(key)!r} and is {new.get(key)!r}")
     if changes:
         raise ValueError(
             f"{folder} holds checkpoints of a different run: {'; '.join(changes)}; "
@@ -459,6 +468,55 @@ def _examples(source: Any, head: Any) -> tuple[list[Any], list[Any] | None]:
             except ValueError:
                 raise FormatError(f"{file}: a label is {label!r}, expected a number") from None
     return sentences, labels if head.labels else None
+
+
+def _check_text(tables: Mapping[str, dict[str, Any]], path: Path) -> None:
+    """Refuses a table [text] that does not fit, before anything is read."""
+    text = tables["text"]
+    if not text:
+        return
+    if "train_target" not in tables["data"] or tables["encoder"].get("head") is not None:
+        raise ValueError(f"{path}: [text] is for encoders that translate: [data] lacks train_target")
+    languages = text.get("moses", ["en", "en"])
+    if not (
+        isinstance(languages, list) and len(languages) == 2 and all(isinstance(x, str) for x in languages)
+    ):
+        raise ValueError(
+            f'{path}: [text] moses must be the languages of both sides, as in ["en", "de"], got {languages!r}'
+        )
+    size = text.get("bpe", 1)
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise ValueError(f"{path}: [text] bpe must be how many pieces there are, as in 4000, got {size!r}")
+    for name in ("tokenizer", "target_tokenizer"):
+        if "bpe" in text and name in tables["encoder"]:
+            raise ValueError(f"{path}: [text] bpe cuts both sides, so that [encoder] can have no {name}")
+
+
+def _prepared_text(config: Config) -> tuple[Any, dict[str, Any], list[Any]]:
+    """Both sides to train and to validate on, as [text] prepares them; parameters; and Moses of each."""
+    from ..text import Moses, learn_bpe
+    from ..text.corpus import Corpus
+
+    data, text = config.tables["data"], config.tables["text"]
+    if "train_target" not in data:
+        return (), {}, []
+    texts = [[data[name], data[f"{name}_target"]] for name in ("train", "valid") if name in data]
+    moses = []
+    for side, language in enumerate(text.get("moses", ())):
+        try:
+            moses.append(Moses(language).learn(texts[0][side]))
+        except ValueError as error:
+            raise ValueError(f"[text] moses: {texts[0][side]}: {error}") from error
+        for both in texts:
+            both[side] = moses[side].prepare(Corpus(both[side], keep_empty=True))
+    parameters = {"tokenizer": learn_bpe(*texts[0], size=text["bpe"])} if "bpe" in text else {}
+    return (texts[0], texts[1] if len(texts) == 2 else None), parameters, moses
+
+
+def _moses_files(config: Config) -> list[Path]:
+    """Where Moses of each side is saved: beside the output."""
+    output = Path(config.tables["output"]["file"])
+    return [output.with_suffix(f".{side}.moses") for side in _SIDES if "moses" in config.tables["text"]]
 
 
 def _taught(data: Mapping[str, Any], *, first: bool, show: bool) -> tuple[Any, Any]:

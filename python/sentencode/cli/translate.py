@@ -1,14 +1,15 @@
 """Translates text, one sentence a line.
 
 Line i of the output is the translation of line i, an empty line that of an empty one. With --best, each line
-has so many translations, with tabs between them; with --scores, each has log p before it. Output is written
-as it is made.
+has so many translations, with tabs between them; with --scores, each has log p before it. With --moses, text
+is prepared before it is translated, and restored afterwards. Output is written as it is made.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ EXAMPLE = """
 sentencode translate nmt.sentencode test.en test.de
 sentencode translate nmt.sentencode --beam 8 --best 3 --scores - - < test.en > test.de
 sentencode translate nmt.sentencode --ensemble other.sentencode third.sentencode test.en test.de
+sentencode translate nmt.sentencode --moses nmt.source.moses nmt.target.moses test.en test.de
 sentencode translate nmt.sentencode --sample --temperature 0.8 --top-p 0.9 test.en -
 """
 _LINES = 512  # that are translated before they are written
@@ -53,6 +55,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ensemble", type=Path, nargs="+", default=[], metavar="MODEL", help="others that translate along"
     )
+    parser.add_argument(
+        "--moses",
+        type=Path,
+        nargs=2,
+        metavar=("SOURCE", "TARGET"),
+        help="files of Moses, as `train` saves them: cut and case the input, join and case the output",
+    )
     parser.add_argument("--scores", action="store_true", help="write log p, too")
     parser.add_argument("--overwrite", action="store_true", help="replace the output, if it is there")
 
@@ -62,18 +71,19 @@ def run(options: argparse.Namespace) -> None:
     piped = options.output == Path("-")
     source = Path("/dev/stdin") if options.input == Path("-") else options.input
     if not piped:
-        models = [options.encoder, *options.ensemble]
+        models = [options.encoder, *options.ensemble, *(options.moses or ())]
         sources.check_output(options.output, [options.input, *models], options.overwrite)
     nmt, *others = [_loaded(path) for path in (options.encoder, *options.ensemble)]
+    moses = _moses(options.moses)
     with ExitStack() as stack:
         out: Any = sys.stdout.buffer if piped else stack.enter_context(whole_file(options.output))
         lines: list[str] = []
         for line in Corpus(source, keep_empty=True):
             lines.append(line)
             if len(lines) == _LINES:
-                out.write(_translated(nmt, others, lines, options))
+                out.write(_translated(nmt, others, moses, lines, options))
                 lines.clear()
-        out.write(_translated(nmt, others, lines, options))
+        out.write(_translated(nmt, others, moses, lines, options))
 
 
 def _loaded(path: Path) -> Any:
@@ -85,13 +95,27 @@ def _loaded(path: Path) -> Any:
     return nmt
 
 
-def _translated(nmt: Any, others: list[Any], lines: list[str], options: argparse.Namespace) -> bytes:
+def _moses(files: list[Path] | None) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """What prepares lines, and what restores a translation."""
+    if files is None:
+        return lambda lines: lines, lambda words: words
+    from ..text import Moses
+
+    source, target = map(Moses.load, files)
+    return source.prepare, target.restore
+
+
+def _translated(
+    nmt: Any, others: list[Any], moses: tuple[Any, Any], lines: list[str], options: argparse.Namespace
+) -> bytes:
     names = ("beam", "best", "max_length", "length_penalty", "sample", "temperature", "top_k", "top_p")
     chosen = {name: getattr(options, name) for name in (*names, "replace_unknown")}
-    rows = nmt.translate(lines, **chosen, ensemble=others, scores=True) if lines else []
+    prepare, restore = moses
+    rows = nmt.translate(prepare(lines), **chosen, ensemble=others, scores=True) if lines else []
     text = []
     for row in rows:
         found = [row] if options.best == 1 else row
-        parts = [f"{score:.4f}\t{words}" if options.scores else words for words, score in found]
+        texts = [(restore(words), score) for words, score in found]
+        parts = [f"{score:.4f}\t{words}" if options.scores else words for words, score in texts]
         text.append("\t".join(parts) + "\n")
     return "".join(text).encode("utf-8", "surrogatepass")

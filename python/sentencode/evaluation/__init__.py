@@ -25,6 +25,7 @@ from .embeddings import DegenerateEncoderError
 from .evaluate import evaluate
 from .judging import (
     PROTOCOLS,
+    Bleu,
     Curve,
     Interval,
     LinearDiscriminant,
@@ -33,6 +34,7 @@ from .judging import (
     TaskResult,
     accuracy,
     baseline,
+    bleu,
     bootstrap_difference,
     bootstrap_f1,
     bootstrap_interval,
@@ -69,6 +71,7 @@ from .statistics.significance import (
 
 __all__ = [
     "PROTOCOLS",
+    "Bleu",
     "Compared",
     "Comparison",
     "Comparisons",
@@ -90,6 +93,7 @@ __all__ = [
     "TaskResult",
     "accuracy",
     "baseline",
+    "bleu",
     "bootstrap_difference",
     "bootstrap_f1",
     "bootstrap_interval",

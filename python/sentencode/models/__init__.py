@@ -18,7 +18,7 @@ from .autoencoder import Autoencoder  # noqa: E402
 from .cnn_lstm_autoencoder import CNNLSTMAutoencoderNetwork  # noqa: E402
 from .context import ContextNetwork  # noqa: E402
 from .denoising import DenoisingNetwork, noisy  # noqa: E402
-from .ensemble import EnsembleDecoder, average_weights  # noqa: E402
+from .ensemble import EnsembleDecoder, average_checkpoints, average_weights  # noqa: E402
 from .heads import (  # noqa: E402
     Classifier,
     CosineRegression,
@@ -59,6 +59,7 @@ __all__ = [
     "Triplet",
     "Words",
     "WritingNetwork",
+    "average_checkpoints",
     "average_weights",
     "noisy",
 ]

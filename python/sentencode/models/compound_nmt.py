@@ -21,6 +21,7 @@ from ..text.tokenizer import Tokenizer, chosen_tokenizer
 from ..text.vocabulary import Vocabulary
 from ..training import Batcher, Examples
 from ..vectors import Vectors, WordVectors
+from .attention_pictures import draw_alignment, draw_positions, position_shares
 from .ensemble import EnsembleDecoder, check_same_words
 from .neural_encoder import NeuralEncoder
 from .task import SentenceTask, WordVectorsOf
@@ -37,7 +38,8 @@ class Translating(SentenceTask):
     """Sentences and their translations.
 
     Both languages have tables of their own, which are trained. Ids of the source are its words, then that of
-    unknown ones; of the target its words, the end, unknown words, and the symbol before the first word.
+    unknown ones; of the target its words, the end, unknown words, and the symbol before the first word. Where
+    both have the same words, so that examples give them the same symbols, unknown words come before the end.
     """
 
     parameters: ClassVar[Mapping[str, Any]] = {
@@ -77,7 +79,7 @@ class Translating(SentenceTask):
             "words": len(self.target) + 3,
             "features": features,
             "begin": len(self.target) + 2,
-            "end": len(self.target),
+            "end": examples.symbols("target")[_END],
             "source_words": len(self.vocabulary) + 1,
         }
 
@@ -128,11 +130,13 @@ class Translating(SentenceTask):
         if self.target is None:
             return
         known = len(self.target)
-        assert examples.symbols("target") == {_END: known, _UNKNOWN: known + 1}
+        symbols = examples.symbols("target")
+        assert sorted(symbols.values()) == [known, known + 1]
+        assert examples.symbols("source")[_UNKNOWN] == len(self.vocabulary)
         network.load_words(_drawn(known + 3, self.words.dim, self.chosen["seed"] + 1))
         counts = np.ones(known + 3, np.int64)
         counts[:known] = self.target.counts
-        counts[known] = len(examples)
+        counts[symbols[_END]] = len(examples)
         network.set_word_counts(torch.from_numpy(counts))
 
     def batcher(self, examples: Examples, *, validating: bool, rank: int, world: int) -> Batcher:
@@ -185,6 +189,12 @@ class CompoundNMT(NeuralEncoder):
         target_vocabulary: The like of the target.
         vocabulary_size: Of both.
         max_length: Longer pairs are left out.
+        learning_rate: The highest. None: 1e-4; of a Transformer that has its schedule, (`features` x
+            `warmup`)^-0.5.
+        schedule: None: "constant"; of a Transformer "inverse_sqrt", as its paper has it.
+        warmup: None: 4,000 steps of "inverse_sqrt", else 0.
+        clip_norm: None: 5; in `preset="reference"` none, but each tensor's gradient has at most the norm 1
+            (`clip_each`).
         **shared: See `sentencode.models.NeuralEncoder`.
 
     Attributes:
@@ -207,11 +217,11 @@ class CompoundNMT(NeuralEncoder):
     task_class = Translating
     training_defaults: ClassVar[dict[str, Any]] = {
         **NeuralEncoder.training_defaults,
-        "learning_rate": 1e-4,
+        **{"learning_rate": None, "schedule": None, "warmup": None, "clip_norm": None},
     }
     _presets = {  # noqa: RUF012
-        "paper": {"betas": (0.9, 0.999), "begins_with_sentence": False},
-        "reference": {"betas": (0.9, 0.999), "begins_with_sentence": True},
+        "paper": {"begins_with_sentence": False, "clip_norm": 5.0},
+        "reference": {"begins_with_sentence": True, "clip_each": 1.0},
     }
     _unsaved = (*NeuralEncoder._unsaved, "target_tokenizer", "target_vocabulary")
 
@@ -262,12 +272,20 @@ class CompoundNMT(NeuralEncoder):
         transformer = str(self.architecture).startswith("trf")
         wide = checked_int("features", self.features, 1)
         found["features"] = wide if self.vectors is None else self._word_vectors.dim
-        by_default = {
-            "hidden": found["features"] // 2 if transformer else 500,
-            "layers": 6 if transformer else 1,
-        }
-        found |= {name: value for name, value in by_default.items() if found[name] is None}
-        return {**found, "size": 2 * found["hidden"] if found["size"] is None else found["size"]}
+        found = _filled(
+            found,
+            hidden=found["features"] // 2 if transformer else 500,
+            layers=6 if transformer else 1,
+            betas=(0.9, 0.98) if transformer else (0.9, 0.999),
+            schedule="inverse_sqrt" if transformer else "constant",
+        )
+        found = _filled(
+            found, size=2 * found["hidden"], warmup=4000 if found["schedule"] == "inverse_sqrt" else 0
+        )
+        # Of Vaswani et al. 2017, eq. 3: features^-0.5 min(step^-0.5, step warmup^-1.5).
+        highest = (found["features"] * max(1, checked_int("warmup", found["warmup"], 0))) ** -0.5
+        of_transformer = transformer and found["schedule"] == "inverse_sqrt"
+        return _filled(found, learning_rate=highest if of_transformer else 1e-4)
 
     @property
     def _word_vectors(self) -> WordVectors:
@@ -510,7 +528,8 @@ class CompoundNMT(NeuralEncoder):
     ) -> Any:
         """Draws the paper's Figure 4: what each word of a translation looks at, each head in its colour.
 
-        Without inner attention there are no heads, and one colour.
+        The sentence stands at the left, the translation at the right; the wider a stroke, the larger its
+        weight. Without inner attention there are no heads, and one colour.
 
         Args:
             source: As for `alignment`.
@@ -526,9 +545,6 @@ class CompoundNMT(NeuralEncoder):
             ImportError: If matplotlib is not there.
             ValueError: As for `alignment`.
         """
-        from .._extras import require
-
-        pyplot = require("matplotlib.pyplot", "plot")
         target = self.translate(source) if target is None else target
         words, told, whole = self.alignment(source, target, layer=layer)
         parts = whole[None]
@@ -536,21 +552,64 @@ class CompoundNMT(NeuralEncoder):
             with self._evaluating():
                 ((_, _, x, lengths),) = self._read_many([source], strict=True)
                 ids, ends = self._target_ids([target])
-                b = self.network.attention(self.network.read(x, lengths), ids.to(x.device), ends.to(x.device))
+                given = self.network.read(x, lengths)
+                b = self.network.attention(given, ids.to(x.device), ends.to(x.device), layer)
                 a = self.network.inner_attention(x, lengths)
             parts = (b[0].T[:, :, None] * a[0][:, None, :]).float().cpu().numpy()  # [r, target, source]
-        if ax is None:
-            size = (max(3.0, 0.5 * len(words)), max(2.5, 0.35 * len(told)))
-            _, ax = pyplot.subplots(figsize=size, layout="constrained")
-        colours = pyplot.get_cmap("hsv")(np.linspace(0, 1, len(parts), endpoint=False))[:, :3]
-        shown = np.ones((*whole.shape, 3))
-        for part, colour in zip(parts, colours, strict=True):
-            part = np.where(part <= least, 0, part)[:, :, None]
-            shown -= part * (1 - colour)  # as ink on paper
-        ax.imshow(shown.clip(0, 1), aspect="auto")
-        ax.set_xticks(range(len(words)), words, rotation=45, ha="right")
-        ax.set_yticks(range(len(told)), told)
-        return ax
+        return draw_alignment(words, told, parts, least=least, ax=ax)
+
+    def position_weights(
+        self, sentences: Any, *, bins: int = 10, least_words: int = 8
+    ) -> npt.NDArray[np.float64]:
+        """Where in sentences each head looks: its mean weight by relative position.
+
+        A word of T is a T-th of its sentence, and its weight lies evenly on it.
+
+        Args:
+            sentences: One sentence, or many.
+            bins: Into how many equal parts sentences are cut.
+            least_words: Shorter ones are left out.
+
+        Returns:
+            [heads, bins]. Rows sum to one: a head that looks at all words alike has 1 / `bins` in each part.
+
+        Raises:
+            NotFittedError: If it has to be fitted first.
+            ValueError: If the architecture has no inner attention, or no sentence is long enough.
+        """
+        bins = checked_int("bins", bins, 1)
+        least_words = checked_int("least_words", least_words, 1)
+        total, count = np.zeros(()), 0
+        with self._evaluating():
+            for _, words, x, lengths in self._read_many([sentences] if is_single(sentences) else sentences):
+                weights = self.network.inner_attention(x, lengths).double().cpu().numpy()
+                for row, of in zip(weights, words, strict=True):
+                    if len(of) >= least_words:
+                        total = total + position_shares(row[:, : len(of)], bins)
+                        count += 1
+        if count == 0:
+            raise ValueError(f"no sentence has {least_words} words or more (least_words)")
+        return total / count
+
+    def plot_positions(
+        self, sentences: Any, *, bins: int = 10, least_words: int = 8, axes: Any = None
+    ) -> Any:
+        """Draws the paper's Figure 5: where in sentences each head looks, a plot for each.
+
+        Args:
+            sentences: As for `position_weights`.
+            bins: As there.
+            least_words: As there.
+            axes: As many axes as there are heads, to draw on; new ones by default.
+
+        Returns:
+            The axes [heads].
+
+        Raises:
+            ImportError: If matplotlib is not there.
+            ValueError: As for `position_weights`, or if there are not as many axes as heads.
+        """
+        return draw_positions(self.position_weights(sentences, bins=bins, least_words=least_words), axes)
 
     # Reading and writing.
 
@@ -605,13 +664,18 @@ class CompoundNMT(NeuralEncoder):
         """Ids with ends, and lengths."""
         target = self.target_vocabulary_
         places = {word: i for i, word in enumerate(target.words)}
-        end, unknown = len(target), len(target) + 1
+        end, unknown = self._end_and_unknown()
         rows = [
             torch.tensor([*(places.get(word, unknown) for word in words), end])
             for words in self._target_cut(list(sentences))
         ]
         lengths = torch.tensor([len(row) for row in rows])
         return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=end), lengths
+
+    def _end_and_unknown(self) -> tuple[int, int]:
+        """Their ids among the words of the target."""
+        end = int(self.network._config["end"])
+        return end, 2 * len(self.target_vocabulary_) + 1 - end
 
     def _aligned(
         self, given: Any, x: Any, lengths: Any, ids: Any, ends: Any, layer: int = -1
@@ -624,8 +688,10 @@ class CompoundNMT(NeuralEncoder):
 
     def _texts(self, decoded: Any, read: Any) -> list[list[tuple[str, float]]]:
         """Texts and scores of what was written."""
+        end, unknown = self._end_and_unknown()
         words = [*self.target_vocabulary_.words, _END, _UNKNOWN, _BEGIN]
-        unknown, found = len(words) - 2, []
+        words[end], words[unknown] = _END, _UNKNOWN
+        found = []
         counts, scores = decoded.lengths.tolist(), decoded.scores.tolist()
         for b, hypotheses in enumerate(decoded.ids.tolist()):
             row = []
@@ -635,7 +701,7 @@ class CompoundNMT(NeuralEncoder):
                 tokens = [words[i] for i in ids[:count]]
                 if read is not None and unknown in ids[:count]:
                     source, given, x, lengths = read
-                    told = torch.tensor([[*ids[:count], unknown - 1]], device=x.device)
+                    told = torch.tensor([[*ids[:count], end]], device=x.device)
                     one = [part[b : b + 1] for part in given]
                     looked = self._aligned(
                         one, x[b : b + 1], lengths[b : b + 1], told, told.new_tensor([count + 1])
@@ -655,6 +721,11 @@ def target_tokenizer(name: str, tokenizer: Any, lowercase: Any) -> Tokenizer:
     if cut.lowercase == "auto":
         cut = Tokenizer(cut, lowercase=False, invalid=cut.invalid)  # type: ignore[arg-type]
     return cut
+
+
+def _filled(found: dict[str, Any], **by_default: Any) -> dict[str, Any]:
+    """With values where there is None."""
+    return {**found, **{name: value for name, value in by_default.items() if found[name] is None}}
 
 
 def _drawn(count: int, wide: int, seed: int) -> Floats:

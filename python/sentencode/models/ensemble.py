@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from .. import _nn
+from ..checks import checked_int
 from ..nn.decoding import Decoder
+from ..training.checkpoints import checkpoint_files
 
-__all__ = ["EnsembleDecoder", "average_weights"]
+__all__ = ["EnsembleDecoder", "average_checkpoints", "average_weights"]
 
 
 class EnsembleDecoder(Decoder):
@@ -120,13 +124,59 @@ def average_weights(encoders: Sequence[Any]) -> Any:
             there, here = (None if name not in s else list(s[name].shape) for s in (states[0], states[i]))
             if there != here:
                 raise ValueError(f"encoders[{i}]: {name} is {here}, that of the first {there}")
-    mean = copy.deepcopy(first)
-    with torch.no_grad():
-        for name, weight in _weights(mean).items():
-            if weight.is_floating_point():
-                parts = [state[name].to(weight.device, torch.float64) for state in states]
-                weight.copy_(torch.stack(parts).mean(0))
-    return mean
+    return _with_mean(first, states)
+
+
+def average_checkpoints(encoder: Any, folder: str | os.PathLike[str], *, last: int = 5) -> Any:
+    """An encoder whose weights are the mean of those of the last checkpoints of its training.
+
+    Args:
+        encoder: A neural encoder, fitted with `checkpoints=folder`, and `keep_last` of at least `last`.
+        folder: That of its checkpoints.
+        last: How many of them, those of the highest steps.
+
+    Returns:
+        A new encoder; in all else it is as that one.
+
+    Raises:
+        NotFittedError: If it has to be fitted first.
+        TypeError: If it has no network.
+        FormatError: If a checkpoint is damaged.
+        ValueError: If there are not as many, or one is of another network.
+
+    Example:
+        >>> import tempfile
+        >>> import sentencode as se
+        >>> from sentencode.models import average_checkpoints
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> nmt = se.CompoundNMT(features=8, hidden=8, decoder_hidden=8, heads=2, attention=8, max_steps=6,
+        ...     max_epochs=None, save_every=2, device="cpu")
+        >>> source, target = ["a dog", "a cat"], ["ein Hund", "eine Katze"]
+        >>> nmt = nmt.fit(source, target, checkpoints=folder.name, keep_last=3)
+        >>> average_checkpoints(nmt, folder.name, last=3).encode("a dog").shape
+        (16,)
+        >>> folder.cleanup()
+    """
+    if not hasattr(type(encoder), "network_class"):
+        raise TypeError(f"encoder must be a neural encoder, got {type(encoder).__name__}")
+    own, last = _weights(encoder), checked_int("last", last, 1)
+    files = [path for path in checkpoint_files(folder) if path.stem != "best"]
+    if len(files) < last:
+        raise ValueError(
+            f"{os.fsdecode(folder)} holds {len(files)} checkpoints of steps, but last is {last}: "
+            "fit(..., keep_last=...) says how many are kept"
+        )
+    states = []
+    for path in files[-last:]:
+        found = _nn.checkpoint_weights(path)
+        if encoder._learnt is not None:
+            found = {name.removeprefix("network."): weight for name, weight in found.items()}
+        for name in sorted(own.keys() | found.keys()):
+            mine, its = (None if name not in of else list(of[name].shape) for of in (own, found))
+            if mine != its:
+                raise ValueError(f"{path}: {name} is {its}, that of the encoder {mine}")
+        states.append(found)
+    return _with_mean(encoder, states)
 
 
 def check_same_words(first: Any, other: Any, name: str) -> None:
@@ -152,6 +202,16 @@ def _parts(tensors: Sequence[Tensor], counts: Sequence[int]) -> list[list[Tensor
         found.append(list(tensors[begin : begin + count]))
         begin += count
     return found
+
+
+def _with_mean(first: Any, states: Sequence[dict[str, Tensor]]) -> Any:
+    mean = copy.deepcopy(first)
+    with torch.no_grad():
+        for name, weight in _weights(mean).items():
+            if weight.is_floating_point():
+                parts = [state[name].to(weight.device, torch.float64) for state in states]
+                weight.copy_(torch.stack(parts).mean(0))
+    return mean
 
 
 def _weights(encoder: Any) -> dict[str, Tensor]:

@@ -56,6 +56,7 @@ class NeuralTraining(NeuralFiles):
         init: Any = None,
         freeze: Sequence[str] = (),
         checkpoints: str | os.PathLike[str] | None = None,
+        keep_last: int = 2,
         callbacks: Sequence[Callback] = (),
         show_progress_bar: bool | None = None,
     ) -> Any:
@@ -83,6 +84,8 @@ class NeuralTraining(NeuralFiles):
                 (`max_steps`, `max_epochs`, `stop_after`), how often it validates (`validate_every`), and what
                 has no effect on the weights (`device`, `max_words`). But a "linear" or "cosine" schedule
                 fixes the end, and a `decay` fixes how often it validates.
+            keep_last: How many of the last checkpoints stay in the folder, such as for
+                `sentencode.models.average_checkpoints`.
             callbacks: Told of every step and validation; see `sentencode.training`.
             show_progress_bar: Whether to show one. None: if the logger "sentencode" shows information.
 
@@ -102,7 +105,7 @@ class NeuralTraining(NeuralFiles):
         fresh = type(self)(**self.get_params(deep=False))
         if head is not None:
             fresh.head = head
-        fresh._train(sentences, y, valid, init, freeze, checkpoints, callbacks, show_progress_bar)
+        fresh._train(sentences, y, valid, init, freeze, checkpoints, keep_last, callbacks, show_progress_bar)
         self.head = fresh.head
         self._take(fresh)
         return self
@@ -130,6 +133,7 @@ class NeuralTraining(NeuralFiles):
         init: Any,
         freeze: Sequence[str],
         checkpoints: Any,
+        keep_last: int,
         callbacks: Sequence[Callback],
         show: bool | None,
     ) -> None:
@@ -137,6 +141,7 @@ class NeuralTraining(NeuralFiles):
         self._check_vectors()
         device = self._device()
         checked_int("max_words", self.max_words, 1)
+        checked_int("keep_last", keep_last, 1)
         words = WordVectorsOf(self._word_vectors, unit=checked_bool("unit_words", self.unit_words))
         task = self.task_class(type(self).__name__, chosen, words, self._new_tokenizer())
         head = chosen["head"]
@@ -208,6 +213,7 @@ class NeuralTraining(NeuralFiles):
             task.batcher(train, validating=False, **sharing),
             None if held_out is None else task.batcher(held_out, validating=True, **sharing),
             checkpoints=checkpoints,
+            keep_last=keep_last,
             callbacks=callbacks,
             communicator=others,
             settings=settings,

@@ -16,8 +16,9 @@ from ..text.vocabulary import Vocabulary
 from ..threads import num_threads
 from ..training import CsvLog, History
 from ..vectors import WordVectors
-from .judging import Imitating, Judge, Normalized, scores_of
+from .judging import Imitating, Judge, Normalized, Prepared, scores_of
 from .labelled import Labels, judged_labels
+from .parallel import Parallel
 from .results_folder import Result, Results, as_json, slug
 from .rows import NotAvailableError, Row, Size
 
@@ -29,6 +30,7 @@ __all__ = ["Bench", "Measure", "checked_networks"]
 _PROBE_SKIPS = 10  # of a probe's steps, which take longer than those that follow
 _VALIDATIONS = 10  # in a training, and checkpoints
 _IN_ORDER = 20  # sentences of a document that are to be validated on together, if it has as many
+_TINY = 24  # a width that every number of heads divides
 _NO_STEP = 1e-30  # a learning rate with which weights stay as they are
 
 # Figures of what SentEval does not judge: a bench, a row's encoder and what is known of the row -> scores.
@@ -108,6 +110,8 @@ class Bench:
             judged = Normalized(encoder, self.normalize)
         if row.kind and isinstance(encoder.settings()["head"], _models().RowRegression):
             judged = Imitating(encoder)
+        if row.kind and isinstance(labels, Parallel):
+            judged = Prepared(encoder, labels.prepare)
         begin = time.perf_counter()
         path = self.report_of(name, seed)
         path.parent.mkdir(exist_ok=True)
@@ -179,8 +183,11 @@ class Bench:
         """The encoder as training would begin with it: after a step that changes nothing."""
         encoder = self._network(row, seed, max_steps=1, learning_rate=_NO_STEP, accumulate=1)
         self._give_words(encoder, row, seed)
-        valid = self._examples(row)[1]
-        encoder.fit(*(valid if self.labels(row) else (valid,)), show_progress_bar=self.show)
+        train, valid = self._examples(row)
+        labels = self.labels(row)
+        # A translation's words are those that it is trained on; others' are the vectors', or were given.
+        given = train if isinstance(labels, Parallel) else valid if labels else (valid,)
+        encoder.fit(*given, show_progress_bar=self.show)
         return encoder
 
     def labels(self, row: Row) -> Labels | None:
@@ -208,7 +215,10 @@ class Bench:
         of_corpus = self.size.of_corpus.get(row.corpus, {})
         ends = {"max_epochs": None} if "max_steps" in more else {}
         given = {**self.size.training, **of_corpus, **self.shared, **row.options, **sized, **ends, **more}
-        made: NeuralEncoder = getattr(_models(), row.kind)(self.vectors, seed=seed, **given)
+        corpus = self.corpora.get(row.corpus)
+        cut = corpus.parameters if isinstance(corpus, Parallel) else {}
+        vectors = self.vectors if row.vectors else None
+        made: NeuralEncoder = getattr(_models(), row.kind)(vectors, seed=seed, **cut, **given)
         return made
 
     def _give_words(self, encoder: NeuralEncoder, row: Row, seed: int) -> None:
@@ -271,13 +281,16 @@ def checked_networks(rows: Mapping[str, Row], shared: Mapping[str, Any], dim: in
     """
     word = WordVectors.from_dict({"a": [1.0] * dim})
     for row in {repr((row.kind, row.options)): row for row in rows.values() if row.kind}.values():
-        sized = dict.fromkeys(row.sized, 8)
-        made = getattr(_models(), row.kind)(word, **{**row.options, **sized, **shared}, max_steps=1)
+        sized = {name: 1 if name == "layers" else _TINY for name in row.sized}
+        given = word if row.vectors else None
+        made = getattr(_models(), row.kind)(given, **{**row.options, **sized, **shared}, max_steps=1)
         made.fit([["a"] * made.min_length] * 3, _labels_for(made), show_progress_bar=False)
 
 
 def _labels_for(encoder: NeuralEncoder) -> list[Any] | None:
-    """Labels of three sentences, if it learns from labels."""
+    """Labels of three sentences, if it learns from labels; translations, if it translates."""
+    if hasattr(encoder, "translate"):
+        return [["a"]] * 3
     head = encoder.settings()["head"]
     if isinstance(head, _models().RowRegression):
         return [[1.0, 0.0]] * 3

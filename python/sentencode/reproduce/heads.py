@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..files import as_path, whole_file
+from ..files import as_path
 from ..saved import load
 from .report import Made, Report
-from .tables import MISSING, file_of, number
+from .tables import MISSING, number, write_picture
 
 if TYPE_CHECKING:
     from .labelled import Labels
@@ -98,7 +98,7 @@ class Epochs:
             if axes.lines:
                 axes.legend(title="heads", fontsize=8)
         panels[0].set_ylabel("accuracy on the development set, percent")
-        _write(figure, folder, "fig1")
+        write_picture(figure, folder, "fig1")
 
 
 @dataclass(frozen=True)
@@ -163,10 +163,4 @@ def heat_maps(
         axes[0].set_title(
             f"{row}\nmean distance of heads {distance:.4f}\nhead 1 of {len(weights)}", fontsize=9
         )
-    _write(figure, folder, name)
-
-
-def _write(figure: Any, folder: str | os.PathLike[str], name: str) -> None:
-    for kind in ("png", "svg"):
-        with whole_file(as_path(folder) / f"{name}.{kind}") as file:
-            file.write(file_of(figure, kind))
+    write_picture(figure, folder, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,17 @@ from ..evaluation import Task, TaskResult, compare, evaluate, load_task
 from ..evaluation.judging.protocols import protocol_named
 from .results_folder import Result
 
-__all__ = ["Imitating", "Judge", "Keyed", "Normalized", "paired", "scores_of", "speed_of", "tasks_there"]
+__all__ = [
+    "Imitating",
+    "Judge",
+    "Keyed",
+    "Normalized",
+    "Prepared",
+    "paired",
+    "scores_of",
+    "speed_of",
+    "tasks_there",
+]
 
 _TIMED = 1.5  # seconds of encoding at least, each time
 _TIMES = 7
@@ -120,6 +130,21 @@ class Imitating:
         return self.encoder.predict(list(sentences))
 
 
+class Prepared:
+    """An encoder that is judged on texts which are prepared as those that it learnt from."""
+
+    def __init__(self, encoder: Any, prepare: Callable[[Sequence[str]], list[str]]) -> None:
+        self.encoder, self.prepare = encoder, prepare
+
+    def fingerprint(self) -> str:
+        """What tells it from others, and from the encoder itself."""
+        return f"{self.encoder.fingerprint()}, prepared"
+
+    def encode(self, sentences: Any) -> Any:
+        """Rows of sentences."""
+        return self.encoder.encode(self.prepare(list(sentences)), show_progress_bar=False)
+
+
 class Keyed:
     """An encoder that is told from others by a key, as one of another package."""
 
@@ -193,6 +218,9 @@ def _scores(result: TaskResult) -> Result:
     keys = {
         "accuracy": "acc",
         "f1": "f1",
+        "cluster_accuracy": "cl_one",
+        "neighbour_accuracy": "nn_cosine",
+        "inverse_davies_bouldin": "idb",
         **{name: correlation.format(name) for name in ("pearson", "spearman")},
     }
     found: Result = {}

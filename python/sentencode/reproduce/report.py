@@ -152,6 +152,7 @@ class Report:
         """How many labelled examples there are."""
         for name, facts in self.settings.get("labels", {}).items():
             counts = {what: n for what, n in facts.items() if isinstance(n, int) and what != "seed"}
-            left_out = counts.pop("also_tested") + counts.pop("also_validated")
+            left_out = counts.pop("also_tested", 0) + counts.pop("also_validated", 0)
             said = ", ".join(f"{what} {n:,}" for what, n in counts.items())
-            yield f"Labelled examples, {name}: {said}; left out of train, as others have them: {left_out:,}."
+            also = f"; left out of train, as others have them: {left_out:,}" if "also_tested" in facts else ""
+            yield f"{'Translations' if 'text' in facts else 'Labelled examples'}, {name}: {said}{also}."

@@ -70,6 +70,7 @@ class Row:
         texts: Whether it is given texts there, which it cuts itself, and not SentEval's tokens.
         chosen: Parameters of which validation chooses, where the family is given values of them.
         expanded: Whether its learnt table of words is expanded to all vectors before it is judged.
+        vectors: Whether its words begin with the vectors that are given, and not by chance.
     """
 
     kind: str = ""
@@ -85,6 +86,7 @@ class Row:
     texts: bool = False
     chosen: Sequence[str] = ()
     expanded: bool = False
+    vectors: bool = True
 
 
 def untrained(row: Row) -> Row:

@@ -51,7 +51,11 @@ class Scores:
         columns = report.shown_columns(self.columns)
         printed = report.printed(self.table) if self.table else {}
         wanted: Sequence[str] = tuple(report.rows) if self.rows is None else self.rows
-        rows = [] if self.beside else [[name, *report.marked(columns, of)] for name, of in printed.items()]
+        rows = [
+            [name, *report.marked(columns, of)]
+            for name, of in printed.items()
+            if not self.beside and not of.keys().isdisjoint(columns)
+        ]
         lines = self.lines or {row: (row,) for row in wanted}
         for line, of in lines.items():
             name = report.rows[of[0]].printed or line

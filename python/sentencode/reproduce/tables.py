@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from ..files import as_path, whole_file
 
 __all__ = [
     "MISSING",
@@ -16,6 +19,7 @@ __all__ = [
     "number",
     "printed_tables",
     "text_table",
+    "write_picture",
 ]
 
 MISSING = "-"  # of a figure that is not there
@@ -82,8 +86,20 @@ def differing(score: Mapping[str, float] | None, places: int = 1) -> str:
 
 def digits(column: str) -> int:
     """How many decimal places papers give what a column measures: one of percent, three of correlations."""
-    percent = ("accuracy", "f1", "macro", "micro", "bleu", "hours")
-    measure = column.rpartition(" ")[2]
+    percent = (
+        "accuracy",
+        "f1",
+        "macro",
+        "micro",
+        "bleu",
+        "hours",
+        "cluster_accuracy",
+        "neighbour_accuracy",
+        "oov",
+        "lm_perplexity",
+        "manual_wins",
+    )
+    measure = column.removesuffix(" dev").rpartition(" ")[2]
     return 1 if measure in percent else 0 if measure == "speed" else 3
 
 
@@ -105,3 +121,10 @@ def file_of(figure: Any, kind: str) -> bytes:
     with mpl.rc_context({"svg.hashsalt": "sentencode", "svg.fonttype": "none"}):
         figure.savefig(file, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
     return file.getvalue()
+
+
+def write_picture(figure: Any, folder: str | os.PathLike[str], name: str) -> None:
+    """Writes a picture into a folder as PNG and as SVG, each whole or not at all."""
+    for kind in ("png", "svg"):
+        with whole_file(as_path(folder) / f"{name}.{kind}") as file:
+            file.write(file_of(figure, kind))

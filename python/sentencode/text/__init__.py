@@ -1,3 +1,9 @@
 """Text: tokenizers, corpora, vocabularies, and the forms in which sentences are accepted."""
 
 from __future__ import annotations
+
+from .moses import Moses
+from .ngram_model import NgramModel
+from .subwords import learn_bpe
+
+__all__ = ["Moses", "NgramModel", "learn_bpe"]

@@ -1,39 +1,52 @@
-"""Text as systems of translation want it, and back: Moses' punctuation, tokens and casing, by `sacremoses`."""
+"""Text as translation wants it, and back: Moses' punctuation, tokens and casing, by `sacremoses`."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
-from pathlib import Path
+import re
+from collections import Counter, defaultdict
 from typing import Any
 
 from .._extras import require
 from ..checks import checked_str
 from ..errors import FormatError
-from ..files import whole_file
+from ..files import StrPath, read_json, whole_file
 from .corpus import Corpus
-from .inputs import is_single
+from .inputs import is_single, to_batch
 
 __all__ = ["Moses"]
 
 _FORMAT = "sentencode.moses.v1"
+_KEYS = {"format", "language", "casing"}
+_LANGUAGE = re.compile("[a-z]{2,3}")
+_END = "\ue000"  # of a sentence; for private use, so that no text has it
 
 
 class Moses:
     """Prepares text for translation as Moses' scripts do, and restores what was translated.
 
-    `prepare` normalises punctuation, cuts tokens, and gives the first word of a sentence the casing that it
-    has within sentences, once `learn` has seen some. `restore` writes the first letter large and joins tokens.
+    `prepare` normalises punctuation, cuts tokens and, once `learn` has seen text, writes the first word of a
+    sentence as it is written within sentences. `restore` writes the first letter large and joins tokens.
+
+    Both follow Moses' rules: within a sentence, a word keeps its casing if that was seen, else it takes the
+    most frequent one; a sentence begins behind ".", ":", "?" and "!", too. Quotes and dashes are ASCII's
+    afterwards.
 
     Args:
-        language: Its two letters, as in "de"; rules for abbreviations and apostrophes depend on it.
+        language: Its two or three small letters, as in "de": rules for abbreviations and apostrophes depend
+            on it. One that Moses has no list of abbreviations for has those of English.
+
+    Attributes:
+        casing_: Small letters -> how the word is written within sentences, the most frequent way first. None
+            before `learn`.
 
     Raises:
         ImportError: If `sacremoses` is not installed.
+        ValueError: If the language is not written so.
 
     Example:
-        >>> from sentencode.text.moses import Moses
+        >>> from sentencode.text import Moses
         >>> moses = Moses("en").learn(["Two dogs see the man.", "Now the dogs run."])
         >>> moses.prepare("The dogs see Mr. Smith, don't they?")
         "the dogs see Mr. Smith , don 't they ?"
@@ -43,81 +56,101 @@ class Moses:
 
     def __init__(self, language: str) -> None:
         self.language = checked_str("language", language)
-        self.casing_: dict[str, str] | None = None
+        if not _LANGUAGE.fullmatch(language):
+            raise ValueError(f"language must be two or three small letters, as in 'de', got {language!r:.40}")
+        self.casing_: dict[str, list[str]] | None = None
         self._make()
 
     def learn(self, sentences: Any) -> Moses:
-        """Learns how words are written within sentences.
+        """Learns how words are written within sentences, and forgets what was learnt before.
 
         Args:
-            sentences: Text as it is, or the name of a file with a sentence a line.
+            sentences: Text as it is: a Corpus, the name of a file with a sentence a line, or whatever holds
+                sentences.
 
         Returns:
             Itself.
 
         Raises:
+            TypeError: If one of the sentences is no `str`.
             ValueError: If there is no word within a sentence.
         """
-        if isinstance(sentences, str | os.PathLike):
-            sentences = Corpus(sentences)
+        seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
         learner = self._moses.MosesTruecaser()
-        learner.train([self._tokens(sentence) for sentence in sentences])
-        found: dict[str, str] = dict(learner.model["best"])
-        if not found:
+        for i, sentence in enumerate(sentences if isinstance(sentences, Corpus) else Corpus(sentences)):
+            for small, written, weight in learner.learn_truecase_weights(self._tokens(sentence, i)):
+                seen[small][written] += weight
+        if not seen:
             raise ValueError("learn: no sentence has a word behind its first one")
-        self.casing_ = found
+        self.casing_ = {small: [word for word, _ in seen[small].most_common()] for small in sorted(seen)}
         self._make()
         return self
 
-    def prepare(self, sentences: str | Iterable[str]) -> Any:
+    def prepare(self, sentences: Any) -> Any:
         """Tokens with spaces between them.
 
         Args:
-            sentences: One, or many.
+            sentences: One text, or whatever holds several. Line breaks in a text are spaces.
 
         Returns:
-            A text, or a list of texts.
-        """
-        if is_single(sentences):
-            return self._prepared(sentences)  # type: ignore[arg-type]
-        return [self._prepared(sentence) for sentence in sentences]
+            A text, or a list of texts, each on one line.
 
-    def restore(self, sentences: str | Iterable[str]) -> Any:
+        Raises:
+            TypeError: If one of the sentences is no `str`.
+        """
+        return self._each(self._prepared, sentences)
+
+    def restore(self, sentences: Any) -> Any:
         """Text as it is printed, of tokens with spaces between them.
 
         Args:
-            sentences: One, or many.
+            sentences: One text, or whatever holds several.
 
         Returns:
             A text, or a list of texts.
-        """
-        if is_single(sentences):
-            return self._restored(sentences)  # type: ignore[arg-type]
-        return [self._restored(sentence) for sentence in sentences]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+        Raises:
+            TypeError: If one of the sentences is no `str`.
+        """
+        return self._each(self._restored, sentences)
+
+    def save(self, path: StrPath) -> None:
         """Writes it to a JSON file, which is there whole or not at all."""
         content = {"format": _FORMAT, "language": self.language, "casing": self.casing_}
-        with whole_file(Path(path)) as out:
-            out.write(json.dumps(content, ensure_ascii=False, indent=0, sort_keys=True).encode("utf-8"))
+        with whole_file(path) as out:
+            out.write(f"{json.dumps(content, indent=0)}\n".encode("ascii"))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Moses:
+    def load(cls, path: StrPath) -> Moses:
         """Reads such a file.
 
         Raises:
-            FormatError: If it is none.
+            OSError: If it cannot be read.
+            FormatError: If it is none, or damaged.
         """
+        content = read_json(path)
         try:
-            content = json.loads(Path(path).read_bytes())
-            if content["format"] != _FORMAT:
-                raise ValueError(f"format {content['format']!r}")
-            language, casing = content["language"], content["casing"]
-            if not isinstance(language, str) or not (casing is None or _all_texts(casing)):
-                raise ValueError("language must be a text, and casing a dict of texts")
-        except (ValueError, KeyError, TypeError) as error:
-            raise FormatError(f"{os.fsdecode(path)}: expected what Moses.save writes: {error}") from None
-        found = cls(language)
+            return cls._of(content)
+        except ValueError as error:
+            expected = f"expected what Moses.save writes: {error}"
+            raise FormatError(f"{os.fsdecode(path)}: {expected}") from None
+
+    @classmethod
+    def _of(cls, content: Any) -> Moses:
+        if not isinstance(content, dict) or content.get("format") != _FORMAT:
+            raise ValueError(f"there is no format {_FORMAT!r}")
+        if content.keys() != _KEYS:
+            raise ValueError(f"there must be {', '.join(sorted(_KEYS))}, not {', '.join(sorted(content))}")
+        if not isinstance(content["language"], str):
+            raise ValueError(f"language must be a text, got {content['language']!r:.40}")
+        casing = content["casing"]
+        if casing is not None and not (isinstance(casing, dict) and casing):
+            raise ValueError("casing must be null, or an object that is not empty")
+        for small, written in (casing or {}).items():
+            fits = isinstance(written, list) and written and all(isinstance(word, str) for word in written)
+            if not fits or any(word.lower() != small for word in written):
+                raise ValueError(f"casing: {small!r:.40} must have ways of writing it, got {written!r:.80}")
+        found = cls(content["language"])
         found.casing_ = casing
         found._make()
         return found
@@ -130,8 +163,8 @@ class Moses:
         self._make()
 
     def __repr__(self) -> str:
-        words = "none learnt" if self.casing_ is None else f"{len(self.casing_):,} words"
-        return f"Moses({self.language!r}, casing: {words})"
+        words = "not learnt" if self.casing_ is None else f"of {len(self.casing_):,} words"
+        return f"Moses({self.language!r}, casing {words})"
 
     def _make(self) -> None:
         self._moses = require("sacremoses", "translate")
@@ -142,28 +175,45 @@ class Moses:
         self._truecaser = None
         if self.casing_ is not None:
             self._truecaser = self._moses.MosesTruecaser()
-            self._truecaser.model = {"best": self.casing_, "known": {word: 1 for word in self.casing_.values()}}
+            self._truecaser.model = {
+                "best": {small: written[0] for small, written in self.casing_.items()},
+                "known": {word for written in self.casing_.values() for word in written},
+            }
 
-    def _tokens(self, sentence: str) -> list[str]:
-        if not isinstance(sentence, str):
-            raise TypeError(f"sentences must be str, got {type(sentence).__name__}")
-        found: list[str] = self._tokenizer.tokenize(self._normalizer.normalize(sentence), escape=False)
+    def _each(self, one: Any, sentences: Any) -> Any:
+        if is_single(sentences):
+            return one(sentences, None)
+        batch = sentences if isinstance(sentences, Corpus) else to_batch(sentences)
+        batch = batch.to_list() if hasattr(batch, "to_list") else batch  # of the core
+        return [one(sentence, i) for i, sentence in enumerate(batch)]
+
+    def _tokens(self, sentence: Any, i: int | None) -> list[str]:
+        text = self._normalizer.normalize(_text(sentence, i))
+        found: list[str] = self._tokenizer.tokenize(text, escape=False)
         return found
 
-    def _prepared(self, sentence: str) -> str:
-        text = " ".join(self._tokens(sentence))
-        if self._truecaser is None or not text:
+    def _prepared(self, sentence: Any, i: int | None) -> str:
+        text = " ".join(self._tokens(sentence, i))
+        if self._truecaser is None:
             return text
-        found: str = self._truecaser.truecase(text, return_str=True)
-        return found.strip()
+        # As Moses does: without `use_known`, sacremoses gives words within a sentence another casing, too.
+        found: str = self._truecaser.truecase(text, return_str=True, use_known=True)
+        return found
 
-    def _restored(self, sentence: str) -> str:
-        words = sentence.split()
+    def _restored(self, sentence: Any, i: int | None) -> str:
+        words = _text(sentence, i).split()
         if words and self.casing_ is not None:
             words = self._detruecaser.detruecase(" ".join(words))
+        if self.language == "cs":
+            # In Czech, sacremoses looks at the end of the sentence where Moses looks at the words before a
+            # number: it joins each number to what is before it if the sentence ends with one and a point.
+            words = [*words, _END]
         found: str = self._detokenizer.detokenize(words, unescape=False) if words else ""
-        return found
+        return found.removesuffix(_END).rstrip()
 
 
-def _all_texts(casing: Any) -> bool:
-    return isinstance(casing, dict) and all(isinstance(word, str) for word in casing.values())
+def _text(sentence: Any, i: int | None) -> str:
+    if not isinstance(sentence, str):
+        name = "sentences" if i is None else f"sentences[{i}]"
+        raise TypeError(f"{name} is {type(sentence).__name__} ({sentence!r:.40}); expected str")
+    return sentence

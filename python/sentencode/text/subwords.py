@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -22,23 +21,25 @@ def learn_bpe(*texts: Any, size: int, min_count: int = 2, show_progress_bar: boo
     runs of spaces, which become one.
 
     Args:
-        *texts: Each the name of a text file, or sentences.
-        size: Pieces, with those of one character.
+        *texts: Each the name of a text file, a Corpus, or whatever holds sentences.
+        size: Pieces at most, with the single characters and `"<unk>"`, which stands for all others.
         min_count: How often two pieces must stand side by side to become one.
         show_progress_bar: Whether progress is shown.
 
     Returns:
-        A `tokenizers.Tokenizer`, which encoders take as `tokenizer` and save; it reads and writes itself, too.
+        A `tokenizers.Tokenizer`, which encoders take as `tokenizer` and save.
 
     Raises:
         ImportError: If `tokenizers` is not installed.
-        ValueError: If there is no text, or an argument is out of range.
+        TypeError: If a sentence is no `str`.
+        ValueError: If there is no text, `size` is less than there are characters, or an argument is out of
+            range.
 
     Example:
-        >>> from sentencode.text.subwords import learn_bpe
-        >>> bpe = learn_bpe(["low lower lowest", "new newer newest"], size=24)
+        >>> from sentencode.text import learn_bpe
+        >>> bpe = learn_bpe(["low lower lowest", "new newer newest"], size=18)
         >>> bpe.encode("newer lowest").tokens
-        ['▁new', 'er', '▁low', 'est']
+        ['▁ne', 'wer', '▁lo', 'west']
         >>> bpe.decode(bpe.encode("newer lowest").ids)
         'newer lowest'
     """
@@ -59,14 +60,21 @@ def learn_bpe(*texts: Any, size: int, min_count: int = 2, show_progress_bar: boo
         vocab_size=size, min_frequency=min_count, special_tokens=[_UNKNOWN], show_progress=shown
     )
     bpe.train_from_iterator(_sentences(texts), trainer)
-    if bpe.get_vocab_size() == 1:
+    found = bpe.get_vocab_size()
+    if found == 1:
         raise ValueError("learn_bpe: the texts have no words")
+    if found > size:
+        raise ValueError(
+            f"size must be at least {found}, the characters of the texts and {_UNKNOWN}, got {size}"
+        )
     return bpe
 
 
 def _sentences(texts: Iterable[Any]) -> Iterator[str]:
     for i, text in enumerate(texts):
-        for sentence in Corpus(text) if isinstance(text, str | os.PathLike) else text:
+        for j, sentence in enumerate(text if isinstance(text, Corpus) else Corpus(text)):
             if not isinstance(sentence, str):
-                raise TypeError(f"texts[{i}] must hold str, got {type(sentence).__name__}")
+                raise TypeError(
+                    f"texts[{i}][{j}] is {type(sentence).__name__} ({sentence!r:.40}); expected str"
+                )
             yield sentence

@@ -186,6 +186,13 @@ OF_CLASSES = {
         feeding = "always_sampling"
         """,
     "SkipThoughts": "hidden = 8",
+    "CompoundNMT": """
+        hidden = 4
+        decoder_hidden = 6
+        heads = 2
+        attention = 4
+        dropout = 0.2
+        """,
     "GeneralizedPooling": """
         hidden = 4
         layers = 1
@@ -205,6 +212,7 @@ OF_CLASSES = {
         ("MeanMaxAAE", signal.SIGINT),
         *(("RNNCNN", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
         *(("SkipThoughts", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
+        *(("CompoundNMT", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
         *(("GeneralizedPooling", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
     ],
 )
@@ -218,6 +226,9 @@ def test_what_a_signal_ends_goes_on_bit_by_bit(folder, capsys, kind, sent):
             labelled = [f"{'no' if i % 3 else 'yes'}\t{line}\n" for i, line in enumerate(lines)]
             (folder / f"{name}.tsv").write_text("".join(labelled))
         text = text.replace('["a.txt", "b.txt"]', '"a.tsv"').replace("valid.txt", "valid.tsv")
+    if kind == "CompoundNMT":
+        text = text.replace('["a.txt", "b.txt"]', '"a.txt"\ntrain_target = "b.txt"')
+        text = text.replace('valid = "valid.txt"', 'valid = "valid.txt"\nvalid_target = "valid.txt"')
     (folder / "aae.toml").write_text(text)
     seldom = 10**6 if sent == signal.SIGINT else 5  # Ctrl-C itself makes a checkpoint
     more = ["--set", f"save_every={seldom}", "--set", f"validate_every={seldom}"]
@@ -430,7 +441,7 @@ def test_what_is_wrong_in_the_file_is_named(folder, capsys, old, new, message):
     [
         ("hiden=8", "--set: [encoder] has no key 'hiden' (MeanMaxAAE)"),
         ("data.dev=x", "--set: [data] has no key 'dev'; it has train, valid"),
-        ("text.train=x", "--set: there is no table [text]"),
+        ("texts.train=x", "--set: there is no table [texts]"),
         ("hidden", "--set: expected KEY=VALUE or TABLE.KEY=VALUE, got 'hidden'"),
         ("a.b.c=1", "--set: expected"),
     ],
@@ -548,6 +559,126 @@ def test_translations_are_learnt_from_files(folder, capsys):
     toml.write_text('[encoder]\nclass = "RNNCNN"\n[data]\ntrain = "a.txt"\ntrain_target = "b.txt"\n')
     assert main(command) == 1
     assert "[data] has no key 'train_target'" in capsys.readouterr().err
+
+
+RAW = {
+    "train": ["A dog runs.", "A cat sleeps.", "Now a cat runs.", "Now a dog sleeps.", "", "Dogs run!"],
+    "target": [
+        "Ein Hund rennt.",
+        "Eine Katze schläft.",
+        "Nun rennt eine Katze.",
+        "Nun schläft ein Hund.",
+        "",
+        "Ja!",
+    ],
+}
+PREPARED = """
+[encoder]
+class = "CompoundNMT"
+features = 16
+hidden = 16
+decoder_hidden = 32
+heads = 2
+attention = 16
+dropout = 0.0
+learning_rate = 0.02
+max_steps = 300
+max_epochs = false
+device = "cpu"
+[data]
+train = "train.txt"
+train_target = "target.txt"
+[text]
+moses = ["en", "de"]
+bpe = 40
+[output]
+file = "nmt.sentencode"
+"""
+
+
+@pytest.fixture
+def raw(folder):
+    for name, lines in RAW.items():
+        (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (folder / "raw.toml").write_text(PREPARED)
+    return folder
+
+
+def test_text_is_prepared_and_saved_beside_the_encoder(raw, capfdbinary):
+    pytest.importorskip("sacremoses")
+    from sentencode.text import Moses, learn_bpe
+
+    command = ["train", str(raw / "raw.toml"), "--quiet"]
+    assert main([*command, "--set", "max_steps=20"]) == 0
+    assert main([*command]) == 1  # the files are there
+    assert main([*command, "--overwrite"]) == 0  # resumes
+    found = se.load(raw / "nmt.sentencode")
+    moses = [Moses.load(raw / f"nmt.{side}.moses") for side in ("source", "target")]
+    texts = [one.prepare(lines) for one, lines in zip(moses, RAW.values(), strict=True)]
+    assert moses[0].casing_ == Moses("en").learn(RAW["train"]).casing_
+    assert moses[1].language == "de"
+    bpe = learn_bpe(*texts, size=40)
+    assert se.Tokenizer(found.tokenizer).to_config()["content"] == bpe.to_str()
+    assert found.origin_["text"] == {"moses": ["en", "de"], "bpe": 40}
+
+    options = {**found.get_params(deep=False), "vectors": None, "tokenizer": bpe}
+    straight = se.CompoundNMT(**options).fit(*texts)
+    expected = {name: tensor.numpy() for name, tensor in straight.network.state_dict().items()}
+    same(weights(raw / "nmt.sentencode"), expected)
+
+    capfdbinary.readouterr()
+    files = [str(raw / f"nmt.{side}.moses") for side in ("source", "target")]
+    assert (
+        main(["translate", str(raw / "nmt.sentencode"), "--moses", *files, str(raw / "train.txt"), "-"]) == 0
+    )
+    assert capfdbinary.readouterr().out.decode().splitlines() == RAW["target"]
+
+
+def test_text_that_cannot_be_prepared(raw, capsys):
+    pytest.importorskip("sacremoses")
+    toml, command = raw / "raw.toml", ["train", str(raw / "raw.toml"), "--quiet"]
+    languages = 'moses = ["en", "de"]'
+    for old, new, why in (
+        (
+            languages,
+            'moses = "en"',
+            '[text] moses must be the languages of both sides, as in ["en", "de"], got',
+        ),
+        (languages, 'moses = ["en", "German"]', "language must be two or three small letters"),
+        (languages, "other = 1", "[text] has no key 'other'; it has bpe, moses"),
+        ("bpe = 40", "bpe = true", "[text] bpe must be how many pieces there are"),
+        ("bpe = 40", "bpe = 5", "size must be at least"),
+        (
+            "heads = 2",
+            'tokenizer = "words"',
+            "[text] bpe cuts both sides, so that [encoder] can have no tokenizer",
+        ),
+    ):
+        assert old in PREPARED
+        toml.write_text(PREPARED.replace(old, new))
+        assert main(command) == 1
+        assert why in capsys.readouterr().err
+    toml.write_text('[encoder]\nclass = "RNNCNN"\n[data]\ntrain = "train.txt"\n[text]\nbpe = 40\n')
+    assert main(command) == 1
+    assert "[text] is for encoders that translate" in capsys.readouterr().err
+    (raw / "target.txt").write_text("Wort\n" * 6)
+    toml.write_text(PREPARED)
+    assert main(command) == 1
+    assert "target.txt: learn: no sentence has a word behind its first one" in capsys.readouterr().err
+    assert not list(raw.glob("nmt.*moses"))
+
+
+def test_other_text_is_a_different_run(raw, capsys):
+    pytest.importorskip("sacremoses")
+    command = ["train", str(raw / "raw.toml"), "--quiet", "--overwrite"]
+    assert main([*command, "--set", "max_steps=4"]) == 0
+    assert main([*command, "--set", "text.bpe=50"]) == 1
+    assert "[text] bpe was 40 and is 50" in capsys.readouterr().err
+    (raw / "raw.toml").write_text(PREPARED.replace('[text]\nmoses = ["en", "de"]\nbpe = 40\n', ""))
+    assert main(command) == 1
+    assert (
+        "[text] bpe was 40 and is None; [text] moses was ['en', 'de'] and is None" in capsys.readouterr().err
+    )
 
 
 TAUGHT = """

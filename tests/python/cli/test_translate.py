@@ -83,3 +83,25 @@ def test_pipes(model):
     command = [sys.executable, "-m", "sentencode", "translate", str(model), "-", "-"]
     found = subprocess.run(command, input="\n".join(SOURCE), capture_output=True, text=True, check=True)
     assert found.stdout.splitlines() == TARGET
+
+
+def test_raw_text_goes_in_and_comes_out(model, tmp_path, capfdbinary):
+    pytest.importorskip("sacremoses")
+    from sentencode.text import Moses
+
+    files = []
+    for language, line in (("en", "Now a dog, a cat sleeps."), ("de", "Nun rennt ein Hund, eine Katze.")):
+        files.append(str(tmp_path / f"{language}.moses"))
+        Moses(language).learn([line]).save(files[-1])
+    text = tmp_path / "raw.en"
+    text.write_text("A dog runs\n\nA  Cat sleeps\n", encoding="utf-8")
+    command = ["translate", str(model), "--beam", "2", "--moses", *files, str(text)]
+    assert main([*command, "-"]) == 0
+    translated = ["Ein Hund rennt", "", "Eine Katze schläft"]
+    assert capfdbinary.readouterr().out.decode().splitlines() == translated
+    assert main([*command, "-", "--best", "2", "--scores"]) == 0
+    lines = [line.split("\t") for line in capfdbinary.readouterr().out.decode().splitlines()]
+    assert [line[1] for line in lines] == translated
+    assert all(line[3][:1].isupper() for line in lines[::2])
+    assert main([*command, files[1], "--overwrite"]) == 2  # it is read
+    assert main(["translate", str(model), "--moses", files[0], str(model), str(text), "-"]) == 1

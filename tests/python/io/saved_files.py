@@ -34,6 +34,7 @@ def encoders():
 ATTENDING = {"hidden": 8, "inner": 8, "heads": 2}
 NEURAL = {
     "CNNLSTMAE": {"hidden": 8, "filters": 4, "windows": (1, 2)},
+    "CompoundNMT": {"hidden": 3, "decoder_hidden": 4, "attention": 3, "heads": 2, "size": 4},
     "GeneralizedPooling": {"hidden": 3, "heads": 2, "attention_hidden": 3, "character_filters": 2},
     "LSTMSDAE": {"hidden": 8},
     "MeanMaxAAE": ATTENDING,
@@ -47,6 +48,8 @@ def neural_encoder(name):
     encoder = getattr(se, name)(table(), **NEURAL[name], max_steps=4, batch_size=3, device="cpu")
     if name == "GeneralizedPooling":
         return encoder.fit(TEXTS * 4, list(range(len(TEXTS))) * 4, head=se.Classifier(hidden=3))
+    if name == "CompoundNMT":
+        return encoder.fit(TEXTS * 4, [text.upper() for text in TEXTS] * 4)
     return encoder.fit(TEXTS * 4)
 
 

@@ -155,6 +155,15 @@ READ = """
 """
 # 28,000 units of an LSTM would be 25 GB. Of hundreds the file has enough numbers, of layers it has not.
 LIES = {
+    "CompoundNMT": [
+        *({name: 1_000_000_000} for name in ("hidden", "decoder_hidden", "attention", "source_words")),
+        *({name: 1_000_000_000} for name in ("words", "features", "heads", "layers", "size")),
+        *({"architecture": "final", "size": 0, name: 100_000} for name in ("hidden", "decoder_hidden")),
+        {"architecture": "trf", "size": 0, "features": 200_000, "hidden": 100_000, "inner": 1_000_000},
+        {"architecture": "trf", "size": 0, "features": 6, "attention_heads": 1, "layers": 1_000_000_000},
+        {"begins_with_sentence": True},
+        {"tied": True},
+    ],
     "LSTMSDAE": [{"hidden": 28_000}, {"words": 2_000_000_000}],
     "CNNLSTMAE": [{"filters": 1_000_000}, {"windows": [1, 1_000_000]}],
     "RAE": [{"inner": 100_000_000}],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pickle
 
@@ -34,7 +35,7 @@ def made(architecture="attn_attn", **options):
         **{"features": 16, "hidden": 8 if transformer else 12, "decoder_hidden": 24, "attention": 12},
         **{"layers": 1, "attention_heads": 2, "inner": 32, "dropout": 0.0, "batch_size": 8},
         **{"max_epochs": None, "max_steps": 150, "learning_rate": 0.02 if not transformer else 0.01},
-        **{"heads": 2, "device": "cpu"},
+        **{"heads": 2, "device": "cpu", "schedule": "constant"},
     }
     return se.CompoundNMT(**{**small, "architecture": architecture, **options})
 
@@ -56,6 +57,64 @@ def test_every_architecture_learns_to_translate(architecture):
     scores = found.score(SOURCE, TARGET)
     assert scores.shape == (len(PAIRS),)
     assert (scores > found.score(SOURCE, TARGET[1:] + TARGET[:1])).mean() > 0.9
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_architecture_overfits_copying(architecture):
+    """Words in any order, which a bag of words could not tell."""
+    texts = [" ".join(order) for n in (1, 2, 3) for order in itertools.permutations("abcd", n)]
+    slow = {"max_steps": 900, "learning_rate": 0.005, "hidden": 16, "decoder_hidden": 48, "features": 32}
+    found = made(architecture, **{"max_steps": 400, "features": 32, "hidden": 16, **slow}).fit(texts, texts)
+    right = np.mean([a == b for a, b in zip(found.translate(texts, beam=1), texts, strict=True)])
+    assert right > 0.95
+    assert found.history_.steps[-1].loss < 0.2
+
+
+def test_both_sides_may_have_the_same_words(tmp_path):
+    words = se.Vocabulary({"a": 3, "b": 2, "c": 1})
+    texts = ["a b c", "c b", "b a x", "y c a"]
+    found = made("attn", vocabulary=words, target_vocabulary=words, max_steps=200).fit(texts, texts)
+    assert found.translate(texts[:2], beam=2) == texts[:2]
+    assert [text.count("<unk>") for text in found.translate(texts)] == [0, 0, 1, 1]
+    for before, after in zip(
+        found.translate(texts[2:]), found.translate(texts[2:], replace_unknown=True), strict=True
+    ):
+        pairs = list(zip(before.split(), after.split(), strict=True))
+        assert [a == b for a, b in pairs] == [a != "<unk>" for a, _ in pairs]
+    told = found.translate(texts, scores=True)
+    np.testing.assert_allclose(
+        found.score(texts, [text for text, _ in told]), [p for _, p in told], atol=1e-4
+    )
+    found.save(tmp_path / "nmt")
+    assert se.load(tmp_path / "nmt").translate(texts) == found.translate(texts)
+
+
+def test_what_is_not_given_is_the_papers_or_the_public_codes_or_the_transformers():
+    def chosen(names, **options):
+        found = se.CompoundNMT(**options).settings()
+        return tuple(found[name] for name in names)
+
+    rates = ("learning_rate", "schedule", "warmup", "betas")
+    assert chosen(rates) == (1e-4, "constant", 0, (0.9, 0.999))
+    assert chosen(rates, schedule="inverse_sqrt") == (1e-4, "inverse_sqrt", 4000, (0.9, 0.999))
+    highest = (512 * 4000) ** -0.5
+    for preset in ("paper", "reference"):
+        found = chosen(rates, architecture="trf", preset=preset)
+        assert found == (pytest.approx(highest), "inverse_sqrt", 4000, (0.9, 0.98))
+    found = chosen(rates, architecture="trf_attn_attn", warmup=100, features=64)
+    assert found == (pytest.approx(1 / 80), "inverse_sqrt", 100, (0.9, 0.98))
+    assert chosen(rates[:3], architecture="trf", schedule="constant") == (1e-4, "constant", 0)
+    assert chosen(rates[:1], architecture="trf", learning_rate=0.5) == (0.5,)
+    clipping = ("clip_norm", "clip_each", "begins_with_sentence")
+    assert chosen(clipping) == (5.0, None, False)
+    assert chosen(clipping, preset="reference") == (None, 1.0, True)
+    assert chosen(clipping, preset="reference", clip_norm=2.0) == (2.0, 1.0, True)
+
+
+def test_the_rates_of_a_transformer_are_those_of_its_paper():
+    found = made("trf", schedule=None, learning_rate=None, warmup=7, max_steps=20).fit(SOURCE, TARGET)
+    expected = [16**-0.5 * min(step**-0.5, step * 7**-1.5) for step in range(1, 21)]
+    np.testing.assert_allclose([step.learning_rate for step in found.history_.steps], expected, rtol=1e-12)
 
 
 def test_vectors_are_encoded_as_by_every_encoder(nmt):
@@ -135,15 +194,114 @@ def test_alignment_is_the_product_of_both_attentions(nmt):
         nmt.alignment("")
 
 
+@pytest.mark.parametrize("architecture", ["trf", "trf_attn_attn"])
+def test_alignments_of_a_transformer_are_those_of_a_layer(architecture):
+    found = made(architecture, layers=2, max_steps=30).fit(SOURCE, TARGET)
+    first, second, last = (found.alignment(SOURCE[1], TARGET[1], layer=i)[2] for i in (0, 1, -1))
+    np.testing.assert_array_equal(last, second)
+    assert not np.allclose(first, last, rtol=0, atol=1e-6)
+    for weights in (first, last):
+        np.testing.assert_allclose(weights.sum(1), 1, atol=1e-5)
+    for layer in (2, -3):
+        with pytest.raises(ValueError, match=f"layer must be one of the 2 of the decoder, got {layer}"):
+            found.alignment(SOURCE[1], TARGET[1], layer=layer)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_what_an_architecture_has_not_is_said(architecture):
+    found = made(architecture, max_steps=1).fit(SOURCE, TARGET)
+    text = SOURCE[1]
+    asked = {
+        "has no vector of a sentence: its decoder attends": (
+            lambda: found.encode(text),
+            architecture in ("attn", "trf"),
+        ),
+        "its decoder has no attention": (
+            lambda: found.alignment(text),
+            architecture not in ("attn", "attn_attn", "trf", "trf_attn_attn"),
+        ),
+        "has no inner attention": (
+            lambda: found.position_weights(text, least_words=1),
+            architecture not in ("attn_ctx", "attn_attn", "trf_attn_attn"),
+        ),
+    }
+    for message, (ask, missing) in asked.items():
+        if missing:
+            with pytest.raises(ValueError, match=f"architecture='{architecture}'.*{message}"):
+                ask()
+        else:
+            assert np.isfinite(np.concatenate([np.ravel(ask()[-1])])).all()
+
+
 def test_picture_of_an_alignment(nmt):
     pytest.importorskip("matplotlib").use("agg")
-    axes = nmt.plot_alignment(SOURCE[1], TARGET[1], least=0.0)
-    shown = np.asarray(axes.images[0].get_array())
-    assert shown.shape == (4 + 1 if len(TARGET[1].split()) == 4 else len(TARGET[1].split()) + 1, 5, 3)
-    # Two heads have the opposite colours red and cyan: what is missing of red, green is the share of each.
-    _, _, weights = nmt.alignment(SOURCE[1], TARGET[1])
-    np.testing.assert_allclose((1 - shown)[..., :2].sum(2), weights, atol=1e-5)
-    assert [text.get_text() for text in axes.get_yticklabels()][-1] == "</s>"
+    axes = nmt.plot_alignment(SOURCE[1], TARGET[1], least=0.02)
+    words, told, weights = nmt.alignment(SOURCE[1], TARGET[1])
+    _, a = nmt.inner_attention(SOURCE[1])
+    with torch.no_grad():
+        ids, ends = nmt._target_ids([TARGET[1]])
+        (_, _, x, lengths) = next(nmt._read_many([SOURCE[1]]))
+        b = nmt.network.attention(nmt.network.read(x, lengths), ids, ends)[0].numpy()
+    assert len(axes.collections) == 2  # heads
+    assert [text.get_text() for text in axes.get_yticklabels()] == words
+    (right,) = axes.child_axes
+    assert [text.get_text() for text in right.get_yticklabels()] == told
+    places = dict(zip(axes.get_yticks(), range(len(words)), strict=True))
+    others = dict(zip(right.get_yticks(), range(len(told)), strict=True))
+    whole = np.zeros_like(weights)
+    for head, strokes in enumerate(axes.collections):
+        shown = np.zeros_like(weights)
+        for ((_, begin), (_, end)), width in zip(
+            strokes.get_segments(), strokes.get_linewidths(), strict=True
+        ):
+            shown[others[end], places[begin]] = width / 5
+        expected = b[:, head, None] * a[head]
+        np.testing.assert_allclose(shown, np.where(expected > 0.02, expected, 0), atol=1e-6)
+        whole += shown
+    assert np.abs(whole - weights).max() < 0.04 + 1e-6  # what is left out
+    colours = {tuple(strokes.get_colors()[0]) for strokes in axes.collections if len(strokes.get_segments())}
+    assert len(colours) == sum(len(strokes.get_segments()) > 0 for strokes in axes.collections)
+    assert len(made("attn", max_steps=1).fit(SOURCE, TARGET).plot_alignment(SOURCE[1]).collections) == 1
+
+
+def test_weights_by_position_are_those_of_a_loop(nmt):
+    texts = ["a dog runs", "a cat sleeps at home", "", "the zebra sings in the park", "a man"]
+    for bins, least in ((4, 1), (3, 3), (10, 4), (1, 5)):
+        rows = []
+        for text in texts:
+            if len(text.split()) < least:
+                continue
+            _, weights = nmt.inner_attention(text)
+            row = np.zeros((2, bins))
+            for place, weight in enumerate(weights.T):
+                for bin in range(bins):  # how much of the word lies in it
+                    begin = max(place / weights.shape[1], bin / bins)
+                    end = min((place + 1) / weights.shape[1], (bin + 1) / bins)
+                    row[:, bin] += weight * max(0, end - begin) * weights.shape[1]
+            rows.append(row)
+        found = nmt.position_weights(texts, bins=bins, least_words=least)
+        np.testing.assert_allclose(found, np.mean(rows, 0), atol=1e-6)
+        np.testing.assert_allclose(found.sum(1), 1, atol=1e-6)
+    np.testing.assert_allclose(
+        nmt.position_weights("a dog runs", bins=3, least_words=3), nmt.inner_attention("a dog runs")[1]
+    )
+    with pytest.raises(ValueError, match="no sentence has 8 words or more"):
+        nmt.position_weights(texts)
+    with pytest.raises(ValueError, match="bins must be at least 1, got 0"):
+        nmt.position_weights(texts, bins=0)
+
+
+def test_picture_of_positions(nmt):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    weights = nmt.position_weights(SOURCE, bins=5, least_words=3)
+    for axes in (None, pyplot.subplots(1, 2)[1]):
+        found = nmt.plot_positions(SOURCE, bins=5, least_words=3, axes=axes)
+        for ax, row in zip(found, weights, strict=True):
+            np.testing.assert_allclose(ax.patches[0].get_data().values, row)
+    with pytest.raises(ValueError, match="axes must be 2, one for each head, got 3"):
+        nmt.plot_positions(SOURCE, least_words=3, axes=pyplot.subplots(1, 3)[1])
+    pyplot.close("all")
 
 
 @pytest.mark.parametrize("architecture", ["attn_attn", "attn", "maxpool_ctx", "trf_attn_attn"])

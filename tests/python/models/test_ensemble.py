@@ -8,7 +8,7 @@ import torch
 
 import sentencode as se
 from sentencode.cli import main
-from sentencode.models import EnsembleDecoder, average_weights
+from sentencode.models import Classifier, EnsembleDecoder, average_checkpoints, average_weights
 from sentencode.nn import beam_search
 
 SOURCE = ["a dog runs", "a cat sleeps at home", "a cat runs", "a dog sleeps"]
@@ -184,3 +184,60 @@ def test_what_has_no_mean_is_named(members):
         average_weights([members[0], members[2]])
     with pytest.raises(ValueError, match=r"encoders\[1\] has other words of the target"):
         average_weights([members[0], se.CompoundNMT(**SMALL, max_steps=1).fit(SOURCE, [*TARGET[:-1], "x"])])
+
+
+def run_of(folder, **options):
+    nmt = se.CompoundNMT(**{**SMALL, "max_steps": 12, "save_every": 3, **options})
+    return nmt.fit(SOURCE, TARGET, checkpoints=folder, keep_last=3)
+
+
+def test_the_mean_of_the_last_checkpoints(tmp_path):
+    whole = run_of(tmp_path)
+    assert sorted(path.name[5:14] for path in tmp_path.glob("step-*")) == [
+        "000000006",
+        "000000009",
+        "000000012",
+    ]
+    runs = [made(steps) for steps in (6, 9, 12)]
+    before = {name: weight.clone() for name, weight in whole.network.state_dict().items()}
+    for last in (1, 2, 3):
+        mean = average_checkpoints(whole, tmp_path, last=last)
+        for name, weight in mean.network.state_dict().items():
+            expected = torch.stack([nmt.network.state_dict()[name].double() for nmt in runs[-last:]]).mean(0)
+            torch.testing.assert_close(weight, expected.float(), rtol=0, atol=1e-7)
+        assert mean.translate(SOURCE) == average_weights(runs[-last:]).translate(SOURCE)
+    for name, weight in whole.network.state_dict().items():
+        assert torch.equal(weight, before[name])
+    with pytest.raises(ValueError, match=r"holds 3 checkpoints of steps, but last is 4: fit\(..., keep_last"):
+        average_checkpoints(whole, tmp_path, last=4)
+
+
+def test_heads_are_averaged_along(tmp_path):
+    options = {"head": Classifier(hidden=4, dropout=0.0), "save_every": 4}
+    nmt = se.CompoundNMT(**{**SMALL, "max_steps": 8, **options})
+    nmt.fit(SOURCE, [0, 1, 1, 0], checkpoints=tmp_path)
+    mean = average_checkpoints(nmt, tmp_path, last=2)
+    half = se.CompoundNMT(**{**SMALL, "max_steps": 4, **options}).fit(SOURCE, [0, 1, 1, 0])
+    for found, one, other in zip(
+        mean.head_.parameters(), nmt.head_.parameters(), half.head_.parameters(), strict=True
+    ):
+        torch.testing.assert_close(found, (one + other) / 2)
+
+
+def test_checkpoints_of_others_and_damaged_ones_are_refused(tmp_path):
+    nmt = run_of(tmp_path)
+    with pytest.raises(ValueError, match=r"step-000000012.* is \[.*\], that of the encoder \["):
+        average_checkpoints(made(1, decoder_hidden=8), tmp_path, last=1)
+    with pytest.raises(TypeError, match="encoder must be a neural encoder, got list"):
+        average_checkpoints([nmt], tmp_path)
+    with pytest.raises(ValueError, match="holds 0 checkpoints"):
+        average_checkpoints(nmt, tmp_path / "none")
+    path = tmp_path / "step-000000009.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+    average_checkpoints(nmt, tmp_path, last=1)
+    with pytest.raises(se.FormatError, match=r"step-000000009.*is damaged"):
+        average_checkpoints(nmt, tmp_path, last=2)
+    with pytest.raises(ValueError, match="keep_last must be at least 1"):
+        nmt.fit(SOURCE, TARGET, keep_last=0)

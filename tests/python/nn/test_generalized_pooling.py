@@ -147,14 +147,16 @@ def test_double_backward_is_refused(scores):
 
 @pytest.mark.parametrize("scores", KINDS)
 @pytest.mark.parametrize("bias", [False, True])
-def test_operator_is_one_that_torch_can_work_with(scores, bias):
+@pytest.mark.parametrize("placed", [False, True])
+def test_operator_is_one_that_torch_can_work_with(scores, bias, placed):
     pooling = layer(scores=scores, bias=bias, activation="tanh")
-    rows = torch.randn(13, 6, dtype=torch.float64, requires_grad=True)
+    rows = torch.randn(20 if placed else 13, 6, dtype=torch.float64, requires_grad=True)
+    places = torch.randperm(20)[:13] if placed else None
     offsets = torch.tensor([0, 3, 8, 8, 9, 13])
     weights = [p.detach().requires_grad_() for p in pooling.parameters()]
     w1, b1, w2 = weights if bias else (weights[0], None, weights[1])
     torch.library.opcheck(
-        torch.ops.sentencode.attention_pooling.default, (rows, offsets, w1, b1, w2, 3, scores, "tanh")
+        torch.ops.sentencode.attention_pooling.default, (rows, places, offsets, w1, b1, w2, 3, scores, "tanh")
     )
 
 
@@ -273,12 +275,43 @@ def test_rows_of_no_sentence_count_for_nothing():
     rows = torch.randn(9, 6, dtype=torch.float64, requires_grad=True)
     op = torch.ops.sentencode.attention_pooling
     weights = list(pooling.parameters())
-    expected = op(rows[:7], torch.tensor([0, 3, 7]), *weights, 3, "vector", "relu")[0]
-    found = op(rows, torch.tensor([0, 3, 7]), *weights, 3, "vector", "relu")[0]
+    expected = op(rows[:7], None, torch.tensor([0, 3, 7]), *weights, 3, "vector", "relu")[0]
+    found = op(rows, None, torch.tensor([0, 3, 7]), *weights, 3, "vector", "relu")[0]
     torch.testing.assert_close(found, expected)
     ours, theirs = (torch.autograd.grad(v.square().sum(), [rows, *weights]) for v in (found, expected))
     for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("scores", KINDS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_words_at_places_are_as_those_that_follow_each_other(scores, dtype):
+    # More words than a piece has, and a sentence of more; the last rows are of no sentence.
+    lengths = [300, 0, 300, 20, 700, 1, 0]
+    offsets = torch.tensor([0, *lengths]).cumsum(0)
+    pooling = layer(scores=scores, features=8).to(dtype)
+    h = torch.randn(2000, 8, dtype=dtype, requires_grad=True)
+    places = torch.randperm(2000)[: sum(lengths) + 5]
+    weights = list(pooling.parameters())
+    op = torch.ops.sentencode.attention_pooling
+    rest = (offsets, *weights, 3, scores, "relu")
+    found, expected = op(h, places, *rest)[0], op(h[places], None, *rest)[0]
+    torch.testing.assert_close(found, expected)
+    ours, theirs = (torch.autograd.grad(v.square().sum(), [h, *weights]) for v in (found, expected))
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other)
+    unread = torch.ones(2000, dtype=torch.bool)
+    unread[places[: sum(lengths)]] = False
+    assert not ours[0][unread].any()
+
+
+@pytest.mark.parametrize("scores", KINDS)
+def test_a_graph_that_is_kept_has_the_same_gradients_again(scores):
+    pooling = layer(scores=scores).float()
+    h, lengths = inputs(dtype=torch.float32, padding=0.0)
+    v = pooling(h.requires_grad_(), lengths)
+    once, again = (torch.autograd.grad(v.sum(), [h, *pooling.parameters()], retain_graph=True) for _ in "ab")
+    assert all(map(torch.equal, once, again))
 
 
 def slow_penalty(heads, lambda_, batch_distance):
@@ -402,6 +435,7 @@ def op(*changed):
     pooling = layer().float()
     given = {
         "h": torch.zeros(7, 6),
+        "places": None,
         "offsets": torch.tensor([0, 3, 7]),
         "w1": pooling.hidden.weight,
         "b1": None,
@@ -437,6 +471,10 @@ def op(*changed):
         (lambda *_: op(("offsets", torch.tensor([0, 3, 2]))), "from 0 to at most 7, got 2 behind 3"),
         (lambda *_: op(("offsets", torch.tensor([1, 3, 7]))), "from 0 to at most 7, got 1 behind 0"),
         (lambda *_: op(("offsets", torch.tensor([0.0, 7.0]))), "offsets must be int64"),
+        (lambda *_: op(("places", torch.arange(1, 8))), "places must be from 0 to 6, got 7"),
+        (lambda *_: op(("places", torch.arange(-1, 6))), "places must be from 0 to 6, got -1"),
+        (lambda *_: op(("places", torch.arange(7.0))), r"places must be int64 \[rows\]"),
+        (lambda *_: op(("places", torch.arange(6))), "from 0 to at most 6, got 7 behind 3"),
         (lambda *_: op(("heads", 4)), r"w2 must be float \[24, 3\], got float \[18, 4\]"),
         (lambda *_: op(("heads", 0)), "heads must be at least 1, got 0"),
         (

@@ -168,6 +168,70 @@ def test_equals_torchs_own_layers():
     torch.testing.assert_close(c.transpose(0, 1), expected_c)
 
 
+@pytest.mark.parametrize("kind", ["gru", "lstm"])
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_gradients_are_those_of_torchs_own_layers(kind, bidirectional, threads):
+    """With as many words and sentences as make several parts and products of all kinds."""
+    torch.manual_seed(3)
+    options = {"bidirectional": bidirectional, "batch_first": True}
+    theirs = (torch.nn.GRU if kind == "gru" else torch.nn.LSTM)(20, 17, num_layers=2, **options)
+    ours = nn.RecurrentStack(kind, 20, 17, layers=2, bidirectional=bidirectional)
+    ours.load_state_dict(theirs.state_dict())
+    lengths = torch.randint(1, 30, (45,))
+    directions = 1 + bidirectional
+    x = torch.randn(45, 30, 20)
+    begin = [torch.randn(45, 2 * directions, 17) for _ in range(1 if kind == "gru" else 2)]
+    factors = torch.randn(45, 30, 17 * directions), torch.randn(45, 2 * directions, 17)
+
+    def results(module, forward):
+        given = [part.clone().requires_grad_() for part in (x, *begin)]
+        output, last = forward(*given)
+        loss = (output * factors[0]).sum() + sum((part * factors[1]).sum() for part in last)
+        found = torch.autograd.grad(loss, [*given, *module.parameters()])
+        return [output.detach(), *found]
+
+    def by_torch(x, *state):
+        packed = torch.nn.utils.rnn.pack_padded_sequence(x, lengths, True, enforce_sorted=False)
+        state = [part.transpose(0, 1).contiguous() for part in state]
+        output, last = theirs(packed, state[0] if kind == "gru" else tuple(state))
+        padded = torch.nn.utils.rnn.pad_packed_sequence(output, True, total_length=30)[0]
+        return padded, [part.transpose(0, 1) for part in ([last] if kind == "gru" else last)]
+
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(threads)
+        mine = results(ours, lambda x, *state: ours(x, lengths=lengths, state=state))
+    finally:
+        torch.set_num_threads(before)
+    for one, other in zip(mine, results(theirs, by_torch), strict=True):
+        # Sums of up to 700 words in another order, and functions to two units in the last place.
+        torch.testing.assert_close(one, other, rtol=0, atol=2e-5 * max(1, float(other.abs().max())))
+
+
+@pytest.mark.parametrize("kind", ["gru", "lstm"])
+def test_a_graph_that_is_kept_has_the_same_gradients_again_and_no_second_ones(kind):
+    layer = stack(kind, torch.float32, layers=2, bidirectional=True)
+    x = inputs(torch.float32).requires_grad_()
+    output = layer(x, lengths=LENGTHS)[0]
+    wanted = [x, *layer.parameters()]
+    once, again = (torch.autograd.grad(output.sum(), wanted, retain_graph=True) for _ in "ab")
+    assert all(map(torch.equal, once, again))
+    with pytest.raises(NotImplementedError, match="a recurrent layer cannot be differentiated twice"):
+        torch.autograd.grad(output.sum(), x, create_graph=True)
+
+
+@pytest.mark.parametrize("kind", ["gru", "lstm"])
+def test_with_and_without_gradients_it_computes_the_same(kind):
+    layer = stack(kind, torch.float32, layers=2, bidirectional=True, shortcuts="all")
+    x = inputs(torch.float32)
+    output, last = layer(x, lengths=LENGTHS)
+    with torch.no_grad():
+        plain, ends = layer(x, lengths=LENGTHS)
+    assert torch.equal(output, plain)
+    assert all(map(torch.equal, last, ends))
+
+
 def test_dropout_is_between_layers_in_training_alone():
     layer = stack(layers=2, dropout=0.5)
     x = inputs()

@@ -4,7 +4,6 @@
 #include <torch/nn/module.h>
 
 #include <cstdint>
-#include <functional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -63,12 +62,9 @@ class RecurrentStack : public torch::nn::Module {
 
  private:
   void check_state(const RecurrentState& state, std::int64_t batch) const;
-  using Layer =
-      std::function<RecurrentOutput(const at::Tensor& x, const at::Tensor& lengths,
-                                    const RecurrentState& begin, const std::vector<at::Tensor>& weights)>;
-  /// forward, by a function that does a whole layer.
-  RecurrentOutput by_layers(const at::Tensor& x, const at::Tensor& lengths, const RecurrentState& begin,
-                            const Layer& layer_of) const;
+  /// forward by our own layers, which are on the CPU.
+  RecurrentOutput by_layers(const at::Tensor& x, const at::Tensor& lengths,
+                            const RecurrentState& begin) const;
   /// What layer l sees, of the stack's input and the outputs below it, the last of which is `below`.
   at::Tensor input_of(std::size_t layer, const at::Tensor& x, const std::vector<at::Tensor>& below) const;
 

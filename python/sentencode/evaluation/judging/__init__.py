@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .baselines import baseline
+from .bleu import Bleu, bleu
 from .classifiers import Adam, Optimum, ScikitLearn
 from .intervals import (
     Interval,
@@ -27,6 +28,7 @@ from .solver import LogisticSolutions, fit_logistic
 __all__ = [
     "PROTOCOLS",
     "Adam",
+    "Bleu",
     "Curve",
     "Interval",
     "Judged",
@@ -41,6 +43,7 @@ __all__ = [
     "Wrong",
     "accuracy",
     "baseline",
+    "bleu",
     "bootstrap_difference",
     "bootstrap_f1",
     "bootstrap_interval",

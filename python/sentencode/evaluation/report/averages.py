@@ -12,7 +12,7 @@ from ..judging.intervals import SEED, Interval, percentile_interval
 from ..judging.results import TaskResult
 from ..statistics.joint_bootstrap import drawn_mean
 
-__all__ = ["PAPER_TASKS", "Average", "averages_of", "drawn_average", "macro_and_micro"]
+__all__ = ["PAPER_TASKS", "Average", "averaged", "averages_of", "drawn_average", "macro_and_micro"]
 
 # How many examples each task's accuracy is over, as published: the weights of micro averages.
 _TESTED = {
@@ -122,13 +122,7 @@ def averages_of(
 
     def add(name: str, unit: str, tasks: Sequence[str], scored: str | None = None) -> None:
         average = Average(name, 0.0, unit, tuple(tasks), scored=scored)
-        of = _accuracy if unit == "acc" else _similarity
-        value = float(np.dot(average.shares, [of(there[task]) for task in tasks]))
-        drawn = drawn_average(there, average, resamples, SEED)
-        interval = None
-        if drawn is not None:  # as the figures move, which were rounded, about what they are
-            interval = percentile_interval(value + drawn[1:] - drawn[0], confidence)
-        found.append(average._replace(value=value, interval=interval))
+        found.append(averaged(there, average, confidence=confidence, resamples=resamples))
 
     for tasks in (_SIX, _SEVEN, _EIGHT):
         if set(tasks) <= set(accuracies) & whole:
@@ -147,6 +141,26 @@ def averages_of(
         if len(similar) > 1:
             add(f"{kind} mean of {', '.join(similar)}", "correlation", similar, kind)
     return found
+
+
+def averaged(
+    results: Mapping[str, TaskResult], average: Average, *, confidence: float = 0.95, resamples: int = 2000
+) -> Average:
+    """An average with its value and its interval.
+
+    Args:
+        results: By task.
+        average: Its name, its unit, and its tasks, all of which have figures.
+        confidence: Of the interval.
+        resamples: Of the bootstrap.
+    """
+    of = _accuracy if average.unit == "acc" else _similarity
+    value = float(np.dot(average.shares, [of(results[task]) for task in average.tasks]))
+    drawn = drawn_average(results, average, resamples, SEED)
+    interval = None
+    if drawn is not None:  # as the figures move, which were rounded, about what they are
+        interval = percentile_interval(value + drawn[1:] - drawn[0], confidence)
+    return average._replace(value=value, interval=interval)
 
 
 def drawn_average(

@@ -1,0 +1,509 @@
+"""Paper 003 again: does better translation make worse vectors of sentences?"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..evaluation import Report as Judged
+from ..evaluation import Task, load_groups
+from ..evaluation.report.averages import Average as MeanOfTasks
+from ..evaluation.report.averages import averaged
+from ..linear import Average
+from ..text.ngram_model import NgramModel
+from .correlations import Correlations
+from .family import Family
+from .parallel import Parallel, parallel_of_files, translated
+from .report import Report
+from .results_folder import Result, slug
+from .rows import Row, untrained
+from .rows import Size as CommonSize
+from .score_tables import Cost, Scores
+from .translation_figures import draw_alignment, draw_positions
+
+__all__ = ["FAMILY", "GRID", "ROWS", "SIZES", "Size", "reproduce"]
+
+File = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size(CommonSize):
+    """How large networks are, how they are trained, and how they translate.
+
+    Attributes:
+        hidden: Units of each direction of the encoders of German's rows. Vectors have twice as many numbers.
+        cs_hidden: The like of Czech's.
+        transformer: Width, layers, and width inside, of Transformers.
+        warmup: Steps in which their learning rate rises.
+        pieces: By target languages, pieces of the joint BPE; 0: words.
+        beam: Hypotheses that are kept.
+        length_penalty: Of `translate`.
+    """
+
+    hidden: int
+    cs_hidden: int
+    transformer: tuple[int, int, int]
+    warmup: int = 4000
+    pieces: Mapping[str, int] = field(default_factory=dict)
+    beam: int = 5
+    length_penalty: float = 0.6
+
+    @property
+    def width(self) -> int:
+        """Of vectors."""
+        return 2 * self.hidden
+
+    @property
+    def width_12(self) -> int:
+        """The like, for 3, 6 and 12 heads to share."""
+        return self.width // 12 * 12
+
+    @property
+    def twice_12(self) -> int:
+        """Twice that."""
+        return 2 * self.width_12
+
+    @property
+    def fourfold_12(self) -> int:
+        """Four times that."""
+        return 4 * self.width_12
+
+    @property
+    def cs_width(self) -> int:
+        """Of vectors of Czech's rows."""
+        return 2 * self.cs_hidden
+
+    @property
+    def cs_fourfold(self) -> int:
+        """Four times that."""
+        return 4 * self.cs_width
+
+    @property
+    def trf_features(self) -> int:
+        """Width of Transformers."""
+        return self.transformer[0]
+
+    @property
+    def trf_layers(self) -> int:
+        """Their layers, on each side."""
+        return self.transformer[1]
+
+    @property
+    def trf_inner(self) -> int:
+        """Their width inside."""
+        return self.transformer[2]
+
+
+SIZES = {
+    "cpu": Size(
+        hidden=128,
+        cs_hidden=128,
+        transformer=(128, 3, 512),
+        warmup=400,
+        pieces={"de": 4000, "cs": 4000},
+        training={
+            "features": 128,
+            "decoder_hidden": 256,
+            "attention": 128,
+            "dropout": 0.1,
+            "learning_rate": 2e-3,
+            "schedule": "linear",
+            "clip_norm": 1.0,
+            "batch_size": 64,
+            "max_length": 60,
+            "max_epochs": 8,
+            "max_steps": None,
+            "validate_every": None,
+        },
+    ),
+    "paper": Size(
+        hidden=300,
+        cs_hidden=500,
+        transformer=(512, 6, 2048),
+        pieces={"cs": 30_000},
+        training={
+            "batch_size": 32,
+            "max_epochs": 20,
+            "max_steps": None,
+            "validate_every": None,
+            "vocabulary_size": 30_000,
+        },
+        of_corpus={"cs": {"batch_size": 128, "max_epochs": 1}},
+    ),
+}
+
+_WIDE = {"": "width_12", ", twice as wide": "twice_12", ", four times as wide": "fourfold_12"}
+_CORPORA = {"de": "German", "cs": "Czech"}
+
+
+def _row(architecture: str, corpus: str, *, heads: int = 0, width: str = "width", printed: str = "") -> Row:
+    transformer = architecture.startswith("trf")
+    sized = (
+        {"features": "trf_features", "layers": "trf_layers", "inner": "trf_inner", "warmup": "warmup"}
+        if transformer
+        else {"hidden": "hidden" if corpus == "de" else "cs_hidden"}
+    )
+    more: dict[str, Any] = {}
+    if heads:
+        more["heads"], sized["size"] = heads, width
+    return Row(
+        "CompoundNMT",
+        {"architecture": architecture, **more},
+        sized,
+        corpus=corpus,
+        printed=printed,
+        further=True,
+        tasks=() if architecture in ("attn", "trf") else None,
+        texts=True,
+        vectors=False,
+    )
+
+
+def _inner(corpus: str, architecture: str, heads: int, wide: str = "", size: int = 0) -> dict[str, Row]:
+    """A row with inner attention; `size` is what the paper has, if it has it."""
+    kind = f"{corpus}-{architecture.upper().replace('_', '-')}"
+    name = f"{kind}, {heads} head{'s' * (heads > 1)}{wide}"
+    if corpus == "cs":
+        width = "cs_fourfold" if wide else "cs_width"
+    else:
+        width = "width" if heads in (1, 4, 8) else _WIDE[wide]
+    several = (corpus, architecture) != ("cs", "attn_ctx")  # the paper has one of that
+    printed = f"{kind}, {size}, {heads} heads" if several else kind
+    return {name: _row(architecture, corpus, heads=heads, width=width, printed=printed if size else "")}
+
+
+def _plain(corpus: str, *architectures: str) -> dict[str, Row]:
+    """Rows without inner attention."""
+    return {f"{corpus}-{one.upper().replace('_', '-')}": _row(one, corpus) for one in architectures}
+
+
+_TWICE, _FOURFOLD = ", twice as wide", ", four times as wide"
+_GERMAN = {
+    **_plain("de", "attn", "trf"),
+    **_inner("de", "attn_attn", 12, _FOURFOLD, 2400),
+    **_inner("de", "attn_attn", 12, _TWICE, 1200),
+    **_inner("de", "attn_attn", 8, size=600),
+    **_inner("de", "attn_attn", 12, size=600),
+    **_inner("de", "attn_attn", 6, _TWICE, 1200),
+    **_inner("de", "attn_attn", 6, size=600),
+    **_inner("de", "attn_attn", 4),
+    **_inner("de", "trf_attn_attn", 3, size=600),
+    **_inner("de", "attn_attn", 3, size=600),
+    **_inner("de", "attn_ctx", 12, _TWICE, 1200),
+    **_inner("de", "attn_ctx", 12, size=600),
+    **_inner("de", "attn_ctx", 8, size=600),
+    **_inner("de", "attn_ctx", 6, size=600),
+    **_inner("de", "trf_attn_attn", 12, _FOURFOLD, 2400),
+    **_plain("de", "maxpool_ctx", "final_ctx"),
+    **_inner("de", "attn_ctx", 4),
+    **_inner("de", "attn_ctx", 3, size=600),
+    **_plain("de", "avgpool_ctx"),
+    **_inner("de", "attn_attn", 1, size=600),
+    **_inner("de", "trf_attn_attn", 6, size=600),
+    **_inner("de", "trf_attn_attn", 12, _TWICE, 1200),
+    **_plain("de", "final", "avgpool", "maxpool"),
+}
+_CZECH = {
+    **_plain("cs", "attn"),
+    **_inner("cs", "attn_attn", 8, size=1000),
+    **_inner("cs", "attn_attn", 4, _FOURFOLD, 4000),
+    **_inner("cs", "attn_attn", 4, size=1000),
+    **_inner("cs", "attn_ctx", 4, size=1000),
+    **_plain("cs", "final_ctx"),
+    **_inner("cs", "attn_attn", 1, size=1000),
+    **_plain("cs", "final", "avgpool", "maxpool"),
+}
+_CONTROLS = {
+    "average of words": Row(trained=False, make=Average, further=True),
+    **{
+        f"untrained {corpus}-MAXPOOL": untrained(_row("maxpool", corpus))
+        for corpus in _CORPORA  # of one language each, as words are cut
+    },
+}
+# Nothing is learnt of these: they tell how far what is translated is from what judges.
+_SOURCES = {
+    f"English side of the {corpus} data": Row(
+        trained=False, make=lambda _: None, corpus=corpus, tasks=(), further=True
+    )
+    for corpus in _CORPORA
+}
+ROWS = {**_GERMAN, **_CZECH, **_CONTROLS, **_SOURCES}
+
+# What two cores train in some hours: every architecture, and heads from one to eight.
+GRID = (
+    *("de-ATTN", "de-TRF", "de-ATTN-ATTN, 8 heads", "de-ATTN-ATTN, 4 heads", "de-ATTN-ATTN, 1 head"),
+    *("de-TRF-ATTN-ATTN, 3 heads", "de-ATTN-CTX, 4 heads", "de-MAXPOOL-CTX", "de-FINAL-CTX"),
+    *("de-AVGPOOL-CTX", "de-FINAL", "de-AVGPOOL", "de-MAXPOOL", "average of words", "untrained de-MAXPOOL"),
+    "English side of the de data",
+)
+
+_ACCURACIES = ("MR", "CR", "SST2", "SST5", "TREC", "MRPC", "SICKEntailment")
+_SIMILARITIES = ("SICKRelatedness", "STSBenchmark", "STS12", "STS13", "STS14", "STS15")
+_LOCAL = {"local-7 accuracy": _ACCURACIES, "local-6 correlation": _SIMILARITIES}
+_TASKS = ("MR", "CR", "SUBJ", "MPQA", *_ACCURACIES[2:6], "SICKEntailment", "SNLI", *_SIMILARITIES, "STS16")
+_PARAPHRASES = tuple(
+    f"{name} {metric}"
+    for name in ("HyTER", "COCO")
+    for metric in ("cluster_accuracy", "neighbour_accuracy", "inverse_davies_bouldin")
+)
+_SCORES = (
+    *(f"{task} accuracy" for task in _TASKS[:10]),
+    *(f"{task} pearson" for task in _TASKS[10:]),
+)
+_BLEU = {corpus: (f"en-{corpus} bleu dev", f"en-{corpus} bleu") for corpus in _CORPORA}
+_VECTORS = tuple(name for name, row in ROWS.items() if row.tasks is None)
+_DISTANCES = tuple(
+    f"{task} {measure}"
+    for measure in ("lm_perplexity", "oov")
+    for task in (*("SNLI", "SICKEntailment", "AvgAcc", "local-7", "AvgSim", "local-6", "HyTER", "COCO"),)
+)
+
+
+def _measured(bench: Any, encoder: Any, found: Result) -> Result:
+    """BLEU, averages of tasks that are there, and HyTER's share, of which half of each group is held out."""
+    row = ROWS[found["row"]]
+    scores: Result = {}
+    path = bench.report_of(found["row"], found["seed"])
+    if row.tasks is None:
+        report = Judged.load(path)
+        for name, tasks in _LOCAL.items():
+            if set(tasks) <= set(report):
+                scores[name] = _mean(report, name, tasks, bench.judge.resamples)
+        if "HyTER" in report:
+            held = report["HyTER"]
+            low, high = held.intervals["cl_half"]
+            scores["HyTER cluster_accuracy"] = {"value": held.figure("cl_half"), "low": low, "high": high}
+    corpus = bench.labels(row)
+    if not isinstance(corpus, Parallel):
+        return scores
+    if row.kind == "":
+        return _distances(corpus, bench.judge.tasks)
+    if not row.trained:
+        return scores
+    size = bench.size
+    search = {"beam": size.beam, "length_penalty": size.length_penalty}
+    for split in corpus.references:
+        made = translated(encoder, corpus, split, resamples=bench.judge.resamples, **search)
+        ending = "" if split == "test" else f" {split}"
+        score, low, high, found["bleu"] = made.bleu
+        scores[f"{corpus.direction} bleu{ending}"] = {"value": score, "low": low, "high": high}
+        name = slug(f"{found['row']} {found['seed']}")
+        bench.results.write(f"translations/{name}.{split}.txt", "".join(f"{text}\n" for text in made.texts))
+    return scores
+
+
+def _distances(corpus: Parallel, tasks: Sequence[Task]) -> Result:
+    """How well the source of a corpus tells each task's sentences, and how many words it lacks."""
+    model = NgramModel(order=4).fit(corpus.train.sentences)
+    texts = {
+        task.name: corpus.prepare(
+            [text for of in task.splits.values() for side in of.sentences for text in side]
+        )
+        for task in tasks
+    }
+    for name, of in _LOCAL.items():
+        if set(of) <= set(texts):
+            texts[name.partition(" ")[0]] = [text for task in of for text in texts[task]]
+    scores: Result = {}
+    for name, sentences in texts.items():
+        scores[f"{name} lm_perplexity"] = {"value": model.perplexity(sentences)}
+        scores[f"{name} oov"] = {"value": 100 * model.oov_rate(sentences)}
+    return scores
+
+
+def _mean(report: Judged, name: str, tasks: Sequence[str], resamples: int) -> Result:
+    unit = "acc" if name.endswith("accuracy") else "correlation"
+    mean = averaged(report, MeanOfTasks(name, 0.0, unit, tuple(tasks)), resamples=resamples)
+    assert mean.interval is not None
+    scale = 1 if unit == "acc" else 100
+    return {
+        "value": mean.value / scale,
+        "low": mean.interval.low / scale,
+        "high": mean.interval.high / scale,
+    }
+
+
+_HEADS = {name: int(row.options["heads"]) for name, row in ROWS.items() if row.options.get("heads")}
+FIGURES = Correlations(
+    "Figure 2: is better translation a worse vector? Pearson's correlations over encoders",
+    bleu={corpus: of[1] for corpus, of in _BLEU.items()},
+    rows={
+        corpus: tuple(name for name in _VECTORS if ROWS[name].corpus == corpus and ROWS[name].trained)
+        for corpus in _CORPORA
+    },
+    heads=_HEADS,
+    metrics=(*_SCORES, *_PARAPHRASES),
+    average="local-7 accuracy",
+)
+
+FAMILY = Family(
+    name="nmt",
+    rows=ROWS,
+    sizes=SIZES,
+    tasks=_TASKS,
+    columns=(*_BLEU["de"], *_BLEU["cs"], *_LOCAL, *_SCORES, *_PARAPHRASES, *_DISTANCES),
+    names={
+        **{name: name.replace(" lm_perplexity", " perplexity") for name in _DISTANCES},
+        **{name: name.partition(" ")[0] for name in _LOCAL},
+        **{f"en-{corpus} bleu dev": "BLEU dev" for corpus in _CORPORA},
+        **{f"en-{corpus} bleu": "BLEU test" for corpus in _CORPORA},
+        "SICKEntailment accuracy": "SICK-E",
+        "SICKRelatedness pearson": "SICK-R, learnt",
+        "STSBenchmark pearson": "STSB, learnt",
+        **{
+            f"{name} {metric}": f"{name} {short}"
+            for name in ("HyTER", "COCO")
+            for metric, short in (
+                ("cluster_accuracy", "Cl"),
+                ("neighbour_accuracy", "NN"),
+                ("inverse_davies_bouldin", "iDB"),
+            )
+        },
+    },
+    tables={
+        "4": Scores(
+            "Table 4: translation into German",
+            "4",
+            rows=tuple(_GERMAN),
+            columns=_BLEU["de"],
+            intervals=True,
+        ),
+        "5": Scores(
+            "Table 5: translation into Czech",
+            "5",
+            rows=tuple(_CZECH),
+            columns=(*_BLEU["cs"], "en-cs manual_wins"),
+            intervals=True,
+        ),
+        "6": Scores(
+            "Table 6: SentEval in averages, and clusters of paraphrases",
+            "6",
+            rows=_VECTORS,
+            columns=(
+                *("SNLI accuracy", "SICKEntailment accuracy", "AvgAcc accuracy", "local-7 accuracy"),
+                *("AvgSim correlation", "local-6 correlation", *_PARAPHRASES),
+            ),
+            intervals=True,
+            remark=f"local-7: the mean of {', '.join(_ACCURACIES)}; local-6: of Pearson's and Spearman's of "
+            f"{', '.join(_SIMILARITIES)}. The paper's AvgAcc is over ten tasks, its AvgSim over seven.",
+        ),
+        "7": Scores(
+            "Table 7: every task",
+            "7",
+            rows=_VECTORS,
+            columns=(*_SCORES, "AvgAcc accuracy", "local-7 accuracy"),
+        ),
+        "correlations": FIGURES,
+        "distances": Scores(
+            "Table 6, last lines: how far the English side is from what judges",
+            "6",
+            rows=tuple(_SOURCES),
+            columns=_DISTANCES,
+            remark="Perplexity is that of a 4-gram model with Kneser-Ney smoothing, learnt from the English "
+            "side of what is trained on; oov are words that it lacks, in percent. Both are of all sentences "
+            "of a task, prepared as encoders read them; local-7 and local-6 of those of all their tasks.",
+        ),
+        "cost": Cost("Parameters, and time of training"),
+    },
+    remarks=(
+        "Rows are named after the paper's, and by their widths where the paper gives sizes: its 600 (Czech: "
+        "1000) are our vectors' width, 1200 twice and 2400 (4000) four times as wide.",
+        "STS12 to STS15 are means of their subsets, weighted by their sizes.",
+    ),
+    further=(),
+    labelled=tuple(_CORPORA),
+    measure=_measured,
+)
+
+
+def reproduce(
+    data: File,
+    vectors: Any,
+    labels: Mapping[str, Mapping[str, Sequence[File]]],
+    *,
+    out: File,
+    coco: File | None = None,
+    hyter: File | None = None,
+    size: str | CommonSize = "cpu",
+    epochs: int | None = None,
+    rows: Sequence[str] | None = None,
+    tables: Sequence[str] | None = None,
+    sentence: str = "",
+    **more: Any,
+) -> Report:
+    """The paper's tables and figures again: see `Family.reproduce`.
+
+    Every row is trained on the same sentences and their translations, translates what is validated on and
+    tested, and its vectors are judged as those of every encoder.
+
+    Args:
+        data: As there.
+        vectors: As there; of the average of words alone.
+        labels: Target languages, "de" or "cs", each with "train", "valid" and "test": two files, English and
+            its translation line by line.
+        out: As there; it gets translations and figures 2 to 5, too.
+        coco: Captions, five lines an image: paraphrases that Table 6 groups.
+        hyter: Paraphrases as lines of a group's name, a tab and a sentence.
+        size: As there.
+        epochs: Of each training. None: the size's.
+        rows: As there; "grid" are those that two cores train in some hours. None: these with the size "cpu",
+            else those of `tables`.
+        tables: As there.
+        sentence: That figure 4 shows. "": the first one that is tested.
+        **more: As there.
+
+    Raises:
+        ImportError: sacremoses, sacrebleu or tokenizers are not installed.
+        ValueError: A corpus lacks files, or see there.
+    """
+    chosen = FAMILY._sized(size)
+    assert isinstance(chosen, Size)
+    if epochs is not None:
+        of_corpus = {name: {**of, "max_epochs": epochs} for name, of in chosen.of_corpus.items()}
+        training = {**chosen.training, "max_epochs": epochs}
+        chosen = replace(chosen, training=training, of_corpus=of_corpus)
+    if rows is None and size == "cpu" and tables is None:
+        rows = ["grid"]
+    if rows is not None:
+        rows = [row for name in rows for row in (GRID if name == "grid" else (name,))]
+    corpora = {name: _corpus(name, files, chosen) for name, files in labels.items()}
+    further = [] if coco is None else [load_groups(coco, "lines", name="COCO")]
+    further += [] if hyter is None else [load_groups(hyter, name="HyTER")]
+    report = FAMILY.reproduce(
+        data,
+        vectors,
+        out=out,
+        size=chosen,
+        labels=corpora,
+        further=further,
+        rows=rows,
+        tables=tables,
+        **more,
+    )
+    if importlib.util.find_spec("matplotlib") is not None:
+        FIGURES.draw(report, out)
+        for name, corpus in corpora.items():
+            row = f"{name}-ATTN-ATTN, 8 heads"
+            draw_alignment(report, out, f"fig4-{name}", row, corpus, sentence)
+            draw_positions(report, out, f"fig5-{name}", row, corpus)
+    return report
+
+
+def _corpus(name: str, files: Mapping[str, Sequence[File]], size: Size) -> Parallel:
+    if name not in _CORPORA:
+        raise ValueError(f"labels: no target language is named {name!r}; there are {', '.join(_CORPORA)}")
+    for split in ("train", "valid", "test"):
+        if len(files.get(split) or ()) != 2:
+            raise ValueError(f"{name}: {split} must be two files, English and its translation")
+    sides = {split: ([of[0]], [of[1]]) for split, of in files.items()}
+    return parallel_of_files(
+        ("en", name),
+        sides["train"],
+        sides["valid"],
+        {"test": sides["test"]},
+        pieces=size.pieces.get(name, 0),
+        most=size.examples.get(name),
+    )

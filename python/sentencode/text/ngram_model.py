@@ -1,0 +1,268 @@
+"""How surprising text is for a model of n-grams: interpolated, modified Kneser-Ney smoothing."""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from itertools import count, repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..checks import checked_bool, checked_int
+from ..errors import NotFittedError
+from ..files import StrPath, whole_file
+from .inputs import TEXT_AT_ONCE, batches, counted_from
+from .tokenizer import Tokenizer
+
+__all__ = ["NgramModel"]
+
+Ids = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_BATCH = 16384
+_UNKNOWN, _BEGIN, _END, _SPECIAL = 0, 1, 2, 3  # ids; then those of words
+_NAMES = ("<unk>", "<s>", "</s>")
+_FALLBACK = (0.0, 0.5, 1.0, 1.5)
+
+
+class _Order(NamedTuple):
+    """The n-grams of one length, sorted by their keys: first words (an n-gram's place) and last word."""
+
+    keys: Ids
+    p: Floats
+    weight: Floats  # of shorter contexts behind each; 1 where nothing was seen behind it
+
+
+class NgramModel:
+    """A language model of n-grams with interpolated, modified Kneser-Ney smoothing (Chen and Goodman 1998).
+
+    It is estimated as KenLM's `lmplz` does: discounts for each length from the counts of counts, one symbol
+    before each sentence, an end that is told like a word, and for unknown words an equal share of what the
+    discounts of single words leave. Where counts of 1, 2 or 3 are missing, as in little text, discounts are
+    0.5, 1 and 1.5. Sentences without words are passed over.
+
+    Args:
+        order: The words of the longest n-grams.
+        tokenizer: A `Tokenizer`, or what one is made of.
+
+    Example:
+        >>> from sentencode.text import NgramModel
+        >>> model = NgramModel(order=2).fit(["a dog runs", "a cat runs", "a dog sleeps"])
+        >>> model.perplexity(["a dog runs"]) < model.perplexity(["runs dog a"])
+        True
+        >>> model.oov_rate(["a bird sleeps"])
+        0.3333333333333333
+    """
+
+    def __init__(self, order: int = 4, *, tokenizer: Any = "whitespace") -> None:
+        self.order = checked_int("order", order, 1, 16)
+        self.tokenizer = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer(tokenizer)
+        self._words: dict[str, int] | None = None
+        self._single = self._weight = np.empty(0)
+        self._orders: list[_Order] = []
+
+    def fit(self, sentences: Any) -> NgramModel:
+        """Estimates the model, and forgets what was learnt before.
+
+        Args:
+            sentences: The name of a text file, a Corpus, or whatever holds sentences.
+
+        Returns:
+            Itself.
+
+        Raises:
+            ValueError: If no sentence has a word.
+        """
+        words: defaultdict[str, int] = defaultdict(count(_SPECIAL).__next__)
+        ids, depth = self._read(sentences, lambda tokens: map(words.__getitem__, tokens))
+        if not words:
+            raise ValueError("fit: no sentence has a word")
+        size = len(words) + _SPECIAL
+        # Each n-gram by its first words, its last word, its last words, and how often it was seen.
+        keys, suffixes, counts, begins = [], [], [np.bincount(ids, minlength=size)], []
+        shorter = ids
+        for n in range(2, self.order + 1):
+            at = np.flatnonzero(depth >= n - 1)
+            found, first, which, seen = np.unique(
+                shorter[at - 1] * size + ids[at], return_index=True, return_inverse=True, return_counts=True
+            )
+            keys.append(found)
+            suffixes.append(shorter[at[first]])
+            counts.append(seen)
+            begins.append(depth[at[first]] == n - 1)
+            shorter = np.full(len(ids), -1)
+            shorter[at] = which
+        counts[0][_BEGIN] = 0
+        # Of all but the longest it counts how many words were seen before an n-gram, where any can be.
+        for i, suffix in enumerate(suffixes):
+            before = np.bincount(suffix, minlength=len(counts[i]))
+            counts[i] = np.where(begins[i - 1], counts[i], before) if i else before
+        every = np.zeros(size, np.int64)
+        weight, p = _smoothed(counts[0], every, 1)
+        single = p + weight[every] / (size - 1)  # of all words but the first symbol
+        orders: list[_Order] = []
+        self._weight, p = np.ones(size), single
+        for key, suffix, seen in zip(keys, suffixes, counts[1:], strict=True):
+            weight, own = _smoothed(seen, key // size, len(p))
+            if orders:
+                orders[-1] = orders[-1]._replace(weight=weight)
+            else:
+                self._weight = weight
+            p = own + weight[key // size] * p[suffix]
+            orders.append(_Order(key, p, np.ones(len(key))))
+        self._words, self._single, self._orders = dict(words), single, orders
+        return self
+
+    def perplexity(self, sentences: Any, *, unknown: bool = False) -> float:
+        """How many words the model hesitates between, on average, with the end of each sentence.
+
+        Args:
+            sentences: As for `fit`.
+            unknown: Whether words that the model has not seen count, too.
+
+        Returns:
+            1 / the geometric mean of probabilities.
+
+        Raises:
+            NotFittedError: If it has to be fitted first.
+            ValueError: If no sentence has a word.
+        """
+        unknown = checked_bool("unknown", unknown)
+        ids, depth = self._known(sentences)
+        counted = (depth > 0) if unknown else (depth > 0) & (ids != _UNKNOWN)
+        return float(np.exp(-self._log_p(ids, depth)[counted].mean()))
+
+    def oov_rate(self, sentences: Any) -> float:
+        """The share of words that the model has not seen; ends of sentences do not count.
+
+        Args:
+            sentences: As for `fit`.
+
+        Returns:
+            From 0 to 1.
+
+        Raises:
+            NotFittedError: If it has to be fitted first.
+            ValueError: If no sentence has a word.
+        """
+        ids, depth = self._known(sentences)
+        return float((ids[(depth > 0) & (ids != _END)] == _UNKNOWN).mean())
+
+    def log_probability(self, sentences: Any) -> Floats:
+        """Log p of each sentence that has a word, with its end.
+
+        Args:
+            sentences: As for `fit`.
+
+        Returns:
+            [n], natural logarithms.
+
+        Raises:
+            NotFittedError: If it has to be fitted first.
+            ValueError: If no sentence has a word.
+        """
+        ids, depth = self._known(sentences)
+        return np.add.reduceat(self._log_p(ids, depth), np.flatnonzero(depth == 0))
+
+    def write_arpa(self, path: StrPath) -> None:
+        """Writes the model in the ARPA format, which KenLM and others read.
+
+        Raises:
+            NotFittedError: If it has to be fitted first.
+            ValueError: If one of its words is `<s>`, `</s>` or `<unk>`.
+        """
+        names = [*_NAMES, *self._fitted()]
+        if len(set(names)) != len(names):
+            raise ValueError(
+                f"the ARPA format has {', '.join(_NAMES)} for itself, and the text has one of them"
+            )
+        orders = [_Order(np.arange(len(names)), self._single, self._weight), *self._orders]
+        with whole_file(path) as out:
+            sizes = "".join(f"ngram {n}={len(one.p)}\n" for n, one in enumerate(orders, 1))
+            out.write(f"\\data\\\n{sizes}".encode())
+            texts = names
+            for n, one in enumerate(orders, 1):
+                if n > 1:
+                    parts = [part.tolist() for part in np.divmod(one.keys, len(names))]
+                    texts = [f"{texts[first]} {names[last]}" for first, last in zip(*parts, strict=True)]
+                p = np.log10(one.p)
+                if n == 1:
+                    p[_BEGIN] = 0
+                weights = repeat("") if n == len(orders) else (f"\t{w:.7g}" for w in np.log10(one.weight))
+                rows = zip(p.tolist(), texts, weights, strict=n < len(orders))
+                lines = "".join(f"{value:.7g}\t{text}{weight}\n" for value, text, weight in rows)
+                out.write(f"\n\\{n}-grams:\n{lines}".encode("utf-8", "surrogatepass"))
+            out.write(b"\n\\end\\\n")
+
+    def __repr__(self) -> str:
+        words = "not fitted" if self._words is None else f"{len(self._words):,} words"
+        return f"NgramModel(order={self.order}, tokenizer={self.tokenizer!r}; {words})"
+
+    def _fitted(self) -> dict[str, int]:
+        if self._words is None:
+            raise NotFittedError("NgramModel: call fit first")
+        return self._words
+
+    def _known(self, sentences: Any) -> tuple[Ids, Ids]:
+        words = self._fitted()
+        ids, depth = self._read(sentences, lambda tokens: map(words.get, tokens, repeat(_UNKNOWN)))
+        if not len(ids):
+            raise ValueError("sentences: none has a word")
+        return ids, depth
+
+    def _read(self, sentences: Any, ids_of: Callable[[list[str]], Iterable[int]]) -> tuple[Ids, Ids]:
+        """Ids of all sentences with their symbols, and how many stand before each in its sentence."""
+        found = array("q")
+        done, cut = 0, self.tokenizer.core()
+        for batch in batches(sentences, _BATCH, text=TEXT_AT_ONCE):
+            with counted_from(done):
+                for tokens in filter(None, cut(self.tokenizer.prepare(batch))):
+                    found.append(_BEGIN)
+                    found.extend(ids_of(tokens))
+                    found.append(_END)
+            done += len(batch)
+        ids = np.array(found, np.int64)
+        starts = np.flatnonzero(ids == _BEGIN)
+        lengths = np.diff(starts, append=len(ids))
+        return ids, np.arange(len(ids)) - np.repeat(starts, lengths)
+
+    def _log_p(self, ids: Ids, depth: Ids) -> Floats:
+        """Log p of each word; 0 of the symbols before sentences."""
+        p, size = self._single[ids], len(self._single)
+        shorter, weight = ids, self._weight
+        for n, order in enumerate(self._orders, 2):
+            at = np.flatnonzero(depth >= n - 1)
+            at = at[shorter[at - 1] >= 0]  # where the first words were seen
+            key = shorter[at - 1] * size + ids[at]
+            where = np.searchsorted(order.keys, key)
+            there = where < len(order.keys)
+            there[there] = order.keys[where[there]] == key[there]
+            p[at] *= weight[shorter[at - 1]]
+            p[at[there]] = order.p[where[there]]
+            shorter = np.full(len(ids), -1)
+            shorter[at[there]] = where[there]
+            weight = order.weight
+        p[depth == 0] = 1
+        return np.log(p)
+
+
+def _smoothed(counts: Ids, contexts: Ids, n: int) -> tuple[Floats, Floats]:
+    """The weights of shorter contexts in each of n contexts, and the part of p that needs none of them."""
+    discounts = np.array(_discounts(counts))[np.minimum(counts, 3)]
+    whole = np.bincount(contexts, counts, n)
+    weight = np.ones(n)
+    np.divide(np.bincount(contexts, discounts, n), whole, out=weight, where=whole > 0)
+    return weight, (counts - discounts) / whole[contexts]
+
+
+def _discounts(counts: Ids) -> tuple[float, ...]:
+    """What is taken from counts of 0, 1, 2, and 3 or more (Chen and Goodman's equation 26)."""
+    of = np.bincount(np.minimum(counts, 5), minlength=6)
+    if not of[1:4].all():
+        return _FALLBACK
+    y = of[1] / (of[1] + 2 * of[2])
+    found = [n - (n + 1) * y * of[n + 1] / of[n] for n in (1, 2, 3)]
+    return (0.0, *found) if all(0 <= d <= n for n, d in enumerate(found, 1)) else _FALLBACK

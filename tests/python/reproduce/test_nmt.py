@@ -1,0 +1,276 @@
+"""Rows of the paper on compound attention at a tiny size, from parallel text to tables and figures."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+for needed in ("sacrebleu", "sacremoses", "tokenizers"):
+    pytest.importorskip(needed)
+
+import sentencode as se
+from sentencode.cli import main
+from sentencode.evaluation import Report as Judged
+from sentencode.evaluation import bleu, published
+from sentencode.reproduce import nmt
+from sentencode.reproduce.parallel import parallel_of_files
+from sentencode.text.ngram_model import NgramModel
+
+sys.path.insert(0, str(Path(__file__).parent))
+from small import fill, sentence, word_vectors  # the module beside this one
+
+TINY = nmt.Size(
+    hidden=12,
+    cs_hidden=4,
+    transformer=(8, 1, 8),
+    pieces={"de": 60},
+    beam=2,
+    training={
+        **{"features": 6, "decoder_hidden": 8, "attention": 4, "attention_heads": 2, "dropout": 0.0},
+        **{"learning_rate": 0.01, "batch_size": 16, "max_epochs": 2, "validate_every": None, "inner": 8},
+    },
+)
+COMPOUND, PLAIN, BAHDANAU = "de-ATTN-ATTN, 8 heads", "de-FINAL", "de-ATTN"
+THREE, TRF = "de-ATTN-CTX, 3 heads", "de-TRF-ATTN-ATTN, 6 heads"
+CONTROLS = ["average of words", "untrained de-MAXPOOL", "English side of the de data"]
+ASKED = [COMPOUND, PLAIN, BAHDANAU, THREE, TRF, *CONTROLS]
+COSINE = {"local-2 accuracy": ("CR", "TREC"), "local-1 correlation": ("STSBenchmark",)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    root = tmp_path_factory.mktemp("nmt")
+    fill(root, word_vectors())
+    rng = np.random.default_rng(3)
+    for split, n in (("train", 60), ("valid", 10), ("test", 12)):
+        english = [f"The {sentence(rng, low=7, high=10)}." for _ in range(n)]
+        (root / f"{split}.en").write_text("\n".join(english) + "\n")
+        for language in ("de", "cs"):
+            (root / f"{split}.{language}").write_text(
+                "\n".join(text.replace("film", "Film").replace("a", "o") for text in english) + "\n"
+            )
+    groups = [[sentence(rng) for _ in range(5)] for _ in range(8)]
+    (root / "coco.txt").write_text("\n".join(itertools.chain.from_iterable(groups)) + "\n")
+    lines = [f"{i}\t{text}" for i, of in enumerate(groups) for text in of[:4]]
+    (root / "hyter.tsv").write_text("\n".join(lines) + "\n")
+    return root
+
+
+def labels(folder, *languages):
+    return {
+        language: {
+            split: [folder / f"{split}.en", folder / f"{split}.{language}"]
+            for split in ("train", "valid", "test")
+        }
+        for language in languages
+    }
+
+
+def reproduce(folder, out, *languages, **more):
+    given = {"size": TINY, "rows": ASKED, "options": {"folds": 2}, "resamples": 20, "partial": True, **more}
+    given = {"device": "cpu", "labels": labels(folder, *(languages or ("de",))), **given}
+    given = {"coco": folder / "coco.txt", "hyter": folder / "hyter.tsv", **given}
+    return nmt.reproduce(folder / "data", word_vectors(), out=out, **given)
+
+
+@pytest.fixture(scope="module")
+def done(folder, tmp_path_factory):
+    out = tmp_path_factory.mktemp("out") / "nmt"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nmt, "_LOCAL", COSINE)
+        patch.setattr(nmt, "FIGURES", replace(nmt.FIGURES, average="local-2 accuracy"))
+        return reproduce(folder, out), out
+
+
+def test_translations_are_judged_as_they_are_printed(done, folder):
+    report, out = done
+    for row in (COMPOUND, BAHDANAU, TRF):
+        (result,) = report.of(row)
+        assert len(result["validations"]) == 2
+        encoder = se.load(out / "encoders" / result["encoder"])
+        for split, ending in (("test", ""), ("dev", " dev")):
+            file = {"test": "test", "dev": "valid"}[split]
+            written = (out / "translations" / f"{Path(result['encoder']).stem}.{split}.txt").read_text()
+            references = (folder / f"{file}.de").read_text().splitlines()
+            found = bleu(written.splitlines(), references, resamples=20)
+            score = result["scores"][f"en-de bleu{ending}"]
+            assert (score["value"], score["low"], score["high"]) == pytest.approx(found[:3])
+            assert result["bleu"] == found.signature
+            corpus = parallel_of_files(
+                ("en", "de"),
+                *(([folder / f"{name}.en"], [folder / f"{name}.de"]) for name in ("train", "valid")),
+                {"test": ([folder / "test.en"], [folder / "test.de"])},
+                pieces=60,
+            )
+            prepared = corpus.source.prepare((folder / f"{file}.en").read_text().splitlines())
+            again = encoder.translate(prepared, beam=2, length_penalty=0.6)
+            assert corpus.target.restore(again) == written.splitlines()
+
+
+def test_vectors_are_judged_on_prepared_texts(done, folder):
+    report, out = done
+    (result,) = report.of(COMPOUND)
+    encoder = se.load(out / "encoders" / result["encoder"])
+    assert result["dim"] == 24 == encoder.network.dim
+    assert report.of(THREE)[0]["dim"] == 24
+    assert report.of(TRF)[0]["dim"] == 24
+    assert set(report.scores(BAHDANAU)) == {"en-de bleu", "en-de bleu dev"}
+    assert report.of(BAHDANAU)[0]["dim"] is None
+    expected = {"CR accuracy", "TREC accuracy", "STSBenchmark pearson", "COCO cluster_accuracy"}
+    expected |= {"HyTER cluster_accuracy", "COCO inverse_davies_bouldin", "local-2 accuracy"}
+    for row in (COMPOUND, PLAIN, THREE, *CONTROLS[:2]):
+        assert expected <= set(report.scores(row))
+    corpus = parallel_of_files(
+        ("en", "de"),
+        *(([folder / f"{name}.en"], [folder / f"{name}.de"]) for name in ("train", "valid")),
+        {},
+        pieces=60,
+    )
+    task = se.evaluation.load_groups(folder / "coco.txt", "lines", name="COCO")
+    rows = encoder.encode(corpus.source.prepare(task["all"].sentences[0]))
+    found = se.evaluation.nearest_neighbours(rows, task["all"].labels).value
+    assert result["scores"]["COCO neighbour_accuracy"]["value"] == pytest.approx(100 * found)
+    judged = Judged.load(out / "reports" / f"{Path(result['encoder']).stem}.json")
+    assert result["scores"]["HyTER cluster_accuracy"]["value"] == judged["HyTER"].figure("cl_half")
+    mean = np.mean([judged[task].figure("acc") for task in ("CR", "TREC")])
+    assert result["scores"]["local-2 accuracy"]["value"] == pytest.approx(mean)
+    interval = result["scores"]["local-2 accuracy"]
+    assert interval["low"] <= interval["value"] <= interval["high"]
+
+
+def test_the_untrained_control_has_the_words_that_are_trained_on(done):
+    report, _ = done
+    trained, untrained = (
+        report.of(row)[0]["parameters"]["with_softmax"] for row in (PLAIN, "untrained de-MAXPOOL")
+    )
+    assert trained == untrained
+
+
+def test_how_far_the_source_is(done, folder):
+    report, _ = done
+    (result,) = report.of("English side of the de data")
+    corpus = parallel_of_files(
+        ("en", "de"),
+        *(([folder / f"{name}.en"], [folder / f"{name}.de"]) for name in ("train", "valid")),
+        {},
+    )
+    texts = corpus.source.prepare((folder / "coco.txt").read_text().splitlines())
+    model = NgramModel(order=4).fit(corpus.train.sentences)
+    assert result["scores"]["COCO lm_perplexity"]["value"] == pytest.approx(model.perplexity(texts))
+    known = {word for text in corpus.train.sentences for word in text.split()}
+    words = [word for text in texts for word in text.split()]
+    share = np.mean([word not in known for word in words])
+    assert result["scores"]["COCO oov"]["value"] == pytest.approx(100 * share)
+
+
+def test_tables_and_figures(done):
+    report, out = done
+    text = report.markdown()
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
+    systems = {figure.system for table in "4567" for figure in published("003", table)}
+    assert all(any(line[0].startswith(system) for line in lines) for system in systems)
+    assert f"| {COMPOUND}, ours |" in text
+    assert "Translations, de: train 60, dev 10, test 12." in text
+    assert "Are BLEU and vectors in opposition, de?" in text
+    assert report.settings["labels"]["de"]["text"] == {"languages": ["en", "de"], "pieces": 60}
+    if importlib.util.find_spec("matplotlib") is not None:
+        for name in ("fig2-de", "fig3-de", "fig4-de", "fig5-de"):
+            assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def of_the_paper(language):
+    """A report whose rows have the figures that the paper printed."""
+    results: list[dict] = []
+    for name, row in nmt.ROWS.items():
+        system = row.printed or name
+        scores = {}
+        for table in ("4" if language == "de" else "5", "6"):
+            for column, figure in nmt.FAMILY.report([], {}).printed(table).get(system, {}).items():
+                scores[column] = {"value": float(figure)}
+        if row.corpus == language and row.trained and f"en-{language} bleu" in scores:
+            results.append({"row": name, "seed": 0, "scores": scores})
+    return nmt.FAMILY.report(results, {"labels": {}})
+
+
+def test_every_row_of_the_paper_is_there():
+    for language, table in (("de", "4"), ("cs", "5")):
+        printed = nmt.FAMILY.report([], {}).printed(table)
+        ours = {row.printed or name for name, row in nmt.ROWS.items() if row.corpus == language}
+        assert set(printed) <= ours
+        assert len(of_the_paper(language).results) == len(printed)
+
+
+@pytest.mark.parametrize(
+    ("language", "asked", "said", "within"),
+    [
+        ("de", "heads and BLEU", 0.31, 0.005),
+        ("cs", "heads and BLEU", 0.87, 0.015),  # of test; of the development set it is 0.88
+        ("cs", "BLEU and metrics of vectors", -0.57, 0.12),  # here of table 6's metrics alone
+        ("cs", "heads and metrics of vectors", -0.81, 0.05),  # the like
+        ("de", "heads and metrics of vectors", -0.18, 0.06),  # the like
+    ],
+)
+def test_correlations_of_the_papers_own_figures_are_those_of_its_text(language, asked, said, within):
+    (means, _) = (made for made in nmt.FIGURES.made(of_the_paper(language)))
+    (row,) = [row for row in means[2] if row[0] == f"{language}, {asked}"]
+    assert float(row[2].split(" ")[0]) == pytest.approx(said, abs=within)
+    low, high = (float(end) for end in row[3].split(" to "))
+    assert low <= float(row[2].split(" ")[0]) <= high
+
+
+def test_a_second_call_computes_nothing_and_other_settings_are_refused(done, folder, monkeypatch):
+    report, out = done
+    monkeypatch.setattr(nmt, "_LOCAL", COSINE)
+    before = (out / "results.json").read_bytes()
+    assert reproduce(folder, out, resume=True).results == report.results
+    assert (out / "results.json").read_bytes() == before
+    for change in ({"epochs": 1}, {"coco": None}, {"size": replace(TINY, beam=3)}):
+        with pytest.raises(ValueError, match="made with other settings"):
+            reproduce(folder, out, resume=True, **change)
+
+
+def test_words_are_cut_at_spaces_without_pieces(folder, tmp_path):
+    size = replace(TINY, pieces={}, steps=2)
+    report = reproduce(folder, tmp_path / "out", "cs", rows=["cs-ATTN-ATTN, 4 heads"], size=size, coco=None)
+    (result,) = report.of("cs-ATTN-ATTN, 4 heads")
+    assert result["dim"] == 8
+    assert "en-cs bleu" in result["scores"]
+    encoder = se.load(tmp_path / "out" / "encoders" / result["encoder"])
+    assert "film" in encoder.vocabulary_.words
+    assert "Film" in encoder.target_vocabulary_.words
+
+
+def test_wrong_files(folder, tmp_path):
+    with pytest.raises(ValueError, match="no target language is named 'fr'; there are de, cs"):
+        reproduce(folder, tmp_path / "a", labels={"fr": labels(folder, "de")["de"]})
+    with pytest.raises(ValueError, match="de: test must be two files, English and its translation"):
+        reproduce(folder, tmp_path / "b", labels={"de": {**labels(folder, "de")["de"], "test": []}})
+    given = labels(folder, "de")["de"]
+    given["valid"] = [folder / "valid.en", folder / "test.de"]
+    with pytest.raises(ValueError, match=r"valid.en has 10 lines and .*test.de 12: expected a translation"):
+        reproduce(folder, tmp_path / "c", labels={"de": given})
+
+
+def test_the_command(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(nmt.SIZES, "tiny", replace(TINY, steps=1))
+    files = [
+        argument
+        for split, option in (("train", "--de"), ("valid", "--de-valid"), ("test", "--de-test"))
+        for argument in (option, str(folder / f"{split}.en"), str(folder / f"{split}.de"))
+    ]
+    arguments = [
+        *("reproduce", "nmt", "--data", str(folder / "data"), "--size", "tiny", "--set", "folds=2", *files),
+        *("--vectors", str(folder / "vectors.sentencode"), "--partial", "--quiet", "--device", "cpu"),
+        *("--rows", "de-final-ctx", "--resamples", "20", "--table", "4", "--out", str(tmp_path / "out")),
+    ]
+    assert main(arguments) == 0
+    assert "de-FINAL-CTX, ours" in capsys.readouterr().out
+    assert main([*arguments, "--resume", "--epochs", "3"]) != 0
+    assert "made with other settings" in capsys.readouterr().err
