@@ -178,6 +178,24 @@ def spread(results: list[Result], key: str) -> str:
     return f"{values[0]:.3g} to {values[-1]:.3g}"
 
 
+def forward_seconds(rows: int, inner: int, outer: int) -> float:
+    """Of one product [rows, inner] [inner, outer] by torch."""
+    import torch
+
+    x, w = torch.randn(rows, inner), torch.randn(inner, outer)
+    return best_seconds(lambda: x @ w)
+
+
+def best_seconds(run: Callable[[], Any]) -> float:
+    """The least of five times."""
+    times = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - begin)
+    return float(min(times))
+
+
 def copy_bandwidth(threads: int, megabytes: int = 512, rounds: int = 5) -> float:
     """Bytes read and written a second when `threads` threads copy memory that no cache holds: the best of
     some rounds, for the machine's floor is what it can do undisturbed."""

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,9 @@ from common import (
     Contestants,
     Result,
     arguments_of,
+    best_seconds,
     data_argument,
+    forward_seconds,
     machine,
     median,
     processors,
@@ -231,22 +232,6 @@ def product_seconds(case: dict[str, Any], words: int, length: int) -> float:
         (told, FEATURES, words),
     ]
     return 3 * sum(shapes.count(shape) * forward_seconds(*shape) for shape in set(shapes))
-
-
-def forward_seconds(rows: int, inner: int, outer: int) -> float:
-    import torch
-
-    x, w = torch.randn(rows, inner), torch.randn(inner, outer)
-    return best_seconds(lambda: x @ w)
-
-
-def best_seconds(run: Callable[[], Any]) -> float:
-    times = []
-    for _ in range(5):
-        begin = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - begin)
-    return float(min(times))
 
 
 def encoding(case: dict[str, Any]) -> Result:

@@ -30,6 +30,8 @@ ORDER = {
     "busy": "--rounds 1 --steps 3 --only training linear",
     "encode_neural": "--rounds 1 --sentences 500 --hidden 64",
     "context": "--rounds 1 --steps 2 --hidden 16 --words 1000 --sentences 5000 --encoded 200",
+    "translation": "--rounds 1 --steps 2 --hidden 16 --decoder-hidden 16 --sentences 2000 --pieces 500 "
+    "--trained 20 --translated 20 --encoded 200",
 }
 WITHOUT_DATA = {"import_time", "gemm", "softmax_loss"}
 

@@ -46,8 +46,8 @@ KeysValues AdditiveAttention::project(const Tensor& memory, const Tensor& key_ma
   return {key_->forward(values), values};  // [B, S, A], [B, S, Dm]
 }
 
-std::pair<Tensor, Tensor> AdditiveAttention::attend(const Tensor& query, const KeysValues& memory,
-                                                    const Tensor& key_mask) const {
+void AdditiveAttention::check_memory(const KeysValues& memory, const Tensor& key_mask,
+                                     std::int64_t queries) const {
   const Tensor &keys = memory.keys, &values = memory.values;
   TORCH_CHECK_VALUE(keys.dim() == 3 && keys.size(2) == options_.features,
                     "additive attention: keys must be [batch, places, ", options_.features, "], got ",
@@ -57,13 +57,20 @@ std::pair<Tensor, Tensor> AdditiveAttention::attend(const Tensor& query, const K
                     "additive attention: values must be [", keys.size(0), ", ", keys.size(1), ", ",
                     options_.memory_features, "], got ", values.sizes());
   check_key_mask(key_mask, keys);
-  const std::int64_t batch = keys.size(0), places = keys.size(1);
+  const std::int64_t batch = keys.size(0);
+  TORCH_CHECK_VALUE(batch == 0 ? queries == 0 : queries % batch == 0,
+                    "additive attention: query must have a multiple of the ", batch,
+                    " sentences that there are keys of, got ", queries);
+}
+
+std::pair<Tensor, Tensor> AdditiveAttention::attend(const Tensor& query, const KeysValues& memory,
+                                                    const Tensor& key_mask) const {
+  const Tensor &keys = memory.keys, &values = memory.values;
   TORCH_CHECK_VALUE(query.dim() == 3 && query.is_floating_point() && query.size(2) == options_.query_features,
                     "additive attention: query must be floating point [batch, time, ",
                     options_.query_features, "], got ", query.dtype(), " ", query.sizes());
-  TORCH_CHECK_VALUE(batch == 0 ? query.size(0) == 0 : query.size(0) % batch == 0,
-                    "additive attention: query must have a multiple of the ", batch,
-                    " sentences that there are keys of, got ", query.size(0));
+  check_memory(memory, key_mask, query.size(0));
+  const std::int64_t batch = keys.size(0), places = keys.size(1);
   const std::int64_t rows = query.size(0), time = query.size(1);
   // The hypotheses of a sentence are more words of one: [B, Q, Dq]
   const std::int64_t queries = batch == 0 ? time : rows / batch * time;
@@ -89,6 +96,9 @@ std::pair<Tensor, Tensor> AdditiveAttention::forward(const Tensor& query, const 
                     query.sizes(), " and ", memory.sizes());
   return attend(query, project(memory, key_mask), key_mask);
 }
+
+const Tensor& AdditiveAttention::query_weight() const { return query_->weight; }
+const Tensor& AdditiveAttention::score_weight() const { return score_->weight; }
 
 void AdditiveAttention::pretty_print(std::ostream& out) const {
   out << "AdditiveAttention(query_features=" << options_.query_features

@@ -2,10 +2,14 @@
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 
+#include <memory>
 #include <ostream>
 #include <vector>
 
+#include "nn/conditional_gru_op.h"
+#include "nn/rows.h"
 #include "sentencode/error.h"
 #include "sentencode/nn/sequences.h"
 
@@ -39,6 +43,24 @@ KeysValues ConditionalGRU::project(const Tensor& memory, const Tensor& memory_ma
   return {memory, memory};
 }
 
+ConditionalWeights ConditionalGRU::weights() const {
+  if (attention_ == nullptr) return {word_->weights(0), context_->weights(0), {}, {}};
+  return {word_->weights(0), context_->weights(0), attention_->query_weight(), attention_->score_weight()};
+}
+
+void ConditionalGRU::check_memory(const KeysValues& memory, const Tensor& memory_mask,
+                                  std::int64_t rows) const {
+  if (attention_ != nullptr) return attention_->check_memory(memory, memory_mask, rows);
+  const Tensor& values = memory.values;
+  TORCH_CHECK_VALUE(values.dim() == 3 && values.size(1) == 1 && values.size(2) == options_.memory_features,
+                    "ConditionalGRU: without attention memory must be [batch, 1, ", options_.memory_features,
+                    "], got ", values.sizes());
+  const std::int64_t batch = values.size(0);
+  TORCH_CHECK_VALUE(batch == 0 ? rows == 0 : rows % batch == 0,
+                    "ConditionalGRU: state must have a multiple of the ", batch,
+                    " sentences that there is a memory of, got ", rows);
+}
+
 std::pair<Tensor, Tensor> ConditionalGRU::look(const Tensor& query, const KeysValues& memory,
                                                const Tensor& memory_mask) const {
   if (attention_ != nullptr) {
@@ -47,9 +69,6 @@ std::pair<Tensor, Tensor> ConditionalGRU::look(const Tensor& query, const KeysVa
   }
   Tensor context = memory.values.select(1, 0);  // [B, D]
   const std::int64_t rows = query.size(0), batch = context.size(0);
-  TORCH_CHECK_VALUE(batch == 0 ? rows == 0 : rows % batch == 0,
-                    "ConditionalGRU: state must have a multiple of the ", batch,
-                    " sentences that there is a memory of, got ", rows);
   if (rows != batch) context = context.repeat_interleave(rows / batch, 0);  // [N, D]
   return {context, context.new_ones({rows, 1})};
 }
@@ -62,9 +81,14 @@ ConditionalStates ConditionalGRU::step(const Tensor& x, const Tensor& state, con
   TORCH_CHECK_VALUE(state.dim() == 2 && state.size(0) == x.size(0) && state.size(1) == options_.hidden,
                     "ConditionalGRU: state must be [", x.size(0), ", ", options_.hidden, "], got ",
                     state.sizes());
-  const auto first = word_->step(x, {state.unsqueeze(1)});                 // [N, H], [N, 1, H]
-  const auto [context, weights] = look(first.first, memory, memory_mask);  // [N, D], [N, S]
-  return {context_->step(context, first.second).first, context, weights};  // [N, H], [N, D], [N, S]
+  check_memory(memory, memory_mask, x.size(0));
+  const ConditionalWeights used = weights();
+  if (!at::GradMode::is_enabled() && x.size(0) > 0 && fits_conditional_gru(x, state, memory, used)) {
+    return conditional_gru_step(x, state, memory, memory_mask, used);
+  }
+  const auto first = word_->step(x, {state.unsqueeze(1)});                // [N, H], [N, 1, H]
+  const auto [context, shares] = look(first.first, memory, memory_mask);  // [N, D], [N, S]
+  return {context_->step(context, first.second).first, context, shares};  // [N, H], [N, D], [N, S]
 }
 
 ConditionalStates ConditionalGRU::forward(const Tensor& x, const Tensor& state, const Tensor& memory,
@@ -84,19 +108,39 @@ ConditionalStates ConditionalGRU::forward(const Tensor& x, const Tensor& state, 
             x.new_zeros({x.size(0), 0, options_.memory_features}),
             x.new_zeros({x.size(0), 0, memory.size(1)})};
   }
-  std::vector<Tensor> states, contexts, weights;
+  const ConditionalWeights used = weights();
+  if (fits_conditional_gru(words.x, state, projected, used)) {
+    const std::int64_t batch = x.size(0), time = x.size(1);
+    const auto order = std::make_shared<const WordOrder>(words.lengths_or_all(), batch, time, 1);
+    const Tensor rows =
+        gather_rows(words.x.reshape({batch * time, options_.features}), order->places);  // [N, E]
+    ConditionalStates found = conditional_gru(rows, state, projected, memory_mask, order, used);
+    const auto padded = [&](const Tensor& of) {  // [B, T, ...]
+      return scatter_rows(of, order->places, batch * time).view({batch, time, of.size(1)});
+    };
+    found.states = padded(found.states);
+    if (attention_ != nullptr) {
+      found.contexts = padded(found.contexts);
+      found.weights = padded(found.weights);
+    } else {
+      found.contexts = words.with(projected.values.expand({-1, time, -1})).x;
+      found.weights = words.with(x.new_ones({batch, time, 1})).x;
+    }
+    return found;
+  }
+  std::vector<Tensor> states, contexts, shares;
   Tensor last = state;  // [B, H]
   for (const Tensor& word : words.x.unbind(1)) {
     const ConditionalStates now = step(word, last, projected, memory_mask);
     last = now.states;
     states.push_back(now.states);
     contexts.push_back(now.contexts);
-    weights.push_back(now.weights);
+    shares.push_back(now.weights);
   }
   const auto together = [&](const std::vector<Tensor>& parts) {
     return words.with(at::stack(parts, 1)).x;  // [B, T, ...], zero where there is no word
   };
-  return {together(states), together(contexts), together(weights)};
+  return {together(states), together(contexts), together(shares)};
 }
 
 void ConditionalGRU::pretty_print(std::ostream& out) const {

@@ -1,6 +1,7 @@
 #include "sentencode/nn/decoding.h"
 
 #include <ATen/Functions.h>
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 
@@ -11,6 +12,7 @@
 #include <random>
 #include <utility>
 
+#include "nn/decoding_kernels.h"
 #include "sentencode/error.h"
 #include "sentencode/parallel.h"
 
@@ -57,7 +59,7 @@ class Alignments {
     TORCH_CHECK_VALUE(alignment.dim() == 2 && alignment.size(0) == rows && alignment.is_floating_point(),
                       "decoding: an alignment must be floating point [", rows, ", places], got ",
                       alignment.sizes());
-    steps_.push_back(alignment.to(at::kCPU, at::kFloat));
+    steps_.push_back(alignment.to(at::kCPU, at::kFloat).contiguous());
   }
 
   /// -> [B, n, L, S], as many words as ids have
@@ -70,9 +72,10 @@ class Alignments {
       const auto& sentences = found[static_cast<std::size_t>(b)];
       for (std::int64_t n = 0; n < std::min(ids[1], std::ssize(sentences)); ++n) {
         const Sentence& sentence = sentences[static_cast<std::size_t>(n)];
-        for (std::size_t i = 0; i < sentence.words.size() && i < steps_.size(); ++i) {
-          const Tensor row = steps_[i][sentence.rows[i]];
-          result[b][n][static_cast<std::int64_t>(i)].slice(0, 0, row.size(0)).copy_(row);
+        float* to = result.mutable_data_ptr<float>() + (b * ids[1] + n) * ids[2] * places;
+        for (std::size_t i = 0; i < sentence.words.size() && i < steps_.size(); ++i, to += places) {
+          const std::int64_t own = steps_[i].size(1);
+          std::copy_n(steps_[i].const_data_ptr<float>() + sentence.rows[i] * own, own, to);
         }
       }
     }
@@ -160,6 +163,31 @@ Decoded one_by_one(Decoder& decoder, const DecoderMemory& given, const Tensor& f
     ids = to_tensor(next, first.device());
   }
   return collect(found, 1, options.end, alignments);
+}
+
+/// log p of the k likeliest words of each row of logits [N, V], and which these are, the likeliest first.
+/// [N, k] each
+std::pair<Tensor, Tensor> likeliest(const Tensor& logits, std::int64_t k) {
+  const Tensor of = logits.to(at::kFloat);
+  if (!of.is_cpu()) {
+    auto [log_p, words] = of.log_softmax(1).topk(k, 1);
+    return {log_p, words};
+  }
+  const Tensor rows = of.contiguous(), log_p = at::empty({of.size(0), k}, of.options());
+  const Tensor words = at::empty({of.size(0), k}, of.options().dtype(at::kLong));
+  at::parallel_for(0, of.size(0), 8, [&](std::int64_t from, std::int64_t to) {
+    for (std::int64_t i = from; i < to; ++i) {
+      most_likely(rows.const_data_ptr<float>() + i * of.size(1), of.size(1), k,
+                  log_p.mutable_data_ptr<float>() + i * k, words.mutable_data_ptr<std::int64_t>() + i * k);
+    }
+  });
+  return {log_p, words};
+}
+
+/// The like of one word alone.
+std::pair<Tensor, Tensor> only(const Tensor& logits, std::int64_t word) {
+  const Tensor log_p = logits.to(at::kFloat).log_softmax(1).slice(1, word, word + 1);  // [N, 1]
+  return {log_p, at::full_like(log_p, word, log_p.options().dtype(at::kLong))};
 }
 
 /// Beam search of one sentence.
@@ -284,12 +312,6 @@ Decoded beam_search(Decoder& decoder, const DecoderMemory& given, const Tensor& 
     alignments.add(step.alignment, ids.size(0));
     const auto open = static_cast<std::int64_t>(rows.size());
     const std::int64_t words = logits.size(1);
-    Tensor log_p = logits.to(at::kFloat).log_softmax(1);  // [N K, V]
-    if (length == options.max_length) {                   // nothing but the end
-      const Tensor end = log_p.select(1, options.end).clone();
-      log_p = at::full_like(log_p, kNever);
-      log_p.select(1, options.end).copy_(end);
-    }
     std::vector<double> so_far;
     for (const auto row : rows) {
       for (const auto& hypothesis : found[static_cast<std::size_t>(row)].open) {
@@ -297,7 +319,8 @@ Decoded beam_search(Decoder& decoder, const DecoderMemory& given, const Tensor& 
       }
     }
     // Twice as many as go on, as at most one of a hypothesis' followers is its end: of each, then of all.
-    const auto [own, followers] = log_p.topk(std::min(2 * width, words), 1);  // [N K, k]
+    const auto [own, followers] = length < options.max_length ? likeliest(logits, std::min(2 * width, words))
+                                                              : only(logits, options.end);  // [N K, k]
     const std::int64_t each = own.size(1);
     const Tensor before = at::tensor(so_far, at::TensorOptions(at::kDouble)).to(own.device());  // [N K]
     const Tensor all = (own + before.unsqueeze(1)).view({open, width * each});                  // [N, K k]

@@ -2,19 +2,15 @@
 
 #include <ATen/Dispatch.h>
 #include <ATen/Functions.h>
-#include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
-#include <c10/core/InferenceMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <numeric>
 #include <utility>
 
 #include "nn/product.h"
-#include "nn/vectorised.h"
+#include "nn/recurrent_kernels.h"
 
 namespace sentencode::nn {
 namespace {
@@ -22,98 +18,6 @@ namespace {
 using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-constexpr std::int64_t kFewSentences = 8;  // of a part, at least
-
-/// One word of a GRU, of a = W x + b, to which its own product W h is added.
-///   gates: r = s(a_r), z = s(a_z), n = tanh(a_n + r q), q = (W h)_n + c;  h = n + z (h - n)
-template <typename T>
-ST_INLINE void gru_word(T* __restrict gates, const T* __restrict a, const T* __restrict own,
-                        const T* __restrict c, std::int64_t hidden, T* __restrict h, T* __restrict output) {
-  for (std::int64_t k = 0; k < hidden; ++k) {
-    const T r = sigmoid(a[k] + own[k]), z = sigmoid(a[hidden + k] + own[hidden + k]);
-    const T q = own[2 * hidden + k] + c[k];
-    const T n = tanh_of(a[2 * hidden + k] + r * q);
-    gates[k] = r;
-    gates[hidden + k] = z;
-    gates[2 * hidden + k] = n;
-    gates[3 * hidden + k] = q;
-    output[k] = h[k] = n + z * (h[k] - n);
-  }
-}
-
-/// Its gradients: of what x brings, in `of_x` (r, z, n), of what h brings, in `of_h` (r, z, q), and of h as
-/// far as it is not by `of_h`, in place of the gradient of the output.
-template <typename T>
-ST_INLINE void gru_word_backward(const T* __restrict gates, const T* __restrict before, std::int64_t hidden,
-                                 T* __restrict gradient, T* __restrict of_x, T* __restrict of_h) {
-  for (std::int64_t k = 0; k < hidden; ++k) {
-    const T r = gates[k], z = gates[hidden + k], n = gates[2 * hidden + k], q = gates[3 * hidden + k];
-    const T g = gradient[k];
-    const T of_n = g * (1 - z) * (1 - n * n);
-    of_x[k] = of_h[k] = of_n * q * r * (1 - r);
-    of_x[hidden + k] = of_h[hidden + k] = g * (before[k] - n) * z * (1 - z);
-    of_x[2 * hidden + k] = of_n;
-    of_h[2 * hidden + k] = of_n * r;
-    gradient[k] = g * z;
-  }
-}
-
-/// One word of an LSTM; `gates` hold a = W x + b and then the gates.
-///   i, f, o = s(a), g = tanh(a);  c = f c + i g, h = o tanh(c)
-template <typename T>
-ST_INLINE void lstm_word(T* __restrict gates, const T* __restrict own, std::int64_t hidden, T* __restrict h,
-                         T* __restrict c, T* __restrict output, T* __restrict kept) {
-  for (std::int64_t k = 0; k < hidden; ++k) {
-    const T i = sigmoid(gates[k] + own[k]), f = sigmoid(gates[hidden + k] + own[hidden + k]);
-    const T g = tanh_of(gates[2 * hidden + k] + own[2 * hidden + k]);
-    const T o = sigmoid(gates[3 * hidden + k] + own[3 * hidden + k]);
-    gates[k] = i;
-    gates[hidden + k] = f;
-    gates[2 * hidden + k] = g;
-    gates[3 * hidden + k] = o;
-    kept[k] = c[k] = f * c[k] + i * g;
-    output[k] = h[k] = o * tanh_of(c[k]);
-  }
-}
-
-/// Its gradients: of a in `of_gates`, and of the cell before in place of that of the cell.
-template <typename T>
-ST_INLINE void lstm_word_backward(const T* __restrict gates, const T* __restrict before,
-                                  const T* __restrict cell, std::int64_t hidden, const T* __restrict gradient,
-                                  T* __restrict of_cell, T* __restrict of_gates) {
-  for (std::int64_t k = 0; k < hidden; ++k) {
-    const T i = gates[k], f = gates[hidden + k], g = gates[2 * hidden + k], o = gates[3 * hidden + k];
-    const T shown = tanh_of(cell[k]);
-    const T of_c = of_cell[k] + gradient[k] * o * (1 - shown * shown);
-    of_gates[k] = of_c * g * i * (1 - i);
-    of_gates[hidden + k] = of_c * before[k] * f * (1 - f);
-    of_gates[2 * hidden + k] = of_c * i * (1 - g * g);
-    of_gates[3 * hidden + k] = gradient[k] * shown * o * (1 - o);
-    of_cell[k] = of_c * f;
-  }
-}
-
-// Functions with versions cannot be templates.
-#define ST_WORDS_OF(T)                                                                                      \
-  ST_VERSIONS void gru_step(T* gates, const T* a, const T* own, const T* c, std::int64_t hidden, T* h,      \
-                            T* output) {                                                                    \
-    gru_word(gates, a, own, c, hidden, h, output);                                                          \
-  }                                                                                                         \
-  ST_VERSIONS void gru_step_backward(const T* gates, const T* before, std::int64_t hidden, T* gradient,     \
-                                     T* of_x, T* of_h) {                                                    \
-    gru_word_backward(gates, before, hidden, gradient, of_x, of_h);                                         \
-  }                                                                                                         \
-  ST_VERSIONS void lstm_step(T* gates, const T* own, std::int64_t hidden, T* h, T* c, T* output, T* kept) { \
-    lstm_word(gates, own, hidden, h, c, output, kept);                                                      \
-  }                                                                                                         \
-  ST_VERSIONS void lstm_step_backward(const T* gates, const T* before, const T* cell, std::int64_t hidden,  \
-                                      const T* gradient, T* of_cell, T* of_gates) {                         \
-    lstm_word_backward(gates, before, cell, hidden, gradient, of_cell, of_gates);                           \
-  }
-ST_WORDS_OF(float)
-ST_WORDS_OF(double)
-#undef ST_WORDS_OF
 
 /// A few more sentences than there are, so that products have few shapes.
 std::int64_t rounded(std::int64_t sentences) {
@@ -140,17 +44,6 @@ struct Layer {
   bool gru() const { return cell == Cell::gru; }
   std::int64_t hidden() const { return begin[0].size(2); }
   std::int64_t directions() const { return begin[0].size(1); }
-
-  /// body(direction, part) on all threads.
-  template <typename Body>
-  void for_parts(const Body& body) const {
-    at::parallel_for(0, std::ssize(rows.parts) * directions(), 1, [&](std::int64_t from, std::int64_t to) {
-      const c10::InferenceMode guard;
-      for (std::int64_t item = from; item < to; ++item) {
-        body(item % directions(), rows.parts[static_cast<std::size_t>(item / directions())]);
-      }
-    });
-  }
 
   /// The states of a part's sentences, [rounded, H], out of [B, dirs, H], and back.
   template <typename T>
@@ -301,7 +194,7 @@ variable_list go_over(Layer& layer, const Tensor& x) {
   for (const Tensor& state : layer.begin) found.push_back(state.clone());
   const std::vector<Tensor> ends(found.begin() + 1, found.end());
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "recurrent", [&] {
-    layer.for_parts([&](std::int64_t direction, const WordOrder::Part& part) {
+    layer.rows.for_parts(layer.directions(), [&](std::int64_t direction, const WordOrder::Part& part) {
       layer.forward<scalar_t>(direction, part, inputs[static_cast<std::size_t>(direction)], ends);
     });
   });
@@ -312,20 +205,6 @@ std::vector<Tensor> contiguous(at::TensorList tensors) {
   std::vector<Tensor> found;
   for (const Tensor& tensor : tensors) found.push_back(tensor.contiguous());
   return found;
-}
-
-/// What a node keeps that is no tensor.
-struct KeptOrder : torch::CustomClassHolder {
-  explicit KeptOrder(std::shared_ptr<const WordOrder> given) : rows(std::move(given)) {}
-  std::shared_ptr<const WordOrder> rows;
-};
-
-at::IValue kept(const std::shared_ptr<const WordOrder>& rows) {
-  return at::IValue::make_capsule(c10::make_intrusive<KeptOrder>(rows));
-}
-
-std::shared_ptr<const WordOrder> rows_in(const at::IValue& value) {
-  return c10::static_intrusive_pointer_cast<KeptOrder>(value.toCapsule())->rows;
 }
 
 class LayerFunction : public torch::autograd::Function<LayerFunction> {
@@ -340,7 +219,7 @@ class LayerFunction : public torch::autograd::Function<LayerFunction> {
       saved.insert(saved.end(), part->begin(), part->end());
     }
     context->save_for_backward(saved);
-    context->saved_data["rows"] = kept(rows);
+    context->saved_data["rows"] = kept_order(rows);
     context->saved_data["gru"] = layer.gru();
     return found;
   }
@@ -349,7 +228,7 @@ class LayerFunction : public torch::autograd::Function<LayerFunction> {
     TORCH_CHECK_NOT_IMPLEMENTED(!at::GradMode::is_enabled(),
                                 "a recurrent layer cannot be differentiated twice (create_graph=True)");
     const variable_list saved = context->get_saved_variables();
-    const auto rows = rows_in(context->saved_data["rows"]);
+    const auto rows = order_in(context->saved_data["rows"]);
     const bool gru = context->saved_data["gru"].toBool();
     auto next = saved.begin() + 2;
     const auto take = [&](std::int64_t count) {
@@ -375,7 +254,7 @@ class LayerFunction : public torch::autograd::Function<LayerFunction> {
     }
     const Tensor gradient = gradients[0].contiguous();
     AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "recurrent_backward", [&] {
-      layer.for_parts([&](std::int64_t direction, const WordOrder::Part& part) {
+      layer.rows.for_parts(layer.directions(), [&](std::int64_t direction, const WordOrder::Part& part) {
         const auto which = static_cast<std::size_t>(direction);
         layer.backward<scalar_t>(direction, part, gradient, of_x[which], of_h[which], before[which],
                                  of_states);
@@ -403,41 +282,6 @@ class LayerFunction : public torch::autograd::Function<LayerFunction> {
 };
 
 }  // namespace
-
-WordOrder::WordOrder(const Tensor& lengths, std::int64_t batch, std::int64_t time, std::int64_t directions) {
-  std::vector<std::int64_t> long_as(static_cast<std::size_t>(batch), time);
-  if (lengths.defined()) {
-    const Tensor given = lengths.cpu().contiguous();
-    std::copy_n(given.const_data_ptr<std::int64_t>(), batch, long_as.begin());
-  }
-  const auto length = [&](std::int64_t b) { return long_as[static_cast<std::size_t>(b)]; };
-  std::vector<std::int64_t> order;
-  for (std::int64_t b = 0; b < batch; ++b) {
-    if (length(b) > 0) order.push_back(b);
-  }
-  std::ranges::stable_sort(order, std::greater<>(), length);
-  places = at::empty({std::accumulate(long_as.begin(), long_as.end(), std::int64_t{0})}, at::kLong);
-  auto* place = places.mutable_data_ptr<std::int64_t>();
-  if (order.empty()) return;
-  // Every p-th sentence, so that all parts have long and short ones.
-  const std::int64_t most = (at::get_num_threads() + directions - 1) / directions;
-  const std::int64_t count = std::clamp<std::int64_t>(std::ssize(order) / kFewSentences, 1, most);
-  std::int64_t row = 0;
-  for (std::int64_t number = 0; number < count; ++number) {
-    Part& part = parts.emplace_back();
-    for (std::int64_t i = number; i < std::ssize(order); i += count) {
-      part.sentences.push_back(order[static_cast<std::size_t>(i)]);
-    }
-    std::int64_t n = std::ssize(part.sentences);
-    for (std::int64_t t = 0; t < length(part.sentences[0]); ++t) {
-      while (length(part.sentences[static_cast<std::size_t>(n - 1)]) <= t) --n;
-      part.there.push_back(n);
-      part.first.push_back(row);
-      row += n;
-      for (std::int64_t i = 0; i < n; ++i) *place++ = part.sentences[static_cast<std::size_t>(i)] * time + t;
-    }
-  }
-}
 
 bool has_layer(const Tensor& x, const std::vector<Tensor>& weights) {
   const auto fits = [&](const Tensor& tensor) {

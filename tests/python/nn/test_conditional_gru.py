@@ -96,6 +96,77 @@ def test_gradient():
     )
 
 
+def test_gradient_without_attention():
+    torch.manual_seed(1)
+    decoder = nn.ConditionalGRU(6, 3, memory_features=4, attention=0).double()
+    x, state, memory = (part.requires_grad_() for part in inputs())
+    assert torch.autograd.gradcheck(
+        lambda x, state, memory, *_: tuple(decoder(x, state, memory, None, WORDS)),
+        (x, state, memory.detach()[:, :1].requires_grad_(), *decoder.parameters()),
+        fast_mode=True,
+    )
+
+
+def by_steps(decoder, x, state, memory, mask, lengths):
+    """The same, of PyTorch's operators and their gradients."""
+    keys, values = decoder.project(memory, mask)
+    found = []
+    for t in range(x.shape[1]):
+        now = decoder.step(x[:, t], state, keys, values, mask)
+        state = now.states
+        there = (t < lengths).to(x.dtype)[:, None]
+        found.append([part * there for part in now])
+    return [torch.stack(parts, 1) for parts in zip(*found, strict=True)]
+
+
+@pytest.mark.parametrize("attention", [20, 0])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_many_sentences_on_all_threads(attention, dtype):
+    """Widths that no vector divides, and lengths from none to all."""
+    torch.manual_seed(2)
+    decoder = nn.ConditionalGRU(9, 21, memory_features=18, attention=attention).to(dtype)
+    batch, time, places = 37, 11, 6 if attention else 1
+    x, state = torch.randn(batch, time, 9, dtype=dtype), torch.randn(batch, 21, dtype=dtype)
+    memory, lengths = torch.randn(batch, places, 18, dtype=dtype), torch.randint(0, time + 1, (batch,))
+    mask = torch.arange(places) < torch.randint(0, places + 1, (batch, 1)) if attention else None
+    given = [part.requires_grad_() for part in (x, state, memory)]
+    parameters = [*given, *decoder.parameters()]
+    results = []
+    for go in (decoder, by_steps):
+        found = go(*given, mask, lengths) if go is decoder else go(decoder, *given, mask, lengths)
+        loss = sum(
+            (part * (1 + torch.arange(part.shape[2])).to(dtype).sin()).square().sum() for part in found
+        )
+        results.append([*found, *torch.autograd.grad(loss, parameters, allow_unused=True)])
+    tolerance = {} if dtype == torch.float64 else {"rtol": 1e-3, "atol": 1e-3}  # sums over all words
+    for ours, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(ours, theirs, **tolerance)
+
+
+def test_it_cannot_be_differentiated_twice():
+    decoder, (x, state, memory) = layer(), inputs()
+    with pytest.raises(NotImplementedError, match="ConditionalGRU cannot be differentiated twice"):
+        torch.autograd.grad(decoder(x.requires_grad_(), state, memory).states.sum(), x, create_graph=True)
+
+
+@pytest.mark.parametrize("attention", [5, 0])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_steps_without_gradients_are_those_with_them(attention, dtype):
+    torch.manual_seed(3)
+    decoder = nn.ConditionalGRU(6, 19, memory_features=4, attention=attention).to(dtype)
+    x, state = torch.randn(40, 6, dtype=dtype), torch.randn(40, 19, dtype=dtype)
+    memory = torch.randn(8, 7 if attention else 1, 4, dtype=dtype)  # of five hypotheses each
+    mask = torch.arange(7) < torch.arange(8)[:, None] if attention else None
+    keys, values = decoder.project(memory, mask)
+    expected = decoder.step(x, state, keys, values, mask)
+    assert expected.states.requires_grad
+    with torch.no_grad():
+        found = decoder.step(x, state, keys, values, mask)
+    assert not found.states.requires_grad
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
 @pytest.mark.parametrize("padding", [1e30, float("inf"), float("nan")])
 def test_padding_is_nothing_whatever_it_holds(padding):
     decoder, (x, state, memory) = layer(), inputs()

@@ -107,6 +107,40 @@ def test_a_wide_beam_finds_what_enumeration_finds(seed, words, max_length, penal
             assert math.isclose(score, right, abs_tol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("words", [63, 64, 200, 1000])
+def test_the_likeliest_of_many_words(words, dtype):
+    class Once(nn.Decoder):
+        """Its second word is the end."""
+
+        def start(self, memory):
+            return [*memory, torch.zeros(len(memory[0]), 1)]
+
+        def step(self, ids, state):
+            logits, step = state
+            ends = torch.full_like(logits, -math.inf)
+            ends[:, END] = 3
+            return torch.where(step > 0, ends, logits), [logits, step + 1]
+
+    generator = torch.Generator().manual_seed(words)
+    logits = 3 * torch.randn(3, words, generator=generator, dtype=dtype)
+    logits[1, 5:] = -math.inf  # fewer words than hypotheses
+    logits[:, END] -= 20
+    found = nn.beam_search(Once(), [logits], torch.tensor([1, 1, 1]), end=END, max_length=2, beam=7, best=7)
+    for row in range(3):
+        top = logits[row].double().log_softmax(0).topk(8)
+        expected = [
+            (score, (word,))
+            for score, word in zip(top.values.tolist(), top.indices.tolist(), strict=True)
+            if word != END and score > -math.inf
+        ]
+        got = [pair for pair in hypotheses(found, row) if pair[1]]
+        assert [ids for _, ids in got] == [ids for _, ids in expected][: len(got)]
+        assert len(got) >= min(6, len(expected))
+        for (score, _), (right, _) in zip(got, expected, strict=False):
+            assert math.isclose(score, right, abs_tol=1e-4)
+
+
 @settings(deadline=None, max_examples=20)
 @given(seed=st.integers(0, 10000), beam=st.integers(1, 4), penalty=st.sampled_from([0.0, 1.0]))
 def test_narrow_beams_report_true_scores_and_do_not_depend_on_the_batch(seed, beam, penalty):

@@ -37,6 +37,12 @@ class AdditiveAttention : public torch::nn::Module {
   std::pair<at::Tensor, at::Tensor> attend(const at::Tensor& query, const KeysValues& memory,
                                            const at::Tensor& key_mask = {}) const;
 
+  /// Whether so many queries can attend to it; else an error that says why not.
+  void check_memory(const KeysValues& memory, const at::Tensor& key_mask, std::int64_t queries) const;
+
+  const at::Tensor& query_weight() const;  // W [A, Dq]
+  const at::Tensor& score_weight() const;  // v [1, A]
+
   void pretty_print(std::ostream& out) const override;
 
  private:

@@ -20,6 +20,8 @@ struct ConditionalGRUOptions {
                                // and the memory's one place is what each word sees
 };
 
+struct ConditionalWeights;
+
 struct ConditionalStates {
   at::Tensor states;    // [B, T, H], after each word; of a step [N, H]
   at::Tensor contexts;  // [B, T, D], what was looked at; of a step [N, D]
@@ -55,6 +57,9 @@ class ConditionalGRU : public torch::nn::Module {
   std::shared_ptr<AdditiveAttention> attention_;  // null where there is none
   std::shared_ptr<RecurrentStack> context_;       // the second
 
+  ConditionalWeights weights() const;
+  /// Whether so many rows can look at it; else an error that says why not.
+  void check_memory(const KeysValues& memory, const at::Tensor& memory_mask, std::int64_t rows) const;
   /// What query [N, H] sees, and how much of each place.  [N, D], [N, S]
   std::pair<at::Tensor, at::Tensor> look(const at::Tensor& query, const KeysValues& memory,
                                          const at::Tensor& memory_mask) const;

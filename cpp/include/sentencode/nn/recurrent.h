@@ -55,6 +55,8 @@ class RecurrentStack : public torch::nn::Module {
   std::pair<at::Tensor, RecurrentState> step(const at::Tensor& x, const RecurrentState& state) const;
 
   RecurrentState zero_state(std::int64_t batch, const at::TensorOptions& options) const;
+  /// Of a layer as LibTorch's functions want them: W_ih, W_hh, b_ih, b_hh of each direction.
+  const std::vector<at::Tensor>& weights(std::size_t layer) const { return weights_[layer]; }
   std::int64_t directions() const { return options_.bidirectional ? 2 : 1; }
   void pretty_print(std::ostream& out) const override;
 

@@ -1,0 +1,63 @@
+#include "nn/decoding_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "nn/vectorised.h"
+
+namespace sentencode::nn {
+namespace {
+
+constexpr std::int64_t kLanes = 16;
+constexpr std::int64_t kBlock = 64;  // logits that are looked at together: most have none that is wanted
+
+ST_INLINE float largest(const float* x) {
+  float lanes[kLanes];
+  for (std::int64_t n = 0; n < kLanes; ++n) lanes[n] = x[n];
+  for (std::int64_t i = kLanes; i < kBlock; i += kLanes) {
+    for (std::int64_t n = 0; n < kLanes; ++n) lanes[n] = lanes[n] < x[i + n] ? x[i + n] : lanes[n];
+  }
+  for (std::int64_t half = kLanes / 2; half > 0; half /= 2) {
+    for (std::int64_t n = 0; n < half; ++n)
+      lanes[n] = lanes[n] < lanes[n + half] ? lanes[n + half] : lanes[n];
+  }
+  return lanes[0];
+}
+
+}  // namespace
+
+ST_VERSIONS void most_likely(const float* logits, std::int64_t size, std::int64_t k, float* log_p,
+                             std::int64_t* places) {
+  std::fill_n(log_p, k, -std::numeric_limits<float>::infinity());
+  std::fill_n(places, k, 0);
+  const auto insert = [&](std::int64_t i) {
+    const float x = logits[i];
+    if (!(x > log_p[k - 1])) return;
+    std::int64_t j = k - 1;
+    for (; j > 0 && x > log_p[j - 1]; --j) {
+      log_p[j] = log_p[j - 1];
+      places[j] = places[j - 1];
+    }
+    log_p[j] = x;
+    places[j] = i;
+  };
+  std::int64_t i = 0;
+  for (; i + kBlock <= size; i += kBlock) {
+    if (!(largest(logits + i) > log_p[k - 1])) continue;
+    for (std::int64_t n = 0; n < kBlock; ++n) insert(i + n);
+  }
+  for (; i < size; ++i) insert(i);
+  const float most = log_p[0];
+  float lanes[kLanes] = {};
+  for (i = 0; i + kLanes <= size; i += kLanes) {
+    for (std::int64_t n = 0; n < kLanes; ++n) lanes[n] += exponential(logits[i + n] - most);
+  }
+  for (; i < size; ++i) lanes[0] += exponential(logits[i] - most);
+  float sum = 0;
+  for (const float part : lanes) sum += part;
+  const float norm = most + std::log(sum);
+  for (std::int64_t j = 0; j < k; ++j) log_p[j] -= norm;
+}
+
+}  // namespace sentencode::nn
