@@ -1,8 +1,8 @@
 """Trains compound attention: python examples/train_translation.py [folder] [train.en train.de].
 
-A sentence and its translation stand on the same line of two files. Without files of one's own, small
-sentences are made up, which is enough to see it run, and no more. Stop it with Ctrl-C, start it again: it
-goes on.
+A sentence and its translation stand on the same line of two files, as tokens with spaces between them. Without
+files of one's own, small sentences are made up, which is enough to see it run, and no more. Stop it with Ctrl-C,
+start it again: it goes on.
 """
 
 from __future__ import annotations
@@ -18,6 +18,17 @@ from sentencode.models import average_checkpoints
 from sentencode.training import CsvLog
 
 NOUNS = {"dog": "Hund", "bird": "Vogel", "man": "Mann", "boy": "Junge", "baker": "Bäcker"}
+# Of the network and its training: for sentences that are made up, and for real ones.
+TINY = {
+    **{"features": 24, "hidden": 24, "decoder_hidden": 48, "attention": 24, "size": 48, "dropout": 0.0},
+    **{"batch_size": 16, "learning_rate": 1e-2, "max_epochs": None, "max_steps": 240, "validate_every": 60},
+    "save_every": 20,
+}
+REAL = {
+    **{"features": 128, "hidden": 128, "decoder_hidden": 256, "attention": 128, "size": 256, "dropout": 0.1},
+    **{"batch_size": 64, "learning_rate": 2e-3, "schedule": "linear", "max_epochs": 8, "max_steps": None},
+    "validate_every": None,
+}
 VERBS = {"runs": "rennt", "sleeps": "schläft", "sings": "singt", "waits": "wartet"}
 TIMES = {"today": "heute", "now": "jetzt", "often": "oft"}
 PLACES = {"at home": "daheim", "here": "hier", "in the park": "im Park", "": ""}
@@ -38,34 +49,22 @@ def main() -> None:
     folder = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp()
     if len(sys.argv) > 3:
         files = [Path(name).read_text(encoding="utf-8").splitlines() for name in sys.argv[2:4]]
-        pairs = list(zip(*files, strict=True))
+        pairs, sizes = list(zip(*files, strict=True)), REAL
     else:
-        pairs = made_up()
-    held_out = len(pairs) // 10
-    test, train = (
-        [list(side) for side in zip(*part, strict=True)] for part in (pairs[:held_out], pairs[held_out:])
-    )
+        pairs, sizes = made_up(), TINY
+    held_out = min(1000, len(pairs) // 10)
+    parts = (pairs[:held_out], pairs[held_out : 2 * held_out], pairs[2 * held_out :])
+    test, valid, train = ([list(side) for side in zip(*part, strict=True)] for part in parts)
 
     nmt = se.CompoundNMT(
         architecture="attn_attn",  # or "attn", "final", "maxpool_ctx", "trf", ...
-        features=24,
-        hidden=24,  # of each direction
-        decoder_hidden=48,
-        attention=24,
-        size=48,  # numbers of a sentence's vector
-        heads=4,  # that it has
-        dropout=0.0,
-        batch_size=16,
-        learning_rate=1e-2,
-        max_epochs=None,
-        max_steps=240,
-        validate_every=60,
-        save_every=20,
+        heads=4,  # that a sentence's vector has
         device="cpu",
+        **sizes,
     )
     nmt.fit(
         *train,
-        valid=tuple(test),
+        valid=tuple(valid),
         checkpoints=f"{folder}/checkpoints",
         keep_last=3,
         callbacks=[CsvLog(f"{folder}/log.csv")],
