@@ -1,8 +1,8 @@
 """Trains compound attention: python examples/train_translation.py [folder] [train.en train.de].
 
 A sentence and its translation stand on the same line of two files, as tokens with spaces between them.
-Without files, small sentences are made up, which is enough to see it run, and no more. Stop it with Ctrl-C, start it
-again: it goes on.
+Without files, small sentences are made up, which is enough to see it run, and no more. Stop it with Ctrl-C,
+start it again: it goes on.
 """
 
 from __future__ import annotations
