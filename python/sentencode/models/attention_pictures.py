@@ -74,6 +74,7 @@ def draw_positions(weights: Floats, axes: Any = None) -> Any:
         ax.stairs(row, np.linspace(0, 1, bins + 1), fill=True, color=colour)
         ax.axhline(1 / bins, color="0.5", linewidth=0.8, linestyle=":")  # where all words weigh the same
         ax.set_xlim(0, 1)
+        ax.set_xticks([0, 0.5, 1])
         ax.set_title(f"head {i + 1}", fontsize="medium")
     return axes
 

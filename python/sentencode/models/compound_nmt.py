@@ -329,6 +329,21 @@ class CompoundNMT(NeuralEncoder):
         found: CompoundNMT = super().fit(source, target, valid=valid, **options)
         return found
 
+    def expand_vocabulary(self, vectors: Any, *, ridge: float = 0.0) -> Any:
+        """Not available: a word that was not learnt is read as unknown, whatever vector it has.
+
+        Args:
+            vectors: Ignored.
+            ridge: Ignored.
+
+        Raises:
+            NotImplementedError: Always.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no expand_vocabulary: words that it has not learnt are read as "
+            "unknown; subwords leave none"
+        )
+
     # What is kept.
 
     def _more_content(self) -> dict[str, Any]:

@@ -414,6 +414,11 @@ def test_vectors_are_where_the_rows_of_the_source_begin():
     assert "runs" in found.vocabulary_
 
 
+def test_what_is_unknown_stays_so(nmt):
+    with pytest.raises(NotImplementedError, match=r"has no expand_vocabulary: .* read as unknown"):
+        nmt.expand_vocabulary(se.WordVectors.from_dict({"dog": np.ones(4), "zebra": np.ones(4)}))
+
+
 def test_it_begins_with_another_and_keeps_what_is_frozen(nmt):
     found = made(max_steps=3).fit(SOURCE, TARGET, init=nmt, freeze=["encoder", "source"])
     for name, tensor in nmt.network.state_dict().items():
