@@ -18,7 +18,8 @@ State = tuple[Tensor, ...]
 class RecurrentStack(CppModule):
     """GRU or LSTM layers for sentences of any lengths. Padding is never computed with.
 
-    A state is `(h,)`, for the LSTM `(h, c)`, each [batch, layers * directions, hidden].
+    A state is `(h,)`, for the LSTM `(h, c)`, each [batch, layers * directions, hidden]. On the CPU, without
+    autocast, layers have a gradient of their own, and cannot be differentiated twice.
 
     Args:
         cell: "gru" or "lstm".
