@@ -34,7 +34,7 @@ def main(folder: Path) -> None:
 
     # Actors of Ray, each with the encoder open, encode the batches of a data set.
     data = ray.data.read_parquet(str(folder / "in.parquet"))
-    made = se.scale.ray.encode(data, folder / "sif.sentencode", workers=2, num_cpus=1)
+    made = se.scale.ray.encode(data, folder / "sif.sentencode", num_cpus=1)
     made.write_parquet(str(folder / "out"))
 
     found = pq.read_table(folder / "out").sort_by("id")

@@ -99,7 +99,7 @@ class BatchEncoder:
             sentences: A column of any library, some of it null.
 
         Returns:
-            Rows [n, dim], and which of them are null; None: none.
+            Rows [n, dim], and which of them are null [n], or None if none is.
         """
         texts = _texts(sentences)
         encoder: Any = self.saved.open()

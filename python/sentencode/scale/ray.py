@@ -29,8 +29,9 @@ def encode(
     Args:
         dataset: A `ray.data.Dataset`.
         encoder: A `BatchEncoder`, or what one is made of.
-        workers: How many actors encode, or the least and the most. None: as many as the cluster has
-            processors for.
+        workers: How many actors encode, or the least and the most. They must leave a processor for what reads
+            and writes, or Ray waits for one for ever. None: as many as the cluster has processors for, but
+            one.
         num_cpus: The processors of each, which are its threads.
         num_gpus: Its GPUs; the encoder then needs `device="cuda"`.
         batch_size: Rows that are encoded at a time. None: a block.
@@ -48,7 +49,7 @@ def encode(
     data = require("ray.data", "ray")
     made = encoder if isinstance(encoder, BatchEncoder) else BatchEncoder(encoder, **options)
     if workers is None:
-        workers = (1, RayEngine(threads=max(1, int(num_cpus))).workers)
+        workers = (1, max(1, RayEngine(threads=max(1, int(num_cpus))).workers - 1))
     least, most = workers if isinstance(workers, tuple) else (workers, workers)
     return dataset.map_batches(
         _Actor,

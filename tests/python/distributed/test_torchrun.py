@@ -62,6 +62,6 @@ def test_two_machines(program):
     meeting = ["--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{port}", "--rdzv-id=run1"]
     meeting += ["--local-addr=127.0.0.1"]
     nodes = [launched(program, "--nnodes=2", "--nproc-per-node=1", *meeting, "live") for _ in range(2)]
-    outputs = [node.communicate(timeout=200) for node in nodes]
+    outputs = [node.communicate(timeout=500) for node in nodes]
     assert [node.returncode for node in nodes] == [0, 0], outputs
     assert [output for output, _ in outputs] == ["mean 0.5 of 2\n"] * 2

@@ -120,7 +120,7 @@ def table(sentences):
 def test_a_data_set_of_ray(ray, saved, table, expected, tmp_path):
     pq.write_table(table, tmp_path / "in.parquet", row_group_size=100)
     data = ray.data.read_parquet(str(tmp_path / "in.parquet"), override_num_blocks=5)
-    made = se.scale.ray.encode(data, saved, workers=2, batch_size=64)
+    made = se.scale.ray.encode(data, saved, batch_size=64)
     made.write_parquet(str(tmp_path / "out"))
     found = pq.read_table(tmp_path / "out").sort_by("id")
     assert found.schema.field("embedding").type == pa.list_(pa.float32(), 6)
