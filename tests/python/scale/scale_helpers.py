@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pyarrow.parquet as pq
+
+
+def content_of(folder: Path) -> dict[str, bytes]:
+    """The files of a folder."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def check_true(folder: Path) -> tuple[int, int]:
+    """Whatever the manifest calls finished is there, whole; returns what it says."""
+    found = json.loads((folder / "manifest.json").read_text())
+    for part in found["parts"]:
+        if "rows" in part:
+            content = (folder / part["file"]).read_bytes()
+            assert len(content) == part["bytes"]
+            assert zlib.crc32(content) == part["crc32"]
+            assert pq.read_metadata(folder / part["file"]).num_rows == part["rows"]
+    finished = ["rows" in part for part in found["parts"]]
+    assert found["complete"] == all(finished)
+    assert found["rows"] == sum(part.get("rows", 0) for part in found["parts"])
+    return sum(finished), len(finished)
 
 
 def die_once(mark: Path) -> None:
