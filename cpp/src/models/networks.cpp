@@ -58,16 +58,16 @@ std::shared_ptr<SentenceNetwork> make_network(const std::string& config) {
   return found;
 }
 
-bool is_of_table(const std::string& network) {
-  bool found = false;
+std::string name_in_table(const std::string& network) {
+  std::string found;
   for_networks([&](const auto& kind) {
-    found |= network == kind.network || (!kind.formerly.empty() && network == kind.formerly);
+    if (network == kind.network || (!kind.formerly.empty() && network == kind.formerly)) found = kind.network;
   });
   return found;
 }
 
 void register_network(const std::string& network, MakeNetwork make) {
-  ST_CHECK(!is_of_table(network), InvalidInput, "there is a network named '", network,
+  ST_CHECK(name_in_table(network).empty(), InvalidInput, "there is a network named '", network,
            "' already: choose another name");
   const std::scoped_lock lock(registry_mutex);
   registry()[network] = std::move(make);
@@ -76,7 +76,7 @@ void register_network(const std::string& network, MakeNetwork make) {
 std::string default_config(const std::string& network) {
   std::string found;
   for_networks([&](const auto& kind) {
-    if (network == kind.network || (!kind.formerly.empty() && network == kind.formerly)) {
+    if (network == kind.network) {
       found =
           written_options("network", kind.network, typename std::remove_cvref_t<decltype(kind)>::Options{});
     }

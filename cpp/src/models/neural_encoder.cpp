@@ -78,12 +78,12 @@ std::shared_ptr<SentenceNetwork> described_network(const SavedModel& saved, cons
     // No option is a number that is larger than by default, and than how many numbers the file has: damage
     // must not ask for memory that the network does not need. Of networks that are written elsewhere nothing
     // is known: their words may have no rows.
-    const bool known = config.contains("network") && config["network"].is_string() &&
-                       is_of_table(config["network"].get<std::string>());
-    nlohmann::json usual = nlohmann::json::object();
-    if (known) usual = nlohmann::json::parse(default_config(config["network"].get<std::string>()));
+    const bool named = config.contains("network") && config["network"].is_string();
+    const std::string known = named ? name_in_table(config["network"].get<std::string>()) : "";
+    const auto usual =
+        known.empty() ? nlohmann::json::object() : nlohmann::json::parse(default_config(known));
     for (const auto& [name, value] : config.items()) {
-      if (!known) break;
+      if (known.empty()) break;
       const bool has = usual.contains(name) && usual[name].is_number_integer();
       const std::int64_t most = std::max(numbers, has ? usual[name].get<std::int64_t>() : 0);
       const bool fits = !value.is_number_integer() || (value >= 0 && value <= most);

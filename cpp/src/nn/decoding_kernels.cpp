@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "nn/vectorised.h"
 
@@ -29,12 +28,11 @@ ST_INLINE float largest(const float* x) {
 
 ST_VERSIONS void most_likely(const float* logits, std::int64_t size, std::int64_t k, float* log_p,
                              std::int64_t* places) {
-  std::fill_n(log_p, k, -std::numeric_limits<float>::infinity());
-  std::fill_n(places, k, 0);
+  std::int64_t filled = 0;  // the first k as they are, be they impossible: each word comes once
   const auto insert = [&](std::int64_t i) {
     const float x = logits[i];
-    if (!(x > log_p[k - 1])) return;
-    std::int64_t j = k - 1;
+    if (filled == k && !(x > log_p[k - 1])) return;
+    std::int64_t j = filled < k ? filled++ : k - 1;
     for (; j > 0 && x > log_p[j - 1]; --j) {
       log_p[j] = log_p[j - 1];
       places[j] = places[j - 1];
@@ -44,7 +42,7 @@ ST_VERSIONS void most_likely(const float* logits, std::int64_t size, std::int64_
   };
   std::int64_t i = 0;
   for (; i + kBlock <= size; i += kBlock) {
-    if (!(largest(logits + i) > log_p[k - 1])) continue;
+    if (filled == k && !(largest(logits + i) > log_p[k - 1])) continue;
     for (std::int64_t n = 0; n < kBlock; ++n) insert(i + n);
   }
   for (; i < size; ++i) insert(i);

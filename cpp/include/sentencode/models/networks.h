@@ -45,8 +45,8 @@ void for_networks(const Visit& visit) {
 using MakeNetwork = std::function<std::shared_ptr<SentenceNetwork>(const std::string& config)>;
 void register_network(const std::string& network, MakeNetwork make);
 
-/// Whether a network of that name is one of the table, now or formerly.
-bool is_of_table(const std::string& network);
+/// The name that a network has in the table, be this its former one; empty if it is none of the table.
+std::string name_in_table(const std::string& network);
 
 /// A network as its config says. InvalidInput where the JSON is none, or has an unknown kind, key or value.
 std::shared_ptr<SentenceNetwork> make_network(const std::string& config);
