@@ -149,8 +149,9 @@ def average_checkpoints(encoder: Any, folder: str | os.PathLike[str], *, last: i
         >>> import sentencode as se
         >>> from sentencode.models import average_checkpoints
         >>> folder = tempfile.TemporaryDirectory()
-        >>> nmt = se.CompoundNMT(features=8, hidden=8, decoder_hidden=8, heads=2, attention=8, max_steps=6,
-        ...     max_epochs=None, save_every=2, device="cpu")
+        >>> small = {"features": 8, "hidden": 8, "decoder_hidden": 8, "heads": 2, "attention": 8}
+        >>> kind = se.CompoundNMT
+        >>> nmt = kind(**small, max_steps=6, max_epochs=None, save_every=2, device="cpu")
         >>> source, target = ["a dog", "a cat"], ["ein Hund", "eine Katze"]
         >>> nmt = nmt.fit(source, target, checkpoints=folder.name, keep_last=3)
         >>> average_checkpoints(nmt, folder.name, last=3).encode("a dog").shape
