@@ -1,9 +1,8 @@
-"""`sentencode.distributed.torchrun`: restarts share no addresses; and two machines' worth of it."""
+"""`sentencode.distributed.torchrun`: restarts share no addresses."""
 
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 
@@ -51,17 +50,3 @@ def test_processes_that_are_started_anew_find_each_other(program):
     output, error = process.communicate(timeout=200)
     assert process.returncode == 0, error
     assert output.count("mean 0.5 of 2") == 2
-
-
-@pytest.mark.slow
-def test_two_machines(program):
-    """As two containers would, on one machine."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    meeting = ["--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{port}", "--rdzv-id=run1"]
-    meeting += ["--local-addr=127.0.0.1"]
-    nodes = [launched(program, "--nnodes=2", "--nproc-per-node=1", *meeting, "live") for _ in range(2)]
-    outputs = [node.communicate(timeout=500) for node in nodes]
-    assert [node.returncode for node in nodes] == [0, 0], outputs
-    assert [output for output, _ in outputs] == ["mean 0.5 of 2\n"] * 2
