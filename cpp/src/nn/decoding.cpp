@@ -324,9 +324,11 @@ Decoded beam_search(Decoder& decoder, const DecoderMemory& given, const Tensor& 
     const std::int64_t each = own.size(1);
     const Tensor before = at::tensor(so_far, at::TensorOptions(at::kDouble)).to(own.device());  // [N K]
     const Tensor all = (own + before.unsqueeze(1)).view({open, width * each});                  // [N, K k]
-    const auto [top, where] = all.topk(std::min(2 * width, width * each), 1);                   // [N, 2 K]
-    const Tensor scores = top.cpu(), places = where.cpu();                                      // [N, 2 K]
-    const Tensor chosen = followers.reshape({open, width * each}).gather(1, where).cpu();       // [N, 2 K]
+    // Of equally likely ones the first come first: topk would take any.
+    const auto [sorted, order] = all.sort(/*stable=*/true, 1, /*descending=*/true);
+    const Tensor where = order.slice(1, 0, 2 * width);                                     // [N, 2 K]
+    const Tensor scores = sorted.slice(1, 0, 2 * width).cpu(), places = where.cpu();       // [N, 2 K]
+    const Tensor chosen = followers.reshape({open, width * each}).gather(1, where).cpu();  // [N, 2 K]
     const auto score = scores.accessor<double, 2>();
     const auto place = places.accessor<std::int64_t, 2>(), follower = chosen.accessor<std::int64_t, 2>();
 
