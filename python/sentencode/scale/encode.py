@@ -135,6 +135,7 @@ def encode(
     }
     folder.make()
     with folder.locked():
+        folder.remove_leftovers()  # first: a job that was killed at its first manifest leaves nothing else
         parts = _finished(folder, made_from, len(shards), checked_bool("overwrite", overwrite))
         job = Manifest(made_from, shards, parts)
         job.save(folder)
@@ -146,8 +147,7 @@ def encode(
 
 
 def _clean(job: Manifest, folder: Folder) -> None:
-    """Removes what killed writers have left, and parts that the manifest does not call finished."""
-    folder.remove_leftovers()
+    """Removes parts that the manifest does not call finished."""
     finished = {job.file_of(number) for number in job.parts}
     for name in folder.names():
         if name.startswith("part-") and name.endswith(".parquet") and name not in finished:

@@ -397,7 +397,7 @@ def test_workers_do_not_outlive_a_killed_job(saved, tmp_path, sentences):
 
 # Jobs are forks of one process, which import nothing anew; their manifest is written after each part.
 KILLED = """
-import os, random, signal, sys, time
+import os, random, signal, sys, time, traceback
 from contextlib import suppress
 from pathlib import Path
 import sentencode as se
@@ -414,6 +414,8 @@ def start(folder):
         status = 1
         try:
             status = int(se.scale.encode(encoder, lines, folder, workers=1, shard_size=600) != 700)
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(status)
     return child

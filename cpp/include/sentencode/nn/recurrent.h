@@ -42,8 +42,8 @@ struct RecurrentOutput {
   RecurrentState state;  // of each sentence's last word (for the backward direction its first)
 };
 
-/// Recurrent layers on top of each other, for sentences of any lengths. Padding is never computed with. On the
-/// CPU, without autocast, they cannot be differentiated twice.
+/// Recurrent layers on top of each other, for sentences of any lengths. Padding is never computed with. On
+/// the CPU, without autocast, they cannot be differentiated twice.
 class RecurrentStack : public torch::nn::Module {
  public:
   explicit RecurrentStack(const RecurrentOptions& options);
