@@ -397,7 +397,7 @@ def test_workers_do_not_outlive_a_killed_job(saved, tmp_path, sentences):
 
 # Jobs are forks of one process, which import nothing anew; their manifest is written after each part.
 KILLED = """
-import os, random, signal, sys, time, traceback
+import json, os, random, signal, sys, time, traceback
 from contextlib import suppress
 from pathlib import Path
 import sentencode as se
@@ -424,19 +424,29 @@ def ended(child):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 assert ended(start(work / "first")) == 0  # everything has been read once
-begun = time.monotonic()
 assert ended(start(work / "whole")) == 0
-seconds = time.monotonic() - begun
 expected = content_of(work / "whole")
 assert expected == content_of(work / "first")
+count = check_true(work / "whole")[1]
+
+def progress(folder):
+    with suppress(OSError):
+        return sum("rows" in part for part in json.loads((folder / "manifest.json").read_bytes())["parts"])
+    return 0
+
+def running(child):
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
 chance = random.Random(5)
 kills = folders = amid = 0
 while kills < 50:
     folder = work / f"out-{folders}"
     folders += 1
     for _ in range(chance.randrange(1, 6)):  # then it may end
-        child = start(folder)
-        time.sleep(chance.uniform(0, 0.7 * seconds))
+        child, goal = start(folder), chance.randrange(count)
+        while progress(folder) < goal and running(child):  # not by time alone, which a busy machine stretches
+            time.sleep(0.001)
+        time.sleep(chance.uniform(0, 0.01))
         os.kill(child, signal.SIGKILL)
         if ended(child) == -signal.SIGKILL:
             kills += 1
