@@ -72,7 +72,7 @@ test-cpp: $(stamps)/full  ## GoogleTest suites
 .PHONY: test-scale
 test-scale: $(stamps)/scale  ## Tests on Ray, Spark and Dask, which it installs (Spark needs java)
 	OMP_WAIT_POLICY=passive .venv-scale/bin/python -m pytest tests --pyargs sentencode -m engine $(PYTEST_ARGS)
-	.venv-scale/bin/python -m pytest tests/python/test_docs_code.py tests/notebooks tests/python/test_examples.py -k scale $(PYTEST_ARGS)
+	.venv-scale/bin/python -m pytest tests/python/docs tests/notebooks tests/python/test_examples.py -k scale $(PYTEST_ARGS)
 
 .PHONY: test-asan
 test-asan: $(stamps)/asan  ## Core suite under AddressSanitizer and UndefinedBehaviorSanitizer

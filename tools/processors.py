@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 TESTS = [
-    *(f"tests/python/{room}" for room in ["distributed", "evaluation", "linear", "models", "nn"]),
+    *(f"tests/python/{room}" for room in ["distributed", "docs", "evaluation", "linear", "models", "nn"]),
     *(f"tests/python/{room}" for room in ["reproduce", "senteval", "training", "vectors"]),
-    *(f"tests/python/{name}" for name in ["test_docs_code.py", "test_encoder.py", "test_mteb.py"]),
+    *(f"tests/python/{name}" for name in ["test_encoder.py", "test_mteb.py"]),
     *(f"tests/python/{name}" for name in ["test_search.py", "test_threads.py"]),
     *("tests/python/cli/test_encode.py", "tests/python/cli/test_train.py", "tests/notebooks"),
 ]

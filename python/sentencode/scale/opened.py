@@ -168,31 +168,37 @@ def worker_threads() -> int | None:
         >>> worker_threads() is None
         True
     """
-    for module, share in (("ray", _ray_share), ("pyspark", _spark_share), ("distributed", _dask_share)):
+    for module, share in _SHARES.items():
         if module in sys.modules and (found := share(sys.modules[module])) is not None:
             return max(1, found)
     return None
 
 
-def _ray_share(ray: Any) -> int | None:
+def _ray_share(runtime_context: Any) -> int | None:
+    import ray
+
     if not ray.is_initialized():
         return None
-    context = ray.get_runtime_context()
+    context = runtime_context.get_runtime_context()
     if context.worker.mode != ray.WORKER_MODE:
         return None  # the driver
     return int(context.get_assigned_resources().get("CPU", 1))
 
 
-def _spark_share(pyspark: Any) -> int | None:
-    context = pyspark.TaskContext.get()
+def _spark_share(taskcontext: Any) -> int | None:
+    context = taskcontext.TaskContext.get()
     return None if context is None else int(context.cpus())
 
 
-def _dask_share(distributed: Any) -> int | None:
+def _dask_share(worker: Any) -> int | None:
     try:
-        return int(distributed.get_worker().state.nthreads)
+        return int(worker.get_worker().state.nthreads)
     except ValueError:  # of no worker
         return None
+
+
+# By a module of the engine's own that has been imported: a folder "ray" or "distributed" of somebody's is none.
+_SHARES = {"ray.runtime_context": _ray_share, "pyspark.taskcontext": _spark_share, "distributed.worker": _dask_share}
 
 
 def use_threads(threads: int | None) -> None:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-PROGRAM = """
+PROGRAM = r"""
 import os, signal, sys
 import torch, torch.distributed as dist
 from sentencode.distributed import communicator
@@ -21,7 +21,7 @@ if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and dist.get_rank() == dist.g
         os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[1] == "die" and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
     communicator().all_reduce_mean([mine])  # waits for the one that has died
-print("mean", float(mine), "of", dist.get_world_size())
+sys.stdout.write(f"mean {float(mine)} of {dist.get_world_size()}\n")  # in one piece: both write into one pipe
 dist.destroy_process_group()
 """
 

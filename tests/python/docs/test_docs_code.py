@@ -25,7 +25,7 @@ import docs_files
 
 pytest.importorskip("sklearn")  # a page shows a pipeline
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # A fence with what stands right above and right below it: a package that it needs, and its output.
 # Commands that need a network, a GPU or several processes stand in fences of another kind (sh).
