@@ -26,6 +26,18 @@ foreach(name IN ITEMS c10 torch_cpu torch)
 endforeach()
 # What torch's libraries need themselves (CUDA's, say) lies in other packages, which Python loads.
 target_link_options(sentencode_torch INTERFACE LINKER:--allow-shlib-undefined)
+# Without OpenMP, at::parallel_for of ours is a loop on one thread, and nothing says so. The threads are torch's own, of the
+# very library that torch brings: a second copy would have as many again.
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+file(GLOB torch_openmp "${torch_folder}/lib/lib[gi]omp*" "${torch_folder}/lib/libomp*" "${torch_folder}/../torch.libs/libgomp*")
+if(torch_openmp)
+  list(GET torch_openmp 0 torch_openmp)
+  separate_arguments(openmp_flags NATIVE_COMMAND "${OpenMP_CXX_FLAGS}")
+  target_compile_options(sentencode_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${openmp_flags}>)
+  target_link_libraries(sentencode_torch INTERFACE "${torch_openmp}")
+else()
+  target_link_libraries(sentencode_torch INTERFACE OpenMP::OpenMP_CXX)
+endif()
 
 add_library(sentencode_torch_python INTERFACE)
 find_library(SENTENCODE_LIB_torch_python torch_python PATHS "${torch_folder}/lib" NO_DEFAULT_PATH REQUIRED)
