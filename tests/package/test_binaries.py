@@ -18,7 +18,7 @@ FOLDER = Path(_core.__file__).parent
 MODULES = {path.name.partition(".")[0]: path for path in FOLDER.glob("*.so")}
 # What any Linux with Python has, or torch and NumPy bring.
 EVERYWHERE = re.compile(
-    r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|z|lzma|zstd|c10|torch|torch_cpu|torch_python)\.so|ld-linux"
+    r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|z|lzma|zstd|c10|torch|torch_cpu|torch_python|gomp[-\w]*)\.so|ld-linux"
 )
 
 pytestmark = pytest.mark.skipif(shutil.which("readelf") is None, reason="needs readelf")

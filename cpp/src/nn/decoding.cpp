@@ -286,32 +286,25 @@ Decoded beam_search(Decoder& decoder, const DecoderMemory& given, const Tensor& 
   const at::NoGradGuard no_grad;
   const std::int64_t batch = first.size(0), width = beam.beam;
   std::vector<Beam> found(static_cast<std::size_t>(batch));
-  Words rows;     // sentences that are not finished
-  Words repeats;  // every sentence's state, once for each hypothesis
+  Words rows;  // sentences that are not finished
   for (std::int64_t row = 0; row < batch; ++row) {
-    auto& open = found[static_cast<std::size_t>(row)].open;
-    open.resize(static_cast<std::size_t>(width));
-    // All begin alike: one of them, or each word would be there `width` times.
-    for (std::size_t k = 1; k < open.size(); ++k) open[k].log_p = kNever;
+    found[static_cast<std::size_t>(row)].open.resize(1);  // all begin alike
     rows.push_back(row);
-    repeats.insert(repeats.end(), static_cast<std::size_t>(width), row);
   }
   Alignments alignments;
   if (batch == 0) return collect({}, beam.best, options.end, alignments);
-  const Tensor begin = to_tensor(repeats, first.device());  // [B K]
   auto [memory, cache] = decoder.start(given);
-  cache = decoder.reorder(cache, begin);
-  Tensor ids = first.index_select(0, begin);  // [B K]
+  Tensor ids = first;  // [B]
 
   for (std::int64_t length = 0;; ++length) {
     poll_interrupt();
     DecoderStep step = decoder.step(ids, memory, cache);
     cache = std::move(step.cache);
-    const Tensor& logits = step.logits;  // [N K, V]
+    const Tensor& logits = step.logits;  // [N H, V]
     check_logits(logits, ids.size(0), options);
     alignments.add(step.alignment, ids.size(0));
-    const auto open = static_cast<std::int64_t>(rows.size());
-    const std::int64_t words = logits.size(1);
+    const auto open = static_cast<std::int64_t>(rows.size());                   // N
+    const std::int64_t words = logits.size(1), here = length == 0 ? 1 : width;  // H, hypotheses of a sentence
     std::vector<double> so_far;
     for (const auto row : rows) {
       for (const auto& hypothesis : found[static_cast<std::size_t>(row)].open) {
@@ -320,15 +313,15 @@ Decoded beam_search(Decoder& decoder, const DecoderMemory& given, const Tensor& 
     }
     // Twice as many as go on, as at most one of a hypothesis' followers is its end: of each, then of all.
     const auto [own, followers] = length < options.max_length ? likeliest(logits, std::min(2 * width, words))
-                                                              : only(logits, options.end);  // [N K, k]
+                                                              : only(logits, options.end);  // [N H, k]
     const std::int64_t each = own.size(1);
-    const Tensor before = at::tensor(so_far, at::TensorOptions(at::kDouble)).to(own.device());  // [N K]
-    const Tensor all = (own + before.unsqueeze(1)).view({open, width * each});                  // [N, K k]
+    const Tensor before = at::tensor(so_far, at::TensorOptions(at::kDouble)).to(own.device());  // [N H]
+    const Tensor all = (own + before.unsqueeze(1)).view({open, here * each});                   // [N, H k]
     // Of equally likely ones the first come first: topk would take any.
     const auto [sorted, order] = all.sort(/*stable=*/true, 1, /*descending=*/true);
-    const Tensor where = order.slice(1, 0, 2 * width);                                     // [N, 2 K]
-    const Tensor scores = sorted.slice(1, 0, 2 * width).cpu(), places = where.cpu();       // [N, 2 K]
-    const Tensor chosen = followers.reshape({open, width * each}).gather(1, where).cpu();  // [N, 2 K]
+    const Tensor where = order.slice(1, 0, 2 * width);                                    // [N, 2 K]
+    const Tensor scores = sorted.slice(1, 0, 2 * width).cpu(), places = where.cpu();      // [N, 2 K]
+    const Tensor chosen = followers.reshape({open, here * each}).gather(1, where).cpu();  // [N, 2 K]
     const auto score = scores.accessor<double, 2>();
     const auto place = places.accessor<std::int64_t, 2>(), follower = chosen.accessor<std::int64_t, 2>();
 
@@ -350,13 +343,13 @@ Decoded beam_search(Decoder& decoder, const DecoderMemory& given, const Tensor& 
         }
         going.push_back({from.words, score[i][j], from.rows});
         going.back().words.push_back(word);
-        going.back().rows.push_back(i * width + parent);
-        parents.push_back(i * width + parent);
+        going.back().rows.push_back(i * here + parent);
+        parents.push_back(i * here + parent);
         last.push_back(word);
       }
       while (static_cast<std::int64_t>(going.size()) < width) {  // impossible ones fill the beam
         going.push_back({{}, kNever});
-        parents.push_back(i * width);
+        parents.push_back(i * here);
         last.push_back(options.end);
       }
       mine.open = std::move(going);

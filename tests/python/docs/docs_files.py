@@ -12,7 +12,7 @@ import numpy as np
 
 from sentencode.evaluation.data.senteval import _TASKS
 
-STUB = Path(__file__).parent / "senteval" / "stub_senteval"
+STUB = Path(__file__).parents[1] / "senteval" / "stub_senteval"
 TEXT = "the cat saw a dog . the man was king and the woman ran . good ship , bad sea : it sank in the rain"
 WORDS = list(dict.fromkeys(TEXT.split()))
 CLASSES = ("DESC:manner", "HUM:ind", "LOC:city", "NUM:date", "ENTY:animal", "ABBR:exp")
