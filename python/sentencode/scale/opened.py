@@ -175,8 +175,7 @@ def worker_threads() -> int | None:
 
 
 def _ray_share(runtime_context: Any) -> int | None:
-    import ray
-
+    ray: Any = sys.modules["ray"]
     if not ray.is_initialized():
         return None
     context = runtime_context.get_runtime_context()
@@ -197,8 +196,12 @@ def _dask_share(worker: Any) -> int | None:
         return None
 
 
-# By a module of the engine's own that has been imported: a folder "ray" or "distributed" of somebody's is none.
-_SHARES = {"ray.runtime_context": _ray_share, "pyspark.taskcontext": _spark_share, "distributed.worker": _dask_share}
+# By a module of the engine's own that was imported: somebody's folder "ray" or "distributed" is none.
+_SHARES = {
+    "ray.runtime_context": _ray_share,
+    "pyspark.taskcontext": _spark_share,
+    "distributed.worker": _dask_share,
+}
 
 
 def use_threads(threads: int | None) -> None:
