@@ -27,14 +27,14 @@ endforeach()
 # What torch's libraries need themselves (CUDA's, say) lies in other packages, which Python loads.
 target_link_options(sentencode_torch INTERFACE LINKER:--allow-shlib-undefined)
 # Without OpenMP, at::parallel_for of ours is a loop on one thread, and nothing says so. The threads are torch's own, of the
-# very library that torch brings: a second copy would have as many again.
+# very library that torch brings: a second copy would have as many again. What other compilers than GCC emit is not for it.
 find_package(OpenMP REQUIRED COMPONENTS CXX)
-file(GLOB torch_openmp "${torch_folder}/lib/lib[gi]omp*" "${torch_folder}/lib/libomp*" "${torch_folder}/../torch.libs/libgomp*")
-if(torch_openmp)
-  list(GET torch_openmp 0 torch_openmp)
-  separate_arguments(openmp_flags NATIVE_COMMAND "${OpenMP_CXX_FLAGS}")
-  target_compile_options(sentencode_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${openmp_flags}>)
-  target_link_libraries(sentencode_torch INTERFACE "${torch_openmp}")
+file(GLOB SENTENCODE_TORCH_OPENMP
+  "${torch_folder}/lib/libgomp*" "${torch_folder}/lib/libiomp*" "${torch_folder}/../torch.libs/libgomp*")
+if(SENTENCODE_TORCH_OPENMP AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(GET SENTENCODE_TORCH_OPENMP 0 SENTENCODE_TORCH_OPENMP)
+  target_compile_options(sentencode_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
+  target_link_libraries(sentencode_torch INTERFACE "${SENTENCODE_TORCH_OPENMP}")
 else()
   target_link_libraries(sentencode_torch INTERFACE OpenMP::OpenMP_CXX)
 endif()

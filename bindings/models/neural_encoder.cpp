@@ -6,6 +6,7 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -108,6 +109,21 @@ void bind_neural_encoder(py::module_& m) {
             return std::make_pair(kept, x.narrow(0, 0, std::ssize(kept)));
           },
           py::arg("tokens"), "Which of them the network reads, and as what [n, F].")
+      .def_static(
+          "padded",
+          [](const std::vector<at::Tensor>& rows, std::int64_t most, const at::Tensor& like) {
+            std::vector<at::Tensor> parts;
+            const at::Tensor lengths = at::empty({std::ssize(rows)}, at::kLong);
+            for (const at::Tensor& of : rows) {
+              const std::int64_t length = std::min(most, of.size(0));
+              lengths.mutable_data_ptr<std::int64_t>()[std::ssize(parts)] = length;
+              parts.push_back(of.narrow(0, 0, length));
+            }
+            return std::make_pair(at::pad_sequence(parts, /*batch_first=*/true).to(like.options()),
+                                  lengths.to(like.device()));
+          },
+          py::arg("rows"), py::arg("most"), py::arg("like"), Release(),
+          "What was read of several sentences, `most` words of each, as `like` is: x [B, T, F], lengths [B].")
       .def_property("params", getter(&NeuralEncoder::params), getter(&NeuralEncoder::set_params))
       .def(
           "save",

@@ -693,6 +693,15 @@ class NeuralEncoder(sentencode._core.Encoder):
     def load(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes], options: sentencode._core.LoadOptions = ...
     ) -> NeuralEncoder: ...
+    @staticmethod
+    def padded(
+        rows: collections.abc.Sequence[torch.Tensor],
+        most: typing.SupportsInt | typing.SupportsIndex,
+        like: torch.Tensor,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """
+        What was read of several sentences, `most` words of each, as `like` is: x [B, T, F], lengths [B].
+        """
     def __init__(
         self,
         kind: str,

@@ -350,6 +350,7 @@ def test_python_ends_while_a_daemon_thread_is_told_of_progress(tmp_path):
         ("MeanMaxAAE", "fitted.reconstruct(texts)"),
         ("RNNCNN", "fitted.encode(corpora[0])"),
         ("CompoundNMT", "fitted.encode(corpora[0])"),
+        ("CompoundNMT", "fitted.translate(texts)"),
     ],
 )
 def test_python_ends_while_a_daemon_thread_is_in_a_network(kind, loop, tmp_path):

@@ -432,7 +432,7 @@ class CompoundNMT(NeuralEncoder):
                 given = self.network.read(x, lengths)
                 writer, memory = self.network._cpp, given
                 if others:
-                    read = [given, *(other._read_tokens(words, lengths) for other in others)]
+                    read = [given, *(other._read_tokens(words) for other in others)]
                     writers = [encoder.network._cpp for encoder in (self, *others)]
                     writer = EnsembleDecoder(writers, [len(of) for of in read])
                     memory = [one.to(x.device) for of in read for one in of]
@@ -654,11 +654,9 @@ class CompoundNMT(NeuralEncoder):
                 raise ValueError(f"{name} has another tokenizer of the target than the first encoder")
         return others
 
-    def _read_tokens(self, words: Sequence[Sequence[str]], lengths: torch.Tensor) -> list[torch.Tensor]:
+    def _read_tokens(self, words: Sequence[Sequence[str]]) -> list[torch.Tensor]:
         """What the decoder is given of sentences that are cut."""
-        like = next(self.network.parameters())
-        x = torch.nn.utils.rnn.pad_sequence([self._model.read(of)[1] for of in words], batch_first=True)
-        given: list[torch.Tensor] = self.network.read(x.to(like), lengths.to(like.device))
+        given: list[torch.Tensor] = self.network.read(*self._padded([self._model.read(of)[1] for of in words]))
         return given
 
     def _read_many(self, sentences: Any, *, strict: bool = False) -> Iterator[tuple[Any, ...]]:
@@ -669,22 +667,19 @@ class CompoundNMT(NeuralEncoder):
         for i, of in enumerate(tokens):
             kept, x = self._model.read(of)
             if len(kept):
-                most = int(self.max_words)
-                read.append((i, [of[j] for j in kept[:most]], x[:most]))
+                read.append((i, [of[j] for j in kept[: int(self.max_words)]], x))
             elif strict:
                 raise ValueError("sentence has no words")
         read.sort(key=lambda one: -len(one[1]))
-        like = next(self.network.parameters())
         for begin in range(0, len(read), _AT_ONCE):
-            some = read[begin : begin + _AT_ONCE]
-            lengths = torch.tensor([len(words) for _, words, _ in some])
-            x = torch.nn.utils.rnn.pad_sequence([one for *_, one in some], batch_first=True)
-            yield (
-                [i for i, *_ in some],
-                [words for _, words, _ in some],
-                x.to(like),
-                lengths.to(like.device),
-            )
+            numbers, words, rows = zip(*read[begin : begin + _AT_ONCE], strict=True)
+            yield (list(numbers), list(words), *self._padded(rows))
+
+    def _padded(self, rows: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+        """What was read of sentences, as the network wants it: x [B, T, F], lengths [B]."""
+        like = next(self.network.parameters())
+        found: tuple[torch.Tensor, torch.Tensor] = self._model.padded(rows, int(self.max_words), like)
+        return found
 
     def _target_ids(self, sentences: Sequence[Any]) -> tuple[torch.Tensor, torch.Tensor]:
         """Ids with ends, and lengths."""
