@@ -656,7 +656,9 @@ class CompoundNMT(NeuralEncoder):
 
     def _read_tokens(self, words: Sequence[Sequence[str]]) -> list[torch.Tensor]:
         """What the decoder is given of sentences that are cut."""
-        given: list[torch.Tensor] = self.network.read(*self._padded([self._model.read(of)[1] for of in words]))
+        given: list[torch.Tensor] = self.network.read(
+            *self._padded([self._model.read(of)[1] for of in words])
+        )
         return given
 
     def _read_many(self, sentences: Any, *, strict: bool = False) -> Iterator[tuple[Any, ...]]:
