@@ -74,6 +74,10 @@ test-scale: $(stamps)/scale  ## Tests on Ray, Spark and Dask, which it installs 
 	OMP_WAIT_POLICY=passive .venv-scale/bin/python -m pytest tests --pyargs sentencode -m engine $(PYTEST_ARGS)
 	.venv-scale/bin/python -m pytest tests/python/docs tests/notebooks tests/python/test_examples.py -k scale $(PYTEST_ARGS)
 
+.PHONY: test-gpu
+test-gpu: $(stamps)/full  ## Tests that need a GPU, and a build against a torch with CUDA
+	$(bin)/python -m pytest tests --pyargs sentencode -m gpu $(PYTEST_ARGS)
+
 .PHONY: test-asan
 test-asan: $(stamps)/asan  ## Core suite under AddressSanitizer and UndefinedBehaviorSanitizer
 

@@ -25,6 +25,7 @@ void bind_generalized_pooling(py::module_& m);
 void bind_generalized_pooling_network(py::module_& m);
 void bind_translation_network(py::module_& m);
 void bind_gil(py::module_& m);
+void bind_laes_on_device(py::module_& m);
 void bind_logistic(py::module_& m);
 void bind_masked_pooling(py::module_& m);
 void bind_model(py::module_& m);

@@ -12,6 +12,7 @@ SENTENCODE_MODULE(_nn, m) {
   sentencode::bind_gil(m);
   sentencode::bind_interrupts(m);
   sentencode::bind_threads(m);
+  sentencode::bind_laes_on_device(m);
   sentencode::bind_logistic(m);
   sentencode::bind_module_node(m);
   sentencode::bind_communicator(m);

@@ -32,6 +32,7 @@ __all__: list[str] = [
     "FeedForward",
     "GeneralizedPoolingNetwork",
     "Head",
+    "LAESOnDevice",
     "LSTMAutoencoderNetwork",
     "LatentAutoencoder",
     "MaskedPooling",
@@ -76,8 +77,17 @@ __all__: list[str] = [
     "score",
     "set_num_threads",
     "softmax_loss",
+    "solve_laes_on_device",
     "torch_version",
 ]
+
+class LAESOnDevice:
+    """
+    Sums for a LAES, made on a device by torch.
+    """
+    def __init__(self, like: sentencode._core.LAES, device: str) -> None: ...
+    def add(self, sentences: typing.Any) -> None: ...
+    def merge_into(self, encoder: sentencode._core.LAES) -> None: ...
 
 class Features:
     """
@@ -1027,6 +1037,11 @@ def softmax_loss(
 ) -> tuple:
     """
     See sentencode.nn.softmax_loss.
+    """
+
+def solve_laes_on_device(encoder: sentencode._core.LAES, device: str) -> None:
+    """
+    LAES.solve, by torch on a device.
     """
 
 torch_version: str

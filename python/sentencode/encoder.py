@@ -6,7 +6,8 @@ import hashlib
 import logging
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 from weakref import WeakSet
 
@@ -22,7 +23,7 @@ from .search import Hits, Measure, semantic_search, similarity, similarity_pairw
 from .text.corpus import Corpus, repeatable
 from .text.inputs import TEXT_AT_ONCE, batches, counted_from, filled, is_blank, is_single
 
-__all__ = ["Encoder", "is_numeric", "progress"]
+__all__ = ["Encoder", "in_blocks", "is_numeric", "progress"]
 
 Rows = npt.NDArray[Any]
 _CHUNK = 1 << 16  # sentences between two looks at the progress bar
@@ -131,13 +132,14 @@ class Encoder(Estimator):
         Returns:
             The encoder itself.
         """
-        with progress(show_progress_bar, "fit") as bar:
-            done = 0
-            for batch in batches(sentences, _CHUNK, text=TEXT_AT_ONCE, on_progress=bar):
-                with counted_from(done):
-                    self._partial_fit(batch)
-                done += len(batch)
+        with self._learning() as take:
+            in_blocks(sentences, take, show_progress_bar)
         return self
+
+    @contextmanager
+    def _learning(self) -> Iterator[Callable[[Any], None]]:
+        """What learns from blocks of sentences, while the context lasts."""
+        yield self._partial_fit
 
     def merge(self, other: Any) -> Any:
         """Takes over what another encoder with the same parameters has learnt, as if from its sentences.
@@ -513,6 +515,16 @@ class Encoder(Estimator):
 
     def _columns(self) -> int:
         return self.dim
+
+
+def in_blocks(sentences: Any, take: Callable[[Any], None], show_progress_bar: bool | None = None) -> None:
+    """Calls `take` with sentences in blocks, as `Encoder.partial_fit` says."""
+    with progress(show_progress_bar, "fit") as bar:
+        done = 0
+        for batch in batches(sentences, _CHUNK, text=TEXT_AT_ONCE, on_progress=bar):
+            with counted_from(done):
+                take(batch)
+            done += len(batch)
 
 
 class _NoModelCard:

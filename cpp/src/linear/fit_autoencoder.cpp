@@ -70,8 +70,8 @@ void check_memory(std::int64_t columns, std::int64_t p, double there, std::int64
 }
 
 template <typename T>
-double noise_of(const PrefixGram& gram) {
-  return !std::is_same_v<T, double> ? kNoiseOfFloat : gram.sums_in_double() ? kNoiseOfDouble : kNoiseOfMixed;
+double noise_of(bool sums_in_double) {
+  return !std::is_same_v<T, double> ? kNoiseOfFloat : sums_in_double ? kNoiseOfDouble : kNoiseOfMixed;
 }
 
 template <typename T>
@@ -87,8 +87,8 @@ Autoencoder fit_primal(const PrefixGram& gram, std::int64_t p, const std::option
                        bool keep_u, std::int64_t others) {
   const double sums = PrefixGram::bytes(gram.longest(), gram.dim());
   check_memory<T>(gram.longest() * gram.dim(), p, static_cast<double>(1 + others) * sums, others);
-  return from_singular_vectors(leading(gram.covariance<T>(centre), p), gram.dim(), p, noise_of<T>(gram),
-                               keep_u);
+  return from_singular_vectors(leading(gram.covariance<T>(centre), p), gram.dim(), p,
+                               noise_of<T>(gram.sums_in_double()), keep_u);
 }
 
 /// Where to cut the columns of Xi in two. Few sentences are long, so that few of its rows reach far: right of
@@ -192,7 +192,7 @@ Autoencoder fit_cut(const PrefixGram& gram, const Cut& cut, const WeightedWords&
   whole.leftCols(left) = found.vectors.leftCols(left);
   gemm(Op::none, Op::none, T(1), found.vectors.rightCols(cut.rows), z, T(0), whole.rightCols(right));
   found.vectors = std::move(whole);
-  return from_singular_vectors(std::move(found), n, p, noise_of<T>(gram), keep_u);
+  return from_singular_vectors(std::move(found), n, p, noise_of<T>(gram.sums_in_double()), keep_u);
 }
 
 /// The distinct prefixes of some sentences, shorter before longer: rows of Xi that are equal count as one.
@@ -322,6 +322,11 @@ Autoencoder fit_autoencoder(const PrefixGram& gram, const WeightedWords& words, 
   }
   if (centre) result.centre = centre->cast<float>();
   return result;
+}
+
+Autoencoder autoencoder_of(Spectrum<double> c, std::int64_t n, std::int64_t p, bool sums_in_double,
+                           bool keep_u) {
+  return from_singular_vectors(std::move(c), n, p, noise_of<double>(sums_in_double), keep_u);
 }
 
 }  // namespace sentencode

@@ -167,6 +167,14 @@ void Laes::solve() { solve_beside(std::ssize(readings()) - 1); }
 
 /// While there are so many statistics of the same sentences beside those of a direction.
 void Laes::solve_beside(std::int64_t others) {
+  const auto fit = [&](const PrefixGram& gram) {
+    return fit_autoencoder(gram, words(), options_.hidden, options_.center,
+                           options_.state == State::projection, others);
+  };
+  solve_by(fit, others);
+}
+
+void Laes::solve_by(const std::function<Autoencoder(const PrefixGram&)>& fit, std::int64_t others) {
   const auto done = [this] {
     const std::lock_guard lock(mutex_);
     ST_CHECK(fitted_ || changes_ > 0, NotFitted, "LAES is not fitted yet: call fit or partial_fit first");
@@ -179,10 +187,7 @@ void Laes::solve_beside(std::int64_t others) {
   absorb([](const PrefixGram& gram) { return !gram.only_waiting() || gram.batch_is_full(); },
          [&](PrefixGram& gram) { gram.absorb(words(), others); });
   auto fitted = std::make_shared<Fitted>();
-  for (const PrefixGram& gram : grams()) {
-    fitted->emplace_back(fit_autoencoder(gram, words(), options_.hidden, options_.center,
-                                         options_.state == State::projection, others));
-  }
+  for (const PrefixGram& gram : grams()) fitted->emplace_back(fit(gram));
   const std::lock_guard lock(mutex_);
   fitted_ = std::move(fitted);
   solved_ = changes_;

@@ -34,7 +34,7 @@ PrefixGram::PrefixGram(Reading reading, std::int64_t dim, std::int64_t max_lengt
            max_length);
 }
 
-bool PrefixGram::sums_in_double() const { return dim_ < kNarrow; }
+bool PrefixGram::sums_in_double(std::int64_t dim) { return dim < kNarrow; }
 
 double PrefixGram::bytes(std::int64_t longest, std::int64_t dim) {
   return 8.0 * static_cast<double>(triangle(longest)) * static_cast<double>(dim * dim);

@@ -30,6 +30,7 @@ class LinearEncoder(CoreEncoder):
     # What a class fills in.
 
     _kind: str  # the core's class
+    _unsaved: frozenset[str] = frozenset({"vectors", "frequencies"})  # parameters that files do not hold so
 
     def _options(self) -> dict[str, Any]:
         """The options of the core's class; checks the parameters that are the class's own."""
@@ -123,8 +124,7 @@ class LinearEncoder(CoreEncoder):
 
     def _config(self) -> dict[str, Any]:
         """The parameters as JSON has them. Vectors and weights are elsewhere in the file."""
-        config = self.get_params(deep=False)
-        del config["vectors"], config["frequencies"]
+        config = {k: v for k, v in self.get_params(deep=False).items() if k not in self._unsaved}
         config["tokenizer"] = self._tokenizer().to_config()
         return {name: plain(value) for name, value in config.items()}
 
@@ -138,7 +138,7 @@ class LinearEncoder(CoreEncoder):
             params = json.loads(model.params)
         except ValueError as error:  # or UnicodeDecodeError
             raise ValueError(f"params are no JSON: {error}") from None
-        return checked_keys(cls, params, set(cls._defaults()) - {"vectors", "frequencies"})
+        return checked_keys(cls, params, set(cls._defaults()) - cls._unsaved)
 
     @classmethod
     def _from_model(cls, model: Any, params: dict[str, Any], cut: Tokenizer) -> Any:
@@ -173,9 +173,13 @@ class LinearEncoder(CoreEncoder):
     def _forget(self) -> None:
         self._adopt(*self._new_model())
 
+    def _solve(self) -> None:
+        """Makes parameters of what was counted, if anything was since the last time."""
+        self._model.solve()
+
     def _finish(self) -> None:
         try:
-            self._model.solve()
+            self._solve()
         except NotFittedError:
             raise ValueError(
                 f"{type(self).__name__}: there is nothing to fit to: there was no sentence"
@@ -232,12 +236,16 @@ class LinearEncoder(CoreEncoder):
     def _partial_fit(self, batch: Any) -> None:
         model, cut = self._current_model()
         model.partial_fit(cut.prepare(batch))
+        if (first := self._first_model(model, cut)) is not model:
+            first.merge(model)
+
+    def _first_model(self, model: Any, cut: Tokenizer) -> Any:
+        """The model of this encoder, which is the given one unless another thread was the first to learn."""
         self.__dict__.setdefault("_cut", cut)
         first = self.__dict__.setdefault("_model", model)
         if first is model:
             self._adopt(model, cut)
-        else:  # another thread was the first to learn
-            first.merge(model)
+        return first
 
     def _encode_into(self, batch: Any, out: Floats) -> None:
         self._fitted_model().encode_into(self._tokenizer().prepare(batch), out)
@@ -256,7 +264,7 @@ class LinearEncoder(CoreEncoder):
     def _fitted_model(self) -> Any:
         """What was learnt, with its parameters solved for."""
         self._check_learnt()
-        self._model.solve()
+        self._solve()
         return self._model
 
     def _with_statistics(self) -> bool:

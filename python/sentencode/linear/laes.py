@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from .._extras import require_nn
+from ..checks import checked_str
 from ..text.inputs import is_single
 from ..vectors import Vectors
 from .base import LinearEncoder
@@ -66,6 +69,9 @@ class LAES(LinearEncoder):
         frequencies: Where p(w) comes from: a `Frequencies`, a `Vocabulary`, a dict of counts,
             the path of a file of words and counts, or "zipf" (the order of the vectors). None: the counts
             that the vectors carry, or "zipf" where they carry none.
+        device: Where `fit` computes: "cpu" is Sentencode itself; anything else is one of torch's devices, as
+            in "cuda" or "cuda:1". Sentences are encoded by the processor in any case, and a saved encoder
+            does not remember this. An interrupted `partial_fit` on a device has learnt nothing.
 
     Attributes:
         A_: [hidden, vectors.dim]; of the backward autoencoder with direction="backward", and `A_backward_`
@@ -94,6 +100,7 @@ class LAES(LinearEncoder):
     """
 
     _kind = "LAES"
+    _unsaved = LinearEncoder._unsaved | {"device"}
     pickle_statistics: bool = False
 
     def __init__(
@@ -111,6 +118,7 @@ class LAES(LinearEncoder):
         tokenizer: Any = "auto",
         lowercase: bool | Literal["auto"] = "auto",
         frequencies: Any = None,
+        device: str = "cpu",
     ) -> None:
         self.vectors = vectors
         self.hidden = hidden
@@ -124,6 +132,7 @@ class LAES(LinearEncoder):
         self.tokenizer = tokenizer
         self.lowercase = lowercase
         self.frequencies = frequencies
+        self.device = device
 
     # What was learnt.
 
@@ -326,6 +335,7 @@ class LAES(LinearEncoder):
         return found
 
     def _options(self) -> dict[str, Any]:
+        checked_str("device", self.device)
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
                 choices = " or ".join(map(repr, allowed))
@@ -353,6 +363,26 @@ class LAES(LinearEncoder):
     def _weights(self) -> Floats | None:
         return smooth_weights("LAES", self._word_vectors, self.frequencies, self.a)
 
+    def _changes(self) -> list[str]:
+        return [name for name in super()._changes() if name != "device"]  # another one changes no result
+
+    @contextmanager
+    def _learning(self) -> Iterator[Callable[[Any], None]]:
+        if self.device == "cpu":
+            with super()._learning() as take:
+                yield take
+            return
+        model, cut = self._current_model()
+        sums = _on_device().LAESOnDevice(model, self.device)
+        yield lambda block: sums.add(cut.prepare(block))
+        sums.merge_into(self._first_model(model, cut))
+
+    def _solve(self) -> None:
+        if self.device == "cpu" or self._model.solved:
+            super()._solve()
+        else:
+            _on_device().solve_laes_on_device(self._model, self.device)
+
     def _finish(self) -> None:
         super()._finish()
         if self.mode == "residual" and self.rank_ < self.hidden:
@@ -372,3 +402,11 @@ class LAES(LinearEncoder):
             facts["sentences"] = f"{self.n_sentences_:,}"
             facts["rank"] = str(self.rank_)
         return facts
+
+
+def _on_device() -> Any:
+    """The half that computes with torch."""
+    require_nn()
+    from .. import _nn
+
+    return _nn

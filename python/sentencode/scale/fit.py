@@ -9,9 +9,11 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from ..checks import checked_str
+from ..encoder import in_blocks
 from ..encoder import progress as progress_bar
 from ..errors import FormatError
 from ..linear import LAES
@@ -339,8 +341,9 @@ class _Sum:
         encoder = self.template.new()
         encoder._forget()
         done = 0
-        for shard in group.shards:
-            done += learn(shard, self.columns, encoder.partial_fit)
+        with encoder._learning() as take:
+            for shard in group.shards:
+                done += learn(shard, self.columns, partial(in_blocks, take=take))
         self.folder.write(group.file, encoder._statistics_to_bytes())
         return done
 

@@ -16,6 +16,7 @@ from .._extras import require
 from ..cache import cache_dir
 from ..encoder import Encoder
 from ..files import as_path, whole_file
+from ..linear.base import LinearEncoder
 from ..saved import load
 from ..threads import num_threads, set_num_threads
 
@@ -155,7 +156,8 @@ def _local(path: str, fingerprint: str | None) -> str | Path:
 
 
 def _check_device(encoder: Any, device: str) -> None:
-    if "device" not in encoder.get_params(deep=False):
+    # A LAES has one, where it is fitted.
+    if isinstance(encoder, LinearEncoder) or "device" not in encoder.get_params(deep=False):
         raise ValueError(f"device={device!r}: a {type(encoder).__name__} computes on the processor alone")
 
 

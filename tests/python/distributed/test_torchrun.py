@@ -1,10 +1,14 @@
-"""`sentencode.distributed.torchrun`: restarts share no addresses."""
+"""`sentencode.distributed.torchrun`: restarts share no addresses, on one machine and on several."""
 
 from __future__ import annotations
 
+import csv
 import os
+import socket
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -26,12 +30,10 @@ dist.destroy_process_group()
 """
 
 
-def launched(program, *arguments):
-    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-    *options, what = arguments
+def launched(options, program, *arguments):
     return subprocess.Popen(
-        [sys.executable, "-m", "sentencode.distributed.torchrun", *options, program, what],
-        env=environment,
+        [sys.executable, "-m", "sentencode.distributed.torchrun", *options, program, *arguments],
+        env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -46,7 +48,56 @@ def program(tmp_path):
 
 
 def test_processes_that_are_started_anew_find_each_other(program):
-    process = launched(program, "--standalone", "--nproc-per-node=2", "--max-restarts=1", "die")
+    process = launched(["--standalone", "--nproc-per-node=2", "--max-restarts=1"], program, "die")
     output, error = process.communicate(timeout=200)
     assert process.returncode == 0, error
     assert output.count("mean 0.5 of 2") == 2
+
+
+def steps_of(folder):
+    """The loss of each step that was logged."""
+    with open(folder / "log.csv", newline="", encoding="utf-8") as file:
+        return [(int(row["step"]), float(row["loss"])) for row in csv.DictReader(file)]
+
+
+@pytest.mark.slow
+def test_a_machine_that_is_lost_and_comes_back(tmp_path):
+    """Two of torchrun's agents are two machines; one is killed with what it runs, and started again."""
+    psutil = pytest.importorskip("psutil")
+    script = Path(__file__).parents[3] / "examples" / "train_distributed.py"
+    if not script.exists():
+        pytest.skip("the examples are not here")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+
+    def agent(folder, host, *options):
+        options = [
+            *("--nnodes=2", "--nproc-per-node=1", "--max-restarts=5", "--local-addr=127.0.0.1"),
+            *("--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{port}", "--rdzv-id=run"),
+            f"--rdzv-conf=timeout=200,is_host={int(host)}",
+        ]
+        return launched(options, script, folder, "--steps", "1000")
+
+    first, second = agent(tmp_path / "two", True), agent(tmp_path / "two", False)
+    log = tmp_path / "two" / "log.csv"
+    deadline = time.monotonic() + 120
+    while not (log.exists() and len(log.read_text().splitlines()) > 100):
+        assert time.monotonic() < deadline
+        assert first.poll() is None, first.communicate()[1]
+        time.sleep(0.1)
+    lost = psutil.Process(second.pid)
+    for process in [lost, *lost.children(recursive=True)]:
+        process.kill()
+    second.communicate()
+    assert first.poll() is None  # it waits
+    again = agent(tmp_path / "two", False)
+    outputs = [process.communicate(timeout=200) for process in (first, again)]
+    assert [first.returncode, again.returncode] == [0, 0], outputs
+    assert "2 processes, steps" in outputs[0][0] + outputs[1][0]
+    steps = steps_of(tmp_path / "two")
+    assert [step for step, _ in steps] == list(range(1, 1001))
+
+    alone = launched(["--standalone", "--nproc-per-node=1"], script, tmp_path / "one", "--steps", "1000")
+    alone.communicate(timeout=200)
+    assert alone.returncode == 0
+    assert steps[-1][1] == pytest.approx(steps_of(tmp_path / "one")[-1][1], rel=1e-3)

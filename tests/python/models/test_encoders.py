@@ -1436,6 +1436,7 @@ def test_what_a_gpu_made_computes_on_what_is_there(file):
     assert other.device == "cpu"
 
 
+@pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @each_family
 def test_on_a_gpu(name, tmp_path):

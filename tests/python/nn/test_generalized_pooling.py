@@ -10,6 +10,7 @@ nn = pytest.importorskip("sentencode.nn")
 
 LENGTHS = (3, 5, 0, 1, 4)
 KINDS = ("vector", "scalar")
+NO_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 
 def random_lengths(sentences):
@@ -85,7 +86,7 @@ def composed(pooling, h, lengths):
     heads, scalar = pooling._config["heads"], pooling._config["scores"] == "scalar"
     f = torch.relu if pooling._config["activation"] == "relu" else torch.tanh
     batch, time, features = h.shape
-    mask = torch.arange(time) < lengths[:, None]
+    mask = torch.arange(time, device=h.device) < lengths[:, None]
     h = torch.where(mask[:, :, None], h, 0)
     z = f(torch.nn.functional.linear(h, pooling.hidden.weight, bias_of(pooling)))
     if scalar:
@@ -105,20 +106,21 @@ def bias_of(pooling):
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("size", ["small", "large"])
-def test_gradients_are_those_of_the_composition(scores, activation, dtype, size):
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, NO_GPU])])
+def test_gradients_are_those_of_the_composition(scores, activation, dtype, size, device):
     # The large one has products, pieces and threads as in training.
     lengths = LENGTHS if size == "small" else random_lengths(33)
     features, hidden = (6, 4) if size == "small" else (150, 37)
-    pooling = layer(scores=scores, activation=activation, features=features, hidden=hidden).to(dtype)
+    pooling = layer(scores=scores, activation=activation, features=features, hidden=hidden).to(device, dtype)
     for parameter in pooling.parameters():
         parameter.data *= 1 if size == "small" else 0.1
-    h, sizes = inputs(lengths, features, dtype)
+    h, sizes = (made.to(device) for made in inputs(lengths, features, dtype))
     gradients = []
     for call in (pooling, lambda *of: composed(pooling, *of)):
         own = h.clone().requires_grad_()
         out = call(own, sizes)
         pooling.zero_grad()
-        (out * torch.linspace(-1, 1, out.numel(), dtype=dtype).view_as(out)).sum().backward()
+        (out * torch.linspace(-1, 1, out.numel(), dtype=dtype, device=device).view_as(out)).sum().backward()
         gradients.append([out.detach(), own.grad, *(p.grad for p in pooling.parameters())])
     for ours, theirs in zip(*gradients, strict=True):
         tight = dtype == torch.float64

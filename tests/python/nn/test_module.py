@@ -158,6 +158,7 @@ def test_moves_that_replace_parameters(encoder, batch, swap):
         torch.__future__.set_overwrite_module_params_on_conversion(before)
 
 
+@pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_cuda(encoder, batch):
     expected = encoder(*batch)

@@ -126,6 +126,11 @@ def test_wrong_batches(saved):
         made(pa.table({"text": [1, 2]}))
 
 
+def test_where_a_laes_was_fitted_is_not_where_it_encodes(vectors, sentences):
+    with pytest.raises(ValueError, match="device='cuda': a LAES computes on the processor alone"):
+        BatchEncoder(se.LAES(vectors, hidden=4).fit(sentences), device="cuda")
+
+
 @pytest.mark.parametrize(
     ("options", "error"),
     [

@@ -15,4 +15,9 @@ namespace sentencode {
 Autoencoder fit_autoencoder(const PrefixGram& gram, const WeightedWords& words, std::int64_t p, bool centred,
                             bool keep_u, std::int64_t others = 0);
 
+/// The parameters for p hidden units, of words [n], from C's leading eigenpairs, at most p. sums_in_double:
+/// as PrefixGram's, which says how small an eigenvalue may be.
+Autoencoder autoencoder_of(Spectrum<double> c, std::int64_t n, std::int64_t p, bool sums_in_double,
+                           bool keep_u);
+
 }  // namespace sentencode

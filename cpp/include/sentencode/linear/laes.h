@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -45,6 +46,7 @@ class Laes final : public LinearEncoder {
   std::int64_t dim() const override;
   void encode(const Sentences& sentences, MatrixView out) const override;
   const LaesOptions& options() const { return options_; }
+  std::vector<Reading> readings() const;  // its directions, forward first
 
   bool fitted() const override { return fitted_ptr() != nullptr; }
   /// In blocks of 65,536 sentences (of fewer where these may have more than 16 million words). Interrupted,
@@ -52,6 +54,9 @@ class Laes final : public LinearEncoder {
   void partial_fit(const Sentences& sentences) override;
   void merge(const Laes& other);
   void solve() override;
+  /// The same by another's arithmetic: fit(gram) makes the parameters of a direction, of all that it knows.
+  /// others: statistics of the same sentences that are kept beside it.
+  void solve_by(const std::function<Autoencoder(const PrefixGram&)>& fit, std::int64_t others);
 
   /// The parameters of one direction; NotFitted, or InvalidInput when that direction is not part of this
   /// encoder.
@@ -93,7 +98,6 @@ class Laes final : public LinearEncoder {
   using Grams = std::vector<PrefixGram>;         // one for each direction, forward first
   using Fitted = std::vector<BatchAutoencoder>;  // likewise
 
-  std::vector<Reading> readings() const;
   std::size_t place_of(Reading reading) const;
   std::shared_ptr<const Fitted> fitted_ptr() const;
   std::shared_ptr<const Fitted> checked() const;

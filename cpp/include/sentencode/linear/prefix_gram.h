@@ -55,7 +55,7 @@ class PrefixGram {
   std::int64_t longest() const { return longest_; }      // L: of all sentences seen, at most max_length
   std::int64_t sentences() const { return sentences_; }  // that were not empty
   std::int64_t tokens() const { return tokens_; }
-  bool sums_in_double() const;  // no product of x was rounded to float
+  bool sums_in_double() const { return sums_in_double(dim_); }
   bool only_waiting() const { return absorbed_length() == 0; }
   const RaggedIds& waiting() const { return waiting_; }  // as written, first word first
 
@@ -69,6 +69,8 @@ class PrefixGram {
   template <typename T>
   void covariance(const std::optional<VectorD>& centre, MutableRef<T> out) const;
 
+  /// Whether no product of such words is rounded to float.
+  static bool sums_in_double(std::int64_t dim);
   /// What G takes, in bytes.
   static double bytes(std::int64_t longest, std::int64_t dim);
 

@@ -1,0 +1,26 @@
+#include "sentencode/linear/laes_on_device.h"
+
+#include "nn_bindings.h"
+#include "py.h"
+#include "sentences.h"
+
+namespace sentencode {
+
+void bind_laes_on_device(py::module_& m) {
+  py::class_<LaesOnDevice>(m, "LAESOnDevice", "Sums for a LAES, made on a device by torch.")
+      .def(py::init<std::shared_ptr<const Laes>, const std::string&>(), py::arg("like"), py::arg("device"),
+           Release())
+      .def(
+          "add",
+          [](LaesOnDevice& self, const py::object& sentences) {
+            const SentencesArgument argument(sentences);
+            const WithoutGil released;
+            self.add(argument.get());
+          },
+          py::arg("sentences"))
+      .def("merge_into", &LaesOnDevice::merge_into, py::arg("encoder"), Release());
+  m.def("solve_laes_on_device", &solve_on_device, py::arg("encoder"), py::arg("device"), Release(),
+        "LAES.solve, by torch on a device.");
+}
+
+}  // namespace sentencode

@@ -1,0 +1,137 @@
+"""LAES fitted by torch: on a GPU where there is one, and on the processor, where the same code runs."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import sentencode as se
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("sentencode.nn", reason="built without the neural half", exc_type=ImportError)
+
+HERE = "cpu:0"  # torch's name of the processor; "cpu" is Sentencode itself
+NO_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+DEVICES = [HERE, pytest.param("cuda", marks=[pytest.mark.gpu, NO_GPU])]
+OPTIONS = [
+    {"hidden": 5},
+    {"hidden": 9, "direction": "both", "center": True, "mode": "hidden"},
+    {"hidden": 7, "direction": "backward", "state": "projection", "mode": "reconstruction", "max_length": 6},
+    {"hidden": 4, "a": None, "center": True, "max_length": 1},
+    {"hidden": 200, "mode": "hidden", "a": 1e-2},  # more than the rank
+]
+
+
+def check_same(made, expected, sentences):
+    assert (made.n_sentences_, made.n_tokens_, made.rank_) == (
+        expected.n_sentences_,
+        expected.n_tokens_,
+        expected.rank_,
+    )
+    np.testing.assert_allclose(made.singular_values_, expected.singular_values_, rtol=1e-4, atol=1e-5)
+    ours, theirs = made.encode(sentences), expected.encode(sentences)
+    if made.mode == "hidden":  # a unit and its negative serve alike, where their largest parts are near
+        ours, theirs = np.abs(ours), np.abs(theirs)
+    np.testing.assert_allclose(ours, theirs, atol=2e-4)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("options", OPTIONS)
+def test_fits_what_the_core_fits(vectors, sentences, options, device):
+    options = {"a": 1e-2, **options}
+    expected = se.LAES(vectors, **options).fit(sentences)
+    check_same(se.LAES(vectors, device=device, **options).fit(sentences), expected, sentences)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_words_of_many_dimensions(device):
+    """From 128 numbers on, products are float."""
+    rng = np.random.default_rng(3)
+    words = [f"w{i}" for i in range(400)]
+    table = se.WordVectors.from_array(words, rng.normal(size=(400, 130)).astype(np.float32))
+    text = [" ".join(rng.choice(words, rng.integers(1, 9))) for _ in range(3000)]
+    expected = se.LAES(table, hidden=20, a=None).fit(text)
+    made = se.LAES(table, hidden=20, a=None, device=device).fit(text)
+    np.testing.assert_allclose(made.singular_values_, expected.singular_values_, rtol=1e-4)
+    np.testing.assert_allclose(made.encode(text), expected.encode(text), atol=2e-3)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_sums_are_those_of_the_core(vectors, sentences, device):
+    """In the same order, so that they merge, go on and are saved as any others."""
+    many = sentences * 12
+    made = se.LAES(vectors, hidden=4, direction="both", device=device).partial_fit(many)
+    core = se.LAES(vectors, hidden=4, direction="both", device=device).partial_fit(many[:1])
+    core.device = "cpu"
+    core.partial_fit(many[1:])
+    assert core.rank_ == made.rank_ == 4  # by the way, what waited was summed
+    ours, theirs = made._model.statistics(), core._model.statistics()
+    for direction in ("forward", "backward"):
+        assert len(ours[direction]["waiting_ids"]) == len(theirs[direction]["waiting_ids"]) == 0
+        for name in ("sentences", "tokens", "counts", "sums", "gram"):
+            np.testing.assert_allclose(ours[direction][name], theirs[direction][name], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_goes_on_with_what_others_have_counted(vectors, sentences, device):
+    options = {"hidden": 6, "center": True}
+    expected = se.LAES(vectors, **options).fit(sentences)
+    first = se.LAES(vectors, **options).partial_fit(sentences[:50])  # waits in the core
+    first.device = device
+    first.partial_fit(sentences[50:120])
+    second = se.LAES(vectors, device=device, **options).partial_fit(sentences[120:])
+    check_same(first.merge(second), expected, sentences)
+    larger = first.variant(hidden=9, mode="hidden")
+    check_same(larger, expected.variant(hidden=9, mode="hidden"), sentences)
+
+
+def test_the_device_is_no_part_of_the_encoder(vectors, sentences, tmp_path):
+    made = se.LAES(vectors, hidden=4, device=HERE).fit(sentences)
+    made.save(tmp_path / "laes.sentencode")
+    loaded = se.load(tmp_path / "laes.sentencode")
+    assert loaded.device == "cpu"
+    np.testing.assert_array_equal(loaded.encode(sentences), made.encode(sentences))
+    assert loaded.fingerprint() == made.fingerprint()
+    copied = pickle.loads(pickle.dumps(made))
+    assert copied.device == HERE
+    np.testing.assert_array_equal(copied.encode(sentences), made.encode(sentences))
+
+
+def test_what_cannot_be_used_is_refused(vectors, sentences):
+    for device in ("gpu", "cuda:99", ""):
+        laes = se.LAES(vectors, hidden=4, device=device)
+        with pytest.raises(ValueError, match=f"device='{device}' cannot be used"):
+            laes.fit(sentences)
+        assert not laes.fitted
+    with pytest.raises(TypeError, match="device"):
+        se.LAES(vectors, device=0).fit(sentences)
+    with pytest.raises(ValueError, match="there is nothing to fit to"):
+        se.LAES(vectors, device=HERE).fit(["unknown", ""])
+    with pytest.raises(ValueError, match="there is nothing to fit to"):
+        se.LAES(vectors, device=HERE).fit([])
+
+
+def test_a_failure_leaves_what_was_learnt(vectors, sentences):
+    laes = se.LAES(vectors, hidden=4, device=HERE).fit(sentences[:100])
+    before = laes.encode(sentences)
+
+    def interrupted():
+        yield from sentences
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        laes.partial_fit(interrupted())
+    with pytest.raises(TypeError):
+        laes.partial_fit([*sentences, 5])
+    assert laes.n_sentences_ == se.LAES(vectors, hidden=4).fit(sentences[:100]).n_sentences_
+    np.testing.assert_array_equal(laes.encode(sentences), before)
+
+
+def test_on_workers(vectors, sentences, tmp_path):
+    (tmp_path / "lines.txt").write_text("\n".join(sentences), encoding="utf-8")
+    expected = se.LAES(vectors, hidden=5).fit(sentences)
+    laes = se.LAES(vectors, hidden=5, device=HERE)
+    made = se.scale.fit(laes, tmp_path / "lines.txt", workers=1, shard_size=500)
+    check_same(made, expected, sentences)
