@@ -72,7 +72,8 @@ test-cpp: $(stamps)/full  ## GoogleTest suites
 .PHONY: test-scale
 test-scale: $(stamps)/scale  ## Tests on Ray, Spark and Dask, which it installs (Spark needs java)
 	OMP_WAIT_POLICY=passive .venv-scale/bin/python -m pytest tests --pyargs sentencode -m engine $(PYTEST_ARGS)
-	.venv-scale/bin/python -m pytest tests/python/docs tests/notebooks tests/python/test_examples.py -k scale $(PYTEST_ARGS)
+	.venv-scale/bin/python -m pytest tests/python/docs tests/notebooks tests/python/test_examples.py \
+	  -k scale -m "not engine" $(PYTEST_ARGS)
 
 .PHONY: test-gpu
 test-gpu: $(stamps)/full  ## Tests that need a GPU, and a build against a torch with CUDA

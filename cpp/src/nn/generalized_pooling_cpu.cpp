@@ -10,8 +10,6 @@ namespace {
 
 constexpr std::int64_t kColumns = 128;        // of a piece of work: its sums stay in the first cache
 constexpr std::int64_t kNumbers = 16 * 1024;  // that a thread is worth
-constexpr std::int64_t kLanes =
-    16;  // of a sum: in one number it would be a chain that no vector can be made of
 
 /// Columns `from` to `from + width` of sentence b, whose scores are of dimensions.
 template <typename T>
@@ -58,73 +56,208 @@ ST_INLINE void pool_columns_backward(const PoolingJob<T>& job, std::int64_t b, s
   }
 }
 
+/// Of H heads: out_i [d] = sum over words of weight_i * h. Words' weights are `heads` apart, and h and out
+/// have rows of d.
+template <int H, typename T>
+ST_INLINE void weigh(std::int64_t words, std::int64_t d, const T* h, const T* weights, std::int64_t heads,
+                     T* out) {
+  std::int64_t j = 0;
+  for (; j + kWide<T> <= d; j += kWide<T>) {
+    Wide<T> sums[H] = {}, x;
+    for (std::int64_t t = 0; t < words; ++t) {
+      load(x, h + t * d + j);
+      for (int i = 0; i < H; ++i) sums[i] += weights[t * heads + i] * x;
+    }
+    for (int i = 0; i < H; ++i) store(out + i * d + j, sums[i]);
+  }
+  for (; j < d; ++j) {
+    for (int i = 0; i < H; ++i) {
+      T sum = 0;
+      for (std::int64_t t = 0; t < words; ++t) sum += weights[t * heads + i] * h[t * d + j];
+      out[i * d + j] = sum;
+    }
+  }
+}
+
+/// scores = exp(scores - most), for each of some words those of all heads.
+template <typename T>
+ST_INLINE void exponentials(std::int64_t words, std::int64_t heads, const T* most, T* scores) {
+  for (std::int64_t t = 0; t < words; ++t) {
+    for (std::int64_t i = 0; i < heads; ++i) scores[t * heads + i] -= most[i];
+  }
+  for (std::int64_t k = 0; k < words * heads; ++k) scores[k] = exponential(scores[k]);
+}
+
+template <typename T>
+ST_INLINE void divide(std::int64_t words, std::int64_t heads, const T* sums, T* scores) {
+  for (std::int64_t t = 0; t < words; ++t) {
+    for (std::int64_t i = 0; i < heads; ++i) scores[t * heads + i] /= sums[i];
+  }
+}
+
 /// All of sentence b, each of whose words has a score for each head.
 template <typename T>
 ST_INLINE void pool_sentence(const PoolingJob<T>& job, std::int64_t b) {
-  const std::int64_t d = job.features, heads = job.heads, begin = job.offsets[b], end = job.offsets[b + 1];
-  for (std::int64_t i = 0; i < heads; ++i) {
-    T most = job.scores[begin * heads + i], sum = 0;
-    for (std::int64_t t = begin + 1; t < end; ++t) most = std::max(most, job.scores[t * heads + i]);
-    for (std::int64_t t = begin; t < end; ++t) sum += exponential(job.scores[t * heads + i] - most);
-    T* __restrict const pooled = job.pooled + b * job.stride + i * d;
-    std::fill_n(pooled, d, T(0));
-    for (std::int64_t t = begin; t < end; ++t) {
-      const T weight = exponential(job.scores[t * heads + i] - most) / sum;
-      const T* __restrict const h = job.h + t * d;
-      for (std::int64_t j = 0; j < d; ++j) pooled[j] += weight * h[j];
+  const std::int64_t d = job.features, heads = job.heads, words = job.offsets[b + 1] - job.offsets[b];
+  T* const s = job.scores + job.offsets[b] * heads;  // then weights
+  T* const most = job.most + b * job.norm_stride;
+  T* const sums = job.sums + b * job.norm_stride;
+  std::copy_n(s, heads, most);
+  for (std::int64_t t = 1; t < words; ++t) {
+    for (std::int64_t i = 0; i < heads; ++i) most[i] = std::max(most[i], s[t * heads + i]);
+  }
+  exponentials(words, heads, most, s);
+  std::fill_n(sums, heads, T(0));
+  for (std::int64_t t = 0; t < words; ++t) {
+    for (std::int64_t i = 0; i < heads; ++i) sums[i] += s[t * heads + i];
+  }
+  divide(words, heads, sums, s);
+  some_at_once(
+      heads, [&](std::int64_t i, auto some) __attribute__((always_inline)) {
+        weigh<decltype(some)::value>(words, d, job.h + job.offsets[b] * d, s + i, heads,
+                                     job.pooled + b * job.stride + i * d);
+      });
+}
+
+/// Of W words and H heads: of_h += sum_i weight_i * g_i, or that itself if `first`; then
+/// weight_i = weight_i * g_i . (h - v_i).
+template <int H, int W, typename T>
+ST_INLINE void unweigh(std::int64_t d, const T* h, const T* g, const T* v, T* weights, std::int64_t heads,
+                       T* of_h, bool first) {
+  Wide<T> sums[W][H] = {};
+  T rest[W][H] = {};
+  std::int64_t j = 0;
+  for (; j + kWide<T> <= d; j += kWide<T>) {
+    Wide<T> of[W] = {}, x[W], y, pooled;
+    for (int t = 0; t < W; ++t) {
+      load(x[t], h + t * d + j);
+      if (!first) load(of[t], of_h + t * d + j);
     }
-    job.most[b * job.norm_stride + i] = most;
-    job.sums[b * job.norm_stride + i] = sum;
+    for (int i = 0; i < H; ++i) {
+      load(y, g + i * d + j);
+      load(pooled, v + i * d + j);
+      for (int t = 0; t < W; ++t) {
+        of[t] += weights[t * heads + i] * y;
+        sums[t][i] += y * (x[t] - pooled);
+      }
+    }
+    for (int t = 0; t < W; ++t) store(of_h + t * d + j, of[t]);
+  }
+  for (; j < d; ++j) {
+    for (int t = 0; t < W; ++t) {
+      T of = first ? 0 : of_h[t * d + j];
+      for (int i = 0; i < H; ++i) {
+        of += weights[t * heads + i] * g[i * d + j];
+        rest[t][i] += g[i * d + j] * (h[t * d + j] - v[i * d + j]);
+      }
+      of_h[t * d + j] = of;
+    }
+  }
+  for (int t = 0; t < W; ++t) {
+    for (int i = 0; i < H; ++i) weights[t * heads + i] *= total<T>(sums[t][i]) + rest[t][i];
   }
 }
 
 template <typename T>
 ST_INLINE void pool_sentence_backward(const PoolingJob<T>& job, std::int64_t b) {
-  const std::int64_t d = job.features, heads = job.heads;
-  for (std::int64_t t = job.offsets[b]; t < job.offsets[b + 1]; ++t) {
-    const T* __restrict const h = job.h + t * d;
-    T* __restrict const of_h = job.of_h + t * d;
-    if (job.first) std::fill_n(of_h, d, T(0));
-    for (std::int64_t i = 0; i < heads; ++i) {
-      const T* __restrict const v = job.pooled + b * job.stride + i * d;
-      const T* __restrict const g = job.gradient + b * job.stride + i * d;
-      T& score = job.scores[t * heads + i];
-      const std::int64_t norm = b * job.norm_stride + i;
-      const T weight = exponential(score - job.most[norm]) / job.sums[norm];
-      T sums[kLanes] = {};
-      std::int64_t j = 0;
-      for (; j + kLanes <= d; j += kLanes) {
-        for (std::int64_t k = 0; k < kLanes; ++k) {
-          of_h[j + k] += weight * g[j + k];
-          sums[k] += g[j + k] * (h[j + k] - v[j + k]);
+  const std::int64_t d = job.features, heads = job.heads, begin = job.offsets[b];
+  const std::int64_t words = job.offsets[b + 1] - begin;
+  T* const s = job.scores + begin * heads;  // then weights, then the scores' gradients
+  exponentials(words, heads, job.most + b * job.norm_stride, s);
+  divide(words, heads, job.sums + b * job.norm_stride, s);
+  some_at_once(
+      heads, [&](std::int64_t i, auto some) __attribute__((always_inline)) {
+        constexpr int H = decltype(some)::value;
+        const T* const g = job.gradient + b * job.stride + i * d;
+        const T* const v = job.pooled + b * job.stride + i * d;
+        const bool first = job.first && i == 0;
+        std::int64_t t = 0;
+        for (; t + 2 <= words; t += 2) {
+          unweigh<H, 2>(d, job.h + (begin + t) * d, g, v, s + t * heads + i, heads,
+                        job.of_h + (begin + t) * d, first);
         }
-      }
-      for (; j < d; ++j) {
-        of_h[j] += weight * g[j];
-        sums[0] += g[j] * (h[j] - v[j]);
-      }
-      T sum = 0;
-      for (const T part : sums) sum += part;
-      score = weight * sum;
+        if (t < words) {
+          unweigh<H, 1>(d, job.h + (begin + t) * d, g, v, s + t * heads + i, heads,
+                        job.of_h + (begin + t) * d, first);
+        }
+      });
+}
+
+/// Of W rows of z and H of w: their products.
+template <int H, int W, typename T>
+ST_INLINE void dots(std::int64_t width, const T* z, const T* w, T* scores, std::int64_t heads) {
+  Wide<T> sums[W][H] = {}, x[W], y;
+  T rest[W][H] = {};
+  std::int64_t j = 0;
+  for (; j + kWide<T> <= width; j += kWide<T>) {
+    for (int t = 0; t < W; ++t) load(x[t], z + t * width + j);
+    for (int i = 0; i < H; ++i) {
+      load(y, w + i * width + j);
+      for (int t = 0; t < W; ++t) sums[t][i] += x[t] * y;
     }
+  }
+  for (; j < width; ++j) {
+    for (int t = 0; t < W; ++t) {
+      for (int i = 0; i < H; ++i) rest[t][i] += z[t * width + j] * w[i * width + j];
+    }
+  }
+  for (int t = 0; t < W; ++t) {
+    for (int i = 0; i < H; ++i) scores[t * heads + i] = total<T>(sums[t][i]) + rest[t][i];
   }
 }
 
 template <typename T>
 ST_INLINE void score_rows(const HiddenJob<T>& job, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t row = begin; row < end; ++row) {
-    const T* __restrict const z = job.z + row * job.width;
-    for (std::int64_t i = 0; i < job.heads; ++i) {
-      const T* __restrict const w = job.w + i * job.width;
-      T sums[kLanes] = {};
-      std::int64_t j = 0;
-      for (; j + kLanes <= job.width; j += kLanes) {
-        for (std::int64_t k = 0; k < kLanes; ++k) sums[k] += z[j + k] * w[j + k];
+  some_at_once(
+      job.heads, [&](std::int64_t i, auto some) __attribute__((always_inline)) {
+        constexpr int H = decltype(some)::value;
+        const T* const w = job.w + i * job.width;
+        std::int64_t row = begin;
+        for (; row + 2 <= end; row += 2) {
+          dots<H, 2>(job.width, job.z + row * job.width, w, job.scores + row * job.heads + i, job.heads);
+        }
+        if (row < end) {
+          dots<H, 1>(job.width, job.z + row * job.width, w, job.scores + row * job.heads + i, job.heads);
+        }
+      });
+}
+
+/// Of H heads, columns `from` to `to`: of_w_i += sum over rows of s_i z, and g += sum_i s_i w_i, or that
+/// itself if they are the first.
+template <int H, typename T>
+ST_INLINE void unscore(const HiddenJob<T>& job, std::int64_t head, std::int64_t from, std::int64_t to) {
+  const std::int64_t width = job.width, heads = job.heads;
+  const T* const w = job.w + head * width;
+  T* const of_w = job.of_w + head * width;
+  std::int64_t j = from;
+  for (; j + kWide<T> <= to; j += kWide<T>) {
+    Wide<T> weights[H], sums[H], g, z;
+    for (int i = 0; i < H; ++i) {
+      load(weights[i], w + i * width + j);
+      load(sums[i], of_w + i * width + j);
+    }
+    for (std::int64_t row = 0; row < job.rows; ++row) {
+      load(z, job.z + row * width + j);
+      g = Wide<T>{};
+      if (head > 0) load(g, job.gradient + row * width + j);
+      for (int i = 0; i < H; ++i) {
+        const T s = job.scores[row * heads + head + i];
+        g += s * weights[i];
+        sums[i] += s * z;
       }
-      for (; j < job.width; ++j) sums[0] += z[j] * w[j];
-      T sum = 0;
-      for (const T part : sums) sum += part;
-      job.scores[row * job.heads + i] = sum;
+      store(job.gradient + row * width + j, g);
+    }
+    for (int i = 0; i < H; ++i) store(of_w + i * width + j, sums[i]);
+  }
+  for (; j < to; ++j) {
+    for (std::int64_t row = 0; row < job.rows; ++row) {
+      T& g = job.gradient[row * width + j];
+      if (head == 0) g = 0;
+      for (int i = 0; i < H; ++i) {
+        const T s = job.scores[row * heads + head + i];
+        g += s * w[i * width + j];
+        of_w[i * width + j] += s * job.z[row * width + j];
+      }
     }
   }
 }
@@ -132,19 +265,16 @@ ST_INLINE void score_rows(const HiddenJob<T>& job, std::int64_t begin, std::int6
 /// Columns `from` to `to`.
 template <typename T>
 ST_INLINE void hidden_columns_backward(const HiddenJob<T>& job, std::int64_t from, std::int64_t to) {
+  if (job.w != nullptr) {
+    some_at_once(
+        job.heads, [&](std::int64_t head, auto some) __attribute__((always_inline)) {
+          unscore<decltype(some)::value>(job, head, from, to);
+        });
+  }
   T* __restrict const of_bias = job.of_bias;
   for (std::int64_t row = 0; row < job.rows; ++row) {
     const T* __restrict const z = job.z + row * job.width;
     T* __restrict const g = job.gradient + row * job.width;
-    for (std::int64_t i = 0; job.w != nullptr && i < job.heads; ++i) {
-      const T* __restrict const w = job.w + i * job.width;
-      T* __restrict const of_w = job.of_w + i * job.width;
-      const T of_score = job.scores[row * job.heads + i];
-      for (std::int64_t j = from; j < to; ++j) {
-        g[j] = (i == 0 ? 0 : g[j]) + of_score * w[j];
-        of_w[j] += of_score * z[j];
-      }
-    }
     if (job.relu) {
       for (std::int64_t j = from; j < to; ++j) {
         g[j] = z[j] > 0 ? g[j] : 0;

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 // Versions for the processors that there are; the one that is run is chosen when the library is loaded.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
@@ -43,6 +45,52 @@ ST_INLINE T sigmoid(T x) {
 template <typename T>
 ST_INLINE T tanh_of(T x) {
   return 1 - 2 / (1 + exponential(2 * x));
+}
+
+/// 64 bytes of numbers, one register or several, for loops whose sums must stay in registers. Passed by
+/// reference alone: how one is passed by value depends on the processor.
+template <typename T>
+struct WideOf {
+  typedef T type __attribute__((vector_size(64)));  // NOLINT: `using` does not take the attribute
+};
+template <typename T>
+using Wide = typename WideOf<T>::type;
+template <typename T>
+inline constexpr std::int64_t kWide = 64 / sizeof(T);  // numbers of one
+
+template <typename T>
+ST_INLINE void load(Wide<T>& to, const T* from) {
+  std::memcpy(&to, from, sizeof to);
+}
+template <typename T>
+ST_INLINE void store(T* to, const Wide<T>& from) {
+  std::memcpy(to, &from, sizeof from);
+}
+template <typename T>
+ST_INLINE T total(const Wide<T>& of) {
+  T sum = 0;
+  for (std::int64_t k = 0; k < kWide<T>; ++k) sum += of[k];
+  return sum;
+}
+
+/// Calls work(i, H) for all of i = 0, ..., count - 1, some at once: those from i to i + H, where H is a
+/// constant of at most 5, so that what is computed of each stays in registers.
+template <typename Work>
+ST_INLINE void some_at_once(std::int64_t count, const Work& work) {
+  std::int64_t i = 0;
+  for (; i + 5 <= count; i += 5) work(i, std::integral_constant<int, 5>());
+  switch (count - i) {
+    case 4:
+      return work(i, std::integral_constant<int, 4>());
+    case 3:
+      return work(i, std::integral_constant<int, 3>());
+    case 2:
+      return work(i, std::integral_constant<int, 2>());
+    case 1:
+      return work(i, std::integral_constant<int, 1>());
+    default:
+      return;
+  }
 }
 
 }  // namespace sentencode::nn

@@ -122,10 +122,42 @@ def test_gradients_are_those_of_the_composition(scores, activation, dtype, size,
         pooling.zero_grad()
         (out * torch.linspace(-1, 1, out.numel(), dtype=dtype, device=device).view_as(out)).sum().backward()
         gradients.append([out.detach(), own.grad, *(p.grad for p in pooling.parameters())])
+    check_close(gradients, dtype)
+
+
+def check_close(gradients, dtype):
     for ours, theirs in zip(*gradients, strict=True):
         tight = dtype == torch.float64
         scale = max(1, float(theirs.abs().max()))
         torch.testing.assert_close(ours, theirs, rtol=0, atol=scale * (1e-11 if tight else 1e-5))
+
+
+@pytest.mark.parametrize("heads", [1, 2, 4, 5, 6, 8, 9, 11])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_any_number_of_scalar_heads(heads, dtype):
+    """Some are computed at once, of vectors some numbers at once, of words two: none may be forgotten."""
+    lengths = random_lengths(20)
+    pooling = layer(scores="scalar", heads=heads, features=37, hidden=35).to(dtype)
+    for parameter in pooling.parameters():
+        parameter.data *= 0.3
+    h, sizes = inputs(lengths, 37, dtype)
+    gradients = []
+    for call in (pooling, lambda *of: composed(pooling, *of)):
+        own = h.clone().requires_grad_()
+        out = call(own, sizes)
+        pooling.zero_grad()
+        out.backward(out.detach())
+        gradients.append([out.detach(), own.grad, *(p.grad for p in pooling.parameters())])
+    check_close(gradients, dtype)
+
+
+def test_one_word_has_no_gradient_of_scores():
+    pooling = layer(scores="scalar", heads=7, features=50).float()
+    h = torch.randn(9, 1, 50, requires_grad=True)
+    out = pooling(h, torch.ones(9, dtype=torch.int64))
+    torch.testing.assert_close(out, h.detach()[:, 0].repeat(1, 7))
+    out.backward(torch.randn_like(out))
+    assert not any(parameter.grad.any() for parameter in pooling.parameters())
 
 
 @pytest.mark.parametrize("scores", KINDS)
