@@ -3,13 +3,13 @@
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -39,9 +39,10 @@ at::Tensor tensor_of(std::span<const T> values, at::ScalarType type) {
   return made;
 }
 
-at::Tensor tensor_of(const MatrixD& matrix) {
-  return tensor_of<double>({matrix.data(), static_cast<std::size_t>(matrix.size())}, at::kDouble)
-      .view({matrix.rows(), matrix.cols()});
+/// A copy, there.
+at::Tensor tensor_of(MatrixD& matrix, at::Device device) {
+  return at::from_blob(matrix.data(), {matrix.rows(), matrix.cols()}, at::kDouble)
+      .to(device, at::kDouble, /*non_blocking=*/false, /*copy=*/true);
 }
 
 MatrixD matrix_of(const at::Tensor& tensor) {
@@ -67,8 +68,8 @@ class DeviceGram {
   DeviceGram(PrefixGram::State state, const WeightedWords& words, at::Device device)
       : n_(state.dim),
         words_(words),
-        gram_(tensor_of(state.gram).to(device)),
-        parts_(tensor_of(state.sums).to(device)),
+        gram_(tensor_of(state.gram, device)),
+        parts_(tensor_of(state.sums, device)),
         state_(std::move(state)) {
     state_.gram.resize(0, 0);
     state_.sums.resize(0, 0);
@@ -77,8 +78,6 @@ class DeviceGram {
     state_.tokens -= std::ssize(waiting.ids);
     add(waiting);
   }
-
-  Reading reading() const { return state_.reading; }
 
   void add(const RaggedIds& sentences) {
     std::vector<std::span<const std::int32_t>> taken;
@@ -231,18 +230,21 @@ class DeviceGram {
 at::Device checked_device(const std::string& name) {
   try {
     const at::Device device(name);
-    at::empty({0}, at::TensorOptions(device));
+    // Sums are double, which not all devices have; some have no numbers at all.
+    at::zeros({1}, at::TensorOptions(device).dtype(at::kDouble)).cpu();
     return device;
   } catch (const c10::Error& error) {
     throw InvalidInput(concat("LAES: device='", name, "' cannot be used: ", error.what_without_backtrace()));
   }
 }
 
-/// Products keep the digits of float, no graph is made, and what does not fit is refused as elsewhere.
+/// Products keep the digits of float, whatever the caller has allowed torch, no graph is made, and what does
+/// not fit is refused as elsewhere.
 template <typename Work>
 auto on_device(const std::string& device, const Work& work) {
   const at::NoGradGuard no_grad;
   const at::NoTF32Guard no_tf32;
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   try {
     return work();
   } catch (const c10::OutOfMemoryError& error) {

@@ -236,16 +236,16 @@ class LinearEncoder(CoreEncoder):
     def _partial_fit(self, batch: Any) -> None:
         model, cut = self._current_model()
         model.partial_fit(cut.prepare(batch))
-        if (first := self._first_model(model, cut)) is not model:
-            first.merge(model)
+        self._keep(model, cut)
 
-    def _first_model(self, model: Any, cut: Tokenizer) -> Any:
-        """The model of this encoder, which is the given one unless another thread was the first to learn."""
+    def _keep(self, model: Any, cut: Tokenizer) -> None:
+        """Takes a model that has learnt; merges it where another thread was the first to learn."""
         self.__dict__.setdefault("_cut", cut)
         first = self.__dict__.setdefault("_model", model)
         if first is model:
             self._adopt(model, cut)
-        return first
+        else:
+            first.merge(model)
 
     def _encode_into(self, batch: Any, out: Floats) -> None:
         self._fitted_model().encode_into(self._tokenizer().prepare(batch), out)

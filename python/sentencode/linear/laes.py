@@ -375,7 +375,8 @@ class LAES(LinearEncoder):
         model, cut = self._current_model()
         sums = _on_device().LAESOnDevice(model, self.device)
         yield lambda block: sums.add(cut.prepare(block))
-        sums.merge_into(self._first_model(model, cut))
+        sums.merge_into(model)
+        self._keep(model, cut)
 
     def _solve(self) -> None:
         if self.device == "cpu" or self._model.solved:

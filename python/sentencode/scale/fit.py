@@ -59,8 +59,8 @@ def fit(
 
     Each task reads some shards and sums what the encoder learns from; sums go to a file each and are merged,
     eight at a time, by further tasks, until one is left, which this process solves. What is learnt depends on
-    shards, their order and the engine by rounding alone, 1e-6. The sums of a lost worker are made again, and
-    each file is merged once.
+    shards, their order and the engine by rounding alone: 1e-7 of the sums. The sums of a lost worker are
+    made again, and each file is merged once.
 
     Args:
         encoder: A `SIF`, `USIF` or `LAES`. What it had learnt is forgotten.

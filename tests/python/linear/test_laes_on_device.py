@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -45,13 +46,18 @@ def test_fits_what_the_core_fits(vectors, sentences, options, device):
     check_same(se.LAES(vectors, device=device, **options).fit(sentences), expected, sentences)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-def test_words_of_many_dimensions(device):
-    """From 128 numbers on, products are float."""
+@pytest.fixture(scope="module")
+def wide():
+    """Vectors of 130 numbers, and sentences: from 128 on, products are float."""
     rng = np.random.default_rng(3)
     words = [f"w{i}" for i in range(400)]
     table = se.WordVectors.from_array(words, rng.normal(size=(400, 130)).astype(np.float32))
-    text = [" ".join(rng.choice(words, rng.integers(1, 9))) for _ in range(3000)]
+    return table, [" ".join(rng.choice(words, rng.integers(1, 9))) for _ in range(3000)]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_words_of_many_dimensions(wide, device):
+    table, text = wide
     expected = se.LAES(table, hidden=20, a=None).fit(text)
     made = se.LAES(table, hidden=20, a=None, device=device).fit(text)
     np.testing.assert_allclose(made.singular_values_, expected.singular_values_, rtol=1e-4)
@@ -100,7 +106,7 @@ def test_the_device_is_no_part_of_the_encoder(vectors, sentences, tmp_path):
 
 
 def test_what_cannot_be_used_is_refused(vectors, sentences):
-    for device in ("gpu", "cuda:99", ""):
+    for device in ("gpu", "cuda:99", "", "meta"):
         laes = se.LAES(vectors, hidden=4, device=device)
         with pytest.raises(ValueError, match=f"device='{device}' cannot be used"):
             laes.fit(sentences)
@@ -111,6 +117,47 @@ def test_what_cannot_be_used_is_refused(vectors, sentences):
         se.LAES(vectors, device=HERE).fit(["unknown", ""])
     with pytest.raises(ValueError, match="there is nothing to fit to"):
         se.LAES(vectors, device=HERE).fit([])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_what_the_caller_has_set_in_torch_changes_nothing(wide, device):
+    table, text = wide
+    expected = se.LAES(table, hidden=4, device=device).fit(text).encode(text)
+    before = torch.get_float32_matmul_precision()
+    try:
+        torch.set_float32_matmul_precision("medium")
+        with torch.autocast(device.partition(":")[0], dtype=torch.bfloat16), torch.inference_mode():
+            made = se.LAES(table, hidden=4, device=device).fit(text).encode(text)
+    finally:
+        torch.set_float32_matmul_precision(before)
+    np.testing.assert_allclose(made, expected, atol=5e-6)  # bfloat16 would change the third digit
+
+
+def test_threads_that_learn_and_read(vectors, sentences):
+    """Six threads teach one encoder, some before it has learnt anything, while others read it."""
+    laes = se.LAES(vectors, hidden=4, device=HERE)
+    failed = []
+
+    def teach(part):
+        laes.partial_fit(sentences[part::6])
+
+    def read():
+        for _ in range(20):
+            try:
+                assert np.isfinite(laes.encode(sentences[:20])).all()
+            except se.NotFittedError:
+                pass
+            except Exception as error:
+                failed.append(error)
+
+    threads = [threading.Thread(target=teach, args=[part]) for part in range(6)]
+    threads += [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    check_same(laes, se.LAES(vectors, hidden=4).fit(sentences), sentences)
 
 
 def test_a_failure_leaves_what_was_learnt(vectors, sentences):
