@@ -17,14 +17,16 @@
 namespace sentencode {
 namespace {
 
-// Up to this size, the decomposition is done in double; it then costs seconds at most.
+// C of sentences that wait is decomposed in double up to this size: it then costs seconds at most. That of
+// sums always is: they are those of some order of adding, and in float another order would be told by more
+// than rounding, where units have nearly equal weights.
 constexpr std::int64_t kDouble = 3000;
 // The dual problem is solved up to this size, and never where the primal one is smaller.
 constexpr std::int64_t kLargestDual = 4096;
 
-// Eigenvalues below this part of the largest are the arithmetic's noise. (Sums over words of 128 dimensions
-// and more come from products in float: see PrefixGram.)
-constexpr double kNoiseOfDouble = 1e-12, kNoiseOfMixed = 1e-10, kNoiseOfFloat = 1e-7;
+// Eigenvalues below this part of the largest are the arithmetic's noise: that of double, and of float, in
+// which sums over words of 128 dimensions and more are products, too (see PrefixGram).
+constexpr double kNoiseOfDouble = 1e-12, kNoiseOfFloat = 1e-6;
 
 template <typename T>
 std::int64_t rank_of(const Eigen::Matrix<T, Eigen::Dynamic, 1>& eigenvalues, double noise) {
@@ -71,24 +73,23 @@ void check_memory(std::int64_t columns, std::int64_t p, double there, std::int64
 
 template <typename T>
 double noise_of(bool sums_in_double) {
-  return !std::is_same_v<T, double> ? kNoiseOfFloat : sums_in_double ? kNoiseOfDouble : kNoiseOfMixed;
+  return std::is_same_v<T, double> && sums_in_double ? kNoiseOfDouble : kNoiseOfFloat;
 }
 
 template <typename T>
 Spectrum<T> leading(RowMajor<T> c, std::int64_t p) {
   TopOptions options;
-  if (std::is_same_v<T, double>) options.tolerance = 1e-11;
+  if (std::is_same_v<T, double>) options.tolerance = c.rows() <= kDouble ? 1e-11 : 1e-9;
   const std::int64_t found = std::min(p, c.rows());
   return top_eigenpairs(std::move(c), found, options);
 }
 
-template <typename T>
 Autoencoder fit_primal(const PrefixGram& gram, std::int64_t p, const std::optional<VectorD>& centre,
                        bool keep_u, std::int64_t others) {
   const double sums = PrefixGram::bytes(gram.longest(), gram.dim());
-  check_memory<T>(gram.longest() * gram.dim(), p, static_cast<double>(1 + others) * sums, others);
-  return from_singular_vectors(leading(gram.covariance<T>(centre), p), gram.dim(), p,
-                               noise_of<T>(gram.sums_in_double()), keep_u);
+  check_memory<double>(gram.longest() * gram.dim(), p, static_cast<double>(1 + others) * sums, others);
+  return from_singular_vectors(leading(gram.covariance<double>(centre), p), gram.dim(), p,
+                               noise_of<double>(gram.sums_in_double()), keep_u);
 }
 
 /// Where to cut the columns of Xi in two. Few sentences are long, so that few of its rows reach far: right of
@@ -293,12 +294,31 @@ Autoencoder fit_dual(const PrefixGram& gram, const PrefixTree& tree, const Weigh
   return result;
 }
 
+/// The same sentences in an order that they alone decide, so that sums do, too.
+PrefixGram ordered(const PrefixGram& gram) {
+  const RaggedIds& waiting = gram.waiting();
+  std::vector<std::int64_t> order(static_cast<std::size_t>(waiting.size()));
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return std::ranges::lexicographical_compare(waiting[a], waiting[b]);
+  });
+  RaggedIds sentences;
+  for (const std::int64_t s : order) {
+    sentences.ids.insert(sentences.ids.end(), waiting[s].begin(), waiting[s].end());
+    sentences.offsets.push_back(std::ssize(sentences.ids));
+  }
+  PrefixGram found(gram.reading(), gram.dim(), gram.max_length());
+  found.add(sentences);
+  return found;
+}
+
 }  // namespace
 
-Autoencoder fit_autoencoder(const PrefixGram& gram, const WeightedWords& words, std::int64_t p, bool centred,
+Autoencoder fit_autoencoder(const PrefixGram& given, const WeightedWords& words, std::int64_t p, bool centred,
                             bool keep_u, std::int64_t others) {
   ST_CHECK(p >= 1, InvalidInput, "hidden must be at least 1, got ", p);
-  ST_CHECK(gram.tokens() > 0, InvalidInput, "there is nothing to fit to: no sentence had a known word");
+  ST_CHECK(given.tokens() > 0, InvalidInput, "there is nothing to fit to: no sentence had a known word");
+  const PrefixGram gram = given.only_waiting() ? ordered(given) : given;
   std::optional<VectorD> centre;
   if (centred) centre = gram.mean(words);
 
@@ -316,9 +336,7 @@ Autoencoder fit_autoencoder(const PrefixGram& gram, const WeightedWords& words, 
   } else {
     PrefixGram whole = gram;
     whole.absorb(words);
-    const bool small = gram.longest() * gram.dim() <= kDouble;
-    result = small ? fit_primal<double>(whole, p, centre, keep_u, others)
-                   : fit_primal<float>(whole, p, centre, keep_u, others);
+    result = fit_primal(whole, p, centre, keep_u, others);
   }
   if (centre) result.centre = centre->cast<float>();
   return result;

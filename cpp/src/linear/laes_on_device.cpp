@@ -55,7 +55,8 @@ MatrixD matrix_of(const at::Tensor& tensor) {
 /// One direction's G on a device, in PrefixGram's order.
 class DeviceGram {
  public:
-  DeviceGram(Reading reading, const WeightedWords& words, std::int64_t max_length, at::Device device)
+  DeviceGram(Reading reading, const WeightedWords& words, std::int64_t max_length, at::Device device,
+             std::int64_t others)
       : DeviceGram({.reading = reading,
                     .dim = words.dim(),
                     .max_length = max_length,
@@ -63,10 +64,12 @@ class DeviceGram {
                     .sums = MatrixD(0, words.dim()),
                     .counts = {},
                     .waiting = {}},
-                   words, device) {}
+                   words, device, others) {}
 
-  DeviceGram(PrefixGram::State state, const WeightedWords& words, at::Device device)
+  /// While there are so many `others` beside it.
+  DeviceGram(PrefixGram::State state, const WeightedWords& words, at::Device device, std::int64_t others)
       : n_(state.dim),
+        others_(others),
         words_(words),
         gram_(tensor_of(state.gram, device)),
         parts_(tensor_of(state.sums, device)),
@@ -100,9 +103,12 @@ class DeviceGram {
     return found;
   }
 
-  /// The leading p eigenpairs of C.
-  Spectrum<double> leading(std::int64_t p, const std::optional<VectorD>& centre) const {
-    const auto [values, vectors] = at::linalg_eigh(covariance(centre));  // rising; columns
+  /// The leading p eigenpairs of C, for which the sums make room.
+  Spectrum<double> leading(std::int64_t p, const std::optional<VectorD>& centre) && {
+    at::Tensor c = covariance(centre);
+    gram_.reset();
+    parts_.reset();
+    const auto [values, vectors] = at::linalg_eigh(std::exchange(c, {}));  // rising; columns
     const std::int64_t width = vectors.size(0), found = std::min(p, width);
     at::Tensor rows = vectors.narrow(1, width - found, found).t().flip(0);        // [found, L n]
     rows = rows * rows.gather(1, rows.abs().argmax(1, /*keepdim=*/true)).sign();  // as top_eigenpairs'
@@ -142,6 +148,7 @@ class DeviceGram {
   void make_room(std::int64_t length) {
     const std::int64_t old = std::ssize(state_.counts);
     if (length <= old) return;
+    PrefixGram::check_memory(length, n_, others_);  // they come back
     state_.counts.resize(static_cast<std::size_t>(length));
     const auto grown = [](const at::Tensor& from, std::int64_t rows) {
       at::Tensor to = at::zeros({rows, from.size(1)}, from.options());
@@ -221,7 +228,7 @@ class DeviceGram {
     return c;
   }
 
-  std::int64_t n_;
+  std::int64_t n_, others_;
   const WeightedWords& words_;
   at::Tensor gram_, parts_;  // [L (L + 1) / 2 n, n], [L (L + 1) / 2, n]
   PrefixGram::State state_;  // all else; nothing waits
@@ -258,14 +265,15 @@ auto on_device(const std::string& device, const Work& work) {
 
 struct LaesOnDevice::Sums {
   at::Device device;
-  std::vector<DeviceGram> grams;  // one for each direction, forward first
+  std::vector<DeviceGram> grams{};  // one for each direction, forward first
 };
 
 LaesOnDevice::LaesOnDevice(std::shared_ptr<const Laes> like, const std::string& device)
-    : like_(std::move(like)), sums_(std::make_unique<Sums>(Sums{checked_device(device), {}})) {
+    : like_(std::move(like)), sums_(std::make_unique<Sums>(Sums{.device = checked_device(device)})) {
   on_device(device, [&] {
     for (const Reading reading : like_->readings()) {
-      sums_->grams.emplace_back(reading, like_->words(), like_->options().max_length, sums_->device);
+      sums_->grams.emplace_back(reading, like_->words(), like_->options().max_length, sums_->device,
+                                std::ssize(like_->readings()) - 1);
     }
   });
 }
@@ -294,20 +302,21 @@ void LaesOnDevice::merge_into(Laes& encoder) const {
 void solve_on_device(Laes& encoder, const std::string& device) {
   const at::Device there = checked_device(device);
   const LaesOptions& options = encoder.options();
+  const bool keep_u = options.state == LaesOptions::State::projection;
+  const std::int64_t others = std::ssize(encoder.readings()) - 1;
   const auto fit = [&](const PrefixGram& gram) {
     return on_device(device, [&] {
       ST_CHECK(gram.tokens() > 0, InvalidInput, "there is nothing to fit to: no sentence had a known word");
       std::optional<VectorD> centre;
       if (options.center) centre = gram.mean(encoder.words());
-      const DeviceGram sums(gram.state(), encoder.words(), there);
-      Autoencoder made =
-          autoencoder_of(sums.leading(options.hidden, centre), gram.dim(), options.hidden,
-                         gram.sums_in_double(), options.state == LaesOptions::State::projection);
+      DeviceGram sums(gram.state(), encoder.words(), there, others);
+      Autoencoder made = autoencoder_of(std::move(sums).leading(options.hidden, centre), gram.dim(),
+                                        options.hidden, gram.sums_in_double(), keep_u);
       if (centre) made.centre = centre->cast<float>();
       return made;
     });
   };
-  encoder.solve_by(fit, std::ssize(encoder.readings()) - 1);
+  encoder.solve_by(fit, others);
 }
 
 }  // namespace sentencode

@@ -127,17 +127,21 @@ void PrefixGram::absorb_batch(std::int64_t begin, std::int64_t end, const Weight
   }
 }
 
+void PrefixGram::check_memory(std::int64_t length, std::int64_t dim, std::int64_t others) {
+  // G, and beside it a copy that grows or C that is made of it, which is as large. Asked for lightly, memory
+  // would be promised and the process killed when it is used.
+  const double gigabytes = static_cast<double>(2 + others) * bytes(length, dim) / 1e9;
+  const double there = static_cast<double>(memory_limit()) / 1e9;
+  ST_CHECK(gigabytes <= there, InvalidInput, "a sentence of ", length, " known words of ", dim,
+           " numbers needs ", std::llround(gigabytes), " GB, of ", std::llround(there),
+           " GB that there are: give a smaller max_length");
+}
+
 /// A copy with room for sentences of this length.
 std::shared_ptr<PrefixGram::Sums> PrefixGram::grown(std::int64_t length, std::int64_t others) const {
   const std::int64_t old = absorbed_length();
   length = std::max(length, old);
-  // G, and beside it a copy that grows or C that is made of it, which is as large. Asked for lightly, memory
-  // would be promised and the process killed when it is used.
-  const double gigabytes = static_cast<double>(2 + others) * bytes(length, dim_) / 1e9;
-  const double there = static_cast<double>(memory_limit()) / 1e9;
-  ST_CHECK(gigabytes <= there, InvalidInput, "a sentence of ", length, " known words of ", dim_,
-           " numbers needs ", std::llround(gigabytes), " GB, of ", std::llround(there),
-           " GB that there are: give a smaller max_length");
+  check_memory(length, dim_, others);
   auto sums = std::make_shared<Sums>();
   const auto copied = [](const MatrixD& from, std::int64_t rows) {
     MatrixD to(rows, from.cols());

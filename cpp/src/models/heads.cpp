@@ -40,6 +40,11 @@ Tensor distance(const Tensor& a, const Tensor& b, Distance kind) {
 
 double count_of(const Tensor& x) { return static_cast<double>(x.size(0)); }
 
+/// Losses are sums, for which half precision, that of products under autocast, has too few digits.
+Tensor wide(const Tensor& x) {
+  return x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16 ? x.to(at::kFloat) : x;
+}
+
 }  // namespace
 
 // --- Classifier
@@ -93,7 +98,7 @@ Tensor Classifier::scores(const Rows& rows) const {
 
 training::Loss Classifier::loss(const Rows& rows, const Tensor& labels) {
   check_labels("Classifier", labels, at::kLong);
-  const Tensor found = scores(rows);                                                    // [B, C]
+  const Tensor found = wide(scores(rows));                                              // [B, C]
   const Tensor log_p = found.log_softmax(1).gather(1, labels.unsqueeze(1)).squeeze(1);  // [B]
   const Tensor weights = class_weights_.to(log_p).index_select(0, labels);              // [B]
   return {-(weights * log_p).sum(), count_of(labels), (found.detach().argmax(1) == labels).sum()};
@@ -135,9 +140,9 @@ MultipleNegatives::MultipleNegatives(const MultipleNegativesOptions& options)
 training::Loss MultipleNegatives::loss(const Rows& rows, const Tensor& /*labels*/) {
   check_rows("MultipleNegatives", rows, 2, 3);
   const auto unit = [](const Tensor& z) { return z / z.norm(2, 1, /*keepdim=*/true).clamp_min(1e-8); };
-  const Tensor others = at::cat(Rows(rows.begin() + 1, rows.end()));                     // [B or 2 B, Z]
-  const Tensor scores = options_.scale * at::matmul(unit(rows[0]), unit(others).t());    // [B, B or 2 B]
-  const Tensor places = at::arange(rows[0].size(0), scores.options().dtype(at::kLong));  // [B]
+  const Tensor others = at::cat(Rows(rows.begin() + 1, rows.end()));                         // [B or 2 B, Z]
+  const Tensor scores = options_.scale * wide(at::matmul(unit(rows[0]), unit(others).t()));  // [B, B or 2 B]
+  const Tensor places = at::arange(rows[0].size(0), scores.options().dtype(at::kLong));      // [B]
   return {at::nll_loss(scores.log_softmax(1), places, {}, at::Reduction::Sum), count_of(rows[0]),
           (scores.detach().argmax(1) == places).sum()};
 }
@@ -204,7 +209,7 @@ void RowRegression::set_targets(const Tensor& rows) {
 training::Loss RowRegression::loss(const Rows& rows, const Tensor& labels) {
   check_labels("RowRegression", labels, at::kLong);
   TORCH_CHECK_VALUE(targets_.defined(), "RowRegression: there are no targets: call set_targets first");
-  const Tensor found = predict(rows);                                                      // [B, Y]
+  const Tensor found = wide(predict(rows));                                                // [B, Y]
   const Tensor wanted = targets_.index_select(0, labels.to(targets_.device())).to(found);  // [B, Y]
   const Tensor apart = options_.distance == Distance::cosine ? 1 - cosine(found, wanted)
                                                              : (found - wanted).square().mean(1);  // [B]

@@ -90,9 +90,12 @@ HeadPenalty head_penalty(const Tensor& heads, double lambda, bool batch_distance
                     "head_penalty: heads must be floating point [heads, numbers] or [batch, heads, numbers], "
                     "got ",
                     heads.dtype(), " ", heads.sizes());
-  const Tensor x = heads.dim() == 2 ? heads.unsqueeze(0) : heads;  // [B, I, n]
-  const Tensor products = at::matmul(x, x.transpose(1, 2));        // [B, I, I]
-  const Tensor squares = products.diagonal(0, 1, 2);               // [B, I]
+  // Distances are differences of nearly equal numbers, which half precision has not.
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  const Tensor wide = is_half(heads.scalar_type()) ? heads.to(at::kFloat) : heads;
+  const Tensor x = wide.dim() == 2 ? wide.unsqueeze(0) : wide;  // [B, I, n]
+  const Tensor products = at::matmul(x, x.transpose(1, 2));     // [B, I, I]
+  const Tensor squares = products.diagonal(0, 1, 2);            // [B, I]
   const std::int64_t count = x.size(1);
   const Tensor pairs = at::triu_indices(count, count, 1, x.options().dtype(at::kLong));  // [2, P]
   const Tensor first = pairs[0], second = pairs[1];
@@ -171,7 +174,7 @@ HeadPenalty AttentionPooling::penalty(Penalty penalty, const Tensor& h, const Te
       TORCH_CHECK_VALUE(pooled.defined() && pooled.dim() == 2 && pooled.size(1) == dim(),
                         "AttentionPooling: pooled must be [batch, ", dim(), "], got ",
                         pooled.defined() ? pooled.sizes() : at::IntArrayRef());
-      return head_penalty(pooled.view({pooled.size(0), heads, -1}), lambda, batch_distance);
+      return head_penalty(pooled.view({pooled.size(0), heads, options_.features}), lambda, batch_distance);
   }
   const Tensor zero = at::zeros({}, hidden_->weight.options());
   return {zero, zero};

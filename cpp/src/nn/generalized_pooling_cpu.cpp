@@ -277,7 +277,7 @@ ST_INLINE void hidden_columns_backward(const HiddenJob<T>& job, std::int64_t fro
     T* __restrict const g = job.gradient + row * job.width;
     if (job.relu) {
       for (std::int64_t j = from; j < to; ++j) {
-        g[j] = z[j] > 0 ? g[j] : 0;
+        g[j] = z[j] <= 0 ? 0 : g[j];  // what is no number stays none
         of_bias[j] += g[j];
       }
     } else {

@@ -4,6 +4,7 @@
 #include <ATen/Functions.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
@@ -37,9 +38,13 @@ constexpr const char* kBackwardSchema =
     "Tensor)";
 
 /// Rows that are gone through at once on the CPU, or those of one sentence if it has more: what is computed
-/// of them stays in the caches, and takes little memory.
-constexpr std::int64_t kRows = 512;
+/// of them stays in the caches, and takes little memory. Beside scalar scores, which are few, that memory
+/// would be most of all.
+constexpr std::int64_t kRows = 512, kRowsOfScalar = 128;
 
+MaybeTensor contiguous(const MaybeTensor& tensor) {
+  return tensor ? MaybeTensor(tensor->contiguous()) : std::nullopt;
+}
 MaybeTensor maybe(const Tensor& tensor) { return tensor.defined() ? MaybeTensor(tensor) : std::nullopt; }
 
 /// What is given, and how its parts lie. A group has one hidden layer: it is a head if scores are of
@@ -51,35 +56,39 @@ struct Form {
 
   Form(const Tensor& h, const MaybeTensor& places, const Tensor& offsets, const Tensor& w1, const Tensor& w2,
        std::int64_t heads_given, std::string_view scores_given, std::string_view activation_given)
-      : scalar(parse_scores(scores_given) == Scores::scalar),
-        activation(parse_activation(activation_given)),
+      : scalar(scores_given == "scalar"),
+        activation(activation_given == "relu" ? Activation::relu : Activation::tanh),
         heads(heads_given) {
-    TORCH_CHECK_VALUE(activation == Activation::relu || activation == Activation::tanh,
+    TORCH_CHECK_VALUE(scalar || scores_given == "vector",
+                      "attention_pooling: scores must be 'vector' or 'scalar', got '", scores_given, "'");
+    TORCH_CHECK_VALUE(activation_given == "relu" || activation_given == "tanh",
                       "attention_pooling: activation must be 'relu' or 'tanh', got '", activation_given, "'");
-    TORCH_CHECK_VALUE(h.dim() == 2 && (h.scalar_type() == at::kFloat || h.scalar_type() == at::kDouble),
-                      "attention_pooling: h must be float or double [rows, features], got ", h.dtype(), " ",
-                      h.sizes());
+    TORCH_CHECK_VALUE(
+        h.dim() == 2 && h.size(1) >= 1 && (h.scalar_type() == at::kFloat || h.scalar_type() == at::kDouble),
+        "attention_pooling: h must be float or double [rows, features], got ", h.dtype(), " ", h.sizes());
     TORCH_CHECK_VALUE(heads >= 1, "attention_pooling: heads must be at least 1, got ", heads);
     groups = scalar ? 1 : heads;
     rows = places ? places->size(0) : h.size(0);
     features = h.size(1);
     scores = scalar ? heads : features;
-    TORCH_CHECK_VALUE(w1.dim() == 2 && w1.size(0) % groups == 0 && w1.size(1) == features &&
-                          w1.scalar_type() == h.scalar_type() && w1.device() == h.device(),
+    TORCH_CHECK_VALUE(w1.dim() == 2 && w1.size(0) >= 1 && w1.size(0) % groups == 0 &&
+                          w1.size(1) == features && w1.scalar_type() == h.scalar_type() &&
+                          w1.device() == h.device(),
                       "attention_pooling: w1 must be ", h.dtype(), " [", groups, " * hidden, ", features,
-                      "], got ", w1.dtype(), " ", w1.sizes());
+                      "] on ", h.device(), ", got ", w1.dtype(), " ", w1.sizes(), " on ", w1.device());
     hidden = w1.size(0) / groups;
     TORCH_CHECK_VALUE(w2.dim() == 2 && w2.size(0) == groups * scores && w2.size(1) == hidden &&
                           w2.scalar_type() == h.scalar_type() && w2.device() == h.device(),
                       "attention_pooling: w2 must be ", h.dtype(), " [", groups * scores, ", ", hidden,
-                      "], got ", w2.dtype(), " ", w2.sizes());
+                      "] on ", h.device(), ", got ", w2.dtype(), " ", w2.sizes(), " on ", w2.device());
     TORCH_CHECK_VALUE(!places || (places->dim() == 1 && places->scalar_type() == at::kLong &&
                                   places->device() == h.device()),
-                      "attention_pooling: places must be int64 [rows]");
+                      "attention_pooling: places must be int64 [rows] on ", h.device(), ", got ",
+                      places->dtype(), " ", places->sizes(), " on ", places->device());
     TORCH_CHECK_VALUE(offsets.dim() == 1 && offsets.size(0) >= 1 && offsets.scalar_type() == at::kLong &&
                           offsets.device() == h.device(),
-                      "attention_pooling: offsets must be int64 [sentences + 1], got ", offsets.dtype(), " ",
-                      offsets.sizes());
+                      "attention_pooling: offsets must be int64 [sentences + 1] on ", h.device(), ", got ",
+                      offsets.dtype(), " ", offsets.sizes(), " on ", offsets.device());
     if (!offsets.is_cpu()) return;  // a GPU would have to be waited for: its kernels clamp them
     const auto* const at = offsets.const_data_ptr<std::int64_t>();
     for (std::int64_t b = 0, last = 0; b < offsets.size(0); last = at[b++]) {
@@ -89,10 +98,22 @@ struct Form {
     }
     if (!places) return;
     const auto* const place = places->const_data_ptr<std::int64_t>();
+    std::vector<bool> taken(static_cast<std::size_t>(h.size(0)));
     for (std::int64_t row = 0; row < rows; ++row) {
       TORCH_CHECK_VALUE(place[row] >= 0 && place[row] < h.size(0),
                         "attention_pooling: places must be from 0 to ", h.size(0) - 1, ", got ", place[row]);
+      auto is_taken = taken[static_cast<std::size_t>(place[row])];
+      TORCH_CHECK_VALUE(!is_taken, "attention_pooling: places must differ, got ", place[row], " twice");
+      is_taken = true;
     }
+  }
+
+  /// What forward has returned must come back as it was.
+  static void check(const char* name, const Tensor& found, at::IntArrayRef shape, const Tensor& h) {
+    TORCH_CHECK_VALUE(
+        found.sizes() == shape && found.scalar_type() == h.scalar_type() && found.device() == h.device(),
+        "attention_pooling_backward: ", name, " must be ", h.dtype(), " ", shape, " on ", h.device(),
+        ", got ", found.dtype(), " ", found.sizes(), " on ", found.device());
   }
 
   Tensor of_group(const Tensor& weights, std::int64_t group) const {  // its rows
@@ -145,10 +166,11 @@ std::vector<Piece> pieces_of(const Form& form, const Tensor& offsets) {
   if (form.rows == 0) return {};
   if (!offsets.is_cpu()) return {{0, sentences, 0, form.rows, offsets}};
   const auto* const at = offsets.const_data_ptr<std::int64_t>();
+  const std::int64_t most = form.scalar ? kRowsOfScalar : kRows;
   std::vector<Piece> found;
   for (std::int64_t first = 0; first < sentences;) {
     std::int64_t end = first + 1;
-    while (end < sentences && at[end + 1] - at[first] <= kRows) ++end;
+    while (end < sentences && at[end + 1] - at[first] <= most) ++end;
     const Tensor own = offsets.narrow(0, first, end - first + 1);
     if (at[end] > at[first]) {
       found.push_back(
@@ -258,15 +280,18 @@ void hidden_backward(const Form& form, const Tensor& z, const Tensor& w2, const 
   of_b1.add_(of_z.sum(0));
 }
 
-Forward forward(const Tensor& h_given, const MaybeTensor& places, const Tensor& offsets_given,
+Forward forward(const Tensor& h_given, const MaybeTensor& places_given, const Tensor& offsets_given,
                 const Tensor& w1, const MaybeTensor& b1, const Tensor& w2_given, std::int64_t heads,
                 std::string_view scores, std::string_view activation) {
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  const c10::DeviceGuard on(h_given.device());
   const Tensor h = h_given.contiguous(), offsets = offsets_given.contiguous(), w2 = w2_given.contiguous();
+  const MaybeTensor places = contiguous(places_given);
   const Form form(h, places, offsets, w1, w2, heads, scores, activation);
-  TORCH_CHECK_VALUE(
-      !b1 || (b1->dim() == 1 && b1->size(0) == w1.size(0) && b1->scalar_type() == h.scalar_type()),
-      "attention_pooling: b1 must be ", h.dtype(), " [", w1.size(0), "]");
+  TORCH_CHECK_VALUE(!b1 || (b1->dim() == 1 && b1->size(0) == w1.size(0) &&
+                            b1->scalar_type() == h.scalar_type() && b1->device() == h.device()),
+                    "attention_pooling: b1 must be ", h.dtype(), " [", w1.size(0), "] on ", h.device(),
+                    ", got ", b1->dtype(), " ", b1->sizes(), " on ", b1->device());
   const std::int64_t sentences = offsets.size(0) - 1, norms_of = form.groups * form.scores;
   const std::vector<Piece> pieces = pieces_of(form, offsets);
   const Buffers buffer(pieces, h);
@@ -290,14 +315,22 @@ Forward forward(const Tensor& h_given, const MaybeTensor& places, const Tensor& 
   return {v, z, norms};
 }
 
-Backward backward(const Tensor& g_given, const Tensor& h_given, const MaybeTensor& places,
+Backward backward(const Tensor& g_given, const Tensor& h_given, const MaybeTensor& places_given,
                   const Tensor& offsets_given, const Tensor& w1_given, const Tensor& w2_given,
-                  const Tensor& v, const Tensor& z, const Tensor& norms, std::int64_t heads,
+                  const Tensor& v_given, const Tensor& z_given, const Tensor& norms_given, std::int64_t heads,
                   std::string_view scores, std::string_view activation) {
+  const c10::DeviceGuard on(h_given.device());
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const Tensor g = g_given.contiguous(), h = h_given.contiguous(), offsets = offsets_given.contiguous();
   const Tensor w1 = w1_given.contiguous(), w2 = w2_given.contiguous();
+  const Tensor v = v_given.contiguous(), z = z_given.contiguous(), norms = norms_given.contiguous();
+  const MaybeTensor places = contiguous(places_given);
   const Form form(h, places, offsets, w1, w2, heads, scores, activation);
+  const std::int64_t sentences = offsets.size(0) - 1;
+  form.check("g", g, {sentences, heads * form.features}, h);
+  form.check("v", v, {sentences, heads * form.features}, h);
+  form.check("z", z, {form.rows, w1.size(0)}, h);
+  form.check("norms", norms, {2, sentences, form.groups * form.scores}, h);
   const std::vector<Piece> pieces = pieces_of(form, offsets);
   const Buffers buffer(pieces, h);
   const auto begun = [&](const Tensor& like) {  // the first piece writes, others add
@@ -417,12 +450,10 @@ TORCH_LIBRARY_IMPL(sentencode, CPU, m) {
   m.impl("attention_pooling_backward", &backward);
 }
 
-#ifdef SENTENCODE_HAVE_CUDA
-TORCH_LIBRARY_IMPL(sentencode, CUDA, m) {
+TORCH_LIBRARY_IMPL(sentencode, CUDA, m) {  // `pool` says it where there is no kernel
   m.impl("attention_pooling", &forward);
   m.impl("attention_pooling_backward", &backward);
 }
-#endif
 
 TORCH_LIBRARY_IMPL(sentencode, Meta, m) {
   m.impl("attention_pooling", &forward_shapes);

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from .._extras import require
 
-__all__ = ["embedding_column", "embedding_rows", "embedding_type", "pyarrow"]
+__all__ = ["embedding_column", "embedding_rows", "embedding_type", "plain_column", "plain_type", "pyarrow"]
 
 
 def pyarrow(part: str = "") -> Any:
@@ -74,3 +74,44 @@ def embedding_rows(column: Any) -> npt.NDArray[Any]:
     if not blocks:
         return np.empty((0, dim), dtype=column.type.value_type.to_pandas_dtype())
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+
+
+def plain_type(kind: Any) -> Any:
+    """The type for the same values that all functions of Arrow know: no dictionary, view, extension or null.
+
+    Args:
+        kind: A `pyarrow.DataType`.
+
+    Returns:
+        Another one, or the same.
+
+    Example:
+        >>> import pyarrow
+        >>> plain_type(pyarrow.dictionary(pyarrow.int32(), pyarrow.string()))
+        DataType(string)
+    """
+    arrow = pyarrow()
+    types = arrow.types
+    if isinstance(kind, arrow.BaseExtensionType):
+        return plain_type(kind.storage_type)
+    if types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    if types.is_list(kind) or types.is_large_list(kind):
+        inner = plain_type(kind.value_type)
+        return kind if inner == kind.value_type else arrow.large_list(inner)
+    # By name: earlier versions of pyarrow have no views.
+    names = {"string_view": "large_string", "null": "large_string", "binary_view": "large_binary"}
+    return arrow.type_for_alias(names[str(kind)]) if str(kind) in names else kind
+
+
+def plain_column(column: Any) -> Any:
+    """A column as one of its `plain_type`.
+
+    Args:
+        column: A `pyarrow.Array` or `ChunkedArray`.
+
+    Returns:
+        The same values; the column itself where its type is plain.
+    """
+    kind = plain_type(column.type)
+    return column if kind == column.type else column.cast(kind)

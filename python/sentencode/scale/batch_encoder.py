@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from ..checks import checked_bool, checked_int, checked_str
 from ..text.inputs import filled, is_blank, to_batch
-from .arrow import embedding_column, embedding_type, pyarrow
-from .opened import SavedEncoder, encoding
+from .arrow import embedding_column, embedding_type, plain_column, pyarrow
+from .opened import SavedEncoder, computing
 
 __all__ = ["BatchEncoder"]
 
@@ -103,7 +103,7 @@ class BatchEncoder:
         """
         texts = _texts(sentences)
         encoder: Any = self.saved.open()
-        with encoding(self.threads):
+        with computing(self.threads):
             rows = encoder.encode(
                 texts,
                 normalize_embeddings=self.normalize,
@@ -173,16 +173,12 @@ class BatchEncoder:
 
 def _texts(sentences: Any) -> Any:
     """A list of the sentences, with empty ones where there is none."""
-    kind = getattr(sentences, "type", None)
-    if kind is None or not hasattr(sentences, "null_count"):
+    if not hasattr(sentences, "type") or not hasattr(sentences, "null_count"):
         return filled(sentences)[0]
-    arrow = pyarrow()
-    types = arrow.types
-    if types.is_dictionary(kind):
-        sentences, kind = sentences.cast(kind.value_type), kind.value_type
+    sentences = plain_column(sentences)
     if sentences.null_count == 0:
         return to_batch(sentences)
-    if types.is_nested(kind):
-        return filled(sentences)[0]
-    binary = types.is_binary(kind) or types.is_large_binary(kind)
-    return to_batch(pyarrow("compute").fill_null(sentences, b"" if binary else ""))
+    kind = str(sentences.type)
+    if kind not in ("string", "large_string", "binary", "large_binary"):
+        return filled(sentences.to_pylist())[0]
+    return to_batch(pyarrow("compute").fill_null(sentences, b"" if kind.endswith("binary") else ""))

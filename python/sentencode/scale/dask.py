@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from .._extras import require
 from ..threads import num_threads
 from .batch_encoder import BatchEncoder
-from .engines import attempt
+from .engines import attempt, warn_ignored
 
 __all__ = ["DaskEngine", "encode", "new_cluster"]
+
+_LEAVE, _LOOK = 30.0, 0.1  # seconds that running tasks are waited for at most, and between two looks at them
 
 
 def encode(frame: Any, encoder: Any, **options: Any) -> Any:
@@ -59,6 +63,8 @@ class DaskEngine:
             cluster: Any = address or new_cluster(workers, threads)
             self._client = distributed.Client(cluster)
             self._client.wait_for_workers(1 if address else len(cluster.worker_spec))
+        has = list(self._client.nthreads().values())
+        warn_ignored("Dask's cluster", workers=(workers, len(has)), threads=(threads, max(has, default=None)))
 
     @property
     def workers(self) -> int:
@@ -69,17 +75,33 @@ class DaskEngine:
         """As `Engine.run`."""
         distributed = require("distributed", "dask")
         futures = self._client.map(partial(attempt, work), list(tasks), pure=False, retries=3)
-        places = {future.key: place for place, future in enumerate(futures)}
+        # Futures that are done are let go of: else Dask keeps their results, and does them all again when the
+        # worker is lost that has them.
+        left = {future.key: (place, future) for place, future in enumerate(futures)}
+        finished = distributed.as_completed(futures)
+        del futures
         try:
-            for done in distributed.as_completed(futures):
-                place = places[done.key]
+            for done in finished:
+                place, _ = left.pop(done.key)
                 try:
                     result = done.result()
                 except Exception as error:  # of Dask: a task's own is a result
                     raise RuntimeError(f"{tasks[place]}: its workers were lost: {error}") from error
+                done.release()
                 yield place, result
         finally:
-            self._client.cancel(futures)
+            if left:
+                with suppress(Exception):  # of a cluster that is gone: why the job ended matters more
+                    self._leave(left)
+
+    def _leave(self, left: dict[str, tuple[int, Any]]) -> None:
+        """Cancels tasks, and waits for those that run, which Dask cannot stop: they write files yet."""
+        self._client.cancel([future for _, future in left.values()])
+        deadline = time.monotonic() + _LEAVE
+        while time.monotonic() < deadline:
+            if not any(left.keys() & stacks.keys() for stacks in self._client.call_stack().values()):
+                return
+            time.sleep(_LOOK)
 
 
 def new_cluster(workers: int | None = None, threads: int | None = None) -> Any:

@@ -84,8 +84,8 @@ class Embeddings:
             size: The most rows at a time.
 
         Yields:
-            Ids [n], which are places from 0 where the job copied none; and rows [n, dim], of NaN where an
-            embedding is null.
+            Ids [n], which are places from 0 where the job copied none, and objects where whole numbers are
+            among nulls; and rows [n, dim], of NaN where an embedding is null.
         """
         place = 0
         wanted = [self._column] if self._id is None else [self._id, self._column]
@@ -94,12 +94,9 @@ class Embeddings:
                 table = pyarrow("parquet").ParquetFile(file)
                 for batch in table.iter_batches(batch_size=size, columns=wanted):
                     rows = embedding_rows(batch[self._column])
-                    if self._id is None:
-                        ids = np.arange(place, place + len(rows))
-                    else:
-                        ids = batch[self._id].to_numpy(zero_copy_only=False)
+                    places = np.arange(place, place + len(rows))
                     place += len(rows)
-                    yield ids, rows
+                    yield places if self._id is None else _ids(batch[self._id]), rows
 
     def to_numpy(self, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
         """All embeddings.
@@ -137,3 +134,10 @@ class Embeddings:
 
     def __repr__(self) -> str:
         return f"Embeddings({self._folder.path!r}, rows={len(self):,}, dim={self.dim})"
+
+
+def _ids(column: Any) -> npt.NDArray[Any]:
+    if column.null_count and pyarrow("types").is_integer(column.type):  # floats would not hold them all
+        return np.array(column.to_pylist(), dtype=object)
+    found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return found

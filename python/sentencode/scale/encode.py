@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -14,13 +16,14 @@ import numpy as np
 from ..checks import checked_bool, checked_str
 from ..encoder import progress as progress_bar
 from ..errors import FormatError
+from ..text.inputs import counted_from
 from . import manifest as manifests
 from .arrow import embedding_column, pyarrow
 from .batch_encoder import BatchEncoder, Missing, Precision
 from .engines import Engine, Failure, engine_of
-from .folders import Folder
+from .folders import Folder, real_path
 from .manifest import Manifest, Part
-from .shards import Columns, Input, Shard, inputs_of, read, shards_of
+from .shards import Columns, Shard, inputs_of, read, shards_of
 from .sizes import bytes_of
 
 __all__ = ["encode"]
@@ -81,9 +84,10 @@ def encode(
 
     Raises:
         FileExistsError: If the folder holds something else than such work.
-        FormatError: If an input cannot be read; the message says where.
+        FormatError: If an input cannot be read; the message says where. If the folder's manifest is damaged,
+            or not of embeddings.
         ValueError: If the folder holds the embeddings of other inputs, by another encoder, or made with other
-            options; the message says which.
+            options; the message says which. If it is in a folder that is read, or holds an input.
         OSError: If a file cannot be read or written.
         RuntimeError: If a worker is lost again and again on one shard.
 
@@ -104,6 +108,7 @@ def encode(
     if columns.id == checked_str("embedding", embedding):
         raise ValueError(f"id and embedding are both {embedding!r}")
     size = bytes_of("shard_size", shard_size)
+    checked_bool("overwrite", overwrite)
     made = BatchEncoder(
         encoder,
         column,
@@ -115,17 +120,18 @@ def encode(
         device=device,
         **options,
     )
-    files = inputs_of(inputs)
-    shards, columns = shards_of(files, columns, size)
-    if columns.id is not None:
-        _type_named(columns.id_type)
+    given = [inputs] if isinstance(inputs, (str, bytes, os.PathLike)) else list(inputs)
     folder = Folder(output)
-    _check_apart(folder, files, made)
+    _check_not_read(folder, given)
+    files = inputs_of(given)
+    _check_apart(folder, [*(one.path for one in files), made.saved.path])
+    shards, columns = shards_of(files, columns, size)
+    id_type = None if columns.id is None else str(columns.id_type)
     runner = engine_of(engine, workers=workers, threads=threads, device=device)
     made.threads = runner.threads
     made_from = {
         "encoder": {"kind": made.saved.kind, "fingerprint": made.fingerprint, "dim": made.dim},
-        "columns": {"text": column, "id": id, "id_type": columns.id_type, "embedding": embedding},
+        "columns": {"text": column, "id": id, "id_type": id_type, "embedding": embedding},
         "options": {"normalize": made.normalize, "precision": precision, "missing": missing},
         "shard_size": size,
         "inputs": [
@@ -136,21 +142,25 @@ def encode(
     folder.make()
     with folder.locked():
         folder.remove_leftovers()  # first: a job that was killed at its first manifest leaves nothing else
-        parts = _finished(folder, made_from, len(shards), checked_bool("overwrite", overwrite))
-        job = Manifest(made_from, shards, parts)
+        before = _before(folder)
+        job = Manifest(made_from, shards)
+        if before is not None and not overwrite:
+            _check_same(folder, before, made_from)
+            _take_up(job, before, folder)
         job.save(folder)
-        _clean(job, folder)
-        left = [shard for shard in shards if shard.number not in parts]
+        _clean(job, before, folder)
+        left = [shard for shard in shards if shard.number not in job.parts]
         with progress_bar(show_progress_bar, "encode") as bar:
-            _run(job, left, runner, _EncodeShard(made, columns, folder, len(shards)), bar)
+            _run(job, left, runner, _EncodeShard(made, columns, folder, len(shards), job.tag), bar)
         return job.rows
 
 
-def _clean(job: Manifest, folder: Folder) -> None:
-    """Removes parts that the manifest does not call finished."""
+def _clean(job: Manifest, before: dict[str, Any] | None, folder: Folder) -> None:
+    """Removes parts that the manifest does not call finished: this job's, and those of one before it."""
+    named = {line["file"] for line in (before or {"parts": []})["parts"]}
     finished = {job.file_of(number) for number in job.parts}
     for name in folder.names():
-        if name.startswith("part-") and name.endswith(".parquet") and name not in finished:
+        if (name in named or manifests.is_part(name)) and name not in finished:
             folder.remove(name)
 
 
@@ -177,60 +187,77 @@ def _run(job: Manifest, left: list[Shard], engine: Engine, work: _EncodeShard, b
     job.save(work.folder)
 
 
-def _check_apart(folder: Folder, files: list[Input], encoder: BatchEncoder) -> None:
-    for path in [*(one.path for one in files), encoder.saved.path]:
-        if path.startswith(f"{folder.path}/"):
+def _check_not_read(folder: Folder, given: list[Any]) -> None:
+    """Refuses a folder that the inputs hold: what this job writes there, the next one would read."""
+    output = PurePath(real_path(folder.path))
+    above, part = [output, *output.parents], output / manifests.file_of(0, 1, "")
+    for path in map(os.fsdecode, given):
+        real = real_path(path)
+        # Globs take all that is in a folder, but at URLs, where they take files alone.
+        globbed = [part] if "://" in real else [part, *above]
+        if PurePath(real) in above or any(place.match(real) for place in globbed):
+            raise ValueError(f"{folder.path} is in {path}, which is read: give another folder to write to")
+
+
+def _check_apart(folder: Folder, read: list[str]) -> None:
+    """Refuses a folder that holds an input, or the encoder."""
+    output = real_path(folder.path)
+    for path in read:
+        if real_path(path).startswith(f"{output}/"):
             raise ValueError(f"{folder.path} holds {path}, which is read: give another folder to write to")
 
 
-def _finished(folder: Folder, made_from: dict[str, Any], shards: int, overwrite: bool) -> dict[int, Part]:
-    """The parts that earlier work has finished; refuses other work."""
-    names = [name for name in folder.names() if not name.startswith(".")]
-    files = {manifests.file_of(number, shards): number for number in range(shards)}
+def _before(folder: Folder) -> dict[str, Any] | None:
+    """The manifest of earlier work, if there is any; refuses a folder of something else."""
     try:
         before = manifests.load(folder)
-        if before is None and names:
-            raise FileExistsError(17, "there are files, and no manifest: give another folder", folder.path)
-        if before is not None:
-            _check_same(folder, before, made_from)
     except FormatError as error:
-        if not overwrite:
-            raise FormatError(f"{error}; overwriting starts over") from error
-        before = {"parts": []}
-    except ValueError:
-        if not overwrite:
-            raise
-    if before is None or overwrite:
-        return {}
-    found = {}
-    for line in before["parts"]:
-        if "rows" in line and folder.size(line["file"]) == line["bytes"]:
-            found[files[line["file"]]] = Part(line["rows"], line["bytes"], line["crc32"])
-    return found
+        raise FormatError(f"{error}; give another folder, or remove this one") from error
+    if before is None and any(not name.startswith(".") for name in folder.names()):
+        raise FileExistsError(17, "there are files, and no manifest: give another folder", folder.path)
+    return before
+
+
+def _take_up(job: Manifest, before: dict[str, Any], folder: Folder) -> None:
+    """Gives a job the parts that earlier work has finished, if its files were cut as they are now."""
+    job.tag = before.get("job", "")  # names had none in earlier versions
+    lines = before["parts"]
+    for i, (then, shard) in enumerate(zip_longest(lines, job.shards)):
+        now = None if shard is None else job.line_of(shard)
+        if then is None or now is None or any(then[key] != value for key, value in now.items()):
+            raise ValueError(
+                f"{folder.path} was made of shards that were cut in another way: part {i} was "
+                f"{_cut(then)}, now {_cut(now)}; overwriting starts over"
+            )
+        if "rows" in then and folder.size(then["file"]) == then["bytes"]:
+            job.parts[i] = Part(then["rows"], then["bytes"], then["crc32"])
+
+
+def _cut(line: dict[str, Any] | None) -> str:
+    if line is None:
+        return "none"
+    return f"{line['file']}, made of {line['input']}, {line['begin']:,} to {line['end']:,}"
 
 
 def _check_same(folder: Folder, before: dict[str, Any], now: dict[str, Any]) -> None:
     """Refuses to go on with what was made from something else, and says from what."""
     where = f"{folder.path} was made"
     again = "; overwriting starts over"
-    then = before.get("encoder", {})
-    if then.get("fingerprint") != now["encoder"]["fingerprint"]:
+    then = before["encoder"]
+    if then["fingerprint"] != now["encoder"]["fingerprint"]:
         raise ValueError(
-            f"{where} by another encoder: a {then.get('kind')} of fingerprint "
-            f"{str(then.get('fingerprint'))[:12]}, now a {now['encoder']['kind']} of "
-            f"{now['encoder']['fingerprint'][:12]}{again}"
+            f"{where} by another encoder: a {then['kind']} of fingerprint {then['fingerprint'][:12]}, "
+            f"now a {now['encoder']['kind']} of {now['encoder']['fingerprint'][:12]}{again}"
         )
     for group in ("columns", "options"):
         for name, value in now[group].items():
-            if before.get(group, {}).get(name) != value:
-                raise ValueError(
-                    f"{where} with {name} = {before.get(group, {}).get(name)!r}, now {value!r}{again}"
-                )
-    if before.get("shard_size") != now["shard_size"]:
+            if before[group].get(name) != value:
+                raise ValueError(f"{where} with {name} = {before[group].get(name)!r}, now {value!r}{again}")
+    if before["shard_size"] != now["shard_size"]:
         raise ValueError(
-            f"{where} with shards of {before.get('shard_size')} bytes, now {now['shard_size']}{again}"
+            f"{where} with shards of {before['shard_size']} bytes, now {now['shard_size']}{again}"
         )
-    old = {one["path"]: one for one in before.get("inputs", [])}
+    old = {one["path"]: one for one in before["inputs"]}
     new = {one["path"]: one for one in now["inputs"]}
     for path in [*new, *old]:
         if path not in old:
@@ -239,11 +266,16 @@ def _check_same(folder: Folder, before: dict[str, Any], now: dict[str, Any]) -> 
             raise ValueError(f"{where} with the input {path}, too{again}")
         if old[path] != new[path]:
             raise ValueError(
-                f"{where} from another {path}: it had {old[path].get('bytes'):,} bytes, now "
+                f"{where} from another {path}: it had {old[path]['bytes']:,} bytes, now "
                 f"{new[path]['bytes']:,}, and has changed since{again}"
             )
-    if list(old) != list(new):
-        raise ValueError(f"{where} with its inputs in another order{again}")
+    old_paths, new_paths = ([one["path"] for one in each["inputs"]] for each in (before, now))
+    for i, (one, other) in enumerate(zip_longest(old_paths, new_paths)):  # some may be there twice
+        if one != other:
+            raise ValueError(
+                f"{where} with its inputs in another order or number: inputs[{i}] was {one}, now {other}"
+                f"{again}"
+            )
 
 
 @dataclass
@@ -254,17 +286,18 @@ class _EncodeShard:
     columns: Columns
     folder: Folder
     count: int
+    tag: str
 
     def __call__(self, shard: Shard) -> Part:
         arrow, parquet = pyarrow(), pyarrow("parquet")
         made, columns = self.encoder, self.columns
-        ids_too = [] if columns.id is None else [(columns.id, _type_named(columns.id_type))]
+        ids_too = [] if columns.id is None else [(columns.id, columns.id_type)]
         schema = arrow.schema([*ids_too, (made.output, made.arrow_type)])
         # Numbers of embeddings do not repeat: dictionaries, statistics and packing would save nothing.
         packing = {f"{made.output}.list.element": "none"} | {name: "zstd" for name, _ in ids_too}
         rows = max(1, min(_ROWS, _ROW_GROUP // (made.dim * np.dtype(made.precision).itemsize)))
         written = 0
-        with self.folder.writing(manifests.file_of(shard.number, self.count)) as file:
+        with self.folder.writing(manifests.file_of(shard.number, self.count, self.tag)) as file:
             named = [name for name, _ in ids_too]
             writer = parquet.ParquetWriter(
                 file, schema, use_dictionary=named, write_statistics=named, compression=packing
@@ -272,18 +305,29 @@ class _EncodeShard:
             with writer:
                 for texts, ids in read(shard, columns, rows):
                     try:
-                        embeddings = embedding_column(*made.rows(texts))
+                        with counted_from(written):
+                            embeddings = embedding_column(*made.rows(texts))
                     except (TypeError, ValueError) as error:
                         raise FormatError(f"{shard}: {error}") from error
-                    arrays = [] if ids is None else [arrow.array(ids, type=schema.field(0).type)]
+                    arrays = [] if ids is None else [_id_column(ids, schema.field(0), shard, written)]
                     writer.write_batch(arrow.record_batch([*arrays, embeddings], schema=schema))
                     written += len(embeddings)
         return Part(written, file.bytes, file.checksum)
 
 
-def _type_named(name: str | None) -> Any:
-    """Arrow's type by the name that it prints."""
+def _id_column(ids: Any, field: Any, shard: Shard, first: int) -> Any:
+    """Ids as a column of Arrow; `first` is how many of the shard were before, for errors."""
+    arrow = pyarrow()
+    if isinstance(ids, arrow.Array):
+        return ids
     try:
-        return pyarrow().type_for_alias(name)
-    except ValueError:
-        raise FormatError(f"ids may be text or numbers, not {name}") from None
+        return arrow.array(ids, type=field.type)
+    except (OverflowError, TypeError, ValueError):  # it does not say which
+        for i, one in enumerate(ids, first):
+            try:
+                arrow.array([one], type=field.type)
+            except (OverflowError, TypeError, ValueError) as error:
+                raise FormatError(
+                    f"{shard}: {field.name}[{i}]: expected {field.type}, got {one!r:.60}"
+                ) from error
+        raise

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import importlib
 import pickle
+import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from ..checks import checked_int
 
-__all__ = ["ENGINES", "Engine", "Failure", "attempt", "engine_of"]
+__all__ = ["ENGINES", "Engine", "Failure", "attempt", "engine_of", "warn_ignored"]
 
 ENGINES = ("local", "ray", "spark", "dask")
+
+_PAUSES = (1.0, 4.0, 16.0)  # seconds before a task is tried again
+# Errors that trying again does not mend; all else that storage and networks raise may pass.
+_STAY = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
+_STAY_NUMBERS = (errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EROFS)
 
 
 class Failure:
     """Stands for the result of a task that raised an error.
 
     It is a result, so that no engine tries the task again: a file that is damaged stays so. Tasks are tried
-    again where their worker was lost.
+    again where their worker was lost, and by `attempt`.
 
     Args:
         error: The error.
@@ -33,11 +42,35 @@ class Failure:
 
 
 def attempt(work: Callable[[Any], Any], task: Any) -> Any:
-    """The result of a task, or the `Failure` that it is."""
-    try:
-        return work(task)
-    except Exception as error:
-        return Failure(error)
+    """The result of a task, or the `Failure` that it is; storage that did not answer is asked again."""
+    pauses = iter(_PAUSES)
+    while True:
+        try:
+            return work(task)
+        except Exception as error:
+            pause = next(pauses, None) if _may_pass(error) else None
+            if pause is None:
+                return Failure(error)
+        time.sleep(pause)
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether the same task may well succeed a little later."""
+    if isinstance(error, asyncio.TimeoutError):  # fsspec's, which is no OSError before Python 3.11
+        return True
+    return isinstance(error, OSError) and not isinstance(error, _STAY) and error.errno not in _STAY_NUMBERS
+
+
+def warn_ignored(there: str, **settings: tuple[Any, Any]) -> None:
+    """Warns where an engine that runs already is another one than was asked for.
+
+    Args:
+        there: What runs.
+        **settings: Of each setting what was asked for, or None, and what runs has.
+    """
+    for name, (given, found) in settings.items():
+        if given is not None and given != found:
+            warnings.warn(f"{name}={given} is ignored: {there} has {found}", UserWarning, stacklevel=5)
 
 
 class Engine(Protocol):

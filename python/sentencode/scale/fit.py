@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import tempfile
+import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from ..text.inputs import counted_from
 from ..vectors import WordVectors
 from .engines import Engine, Failure, engine_of
 from .folders import Folder
-from .opened import use_threads
+from .opened import computing
 from .shards import Columns, Shard, inputs_of, read, shards_of
 from .sizes import bytes_of
 
@@ -296,10 +297,13 @@ def _shared_out(shards: list[Shard], count: int) -> list[list[Shard]]:
 
 @dataclass(frozen=True)
 class _Template:
-    """An encoder to be fitted: a pickle in the scratch folder, which a worker reads once."""
+    """An encoder to be fitted: a pickle in the scratch folder, which a worker reads once.
+
+    Its name is this job's own: workers live longer than a job, and know it by its name.
+    """
 
     folder: Folder
-    name: str = "encoder"
+    name: str
 
     @classmethod
     def of(cls, encoder: LinearEncoder, folder: Folder) -> _Template:
@@ -313,8 +317,9 @@ class _Template:
             table.save(folder.name_of("vectors.sentencode"))
             table = WordVectors.load(folder.name_of("vectors.sentencode"))
         bare = type(encoder)(**{**encoder.get_params(deep=False), "vectors": table})
-        folder.write(cls.name, pickle.dumps(bare))
-        return cls(folder)
+        name = f"encoder-{uuid.uuid4().hex}"
+        folder.write(name, pickle.dumps(bare))
+        return cls(folder, name)
 
     def new(self) -> Any:
         """An encoder that has learnt nothing."""
@@ -337,14 +342,14 @@ class _Sum:
     threads: int | None
 
     def __call__(self, group: Group) -> int:
-        use_threads(self.threads)
-        encoder = self.template.new()
-        encoder._forget()
-        done = 0
-        with encoder._learning() as take:
-            for shard in group.shards:
-                done += learn(shard, self.columns, partial(in_blocks, take=take))
-        self.folder.write(group.file, encoder._statistics_to_bytes())
+        with computing(self.threads):
+            encoder = self.template.new()
+            encoder._forget()
+            done = 0
+            with encoder._learning() as take:
+                for shard in group.shards:
+                    done += learn(shard, self.columns, partial(in_blocks, take=take))
+            self.folder.write(group.file, encoder._statistics_to_bytes())
         return done
 
 
@@ -369,9 +374,9 @@ class _Merge:
     threads: int | None
 
     def __call__(self, task: Merging) -> None:
-        use_threads(self.threads)
-        encoder = self.template.new()
-        encoder._forget()
-        for name in task.names:
-            encoder._add_statistics(self.folder.read(name))
-        self.folder.write(task.name, encoder._statistics_to_bytes())
+        with computing(self.threads):
+            encoder = self.template.new()
+            encoder._forget()
+            for name in task.names:
+                encoder._add_statistics(self.folder.read(name))
+            self.folder.write(task.name, encoder._statistics_to_bytes())

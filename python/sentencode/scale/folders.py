@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import uuid
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,7 +14,7 @@ from .. import _core
 from .._extras import require
 from ..files import whole_file
 
-__all__ = ["Folder"]
+__all__ = ["Folder", "real_path"]
 
 _COPIED = 1 << 22  # bytes at a time
 
@@ -98,13 +99,14 @@ class Folder:
                 yield Summed(getattr(file, "raw", file), self.name_of(name))
             return
         fs, inner = self._fs()
-        part = f"{inner}/{_WRITING}{os.getpid()}-{name}"
+        # An engine may try a task twice at a time, on machines whose processes have the same numbers.
+        part = f"{inner}/{_WRITING}{uuid.uuid4().hex}-{name}"
         try:
             with fs.open(part, "wb") as file:
                 yield Summed(file, self.name_of(name))
             fs.mv(part, f"{inner}/{name}")
         except BaseException:
-            with _absent_is_fine():
+            with suppress(Exception):  # what was wrong before is what is to be told
                 fs.rm_file(part)
             raise
 
@@ -142,6 +144,20 @@ class Folder:
 
     def __repr__(self) -> str:
         return f"Folder({self.path!r})"
+
+
+def real_path(path: str) -> str:
+    """A path or URL as it compares with others: without links, and as a path where it is one of this machine.
+
+    Example:
+        >>> real_path("file:///tmp/../usr/")
+        '/usr'
+    """
+    if "://" in path:
+        fs, path = require("fsspec", "scale").core.url_to_fs(path)
+        if "file" not in ((fs.protocol,) if isinstance(fs.protocol, str) else fs.protocol):
+            return str(fs.unstrip_protocol(path)).rstrip("/")
+    return os.path.realpath(path)
 
 
 _WRITING = ".writing-"  # what names of files that are not finished begin with, at a URL

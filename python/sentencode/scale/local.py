@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import pickle
 import queue
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from ..threads import num_threads
@@ -106,17 +108,16 @@ class _Job:
                         self.results.put((place, result, None))
                         break
                     except (EOFError, OSError):
-                        process.kill()
-                        status = process.wait()
+                        status = _status(process)
                         self._ended(process)
                         process = None
                         if self.stopped:
                             return
                         if lost == _TRIES:
                             why = f"signal {-status}" if status < 0 else f"status {status}"
+                            hint = "; perhaps the memory is not enough" if status == -signal.SIGKILL else ""
                             raise RuntimeError(
-                                f"{task}: {_TRIES} workers were lost on it, the last one with {why}; perhaps "
-                                "the memory is not enough"
+                                f"{task}: {_TRIES} workers were lost on it, the last one with {why}{hint}"
                             ) from None
         except Exception as error:
             self.results.put((-1, None, error))
@@ -150,6 +151,15 @@ class _Job:
             self.processes.remove(process)
 
 
+def _status(process: subprocess.Popen[bytes]) -> int:
+    """How a process ended that answers no more; its pipes may be closed a moment before."""
+    try:
+        return process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
+
+
 # What a worker is started with: it finds the modules that this process finds.
 _START = "import sys; sys.path[:] = sys.argv[1:]; from sentencode.scale.local import work; work()"
 
@@ -158,7 +168,11 @@ def work() -> None:
     """What a worker process does: takes a function, then tasks, and gives back results."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a tokenizer prints is no answer
-    function = pickle.loads(_receive(sys.stdin.buffer))
+    pickled = _receive(sys.stdin.buffer)
+    try:
+        function = pickle.loads(pickled)
+    except Exception as error:  # a tokenizer of a notebook, say, that this process does not find
+        function = partial(_refuse, error)
     tasks: queue.Queue[bytes] = queue.Queue()
 
     def listen() -> None:
@@ -169,8 +183,15 @@ def work() -> None:
             os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
-    while True:
-        _send(answers, pickle.dumps(attempt(function, pickle.loads(tasks.get()))))
+    try:
+        while True:
+            _send(answers, pickle.dumps(attempt(function, pickle.loads(tasks.get()))))
+    except SystemExit as leaving:  # Python's own end would wait for the thread that listens
+        os._exit(leaving.code if isinstance(leaving.code, int) else 1)
+
+
+def _refuse(error: Exception, _: Any) -> Any:
+    raise error
 
 
 def _send(pipe: Any, content: bytes) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import pickle
 import sys
 import threading
+import uuid
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,12 +22,13 @@ from ..files import as_path, whole_file
 from ..linear.base import LinearEncoder
 from ..saved import load
 from ..threads import num_threads, set_num_threads
+from .shards import identity_at
 
-__all__ = ["SavedEncoder", "encoding", "use_threads", "worker_threads"]
+__all__ = ["SavedEncoder", "computing", "use_threads", "worker_threads"]
 
 _COPIED = 1 << 22  # bytes at a time
 
-# Of this process: the encoders that are open, by what they were opened from, and who may encode: threads of
+# Of this process: the encoders that are open, by what they were opened from, and who may compute: threads of
 # one worker (Dask's) take turns, each with all threads of the worker.
 _open: dict[Any, Encoder] = {}
 _opening = threading.Lock()
@@ -42,6 +46,7 @@ class SavedEncoder:
         kind: Its class.
         options: For `sentencode.load`: a tokenizer, say.
         device: Where it computes, if it is a neural one. None: as it was saved.
+        made_with: Tells options apart: fingerprints do not see the code of a tokenizer.
     """
 
     path: str
@@ -50,6 +55,7 @@ class SavedEncoder:
     kind: str
     options: dict[str, Any] = field(default_factory=dict, hash=False)
     device: str | None = None
+    made_with: str = ""
 
     @classmethod
     def of(
@@ -87,15 +93,16 @@ class SavedEncoder:
             )
         if device is not None:
             _check_device(found, device)
-        saved = cls(path, found.fingerprint(), found.dim, type(found).__name__, options, device)
+        made_with = _digest(options)
+        saved = cls(path, found.fingerprint(), found.dim, type(found).__name__, options, device, made_with)
         if found is not encoder and device is None:  # a user's own may be fitted anew
             with _opening:
                 _open[saved._key] = found
         return saved
 
     @property
-    def _key(self) -> tuple[str, str, str | None]:
-        return self.path, self.fingerprint, self.device
+    def _key(self) -> tuple[str, str, str | None, str]:
+        return self.path, self.fingerprint, self.device, self.made_with
 
     def open(self) -> Any:
         """The encoder; the first call of a process opens it, and maps its word vectors.
@@ -128,6 +135,13 @@ class SavedEncoder:
             return found
 
 
+def _digest(options: dict[str, Any]) -> str:
+    try:
+        return hashlib.sha256(pickle.dumps(sorted(options.items()))).hexdigest()
+    except Exception:  # a function of a notebook: no two are known to be the same
+        return uuid.uuid4().hex
+
+
 def _saved(encoder: Encoder) -> str:
     """The file of an encoder, named by its content, so that it is written once."""
     path = cache_dir() / "encoders" / f"{encoder.fingerprint()}.sentencode"
@@ -145,7 +159,7 @@ def _local(path: str, fingerprint: str | None) -> str | Path:
         return as_path(path)
     fsspec = require("fsspec", "scale")
     fs, inner = fsspec.core.url_to_fs(path)
-    name = fsspec.utils.tokenize(path, fs.ukey(inner))
+    name = fsspec.utils.tokenize(path, identity_at(fs, inner))
     kept = cache_dir() / "encoders" / f"{name}.sentencode"
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -218,8 +232,8 @@ def use_threads(threads: int | None) -> None:
 
 
 @contextmanager
-def encoding(threads: int | None) -> Iterator[None]:
-    """Waits until no other thread of this process encodes, and computes with so many threads.
+def computing(threads: int | None) -> Iterator[None]:
+    """Waits until no other thread of this process computes, and does so with so many threads.
 
     Args:
         threads: As for `use_threads`. Outside of engines, there are as many as before at the end.

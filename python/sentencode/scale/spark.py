@@ -11,7 +11,7 @@ from typing import Any
 from .._extras import require
 from .arrow import pyarrow
 from .batch_encoder import BatchEncoder
-from .engines import attempt
+from .engines import attempt, warn_ignored
 
 __all__ = ["SparkEngine", "encode", "udf"]
 
@@ -123,6 +123,7 @@ class SparkEngine:
             session = _new_session(sql, workers, threads, address)
         self._context = session.sparkContext
         self.threads = threads  # None: a worker asks Spark
+        warn_ignored("Spark's session", workers=(workers, self.workers))
 
     @property
     def workers(self) -> int:

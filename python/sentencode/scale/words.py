@@ -23,7 +23,7 @@ from .arrow import pyarrow
 from .engines import Engine, engine_of
 from .fit import Group, Merging, Paths, learn, map_shards, merged, scratch_folder
 from .folders import Folder
-from .opened import use_threads
+from .opened import computing
 from .shards import Columns, inputs_of, shards_of
 from .sizes import bytes_of
 
@@ -246,14 +246,14 @@ class _CountWords:
     threads: int | None
 
     def __call__(self, group: Group) -> int:
-        use_threads(self.threads)
-        counter = _core.VocabularyCounter(self.tokenizer.core())
-        done = sum(
-            learn(shard, self.columns, lambda texts: counter.add(self.tokenizer.prepare(texts)))
-            for shard in group.shards
-        )
-        counted = Vocabulary._of(counter.finish(min_count=1, max_size=0))
-        _write_words(self.folder, group.file, counted)
+        with computing(self.threads):
+            counter = _core.VocabularyCounter(self.tokenizer.core())
+            done = sum(
+                learn(shard, self.columns, lambda texts: counter.add(self.tokenizer.prepare(texts)))
+                for shard in group.shards
+            )
+            counted = Vocabulary._of(counter.finish(min_count=1, max_size=0))
+            _write_words(self.folder, group.file, counted)
         return done
 
 
@@ -281,7 +281,6 @@ class _Pairs:
     threads: int | None
 
     def counter(self) -> _core.CooccurrenceCounter:
-        use_threads(self.threads)
         table, total = _merged_words(self.folder, [_VOCABULARY])
         return pair_counter(_vocabulary(table, total, 0, 0), self.tokenizer, self.window)
 
@@ -306,13 +305,14 @@ class _CountPairs:
     columns: Columns
 
     def __call__(self, group: Group) -> int:
-        counter = self.known.counter()
-        cut = self.known.tokenizer
-        done = sum(
-            learn(shard, self.columns, lambda texts: counter.add(cut.prepare(texts)))
-            for shard in group.shards
-        )
-        self.known.write(group.file, counter)
+        with computing(self.known.threads):
+            counter = self.known.counter()
+            cut = self.known.tokenizer
+            done = sum(
+                learn(shard, self.columns, lambda texts: counter.add(cut.prepare(texts)))
+                for shard in group.shards
+            )
+            self.known.write(group.file, counter)
         return done
 
 
@@ -321,7 +321,8 @@ class _MergePairs:
     known: _Pairs
 
     def __call__(self, task: Merging) -> None:
-        counter = self.known.counter()
-        for name in task.names:
-            _add_pairs(self.known.folder, name, counter)
-        self.known.write(task.name, counter)
+        with computing(self.known.threads):
+            counter = self.known.counter()
+            for name in task.names:
+                _add_pairs(self.known.folder, name, counter)
+            self.known.write(task.name, counter)

@@ -64,6 +64,23 @@ def test_words_of_many_dimensions(wide, device):
     np.testing.assert_allclose(made.encode(text), expected.encode(text), atol=2e-3)
 
 
+@pytest.mark.filterwarnings("ignore:.*hidden units tell all")
+@pytest.mark.parametrize("device", ["cpu", *DEVICES])
+def test_units_of_noise_are_none(device):
+    """Products in float leave eigenvalues above zero; the core has such sums of many sentences only."""
+    rng = np.random.default_rng(3)
+    words = [f"w{i}" for i in range(40)]
+    table = se.WordVectors.from_array(words, rng.normal(size=(40, 150)).astype(np.float32))
+    text = [" ".join(rng.choice(words, rng.integers(1, 6))) for _ in range(20)]
+    expected = se.LAES(table, hidden=300, a=None, device=HERE if device == "cpu" else "cpu").fit(text)
+    made = se.LAES(table, hidden=300, a=None, device=device)
+    for _ in range(6000 if device == "cpu" else 1):
+        made.partial_fit(text)
+    assert made.rank_ == expected.rank_
+    new = [" ".join(rng.choice(words, 4)) for _ in range(20)]
+    np.testing.assert_allclose(made.encode(new), expected.encode(new), atol=5e-3)
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_sums_are_those_of_the_core(vectors, sentences, device):
     """In the same order, so that they merge, go on and are saved as any others."""
@@ -117,6 +134,12 @@ def test_what_cannot_be_used_is_refused(vectors, sentences):
         se.LAES(vectors, device=HERE).fit(["unknown", ""])
     with pytest.raises(ValueError, match="there is nothing to fit to"):
         se.LAES(vectors, device=HERE).fit([])
+
+
+def test_more_than_the_memory_is_refused(wide):
+    table, _ = wide
+    with pytest.raises(ValueError, match=r"needs \d+ GB.*give a smaller max_length"):
+        se.LAES(table, device=HERE, max_length=2000).fit([" ".join(["w1"] * 2000)])
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -292,6 +292,47 @@ def test_padding_is_never_read_and_has_no_gradient(scores, lengths):
 
 
 @pytest.mark.parametrize("scores", KINDS)
+def test_what_is_given_may_have_gaps(scores):
+    """Also a bias, in a product that is large enough for oneDNN, which does not ask about gaps."""
+    pooling = layer(scores=scores).float()
+    h, lengths = inputs((120, 80, 100), dtype=torch.float32, padding=0.0)
+    expected = pooling(h, lengths)
+    places = torch.arange(300)
+    offsets = torch.tensor([0, 120, 200, 300])
+    flat = torch.cat([row[:n] for row, n in zip(h, lengths, strict=True)])
+
+    def apart(x):
+        return torch.stack([x, torch.full_like(x, 7)], -1)[..., 0]
+
+    weights = [apart(p.detach()) for p in pooling.parameters()]
+    assert not any(w.is_contiguous() for w in weights)
+    op = torch.ops.sentencode.attention_pooling
+    found = op(apart(flat), apart(places), apart(offsets), *weights, 3, scores, "relu")[0]
+    torch.testing.assert_close(found, expected)
+    with torch.no_grad():
+        pooling.hidden.bias.data = apart(pooling.hidden.bias)
+    torch.testing.assert_close(pooling(h, lengths), expected)
+
+
+@pytest.mark.parametrize("scores", KINDS)
+def test_what_backward_is_given_back_is_checked(scores):
+    pooling = layer(scores=scores)
+    h, offsets = torch.randn(7, 6).double(), torch.tensor([0, 3, 7])
+    w1, b1, w2 = pooling.parameters()
+    rest = (3, scores, "relu")
+    v, z, norms = torch.ops.sentencode.attention_pooling(h, None, offsets, w1, b1, w2, *rest)
+    for name, given in {
+        "g": (v[:0], v, z, norms),
+        "v": (v, v[:, :5], z, norms),
+        "z": (v, v, z.float(), norms),
+        "norms": (v, v, z, norms[0]),
+    }.items():
+        g, *kept = given
+        with pytest.raises(ValueError, match=f"attention_pooling_backward: {name} must be double"):
+            torch.ops.sentencode.attention_pooling_backward(g, h, None, offsets, w1, w2, *kept, *rest)
+
+
+@pytest.mark.parametrize("scores", KINDS)
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0, 0)])
 def test_nothing_to_pool(scores, shape):
     pooling = layer(scores=scores)
@@ -375,6 +416,36 @@ def test_head_penalty(lambda_, batch_distance):
         assert torch.autograd.gradcheck(lambda x: nn.head_penalty(x, lambda_, batch_distance).loss, heads)
     assert nn.head_penalty(torch.ones(1, 3)).loss.item() == 0
     assert float(nn.head_penalty(torch.ones(0, 4, 3)).active) == 0
+
+
+def test_distances_of_heads_that_are_close_keep_their_digits():
+    """In half precision they would be differences of equal numbers."""
+    generator = torch.Generator().manual_seed(1)
+    heads = torch.randn(600, generator=generator) + 0.03 * torch.randn(32, 3, 600, generator=generator)
+    expected = nn.head_penalty(heads.double(), 1.5)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = nn.head_penalty(heads, 1.5)
+    assert float(found.loss) == pytest.approx(float(expected.loss), rel=1e-4)
+    assert float(found.active) == float(expected.active)
+    half = nn.head_penalty(heads.bfloat16(), 1.5)
+    expected = nn.head_penalty(heads.bfloat16().double(), 1.5)
+    assert half.loss.dtype == torch.float32
+    assert float(half.loss) == pytest.approx(float(expected.loss), rel=2e-3)
+
+
+@pytest.mark.parametrize("scores", KINDS)
+def test_penalties_of_no_sentences(scores):
+    pooling = layer(scores=scores)
+    h, lengths = torch.zeros(0, 3, 6).double(), torch.zeros(0, dtype=torch.int64)
+    for name in ("attention", "embeddings"):
+        assert pooling.penalty(name, h, lengths, pooling(h, lengths)).loss.item() == 0
+
+
+def test_what_is_no_number_reaches_all_gradients():
+    pooling = layer()
+    h = torch.full((1, 3, 6), torch.nan).double()
+    pooling(h, torch.tensor([3])).sum().backward()
+    assert all(p.grad.isnan().all() for p in pooling.parameters())
 
 
 @pytest.mark.parametrize("scores", KINDS)
@@ -509,15 +580,24 @@ def op(*changed):
         (lambda *_: op(("places", torch.arange(-1, 6))), "places must be from 0 to 6, got -1"),
         (lambda *_: op(("places", torch.arange(7.0))), r"places must be int64 \[rows\]"),
         (lambda *_: op(("places", torch.arange(6))), "from 0 to at most 6, got 7 behind 3"),
-        (lambda *_: op(("heads", 4)), r"w2 must be float \[24, 3\], got float \[18, 4\]"),
+        (lambda *_: op(("heads", 4)), r"w2 must be float \[24, 3\] on cpu, got float \[18, 4\] on cpu"),
         (lambda *_: op(("heads", 0)), "heads must be at least 1, got 0"),
         (
             lambda *_: op(("h", torch.zeros(7, 5))),
-            r"w1 must be float \[3 \* hidden, 5\], got float \[12, 6\]",
+            r"w1 must be float \[3 \* hidden, 5\] on cpu, got float \[12, 6\] on cpu",
         ),
         (lambda *_: op(("h", torch.zeros(7, 6).half())), r"h must be float or double \[rows, features\]"),
         (lambda *_: op(("b1", torch.zeros(3))), r"b1 must be float \[12\]"),
         (lambda *_: op(("activation", "none")), "activation must be 'relu' or 'tanh', got 'none'"),
+        (lambda *_: op(("activation", "xyz")), "activation must be 'relu' or 'tanh', got 'xyz'"),
+        (lambda *_: op(("scores", "matrix")), "scores must be 'vector' or 'scalar', got 'matrix'"),
+        (lambda *_: op(("places", torch.zeros(7).long())), "places must differ, got 0 twice"),
+        (lambda *_: op(("places", torch.zeros(1).long().expand(7))), "places must differ, got 0 twice"),
+        (
+            lambda *_: op(("w1", torch.zeros(0, 6)), ("w2", torch.zeros(18, 0))),
+            r"w1 must be float \[3 \* hidden",
+        ),
+        (lambda *_: op(("h", torch.zeros(7, 0)), ("w1", torch.zeros(12, 0))), "h must be float or double"),
     ],
 )
 def test_wrong_arguments_are_value_errors(call, message):

@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sentencode as se
-from sentencode.scale import BatchEncoder
+from sentencode.scale import BatchEncoder, Embeddings, encode
 from sentencode.scale.arrow import embedding_rows
 
 
@@ -33,8 +34,12 @@ def rows_of(batch, name="embedding"):
         lambda texts: pa.table({"text": pa.array(texts).dictionary_encode()}),
         lambda texts: pa.table({"text": pa.array([text.encode() for text in texts])}),
         lambda texts: pa.table({"text": [text.split() for text in texts]}),
+        lambda texts: pa.table({"text": pa.array(texts, pa.string_view())}),
+        lambda texts: pa.table(
+            {"text": pa.array([text.split() for text in texts], pa.large_list(pa.string_view()))}
+        ),
     ],
-    ids=["table", "batch", "chunks", "slice", "large", "dictionary", "bytes", "tokens"],
+    ids=["table", "batch", "chunks", "slice", "large", "dictionary", "bytes", "tokens", "view", "views"],
 )
 @pytest.mark.parametrize("precision", ["float32", "float16"])
 def test_arrow(saved, sentences, expected, make, precision):
@@ -72,10 +77,10 @@ def test_arrays(saved, sentences, expected, kind):
 
 
 @pytest.mark.parametrize("missing", ["zero", "null"])
-@pytest.mark.parametrize("text", ["string", "large_string", "binary"])
+@pytest.mark.parametrize("text", ["string", "large_string", "binary", "string_view", "binary_view"])
 def test_missing_text_in_arrow(saved, missing, text):
     texts = ["the man", None, "", "  ", "unknown", None]
-    encoded = [t if t is None or text != "binary" else t.encode() for t in texts]
+    encoded = [t if t is None or "binary" not in text else t.encode() for t in texts]
     batch = pa.table({"text": pa.array(encoded, getattr(pa, text)())})
     column = BatchEncoder(saved, missing=missing)(batch)["embedding"]
     assert len(column) == 6
@@ -97,6 +102,12 @@ def test_missing_text_elsewhere(saved, missing):
     assert frame["embedding"].isna().tolist() == [False, missing == "null"]
     tokens = pa.table({"text": pa.array([["the", "man"], None, []])})
     assert made(tokens)["embedding"].null_count == (2 if missing == "null" else 0)
+    for kind in (pa.list_(pa.string()), pa.large_list(pa.string_view())):
+        found = made(pa.table({"text": pa.array([None, ["the", "man"]], kind)}))["embedding"]
+        assert found.null_count == (missing == "null")
+        assert found[1].as_py() == pytest.approx(rows[0].tolist())
+    nothing = made(pa.table({"text": pa.nulls(3)}))["embedding"]
+    assert nothing.null_count == (3 if missing == "null" else 0)
 
 
 def test_no_rows(saved):
@@ -124,6 +135,8 @@ def test_wrong_batches(saved):
         made(["text"])
     with pytest.raises(TypeError, match="expected str"):
         made(pa.table({"text": [1, 2]}))
+    with pytest.raises(TypeError, match="expected str"):
+        made(pa.table({"text": [1, None]}))
 
 
 def test_where_a_laes_was_fitted_is_not_where_it_encodes(vectors, sentences):
@@ -251,6 +264,19 @@ def test_a_tokenizer_of_ones_own_crosses(vectors):
     assert again({"text": ["THE MAN"]})["embedding"].tolist() == [[0.5, 0.5]]
 
 
+def test_encoders_of_other_tokenizers_are_others(tmp_path):
+    """Fingerprints know a tokenizer of one's own by its name only."""
+    path = tmp_path / "encoder.sentencode"
+    table = se.WordVectors.from_dict({"THE": [1, 0], "MAN": [0, 1]})
+    with pytest.warns(UserWarning, match="tokenizer"):
+        se.Average(table, tokenizer=lambda text: shout(text), lowercase=False).save(path)
+    one = BatchEncoder(path, tokenizer=lambda text: shout(text))
+    assert one({"text": ["the"]})["embedding"].tolist() == [[1, 0]]
+    two = BatchEncoder(path, tokenizer=lambda text: ["MAN"])
+    assert two({"text": ["the"]})["embedding"].tolist() == [[0, 1]]
+    assert one({"text": ["the"]})["embedding"].tolist() == [[1, 0]]
+
+
 def test_options_of_load(tmp_path):
     path = tmp_path / "encoder.sentencode"
     table = se.WordVectors.from_dict({"THE": [1, 0], "MAN": [0, 1]})
@@ -268,3 +294,11 @@ def test_a_url(saved, sentences, expected):
         file.write(saved.read_bytes())
     made = BatchEncoder("memory://encoders/sif.sentencode")
     np.testing.assert_array_equal(made({"text": sentences})["embedding"], expected)
+
+
+def test_whole_ids_are_read_again_beside_nulls(saved, tmp_path):
+    ids = [2**60 + 1, None, 7]
+    pq.write_table(pa.table({"text": ["man"] * 3, "id": ids}), tmp_path / "in.parquet")
+    encode(saved, tmp_path / "in.parquet", tmp_path / "out", id="id", workers=1)
+    ((found, _),) = Embeddings(tmp_path / "out").batches()
+    assert found.tolist() == ids

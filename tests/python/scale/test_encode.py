@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
+import types
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,11 +20,19 @@ import pytest
 
 import sentencode as se
 from sentencode.scale import Embeddings, encode
-from sentencode.scale.engines import Failure, engine_of
+from sentencode.scale.engines import Failure, attempt, engine_of
+from sentencode.scale.folders import Folder
 from sentencode.scale.local import LocalEngine
 
 sys.path.insert(0, str(Path(__file__).parent))
-from scale_helpers import Dying, DyingAlways, DyingEngine, check_true, content_of
+from scale_helpers import DyingAlways, DyingEngine, check_true, content_of
+
+engines = sys.modules["sentencode.scale.engines"]
+
+
+def parts_of(folder):
+    """The paths of the parts, by the manifest."""
+    return [folder / part["file"] for part in json.loads((folder / "manifest.json").read_text())["parts"]]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -39,8 +48,9 @@ def test_rows_are_those_of_one_process(saved, lines, tmp_path, expected, workers
     out = np.empty((700, 6), np.float32)
     assert found.to_numpy(out) is out
     check_true(tmp_path / "out")
-    names = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert names == ["manifest.json", *(f"part-{i:05d}.parquet" for i in range(len(names) - 1))]
+    names = [path.name for path in parts_of(tmp_path / "out")]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["manifest.json", *names]
+    assert [name.rpartition("-")[0] for name in names] == [f"part-{i:05d}" for i in range(len(names))]
 
 
 def test_shards_of_one_row_of_none_and_of_many(saved, tmp_path, encoder, sentences):
@@ -102,7 +112,7 @@ def test_several_inputs_and_a_url(saved, tmp_path, sentences, expected):
     found.verify()
     np.testing.assert_array_equal(found.to_numpy(), expected)
     fs = fsspec.filesystem("memory")
-    fs.rm(f"{url}/part-00001.parquet")
+    fs.rm(found.files[1])
     stamps = {name: fs.info(name)["created"] for name in fs.ls("/job/out", detail=False)}
     encode(saved, inputs, url, workers=1, shard_size=4000)
     np.testing.assert_array_equal(Embeddings(url).to_numpy(), expected)
@@ -122,15 +132,16 @@ def test_a_second_run_does_only_what_is_missing(saved, lines, tmp_path):
     encode(saved, lines, folder, workers=1, shard_size=3000)
     before = content_of(folder)
     stamps = {path.name: path.stat().st_mtime_ns for path in folder.glob("part-*")}
-    (folder / "part-00002.parquet").unlink()
-    (folder / "part-00004.parquet").write_bytes(b"cut")
+    parts = parts_of(folder)
+    parts[2].unlink()
+    parts[4].write_bytes(b"cut")
     with pytest.raises(FileNotFoundError):
         Embeddings(folder).verify()
     assert encode(saved, lines, folder, workers=1, shard_size=3000) == 700
     assert content_of(folder) == before
     again = {path.name: path.stat().st_mtime_ns for path in folder.glob("part-*")}
     changed = {name for name in again if again[name] != stamps[name]}
-    assert changed == {"part-00002.parquet", "part-00004.parquet"}
+    assert changed == {parts[2].name, parts[4].name}
 
 
 @pytest.mark.parametrize(
@@ -172,14 +183,15 @@ def test_other_work_is_refused_with_the_reason(saved, lines, tmp_path, change, r
     encode(encoder, inputs, folder, overwrite=True, **options)
     check_true(folder)
     if change in ("encoder", "precision", "embedding"):
-        assert all(content_of(folder)[name] != before[name] for name in before)
+        assert content_of(folder).keys() & before.keys() == {"manifest.json"}
 
 
 def test_overwriting_leaves_no_part_of_before(saved, lines, tmp_path):
     folder = tmp_path / "out"
     encode(saved, lines, folder, workers=1, shard_size=500)
     encode(saved, lines, folder, workers=1, shard_size="1MB", overwrite=True)
-    assert sorted(content_of(folder)) == ["manifest.json", "part-00000.parquet"]
+    assert sorted(content_of(folder)) == ["manifest.json", parts_of(folder)[0].name]
+    assert len(parts_of(folder)) == 1
 
 
 def test_other_folders_are_left_alone(saved, lines, tmp_path):
@@ -188,12 +200,181 @@ def test_other_folders_are_left_alone(saved, lines, tmp_path):
     for overwrite in (False, True):
         with pytest.raises(FileExistsError, match="there are files, and no manifest"):
             encode(saved, lines, tmp_path / "out", overwrite=overwrite)
-    (tmp_path / "out" / "manifest.json").write_text('{"format": "of others"')
-    with pytest.raises(se.FormatError, match=r"manifest\.json: is damaged"):
-        encode(saved, lines, tmp_path / "out")
-    assert sorted(content_of(tmp_path / "out")) == ["manifest.json", "precious.txt"]
-    with pytest.raises(ValueError, match="which is read: give another folder"):
-        encode(saved, lines, tmp_path)
+    (tmp_path / "out" / "part-00000.parquet").write_text("precious")
+    for content, reason in [
+        ('{"format": "of others"', "is damaged"),
+        ('{"format": "of others"}', "is no manifest of embeddings: its format is 'of others'"),
+        ("[]", "is no manifest of embeddings"),
+    ]:
+        (tmp_path / "out" / "manifest.json").write_text(content)
+        for overwrite in (False, True):
+            with pytest.raises(se.FormatError, match=rf"manifest\.json: {reason}.*; give another folder"):
+                encode(saved, lines, tmp_path / "out", overwrite=overwrite)
+    assert sorted(content_of(tmp_path / "out")) == ["manifest.json", "part-00000.parquet", "precious.txt"]
+
+
+def test_overwriting_leaves_files_of_others(saved, lines, tmp_path):
+    folder = tmp_path / "out"
+    encode(saved, lines, folder, workers=1)
+    others = {"part-precious.parquet", "part-00007.parquet", "notes.txt"}
+    for name in others:
+        (folder / name).write_text("precious")
+    encode(saved, lines, folder, workers=1, precision="float16", overwrite=True)
+    assert set(content_of(folder)) == others | {"manifest.json", parts_of(folder)[0].name}
+
+
+@pytest.mark.parametrize(
+    ("given", "output"),
+    [
+        ("in", "in/rows"),
+        ("in", "in"),
+        ("in", "in/a/b"),
+        ("in/", "file://{}/in/rows"),
+        ("file://{}/in", "in/rows"),
+        ("in", "link/rows"),
+        ("link", "in/rows"),
+        ("in/*", "in/rows"),
+        ("in/*/*.parquet", "in/rows"),
+        ("memory://job/apart/in", "memory:///job/apart/in/rows"),
+    ],
+)
+def test_what_is_written_is_not_what_is_read(saved, lines, tmp_path, given, output):
+    """Else the first call would do, and the second find the parts among its inputs."""
+    fsspec = pytest.importorskip("fsspec")
+    (tmp_path / "in" / "deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "in")
+    pq.write_table(pa.table({"text": ["man"]}), tmp_path / "in" / "deep" / "a.parquet")
+    with fsspec.open("memory://job/apart/in/a.txt", "wt") as file:
+        file.write("man")
+    given, output = (
+        one.format(tmp_path) if "://" in one else os.path.join(tmp_path, one) for one in (given, output)
+    )
+    with pytest.raises(ValueError, match=r" is in .*, which is read: give another folder to write to"):
+        encode(saved, [lines, given], output, workers=1)
+    assert not (tmp_path / "in" / "rows").exists()
+
+
+@pytest.mark.parametrize(("given", "output"), [("in/a.txt", "in"), ("file://{}/in/a.txt", "link/")])
+def test_what_is_read_is_not_in_what_is_written(saved, tmp_path, given, output):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "in")
+    (tmp_path / "in" / "a.txt").write_text("man")
+    given = given.format(tmp_path) if "://" in given else tmp_path / given
+    with pytest.raises(ValueError, match=r"holds .*a\.txt, which is read: give another folder"):
+        encode(saved, given, tmp_path / output, workers=1)
+
+
+def test_files_beside_the_output_are_read(saved, tmp_path):
+    (tmp_path / "a.txt").write_text("man")
+    for _ in range(2):
+        assert encode(saved, tmp_path / "*.txt", tmp_path / "rows", workers=1) == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "reason"),
+    [
+        ("aba", "aab", r"inputs\[1\] was .*b\.txt, now .*a\.txt"),
+        ("aa", "a", r"inputs\[1\] was .*a\.txt, now None"),
+        ("a", "aa", r"inputs\[1\] was None, now .*a\.txt"),
+        ("ab", "ba", r"inputs\[0\] was .*a\.txt, now .*b\.txt"),
+    ],
+)
+def test_inputs_in_another_order_are_refused(saved, tmp_path, before, now, reason):
+    (tmp_path / "a.txt").write_text("man")
+    (tmp_path / "b.txt").write_text("dog")
+    encode(saved, [tmp_path / f"{name}.txt" for name in before], tmp_path / "out", workers=1)
+    content = content_of(tmp_path / "out")
+    with pytest.raises(ValueError, match=rf"in another order or number: {reason}; overwriting starts over"):
+        encode(saved, [tmp_path / f"{name}.txt" for name in now], tmp_path / "out", workers=1)
+    assert content_of(tmp_path / "out") == content
+
+
+def test_shards_that_were_cut_in_another_way_are_refused(saved, lines, tmp_path):
+    folder = tmp_path / "out"
+    encode(saved, lines, folder, workers=1, shard_size=3000)
+    path = folder / "manifest.json"
+    good = json.loads(path.read_text())
+    for change, reason in [
+        ({"end": 2999}, r"part 1 was part-.*lines\.txt, 3,000 to 2,999, now part-.*3,000 to 6,000"),
+        ({"file": "part-1.parquet"}, r"part 1 was part-1\.parquet, made of .*, now part-00001-"),
+    ]:
+        parts = [part | (change if i == 1 else {}) for i, part in enumerate(good["parts"])]
+        path.write_text(json.dumps(good | {"parts": parts}))
+        with pytest.raises(ValueError, match=rf"cut in another way: {reason}.*; overwriting starts over"):
+            encode(saved, lines, folder, workers=1, shard_size=3000)
+    path.write_text(json.dumps(good | {"parts": good["parts"][:-1]}))
+    with pytest.raises(ValueError, match=r"was none, now part-"):
+        encode(saved, lines, folder, workers=1, shard_size=3000)
+
+
+def test_folders_with_plain_names_are_taken_up(saved, lines, tmp_path, expected):
+    """Earlier versions wrote part-00000.parquet."""
+    folder = tmp_path / "out"
+    encode(saved, lines, folder, workers=1, shard_size=3000)
+    path = folder / "manifest.json"
+    found = json.loads(path.read_text())
+    del found["job"]
+    for i, part in enumerate(found["parts"]):
+        plain = f"part-{i:05d}.parquet"
+        (folder / part["file"]).rename(folder / plain)
+        part["file"] = plain
+    path.write_text(json.dumps(found))
+    parts = parts_of(folder)
+    stamp = parts[0].stat().st_mtime_ns
+    parts[1].unlink()
+    assert encode(saved, lines, folder, workers=1, shard_size=3000) == 700
+    assert parts_of(folder) == parts
+    assert parts[0].stat().st_mtime_ns == stamp
+    np.testing.assert_array_equal(Embeddings(folder).to_numpy(), expected)
+    encode(saved, lines, folder, workers=1, shard_size="1MB", overwrite=True)
+    assert sorted(content_of(folder)) == ["manifest.json", parts_of(folder)[0].name]
+
+
+class Stopped:
+    """An engine that is stopped, whose worker goes on, as threads of Dask do."""
+
+    threads, workers = None, 1
+
+    def run(self, work, tasks):
+        self.late = lambda: work(tasks[0])
+        raise KeyboardInterrupt
+        yield
+
+
+def test_a_late_worker_does_not_write_into_another_job(saved, lines, tmp_path, vectors, sentences):
+    stopped, folder = Stopped(), tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        encode(saved, lines, folder, engine=stopped)
+    other = se.SIF(vectors, components=2).fit(sentences)
+    encode(other, lines, folder, workers=1, overwrite=True)
+    stopped.late()
+    Embeddings(folder).verify()
+    np.testing.assert_array_equal(Embeddings(folder).to_numpy(), other.encode(sentences))
+    assert len(content_of(folder)) == 3
+    encode(other, lines, folder, workers=1)  # removes what the late one has written
+    assert sorted(content_of(folder)) == ["manifest.json", parts_of(folder)[0].name]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda found: found.pop("complete"), "it has no 'complete'"),
+        (lambda found: found["encoder"].pop("dim"), "encoder has no 'dim'"),
+        (lambda found: found["parts"][2].pop("crc32"), r"parts\[2\] has no 'crc32'"),
+        (lambda found: found["parts"][0].pop("rows"), r"all is .* finished, and parts\[0\] has no 'rows'"),
+        (lambda found: found.update(inputs={}), r"inputs: expected list, got \{\}"),
+        (lambda found: found.update(version="1"), "version: expected int, got '1'"),
+    ],
+)
+def test_a_manifest_that_lacks_something_is_named(saved, lines, tmp_path, change, reason):
+    encode(saved, lines, tmp_path / "out", workers=1, shard_size=3000)
+    path = tmp_path / "out" / "manifest.json"
+    found = json.loads(path.read_text())
+    change(found)
+    path.write_text(json.dumps(found))
+    for use in (Embeddings, lambda folder: encode(saved, lines, folder, workers=1, shard_size=3000)):
+        with pytest.raises(se.FormatError, match=rf"manifest\.json: is damaged: {reason}"):
+            use(tmp_path / "out")
 
 
 def test_embeddings_of_unfinished_work_are_refused(saved, lines, tmp_path):
@@ -210,17 +391,17 @@ def test_embeddings_of_unfinished_work_are_refused(saved, lines, tmp_path):
         Embeddings(tmp_path)
     found["version"] = 2
     path.write_text(json.dumps(found))
-    with pytest.raises(se.FormatError, match="version 2, and 1 is the last"):
+    with pytest.raises(se.FormatError, match="of version 2, and 1 is the last"):
         Embeddings(tmp_path / "out")
 
 
 def test_a_damaged_part_is_named(saved, lines, tmp_path):
     encode(saved, lines, tmp_path / "out", workers=1, shard_size=3000)
-    path = tmp_path / "out" / "part-00003.parquet"
+    path = parts_of(tmp_path / "out")[3]
     content = bytearray(path.read_bytes())
     content[50] ^= 1
     path.write_bytes(content)
-    with pytest.raises(se.FormatError, match=r"part-00003\.parquet: is damaged: its checksum"):
+    with pytest.raises(se.FormatError, match=r"part-00003-.*\.parquet: is damaged: its checksum"):
         Embeddings(tmp_path / "out").verify()
 
 
@@ -254,6 +435,138 @@ def test_a_row_that_is_no_text_is_named(saved, tmp_path):
         encode(saved, tmp_path / "in.parquet", tmp_path / "out", workers=1)
 
 
+@pytest.mark.parametrize(("id", "shown"), [(1 << 63, "9223372036854775808"), (-(1 << 70), "-118059")])
+def test_an_id_that_is_too_large_is_named(saved, tmp_path, id, shown):
+    rows = [{"id": i, "text": "man"} for i in (1, 2, id)]
+    (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(se.FormatError, match=rf"in\.jsonl.*expected .*{shown}"):
+        encode(saved, tmp_path / "in.jsonl", tmp_path / "out", id="id", workers=1)
+
+
+def test_an_id_that_is_no_text_is_named(saved, tmp_path):
+    rows = [{"id": "a", "text": "man"}, {"id": "\ud800", "text": "dog"}]
+    (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(se.FormatError, match=r"in\.jsonl.*d800"):
+        encode(saved, tmp_path / "in.jsonl", tmp_path / "out", id="id", workers=1)
+
+
+def test_places_in_errors_are_those_of_the_shard(saved, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules["sentencode.scale.encode"], "_ROWS", 10)
+    tokens = [["man"]] * 24 + [["man", None]] + [["dog"]] * 5
+    pq.write_table(pa.table({"text": tokens}), tmp_path / "in.parquet")
+    with pytest.raises(se.FormatError, match=r"in\.parquet.*sentences\[24\]"):
+        encode(saved, tmp_path / "in.parquet", tmp_path / "out", workers=1)
+
+
+@pytest.mark.parametrize(
+    ("ids", "kind"),
+    [
+        (pa.array(["a", "b", "a"]).dictionary_encode(), pa.string()),
+        (pa.array([1, 2, 3], pa.timestamp("us", "UTC")), pa.timestamp("us", "UTC")),
+        (pa.array([b"0" * 16, b"1" * 16, b"2" * 16], pa.binary(16)), pa.binary(16)),
+        (pa.array([1, 2, 3], pa.uint64()), pa.uint64()),
+    ],
+)
+def test_types_of_ids(saved, tmp_path, ids, kind):
+    pq.write_table(pa.table({"id": ids, "text": ["man", "dog", None]}), tmp_path / "in.parquet")
+    for _ in range(2):
+        assert encode(saved, tmp_path / "in.parquet", tmp_path / "out", id="id", workers=1) == 3
+    found = pq.read_table(parts_of(tmp_path / "out")[0])["id"]
+    assert found.type == kind
+    assert found.to_pylist() == ids.to_pylist()
+
+
+def test_ids_that_are_lists_are_refused(saved, tmp_path):
+    pq.write_table(pa.table({"id": [[1], [2]], "text": ["man", "dog"]}), tmp_path / "in.parquet")
+    with pytest.raises(se.FormatError, match=r"in\.parquet: column 'id': ids may be text, numbers or times"):
+        encode(saved, tmp_path / "in.parquet", tmp_path / "out", id="id", workers=1)
+
+
+class Trying:
+    """Work that fails some times, with an error."""
+
+    def __init__(self, times, error):
+        self.left, self.error, self.calls = times, error, 0
+
+    def __call__(self, task):
+        self.calls += 1
+        if self.calls <= self.left:
+            raise self.error
+        return task
+
+
+@pytest.mark.parametrize(
+    "error", [TimeoutError("slow"), ConnectionResetError(), OSError(errno.EIO, "503"), OSError("slow down")]
+)
+def test_storage_that_does_not_answer_is_asked_again(error, monkeypatch):
+    monkeypatch.setattr(engines, "_PAUSES", (0.0, 0.0))
+    work = Trying(2, error)
+    assert attempt(work, "done") == "done"
+    work = Trying(3, error)
+    assert isinstance(attempt(work, "never").error, OSError)
+    assert work.calls == 3
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FileNotFoundError(),
+        PermissionError(),
+        IsADirectoryError(),
+        *(OSError(getattr(errno, name), "no") for name in ("ENOSPC", "EFBIG", "EROFS")),
+        se.FormatError("damaged"),
+        ValueError("wrong"),
+    ],
+)
+def test_errors_that_stay_are_told_at_once(error, monkeypatch):
+    monkeypatch.setattr(engines, "_PAUSES", (60.0, 60.0))
+    work = Trying(1, error)
+    assert attempt(work, "never").error.args == error.args
+    assert work.calls == 1
+
+
+def test_a_job_survives_an_error_of_its_storage(saved, lines, tmp_path, monkeypatch, expected):
+    monkeypatch.setattr(engines, "_PAUSES", (0.0,))
+    seen = []
+
+    class Flaky(LocalEngine):
+        def run(self, work, tasks):
+            def once(task):
+                seen.append(task.number)
+                part = work(task)
+                if seen.count(task.number) == 1:
+                    raise ConnectionResetError(errno.ECONNRESET, "reset")
+                return part
+
+            return super().run(once, tasks)
+
+    assert encode(saved, lines, tmp_path / "out", engine=Flaky(1), shard_size=3000) == 700
+    assert len(seen) == 2 * len(set(seen))
+    np.testing.assert_array_equal(Embeddings(tmp_path / "out").to_numpy(), expected)
+
+
+def test_two_tries_of_a_task_write_to_a_url_at_a_time(tmp_path):
+    """By processes with the same number, on two machines."""
+    pytest.importorskip("fsspec")
+    folder = Folder(f"file://{tmp_path}")
+    with folder.writing("part") as one:
+        with folder.writing("part") as other:
+            other.write(b"rows")
+        one.write(b"rows")
+    assert content_of(tmp_path) == {"part": b"rows"}
+
+
+def test_an_error_of_the_clean_up_does_not_hide_the_first(tmp_path, monkeypatch):
+    fsspec = pytest.importorskip("fsspec")
+
+    def broken(self, path):
+        raise RuntimeError("the connection is gone")
+
+    monkeypatch.setattr(fsspec.get_filesystem_class("memory"), "rm_file", broken)
+    with pytest.raises(ValueError, match="the first"), Folder("memory://job/gone").writing("part"):
+        raise ValueError("the first")
+
+
 FULL = """
 import resource, signal, sys
 import sentencode as se
@@ -277,7 +590,7 @@ def test_a_full_disk_is_named_and_the_manifest_stays_true(saved, tmp_path, sente
     command = [sys.executable, "-c", FULL, "9000", str(saved), str(tmp_path / "*.txt"), str(folder), workers]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "File too large" in done.stdout
-    assert "part-00001.parquet" in done.stdout
+    assert "part-00001-" in done.stdout
     check_true(folder)
     assert not list(folder.glob(".*"))
     command[3] = "1000000"
@@ -508,6 +821,24 @@ def test_a_job_that_is_interrupted_goes_on(saved, tmp_path, sentences, lines):
 
 
 def test_engines_by_name():
-    assert isinstance(engine_of("local", workers=2), LocalEngine)
-    assert threading.active_count() >= 1
-    assert Dying(None, Path("x"), 1).task == 1
+    engine = engine_of("local", workers=2, threads=3)
+    assert isinstance(engine, LocalEngine)
+    assert (engine.workers, engine.threads) == (2, 3)
+    assert engine_of(engine) is engine
+
+
+def test_settings_that_a_running_engine_ignores_are_warned_of(monkeypatch):
+    client = types.SimpleNamespace(nthreads=lambda: {"one": 1, "other": 1})
+    monkeypatch.setitem(sys.modules, "distributed", types.SimpleNamespace(get_client=lambda: client))
+    with pytest.warns(UserWarning, match="workers=5 is ignored: Dask's cluster has 2") as found:
+        assert engine_of("dask", workers=5, threads=1).workers == 2
+    assert len(found) == 1
+    with pytest.warns(UserWarning, match="threads=4 is ignored: Dask's cluster has 1"):
+        engine_of("dask", workers=2, threads=4)
+    session = types.SimpleNamespace(sparkContext=types.SimpleNamespace(defaultParallelism=2))
+    sessions = types.SimpleNamespace(getActiveSession=lambda: session)
+    monkeypatch.setitem(sys.modules, "pyspark", types.ModuleType("pyspark"))
+    monkeypatch.setitem(sys.modules, "pyspark.sql", types.SimpleNamespace(SparkSession=sessions))
+    with pytest.warns(UserWarning, match="workers=3 is ignored: Spark's session has 2"):
+        assert engine_of("spark", workers=3).workers == 2
+    engine_of("spark", workers=2)  # nothing to be warned of

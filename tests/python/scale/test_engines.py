@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,32 @@ def test_each_result_once(engine):
     assert isinstance(failed, Failure)
     assert isinstance(failed.error, ValueError)
     assert list(made.run(str, [])) == []
+
+
+def test_dask_keeps_no_result_that_was_taken(dask):
+    """Else it would do all of them again where the worker is lost that has them."""
+    results = engine_of("dask").run(str, list(range(20)))
+    for _ in range(15):
+        next(results)
+    deadline, held = time.monotonic() + 30, 20
+    while held > 5 and time.monotonic() < deadline:
+        held = dask.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+        time.sleep(0.05)
+    assert held <= 5
+    results.close()
+
+
+def test_dask_waits_for_what_it_cannot_stop(dask, tmp_path):
+    def slow(number):  # crosses by its value
+        (tmp_path / f"begun-{number}").touch()
+        time.sleep(1)
+        (tmp_path / f"ended-{number}").touch()
+
+    results = engine_of("dask").run(slow, list(range(9)))
+    next(results)
+    results.close()
+    begun, ended = (len(list(tmp_path.glob(f"{what}-*"))) for what in ("begun", "ended"))
+    assert 1 < begun == ended < 9
 
 
 # --- threads are the worker's share

@@ -95,6 +95,35 @@ def test_a_scratch_folder_at_a_url(vectors, sentences, lines):
     assert fsspec.filesystem("memory").find("/scratch/other") == []
 
 
+def test_jobs_in_one_scratch_folder_do_not_know_each_other(vectors, sentences, lines, tmp_path):
+    """This process has read the encoder of the first job when the second begins, from the same folder."""
+    others = se.WordVectors.from_array(vectors.words, vectors.matrix()[:, ::-1] + 1)
+    for table in (vectors, others):
+        many = fit(se.SIF(table), lines, workers=1, scratch=tmp_path / "scratch")
+        np.testing.assert_allclose(
+            many.encode(sentences), se.SIF(table).fit(sentences).encode(sentences), atol=1e-6
+        )
+
+
+def test_many_columns_in_any_order(tmp_path):
+    """A large C, which is decomposed in float for what still waits: of sums, and of that."""
+    rng = np.random.default_rng(5)
+    words = [f"w{i}" for i in range(3000)]
+    table = se.WordVectors.from_array(words, rng.normal(size=(3000, 140)).astype(np.float32))
+    ranks = rng.zipf(1.3, size=(30_000, 24)) % 3000  # as words of a language: few of them often
+    text = [" ".join(words[i] for i in row[: 5 + n % 20]) for n, row in enumerate(ranks)]
+    paths = [tmp_path / f"{i}.txt" for i in range(4)]
+    for kept in (len(text), 4000):
+        ends = [0, kept // 5, kept // 2, kept // 2, kept]
+        for path, begin, end in zip(paths, ends, ends[1:], strict=False):
+            path.write_text("".join(f"{line}\n" for line in text[begin:end]))
+        one = se.LAES(table, hidden=40, a=None).fit(text[:kept])
+        many = fit(se.LAES(table, hidden=40, a=None), paths[::-1], workers=1, shard_size=100_000)
+        expected = one.encode(text[:500])
+        longest = np.linalg.norm(expected, axis=1).max()
+        assert np.linalg.norm(many.encode(text[:500]) - expected, axis=1).max() <= 1e-6 * longest
+
+
 def test_a_table_with_nulls(vectors, sentences, tmp_path):
     rows = [{"text": text or None} for text in sentences]
     (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, rows)))

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sentencode as se
+from sentencode.scale import shards as shards_module
 from sentencode.scale.shards import Columns, inputs_of, read, shards_of
 
 TEXT = Columns("text")
@@ -93,6 +94,14 @@ def test_csv(tmp_path, name):
     assert all_rows(path, 3, id="id") == (["two\nlines", ""], ["a", "b"], 1)
 
 
+def test_cells_of_csv(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("text\nx\n\n" + "y" * 200_000 + "\n")
+    assert all_rows(path)[0] == ["x", "", "y" * 200_000]
+    path.write_text("id,text\n1,x\n\n2\n")
+    assert all_rows(path, id="id")[:2] == (["x", None], ["1", "2"])
+
+
 @pytest.mark.parametrize("groups", [1, 7, 100])
 @pytest.mark.parametrize("size", [1, 300, 1 << 20])
 def test_parquet(tmp_path, groups, size):
@@ -104,6 +113,79 @@ def test_parquet(tmp_path, groups, size):
     assert texts == table["text"].to_pylist()
     assert ids == list(range(100))
     assert count == {1: -(-100 // groups), 1 << 20: 1}.get(size, count)
+
+
+KINDS = [
+    *(pa.string(), pa.binary(), pa.string_view(), pa.binary_view(), pa.dictionary(pa.int32(), pa.string())),
+    *(pa.list_(pa.string()), pa.large_list(pa.string()), pa.list_(pa.string_view())),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_types_of_text_in_parquet(tmp_path, kind):
+    texts = [None, "one", "two"]
+    if pa.types.is_nested(kind):
+        texts = [text and [text] for text in texts]
+    pq.write_table(pa.table({"text": pa.array(texts, kind)}), tmp_path / "a.parquet")
+    assert all_rows(tmp_path / "a.parquet")[0] == texts
+
+
+def test_columns_of_nothing_but_nulls(tmp_path):
+    pq.write_table(pa.table({"text": pa.nulls(2)}), tmp_path / "a.parquet")
+    ((texts, _),) = read(shards_of(inputs_of(tmp_path / "a.parquet"), TEXT, 9)[0][0], TEXT, 9)
+    assert texts.type == pa.large_string()
+    assert texts.to_pylist() == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("ids", "kind"),
+    [
+        (pa.array(["a", "b"]).dictionary_encode(), pa.string()),
+        (pa.array(["a", "b"], pa.string_view()), pa.large_string()),
+        (pa.array([1, 2], pa.timestamp("us", "UTC")), None),
+        (pa.array([1, 2], pa.date32()), None),
+        (pa.array([b"a" * 16, b"b" * 16], pa.binary(16)), None),
+        (pa.array([b"a" * 16, b"b" * 16], pa.uuid()), pa.binary(16)),
+    ],
+    ids=lambda one: str(getattr(one, "type", "")),
+)
+def test_types_of_ids(tmp_path, ids, kind):
+    pq.write_table(pa.table({"text": ["x", "y"], "id": ids}), tmp_path / "a.parquet")
+    shards, columns = shards_of(inputs_of(tmp_path / "a.parquet"), Columns("text", "id"), 1 << 20)
+    ((_, found),) = read(shards[0], columns, 9)
+    assert columns.id_type == found.type == (kind or ids.type)
+    assert found.equals(ids.cast(found.type))
+
+
+@pytest.mark.parametrize("equal", [False, True])
+def test_batches_of_parquet_hold_so_many_bytes(tmp_path, monkeypatch, equal):
+    monkeypatch.setattr(shards_module, "TEXT_AT_ONCE", 1 << 16)
+    texts = [("" if equal else f"{i:04}") + "x" * 1000 for i in range(1000)]
+    pq.write_table(pa.table({"text": texts, "id": range(1000)}), tmp_path / "a.parquet")
+    shards, columns = shards_of(inputs_of(tmp_path / "a.parquet"), Columns("text", "id"), 1 << 30)
+    batches = list(read(shards[0], columns, 1000))
+    assert all(batch.nbytes <= 1 << 16 for batch, _ in batches)
+    assert 16 <= len(batches) <= 64
+    assert [text for batch, _ in batches for text in batch.to_pylist()] == texts
+    assert [id for _, ids in batches for id in ids.to_pylist()] == list(range(1000))
+
+
+def test_a_batch_is_not_read_whole_before_it_is_cut(tmp_path, monkeypatch):
+    monkeypatch.setattr(shards_module, "TEXT_AT_ONCE", 1 << 16)
+    monkeypatch.setattr(shards_module, "_halved", lambda *batch: iter([batch]))
+    pq.write_table(pa.table({"text": [f"{i:04}" * 250 for i in range(1000)]}), tmp_path / "a.parquet")
+    shards, columns = shards_of(inputs_of(tmp_path / "a.parquet"), TEXT, 1 << 30)
+    assert all(batch.nbytes < 1 << 17 for batch, _ in read(shards[0], columns, 1000))
+
+
+def test_names_of_columns_with_dots(tmp_path):
+    texts = [f"text {i}" for i in range(100)]
+    table = pa.table({"a": range(100), "a.b": texts})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=10)
+    shards, columns = shards_of(inputs_of(tmp_path / "a.parquet"), Columns("a.b"), 1)
+    assert len(shards) == 10
+    assert all(shard.size > 0 for shard in shards)
+    assert rows_of(shards, columns)[0] == texts
 
 
 def test_nothing(tmp_path):
@@ -165,7 +247,7 @@ def broken(tmp_path, name, content):
     ("name", "content", "error"),
     [
         ("a.jsonl", b'{"text": "x", "id": 1}\n{"text"', r"a\.jsonl: line 2: "),
-        ("a.jsonl", b"[1]", r"a\.jsonl: line 1: expected a JSON object, got \[1\]"),
+        ("a.jsonl", b"[1]", r"a\.jsonl: expected a JSON object in each line, got one array"),
         ("a.jsonl", b'{"body": 1}', r"a\.jsonl: line 1: has no 'text'; it has body"),
         ("a.jsonl", b'{"text": 1, "id": 1}', r"a\.jsonl: line 1: 'text': expected text, got 1"),
         (
@@ -173,11 +255,15 @@ def broken(tmp_path, name, content):
             b'{"text": "", "id": 1}\n{"text": "", "id": "x"}',
             r"line 2: 'id': expected a whole number",
         ),
+        ("a.json", b" [\n{}", r"a\.json: expected a JSON object in each line, got one array"),
+        ("a.json", b'{\n"text": "x"}', r"a\.json: line 1: expected a JSON object: "),
         ("a.csv", b"body\nx\n", r"a\.csv: has no column 'text'; it has body"),
+        ("a.csv", b"text,id,text\nx,1,y\n", r"a\.csv: has 2 columns 'text'; expected one"),
         ("a.csv", b"text,id\nx,1\n\xff,2\n", r"a\.csv: behind line \d: not UTF-8"),
         ("a.csv.gz", gzip.compress(b"text,id\nx,1\n" * 99, mtime=0)[:-30], r"a\.csv\.gz: cannot be read: "),
         ("a.parquet", b"PAR1 and more", r"a\.parquet: cannot be read: "),
         ("a.txt", b"PK\x03\x04", r"a\.txt: is packed by zip or bzip2"),
+        ("a.avro", b"Obj\x01", r"a\.avro: is a file of Avro; text, csv, JSON lines and Parquet are read"),
     ],
 )
 def test_what_is_wrong_is_told(tmp_path, name, content, error):
@@ -196,8 +282,17 @@ def test_wrong_columns(tmp_path):
         se.FormatError, match=r"column 'id' is int64 in .*a\.parquet and string in .*b\.parquet"
     ):
         all_rows(tmp_path, id="id")
+    both = pa.table([["x"], ["y"]], names=["text", "text"])
+    pq.write_table(both, tmp_path / "twice.parquet")
+    with pytest.raises(se.FormatError, match=r"twice\.parquet: has 2 columns 'text'; expected one"):
+        all_rows(tmp_path / "twice.parquet")
+    (tmp_path / "twice.parquet").unlink()
+    pq.write_table(pa.table({"text": ["x"], "id": [[1]]}), tmp_path / "a.parquet")
+    with pytest.raises(se.FormatError, match=r"a\.parquet: column 'id': ids may be text, numbers or times"):
+        all_rows(tmp_path / "a.parquet", id="id")
+    pq.write_table(pa.table({"text": ["x"], "id": [1]}), tmp_path / "a.parquet")
     (tmp_path / "c.txt").write_text("x\n")
-    with pytest.raises(ValueError, match=r"c\.txt: lines of text have no column 'id' for ids"):
+    with pytest.raises(ValueError, match=r"c\.txt: lines of text have no column 'id'; tables are Parquet"):
         all_rows(tmp_path, id="id")
 
 

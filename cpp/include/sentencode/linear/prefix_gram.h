@@ -73,6 +73,8 @@ class PrefixGram {
   static bool sums_in_double(std::int64_t dim);
   /// What G takes, in bytes.
   static double bytes(std::int64_t longest, std::int64_t dim);
+  /// InvalidInput unless there is memory for G of sentences of this length, a copy, and so many `others`.
+  static void check_memory(std::int64_t length, std::int64_t dim, std::int64_t others);
 
   /// What a file holds of it.
   struct State {

@@ -1,0 +1,34 @@
+"""Processes of this machine: what is told when one of them cannot go on."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import pytest
+
+from sentencode.scale.engines import Failure
+from sentencode.scale.local import LocalEngine
+
+
+def test_work_that_workers_do_not_find(monkeypatch):
+    """As a function of a notebook: the error says what is missing, not that workers were lost."""
+    nowhere = ModuleType("nowhere")
+    exec("class Work:\n    def __call__(self, task):\n        return task", vars(nowhere))
+    monkeypatch.setitem(sys.modules, "nowhere", nowhere)
+    for _, result in LocalEngine(2).run(nowhere.Work(), [1, 2, 3]):
+        assert isinstance(result, Failure)
+        assert isinstance(result.error, ModuleNotFoundError)
+        assert "nowhere" in str(result.error)
+
+
+class Leaving:
+    """Work that ends its process."""
+
+    def __call__(self, task):
+        sys.exit(3)
+
+
+def test_a_worker_that_leaves_is_not_called_killed():
+    with pytest.raises(RuntimeError, match=r"3 workers were lost on it, the last one with status 3$"):
+        list(LocalEngine(2).run(Leaving(), ["one task"]))
