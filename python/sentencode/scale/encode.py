@@ -193,9 +193,8 @@ def _check_not_read(folder: Folder, given: list[Any]) -> None:
     above, part = [output, *output.parents], output / manifests.file_of(0, 1, "")
     for path in map(os.fsdecode, given):
         real = real_path(path)
-        # Globs take all that is in a folder, but at URLs, where they take files alone.
-        globbed = [part] if "://" in real else [part, *above]
-        if PurePath(real) in above or any(place.match(real) for place in globbed):
+        # A glob reads what it matches, and all that is in the folders that it matches.
+        if PurePath(real) in above or any(place.match(real) for place in [part, *above]):
             raise ValueError(f"{folder.path} is in {path}, which is read: give another folder to write to")
 
 

@@ -236,6 +236,8 @@ def test_overwriting_leaves_files_of_others(saved, lines, tmp_path):
         ("in/*", "in/rows"),
         ("in/*/*.parquet", "in/rows"),
         ("memory://job/apart/in", "memory:///job/apart/in/rows"),
+        ("memory://job/apart/*", "memory://job/apart/in"),
+        ("memory://job/apart/in/*", "memory://job/apart/in/rows"),
     ],
 )
 def test_what_is_written_is_not_what_is_read(saved, lines, tmp_path, given, output):
