@@ -197,7 +197,7 @@ def measured(case: dict[str, Any], pool: Callable[..., Any], words_alone: bool) 
     seconds = timed(steps)
     rows = [int(lengths.sum()) if words_alone else h.shape[0] * h.shape[1] for h, lengths in batches]
     libraries = [torch_product, onednn_product] if words_alone else [torch_product]
-    floor = min(timed(products(case, rows, product, 2 if words_alone else 1)) for product in libraries)
+    floor = min(timed(products(case, rows, product)) for product in libraries)
     return {"seconds": seconds, "mebibytes": peak, "gradients": gradients, "product_seconds": floor}
 
 
@@ -211,8 +211,8 @@ def onednn_product(x: Any, w: Any) -> Any:
     return torch.ops.mkldnn._linear_pointwise(x, w, None, "none", [], "")
 
 
-def products(case: dict[str, Any], rows: list[int], product: Any, scored: int) -> Callable[[], None]:
-    """What a step multiplies: the scores `scored` times."""
+def products(case: dict[str, Any], rows: list[int], product: Any) -> Callable[[], None]:
+    """What a step multiplies."""
     import torch
 
     scalar = case["scores"] == "scalar"
@@ -227,8 +227,7 @@ def products(case: dict[str, Any], rows: list[int], product: Any, scored: int) -
             for n in rows:
                 product(h[:n], w1)  # z
                 for _ in range(groups):
-                    for _ in range(scored):
-                        product(of_head[:n], w2)  # s
+                    product(of_head[:n], w2)  # s
                     product(s[:n], w2.T)  # gradient of z
                     product(s[:n].T.contiguous(), of_head[:n].T)  # of W2
                 product(z[:n], w1.T)  # of h

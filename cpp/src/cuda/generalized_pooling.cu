@@ -56,7 +56,7 @@ __global__ void backward_columns(PoolingJob<T> job) {
   if (j >= d) return;
   const Span<T> words(job, b);
   if (b == job.sentences) {
-    for (std::int64_t t = words.begin; t < words.end; ++t) job.scores[t * d + j] = 0;
+    for (std::int64_t t = words.begin; t < words.end; ++t) job.of_scores[t * d + j] = 0;
     return;
   }
   if (words.begin >= words.end) return;
@@ -65,7 +65,7 @@ __global__ void backward_columns(PoolingJob<T> job) {
   for (std::int64_t t = words.begin; t < words.end; ++t) {
     const T weighted = exp(job.scores[t * d + j] - most) * g;
     job.of_h[t * d + j] = (job.first ? T(0) : job.of_h[t * d + j]) + weighted;
-    job.scores[t * d + j] = weighted * (job.h[t * d + j] - v);
+    job.of_scores[t * d + j] = weighted * (job.h[t * d + j] - v);
   }
 }
 
@@ -77,13 +77,13 @@ __global__ void backward_words(PoolingJob<T> job) {
   const int lane = threadIdx.x % kWarp;
   for (std::int64_t t = words.begin + threadIdx.x / kWarp; t < words.end; t += kThreads / kWarp) {
     for (std::int64_t i = 0; i < heads; ++i) {
-      T* const score = job.scores + t * heads + i;
+      T* const of_score = job.of_scores + t * heads + i;
       if (b == job.sentences) {
-        if (lane == 0) *score = 0;
+        if (lane == 0) *of_score = 0;
         continue;
       }
       const std::int64_t norm = b * job.norm_stride + i, head = b * job.stride + i * d;
-      const T weight = exp(*score - job.most[norm]) / job.sums[norm];
+      const T weight = exp(job.scores[t * heads + i] - job.most[norm]) / job.sums[norm];
       T sum = 0;
       for (std::int64_t j = lane; j < d; j += kWarp) {
         const T g = job.gradient[head + j];
@@ -91,7 +91,7 @@ __global__ void backward_words(PoolingJob<T> job) {
         sum += g * (job.h[t * d + j] - job.pooled[head + j]);
       }
       for (int other = kWarp / 2; other > 0; other /= 2) sum += __shfl_xor_sync(0xffffffff, sum, other);
-      if (lane == 0) *score = weight * sum;  // all lanes have read it: they met in the sum
+      if (lane == 0) *of_score = weight * sum;  // all lanes have read it: they met in the sum
     }
   }
 }

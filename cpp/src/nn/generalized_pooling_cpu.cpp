@@ -35,7 +35,9 @@ ST_INLINE void pool_columns(const PoolingJob<T>& job, std::int64_t b, std::int64
   for (std::int64_t j = 0; j < width; ++j) pooled[j] /= sum[j];
 }
 
-template <typename T>
+/// The first head writes of_h, others add to it. A template, for compilers make no vectors of a loop in which
+/// it is asked.
+template <bool First, typename T>
 ST_INLINE void pool_columns_backward(const PoolingJob<T>& job, std::int64_t b, std::int64_t from,
                                      std::int64_t width) {
   const std::int64_t d = job.features;
@@ -46,12 +48,13 @@ ST_INLINE void pool_columns_backward(const PoolingJob<T>& job, std::int64_t b, s
   for (std::int64_t j = 0; j < width; ++j) g[j] = job.gradient[b * job.stride + from + j] / sum[j];
   for (std::int64_t t = job.offsets[b]; t < job.offsets[b + 1]; ++t) {
     const T* __restrict const h = job.h + t * d + from;
-    T* __restrict const s = job.scores + t * d + from;
+    const T* __restrict const s = job.scores + t * d + from;
+    T* __restrict const of_s = job.of_scores + t * d + from;
     T* __restrict const of_h = job.of_h + t * d + from;
     for (std::int64_t j = 0; j < width; ++j) {
       const T weighted = exponential(s[j] - most[j]) * g[j];
-      of_h[j] = (job.first ? 0 : of_h[j]) + weighted;
-      s[j] = weighted * (h[j] - v[j]);
+      of_h[j] = First ? weighted : of_h[j] + weighted;
+      of_s[j] = weighted * (h[j] - v[j]);
     }
   }
 }
@@ -162,7 +165,8 @@ template <typename T>
 ST_INLINE void pool_sentence_backward(const PoolingJob<T>& job, std::int64_t b) {
   const std::int64_t d = job.features, heads = job.heads, begin = job.offsets[b];
   const std::int64_t words = job.offsets[b + 1] - begin;
-  T* const s = job.scores + begin * heads;  // then weights, then the scores' gradients
+  T* const s = job.of_scores + begin * heads;  // then weights, then the scores' gradients
+  if (s != job.scores + begin * heads) std::copy_n(job.scores + begin * heads, words * heads, s);
   exponentials(words, heads, job.most + b * job.norm_stride, s);
   divide(words, heads, job.sums + b * job.norm_stride, s);
   some_at_once(
@@ -297,7 +301,8 @@ ST_INLINE void hidden_columns_backward(const HiddenJob<T>& job, std::int64_t fro
   }                                                                                                      \
   ST_VERSIONS void backward_columns(const PoolingJob<T>& job, std::int64_t b, std::int64_t from,         \
                                     std::int64_t width) {                                                \
-    pool_columns_backward(job, b, from, width);                                                          \
+    job.first ? pool_columns_backward<true>(job, b, from, width)                                         \
+              : pool_columns_backward<false>(job, b, from, width);                                       \
   }                                                                                                      \
   ST_VERSIONS void forward_sentence(const PoolingJob<T>& job, std::int64_t b) { pool_sentence(job, b); } \
   ST_VERSIONS void backward_sentence(const PoolingJob<T>& job, std::int64_t b) {                         \
@@ -345,7 +350,7 @@ void pool_on_cpu(const PoolingJob<T>& job) {
 template <typename T>
 void pool_backward_on_cpu(const PoolingJob<T>& job) {
   const std::int64_t scores = job.scalar ? job.heads : job.features;  // of a row
-  std::fill(job.scores + job.offsets[job.sentences] * scores, job.scores + job.rows * scores, T(0));
+  std::fill(job.of_scores + job.offsets[job.sentences] * scores, job.of_scores + job.rows * scores, T(0));
   in_pieces(
       job, [](auto... of) { backward_columns(of...); }, [](auto... of) { backward_sentence(of...); });
 }

@@ -15,11 +15,12 @@ struct PoolingJob {
   bool scalar;
   const std::int64_t* offsets;  // [B + 1]
   const T* h;                   // [R, d]
-  T* scores;                    // [R, d], scalar [R, heads]
+  T* scores;                    // [R, d], scalar [R, heads], and then the weights that are made of them
   T *most, *sums;               // [B, d], scalar [B, heads], of rows that are `norm_stride` apart
   T* pooled;                    // [B, heads, d] of rows that are `stride` apart
   std::int64_t norm_stride, stride;
   const T* gradient = nullptr;  // as pooled
+  T* of_scores = nullptr;       // as scores, and may be these
   T* of_h = nullptr;            // [R, d]
   bool first = true;            // of those that write of_h: others add to it
 };
@@ -27,8 +28,8 @@ struct PoolingJob {
 /// pooled = sum_t A_t * h_t, where A_t = exp(score_t - most) / sum, most = max_t score_t, sum = sum_t
 /// exp(score_t - most). Of a sentence without words nothing is written.
 ///
-/// Backward reads all that, writes the scores' gradients A_t * g * (h_t - pooled) in their place, and A_t * g
-/// into of_h; scores of no sentence's rows become zero, and their of_h is left alone.
+/// Backward reads all that, and scores as they were; it writes their gradients A_t * g * (h_t - pooled), zero
+/// for rows of no sentence, and A_t * g into of_h, which it leaves alone there.
 template <typename T>
 void pool_on_cpu(const PoolingJob<T>& job);
 template <typename T>

@@ -25,17 +25,16 @@ namespace {
 
 using at::Tensor;
 using MaybeTensor = std::optional<Tensor>;
-using Forward = std::tuple<Tensor, Tensor, Tensor>;           // v, z, norms
+using Forward = std::tuple<Tensor, Tensor, Tensor, Tensor>;   // v, z, norms, kept scores
 using Backward = std::tuple<Tensor, Tensor, Tensor, Tensor>;  // gradients of h, W1, b1, W2
 
 constexpr const char* kSchema =
     "attention_pooling(Tensor h, Tensor? places, Tensor offsets, Tensor w1, Tensor? b1, Tensor w2, int "
-    "heads, "
-    "str scores, str activation) -> (Tensor v, Tensor z, Tensor norms)";
+    "heads, str scores, str activation, bool keep=False) -> (Tensor v, Tensor z, Tensor norms, Tensor kept)";
 constexpr const char* kBackwardSchema =
     "attention_pooling_backward(Tensor g, Tensor h, Tensor? places, Tensor offsets, Tensor w1, Tensor w2, "
-    "Tensor v, Tensor z, Tensor norms, int heads, str scores, str activation) -> (Tensor, Tensor, Tensor, "
-    "Tensor)";
+    "Tensor v, Tensor z, Tensor norms, Tensor kept, int heads, str scores, str activation) -> (Tensor, "
+    "Tensor, Tensor, Tensor)";
 
 /// Rows that are gone through at once on the CPU, or those of one sentence if it has more: what is computed
 /// of them stays in the caches, and takes little memory. Beside scalar scores, which are few, that memory
@@ -116,6 +115,11 @@ struct Form {
         ", got ", found.dtype(), " ", found.sizes(), " on ", found.device());
   }
 
+  /// Of the scores that forward keeps for backward. Scalar ones are soon made again.
+  std::vector<std::int64_t> kept(bool keep) const {
+    return keep && !scalar ? std::vector<std::int64_t>{heads, rows, features}
+                           : std::vector<std::int64_t>{0, 0, 0};
+  }
   Tensor of_group(const Tensor& weights, std::int64_t group) const {  // its rows
     const std::int64_t n = weights.size(0) / groups;
     return weights.narrow(0, group * n, n);
@@ -282,7 +286,7 @@ void hidden_backward(const Form& form, const Tensor& z, const Tensor& w2, const 
 
 Forward forward(const Tensor& h_given, const MaybeTensor& places_given, const Tensor& offsets_given,
                 const Tensor& w1, const MaybeTensor& b1, const Tensor& w2_given, std::int64_t heads,
-                std::string_view scores, std::string_view activation) {
+                std::string_view scores, std::string_view activation, bool keep) {
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const c10::DeviceGuard on(h_given.device());
   const Tensor h = h_given.contiguous(), offsets = offsets_given.contiguous(), w2 = w2_given.contiguous();
@@ -298,32 +302,37 @@ Forward forward(const Tensor& h_given, const MaybeTensor& places_given, const Te
   const Tensor z = at::empty({form.rows, w1.size(0)}, h.options());             // [R, G d_a]
   const Tensor v = at::zeros({sentences, heads * form.features}, h.options());  // [B, I d]
   const Tensor norms = at::zeros({2, sentences, norms_of}, h.options());  // [2, B, I d], scalar [2, B, I]
+  keep = keep && !form.scalar;
+  const Tensor kept = at::empty(form.kept(keep), h.options());  // [I, R, d], or nothing
   const Tensor words = buffer(form.features), hidden = buffer(w1.size(0)), scored = buffer(form.scores);
   for (const Piece& piece : pieces) {
     const std::int64_t n = piece.all_rows();
     const Tensor rows = piece.taken(h, places, words);  // [n, d]
     const Tensor own = piece.room(z, {}, hidden);       // [n, G d_a]
-    const Tensor s = scored.narrow(0, 0, n);            // [n, d], scalar [n, I]
     multiply(own, n, rows, w1, b1.value_or(Tensor()), form.activation);
     piece.put(own, z, {});
     for (std::int64_t group = 0; group < form.groups; ++group) {
+      const Tensor s = keep ? piece.room(kept[group], {}, scored) : scored.narrow(0, 0, n);  // [n, d or I]
       score(form, group, own, w2, s);
+      if (keep) piece.put(s, kept[group], {});
       AT_DISPATCH_FLOATING_TYPES(h.scalar_type(), "attention_pooling",
                                  [&] { pool(job_of<scalar_t>(form, piece, group, rows, s, v, norms), h); });
     }
   }
-  return {v, z, norms};
+  return {v, z, norms, kept};
 }
 
 Backward backward(const Tensor& g_given, const Tensor& h_given, const MaybeTensor& places_given,
                   const Tensor& offsets_given, const Tensor& w1_given, const Tensor& w2_given,
-                  const Tensor& v_given, const Tensor& z_given, const Tensor& norms_given, std::int64_t heads,
-                  std::string_view scores, std::string_view activation) {
+                  const Tensor& v_given, const Tensor& z_given, const Tensor& norms_given,
+                  const Tensor& kept_given, std::int64_t heads, std::string_view scores,
+                  std::string_view activation) {
   const c10::DeviceGuard on(h_given.device());
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const Tensor g = g_given.contiguous(), h = h_given.contiguous(), offsets = offsets_given.contiguous();
   const Tensor w1 = w1_given.contiguous(), w2 = w2_given.contiguous();
   const Tensor v = v_given.contiguous(), z = z_given.contiguous(), norms = norms_given.contiguous();
+  const Tensor kept = kept_given.contiguous();
   const MaybeTensor places = contiguous(places_given);
   const Form form(h, places, offsets, w1, w2, heads, scores, activation);
   const std::int64_t sentences = offsets.size(0) - 1;
@@ -331,6 +340,7 @@ Backward backward(const Tensor& g_given, const Tensor& h_given, const MaybeTenso
   form.check("v", v, {sentences, heads * form.features}, h);
   form.check("z", z, {form.rows, w1.size(0)}, h);
   form.check("norms", norms, {2, sentences, form.groups * form.scores}, h);
+  form.check("kept", kept, form.kept(true), h);
   const std::vector<Piece> pieces = pieces_of(form, offsets);
   const Buffers buffer(pieces, h);
   const auto begun = [&](const Tensor& like) {  // the first piece writes, others add
@@ -352,21 +362,23 @@ Backward backward(const Tensor& g_given, const Tensor& h_given, const MaybeTenso
     const Tensor of_rows = piece.room(of_h, places, of_words);  // [n, d]
     const Tensor own = piece.taken(z, {}, hidden);              // [n, G d_a]
     const Tensor of_z = of_hidden.narrow(0, 0, n);              // [n, G d_a]
-    const Tensor s = scored.narrow(0, 0, n);                    // [n, d], scalar [n, I]; then its gradient
+    const Tensor of_s = scored.narrow(0, 0, n);                 // [n, d], scalar [n, I]
     if (!h.is_cpu()) of_rows.zero_();                           // rows of no sentence are among them
     for (std::int64_t group = 0; group < form.groups; ++group) {
-      score(form, group, own, w2, s);
+      const Tensor s = form.scalar ? of_s : piece.of(kept[group]);  // scalar scores are made again
+      if (form.scalar) score(form, group, own, w2, s);
       AT_DISPATCH_FLOATING_TYPES(h.scalar_type(), "attention_pooling_backward", [&] {
         auto job = job_of<scalar_t>(form, piece, group, rows, s, v, norms);
         job.gradient = g.const_data_ptr<scalar_t>() + piece.first * g.size(1) +
                        (form.scalar ? 0 : group * form.features);
+        job.of_scores = of_s.mutable_data_ptr<scalar_t>();
         job.of_h = of_rows.mutable_data_ptr<scalar_t>();
         job.first = group == 0;
         pool(job, h);
       });
-      score_backward(form, group, own, w2, s, of_w2, of_z, first);
+      score_backward(form, group, own, w2, of_s, of_w2, of_z, first);
     }
-    hidden_backward(form, own, w2, s, of_w2, of_z, of_b1);
+    hidden_backward(form, own, w2, of_s, of_w2, of_z, of_b1);
     add_product(of_w1, n, of_z.t(), rows.t(), first);
     add_product(of_rows, n, of_z, w1.t());
     piece.put(of_rows, of_h, places);
@@ -377,17 +389,19 @@ Backward backward(const Tensor& g_given, const Tensor& h_given, const MaybeTenso
 // What tensors without numbers show of themselves to torch.compile and its like.
 
 Forward forward_shapes(const Tensor& h, const MaybeTensor& places, const Tensor& offsets, const Tensor& w1,
-                       const MaybeTensor&, const Tensor& w2, std::int64_t heads, std::string_view,
-                       std::string_view) {
+                       const MaybeTensor&, const Tensor& w2, std::int64_t heads, std::string_view scores,
+                       std::string_view, bool keep) {
   const c10::SymInt sentences = offsets.sym_size(0) - 1;
-  return {h.new_empty_symint({sentences, h.sym_size(1) * heads}),
-          h.new_empty_symint({places ? places->sym_size(0) : h.sym_size(0), w1.sym_size(0)}),
-          h.new_empty_symint({2, sentences, w2.sym_size(0)})};
+  const c10::SymInt rows = places ? places->sym_size(0) : h.sym_size(0);
+  const Tensor kept = keep && scores == "vector" ? h.new_empty_symint({heads, rows, h.sym_size(1)})
+                                                 : h.new_empty_symint({0, 0, 0});
+  return {h.new_empty_symint({sentences, h.sym_size(1) * heads}), h.new_empty_symint({rows, w1.sym_size(0)}),
+          h.new_empty_symint({2, sentences, w2.sym_size(0)}), kept};
 }
 
 Backward backward_shapes(const Tensor&, const Tensor& h, const MaybeTensor&, const Tensor&, const Tensor& w1,
-                         const Tensor& w2, const Tensor&, const Tensor&, const Tensor&, std::int64_t,
-                         std::string_view, std::string_view) {
+                         const Tensor& w2, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                         std::int64_t, std::string_view, std::string_view) {
   return {h.new_empty_symint(h.sym_sizes()), w1.new_empty_symint(w1.sym_sizes()),
           h.new_empty_symint({w1.sym_size(0)}), w2.new_empty_symint(w2.sym_sizes())};
 }
@@ -398,20 +412,20 @@ class AttentionPoolingFunction : public torch::autograd::Function<AttentionPooli
                                                 const MaybeTensor& places, const Tensor& offsets,
                                                 const Tensor& w1, const MaybeTensor& b1, const Tensor& w2,
                                                 std::int64_t heads, std::string_view scores,
-                                                std::string_view activation) {
+                                                std::string_view activation, bool keep) {
     static const auto op = c10::Dispatcher::singleton()
                                .findSchemaOrThrow("sentencode::attention_pooling", "")
                                .typed<decltype(nn::forward)>();
     const at::AutoDispatchBelowADInplaceOrView below;
-    auto [v, z, norms] = op.call(h, places, offsets, w1, b1, w2, heads, scores, activation);
-    context->save_for_backward({h, places.value_or(Tensor()), offsets, w1, w2, v, z, norms});
-    context->mark_non_differentiable({z, norms});
+    auto [v, z, norms, kept] = op.call(h, places, offsets, w1, b1, w2, heads, scores, activation, keep);
+    context->save_for_backward({h, places.value_or(Tensor()), offsets, w1, w2, v, z, norms, kept});
+    context->mark_non_differentiable({z, norms, kept});
     auto& saved = context->saved_data;
     saved["heads"] = heads;
     saved["scores"] = std::string(scores);
     saved["activation"] = std::string(activation);
     saved["biased"] = b1.has_value();
-    return {v, z, norms};
+    return {v, z, norms, kept};
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
@@ -425,17 +439,20 @@ class AttentionPoolingFunction : public torch::autograd::Function<AttentionPooli
     auto& data = context->saved_data;
     const auto [of_h, of_w1, of_b1, of_w2] = op.call(
         gradients[0], saved[0], maybe(saved[1]), saved[2], saved[3], saved[4], saved[5], saved[6], saved[7],
-        data["heads"].toInt(), data["scores"].toStringView(), data["activation"].toStringView());
-    return {of_h, {}, {}, of_w1, data["biased"].toBool() ? of_b1 : Tensor(), of_w2, {}, {}, {}};
+        saved[8], data["heads"].toInt(), data["scores"].toStringView(), data["activation"].toStringView());
+    return {of_h, {}, {}, of_w1, data["biased"].toBool() ? of_b1 : Tensor(), of_w2, {}, {}, {}, {}};
   }
 };
 
 Forward differentiable(const Tensor& h, const MaybeTensor& places, const Tensor& offsets, const Tensor& w1,
                        const MaybeTensor& b1, const Tensor& w2, std::int64_t heads, std::string_view scores,
-                       std::string_view activation) {
+                       std::string_view activation, bool keep) {
+  const auto learns = [](const Tensor& tensor) { return tensor.requires_grad(); };
+  keep =
+      keep || (at::GradMode::is_enabled() && (learns(h) || learns(w1) || (b1 && learns(*b1)) || learns(w2)));
   const auto found =
-      AttentionPoolingFunction::apply(h, places, offsets, w1, b1, w2, heads, scores, activation);
-  return {found[0], found[1], found[2]};
+      AttentionPoolingFunction::apply(h, places, offsets, w1, b1, w2, heads, scores, activation, keep);
+  return {found[0], found[1], found[2], found[3]};
 }
 
 }  // namespace
@@ -468,7 +485,8 @@ Tensor attention_pooling(const Tensor& h, const Tensor& places, const Tensor& of
                              .findSchemaOrThrow("sentencode::attention_pooling", "")
                              .typed<decltype(forward)>();
   return std::get<0>(op.call(h, maybe(places), offsets, w1, maybe(b1), w2, options.heads,
-                             scores_name(options.scores), activation_name(options.activation)));
+                             scores_name(options.scores), activation_name(options.activation),
+                             /*keep=*/false));
 }
 
 }  // namespace sentencode::nn

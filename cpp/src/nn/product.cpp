@@ -7,8 +7,13 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/modules/linear.h>
 
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#include <cpuid.h>
+#endif
+
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <string_view>
 #include <vector>
 
@@ -33,6 +38,26 @@ bool mkl_is_fast() {
 #else
   return true;  // it is not known which library is faster
 #endif
+}
+
+/// Whether oneDNN is so much faster that it may copy what it cannot write in place: on AMD's processors that
+/// multiply 512 bits at once (from family 26 on, Zen 5), of which MKL uses the half. On those before, MKL is
+/// as fast where it writes in place. SENTENCODE_PRODUCTS=onednn or mkl decides otherwise, for tests.
+bool onednn_is_much_faster() {
+  static const bool answer = [] {
+    if (const char* const wanted = std::getenv("SENTENCODE_PRODUCTS"); wanted != nullptr) {
+      return wanted == std::string_view("onednn");
+    }
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+    unsigned int a = 0, b = 0, c = 0, d = 0;
+    if (__builtin_cpu_is("amd") == 0 || __get_cpuid(1, &a, &b, &c, &d) == 0) return false;
+    const unsigned int family = ((a >> 8) & 0xF) + ((a >> 20) & 0xFF);
+    return family >= 26 && __builtin_cpu_supports("avx512f") != 0;
+#else
+    return false;
+#endif
+  }();
+  return answer;
 }
 
 bool is_plain(const Tensor& tensor) {
@@ -116,7 +141,7 @@ Tensor Product::operator()(const Tensor& x) const {
 }
 
 std::int64_t few_sizes(std::int64_t n) {
-  if (n < kFewRows || mkl_is_fast()) return n;
+  if (n < kFewRows || !onednn_is_much_faster()) return n;
   const auto step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n - 1))) / 4;
   return (n + step - 1) / step * step;
 }
@@ -134,8 +159,8 @@ ST_VERSIONS void add_and_cut(float* y, std::int64_t rows, std::int64_t width, co
 std::optional<Tensor> by_onednn(std::int64_t rows, const Tensor& x, const Tensor& weight, const Tensor& bias,
                                 Activation activation) {
   static const auto linear = c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
-  if (!takes_onednn(rows, x, weight) || !linear || !at::globalContext().userEnabledMkldnn() ||
-      rows != few_sizes(rows)) {
+  if (!onednn_is_much_faster() || rows < kFewRows || !is_plain(x) || !is_plain(weight) || !linear ||
+      !at::globalContext().userEnabledMkldnn() || rows != few_sizes(rows)) {
     return std::nullopt;
   }
   // oneDNN reads a bias as if it had no gaps.

@@ -86,6 +86,15 @@ ST_INLINE T sum_of(const T (&lanes)[kLanes]) {
   return sum;
 }
 
+constexpr std::int64_t kSome = 8 * kLanes;  // numbers of a key that are gone through at once
+
+/// t = tanh(q + k), in a loop of its own: compilers make no vectors of it beside other work.
+template <typename T>
+ST_INLINE void tanh_of_sums(const T* __restrict q, const T* __restrict k, std::int64_t some,
+                            T* __restrict t) {
+  for (std::int64_t n = 0; n < some; ++n) t[n] = tanh_of(q[n] + k[n]);
+}
+
 template <typename T>
 ST_INLINE void look_at(const Look<T>& of) {
   const std::int64_t A = of.attention, D = of.features;
@@ -96,11 +105,16 @@ ST_INLINE void look_at(const Look<T>& of) {
     if (of.shown != nullptr && !of.shown[j]) continue;
     const T* __restrict const k = of.keys + j * A;
     T lanes[kLanes] = {};
-    std::int64_t i = 0;
-    for (; i + kLanes <= A; i += kLanes) {
-      for (std::int64_t n = 0; n < kLanes; ++n) lanes[n] += v[i + n] * tanh_of(q[i + n] + k[i + n]);
+    for (std::int64_t i = 0; i < A; i += kSome) {
+      const std::int64_t some = std::min(kSome, A - i);
+      T t[kSome];
+      tanh_of_sums(q + i, k + i, some, t);
+      std::int64_t at = 0;
+      for (; at + kLanes <= some; at += kLanes) {
+        for (std::int64_t n = 0; n < kLanes; ++n) lanes[n] += v[i + at + n] * t[at + n];
+      }
+      for (; at < some; ++at) lanes[0] += v[i + at] * t[at];
     }
-    for (; i < A; ++i) lanes[0] += v[i] * tanh_of(q[i] + k[i]);
     w[j] = sum_of(lanes);
     most = std::max(most, w[j]);
   }
@@ -160,11 +174,16 @@ ST_INLINE void look_at_backward(const Look<T>& of, const LookGradients<T>& g) {
     const T of_score = weight * (sum_of(lanes) + g.weights[j] - mean);
     const T* __restrict const k = of.keys + j * A;
     T* __restrict const g_k = g.keys + j * A;
-    for (i = 0; i < A; ++i) {
-      const T t = tanh_of(q[i] + k[i]), inner = of_score * v[i] * (1 - t * t);
-      g_v[i] += of_score * t;
-      g_q[i] += inner;
-      g_k[i] += inner;
+    for (i = 0; i < A; i += kSome) {
+      const std::int64_t some = std::min(kSome, A - i);
+      T t[kSome];
+      tanh_of_sums(q + i, k + i, some, t);
+      for (std::int64_t n = 0; n < some; ++n) {
+        const T inner = of_score * v[i + n] * (1 - t[n] * t[n]);
+        g_v[i + n] += of_score * t[n];
+        g_q[i + n] += inner;
+        g_k[i + n] += inner;
+      }
     }
   }
 }

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import copy
 import itertools
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -189,9 +192,25 @@ def test_operator_is_one_that_torch_can_work_with(scores, bias, placed):
     offsets = torch.tensor([0, 3, 8, 8, 9, 13])
     weights = [p.detach().requires_grad_() for p in pooling.parameters()]
     w1, b1, w2 = weights if bias else (weights[0], None, weights[1])
-    torch.library.opcheck(
-        torch.ops.sentencode.attention_pooling.default, (rows, places, offsets, w1, b1, w2, 3, scores, "tanh")
-    )
+    given = (rows, places, offsets, w1, b1, w2, 3, scores, "tanh")
+    torch.library.opcheck(torch.ops.sentencode.attention_pooling.default, given)
+    with torch.no_grad():
+        torch.library.opcheck(torch.ops.sentencode.attention_pooling.default, (*given, True))
+
+
+def test_scores_are_kept_only_for_gradients():
+    pooling = layer()
+    rows, offsets = torch.randn(7, 6, dtype=torch.float64), torch.tensor([0, 3, 7])
+    op = torch.ops.sentencode.attention_pooling
+
+    def kept(*weights, scores="vector"):
+        return op(rows, None, offsets, *weights, 3, scores, "relu")[3]
+
+    assert kept(*pooling.parameters()).shape == (3, 7, 6)
+    assert kept(*layer(scores="scalar").parameters(), scores="scalar").numel() == 0
+    assert kept(*(p.detach() for p in pooling.parameters())).numel() == 0
+    with torch.no_grad():
+        assert kept(*pooling.parameters()).numel() == 0
 
 
 @pytest.mark.parametrize("scores", KINDS)
@@ -320,16 +339,47 @@ def test_what_backward_is_given_back_is_checked(scores):
     h, offsets = torch.randn(7, 6).double(), torch.tensor([0, 3, 7])
     w1, b1, w2 = pooling.parameters()
     rest = (3, scores, "relu")
-    v, z, norms = torch.ops.sentencode.attention_pooling(h, None, offsets, w1, b1, w2, *rest)
+    v, z, norms, kept = torch.ops.sentencode.attention_pooling(h, None, offsets, w1, b1, w2, *rest)
     for name, given in {
-        "g": (v[:0], v, z, norms),
-        "v": (v, v[:, :5], z, norms),
-        "z": (v, v, z.float(), norms),
-        "norms": (v, v, z, norms[0]),
+        "g": (v[:0], v, z, norms, kept),
+        "v": (v, v[:, :5], z, norms, kept),
+        "z": (v, v, z.float(), norms, kept),
+        "norms": (v, v, z, norms[0], kept),
+        "kept": (v, v, z, norms, kept[1:] if scores == "vector" else norms),
     }.items():
-        g, *kept = given
+        g, *returned = given
         with pytest.raises(ValueError, match=f"attention_pooling_backward: {name} must be double"):
-            torch.ops.sentencode.attention_pooling_backward(g, h, None, offsets, w1, w2, *kept, *rest)
+            torch.ops.sentencode.attention_pooling_backward(g, h, None, offsets, w1, w2, *returned, *rest)
+
+
+BY_A_LIBRARY = """
+import sys, torch
+from sentencode import nn
+torch.manual_seed(1)
+generator = torch.Generator().manual_seed(0)
+found = []
+for scores in ("vector", "scalar"):
+    # More words than a piece has, and pieces of which none has a size that oneDNN is asked for as it is.
+    pooling = nn.AttentionPooling(24, 40, 3, scores=scores)
+    for p in pooling.parameters():
+        torch.nn.init.normal_(p, std=0.3)
+    h = torch.randn(40, 45, 24, generator=generator).requires_grad_()
+    v = pooling(h, torch.randint(1, 46, (40,), generator=generator))
+    v.square().sum().backward()
+    found += [v.detach(), h.grad, *(p.grad for p in pooling.parameters())]
+torch.save(found, sys.argv[1])
+"""
+
+
+def test_products_of_either_library_are_the_same(tmp_path):
+    """Which one is asked depends on the processor."""
+    found = {}
+    for library in ("onednn", "mkl"):
+        command = [sys.executable, "-c", BY_A_LIBRARY, str(tmp_path / library)]
+        subprocess.run(command, check=True, env={**os.environ, "SENTENCODE_PRODUCTS": library}, timeout=300)
+        found[library] = torch.load(tmp_path / library)
+    for mine, theirs in zip(*found.values(), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-4 * float(theirs.abs().max()))
 
 
 @pytest.mark.parametrize("scores", KINDS)
