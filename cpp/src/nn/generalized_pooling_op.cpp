@@ -39,7 +39,7 @@ constexpr const char* kBackwardSchema =
 /// Rows that are gone through at once on the CPU, or those of one sentence if it has more: what is computed
 /// of them stays in the caches, and takes little memory. Beside scalar scores, which are few, that memory
 /// would be most of all.
-constexpr std::int64_t kRows = 512, kRowsOfScalar = 128;
+constexpr std::int64_t kRows = 384, kRowsOfScalar = 128;
 
 MaybeTensor contiguous(const MaybeTensor& tensor) {
   return tensor ? MaybeTensor(tensor->contiguous()) : std::nullopt;

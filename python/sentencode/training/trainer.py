@@ -29,6 +29,7 @@ from .callbacks import Callback, Progress  # noqa: E402
 from .checkpoints import checkpoint_files  # noqa: E402
 from .examples import Examples  # noqa: E402
 from .history import COLUMNS, History, Step, Validation  # noqa: E402
+from .interrupts import Interrupts  # noqa: E402
 from .options import TrainingOptions  # noqa: E402
 
 __all__ = ["Loss", "TensorBatch", "Trainer"]
@@ -276,7 +277,8 @@ class Trainer:
         """Trains until an end is reached.
 
         Ctrl-C, an error, or what a callback raises ends it between two steps: the checkpoint is written, and
-        the exception comes out. Then `run()` goes on, here or in another process.
+        the exception comes out. Then `run()` goes on, here or in another process. A Ctrl-C waits for callbacks;
+        a second one ends them too.
 
         Args:
             resume: Whether a trainer that has done no step yet goes on from the folder's last checkpoint, if
@@ -310,6 +312,7 @@ class Trainer:
             for callback in reversed(told):
                 stack.callback(callback.on_end, self)
             stack.enter_context(self._undisturbed())
+            interrupts = stack.enter_context(Interrupts())
             clock = [time.perf_counter()]
             validator = (
                 functools.partial(_score, self._metric, self.model) if callable(self._metric) else None
@@ -345,7 +348,7 @@ class Trainer:
                 self.history.validations.append(validation)
                 tell(validation)
 
-            self._core.run(on_step, on_validation, validator)
+            self._core.run(interrupts.whole(on_step), interrupts.whole(on_validation), validator)
         return self.history
 
     def load_best(self) -> bool:

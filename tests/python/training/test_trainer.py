@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import concurrent.futures
 import copy
 import json
 import math
@@ -35,6 +36,7 @@ from sentencode.training import (
     Validation,
     plot_loss,
 )
+from sentencode.training.interrupts import Interrupts
 
 from . import tiny
 
@@ -738,6 +740,48 @@ def test_an_interrupt_anywhere_leaves_no_trace(tmp_path, where):
     assert_same(weights(model), weights(straight))
     told = {validation.step: validation.score for validation in trainer.history.validations}
     assert told == {validation.step: validation.score for validation in history.validations}
+
+
+def test_a_log_has_the_step_in_which_ctrl_c_came(tmp_path):
+    class Log(CsvLog):
+        def on_step(self, trainer, step):
+            if step.step == 4:
+                signal.raise_signal(signal.SIGINT)
+            super().on_step(trainer, step)
+
+    before = signal.getsignal(signal.SIGINT)
+    log = Log(tmp_path / "log.csv")
+    trainer = tiny.trainer(tmp_path / "file", tiny.Reader(), max_steps=20, callbacks=[log])
+    with pytest.raises(KeyboardInterrupt):
+        trainer.run()
+    assert trainer.step == 4
+    assert [step.step for step in History.from_csv(tmp_path / "log.csv").steps] == [1, 2, 3, 4]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_second_ctrl_c_does_not_wait():
+    done = []
+
+    def function(times):
+        for k in range(times):
+            done.append(k)
+            signal.raise_signal(signal.SIGINT)
+        done.append("end")
+
+    with Interrupts() as interrupts, pytest.raises(KeyboardInterrupt):
+        interrupts.whole(function)(5)
+    assert done == [0, 1]
+    with Interrupts() as interrupts, pytest.raises(KeyboardInterrupt):
+        interrupts.whole(function)(1)
+    assert done[2:] == [0, "end"]
+    with Interrupts() as interrupts:
+        interrupts.whole(function)(0)  # nothing is left of them
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        pool.submit(Interrupts().__enter__).result()  # threads have no handlers of their own
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
 
 
 OTHERS = [

@@ -1,0 +1,66 @@
+"""Ctrl-C that waits for what must not be cut in two."""
+
+from __future__ import annotations
+
+import functools
+import signal
+import threading
+from collections.abc import Callable
+from types import CodeType, FrameType, TracebackType
+from typing import Any
+
+__all__ = ["Interrupts"]
+
+
+class Interrupts:
+    """While it is entered, a Ctrl-C that comes while a function of `whole` runs is raised behind it, and at
+    any other time at once. A second one does not wait: it may be the function that does not end.
+
+    Only the main thread is interrupted: in others this does nothing.
+    """
+
+    def __init__(self) -> None:
+        self._before: Callable[[int, FrameType | None], Any] | None = None
+        self._waiting = False
+        self._code: CodeType | None = None
+
+    def whole(self, function: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def whole(*given: Any) -> None:
+            function(*given)
+            self._raise()
+
+        # Searched for on the stack: a mark that is set in the function would come too late.
+        self._code = whole.__code__  # that of all of them
+        return whole
+
+    def __enter__(self) -> Interrupts:
+        handler = signal.getsignal(signal.SIGINT)
+        if threading.current_thread() is threading.main_thread() and callable(handler):
+            self._before = handler
+            signal.signal(signal.SIGINT, self._came)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._before is not None and signal.getsignal(signal.SIGINT) == self._came:
+            signal.signal(signal.SIGINT, self._before)
+        if error is None:
+            self._raise()
+
+    def _came(self, number: int, frame: FrameType | None) -> None:
+        assert self._before is not None
+        inner = frame
+        while inner is not None and inner.f_code is not self._code:
+            inner = inner.f_back
+        if inner is None or self._waiting:
+            self._waiting = False
+            self._before(number, frame)
+        else:
+            self._waiting = True
+
+    def _raise(self) -> None:
+        if self._waiting and self._before is not None:
+            self._waiting = False
+            self._before(signal.SIGINT, None)
