@@ -13,10 +13,10 @@ __all__ = ["Interrupts"]
 
 
 class Interrupts:
-    """While it is entered, a Ctrl-C that comes while a function of `whole` runs is raised behind it, and at
-    any other time at once. A second one does not wait: it may be the function that does not end.
+    """While it is entered, Ctrl-C waits for the functions of `whole`.
 
-    Only the main thread is interrupted: in others this does nothing.
+    It is raised behind one that runs, and at any other time at once. A second one does not wait: it may be
+    the function that does not end. Only the main thread is interrupted: in others this does nothing.
     """
 
     def __init__(self) -> None:
@@ -25,6 +25,8 @@ class Interrupts:
         self._code: CodeType | None = None
 
     def whole(self, function: Callable[..., None]) -> Callable[..., None]:
+        """The function, which one Ctrl-C does not cut in two."""
+
         @functools.wraps(function)
         def whole(*given: Any) -> None:
             function(*given)

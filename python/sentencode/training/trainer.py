@@ -277,8 +277,8 @@ class Trainer:
         """Trains until an end is reached.
 
         Ctrl-C, an error, or what a callback raises ends it between two steps: the checkpoint is written, and
-        the exception comes out. Then `run()` goes on, here or in another process. A Ctrl-C waits for callbacks;
-        a second one ends them too.
+        the exception comes out. Then `run()` goes on, here or in another process. Ctrl-C waits for callbacks,
+        a second one does not.
 
         Args:
             resume: Whether a trainer that has done no step yet goes on from the folder's last checkpoint, if
