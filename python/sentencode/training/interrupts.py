@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import signal
 import threading
 from collections.abc import Callable
@@ -27,7 +26,6 @@ class Interrupts:
     def whole(self, function: Callable[..., None]) -> Callable[..., None]:
         """The function, which one Ctrl-C does not cut in two."""
 
-        @functools.wraps(function)
         def whole(*given: Any) -> None:
             function(*given)
             self._raise()
