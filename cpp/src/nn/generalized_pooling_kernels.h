@@ -15,12 +15,12 @@ struct PoolingJob {
   bool scalar;
   const std::int64_t* offsets;  // [B + 1]
   const T* h;                   // [R, d]
-  T* scores;                    // [R, d], scalar [R, heads], and then the weights that are made of them
+  T* scores;                    // [R, d], only read; scalar [R, heads]: forward may make weights of them
   T *most, *sums;               // [B, d], scalar [B, heads], of rows that are `norm_stride` apart
   T* pooled;                    // [B, heads, d] of rows that are `stride` apart
   std::int64_t norm_stride, stride;
   const T* gradient = nullptr;  // as pooled
-  T* of_scores = nullptr;       // as scores, and may be these
+  T* of_scores = nullptr;       // as scores; scalar ones may be these
   T* of_h = nullptr;            // [R, d]
   bool first = true;            // of those that write of_h: others add to it
 };

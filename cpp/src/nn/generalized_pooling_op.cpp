@@ -135,7 +135,7 @@ struct Piece {
   std::int64_t first, sentences, row, rows;
   Tensor offsets;  // [sentences + 1], of these rows
 
-  std::int64_t all_rows() const { return few_sizes(rows); }
+  std::int64_t all_rows() const { return offsets.is_cpu() ? few_sizes(rows) : rows; }
   bool is_whole() const { return all_rows() == rows; }
   Tensor of(const Tensor& tensor) const { return tensor.narrow(0, row, rows); }
 

@@ -40,14 +40,15 @@ bool mkl_is_fast() {
 #endif
 }
 
-/// Whether oneDNN is so much faster that it may copy what it cannot write in place: on AMD's processors that
-/// multiply 512 bits at once (from family 26 on, Zen 5), of which MKL uses the half. On those before, MKL is
-/// as fast where it writes in place. SENTENCODE_PRODUCTS=onednn or mkl decides otherwise, for tests.
+/// Whether oneDNN is so much faster that it may copy what it cannot write in place: on AMD's processors from
+/// family 26 on (Zen 5), most of which multiply 512 bits at once, where MKL uses the half. On those before,
+/// MKL is as fast where it writes in place. SENTENCODE_PRODUCTS=onednn or mkl decides otherwise, for tests,
+/// in `multiply` and `add_product`.
 bool onednn_is_much_faster() {
   static const bool answer = [] {
-    if (const char* const wanted = std::getenv("SENTENCODE_PRODUCTS"); wanted != nullptr) {
-      return wanted == std::string_view("onednn");
-    }
+    const char* const wanted = std::getenv("SENTENCODE_PRODUCTS");
+    if (wanted != nullptr && wanted == std::string_view("onednn")) return true;
+    if (wanted != nullptr && wanted == std::string_view("mkl")) return false;
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
     unsigned int a = 0, b = 0, c = 0, d = 0;
     if (__builtin_cpu_is("amd") == 0 || __get_cpuid(1, &a, &b, &c, &d) == 0) return false;

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..scale.arrow import embedding_column, embedding_type, pyarrow
-from ..scale.shards import Columns, Shard, inputs_of, read
+from ..scale.inputs import inputs_of
+from ..scale.shards import Columns, Shard, read
 from . import UsageError
 
 __all__ = ["WRITERS", "column", "writer"]

@@ -14,7 +14,7 @@ from ..errors import FormatError
 from . import manifest as manifests
 from .arrow import embedding_rows, pyarrow
 from .folders import Folder
-from .shards import opened
+from .inputs import opened
 
 __all__ = ["Embeddings"]
 

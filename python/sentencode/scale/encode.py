@@ -22,8 +22,9 @@ from .arrow import embedding_column, pyarrow
 from .batch_encoder import BatchEncoder, Missing, Precision
 from .engines import Engine, Failure, engine_of
 from .folders import Folder, real_path
+from .inputs import inputs_of
 from .manifest import Manifest, Part
-from .shards import Columns, Shard, inputs_of, read, shards_of
+from .shards import Columns, Shard, read, shards_of
 from .sizes import bytes_of
 
 __all__ = ["encode"]

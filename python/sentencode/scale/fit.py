@@ -23,8 +23,9 @@ from ..text.inputs import counted_from
 from ..vectors import WordVectors
 from .engines import Engine, Failure, engine_of
 from .folders import Folder
+from .inputs import inputs_of
 from .opened import computing
-from .shards import Columns, Shard, inputs_of, read, shards_of
+from .shards import Columns, Shard, read, shards_of
 from .sizes import bytes_of
 
 __all__ = [

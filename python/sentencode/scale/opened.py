@@ -22,7 +22,7 @@ from ..files import as_path, whole_file
 from ..linear.base import LinearEncoder
 from ..saved import load
 from ..threads import num_threads, set_num_threads
-from .shards import identity_at
+from .inputs import identity_at
 
 __all__ = ["SavedEncoder", "computing", "use_threads", "worker_threads"]
 

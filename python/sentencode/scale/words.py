@@ -23,8 +23,9 @@ from .arrow import pyarrow
 from .engines import Engine, engine_of
 from .fit import Group, Merging, Paths, learn, map_shards, merged, scratch_folder
 from .folders import Folder
+from .inputs import inputs_of
 from .opened import computing
-from .shards import Columns, inputs_of, shards_of
+from .shards import Columns, shards_of
 from .sizes import bytes_of
 
 __all__ = ["count_words", "train_vectors"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from types import CodeType, FrameType, TracebackType
@@ -14,24 +15,29 @@ __all__ = ["Interrupts"]
 class Interrupts:
     """While it is entered, Ctrl-C waits for the functions of `whole`.
 
-    It is raised behind one that runs, and at any other time at once. A second one does not wait: it may be
-    the function that does not end. Only the main thread is interrupted: in others this does nothing.
+    It is raised behind one that runs, and at any other time at once. A second one never waits: it may be the
+    function that does not end. Of two that are entered, the outer one decides. Only the main thread is
+    interrupted: in others this does nothing.
     """
 
     def __init__(self) -> None:
         self._before: Callable[[int, FrameType | None], Any] | None = None
-        self._waiting = False
+        self._pressed = self._waiting = False
         self._code: CodeType | None = None
 
     def whole(self, function: Callable[..., None]) -> Callable[..., None]:
         """The function, which one Ctrl-C does not cut in two."""
 
         def whole(*given: Any) -> None:
-            function(*given)
-            self._raise()
+            try:
+                function(*given)
+            finally:
+                self._raise()
 
         # Searched for on the stack: a mark that is set in the function would come too late.
-        self._code = whole.__code__  # that of all of them
+        if self._code is None:
+            self._code = whole.__code__.replace()  # another for each of us
+        whole.__code__ = self._code
         return whole
 
     def __enter__(self) -> Interrupts:
@@ -46,21 +52,19 @@ class Interrupts:
     ) -> None:
         if self._before is not None and signal.getsignal(signal.SIGINT) == self._came:
             signal.signal(signal.SIGINT, self._before)
-        if error is None:
-            self._raise()
+        self._raise()
 
     def _came(self, number: int, frame: FrameType | None) -> None:
         assert self._before is not None
         inner = frame
         while inner is not None and inner.f_code is not self._code:
             inner = inner.f_back
-        if inner is None or self._waiting:
-            self._waiting = False
+        first, self._pressed = not self._pressed, True
+        self._waiting = first and inner is not None
+        if not self._waiting:
             self._before(number, frame)
-        else:
-            self._waiting = True
 
     def _raise(self) -> None:
         if self._waiting and self._before is not None:
             self._waiting = False
-            self._before(signal.SIGINT, None)
+            self._before(signal.SIGINT, sys._getframe())

@@ -278,7 +278,7 @@ class Trainer:
 
         Ctrl-C, an error, or what a callback raises ends it between two steps: the checkpoint is written, and
         the exception comes out. Then `run()` goes on, here or in another process. Ctrl-C waits for callbacks,
-        a second one does not.
+        a second one ends the callback that runs.
 
         Args:
             resume: Whether a trainer that has done no step yet goes on from the folder's last checkpoint, if
@@ -331,7 +331,7 @@ class Trainer:
                         errors.append(error)
                 clock[0] = time.perf_counter()
                 if errors:
-                    raise errors[0]
+                    raise next((e for e in errors if isinstance(e, KeyboardInterrupt)), errors[0])
 
             def named(figures: list[float]) -> dict[str, float]:
                 # A validation that is a function alone has none.

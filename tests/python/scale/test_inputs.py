@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sentencode as se
-from sentencode.scale.shards import Columns, _kind, identity_at, inputs_of, read, shards_of
+from sentencode.scale.inputs import _kind, identity_at, inputs_of
+from sentencode.scale.shards import Columns, read, shards_of
 
 fsspec = pytest.importorskip("fsspec")
 MemoryFileSystem = fsspec.get_filesystem_class("memory")

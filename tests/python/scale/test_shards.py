@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import sentencode as se
 from sentencode.scale import shards as shards_module
-from sentencode.scale.shards import Columns, inputs_of, read, shards_of
+from sentencode.scale.inputs import inputs_of
+from sentencode.scale.shards import Columns, read, shards_of
 
 TEXT = Columns("text")
 

@@ -778,6 +778,24 @@ def test_a_second_ctrl_c_does_not_wait():
         interrupts.whole(function)(0)  # nothing is left of them
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
+
+    def fails():
+        signal.raise_signal(signal.SIGINT)
+        raise ValueError("stop")
+
+    with pytest.raises(KeyboardInterrupt) as raised, Interrupts() as interrupts:
+        interrupts.whole(fails)()
+    assert isinstance(raised.value.__context__, ValueError)
+
+    def trains_another():
+        with Interrupts() as inner:
+            signal.raise_signal(signal.SIGINT)
+            inner.whole(function)(0)
+        done.append("outer")
+
+    with Interrupts() as interrupts, pytest.raises(KeyboardInterrupt):
+        interrupts.whole(trains_another)()
+    assert done[-2:] == ["end", "outer"]
     with concurrent.futures.ThreadPoolExecutor() as pool:
         pool.submit(Interrupts().__enter__).result()  # threads have no handlers of their own
     with pytest.raises(KeyboardInterrupt):
