@@ -115,10 +115,10 @@ struct Form {
         ", got ", found.dtype(), " ", found.sizes(), " on ", found.device());
   }
 
-  /// Of the scores that forward keeps for backward. Scalar ones are soon made again.
+  /// Of the scores that forward keeps for backward; scalar ones are soon made again.
   std::vector<std::int64_t> kept(bool keep) const {
-    return keep && !scalar ? std::vector<std::int64_t>{heads, rows, features}
-                           : std::vector<std::int64_t>{0, 0, 0};
+    if (!keep || scalar) return {0, 0, 0};
+    return {heads, rows, features};
   }
   Tensor of_group(const Tensor& weights, std::int64_t group) const {  // its rows
     const std::int64_t n = weights.size(0) / groups;
