@@ -11,6 +11,12 @@ namespace {
 constexpr std::int64_t kColumns = 128;        // of a piece of work: its sums stay in the first cache
 constexpr std::int64_t kNumbers = 16 * 1024;  // that a thread is worth
 
+/// Where row t begins, in h and of_h.
+template <typename T>
+ST_INLINE std::int64_t at(const PoolingJob<T>& job, std::int64_t t) {
+  return (job.places == nullptr ? t : job.places[t]) * job.features;
+}
+
 /// Columns `from` to `from + width` of sentence b, whose scores are of dimensions.
 template <typename T>
 ST_INLINE void pool_columns(const PoolingJob<T>& job, std::int64_t b, std::int64_t from, std::int64_t width) {
@@ -25,7 +31,7 @@ ST_INLINE void pool_columns(const PoolingJob<T>& job, std::int64_t b, std::int64
   }
   for (std::int64_t j = 0; j < width; ++j) sum[j] = pooled[j] = 0;
   for (std::int64_t t = begin; t < end; ++t) {
-    const T* __restrict const s = job.scores + t * d + from, * __restrict const h = job.h + t * d + from;
+    const T* __restrict const s = job.scores + t * d + from, * __restrict const h = job.h + at(job, t) + from;
     for (std::int64_t j = 0; j < width; ++j) {
       const T e = exponential(s[j] - most[j]);
       sum[j] += e;
@@ -47,10 +53,10 @@ ST_INLINE void pool_columns_backward(const PoolingJob<T>& job, std::int64_t b, s
   T g[kColumns];
   for (std::int64_t j = 0; j < width; ++j) g[j] = job.gradient[b * job.stride + from + j] / sum[j];
   for (std::int64_t t = job.offsets[b]; t < job.offsets[b + 1]; ++t) {
-    const T* __restrict const h = job.h + t * d + from;
+    const T* __restrict const h = job.h + at(job, t) + from;
     const T* __restrict const s = job.scores + t * d + from;
     T* __restrict const of_s = job.of_scores + t * d + from;
-    T* __restrict const of_h = job.of_h + t * d + from;
+    T* __restrict const of_h = job.of_h + at(job, t) + from;
     for (std::int64_t j = 0; j < width; ++j) {
       const T weighted = exponential(s[j] - most[j]) * g[j];
       of_h[j] = First ? weighted : of_h[j] + weighted;
@@ -59,24 +65,25 @@ ST_INLINE void pool_columns_backward(const PoolingJob<T>& job, std::int64_t b, s
   }
 }
 
-/// Of H heads: out_i [d] = sum over words of weight_i * h. Words' weights are `heads` apart, and h and out
-/// have rows of d.
+/// Of sentence b and H heads from `head` on: pooled_i [d] = sum over words of weight_i * h.
 template <int H, typename T>
-ST_INLINE void weigh(std::int64_t words, std::int64_t d, const T* h, const T* weights, std::int64_t heads,
-                     T* out) {
+ST_INLINE void weigh(const PoolingJob<T>& job, std::int64_t b, std::int64_t head) {
+  const std::int64_t d = job.features, begin = job.offsets[b], end = job.offsets[b + 1];
+  const T* const weights = job.scores + head;
+  T* const out = job.pooled + b * job.stride + head * d;
   std::int64_t j = 0;
   for (; j + kWide<T> <= d; j += kWide<T>) {
     Wide<T> sums[H] = {}, x;
-    for (std::int64_t t = 0; t < words; ++t) {
-      load(x, h + t * d + j);
-      for (int i = 0; i < H; ++i) sums[i] += weights[t * heads + i] * x;
+    for (std::int64_t t = begin; t < end; ++t) {
+      load(x, job.h + at(job, t) + j);
+      for (int i = 0; i < H; ++i) sums[i] += weights[t * job.heads + i] * x;
     }
     for (int i = 0; i < H; ++i) store(out + i * d + j, sums[i]);
   }
   for (; j < d; ++j) {
     for (int i = 0; i < H; ++i) {
       T sum = 0;
-      for (std::int64_t t = 0; t < words; ++t) sum += weights[t * heads + i] * h[t * d + j];
+      for (std::int64_t t = begin; t < end; ++t) sum += weights[t * job.heads + i] * job.h[at(job, t) + j];
       out[i * d + j] = sum;
     }
   }
@@ -101,7 +108,7 @@ ST_INLINE void divide(std::int64_t words, std::int64_t heads, const T* sums, T* 
 /// All of sentence b, each of whose words has a score for each head.
 template <typename T>
 ST_INLINE void pool_sentence(const PoolingJob<T>& job, std::int64_t b) {
-  const std::int64_t d = job.features, heads = job.heads, words = job.offsets[b + 1] - job.offsets[b];
+  const std::int64_t heads = job.heads, words = job.offsets[b + 1] - job.offsets[b];
   T* const s = job.scores + job.offsets[b] * heads;  // then weights
   T* const most = job.most + b * job.norm_stride;
   T* const sums = job.sums + b * job.norm_stride;
@@ -116,25 +123,33 @@ ST_INLINE void pool_sentence(const PoolingJob<T>& job, std::int64_t b) {
   }
   divide(words, heads, sums, s);
   some_at_once(
-      heads, [&](std::int64_t i, auto some) __attribute__((always_inline)) {
-        weigh<decltype(some)::value>(words, d, job.h + job.offsets[b] * d, s + i, heads,
-                                     job.pooled + b * job.stride + i * d);
-      });
+      heads, [&](std::int64_t i, auto some)
+                 __attribute__((always_inline)) { weigh<decltype(some)::value>(job, b, i); });
 }
 
-/// Of W words and H heads: of_h += sum_i weight_i * g_i, or that itself if `first`; then
-/// weight_i = weight_i * g_i . (h - v_i).
+/// Of W words of sentence b from t on and H heads: of_h += sum_i weight_i * g_i, or that itself if they are
+/// the first; then weight_i = weight_i * g_i . (h - v_i).
 template <int H, int W, typename T>
-ST_INLINE void unweigh(std::int64_t d, const T* h, const T* g, const T* v, T* weights, std::int64_t heads,
-                       T* of_h, bool first) {
+ST_INLINE void unweigh(const PoolingJob<T>& job, std::int64_t b, std::int64_t begin, std::int64_t head) {
+  const std::int64_t d = job.features, heads = job.heads;
+  const T* const g = job.gradient + b * job.stride + head * d;
+  const T* const v = job.pooled + b * job.stride + head * d;
+  T* const weights = job.of_scores + begin * heads + head;
+  const bool first = job.first && head == 0;
+  const T* h[W];
+  T* of_h[W];
+  for (int t = 0; t < W; ++t) {
+    h[t] = job.h + at(job, begin + t);
+    of_h[t] = job.of_h + at(job, begin + t);
+  }
   Wide<T> sums[W][H] = {};
   T rest[W][H] = {};
   std::int64_t j = 0;
   for (; j + kWide<T> <= d; j += kWide<T>) {
     Wide<T> of[W] = {}, x[W], y, pooled;
     for (int t = 0; t < W; ++t) {
-      load(x[t], h + t * d + j);
-      if (!first) load(of[t], of_h + t * d + j);
+      load(x[t], h[t] + j);
+      if (!first) load(of[t], of_h[t] + j);
     }
     for (int i = 0; i < H; ++i) {
       load(y, g + i * d + j);
@@ -144,16 +159,16 @@ ST_INLINE void unweigh(std::int64_t d, const T* h, const T* g, const T* v, T* we
         sums[t][i] += y * (x[t] - pooled);
       }
     }
-    for (int t = 0; t < W; ++t) store(of_h + t * d + j, of[t]);
+    for (int t = 0; t < W; ++t) store(of_h[t] + j, of[t]);
   }
   for (; j < d; ++j) {
     for (int t = 0; t < W; ++t) {
-      T of = first ? 0 : of_h[t * d + j];
+      T of = first ? 0 : of_h[t][j];
       for (int i = 0; i < H; ++i) {
         of += weights[t * heads + i] * g[i * d + j];
-        rest[t][i] += g[i * d + j] * (h[t * d + j] - v[i * d + j]);
+        rest[t][i] += g[i * d + j] * (h[t][j] - v[i * d + j]);
       }
-      of_h[t * d + j] = of;
+      of_h[t][j] = of;
     }
   }
   for (int t = 0; t < W; ++t) {
@@ -163,8 +178,7 @@ ST_INLINE void unweigh(std::int64_t d, const T* h, const T* g, const T* v, T* we
 
 template <typename T>
 ST_INLINE void pool_sentence_backward(const PoolingJob<T>& job, std::int64_t b) {
-  const std::int64_t d = job.features, heads = job.heads, begin = job.offsets[b];
-  const std::int64_t words = job.offsets[b + 1] - begin;
+  const std::int64_t heads = job.heads, begin = job.offsets[b], end = job.offsets[b + 1], words = end - begin;
   T* const s = job.of_scores + begin * heads;  // then weights, then the scores' gradients
   if (s != job.scores + begin * heads) std::copy_n(job.scores + begin * heads, words * heads, s);
   exponentials(words, heads, job.most + b * job.norm_stride, s);
@@ -172,18 +186,9 @@ ST_INLINE void pool_sentence_backward(const PoolingJob<T>& job, std::int64_t b) 
   some_at_once(
       heads, [&](std::int64_t i, auto some) __attribute__((always_inline)) {
         constexpr int H = decltype(some)::value;
-        const T* const g = job.gradient + b * job.stride + i * d;
-        const T* const v = job.pooled + b * job.stride + i * d;
-        const bool first = job.first && i == 0;
-        std::int64_t t = 0;
-        for (; t + 2 <= words; t += 2) {
-          unweigh<H, 2>(d, job.h + (begin + t) * d, g, v, s + t * heads + i, heads,
-                        job.of_h + (begin + t) * d, first);
-        }
-        if (t < words) {
-          unweigh<H, 1>(d, job.h + (begin + t) * d, g, v, s + t * heads + i, heads,
-                        job.of_h + (begin + t) * d, first);
-        }
+        std::int64_t t = begin;
+        for (; t + 2 <= end; t += 2) unweigh<H, 2>(job, b, t, i);
+        if (t < end) unweigh<H, 1>(job, b, t, i);
       });
 }
 

@@ -14,14 +14,15 @@ struct PoolingJob {
   std::int64_t heads;                      // of scalar scores; 1 if every dimension has its own
   bool scalar;
   const std::int64_t* offsets;  // [B + 1]
-  const T* h;                   // [R, d]
+  const std::int64_t* places;   // [R] of h's rows, and of_h's: row t is the one at places[t]; none on a GPU
+  const T* h;                   // [R, d], or more if there are places
   T* scores;                    // [R, d], only read; scalar [R, heads]: forward may make weights of them
   T *most, *sums;               // [B, d], scalar [B, heads], of rows that are `norm_stride` apart
   T* pooled;                    // [B, heads, d] of rows that are `stride` apart
   std::int64_t norm_stride, stride;
   const T* gradient = nullptr;  // as pooled
   T* of_scores = nullptr;       // as scores; scalar ones may be these
-  T* of_h = nullptr;            // [R, d]
+  T* of_h = nullptr;            // as h
   bool first = true;            // of those that write of_h: others add to it
 };
 

@@ -37,9 +37,8 @@ constexpr const char* kBackwardSchema =
     "Tensor, Tensor, Tensor)";
 
 /// Rows that are gone through at once on the CPU, or those of one sentence if it has more: what is computed
-/// of them stays in the caches, and takes little memory. Beside scalar scores, which are few, that memory
-/// would be most of all.
-constexpr std::int64_t kRows = 384, kRowsOfScalar = 128;
+/// of them stays in the caches, and takes little memory.
+constexpr std::int64_t kRows = 384;
 
 MaybeTensor contiguous(const MaybeTensor& tensor) {
   return tensor ? MaybeTensor(tensor->contiguous()) : std::nullopt;
@@ -129,38 +128,32 @@ struct Form {
   }
 };
 
-/// Some sentences that follow each other, and their rows, of which there is at least one. To these, oneDNN's
-/// products add some that are zero.
+/// Some sentences that follow each other, and their rows, of which there is at least one.
 struct Piece {
   std::int64_t first, sentences, row, rows;
   Tensor offsets;  // [sentences + 1], of these rows
 
-  std::int64_t all_rows() const { return offsets.is_cpu() ? few_sizes(rows) : rows; }
-  bool is_whole() const { return all_rows() == rows; }
   Tensor of(const Tensor& tensor) const { return tensor.narrow(0, row, rows); }
 
-  /// Its rows of `tensor`, in place where they can be had so, else copied to the buffer: [all_rows, width]
-  Tensor taken(const Tensor& tensor, const MaybeTensor& places, const Tensor& buffer) const {
-    if (!places && is_whole()) return of(tensor);
-    const Tensor found = buffer.narrow(0, 0, all_rows());
-    if (places) {
-      take_rows(tensor, of(*places), found);
-    } else {
-      found.narrow(0, 0, rows).copy_(of(tensor));
-    }
-    if (!is_whole()) found.narrow(0, rows, all_rows() - rows).zero_();
+  /// Its rows of `tensor`: on the CPU where they lie, elsewhere copied to the buffer if they are scattered.
+  Placed taken(const Tensor& tensor, const MaybeTensor& places, const Tensor& buffer) const {
+    const Placed found = room(tensor, places, buffer);
+    if (is_copied(tensor, places)) take_rows(tensor, of(*places), found.tensor);
     return found;
   }
-  /// Where to write its rows: into `tensor` itself, or into the buffer; and then `put` them there.
-  Tensor room(const Tensor& tensor, const MaybeTensor& places, const Tensor& buffer) const {
-    return !places && is_whole() ? of(tensor) : buffer.narrow(0, 0, all_rows());
+  /// Where to write its rows, which must then be `put` into `tensor`.
+  Placed room(const Tensor& tensor, const MaybeTensor& places, const Tensor& buffer) const {
+    if (!places) return of(tensor);
+    if (is_copied(tensor, places)) return buffer.narrow(0, 0, rows);
+    return {tensor, of(*places)};
   }
-  void put(const Tensor& written, const Tensor& tensor, const MaybeTensor& places) const {
-    if (places) {
-      put_rows(written, of(*places), tensor);
-    } else if (!is_whole()) {
-      of(tensor).copy_(written.narrow(0, 0, rows));
-    }
+  void put(const Placed& written, const Tensor& tensor, const MaybeTensor& places) const {
+    if (is_copied(tensor, places)) put_rows(written.tensor, of(*places), tensor);
+  }
+
+ private:
+  static bool is_copied(const Tensor& tensor, const MaybeTensor& places) {
+    return places && !tensor.is_cpu();
   }
 };
 
@@ -170,11 +163,10 @@ std::vector<Piece> pieces_of(const Form& form, const Tensor& offsets) {
   if (form.rows == 0) return {};
   if (!offsets.is_cpu()) return {{0, sentences, 0, form.rows, offsets}};
   const auto* const at = offsets.const_data_ptr<std::int64_t>();
-  const std::int64_t most = form.scalar ? kRowsOfScalar : kRows;
   std::vector<Piece> found;
   for (std::int64_t first = 0; first < sentences;) {
     std::int64_t end = first + 1;
-    while (end < sentences && at[end + 1] - at[first] <= most) ++end;
+    while (end < sentences && at[end + 1] - at[first] <= kRows) ++end;
     const Tensor own = offsets.narrow(0, first, end - first + 1);
     if (at[end] > at[first]) {
       found.push_back(
@@ -189,7 +181,7 @@ std::vector<Piece> pieces_of(const Form& form, const Tensor& offsets) {
 class Buffers {
  public:
   Buffers(const std::vector<Piece>& pieces, const Tensor& like) : options_(like.options()) {
-    for (const Piece& piece : pieces) rows_ = std::max(rows_, piece.all_rows());
+    for (const Piece& piece : pieces) rows_ = std::max(rows_, piece.rows);
   }
   Tensor operator()(std::int64_t width) const { return at::empty({rows_, width}, options_); }
 
@@ -199,17 +191,18 @@ class Buffers {
 };
 
 template <typename T>
-PoolingJob<T> job_of(const Form& form, const Piece& piece, std::int64_t group, const Tensor& h,
+PoolingJob<T> job_of(const Form& form, const Piece& piece, std::int64_t group, const Placed& h,
                      const Tensor& s, const Tensor& v, const Tensor& norms) {
   T* const norm = norms.mutable_data_ptr<T>() + piece.first * norms.size(2) + group * form.scores;
   return {
       .sentences = piece.sentences,
-      .rows = h.size(0),
+      .rows = piece.rows,
       .features = form.features,
       .heads = form.heads / form.groups,
       .scalar = form.scalar,
       .offsets = piece.offsets.const_data_ptr<std::int64_t>(),
-      .h = h.const_data_ptr<T>(),
+      .places = h.places_or_null(),
+      .h = h.tensor.const_data_ptr<T>(),
       .scores = s.mutable_data_ptr<T>(),
       .most = norm,
       .sums = norm + norms.size(1) * norms.size(2),
@@ -250,7 +243,7 @@ HiddenJob<T> hidden_job(const Form& form, const Tensor& z, const Tensor& w2, con
 /// S = Z W2^T [n, d], scalar [n, I]
 void score(const Form& form, std::int64_t group, const Tensor& z, const Tensor& w2, const Tensor& s) {
   if (!form.scalar || !z.is_cpu()) {
-    multiply(s, s.size(0), form.hidden_of(z, group), form.of_group(w2, group));
+    multiply(s, form.hidden_of(z, group), form.of_group(w2, group).t());
     return;
   }
   AT_DISPATCH_FLOATING_TYPES(z.scalar_type(), "attention_pooling",
@@ -261,9 +254,9 @@ void score(const Form& form, std::int64_t group, const Tensor& z, const Tensor& 
 void score_backward(const Form& form, std::int64_t group, const Tensor& z, const Tensor& w2, const Tensor& s,
                     const Tensor& of_w2, const Tensor& of_z, bool first) {
   if (form.scalar && z.is_cpu()) return;  // hidden_backward does it
-  const std::int64_t n = s.size(0);
-  add_product(form.of_group(of_w2, group), n, s.t(), form.hidden_of(z, group).t(), first);
-  multiply(form.hidden_of(of_z, group), n, s, form.of_group(w2, group).t());
+  const Tensor of_group = form.of_group(of_w2, group), hidden = form.hidden_of(z, group);
+  first ? multiply(of_group, s.t(), hidden) : add_product(of_group, s.t(), hidden);
+  multiply(form.hidden_of(of_z, group), s, form.of_group(w2, group));
 }
 
 /// From the gradient of z, or of scalar scores, to that of what z is f of, and of b1.
@@ -285,11 +278,12 @@ void hidden_backward(const Form& form, const Tensor& z, const Tensor& w2, const 
 }
 
 Forward forward(const Tensor& h_given, const MaybeTensor& places_given, const Tensor& offsets_given,
-                const Tensor& w1, const MaybeTensor& b1, const Tensor& w2_given, std::int64_t heads,
+                const Tensor& w1_given, const MaybeTensor& b1, const Tensor& w2_given, std::int64_t heads,
                 std::string_view scores, std::string_view activation, bool keep) {
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const c10::DeviceGuard on(h_given.device());
-  const Tensor h = h_given.contiguous(), offsets = offsets_given.contiguous(), w2 = w2_given.contiguous();
+  const Tensor h = h_given.contiguous(), offsets = offsets_given.contiguous();
+  const Tensor w1 = w1_given.contiguous(), w2 = w2_given.contiguous();
   const MaybeTensor places = contiguous(places_given);
   const Form form(h, places, offsets, w1, w2, heads, scores, activation);
   TORCH_CHECK_VALUE(!b1 || (b1->dim() == 1 && b1->size(0) == w1.size(0) &&
@@ -304,17 +298,15 @@ Forward forward(const Tensor& h_given, const MaybeTensor& places_given, const Te
   const Tensor norms = at::zeros({2, sentences, norms_of}, h.options());  // [2, B, I d], scalar [2, B, I]
   keep = keep && !form.scalar;
   const Tensor kept = at::empty(form.kept(keep), h.options());  // [I, R, d], or nothing
-  const Tensor words = buffer(form.features), hidden = buffer(w1.size(0)), scored = buffer(form.scores);
+  const Tensor words = h.is_cpu() ? Tensor() : buffer(form.features);
+  const Tensor scored = keep ? Tensor() : buffer(form.scores);
   for (const Piece& piece : pieces) {
-    const std::int64_t n = piece.all_rows();
-    const Tensor rows = piece.taken(h, places, words);  // [n, d]
-    const Tensor own = piece.room(z, {}, hidden);       // [n, G d_a]
-    multiply(own, n, rows, w1, b1.value_or(Tensor()), form.activation);
-    piece.put(own, z, {});
+    const Placed rows = piece.taken(h, places, words);  // [n, d]
+    const Tensor own = piece.of(z);                     // [n, G d_a]
+    multiply(own, rows, w1.t(), b1.value_or(Tensor()), form.activation);
     for (std::int64_t group = 0; group < form.groups; ++group) {
-      const Tensor s = keep ? piece.room(kept[group], {}, scored) : scored.narrow(0, 0, n);  // [n, d or I]
+      const Tensor s = keep ? piece.of(kept[group]) : scored.narrow(0, 0, piece.rows);  // [n, d or I]
       score(form, group, own, w2, s);
-      if (keep) piece.put(s, kept[group], {});
       AT_DISPATCH_FLOATING_TYPES(h.scalar_type(), "attention_pooling",
                                  [&] { pool(job_of<scalar_t>(form, piece, group, rows, s, v, norms), h); });
     }
@@ -353,17 +345,17 @@ Backward backward(const Tensor& g_given, const Tensor& h_given, const MaybeTenso
   const std::int64_t last = pieces.empty() ? 0 : pieces.back().row + pieces.back().rows;
   zero_other_rows(of_h, places ? places->narrow(0, 0, last) : at::arange(last, offsets.options()));
   const Tensor of_b1 = h.new_zeros({w1.size(0)});
-  const Tensor words = buffer(form.features), hidden = buffer(w1.size(0)), scored = buffer(form.scores);
-  const Tensor of_words = buffer(form.features), of_hidden = buffer(w1.size(0));
+  const Tensor hidden = buffer(w1.size(0)), scored = buffer(form.scores);
+  const Tensor words = h.is_cpu() ? Tensor() : buffer(form.features);
+  const Tensor of_words = h.is_cpu() ? Tensor() : buffer(form.features);
   for (const Piece& piece : pieces) {
-    const std::int64_t n = piece.all_rows();
     const bool first = piece.row == 0;
-    const Tensor rows = piece.taken(h, places, words);          // [n, d]
-    const Tensor of_rows = piece.room(of_h, places, of_words);  // [n, d]
-    const Tensor own = piece.taken(z, {}, hidden);              // [n, G d_a]
-    const Tensor of_z = of_hidden.narrow(0, 0, n);              // [n, G d_a]
-    const Tensor of_s = scored.narrow(0, 0, n);                 // [n, d], scalar [n, I]
-    if (!h.is_cpu()) of_rows.zero_();                           // rows of no sentence are among them
+    const Placed rows = piece.taken(h, places, words);          // [n, d]
+    const Placed of_rows = piece.room(of_h, places, of_words);  // [n, d]
+    const Tensor own = piece.of(z);                             // [n, G d_a]
+    const Tensor of_z = hidden.narrow(0, 0, piece.rows);        // [n, G d_a]
+    const Tensor of_s = scored.narrow(0, 0, piece.rows);        // [n, d], scalar [n, I]
+    if (!h.is_cpu()) of_rows.tensor.zero_();                    // rows of no sentence are among them
     for (std::int64_t group = 0; group < form.groups; ++group) {
       const Tensor s = form.scalar ? of_s : piece.of(kept[group]);  // scalar scores are made again
       if (form.scalar) score(form, group, own, w2, s);
@@ -372,15 +364,15 @@ Backward backward(const Tensor& g_given, const Tensor& h_given, const MaybeTenso
         job.gradient = g.const_data_ptr<scalar_t>() + piece.first * g.size(1) +
                        (form.scalar ? 0 : group * form.features);
         job.of_scores = of_s.mutable_data_ptr<scalar_t>();
-        job.of_h = of_rows.mutable_data_ptr<scalar_t>();
+        job.of_h = of_rows.tensor.mutable_data_ptr<scalar_t>();
         job.first = group == 0;
         pool(job, h);
       });
       score_backward(form, group, own, w2, of_s, of_w2, of_z, first);
     }
     hidden_backward(form, own, w2, of_s, of_w2, of_z, of_b1);
-    add_product(of_w1, n, of_z.t(), rows.t(), first);
-    add_product(of_rows, n, of_z, w1.t());
+    first ? multiply(of_w1, of_z.t(), rows) : add_product(of_w1, of_z.t(), rows);
+    add_product(of_rows, of_z, w1);
     piece.put(of_rows, of_h, places);
   }
   return {of_h, of_w1, of_b1, of_w2};

@@ -1,23 +1,19 @@
 #include "nn/product.h"
 
 #include <ATen/Context.h>
+#include <ATen/Dispatch.h>
 #include <ATen/Functions.h>
-#include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/modules/linear.h>
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-#include <cpuid.h>
-#endif
-
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
-#include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
-#include "nn/vectorised.h"
+#include "nn/matrix_product.h"
 #include "sentencode/error.h"
 
 namespace sentencode::nn {
@@ -27,9 +23,8 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
-constexpr std::int64_t kFewRows = 128;        // fewer do not pay for another order of the weights
-constexpr std::int64_t kMostRows = 4096;      // at once
-constexpr std::int64_t kNumbers = 32 * 1024;  // that a thread is worth
+constexpr std::int64_t kFewRows = 128;    // fewer do not pay for another order of the weights
+constexpr std::int64_t kMostRows = 4096;  // at once
 
 bool mkl_is_fast() {
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
@@ -40,27 +35,6 @@ bool mkl_is_fast() {
 #endif
 }
 
-/// Whether oneDNN is so much faster that it may copy what it cannot write in place: on AMD's processors from
-/// family 26 on (Zen 5), most of which multiply 512 bits at once, where MKL uses the half. On those before,
-/// MKL is as fast where it writes in place. SENTENCODE_PRODUCTS=onednn or mkl decides otherwise, for tests,
-/// in `multiply` and `add_product`.
-bool onednn_is_much_faster() {
-  static const bool answer = [] {
-    const char* const wanted = std::getenv("SENTENCODE_PRODUCTS");
-    if (wanted != nullptr && wanted == std::string_view("onednn")) return true;
-    if (wanted != nullptr && wanted == std::string_view("mkl")) return false;
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-    unsigned int a = 0, b = 0, c = 0, d = 0;
-    if (__builtin_cpu_is("amd") == 0 || __get_cpuid(1, &a, &b, &c, &d) == 0) return false;
-    const unsigned int family = ((a >> 8) & 0xF) + ((a >> 20) & 0xFF);
-    return family >= 26 && __builtin_cpu_supports("avx512f") != 0;
-#else
-    return false;
-#endif
-  }();
-  return answer;
-}
-
 bool is_plain(const Tensor& tensor) {
   return tensor.is_cpu() && tensor.scalar_type() == at::kFloat && tensor.layout() == at::kStrided;
 }
@@ -68,12 +42,6 @@ bool is_plain(const Tensor& tensor) {
 /// Whether oneDNN has the products, and not MKL, which is as fast on Intel's processors.
 bool takes_onednn(std::int64_t rows, const Tensor& x, const Tensor& weight) {
   return !mkl_is_fast() && rows >= kFewRows && is_plain(x) && is_plain(weight);
-}
-
-/// Without gaps between rows, or between columns: of others, oneDNN makes some products by its reference, a
-/// thousand times slower.
-Tensor dense(const Tensor& matrix) {
-  return matrix.is_contiguous() || matrix.t().is_contiguous() ? matrix : matrix.contiguous();
 }
 
 /// y = x W^T + b
@@ -141,70 +109,77 @@ Tensor Product::operator()(const Tensor& x) const {
   return at::cat(pieces);
 }
 
-std::int64_t few_sizes(std::int64_t n) {
-  if (n < kFewRows || !onednn_is_much_faster()) return n;
-  const auto step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n - 1))) / 4;
-  return (n + step - 1) / step * step;
+const std::int64_t* Placed::places_or_null() const {
+  return places.defined() ? places.const_data_ptr<std::int64_t>() : nullptr;
 }
 
 namespace {
 
-/// relu(y + b) in one pass; torch's product with a bias goes through y twice more.
-ST_VERSIONS void add_and_cut(float* y, std::int64_t rows, std::int64_t width, const float* bias) {
-  for (std::int64_t row = 0; row < rows; ++row, y += width) {
-    for (std::int64_t j = 0; j < width; ++j) y[j] = std::max(y[j] + bias[j], 0.0F);
+/// Its rows in memory, and whether these are its columns.
+template <typename T, typename Get>
+std::pair<RowsOf<T>, bool> rows_of(const Placed& matrix, const Get& data) {
+  const Tensor& tensor = matrix.tensor;
+  if (tensor.stride(1) == 1 || tensor.size(1) == 1) {
+    return {{data(tensor), tensor.stride(0), matrix.places_or_null()}, false};
   }
+  ST_CHECK((tensor.stride(0) == 1 || tensor.size(0) == 1) && !matrix.places.defined(), InternalError,
+           "a matrix has gaps within its rows and its columns");
+  return {{data(tensor), tensor.stride(1)}, true};
 }
 
-/// f(x W^T + b) by oneDNN, or nothing.
-std::optional<Tensor> by_onednn(std::int64_t rows, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                                Activation activation) {
-  static const auto linear = c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
-  if (!onednn_is_much_faster() || rows < kFewRows || !is_plain(x) || !is_plain(weight) || !linear ||
-      !at::globalContext().userEnabledMkldnn() || rows != few_sizes(rows)) {
-    return std::nullopt;
-  }
-  // oneDNN reads a bias as if it had no gaps.
-  const auto given = bias.defined() ? std::optional<Tensor>(bias.contiguous()) : std::nullopt;
-  return linear->typed<Product::Linear>().call(dense(x), dense(weight), given, activation_name(activation),
-                                               c10::List<std::optional<at::Scalar>>(), std::nullopt);
+template <typename T>
+void multiply_as(const Placed& out, const Placed& x, const Placed& y, const Tensor& bias,
+                 Activation activation, bool add) {
+  const auto read = [](const Tensor& tensor) { return tensor.const_data_ptr<T>(); };
+  MatrixProduct<T> product;
+  product.add = add;
+  product.activation = activation;
+  std::tie(product.x, product.x_transposed) = rows_of<const T>(x, read);
+  std::tie(product.y, product.y_transposed) = rows_of<const T>(y, read);
+  bool transposed = false;
+  std::tie(product.out, transposed) =
+      rows_of<T>(out, [](const Tensor& tensor) { return tensor.mutable_data_ptr<T>(); });
+  ST_CHECK(!transposed, InternalError, "a product's rows have gaps");
+  const auto size = [](const Placed& matrix) {
+    return matrix.places.defined() ? matrix.places.size(0) : matrix.tensor.size(0);
+  };
+  product.rows = size(x);
+  product.depth = size(y);
+  product.columns = y.tensor.size(1);
+  ST_CHECK(size(out) == product.rows && out.tensor.size(1) == product.columns &&
+               x.tensor.size(1) == product.depth && (!bias.defined() || bias.size(0) == product.columns),
+           InternalError, "matrices do not fit");
+  const Tensor b = bias.defined() ? bias.contiguous() : bias;
+  if (b.defined()) product.bias = b.const_data_ptr<T>();
+  multiply_on_cpu(product);
 }
 
 }  // namespace
 
-void multiply(const Tensor& out, std::int64_t rows, const Tensor& x, const Tensor& weight, const Tensor& bias,
+void multiply(const Placed& out, const Placed& x, const Placed& y, const Tensor& bias,
               Activation activation) {
   ST_CHECK(activation != Activation::gelu, InternalError, "no product has a gelu");
-  if (const auto found = by_onednn(rows, x, weight, bias, activation)) {
-    out.copy_(*found);
+  if (x.tensor.is_cpu()) {
+    AT_DISPATCH_FLOATING_TYPES(x.tensor.scalar_type(), "multiply",
+                               [&] { multiply_as<scalar_t>(out, x, y, bias, activation, /*add=*/false); });
     return;
   }
-  Tensor y = out;
-  if (bias.defined() && is_plain(y) && y.is_contiguous() && activation == Activation::relu) {
-    at::mm_out(y, x, weight.t());
-    const Tensor b = bias.contiguous();
-    const std::int64_t width = y.size(1);
-    at::parallel_for(0, y.size(0), std::max<std::int64_t>(1, kNumbers / width), [&](auto begin, auto end) {
-      add_and_cut(y.mutable_data_ptr<float>() + begin * width, end - begin, width, b.const_data_ptr<float>());
-    });
-    return;
-  }
+  Tensor result = out.tensor;
   if (bias.defined()) {
-    at::addmm_out(y, bias, x, weight.t());
+    at::addmm_out(result, bias, x.tensor, y.tensor);
   } else {
-    at::mm_out(y, x, weight.t());
+    at::mm_out(result, x.tensor, y.tensor);
   }
-  if (activation == Activation::relu) y.relu_();
-  if (activation == Activation::tanh) y.tanh_();
+  if (activation == Activation::relu) result.relu_();
+  if (activation == Activation::tanh) result.tanh_();
 }
 
-void add_product(const Tensor& out, std::int64_t rows, const Tensor& x, const Tensor& weight, bool first) {
-  if (first) {
-    multiply(out, rows, x, weight);
-  } else if (const auto found = by_onednn(rows, x, weight, {}, Activation::none)) {
-    out.add_(*found);
+void add_product(const Placed& out, const Placed& x, const Placed& y) {
+  if (x.tensor.is_cpu()) {
+    AT_DISPATCH_FLOATING_TYPES(x.tensor.scalar_type(), "multiply",
+                               [&] { multiply_as<scalar_t>(out, x, y, {}, Activation::none, /*add=*/true); });
   } else {
-    out.addmm_(x, weight.t());
+    out.tensor.addmm_(x.tensor, y.tensor);
   }
 }
 

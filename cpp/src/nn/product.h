@@ -35,18 +35,21 @@ class Product {
 /// x W^T + b, without gradients; x [n, D] of any n, W [O, D] contiguous, b [O] or undefined.
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
 
-/// out = f(x W^T + b), without gradients, in one piece; out [n, O], x [n, D], W [O, D], in any order in
-/// memory; b [O] or undefined; f may be relu or tanh. Of n, D and O, `rows` is the one that text decides: if
-/// it is one of the `few_sizes`, oneDNN computes the product where it is faster, else torch does.
-void multiply(const at::Tensor& out, std::int64_t rows, const at::Tensor& x, const at::Tensor& weight,
-              const at::Tensor& bias = {}, Activation activation = Activation::none);
-/// out += x W^T, or at `first` =
-void add_product(const at::Tensor& out, std::int64_t rows, const at::Tensor& x, const at::Tensor& weight,
-                 bool first = false);
+/// A matrix with rows, or columns, without gaps; on the CPU it may be those of the tensor's rows that are at
+/// some places.
+struct Placed {
+  at::Tensor tensor, places;
 
-/// Where oneDNN multiplies, which keeps a program for each size that it ever saw, the next of a few numbers,
-/// at most a quarter more than n; elsewhere n.
-std::int64_t few_sizes(std::int64_t n);
+  Placed(const at::Tensor& of, const at::Tensor& at = {}) : tensor(of), places(at) {}  // NOLINT(*-explicit-*)
+  const std::int64_t* places_or_null() const;
+};
+
+/// out = f(x y + b), without gradients; out [n, O], x [n, D], y [D, O]; b [O] or undefined; f may be relu or
+/// tanh.
+void multiply(const Placed& out, const Placed& x, const Placed& y, const at::Tensor& bias = {},
+              Activation activation = Activation::none);
+/// out += x y
+void add_product(const Placed& out, const Placed& x, const Placed& y);
 
 /// What `layer` makes of x [..., D] -> [..., O], with gradients where they are wanted. On processors that are
 /// not Intel's, oneDNN computes it and the gradient of x: there it is faster than MKL, which torch takes

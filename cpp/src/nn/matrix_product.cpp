@@ -1,0 +1,279 @@
+#include "nn/matrix_product.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+
+#include "nn/vectorised.h"
+
+namespace sentencode::nn {
+namespace {
+
+constexpr std::int64_t kDepth = 1024;            // summed at once: a panel of y stays in the second cache
+constexpr std::int64_t kProducts = 1024 * 1024;  // that a thread is worth
+
+/// What registers hold: M rows of N vectors of `Bytes` are summed at once.
+template <int Bytes, int M, int N>
+struct Shape {
+  static constexpr int bytes = Bytes, rows = M, vectors = N;
+};
+
+template <typename T, int Bytes>
+struct Lanes {
+  // NOLINTBEGIN: `using` does not take attributes
+  typedef T type __attribute__((vector_size(Bytes)));
+  typedef T anywhere __attribute__((vector_size(Bytes), aligned(sizeof(T)), may_alias));
+  // NOLINTEND
+};
+
+/// A part of a product: some of its depth, of which y is a panel in order, and of its columns.
+template <typename T>
+struct Panel {
+  const MatrixProduct<T>* product;
+  std::int64_t depth_from, depth, column, columns;
+  T* y;  // [depth, columns rounded up to whole vectors], zero beyond them
+  bool first, last;
+};
+
+/// Eight numbers from `at` on of eight rows, as eight rows of `to`.
+template <typename T>
+ST_INLINE void turn(const T* const* rows, std::int64_t at, T* to, std::int64_t stride) {
+  using Eight = typename Lanes<T, 8 * sizeof(T)>::type;
+  Eight a[8], b[8];
+  for (int i = 0; i < 8; ++i) std::memcpy(&a[i], rows[i] + at, sizeof a[i]);
+  for (int round = 0; round < 3;
+       ++round) {  // a perfect shuffle of rows i and i + 4, three times, is the transpose
+    for (int i = 0; i < 4; ++i) {
+      b[2 * i] = __builtin_shufflevector(a[i], a[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+      b[2 * i + 1] = __builtin_shufflevector(a[i], a[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+    std::copy(b, b + 8, a);
+  }
+  for (int i = 0; i < 8; ++i) std::memcpy(to + i * stride, &a[i], sizeof a[i]);
+}
+
+template <int Width, typename T>
+ST_INLINE void fill(const Panel<T>& panel) {
+  const MatrixProduct<T>& p = *panel.product;
+  if (!p.y_transposed) {
+    for (std::int64_t k = 0; k < panel.depth; ++k) {
+      const T* const from = p.y[panel.depth_from + k] + panel.column;
+      T* const to = panel.y + k * Width;
+      if (panel.columns == Width) {
+        std::memcpy(to, from, Width * sizeof(T));
+      } else {
+        std::fill(std::copy_n(from, panel.columns, to), to + Width, T(0));
+      }
+    }
+    return;
+  }
+  std::fill_n(panel.y, panel.columns == Width ? 0 : panel.depth * Width, T(0));
+  constexpr int kSome = 8;  // rows and columns that are turned at once, in registers
+  std::int64_t j = 0;
+  for (; j + kSome <= panel.columns; j += kSome) {
+    const T* from[kSome];
+    for (int i = 0; i < kSome; ++i) from[i] = p.y[panel.column + j + i] + panel.depth_from;
+    std::int64_t k = 0;
+    for (; k + kSome <= panel.depth; k += kSome) turn(from, k, panel.y + k * Width + j, Width);
+    for (; k < panel.depth; ++k) {
+      for (int i = 0; i < kSome; ++i) panel.y[k * Width + j + i] = from[i][k];
+    }
+  }
+  for (; j < panel.columns; ++j) {
+    const T* const from = p.y[panel.column + j] + panel.depth_from;
+    for (std::int64_t k = 0; k < panel.depth; ++k) panel.y[k * Width + j] = from[k];
+  }
+}
+
+/// sums [M, N vectors] of x's rows from `row` on. Loops over what registers hold are unrolled by order: GCC
+/// else leaves some of them in memory.
+template <int Bytes, int M, int N, bool Transposed, typename T>
+ST_INLINE void sum_up(const Panel<T>& panel, std::int64_t row, T* sums) {
+  using Vector = typename Lanes<T, Bytes>::type;
+  using Placed = typename Lanes<T, Bytes>::anywhere;
+  constexpr std::int64_t kLanes = Bytes / sizeof(T);
+  const RowsOf<const T>& x = panel.product->x;
+  const T* of[M];
+  for (int i = 0; i < M; ++i) of[i] = Transposed ? nullptr : x[row + i] + panel.depth_from;
+  Vector sum[M][N] = {};
+  for (std::int64_t k = 0; k < panel.depth; ++k) {
+    Vector y[N];
+#pragma GCC unroll 8
+    for (int j = 0; j < N; ++j) y[j] = *reinterpret_cast<const Placed*>(panel.y + (k * N + j) * kLanes);
+    const T* const column = Transposed ? x[panel.depth_from + k] + row : nullptr;
+#pragma GCC unroll 8
+    for (int i = 0; i < M; ++i) {
+      const T one = Transposed ? column[i] : of[i][k];
+#pragma GCC unroll 8
+      for (int j = 0; j < N; ++j) sum[i][j] += one * y[j];
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < M; ++i) {
+#pragma GCC unroll 8
+    for (int j = 0; j < N; ++j) *reinterpret_cast<Placed*>(sums + (i * N + j) * kLanes) = sum[i][j];
+  }
+}
+
+/// Writes sums of some columns of a row to where they belong.
+template <typename T, typename Count>
+ST_INLINE void put(const Panel<T>& panel, Count columns, const T* __restrict sums, std::int64_t row) {
+  const MatrixProduct<T>& p = *panel.product;
+  T* __restrict const out = p.out[row] + panel.column;
+  if (panel.first && !p.add) {
+    for (std::int64_t j = 0; j < columns; ++j) out[j] = sums[j];
+  } else {
+    for (std::int64_t j = 0; j < columns; ++j) out[j] += sums[j];
+  }
+  if (!panel.last) return;
+  if (p.bias != nullptr) {
+    const T* __restrict const bias = p.bias + panel.column;
+    for (std::int64_t j = 0; j < columns; ++j) out[j] += bias[j];
+  }
+  if (p.activation == Activation::relu) {
+    for (std::int64_t j = 0; j < columns; ++j) out[j] = std::max(out[j], T(0));  // NaN stays
+  } else if (p.activation == Activation::tanh) {
+    for (std::int64_t j = 0; j < columns; ++j) out[j] = tanh_of(out[j]);
+  }
+}
+
+/// Rows `row` to `end`: M at once, then half as many, ...
+template <int Bytes, int M, int N, bool Transposed, typename T>
+ST_INLINE void rows_of(const Panel<T>& panel, std::int64_t row, std::int64_t end) {
+  constexpr std::int64_t kWidth = N * Bytes / sizeof(T);
+  alignas(64) T sums[M * kWidth];
+  for (; row + M <= end; row += M) {
+    sum_up<Bytes, M, N, Transposed>(panel, row, sums);
+    for (int i = 0; i < M; ++i) {
+      if (panel.columns == kWidth) {
+        put(panel, std::integral_constant<std::int64_t, kWidth>(), sums + i * kWidth, row + i);
+      } else {
+        put(panel, panel.columns, sums + i * kWidth, row + i);
+      }
+    }
+  }
+  if constexpr (M > 1) rows_of<Bytes, M / 2, N, Transposed>(panel, row, end);
+}
+
+template <typename Shape, int N, typename T>
+ST_INLINE void rows_of(const Panel<T>& panel, std::int64_t row, std::int64_t end) {
+  fill<N * Shape::bytes / static_cast<int>(sizeof(T))>(panel);
+  if (panel.product->x_transposed) {
+    rows_of<Shape::bytes, Shape::rows, N, true>(panel, row, end);
+  } else {
+    rows_of<Shape::bytes, Shape::rows, N, false>(panel, row, end);
+  }
+}
+
+/// What a product is divided into: panels of columns, as many as registers hold, and in each of them tiles of
+/// rows. Work is counted in vectors of a tile, for the last panel may have fewer of them.
+struct Tiles {
+  std::int64_t lanes, vectors, rows;   // of a vector, of a panel, of a tile
+  std::int64_t all_vectors, of_panel;  // vectors of a row, tiles of a panel
+
+  template <typename T>
+  Tiles(const MatrixProduct<T>& product, std::int64_t lanes_of, std::int64_t vectors_of, std::int64_t rows_of)
+      : lanes(lanes_of),
+        vectors(vectors_of),
+        rows(rows_of),
+        all_vectors((product.columns + lanes - 1) / lanes),
+        of_panel((product.rows + rows - 1) / rows) {}
+  std::int64_t count() const { return all_vectors * of_panel; }
+};
+
+template <typename Shape, typename T>
+ST_INLINE void multiply_tiles(const MatrixProduct<T>& p, const Tiles& tiles, std::int64_t begin,
+                              std::int64_t end, T* y) {
+  const std::int64_t of_panel = tiles.vectors * tiles.of_panel;
+  std::int64_t from = 0;
+  do {
+    const std::int64_t depth = std::min(kDepth, p.depth - from);
+    for (std::int64_t panel_begin = begin / of_panel * of_panel; panel_begin < end; panel_begin += of_panel) {
+      const std::int64_t vector = panel_begin / tiles.of_panel, column = vector * tiles.lanes;
+      const std::int64_t vectors = std::min(tiles.vectors, tiles.all_vectors - vector);
+      const auto row = [&](std::int64_t work) {  // a tile belongs to those who have its beginning
+        const std::int64_t tile = (std::max<std::int64_t>(0, work - panel_begin) + vectors - 1) / vectors;
+        return std::min(p.rows, tile * tiles.rows);
+      };
+      const std::int64_t first = row(begin), last = row(end);
+      if (first == last) continue;
+      const Panel<T> panel{&p,
+                           from,
+                           depth,
+                           column,
+                           std::min(vectors * tiles.lanes, p.columns - column),
+                           y,
+                           from == 0,
+                           from + depth == p.depth};
+      if (vectors == 1) rows_of<Shape, 1>(panel, first, last);
+      if (vectors == 2) rows_of<Shape, 2>(panel, first, last);
+      if constexpr (Shape::vectors > 2) {
+        if (vectors == 3) rows_of<Shape, 3>(panel, first, last);
+      }
+    }
+    from += depth;
+  } while (from < p.depth);
+}
+
+// What fits the registers of each processor: 32 of 64 bytes, 16 of 32 or, elsewhere, of 16. Functions for
+// some processors cannot be templates.
+using Widest = Shape<64, 8, 3>;
+using Wide32 = Shape<32, 4, 3>;
+using Narrow = Shape<16, 4, 2>;
+
+template <typename T>
+struct Version {
+  std::int64_t lanes, vectors, rows;
+  void (*multiply)(const MatrixProduct<T>&, const Tiles&, std::int64_t, std::int64_t, T*);
+};
+template <typename Shape, typename T>
+constexpr Version<T> version(decltype(Version<T>::multiply) multiply) {
+  return {Shape::bytes / static_cast<std::int64_t>(sizeof(T)), Shape::vectors, Shape::rows, multiply};
+}
+
+#define ST_PRODUCTS_OF(T, name, shape, target)                                                          \
+  target void name(const MatrixProduct<T>& p, const Tiles& tiles, std::int64_t begin, std::int64_t end, \
+                   T* y) {                                                                              \
+    multiply_tiles<shape>(p, tiles, begin, end, y);                                                     \
+  }
+#define ST_PRODUCTS(name, shape, target)     \
+  ST_PRODUCTS_OF(float, name, shape, target) \
+  ST_PRODUCTS_OF(double, name, shape, target)
+ST_PRODUCTS(multiply_anywhere, Narrow, )
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+ST_PRODUCTS(multiply_v3, Wide32, __attribute__((target("arch=x86-64-v3"))))
+ST_PRODUCTS(multiply_v4, Widest, __attribute__((target("arch=x86-64-v4"))))
+#endif
+
+template <typename T>
+Version<T> version_of_processor() {
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+  if (__builtin_cpu_supports("x86-64-v4")) return version<Widest, T>(multiply_v4);
+  if (__builtin_cpu_supports("x86-64-v3")) return version<Wide32, T>(multiply_v3);
+#endif
+  return version<Narrow, T>(multiply_anywhere);
+}
+
+}  // namespace
+
+template <typename T>
+void multiply_on_cpu(const MatrixProduct<T>& product) {
+  static const Version<T> version = version_of_processor<T>();
+  const Tiles tiles(product, version.lanes, version.vectors, version.rows);
+  if (tiles.count() == 0) return;
+  const std::int64_t each = version.rows * version.lanes * std::max<std::int64_t>(1, product.depth);
+  at::parallel_for(0, tiles.count(), std::max<std::int64_t>(1, kProducts / each), [&](auto begin, auto end) {
+    const auto size = std::min(kDepth, product.depth) * version.vectors * version.lanes;
+    const std::unique_ptr<T[]> y(new T[static_cast<std::size_t>(size)]);
+    version.multiply(product, tiles, begin, end, y.get());
+  });
+}
+
+template void multiply_on_cpu(const MatrixProduct<float>& product);
+template void multiply_on_cpu(const MatrixProduct<double>& product);
+
+}  // namespace sentencode::nn
