@@ -9,6 +9,7 @@ namespace sentencode::nn {
 namespace {
 
 constexpr std::int64_t kColumns = 128;        // of a piece of work: its sums stay in the first cache
+constexpr std::int64_t kUnits = 32;           // of the hidden layer, of which a piece of work has fewer
 constexpr std::int64_t kNumbers = 16 * 1024;  // that a thread is worth
 
 /// Where row t begins, in h and of_h.
@@ -368,11 +369,11 @@ void score_on_cpu(const HiddenJob<T>& job) {
 
 template <typename T>
 void hidden_backward_on_cpu(const HiddenJob<T>& job) {
-  const std::int64_t pieces = (job.width + kColumns - 1) / kColumns;
-  const std::int64_t grain = std::max<std::int64_t>(1, kNumbers / (job.rows * kColumns));
+  const std::int64_t pieces = (job.width + kUnits - 1) / kUnits;
+  const std::int64_t grain = std::max<std::int64_t>(1, kNumbers / (job.rows * kUnits));
   at::parallel_for(0, pieces, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t piece = begin; piece < end; ++piece) {
-      backward_hidden(job, piece * kColumns, std::min(job.width, (piece + 1) * kColumns));
+      backward_hidden(job, piece * kUnits, std::min(job.width, (piece + 1) * kUnits));
     }
   });
 }

@@ -167,10 +167,11 @@ std::vector<Piece> pieces_of(const Form& form, const Tensor& offsets) {
   for (std::int64_t first = 0; first < sentences;) {
     std::int64_t end = first + 1;
     while (end < sentences && at[end + 1] - at[first] <= kRows) ++end;
-    const Tensor own = offsets.narrow(0, first, end - first + 1);
     if (at[end] > at[first]) {
-      found.push_back(
-          {first, end - first, at[first], at[end] - at[first], first == 0 ? own : own - at[first]});
+      const Tensor own = at::empty({end - first + 1}, offsets.options());
+      std::transform(at + first, at + end + 1, own.mutable_data_ptr<std::int64_t>(),
+                     [&](std::int64_t row) { return row - at[first]; });
+      found.push_back({first, end - first, at[first], at[end] - at[first], own});
     }
     first = end;
   }

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::int64_t kDepth = 1024;            // summed at once: a panel of y stays in the second cache
 constexpr std::int64_t kProducts = 1024 * 1024;  // that a thread is worth
+constexpr std::int64_t kManyTiles = 16;          // of each thread
 
 /// What registers hold: M rows of N vectors of `Bytes` are summed at once.
 template <int Bytes, int M, int N>
@@ -35,7 +36,8 @@ template <typename T>
 struct Panel {
   const MatrixProduct<T>* product;
   std::int64_t depth_from, depth, column, columns;
-  T* y;  // [depth, columns rounded up to whole vectors], zero beyond them
+  std::int64_t columns_ahead;  // of the next panel, which are fetched meanwhile
+  T* y;                        // [depth, columns rounded up to whole vectors], zero beyond them
   bool first, last;
 };
 
@@ -141,12 +143,28 @@ ST_INLINE void put(const Panel<T>& panel, Count columns, const T* __restrict sum
   }
 }
 
+/// Has the caches fetch the rows of y's next panel that are due while rows `row` to `end` are computed.
+template <int Width, typename T>
+ST_INLINE void fetch_ahead(const Panel<T>& panel, std::int64_t row, std::int64_t end) {
+  if (panel.columns_ahead == 0) return;
+  constexpr std::int64_t kLine = 64 / sizeof(T);
+  const MatrixProduct<T>& p = *panel.product;
+  const std::int64_t k_end = std::min(panel.depth, end * panel.depth / p.rows + 1);
+  for (std::int64_t k = row * panel.depth / p.rows; k < k_end; ++k) {
+    const T* const ahead = p.y[panel.depth_from + k] + panel.column + Width;
+    for (std::int64_t j = 0; j < panel.columns_ahead + kLine - 1; j += kLine) {
+      __builtin_prefetch(ahead + std::min(j, panel.columns_ahead - 1));
+    }
+  }
+}
+
 /// Rows `row` to `end`: M at once, then half as many, ...
 template <int Bytes, int M, int N, bool Transposed, typename T>
 ST_INLINE void rows_of(const Panel<T>& panel, std::int64_t row, std::int64_t end) {
   constexpr std::int64_t kWidth = N * Bytes / sizeof(T);
   alignas(64) T sums[M * kWidth];
   for (; row + M <= end; row += M) {
+    fetch_ahead<kWidth>(panel, row, row + M);
     sum_up<Bytes, M, N, Transposed>(panel, row, sums);
     for (int i = 0; i < M; ++i) {
       if (panel.columns == kWidth) {
@@ -170,49 +188,67 @@ ST_INLINE void rows_of(const Panel<T>& panel, std::int64_t row, std::int64_t end
 }
 
 /// What a product is divided into: panels of columns, as many as registers hold, and in each of them tiles of
-/// rows. Work is counted in vectors of a tile, for the last panel may have fewer of them.
+/// rows.
 struct Tiles {
   std::int64_t lanes, vectors, rows;   // of a vector, of a panel, of a tile
-  std::int64_t all_vectors, of_panel;  // vectors of a row, tiles of a panel
+  std::int64_t all_rows, all_vectors;  // of the product
+  std::int64_t of_panel;               // tiles
+  bool rows_are_shared;                // among threads, each of which then has all panels
 
   template <typename T>
   Tiles(const MatrixProduct<T>& product, std::int64_t lanes_of, std::int64_t vectors_of, std::int64_t rows_of)
       : lanes(lanes_of),
         vectors(vectors_of),
         rows(rows_of),
+        all_rows(product.rows),
         all_vectors((product.columns + lanes - 1) / lanes),
-        of_panel((product.rows + rows - 1) / rows) {}
-  std::int64_t count() const { return all_vectors * of_panel; }
+        of_panel((product.rows + rows - 1) / rows),
+        // So a thread keeps its rows of x in its cache, if they are many for each time that y is put in
+        // order.
+        rows_are_shared(!product.x_transposed && of_panel >= kManyTiles * at::get_num_threads()) {}
+
+  /// What threads share: tiles of all panels at once, or vectors of each tile, for the last panel may have
+  /// fewer of them.
+  std::int64_t work() const { return rows_are_shared ? of_panel : of_panel * all_vectors; }
+  std::int64_t work_of_panel() const { return of_panel * vectors; }
+
+  /// The first of a panel's rows that those have who begin with `work`: the tiles that begin there, or
+  /// behind.
+  std::int64_t row(std::int64_t work, std::int64_t panel, std::int64_t vectors_of) const {
+    const std::int64_t behind = std::max<std::int64_t>(0, work - panel * work_of_panel());
+    const std::int64_t tile = rows_are_shared ? work : (behind + vectors_of - 1) / vectors_of;
+    return std::min(all_rows, tile * rows);
+  }
 };
 
 template <typename Shape, typename T>
 ST_INLINE void multiply_tiles(const MatrixProduct<T>& p, const Tiles& tiles, std::int64_t begin,
                               std::int64_t end, T* y) {
-  const std::int64_t of_panel = tiles.vectors * tiles.of_panel;
+  const std::int64_t panels = (tiles.all_vectors + tiles.vectors - 1) / tiles.vectors;
+  const std::int64_t first = tiles.rows_are_shared ? 0 : begin / tiles.work_of_panel();
+  const std::int64_t behind = tiles.rows_are_shared ? panels : (end - 1) / tiles.work_of_panel() + 1;
   std::int64_t from = 0;
   do {
     const std::int64_t depth = std::min(kDepth, p.depth - from);
-    for (std::int64_t panel_begin = begin / of_panel * of_panel; panel_begin < end; panel_begin += of_panel) {
-      const std::int64_t vector = panel_begin / tiles.of_panel, column = vector * tiles.lanes;
-      const std::int64_t vectors = std::min(tiles.vectors, tiles.all_vectors - vector);
-      const auto row = [&](std::int64_t work) {  // a tile belongs to those who have its beginning
-        const std::int64_t tile = (std::max<std::int64_t>(0, work - panel_begin) + vectors - 1) / vectors;
-        return std::min(p.rows, tile * tiles.rows);
-      };
-      const std::int64_t first = row(begin), last = row(end);
-      if (first == last) continue;
-      const Panel<T> panel{&p,
-                           from,
-                           depth,
-                           column,
-                           std::min(vectors * tiles.lanes, p.columns - column),
-                           y,
-                           from == 0,
-                           from + depth == p.depth};
-      if (vectors == 1) rows_of<Shape, 1>(panel, first, last);
-      if (vectors == 2) rows_of<Shape, 2>(panel, first, last);
+    for (std::int64_t i = first; i < behind; ++i) {
+      const std::int64_t vectors = std::min(tiles.vectors, tiles.all_vectors - i * tiles.vectors);
+      const std::int64_t row = tiles.row(begin, i, vectors), row_end = tiles.row(end, i, vectors);
+      if (row == row_end) continue;
+      const std::int64_t width = tiles.vectors * tiles.lanes, column = i * width;
+      const bool ahead = !p.y_transposed && i + 1 < behind;
+      const Panel<T> panel{.product = &p,
+                           .depth_from = from,
+                           .depth = depth,
+                           .column = column,
+                           .columns = std::min(width, p.columns - column),
+                           .columns_ahead = ahead ? std::min(width, p.columns - column - width) : 0,
+                           .y = y,
+                           .first = from == 0,
+                           .last = from + depth == p.depth};
+      if (vectors == 1) rows_of<Shape, 1>(panel, row, row_end);
+      if (vectors == 2) rows_of<Shape, 2>(panel, row, row_end);
       if constexpr (Shape::vectors > 2) {
-        if (vectors == 3) rows_of<Shape, 3>(panel, first, last);
+        if (vectors == 3) rows_of<Shape, 3>(panel, row, row_end);
       }
     }
     from += depth;
@@ -264,9 +300,10 @@ template <typename T>
 void multiply_on_cpu(const MatrixProduct<T>& product) {
   static const Version<T> version = version_of_processor<T>();
   const Tiles tiles(product, version.lanes, version.vectors, version.rows);
-  if (tiles.count() == 0) return;
-  const std::int64_t each = version.rows * version.lanes * std::max<std::int64_t>(1, product.depth);
-  at::parallel_for(0, tiles.count(), std::max<std::int64_t>(1, kProducts / each), [&](auto begin, auto end) {
+  if (tiles.work() == 0) return;
+  const std::int64_t each = version.rows * version.lanes * std::max<std::int64_t>(1, product.depth) *
+                            (tiles.rows_are_shared ? tiles.all_vectors : 1);
+  at::parallel_for(0, tiles.work(), std::max<std::int64_t>(1, kProducts / each), [&](auto begin, auto end) {
     const auto size = std::min(kDepth, product.depth) * version.vectors * version.lanes;
     const std::unique_ptr<T[]> y(new T[static_cast<std::size_t>(size)]);
     version.multiply(product, tiles, begin, end, y.get());

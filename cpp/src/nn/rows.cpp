@@ -95,9 +95,12 @@ void zero_other_rows(const Tensor& to, const Tensor& places) {
   for (std::int64_t i = 0; i < places.size(0); ++i) other[static_cast<std::size_t>(place[i])] = false;
   const std::int64_t bytes = to.size(1) * static_cast<std::int64_t>(to.element_size());
   auto* const target = static_cast<std::byte*>(to.mutable_data_ptr());
-  for (std::int64_t row = 0; row < to.size(0); ++row) {
-    if (other[static_cast<std::size_t>(row)]) std::fill_n(target + row * bytes, bytes, std::byte{0});
-  }
+  const std::int64_t grain = std::max<std::int64_t>(1, kBytes / std::max<std::int64_t>(1, bytes));
+  at::parallel_for(0, to.size(0), grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      if (other[static_cast<std::size_t>(row)]) std::fill_n(target + row * bytes, bytes, std::byte{0});
+    }
+  });
 }
 
 Tensor gather_rows(const Tensor& x, const Tensor& places) { return Gather::apply(x, places); }
