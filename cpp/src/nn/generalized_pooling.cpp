@@ -130,9 +130,8 @@ Tensor AttentionPooling::forward(const Tensor& h, const Tensor& lengths) const {
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const Words words = words_of(h.size(0), h.size(1), lengths, h.device());
   const Tensor& bias = hidden_->bias;
-  return attention_pooling(h.reshape({h.size(0) * h.size(1), h.size(2)}).to(sums), words.places,
-                           words.offsets, hidden_->weight.to(sums), bias.defined() ? bias.to(sums) : bias,
-                           score_->weight.to(sums), options_)
+  return attention_pooling(h.to(sums), words.places, words.offsets, hidden_->weight.to(sums),
+                           bias.defined() ? bias.to(sums) : bias, score_->weight.to(sums), options_)
       .to(hidden_->weight.scalar_type());
 }
 
@@ -192,11 +191,13 @@ void AttentionPooling::check(const Tensor& h, const Tensor& lengths) const {
   TORCH_CHECK_VALUE(lengths.scalar_type() == at::kLong && lengths.dim() == 1 && lengths.size(0) == h.size(0),
                     "attention pooling: lengths must be int64 [", h.size(0), "], got ", lengths.dtype(), " ",
                     lengths.sizes());
-  if (lengths.is_cuda() || lengths.numel() == 0) return;
-  const auto [least, most] = lengths.aminmax();
-  const auto low = least.item<std::int64_t>(), high = most.item<std::int64_t>();
-  TORCH_CHECK_VALUE(low >= 0 && high <= h.size(1), "attention pooling: lengths must be from 0 to ", h.size(1),
-                    ", got ", low < 0 ? low : high);
+  if (!lengths.is_cpu()) return;  // a GPU would have to be waited for
+  const Tensor given = lengths.contiguous();
+  const auto* const length = given.const_data_ptr<std::int64_t>();
+  for (std::int64_t b = 0; b < given.numel(); ++b) {
+    TORCH_CHECK_VALUE(length[b] >= 0 && length[b] <= h.size(1),
+                      "attention pooling: lengths must be from 0 to ", h.size(1), ", got ", length[b]);
+  }
 }
 
 void AttentionPooling::pretty_print(std::ostream& out) const {

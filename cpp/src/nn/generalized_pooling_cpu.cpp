@@ -70,7 +70,7 @@ ST_INLINE void pool_columns_backward(const PoolingJob<T>& job, std::int64_t b, s
 template <int H, typename T>
 ST_INLINE void weigh(const PoolingJob<T>& job, std::int64_t b, std::int64_t head) {
   const std::int64_t d = job.features, begin = job.offsets[b], end = job.offsets[b + 1];
-  const T* const weights = job.scores + head;
+  const T* const weights = job.of_scores + head;
   T* const out = job.pooled + b * job.stride + head * d;
   std::int64_t j = 0;
   for (; j + kWide<T> <= d; j += kWide<T>) {
@@ -110,19 +110,21 @@ ST_INLINE void divide(std::int64_t words, std::int64_t heads, const T* sums, T* 
 template <typename T>
 ST_INLINE void pool_sentence(const PoolingJob<T>& job, std::int64_t b) {
   const std::int64_t heads = job.heads, words = job.offsets[b + 1] - job.offsets[b];
-  T* const s = job.scores + job.offsets[b] * heads;  // then weights
+  const T* const s = job.scores + job.offsets[b] * heads;
+  T* const weights = job.of_scores + job.offsets[b] * heads;
   T* const most = job.most + b * job.norm_stride;
   T* const sums = job.sums + b * job.norm_stride;
   std::copy_n(s, heads, most);
   for (std::int64_t t = 1; t < words; ++t) {
     for (std::int64_t i = 0; i < heads; ++i) most[i] = std::max(most[i], s[t * heads + i]);
   }
-  exponentials(words, heads, most, s);
+  std::copy_n(s, words * heads, weights);
+  exponentials(words, heads, most, weights);
   std::fill_n(sums, heads, T(0));
   for (std::int64_t t = 0; t < words; ++t) {
-    for (std::int64_t i = 0; i < heads; ++i) sums[i] += s[t * heads + i];
+    for (std::int64_t i = 0; i < heads; ++i) sums[i] += weights[t * heads + i];
   }
-  divide(words, heads, sums, s);
+  divide(words, heads, sums, weights);
   some_at_once(
       heads, [&](std::int64_t i, auto some)
                  __attribute__((always_inline)) { weigh<decltype(some)::value>(job, b, i); });
@@ -181,7 +183,7 @@ template <typename T>
 ST_INLINE void pool_sentence_backward(const PoolingJob<T>& job, std::int64_t b) {
   const std::int64_t heads = job.heads, begin = job.offsets[b], end = job.offsets[b + 1], words = end - begin;
   T* const s = job.of_scores + begin * heads;  // then weights, then the scores' gradients
-  if (s != job.scores + begin * heads) std::copy_n(job.scores + begin * heads, words * heads, s);
+  std::copy_n(job.scores + begin * heads, words * heads, s);
   exponentials(words, heads, job.most + b * job.norm_stride, s);
   divide(words, heads, job.sums + b * job.norm_stride, s);
   some_at_once(
@@ -193,55 +195,28 @@ ST_INLINE void pool_sentence_backward(const PoolingJob<T>& job, std::int64_t b) 
       });
 }
 
-/// Of W rows of z and H of w: their products.
-template <int H, int W, typename T>
-ST_INLINE void dots(std::int64_t width, const T* z, const T* w, T* scores, std::int64_t heads) {
-  Wide<T> sums[W][H] = {}, x[W], y;
-  T rest[W][H] = {};
-  std::int64_t j = 0;
-  for (; j + kWide<T> <= width; j += kWide<T>) {
-    for (int t = 0; t < W; ++t) load(x[t], z + t * width + j);
-    for (int i = 0; i < H; ++i) {
-      load(y, w + i * width + j);
-      for (int t = 0; t < W; ++t) sums[t][i] += x[t] * y;
-    }
+/// From the gradient g of z to that of what z is f of, numbers or vectors.
+template <typename Number>
+ST_INLINE void through(bool relu, const Number& z, Number& g) {
+  if (relu) {
+    g = z <= 0 ? Number{} : g;  // what is no number stays none
+  } else {
+    g *= 1 - z * z;
   }
-  for (; j < width; ++j) {
-    for (int t = 0; t < W; ++t) {
-      for (int i = 0; i < H; ++i) rest[t][i] += z[t * width + j] * w[i * width + j];
-    }
-  }
-  for (int t = 0; t < W; ++t) {
-    for (int i = 0; i < H; ++i) scores[t * heads + i] = total<T>(sums[t][i]) + rest[t][i];
-  }
-}
-
-template <typename T>
-ST_INLINE void score_rows(const HiddenJob<T>& job, std::int64_t begin, std::int64_t end) {
-  some_at_once(
-      job.heads, [&](std::int64_t i, auto some) __attribute__((always_inline)) {
-        constexpr int H = decltype(some)::value;
-        const T* const w = job.w + i * job.width;
-        std::int64_t row = begin;
-        for (; row + 2 <= end; row += 2) {
-          dots<H, 2>(job.width, job.z + row * job.width, w, job.scores + row * job.heads + i, job.heads);
-        }
-        if (row < end) {
-          dots<H, 1>(job.width, job.z + row * job.width, w, job.scores + row * job.heads + i, job.heads);
-        }
-      });
 }
 
 /// Of H heads, columns `from` to `to`: of_w_i += sum over rows of s_i z, and g += sum_i s_i w_i, or that
-/// itself if they are the first.
+/// itself if they are the first; if they are the last, g goes through f as well.
 template <int H, typename T>
 ST_INLINE void unscore(const HiddenJob<T>& job, std::int64_t head, std::int64_t from, std::int64_t to) {
   const std::int64_t width = job.width, heads = job.heads;
+  const bool first = head == 0, last = head + H == heads;
   const T* const w = job.w + head * width;
   T* const of_w = job.of_w + head * width;
   std::int64_t j = from;
   for (; j + kWide<T> <= to; j += kWide<T>) {
-    Wide<T> weights[H], sums[H], g, z;
+    Wide<T> weights[H], sums[H], of_bias, g, z;
+    load(of_bias, job.of_bias + j);
     for (int i = 0; i < H; ++i) {
       load(weights[i], w + i * width + j);
       load(sums[i], of_w + i * width + j);
@@ -249,25 +224,34 @@ ST_INLINE void unscore(const HiddenJob<T>& job, std::int64_t head, std::int64_t 
     for (std::int64_t row = 0; row < job.rows; ++row) {
       load(z, job.z + row * width + j);
       g = Wide<T>{};
-      if (head > 0) load(g, job.gradient + row * width + j);
+      if (!first) load(g, job.gradient + row * width + j);
       for (int i = 0; i < H; ++i) {
-        const T s = job.scores[row * heads + head + i];
+        const T s = job.of_scores[row * heads + head + i];
         g += s * weights[i];
         sums[i] += s * z;
       }
+      if (last) {
+        through(job.relu, z, g);
+        of_bias += g;
+      }
       store(job.gradient + row * width + j, g);
     }
+    if (last) store(job.of_bias + j, of_bias);
     for (int i = 0; i < H; ++i) store(of_w + i * width + j, sums[i]);
   }
   for (; j < to; ++j) {
     for (std::int64_t row = 0; row < job.rows; ++row) {
+      const T z = job.z[row * width + j];
       T& g = job.gradient[row * width + j];
-      if (head == 0) g = 0;
+      if (first) g = 0;
       for (int i = 0; i < H; ++i) {
-        const T s = job.scores[row * heads + head + i];
+        const T s = job.of_scores[row * heads + head + i];
         g += s * w[i * width + j];
-        of_w[i * width + j] += s * job.z[row * width + j];
+        of_w[i * width + j] += s * z;
       }
+      if (!last) continue;
+      through(job.relu, z, g);
+      job.of_bias[j] += g;
     }
   }
 }
@@ -280,6 +264,7 @@ ST_INLINE void hidden_columns_backward(const HiddenJob<T>& job, std::int64_t fro
         job.heads, [&](std::int64_t head, auto some) __attribute__((always_inline)) {
           unscore<decltype(some)::value>(job, head, from, to);
         });
+    return;
   }
   T* __restrict const of_bias = job.of_bias;
   for (std::int64_t row = 0; row < job.rows; ++row) {
@@ -287,12 +272,12 @@ ST_INLINE void hidden_columns_backward(const HiddenJob<T>& job, std::int64_t fro
     T* __restrict const g = job.gradient + row * job.width;
     if (job.relu) {
       for (std::int64_t j = from; j < to; ++j) {
-        g[j] = z[j] <= 0 ? 0 : g[j];  // what is no number stays none
+        through(true, z[j], g[j]);
         of_bias[j] += g[j];
       }
     } else {
       for (std::int64_t j = from; j < to; ++j) {
-        g[j] *= 1 - z[j] * z[j];
+        through(false, z[j], g[j]);
         of_bias[j] += g[j];
       }
     }
@@ -313,9 +298,6 @@ ST_INLINE void hidden_columns_backward(const HiddenJob<T>& job, std::int64_t fro
   ST_VERSIONS void forward_sentence(const PoolingJob<T>& job, std::int64_t b) { pool_sentence(job, b); } \
   ST_VERSIONS void backward_sentence(const PoolingJob<T>& job, std::int64_t b) {                         \
     pool_sentence_backward(job, b);                                                                      \
-  }                                                                                                      \
-  ST_VERSIONS void score(const HiddenJob<T>& job, std::int64_t begin, std::int64_t end) {                \
-    score_rows(job, begin, end);                                                                         \
   }                                                                                                      \
   ST_VERSIONS void backward_hidden(const HiddenJob<T>& job, std::int64_t from, std::int64_t to) {        \
     hidden_columns_backward(job, from, to);                                                              \
@@ -362,12 +344,6 @@ void pool_backward_on_cpu(const PoolingJob<T>& job) {
 }
 
 template <typename T>
-void score_on_cpu(const HiddenJob<T>& job) {
-  const std::int64_t grain = std::max<std::int64_t>(1, kNumbers / (job.width * job.heads));
-  at::parallel_for(0, job.rows, grain, [&](auto begin, auto end) { score(job, begin, end); });
-}
-
-template <typename T>
 void hidden_backward_on_cpu(const HiddenJob<T>& job) {
   const std::int64_t pieces = (job.width + kUnits - 1) / kUnits;
   const std::int64_t grain = std::max<std::int64_t>(1, kNumbers / (job.rows * kUnits));
@@ -382,8 +358,6 @@ template void pool_on_cpu(const PoolingJob<float>& job);
 template void pool_on_cpu(const PoolingJob<double>& job);
 template void pool_backward_on_cpu(const PoolingJob<float>& job);
 template void pool_backward_on_cpu(const PoolingJob<double>& job);
-template void score_on_cpu(const HiddenJob<float>& job);
-template void score_on_cpu(const HiddenJob<double>& job);
 template void hidden_backward_on_cpu(const HiddenJob<float>& job);
 template void hidden_backward_on_cpu(const HiddenJob<double>& job);
 

@@ -16,12 +16,12 @@ struct PoolingJob {
   const std::int64_t* offsets;  // [B + 1]
   const std::int64_t* places;   // [R] of h's rows, and of_h's: row t is the one at places[t]; none on a GPU
   const T* h;                   // [R, d], or more if there are places
-  T* scores;                    // [R, d], only read; scalar [R, heads]: forward may make weights of them
+  const T* scores;              // [R, d], scalar [R, heads]; only read
   T *most, *sums;               // [B, d], scalar [B, heads], of rows that are `norm_stride` apart
   T* pooled;                    // [B, heads, d] of rows that are `stride` apart
   std::int64_t norm_stride, stride;
   const T* gradient = nullptr;  // as pooled
-  T* of_scores = nullptr;       // as scores; scalar ones may be these
+  T* of_scores = nullptr;       // as scores; forward has room there for the weights of scalar ones
   T* of_h = nullptr;            // as h
   bool first = true;            // of those that write of_h: others add to it
 };
@@ -36,22 +36,19 @@ void pool_on_cpu(const PoolingJob<T>& job);
 template <typename T>
 void pool_backward_on_cpu(const PoolingJob<T>& job);
 
-/// The hidden layer z = f(x), f being a ReLU or tanh, and the scalar scores z W^T that are made of it.
+/// The hidden layer z = f(x), f being a ReLU or tanh, of which scalar scores are z W^T.
 template <typename T>
 struct HiddenJob {
   bool relu;
   std::int64_t rows, width, heads;  // R, d_a of all groups, I
   const T* z;                       // [R, width]
+  T* gradient;                      // [R, width]: of z, and in its place of x; with scalar scores, of x alone
+  T* of_bias;                       // [width]: its sum over rows is added
   const T* w = nullptr;             // [I, width]; none if scores are of dimensions
-  T* scores = nullptr;              // [R, I]
-  T* gradient = nullptr;            // [R, width]: of z, and in its place of x
-  T* of_bias = nullptr;             // [width]: its sum over rows is added
+  const T* of_scores = nullptr;     // [R, I]
   T* of_w = nullptr;                // [I, width]: what these rows bring is added
 };
 
-template <typename T>
-void score_on_cpu(const HiddenJob<T>& job);
-/// With scalar scores, `scores` are their gradients, of which that of z is computed as well as W's.
 template <typename T>
 void hidden_backward_on_cpu(const HiddenJob<T>& job);
 

@@ -38,12 +38,19 @@ constexpr const char* kBackwardSchema =
 
 /// Rows that are gone through at once on the CPU, or those of one sentence if it has more: what is computed
 /// of them stays in the caches, and takes little memory.
-constexpr std::int64_t kRows = 384;
+constexpr std::int64_t kRows = 512;
 
 MaybeTensor contiguous(const MaybeTensor& tensor) {
   return tensor ? MaybeTensor(tensor->contiguous()) : std::nullopt;
 }
 MaybeTensor maybe(const Tensor& tensor) { return tensor.defined() ? MaybeTensor(tensor) : std::nullopt; }
+
+/// [P, d]
+Tensor rows_of(const Tensor& h) {
+  return h.dim() > 2
+             ? h.contiguous().view({c10::multiply_integers(h.sizes().slice(0, h.dim() - 1)), h.size(-1)})
+             : h.contiguous();
+}
 
 /// What is given, and how its parts lie. A group has one hidden layer: it is a head if scores are of
 /// dimensions, and otherwise all heads.
@@ -63,7 +70,7 @@ struct Form {
                       "attention_pooling: activation must be 'relu' or 'tanh', got '", activation_given, "'");
     TORCH_CHECK_VALUE(
         h.dim() == 2 && h.size(1) >= 1 && (h.scalar_type() == at::kFloat || h.scalar_type() == at::kDouble),
-        "attention_pooling: h must be float or double [rows, features], got ", h.dtype(), " ", h.sizes());
+        "attention_pooling: h must be float or double [..., features], got ", h.dtype(), " ", h.sizes());
     TORCH_CHECK_VALUE(heads >= 1, "attention_pooling: heads must be at least 1, got ", heads);
     groups = scalar ? 1 : heads;
     rows = places ? places->size(0) : h.size(0);
@@ -114,10 +121,10 @@ struct Form {
         ", got ", found.dtype(), " ", found.sizes(), " on ", found.device());
   }
 
-  /// Of the scores that forward keeps for backward; scalar ones are soon made again.
+  /// Of the scores that forward keeps for backward.
   std::vector<std::int64_t> kept(bool keep) const {
-    if (!keep || scalar) return {0, 0, 0};
-    return {heads, rows, features};
+    if (!keep) return {0, 0, 0};
+    return {groups, rows, scores};
   }
   Tensor of_group(const Tensor& weights, std::int64_t group) const {  // its rows
     const std::int64_t n = weights.size(0) / groups;
@@ -191,6 +198,18 @@ class Buffers {
   std::int64_t rows_ = 0;
 };
 
+/// Of sentences without words; the others are written.
+void zero_without_words(const Tensor& v, const Tensor& offsets) {
+  if (!offsets.is_cpu()) {
+    v.zero_();
+    return;
+  }
+  const auto* const at = offsets.const_data_ptr<std::int64_t>();
+  for (std::int64_t b = 0; b < v.size(0); ++b) {
+    if (at[b] == at[b + 1]) v[b].zero_();
+  }
+}
+
 template <typename T>
 PoolingJob<T> job_of(const Form& form, const Piece& piece, std::int64_t group, const Placed& h,
                      const Tensor& s, const Tensor& v, const Tensor& norms) {
@@ -228,47 +247,32 @@ void pool(const PoolingJob<T>& job, const Tensor& h) {
   job.of_h == nullptr ? pool_on_cpu(job) : pool_backward_on_cpu(job);
 }
 
-template <typename T>
-HiddenJob<T> hidden_job(const Form& form, const Tensor& z, const Tensor& w2, const Tensor& s) {
-  HiddenJob<T> job{.relu = form.activation == Activation::relu,
-                   .rows = z.size(0),
-                   .width = z.size(1),
-                   .heads = form.heads,
-                   .z = z.const_data_ptr<T>()};
-  if (!form.scalar) return job;
-  job.w = w2.const_data_ptr<T>();
-  job.scores = s.mutable_data_ptr<T>();
-  return job;
-}
-
-/// S = Z W2^T [n, d], scalar [n, I]
-void score(const Form& form, std::int64_t group, const Tensor& z, const Tensor& w2, const Tensor& s) {
-  if (!form.scalar || !z.is_cpu()) {
-    multiply(s, form.hidden_of(z, group), form.of_group(w2, group).t());
-    return;
-  }
-  AT_DISPATCH_FLOATING_TYPES(z.scalar_type(), "attention_pooling",
-                             [&] { score_on_cpu(hidden_job<scalar_t>(form, z, w2, s)); });
-}
-
 /// From the gradients of scores to those of W2 (its first part, or what is added to it), and of z.
-void score_backward(const Form& form, std::int64_t group, const Tensor& z, const Tensor& w2, const Tensor& s,
-                    const Tensor& of_w2, const Tensor& of_z, bool first) {
+void score_backward(const Form& form, std::int64_t group, const Tensor& z, const Tensor& w2,
+                    const Tensor& of_s, const Tensor& of_w2, const Tensor& of_z, bool first) {
   if (form.scalar && z.is_cpu()) return;  // hidden_backward does it
   const Tensor of_group = form.of_group(of_w2, group), hidden = form.hidden_of(z, group);
-  first ? multiply(of_group, s.t(), hidden) : add_product(of_group, s.t(), hidden);
-  multiply(form.hidden_of(of_z, group), s, form.of_group(w2, group));
+  first ? multiply(of_group, of_s.t(), hidden) : add_product(of_group, of_s.t(), hidden);
+  multiply(form.hidden_of(of_z, group), of_s, form.of_group(w2, group));
 }
 
 /// From the gradient of z, or of scalar scores, to that of what z is f of, and of b1.
-void hidden_backward(const Form& form, const Tensor& z, const Tensor& w2, const Tensor& s,
+void hidden_backward(const Form& form, const Tensor& z, const Tensor& w2, const Tensor& of_s,
                      const Tensor& of_w2, const Tensor& of_z, const Tensor& of_b1) {
   if (z.is_cpu()) {
     AT_DISPATCH_FLOATING_TYPES(z.scalar_type(), "attention_pooling_backward", [&] {
-      auto job = hidden_job<scalar_t>(form, z, w2, s);
-      job.gradient = of_z.mutable_data_ptr<scalar_t>();
-      job.of_bias = of_b1.mutable_data_ptr<scalar_t>();
-      job.of_w = of_w2.mutable_data_ptr<scalar_t>();
+      HiddenJob<scalar_t> job{.relu = form.activation == Activation::relu,
+                              .rows = z.size(0),
+                              .width = z.size(1),
+                              .heads = form.heads,
+                              .z = z.const_data_ptr<scalar_t>(),
+                              .gradient = of_z.mutable_data_ptr<scalar_t>(),
+                              .of_bias = of_b1.mutable_data_ptr<scalar_t>()};
+      if (form.scalar) {
+        job.w = w2.const_data_ptr<scalar_t>();
+        job.of_scores = of_s.const_data_ptr<scalar_t>();
+        job.of_w = of_w2.mutable_data_ptr<scalar_t>();
+      }
       hidden_backward_on_cpu(job);
     });
     return;
@@ -283,7 +287,7 @@ Forward forward(const Tensor& h_given, const MaybeTensor& places_given, const Te
                 std::string_view scores, std::string_view activation, bool keep) {
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const c10::DeviceGuard on(h_given.device());
-  const Tensor h = h_given.contiguous(), offsets = offsets_given.contiguous();
+  const Tensor h = rows_of(h_given), offsets = offsets_given.contiguous();
   const Tensor w1 = w1_given.contiguous(), w2 = w2_given.contiguous();
   const MaybeTensor places = contiguous(places_given);
   const Form form(h, places, offsets, w1, w2, heads, scores, activation);
@@ -295,21 +299,24 @@ Forward forward(const Tensor& h_given, const MaybeTensor& places_given, const Te
   const std::vector<Piece> pieces = pieces_of(form, offsets);
   const Buffers buffer(pieces, h);
   const Tensor z = at::empty({form.rows, w1.size(0)}, h.options());             // [R, G d_a]
-  const Tensor v = at::zeros({sentences, heads * form.features}, h.options());  // [B, I d]
+  const Tensor v = at::empty({sentences, heads * form.features}, h.options());  // [B, I d]
   const Tensor norms = at::zeros({2, sentences, norms_of}, h.options());  // [2, B, I d], scalar [2, B, I]
-  keep = keep && !form.scalar;
-  const Tensor kept = at::empty(form.kept(keep), h.options());  // [I, R, d], or nothing
+  zero_without_words(v, offsets);
+  const Tensor kept = at::empty(form.kept(keep), h.options());  // [I, R, d], scalar [1, R, I], or nothing
   const Tensor words = h.is_cpu() ? Tensor() : buffer(form.features);
-  const Tensor scored = keep ? Tensor() : buffer(form.scores);
+  const Tensor scored = keep && !form.scalar ? Tensor() : buffer(form.scores);
   for (const Piece& piece : pieces) {
     const Placed rows = piece.taken(h, places, words);  // [n, d]
     const Tensor own = piece.of(z);                     // [n, G d_a]
     multiply(own, rows, w1.t(), b1.value_or(Tensor()), form.activation);
     for (std::int64_t group = 0; group < form.groups; ++group) {
       const Tensor s = keep ? piece.of(kept[group]) : scored.narrow(0, 0, piece.rows);  // [n, d or I]
-      score(form, group, own, w2, s);
-      AT_DISPATCH_FLOATING_TYPES(h.scalar_type(), "attention_pooling",
-                                 [&] { pool(job_of<scalar_t>(form, piece, group, rows, s, v, norms), h); });
+      multiply(s, form.hidden_of(own, group), form.of_group(w2, group).t());
+      AT_DISPATCH_FLOATING_TYPES(h.scalar_type(), "attention_pooling", [&] {
+        auto job = job_of<scalar_t>(form, piece, group, rows, s, v, norms);
+        if (form.scalar) job.of_scores = scored.mutable_data_ptr<scalar_t>();
+        pool(job, h);
+      });
     }
   }
   return {v, z, norms, kept};
@@ -322,7 +329,7 @@ Backward backward(const Tensor& g_given, const Tensor& h_given, const MaybeTenso
                   std::string_view activation) {
   const c10::DeviceGuard on(h_given.device());
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  const Tensor g = g_given.contiguous(), h = h_given.contiguous(), offsets = offsets_given.contiguous();
+  const Tensor g = g_given.contiguous(), h = rows_of(h_given), offsets = offsets_given.contiguous();
   const Tensor w1 = w1_given.contiguous(), w2 = w2_given.contiguous();
   const Tensor v = v_given.contiguous(), z = z_given.contiguous(), norms = norms_given.contiguous();
   const Tensor kept = kept_given.contiguous();
@@ -358,8 +365,7 @@ Backward backward(const Tensor& g_given, const Tensor& h_given, const MaybeTenso
     const Tensor of_s = scored.narrow(0, 0, piece.rows);        // [n, d], scalar [n, I]
     if (!h.is_cpu()) of_rows.tensor.zero_();                    // rows of no sentence are among them
     for (std::int64_t group = 0; group < form.groups; ++group) {
-      const Tensor s = form.scalar ? of_s : piece.of(kept[group]);  // scalar scores are made again
-      if (form.scalar) score(form, group, own, w2, s);
+      const Tensor s = piece.of(kept[group]);
       AT_DISPATCH_FLOATING_TYPES(h.scalar_type(), "attention_pooling_backward", [&] {
         auto job = job_of<scalar_t>(form, piece, group, rows, s, v, norms);
         job.gradient = g.const_data_ptr<scalar_t>() + piece.first * g.size(1) +
@@ -376,7 +382,7 @@ Backward backward(const Tensor& g_given, const Tensor& h_given, const MaybeTenso
     add_product(of_rows, of_z, w1);
     piece.put(of_rows, of_h, places);
   }
-  return {of_h, of_w1, of_b1, of_w2};
+  return {of_h.view(h_given.sizes()), of_w1, of_b1, of_w2};
 }
 
 // What tensors without numbers show of themselves to torch.compile and its like.
@@ -385,10 +391,11 @@ Forward forward_shapes(const Tensor& h, const MaybeTensor& places, const Tensor&
                        const MaybeTensor&, const Tensor& w2, std::int64_t heads, std::string_view scores,
                        std::string_view, bool keep) {
   const c10::SymInt sentences = offsets.sym_size(0) - 1;
-  const c10::SymInt rows = places ? places->sym_size(0) : h.sym_size(0);
-  const Tensor kept = keep && scores == "vector" ? h.new_empty_symint({heads, rows, h.sym_size(1)})
-                                                 : h.new_empty_symint({0, 0, 0});
-  return {h.new_empty_symint({sentences, h.sym_size(1) * heads}), h.new_empty_symint({rows, w1.sym_size(0)}),
+  const c10::SymInt rows = places ? places->sym_size(0) : h.sym_numel() / h.sym_size(-1);
+  const Tensor kept = !keep                ? h.new_empty_symint({0, 0, 0})
+                      : scores == "vector" ? h.new_empty_symint({heads, rows, h.sym_size(-1)})
+                                           : h.new_empty_symint({1, rows, heads});
+  return {h.new_empty_symint({sentences, h.sym_size(-1) * heads}), h.new_empty_symint({rows, w1.sym_size(0)}),
           h.new_empty_symint({2, sentences, w2.sym_size(0)}), kept};
 }
 

@@ -98,7 +98,9 @@ void zero_other_rows(const Tensor& to, const Tensor& places) {
   const std::int64_t grain = std::max<std::int64_t>(1, kBytes / std::max<std::int64_t>(1, bytes));
   at::parallel_for(0, to.size(0), grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
-      if (other[static_cast<std::size_t>(row)]) std::fill_n(target + row * bytes, bytes, std::byte{0});
+      const std::int64_t first = row;
+      while (row < end && other[static_cast<std::size_t>(row)]) ++row;
+      std::fill_n(target + first * bytes, (row - first) * bytes, std::byte{0});
     }
   });
 }

@@ -68,9 +68,13 @@ ST_INLINE void store(T* to, const Wide<T>& from) {
 }
 template <typename T>
 ST_INLINE T total(const Wide<T>& of) {
-  T sum = 0;
-  for (std::int64_t k = 0; k < kWide<T>; ++k) sum += of[k];
-  return sum;
+  alignas(64) T sums[kWide<T>];
+  store(sums, of);
+  for (std::int64_t half = kWide<T> / 2; half > 0;
+       half /= 2) {  // each a vector, unlike sums of one after the other
+    for (std::int64_t k = 0; k < half; ++k) sums[k] += sums[k + half];
+  }
+  return sums[0];
 }
 
 /// Calls work(i, H) for all of i = 0, ..., count - 1, some at once: those from i to i + H, where H is a

@@ -1,0 +1,156 @@
+#include "nn/matrix_product.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <tuple>
+#include <vector>
+
+namespace sentencode::nn {
+namespace {
+
+template <typename T>
+std::vector<T> numbers(std::int64_t count, unsigned int seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal;
+  std::vector<T> found(static_cast<std::size_t>(count));
+  std::generate(found.begin(), found.end(), [&] { return static_cast<T>(normal(random)); });
+  return found;
+}
+
+/// Rows, some of which lie between others, in an order of their own.
+template <typename T>
+struct Scattered {
+  std::vector<T> data;
+  std::vector<std::int64_t> places;
+  std::int64_t stride;
+
+  Scattered(std::int64_t rows, std::int64_t width, unsigned int seed)
+      : data(numbers<T>((2 * rows + 1) * (width + 3), seed)),
+        places(static_cast<std::size_t>(rows)),
+        stride(width + 3) {
+    std::iota(places.begin(), places.end(), 0);
+    std::shuffle(places.begin(), places.end(), std::mt19937(seed));
+    for (std::int64_t& place : places) place = 2 * place + 1;
+  }
+  RowsOf<const T> rows() const { return {data.data(), stride, places.data()}; }
+  RowsOf<T> rows() { return {data.data(), stride, places.data()}; }
+};
+
+template <typename T>
+void expect_equal_to_loops(std::int64_t m, std::int64_t n, std::int64_t k, bool x_transposed,
+                           bool y_transposed) {
+  const Scattered<T> x(x_transposed ? k : m, x_transposed ? m : k, 1);
+  const Scattered<T> y(y_transposed ? n : k, y_transposed ? k : n, 2);
+  const std::vector<T> bias = numbers<T>(n, 3);
+  for (const bool add : {false, true}) {
+    for (const Activation activation : {Activation::none, Activation::relu, Activation::tanh}) {
+      if (add && activation != Activation::none) continue;
+      Scattered<T> out(m, n, 4);
+      const Scattered<T> before = out;
+      MatrixProduct<T> product;
+      product.rows = m;
+      product.columns = n;
+      product.depth = k;
+      product.x = x.rows();
+      product.y = y.rows();
+      product.out = out.rows();
+      product.x_transposed = x_transposed;
+      product.y_transposed = y_transposed;
+      product.add = add;
+      product.bias = add ? nullptr : bias.data();
+      product.activation = activation;
+      multiply_on_cpu(product);
+      std::vector<bool> written(out.data.size());
+      for (std::int64_t i = 0; i < m; ++i) {
+        for (std::int64_t j = 0; j < n; ++j) {
+          double sum = add ? before.rows()[i][j] : bias[static_cast<std::size_t>(j)], size = 1;
+          for (std::int64_t l = 0; l < k; ++l) {
+            const double one = double{x_transposed ? x.rows()[l][i] : x.rows()[i][l]} *
+                               double{y_transposed ? y.rows()[j][l] : y.rows()[l][j]};
+            sum += one;
+            size += std::abs(one);
+          }
+          if (activation == Activation::relu) sum = std::max(sum, 0.0);
+          if (activation == Activation::tanh) sum = std::tanh(sum);
+          ASSERT_NEAR(out.rows()[i][j], sum, (sizeof(T) == 4 ? 1e-6 : 1e-14) * size)
+              << m << " x " << n << " x " << k << " at " << i << ", " << j;
+          written[static_cast<std::size_t>(out.rows()[i] + j - out.data.data())] = true;
+        }
+      }
+      for (std::size_t i = 0; i < written.size(); ++i) {
+        if (written[i]) continue;
+        ASSERT_EQ(out.data[i], before.data[i]) << "what is beside the product was written";
+      }
+    }
+  }
+}
+
+class MatrixProductTest : public testing::TestWithParam<std::tuple<bool, bool>> {};
+
+TEST_P(MatrixProductTest, IsWhatLoopsCompute) {
+  const auto [x_transposed, y_transposed] = GetParam();
+  const std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> sizes = {
+      {1, 1, 1},   {1, 50, 7},   {8, 48, 16}, {9, 49, 17},   {7, 15, 8},     {15, 33, 1},
+      {31, 97, 5}, {64, 300, 9}, {5, 20, 0},  {3, 40, 1024}, {11, 65, 2100}, {300, 30, 24}};
+  for (const auto& [m, n, k] : sizes) {
+    expect_equal_to_loops<float>(m, n, k, x_transposed, y_transposed);
+    expect_equal_to_loops<double>(m, n, k, x_transposed, y_transposed);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, MatrixProductTest, testing::Combine(testing::Bool(), testing::Bool()));
+
+TEST(MatrixProduct, OfNothingWritesNothing) {
+  MatrixProduct<float> product;
+  product.columns = 4;
+  multiply_on_cpu(product);
+  product.rows = 4;
+  product.columns = 0;
+  multiply_on_cpu(product);
+}
+
+TEST(MatrixProduct, OfARowDoesNotDependOnThoseBesideIt) {
+  constexpr std::int64_t kRows = 43, kColumns = 70, kDepth = 1300;
+  const std::vector<float> x = numbers<float>(kRows * kDepth, 1), y = numbers<float>(kDepth * kColumns, 2);
+  std::vector<float> together(kRows * kColumns), alone(kColumns);
+  MatrixProduct<float> product;
+  product.rows = kRows;
+  product.columns = kColumns;
+  product.depth = kDepth;
+  product.x = {x.data(), kDepth};
+  product.y = {y.data(), kColumns};
+  product.out = {together.data(), kColumns};
+  multiply_on_cpu(product);
+  product.rows = 1;
+  product.out = {alone.data(), kColumns};
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    product.x.data = x.data() + row * kDepth;
+    multiply_on_cpu(product);
+    ASSERT_TRUE(std::equal(alone.begin(), alone.end(), together.begin() + row * kColumns)) << row;
+  }
+}
+
+TEST(MatrixProduct, WhatIsNoNumberStaysNone) {
+  const std::vector<float> x = {NAN, 1, 2, 3}, y = {1, 1};
+  std::vector<float> out(2);
+  MatrixProduct<float> product;
+  product.rows = 2;
+  product.columns = 1;
+  product.depth = 2;
+  product.x = {x.data(), 2};
+  product.y = {y.data(), 1};
+  product.out = {out.data(), 1};
+  product.activation = Activation::relu;
+  multiply_on_cpu(product);
+  EXPECT_TRUE(std::isnan(out[0]));
+  EXPECT_EQ(out[1], 5);
+}
+
+}  // namespace
+}  // namespace sentencode::nn
