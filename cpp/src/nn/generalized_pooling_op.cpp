@@ -38,7 +38,7 @@ constexpr const char* kBackwardSchema =
 
 /// Rows that are gone through at once on the CPU, or those of one sentence if it has more: what is computed
 /// of them stays in the caches, and takes little memory.
-constexpr std::int64_t kRows = 512;
+constexpr std::int64_t kRows = 384;
 
 MaybeTensor contiguous(const MaybeTensor& tensor) {
   return tensor ? MaybeTensor(tensor->contiguous()) : std::nullopt;
