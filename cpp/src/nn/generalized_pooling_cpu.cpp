@@ -77,11 +77,14 @@ ST_INLINE void weigh(const PoolingJob<T>& job, std::int64_t b, std::int64_t head
     Wide<T> sums[H] = {}, x;
     for (std::int64_t t = begin; t < end; ++t) {
       load(x, job.h + at(job, t) + j);
+      ST_UNROLL
       for (int i = 0; i < H; ++i) sums[i] += weights[t * job.heads + i] * x;
     }
+    ST_UNROLL
     for (int i = 0; i < H; ++i) store(out + i * d + j, sums[i]);
   }
   for (; j < d; ++j) {
+    ST_UNROLL
     for (int i = 0; i < H; ++i) {
       T sum = 0;
       for (std::int64_t t = begin; t < end; ++t) sum += weights[t * job.heads + i] * job.h[at(job, t) + j];
@@ -141,6 +144,7 @@ ST_INLINE void unweigh(const PoolingJob<T>& job, std::int64_t b, std::int64_t be
   const bool first = job.first && head == 0;
   const T* h[W];
   T* of_h[W];
+  ST_UNROLL
   for (int t = 0; t < W; ++t) {
     h[t] = job.h + at(job, begin + t);
     of_h[t] = job.of_h + at(job, begin + t);
@@ -150,23 +154,29 @@ ST_INLINE void unweigh(const PoolingJob<T>& job, std::int64_t b, std::int64_t be
   std::int64_t j = 0;
   for (; j + kWide<T> <= d; j += kWide<T>) {
     Wide<T> of[W] = {}, x[W], y, pooled;
+    ST_UNROLL
     for (int t = 0; t < W; ++t) {
       load(x[t], h[t] + j);
       if (!first) load(of[t], of_h[t] + j);
     }
+    ST_UNROLL
     for (int i = 0; i < H; ++i) {
       load(y, g + i * d + j);
       load(pooled, v + i * d + j);
+      ST_UNROLL
       for (int t = 0; t < W; ++t) {
         of[t] += weights[t * heads + i] * y;
         sums[t][i] += y * (x[t] - pooled);
       }
     }
+    ST_UNROLL
     for (int t = 0; t < W; ++t) store(of_h[t] + j, of[t]);
   }
   for (; j < d; ++j) {
+    ST_UNROLL
     for (int t = 0; t < W; ++t) {
       T of = first ? 0 : of_h[t][j];
+      ST_UNROLL
       for (int i = 0; i < H; ++i) {
         of += weights[t * heads + i] * g[i * d + j];
         rest[t][i] += g[i * d + j] * (h[t][j] - v[i * d + j]);
@@ -174,7 +184,9 @@ ST_INLINE void unweigh(const PoolingJob<T>& job, std::int64_t b, std::int64_t be
       of_h[t][j] = of;
     }
   }
+  ST_UNROLL
   for (int t = 0; t < W; ++t) {
+    ST_UNROLL
     for (int i = 0; i < H; ++i) weights[t * heads + i] *= total<T>(sums[t][i]) + rest[t][i];
   }
 }
@@ -217,6 +229,7 @@ ST_INLINE void unscore(const HiddenJob<T>& job, std::int64_t head, std::int64_t 
   for (; j + kWide<T> <= to; j += kWide<T>) {
     Wide<T> weights[H], sums[H], of_bias, g, z;
     load(of_bias, job.of_bias + j);
+    ST_UNROLL
     for (int i = 0; i < H; ++i) {
       load(weights[i], w + i * width + j);
       load(sums[i], of_w + i * width + j);
@@ -225,6 +238,7 @@ ST_INLINE void unscore(const HiddenJob<T>& job, std::int64_t head, std::int64_t 
       load(z, job.z + row * width + j);
       g = Wide<T>{};
       if (!first) load(g, job.gradient + row * width + j);
+      ST_UNROLL
       for (int i = 0; i < H; ++i) {
         const T s = job.of_scores[row * heads + head + i];
         g += s * weights[i];
@@ -237,6 +251,7 @@ ST_INLINE void unscore(const HiddenJob<T>& job, std::int64_t head, std::int64_t 
       store(job.gradient + row * width + j, g);
     }
     if (last) store(job.of_bias + j, of_bias);
+    ST_UNROLL
     for (int i = 0; i < H; ++i) store(of_w + i * width + j, sums[i]);
   }
   for (; j < to; ++j) {
@@ -244,6 +259,7 @@ ST_INLINE void unscore(const HiddenJob<T>& job, std::int64_t head, std::int64_t 
       const T z = job.z[row * width + j];
       T& g = job.gradient[row * width + j];
       if (first) g = 0;
+      ST_UNROLL
       for (int i = 0; i < H; ++i) {
         const T s = job.of_scores[row * heads + head + i];
         g += s * w[i * width + j];

@@ -23,14 +23,6 @@ struct Shape {
   static constexpr int bytes = Bytes, rows = M, vectors = N;
 };
 
-template <typename T, int Bytes>
-struct Lanes {
-  // NOLINTBEGIN: `using` does not take attributes
-  typedef T type __attribute__((vector_size(Bytes)));
-  typedef T anywhere __attribute__((vector_size(Bytes), aligned(sizeof(T)), may_alias));
-  // NOLINTEND
-};
-
 /// A part of a product: some of its depth, of which y is a panel in order, and of its columns.
 template <typename T>
 struct Panel {
@@ -47,8 +39,8 @@ ST_INLINE void turn(const T* const* rows, std::int64_t at, T* to, std::int64_t s
   using Eight = typename Lanes<T, 8 * sizeof(T)>::type;
   Eight a[8], b[8];
   for (int i = 0; i < 8; ++i) std::memcpy(&a[i], rows[i] + at, sizeof a[i]);
-  for (int round = 0; round < 3;
-       ++round) {  // a perfect shuffle of rows i and i + 4, three times, is the transpose
+  // Rows i and i + 4 shuffled into each other, three times, are the transpose.
+  for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 4; ++i) {
       b[2 * i] = __builtin_shufflevector(a[i], a[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
       b[2 * i + 1] = __builtin_shufflevector(a[i], a[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
@@ -91,8 +83,7 @@ ST_INLINE void fill(const Panel<T>& panel) {
   }
 }
 
-/// sums [M, N vectors] of x's rows from `row` on. Loops over what registers hold are unrolled by order: GCC
-/// else leaves some of them in memory.
+/// sums [M, N vectors] of x's rows from `row` on.
 template <int Bytes, int M, int N, bool Transposed, typename T>
 ST_INLINE void sum_up(const Panel<T>& panel, std::int64_t row, T* sums) {
   using Vector = typename Lanes<T, Bytes>::type;
@@ -104,19 +95,19 @@ ST_INLINE void sum_up(const Panel<T>& panel, std::int64_t row, T* sums) {
   Vector sum[M][N] = {};
   for (std::int64_t k = 0; k < panel.depth; ++k) {
     Vector y[N];
-#pragma GCC unroll 8
+    ST_UNROLL
     for (int j = 0; j < N; ++j) y[j] = *reinterpret_cast<const Placed*>(panel.y + (k * N + j) * kLanes);
     const T* const column = Transposed ? x[panel.depth_from + k] + row : nullptr;
-#pragma GCC unroll 8
+    ST_UNROLL
     for (int i = 0; i < M; ++i) {
       const T one = Transposed ? column[i] : of[i][k];
-#pragma GCC unroll 8
+      ST_UNROLL
       for (int j = 0; j < N; ++j) sum[i][j] += one * y[j];
     }
   }
-#pragma GCC unroll 8
+  ST_UNROLL
   for (int i = 0; i < M; ++i) {
-#pragma GCC unroll 8
+    ST_UNROLL
     for (int j = 0; j < N; ++j) *reinterpret_cast<Placed*>(sums + (i * N + j) * kLanes) = sum[i][j];
   }
 }
@@ -258,7 +249,7 @@ ST_INLINE void multiply_tiles(const MatrixProduct<T>& p, const Tiles& tiles, std
 // What fits the registers of each processor: 32 of 64 bytes, 16 of 32 or, elsewhere, of 16. Functions for
 // some processors cannot be templates.
 using Widest = Shape<64, 8, 3>;
-using Wide32 = Shape<32, 4, 3>;
+using Middle = Shape<32, 4, 3>;
 using Narrow = Shape<16, 4, 2>;
 
 template <typename T>
@@ -281,7 +272,7 @@ constexpr Version<T> version(decltype(Version<T>::multiply) multiply) {
   ST_PRODUCTS_OF(double, name, shape, target)
 ST_PRODUCTS(multiply_anywhere, Narrow, )
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-ST_PRODUCTS(multiply_v3, Wide32, __attribute__((target("arch=x86-64-v3"))))
+ST_PRODUCTS(multiply_v3, Middle, __attribute__((target("arch=x86-64-v3"))))
 ST_PRODUCTS(multiply_v4, Widest, __attribute__((target("arch=x86-64-v4"))))
 #endif
 
@@ -289,7 +280,7 @@ template <typename T>
 Version<T> version_of_processor() {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
   if (__builtin_cpu_supports("x86-64-v4")) return version<Widest, T>(multiply_v4);
-  if (__builtin_cpu_supports("x86-64-v3")) return version<Wide32, T>(multiply_v3);
+  if (__builtin_cpu_supports("x86-64-v3")) return version<Middle, T>(multiply_v3);
 #endif
   return version<Narrow, T>(multiply_anywhere);
 }

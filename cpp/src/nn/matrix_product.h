@@ -30,9 +30,8 @@ struct MatrixProduct {
   Activation activation = Activation::none;  // none, relu or tanh
 };
 
-/// On all threads. What a row of `out` becomes depends on its row of x alone, not on those beside it, nor on
-/// threads. Libraries need rows without gaps, and reorder y for each of our few rows at a cost: on Zen 4,
-/// this is 1.2 times as fast as MKL.
+/// On all threads. What a row of `out` becomes depends on its row of x and on y alone, not on the rows beside
+/// it, nor on threads. Libraries need the rows in one place, and reorder y for each few of them.
 template <typename T>
 void multiply_on_cpu(const MatrixProduct<T>& product);
 

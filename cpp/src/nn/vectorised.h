@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
 // Versions for the processors that there are; the one that is run is chosen when the library is loaded.
@@ -15,6 +14,12 @@
 #define ST_VERSIONS
 #endif
 #define ST_INLINE inline __attribute__((always_inline))
+// For loops over what registers hold: GCC else leaves some of it in memory.
+#if defined(__clang__)
+#define ST_UNROLL _Pragma("unroll")
+#else
+#define ST_UNROLL _Pragma("GCC unroll 8")
+#endif
 
 namespace sentencode::nn {
 
@@ -47,28 +52,35 @@ ST_INLINE T tanh_of(T x) {
   return 1 - 2 / (1 + exponential(2 * x));
 }
 
-/// 64 bytes of numbers, one register or several, for loops whose sums must stay in registers. Passed by
-/// reference alone: how one is passed by value depends on the processor.
-template <typename T>
-struct WideOf {
-  typedef T type __attribute__((vector_size(64)));  // NOLINT: `using` does not take the attribute
+/// `Bytes` of numbers, and the same anywhere in memory. Passed by reference alone: how one is passed by value
+/// depends on the processor.
+template <typename T, int Bytes>
+struct Lanes {
+  // NOLINTBEGIN: `using` does not take attributes
+  typedef T type __attribute__((vector_size(Bytes)));
+  typedef T anywhere __attribute__((vector_size(Bytes), aligned(sizeof(T)), may_alias));
+  // NOLINTEND
 };
+
+/// For loops whose sums must stay in registers. As wide as a register of AVX2: GCC makes code that is several
+/// times slower of vectors that are wider than the processor's, and the half of AVX-512's is hardly slower.
+inline constexpr int kWideBytes = 32;
 template <typename T>
-using Wide = typename WideOf<T>::type;
+using Wide = typename Lanes<T, kWideBytes>::type;
 template <typename T>
-inline constexpr std::int64_t kWide = 64 / sizeof(T);  // numbers of one
+inline constexpr std::int64_t kWide = kWideBytes / sizeof(T);  // numbers of one
 
 template <typename T>
 ST_INLINE void load(Wide<T>& to, const T* from) {
-  std::memcpy(&to, from, sizeof to);
+  to = *reinterpret_cast<const typename Lanes<T, kWideBytes>::anywhere*>(from);
 }
 template <typename T>
 ST_INLINE void store(T* to, const Wide<T>& from) {
-  std::memcpy(to, &from, sizeof from);
+  *reinterpret_cast<typename Lanes<T, kWideBytes>::anywhere*>(to) = from;
 }
 template <typename T>
 ST_INLINE T total(const Wide<T>& of) {
-  alignas(64) T sums[kWide<T>];
+  alignas(kWideBytes) T sums[kWide<T>];
   store(sums, of);
   for (std::int64_t half = kWide<T> / 2; half > 0;
        half /= 2) {  // each a vector, unlike sums of one after the other

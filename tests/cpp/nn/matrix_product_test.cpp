@@ -150,6 +150,10 @@ TEST(MatrixProduct, WhatIsNoNumberStaysNone) {
   multiply_on_cpu(product);
   EXPECT_TRUE(std::isnan(out[0]));
   EXPECT_EQ(out[1], 5);
+  product.activation = Activation::tanh;
+  multiply_on_cpu(product);
+  EXPECT_TRUE(std::isnan(out[0]));
+  EXPECT_NEAR(out[1], std::tanh(5), 1e-6);
 }
 
 }  // namespace
