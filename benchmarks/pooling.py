@@ -2,8 +2,8 @@
 the composition in eager PyTorch on padded batches.
 
 Sentences are SNLI's (dev), in random order, premises and hypotheses in batches of their own; what is pooled
-is random vectors of their lengths. The floor is our matrix products alone, by whichever of torch's libraries
-is faster here, on the words alone; beside it those of the composition.
+is random vectors of their lengths. Beside it stand the matrix products that we need, of words alone, by
+whichever of torch's libraries is faster here (ours are our own), and those of the composition.
 
 Whole steps of training: words' vectors looked up, a bidirectional LSTM, the pooling, the classifier of pairs,
 clipping and Adam, against the like in eager PyTorch (benchmarks/eager: packed LSTM, the composition above),
@@ -91,7 +91,7 @@ def main() -> None:
                 speed = median(theirs, "seconds") / median(mine, "seconds")
                 floor = median(theirs, "seconds") / median(mine, "product_seconds")
                 memory = median(mine, "mebibytes") / median(theirs, "mebibytes")
-                print(f"  speed {speed:.2f} x {verdict(speed, SPEED)}; with our products alone {floor:.2f} x")
+                print(f"  speed {speed:.2f} x {verdict(speed, SPEED)}; torch's products alone {floor:.2f} x")
                 beside = [median(runs, "mebibytes") - runs[0]["gradients"] for runs in (mine, theirs)]
                 print(
                     f"  memory {memory:.2f} of the eager {verdict(memory, MEMORY, at_least=False)}; "
