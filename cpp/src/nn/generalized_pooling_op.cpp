@@ -420,6 +420,7 @@ class AttentionPoolingFunction : public torch::autograd::Function<AttentionPooli
     auto [v, z, norms, kept] = op.call(h, places, offsets, w1, b1, w2, heads, scores, activation, keep);
     context->save_for_backward({h, places.value_or(Tensor()), offsets, w1, w2, v, z, norms, kept});
     context->mark_non_differentiable({z, norms, kept});
+    context->set_materialize_grads(false);  // of these, zeros as large as they are
     auto& saved = context->saved_data;
     saved["heads"] = heads;
     saved["scores"] = std::string(scores);
@@ -435,6 +436,8 @@ class AttentionPoolingFunction : public torch::autograd::Function<AttentionPooli
                                .typed<decltype(nn::backward)>();
     TORCH_CHECK_NOT_IMPLEMENTED(!at::GradMode::is_enabled(),
                                 "attention_pooling cannot be differentiated twice (create_graph=True)");
+    if (!gradients[0].defined()) return torch::autograd::variable_list(10);
+    const at::AutoDispatchBelowADInplaceOrView below;
     const auto saved = context->get_saved_variables();
     auto& data = context->saved_data;
     const auto [of_h, of_w1, of_b1, of_w2] = op.call(
