@@ -128,7 +128,7 @@ ST_INLINE void put(const Panel<T>& panel, Count columns, const T* __restrict sum
     for (std::int64_t j = 0; j < columns; ++j) out[j] += bias[j];
   }
   if (p.activation == Activation::relu) {
-    for (std::int64_t j = 0; j < columns; ++j) out[j] = std::max(out[j], T(0));  // NaN stays
+    for (std::int64_t j = 0; j < columns; ++j) out[j] = out[j] < 0 ? T(0) : out[j];  // NaN stays
   } else if (p.activation == Activation::tanh) {
     for (std::int64_t j = 0; j < columns; ++j) out[j] = tanh_of(out[j]);
   }
@@ -149,6 +149,18 @@ ST_INLINE void fetch_ahead(const Panel<T>& panel, std::int64_t row, std::int64_t
   }
 }
 
+/// And M rows of `out`, which are written when their sums are there.
+template <int Width, int M, typename T>
+ST_INLINE void fetch_out(const Panel<T>& panel, std::int64_t row) {
+  constexpr std::int64_t kLine = 64 / sizeof(T);
+  for (int i = 0; i < M; ++i) {
+    const T* const out = panel.product->out[row + i] + panel.column;
+    ST_UNROLL
+    for (std::int64_t j = 0; j < Width; j += kLine) __builtin_prefetch(out + j, /*for writing*/ 1);
+    __builtin_prefetch(out + panel.columns - 1, 1);
+  }
+}
+
 /// Rows `row` to `end`: M at once, then half as many, ...
 template <int Bytes, int M, int N, bool Transposed, typename T>
 ST_INLINE void rows_of(const Panel<T>& panel, std::int64_t row, std::int64_t end) {
@@ -156,6 +168,7 @@ ST_INLINE void rows_of(const Panel<T>& panel, std::int64_t row, std::int64_t end
   alignas(64) T sums[M * kWidth];
   for (; row + M <= end; row += M) {
     fetch_ahead<kWidth>(panel, row, row + M);
+    fetch_out<kWidth, M>(panel, row);
     sum_up<Bytes, M, N, Transposed>(panel, row, sums);
     for (int i = 0; i < M; ++i) {
       if (panel.columns == kWidth) {
