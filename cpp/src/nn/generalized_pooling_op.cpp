@@ -298,16 +298,17 @@ Forward forward(const Tensor& h_given, const MaybeTensor& places_given, const Te
   const std::int64_t sentences = offsets.size(0) - 1, norms_of = form.groups * form.scores;
   const std::vector<Piece> pieces = pieces_of(form, offsets);
   const Buffers buffer(pieces, h);
-  const Tensor z = at::empty({form.rows, w1.size(0)}, h.options());             // [R, G d_a]
+  const Tensor z = at::empty({keep ? form.rows : 0, w1.size(0)}, h.options());  // [R, G d_a], or nothing
   const Tensor v = at::empty({sentences, heads * form.features}, h.options());  // [B, I d]
   const Tensor norms = at::zeros({2, sentences, norms_of}, h.options());  // [2, B, I d], scalar [2, B, I]
   zero_without_words(v, offsets);
   const Tensor kept = at::empty(form.kept(keep), h.options());  // [I, R, d], scalar [1, R, I], or nothing
   const Tensor words = h.is_cpu() ? Tensor() : buffer(form.features);
+  const Tensor hidden = keep ? Tensor() : buffer(w1.size(0));
   const Tensor scored = keep && !form.scalar ? Tensor() : buffer(form.scores);
   for (const Piece& piece : pieces) {
     const Placed rows = piece.taken(h, places, words);  // [n, d]
-    const Tensor own = piece.of(z);                     // [n, G d_a]
+    const Tensor own = keep ? piece.of(z) : hidden.narrow(0, 0, piece.rows);  // [n, G d_a]
     multiply(own, rows, w1.t(), b1.value_or(Tensor()), form.activation);
     for (std::int64_t group = 0; group < form.groups; ++group) {
       const Tensor s = keep ? piece.of(kept[group]) : scored.narrow(0, 0, piece.rows);  // [n, d or I]
@@ -391,7 +392,9 @@ Forward forward_shapes(const Tensor& h, const MaybeTensor& places, const Tensor&
                        const MaybeTensor&, const Tensor& w2, std::int64_t heads, std::string_view scores,
                        std::string_view, bool keep) {
   const c10::SymInt sentences = offsets.sym_size(0) - 1;
-  const c10::SymInt rows = places ? places->sym_size(0) : h.sym_numel() / h.sym_size(-1);
+  const c10::SymInt rows = !keep    ? c10::SymInt(0)
+                           : places ? places->sym_size(0)
+                                    : h.sym_numel() / h.sym_size(-1);
   const Tensor kept = !keep                ? h.new_empty_symint({0, 0, 0})
                       : scores == "vector" ? h.new_empty_symint({heads, rows, h.sym_size(-1)})
                                            : h.new_empty_symint({1, rows, heads});

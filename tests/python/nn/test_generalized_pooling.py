@@ -195,19 +195,22 @@ def test_operator_is_one_that_torch_can_work_with(scores, bias, placed):
         torch.library.opcheck(torch.ops.sentencode.attention_pooling.default, (*given, True))
 
 
-def test_scores_are_kept_only_for_gradients():
+def test_scores_and_the_hidden_layer_are_kept_only_for_gradients():
     pooling = layer()
     rows, offsets = torch.randn(7, 6, dtype=torch.float64), torch.tensor([0, 3, 7])
     op = torch.ops.sentencode.attention_pooling
 
     def kept(*weights, scores="vector"):
-        return op(rows, None, offsets, *weights, 3, scores, "relu")[3]
+        _, z, _, scored = op(rows, None, offsets, *weights, 3, scores, "relu")
+        return tuple(z.shape), tuple(scored.shape)
 
-    assert kept(*pooling.parameters()).shape == (3, 7, 6)
-    assert kept(*layer(scores="scalar").parameters(), scores="scalar").shape == (1, 7, 3)
-    assert kept(*(p.detach() for p in pooling.parameters())).numel() == 0
+    width = pooling.hidden.weight.shape[0]
+    assert kept(*pooling.parameters()) == ((7, width), (3, 7, 6))
+    assert kept(*layer(scores="scalar").parameters(), scores="scalar") == ((7, width // 3), (1, 7, 3))
+    nothing = ((0, width), (0, 0, 0))
+    assert kept(*(p.detach() for p in pooling.parameters())) == nothing
     with torch.no_grad():
-        assert kept(*pooling.parameters()).numel() == 0
+        assert kept(*pooling.parameters()) == nothing
 
 
 @pytest.mark.parametrize("scores", KINDS)
