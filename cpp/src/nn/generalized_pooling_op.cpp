@@ -307,7 +307,7 @@ Forward forward(const Tensor& h_given, const MaybeTensor& places_given, const Te
   const Tensor hidden = keep ? Tensor() : buffer(w1.size(0));
   const Tensor scored = keep && !form.scalar ? Tensor() : buffer(form.scores);
   for (const Piece& piece : pieces) {
-    const Placed rows = piece.taken(h, places, words);  // [n, d]
+    const Placed rows = piece.taken(h, places, words);                        // [n, d]
     const Tensor own = keep ? piece.of(z) : hidden.narrow(0, 0, piece.rows);  // [n, G d_a]
     multiply(own, rows, w1.t(), b1.value_or(Tensor()), form.activation);
     for (std::int64_t group = 0; group < form.groups; ++group) {

@@ -15,9 +15,9 @@ namespace sentencode::nn {
 ///   -> [B, I d]
 ///
 /// What is kept for backward is, besides what is given and v, the hidden layer [R, G d_a], the scores [I, R,
-/// d], scalar [1, R, I], and for each of B, I and d the largest score and a sum; of what has no gradient, only
-/// these last. On the CPU some sentences after others are gone through, so that nothing else is as large as
-/// the batch.
+/// d], scalar [1, R, I], and for each of B, I and d the largest score and a sum; of what has no gradient,
+/// only these last. On the CPU some sentences after others are gone through, so that nothing else is as large
+/// as the batch.
 at::Tensor attention_pooling(const at::Tensor& h, const at::Tensor& places, const at::Tensor& offsets,
                              const at::Tensor& w1, const at::Tensor& b1, const at::Tensor& w2,
                              const AttentionPoolingOptions& options);
