@@ -3,10 +3,12 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <memory>
 #include <type_traits>
+#include <vector>
 
 #include "nn/vectorised.h"
 
@@ -17,10 +19,18 @@ constexpr std::int64_t kDepth = 1024;            // summed at once: a panel of y
 constexpr std::int64_t kProducts = 1024 * 1024;  // that a thread is worth
 constexpr std::int64_t kManyTiles = 16;          // of each thread
 
-/// What registers hold: M rows of N vectors of `Bytes` are summed at once.
-template <int Bytes, int M, int N>
+// Where x has many zeros:
+constexpr std::int64_t kBits = 64;        // numbers of x whose rows of y stay in the first cache
+constexpr std::int64_t kMostRows = 256;   // whose sums stay in the second one
+constexpr std::int64_t kFewestRows = 16;  // that pay for putting y in order
+constexpr std::int64_t kFewVectors = 4;   // of columns: there is nothing else to do while one is summed
+constexpr double kFewZeros = 0.3;         // of all numbers: fewer are multiplied like the others
+
+/// What registers hold: M rows of N vectors of `Bytes` are summed at once, or of one row with zeros `Alone`
+/// vectors.
+template <int Bytes, int M, int N, int Alone>
 struct Shape {
-  static constexpr int bytes = Bytes, rows = M, vectors = N;
+  static constexpr int bytes = Bytes, rows = M, vectors = N, alone = Alone;
 };
 
 /// A part of a product: some of its depth, of which y is a panel in order, and of its columns.
@@ -149,15 +159,20 @@ ST_INLINE void fetch_ahead(const Panel<T>& panel, std::int64_t row, std::int64_t
   }
 }
 
+/// And `columns` numbers that may be written.
+template <int Width, bool Write, typename T>
+ST_INLINE void fetch(const T* row, std::int64_t columns) {
+  constexpr std::int64_t kLine = 64 / sizeof(T);
+  ST_UNROLL
+  for (std::int64_t j = 0; j < Width; j += kLine) __builtin_prefetch(row + j, Write);
+  __builtin_prefetch(row + columns - 1, Write);
+}
+
 /// And M rows of `out`, which are written when their sums are there.
 template <int Width, int M, typename T>
 ST_INLINE void fetch_out(const Panel<T>& panel, std::int64_t row) {
-  constexpr std::int64_t kLine = 64 / sizeof(T);
   for (int i = 0; i < M; ++i) {
-    const T* const out = panel.product->out[row + i] + panel.column;
-    ST_UNROLL
-    for (std::int64_t j = 0; j < Width; j += kLine) __builtin_prefetch(out + j, /*for writing*/ 1);
-    __builtin_prefetch(out + panel.columns - 1, 1);
+    fetch<Width, true>(panel.product->out[row + i] + panel.column, panel.columns);
   }
 }
 
@@ -259,26 +274,189 @@ ST_INLINE void multiply_tiles(const MatrixProduct<T>& p, const Tiles& tiles, std
   } while (from < p.depth);
 }
 
+/// A bit for each of Count numbers of x that is not zero: at `bit` of found[i] for the i-th.
+template <int Count, typename T>
+ST_INLINE void find_numbers(const T* x, std::int64_t bit, std::uint64_t* found) {
+  for (int i = 0; i < Count; ++i) found[i] |= static_cast<std::uint64_t>(x[i] != 0) << bit;
+}
+
+/// Of 64 numbers.
+template <typename T>
+ST_INLINE std::uint64_t find_numbers(const T* x) {
+  constexpr int kSome = 16;
+  std::uint64_t found[kSome] = {};
+  for (int bit = 0; bit < kBits; bit += kSome) find_numbers<kSome>(x + bit, bit, found);
+  for (int i = 0; i < kSome; ++i) found[i] <<= i;
+  for (int i = 0; i < 8; ++i) found[i] |= found[i + 8];
+  for (int i = 0; i < 4; ++i) found[i] |= found[i + 4];
+  return found[0] | found[1] | found[2] | found[3];
+}
+
+/// `bits` [rows, words]: which of the numbers of x's rows, 64 of each after the other, are not zero. Returns
+/// how many. Vectors that would reach too far begin earlier.
+template <typename T>
+ST_INLINE std::int64_t find_numbers(const MatrixProduct<T>& p, std::uint64_t* bits) {
+  const std::int64_t words = (p.depth + kBits - 1) / kBits;
+  for (std::int64_t word = 0; word < words; ++word) {
+    const std::int64_t from = word * kBits, depth = std::min(kBits, p.depth - from);
+    if (p.x_transposed) {
+      constexpr std::int64_t kSome = 16;
+      for (std::int64_t i = 0; i < p.rows; i += kSome) {
+        std::uint64_t found[kSome] = {};
+        const std::int64_t row = std::max<std::int64_t>(0, std::min(i, p.rows - kSome));
+        for (std::int64_t k = 0; k < depth; ++k) {
+          const T* const x = p.x[from + k] + row;
+          if (p.rows >= kSome) {
+            find_numbers<kSome>(x, k, found);
+          } else {
+            for (std::int64_t j = 0; j < p.rows; ++j) find_numbers<1>(x + j, k, found + j);
+          }
+        }
+        for (std::int64_t j = row; j < std::min(p.rows, row + kSome); ++j) {
+          bits[j * words + word] = found[j - row];
+        }
+      }
+    } else {
+      for (std::int64_t row = 0; row < p.rows; ++row) {
+        std::uint64_t found = 0;
+        if (p.depth >= kBits) {
+          found = find_numbers(p.x[row] + from + depth - kBits) >> (kBits - depth);
+        } else {
+          for (std::int64_t k = 0; k < depth; ++k) find_numbers<1>(p.x[row] + k, k, &found);
+        }
+        bits[row * words + word] = found;
+      }
+    }
+  }
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < p.rows * words; ++i) count += std::popcount(bits[i]);
+  return count;
+}
+
+/// sums [N vectors] += x y, of those of x's numbers that have a bit.
+template <int Bytes, int N, typename T>
+ST_INLINE void add_numbers(std::uint64_t bits, const T* x, std::int64_t stride, const T* y, T* sums) {
+  using Vector = typename Lanes<T, Bytes>::type;
+  using Placed = typename Lanes<T, Bytes>::anywhere;
+  constexpr std::int64_t kLanes = Bytes / sizeof(T);
+  Vector sum[N];
+  ST_UNROLL
+  for (int j = 0; j < N; ++j) sum[j] = *reinterpret_cast<const Placed*>(sums + j * kLanes);
+  for (; bits != 0; bits &= bits - 1) {
+    const std::int64_t k = std::countr_zero(bits);
+    const T one = x[k * stride];
+    const T* const of = y + k * N * kLanes;
+    ST_UNROLL
+    for (int j = 0; j < N; ++j) sum[j] += one * *reinterpret_cast<const Placed*>(of + j * kLanes);
+  }
+  ST_UNROLL
+  for (int j = 0; j < N; ++j) *reinterpret_cast<Placed*>(sums + j * kLanes) = sum[j];
+}
+
+/// Memory for rows whose zeros are left out.
+template <typename T>
+struct NumbersMemory {
+  std::uint64_t* bits;  // [rows, words]
+  T *y, *sums;          // [64, N vectors], [rows, N vectors], at the beginning of lines of the cache
+};
+
+/// N vectors of columns, from `column` on.
+template <typename Shape, int N, typename T>
+ST_INLINE void multiply_numbers(const MatrixProduct<T>& p, std::int64_t column,
+                                const NumbersMemory<T>& memory) {
+  constexpr std::int64_t kWidth = N * Shape::bytes / sizeof(T);
+  const std::int64_t words = (p.depth + kBits - 1) / kBits, stride = p.x_transposed ? p.x.stride : 1;
+  for (std::int64_t from = 0; from < p.depth || from == 0; from += kDepth) {
+    const std::int64_t end = std::min(p.depth, from + kDepth);
+    Panel<T> panel{.product = &p,
+                   .depth_from = from,
+                   .depth = 0,
+                   .column = column,
+                   .columns = std::min(kWidth, p.columns - column),
+                   .columns_ahead = 0,
+                   .y = memory.y,
+                   .first = from == 0,
+                   .last = end == p.depth};
+    std::fill_n(memory.sums, p.rows * kWidth, T(0));
+    for (; panel.depth_from < end; panel.depth_from += kBits) {
+      panel.depth = std::min(kBits, end - panel.depth_from);
+      fill<kWidth>(panel);
+      std::int64_t behind = panel.depth_from + kBits, due = 0;
+      for (std::int64_t row = 0; row < p.rows; ++row) {
+        if (behind >= end) {
+          fetch_out<kWidth, 1>(panel, row);
+        } else if (!p.y_transposed) {  // meanwhile the caches fetch the next rows of y
+          for (due += kBits; due >= p.rows && behind < end; due -= p.rows) {
+            fetch<kWidth, false>(p.y[behind++] + column, panel.columns);
+          }
+        }
+        const T* const x = p.x_transposed ? p.x[panel.depth_from] + row : p.x[row] + panel.depth_from;
+        add_numbers<Shape::bytes, N>(memory.bits[row * words + panel.depth_from / kBits], x, stride, memory.y,
+                                     memory.sums + row * kWidth);
+      }
+    }
+    for (std::int64_t row = 0; row < p.rows; ++row) {
+      if (panel.columns == kWidth) {
+        put(panel, std::integral_constant<std::int64_t, kWidth>(), memory.sums + row * kWidth, row);
+      } else {
+        put(panel, panel.columns, memory.sums + row * kWidth, row);
+      }
+    }
+  }
+}
+
+template <typename Shape, int N, typename T>
+ST_INLINE void multiply_numbers(const MatrixProduct<T>& p, std::int64_t column, std::int64_t vectors,
+                                const NumbersMemory<T>& memory) {
+  if (vectors == N) return multiply_numbers<Shape, N>(p, column, memory);
+  if constexpr (N > 1) multiply_numbers<Shape, N - 1>(p, column, vectors, memory);
+}
+
+/// All columns, in panels that are about equally wide. False if too few of x's numbers are zero.
+template <typename Shape, typename T>
+ST_INLINE bool multiply_without_zeros(const MatrixProduct<T>& p, const NumbersMemory<T>& memory) {
+  const auto numbers = static_cast<double>(find_numbers(p, memory.bits));
+  if (numbers > (1 - kFewZeros) * static_cast<double>(p.rows * p.depth)) return false;
+  constexpr std::int64_t kLanes = Shape::bytes / sizeof(T);
+  const std::int64_t vectors = (p.columns + kLanes - 1) / kLanes;
+  const std::int64_t panels = (vectors + Shape::alone - 1) / Shape::alone;
+  for (std::int64_t i = 0; i < panels; ++i) {
+    const std::int64_t from = i * vectors / panels;
+    multiply_numbers<Shape, Shape::alone>(p, from * kLanes, (i + 1) * vectors / panels - from, memory);
+  }
+  return true;
+}
+
 // What fits the registers of each processor: 32 of 64 bytes, 16 of 32 or, elsewhere, of 16. Functions for
 // some processors cannot be templates.
-using Widest = Shape<64, 8, 3>;
-using Middle = Shape<32, 4, 3>;
-using Narrow = Shape<16, 4, 2>;
+using Widest = Shape<64, 8, 3, 8>;
+using Middle = Shape<32, 4, 3, 12>;
+using Narrow = Shape<16, 4, 2, 12>;
 
 template <typename T>
 struct Version {
-  std::int64_t lanes, vectors, rows;
+  std::int64_t lanes, vectors, rows, alone;
   void (*multiply)(const MatrixProduct<T>&, const Tiles&, std::int64_t, std::int64_t, T*);
+  bool (*multiply_without_zeros)(const MatrixProduct<T>&, const NumbersMemory<T>&);
 };
 template <typename Shape, typename T>
-constexpr Version<T> version(decltype(Version<T>::multiply) multiply) {
-  return {Shape::bytes / static_cast<std::int64_t>(sizeof(T)), Shape::vectors, Shape::rows, multiply};
+constexpr Version<T> version(decltype(Version<T>::multiply) multiply,
+                             decltype(Version<T>::multiply_without_zeros) without_zeros) {
+  return {Shape::bytes / static_cast<std::int64_t>(sizeof(T)),
+          Shape::vectors,
+          Shape::rows,
+          Shape::alone,
+          multiply,
+          without_zeros};
 }
 
 #define ST_PRODUCTS_OF(T, name, shape, target)                                                          \
   target void name(const MatrixProduct<T>& p, const Tiles& tiles, std::int64_t begin, std::int64_t end, \
                    T* y) {                                                                              \
     multiply_tiles<shape>(p, tiles, begin, end, y);                                                     \
+  }                                                                                                     \
+  target bool name##_numbers(const MatrixProduct<T>& p, const NumbersMemory<T>& memory) {               \
+    return multiply_without_zeros<shape>(p, memory);                                                    \
   }
 #define ST_PRODUCTS(name, shape, target)     \
   ST_PRODUCTS_OF(float, name, shape, target) \
@@ -292,10 +470,58 @@ ST_PRODUCTS(multiply_v4, Widest, __attribute__((target("arch=x86-64-v4"))))
 template <typename T>
 Version<T> version_of_processor() {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-  if (__builtin_cpu_supports("x86-64-v4")) return version<Widest, T>(multiply_v4);
-  if (__builtin_cpu_supports("x86-64-v3")) return version<Middle, T>(multiply_v3);
+  if (__builtin_cpu_supports("x86-64-v4")) return version<Widest, T>(multiply_v4, multiply_v4_numbers);
+  if (__builtin_cpu_supports("x86-64-v3")) return version<Middle, T>(multiply_v3, multiply_v3_numbers);
 #endif
-  return version<Narrow, T>(multiply_anywhere);
+  return version<Narrow, T>(multiply_anywhere, multiply_anywhere_numbers);
+}
+
+template <typename T>
+void multiply_tiles(const Version<T>& version, const MatrixProduct<T>& product, const Tiles& tiles,
+                    std::int64_t begin, std::int64_t end) {
+  const auto size = std::min(kDepth, product.depth) * version.vectors * version.lanes;
+  const std::unique_ptr<T[]> y(new T[static_cast<std::size_t>(size)]);
+  version.multiply(product, tiles, begin, end, y.get());
+}
+
+/// Some rows of a product.
+template <typename T>
+MatrixProduct<T> some_rows(const MatrixProduct<T>& product, std::int64_t begin, std::int64_t end) {
+  const auto from = [&](auto rows) {
+    if (rows.places != nullptr) {
+      rows.places += begin;
+    } else {
+      rows.data += begin * rows.stride;
+    }
+    return rows;
+  };
+  MatrixProduct<T> some = product;
+  some.rows = end - begin;
+  some.out = from(product.out);
+  if (product.x_transposed) {
+    some.x.data += begin;
+  } else {
+    some.x = from(product.x);
+  }
+  return some;
+}
+
+template <typename T>
+void multiply_without_zeros(const Version<T>& version, const MatrixProduct<T>& product, std::int64_t begin,
+                            std::int64_t end) {
+  constexpr std::int64_t kLine = 64 / sizeof(T);
+  const std::int64_t most = std::min(kMostRows, end - begin), words = (product.depth + kBits - 1) / kBits;
+  const std::int64_t width = version.alone * version.lanes;
+  std::vector<std::uint64_t> bits(static_cast<std::size_t>(most * words));
+  const std::unique_ptr<T[]> numbers(new T[static_cast<std::size_t>((kBits + most) * width + kLine)]);
+  const auto past = reinterpret_cast<std::uintptr_t>(numbers.get()) / sizeof(T) % kLine;
+  T* const y = numbers.get() + (kLine - static_cast<std::int64_t>(past)) % kLine;
+  for (std::int64_t row = begin; row < end; row += most) {
+    const MatrixProduct<T> some = some_rows(product, row, std::min(end, row + most));
+    if (version.multiply_without_zeros(some, {bits.data(), y, y + kBits * width})) continue;
+    const Tiles tiles(some, version.lanes, version.vectors, version.rows);
+    multiply_tiles(version, some, tiles, 0, tiles.work());
+  }
 }
 
 }  // namespace
@@ -305,13 +531,20 @@ void multiply_on_cpu(const MatrixProduct<T>& product) {
   static const Version<T> version = version_of_processor<T>();
   const Tiles tiles(product, version.lanes, version.vectors, version.rows);
   if (tiles.work() == 0) return;
-  const std::int64_t each = version.rows * version.lanes * std::max<std::int64_t>(1, product.depth) *
-                            (tiles.rows_are_shared ? tiles.all_vectors : 1);
-  at::parallel_for(0, tiles.work(), std::max<std::int64_t>(1, kProducts / each), [&](auto begin, auto end) {
-    const auto size = std::min(kDepth, product.depth) * version.vectors * version.lanes;
-    const std::unique_ptr<T[]> y(new T[static_cast<std::size_t>(size)]);
-    version.multiply(product, tiles, begin, end, y.get());
-  });
+  const std::int64_t depth = std::max<std::int64_t>(1, product.depth);
+  const auto grain = [&](std::int64_t products, std::int64_t fewest) {
+    return std::max(fewest, kProducts / products);
+  };
+  const bool few_columns = tiles.all_vectors < kFewVectors;
+  if (product.zeros && !few_columns && !(product.x_transposed && product.x.places != nullptr)) {
+    at::parallel_for(0, product.rows, grain(product.columns * depth, kFewestRows),
+                     [&](auto begin, auto end) { multiply_without_zeros(version, product, begin, end); });
+    return;
+  }
+  const std::int64_t each =
+      version.rows * version.lanes * depth * (tiles.rows_are_shared ? tiles.all_vectors : 1);
+  at::parallel_for(0, tiles.work(), grain(each, 1),
+                   [&](auto begin, auto end) { multiply_tiles(version, product, tiles, begin, end); });
 }
 
 template void multiply_on_cpu(const MatrixProduct<float>& product);

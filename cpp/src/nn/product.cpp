@@ -134,6 +134,7 @@ void multiply_as(const Placed& out, const Placed& x, const Placed& y, const Tens
   MatrixProduct<T> product;
   product.add = add;
   product.activation = activation;
+  product.zeros = x.zeros;
   std::tie(product.x, product.x_transposed) = rows_of<const T>(x, read);
   std::tie(product.y, product.y_transposed) = rows_of<const T>(y, read);
   bool transposed = false;

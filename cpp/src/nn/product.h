@@ -36,9 +36,10 @@ class Product {
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
 
 /// A matrix with rows, or columns, without gaps; on the CPU it may be those of the tensor's rows that are at
-/// some places.
+/// some places, and it may have so many zeros that they are worth looking for.
 struct Placed {
   at::Tensor tensor, places;
+  bool zeros = false;
 
   Placed(const at::Tensor& of, const at::Tensor& at = {}) : tensor(of), places(at) {}  // NOLINT(*-explicit-*)
   const std::int64_t* places_or_null() const;

@@ -18,7 +18,7 @@
 #if defined(__clang__)
 #define ST_UNROLL _Pragma("unroll")
 #else
-#define ST_UNROLL _Pragma("GCC unroll 8")
+#define ST_UNROLL _Pragma("GCC unroll 16")
 #endif
 
 namespace sentencode::nn {
