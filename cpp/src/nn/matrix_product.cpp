@@ -467,13 +467,23 @@ ST_PRODUCTS(multiply_v3, Middle, __attribute__((target("arch=x86-64-v3"))))
 ST_PRODUCTS(multiply_v4, Widest, __attribute__((target("arch=x86-64-v4"))))
 #endif
 
+/// Those that the processor can run, the fastest first.
 template <typename T>
-Version<T> version_of_processor() {
+const std::vector<Version<T>>& versions() {
+  static const std::vector<Version<T>> found = [] {
+    std::vector<Version<T>> can;
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-  if (__builtin_cpu_supports("x86-64-v4")) return version<Widest, T>(multiply_v4, multiply_v4_numbers);
-  if (__builtin_cpu_supports("x86-64-v3")) return version<Middle, T>(multiply_v3, multiply_v3_numbers);
+    if (__builtin_cpu_supports("x86-64-v4")) {
+      can.push_back(version<Widest, T>(multiply_v4, multiply_v4_numbers));
+    }
+    if (__builtin_cpu_supports("x86-64-v3")) {
+      can.push_back(version<Middle, T>(multiply_v3, multiply_v3_numbers));
+    }
 #endif
-  return version<Narrow, T>(multiply_anywhere, multiply_anywhere_numbers);
+    can.push_back(version<Narrow, T>(multiply_anywhere, multiply_anywhere_numbers));
+    return can;
+  }();
+  return found;
 }
 
 template <typename T>
@@ -527,8 +537,8 @@ void multiply_without_zeros(const Version<T>& version, const MatrixProduct<T>& p
 }  // namespace
 
 template <typename T>
-void multiply_on_cpu(const MatrixProduct<T>& product) {
-  static const Version<T> version = version_of_processor<T>();
+void multiply_on_cpu(const MatrixProduct<T>& product, std::size_t version_of) {
+  const Version<T>& version = versions<T>().at(version_of);
   const Tiles tiles(product, version.lanes, version.vectors, version.rows);
   if (tiles.work() == 0) return;
   const std::int64_t depth = std::max<std::int64_t>(1, product.depth);
@@ -547,7 +557,9 @@ void multiply_on_cpu(const MatrixProduct<T>& product) {
                    [&](auto begin, auto end) { multiply_tiles(version, product, tiles, begin, end); });
 }
 
-template void multiply_on_cpu(const MatrixProduct<float>& product);
-template void multiply_on_cpu(const MatrixProduct<double>& product);
+std::size_t multiply_versions() { return versions<float>().size(); }
+
+template void multiply_on_cpu(const MatrixProduct<float>& product, std::size_t version);
+template void multiply_on_cpu(const MatrixProduct<double>& product, std::size_t version);
 
 }  // namespace sentencode::nn

@@ -1,6 +1,7 @@
 // Matrix products on plain memory, for kernels that go through few rows at a time, which may lie anywhere.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "sentencode/nn/linear.h"
@@ -36,6 +37,9 @@ struct MatrixProduct {
 /// not asked whether it is a number. Libraries need the rows in one place, and reorder y for each few of
 /// them.
 template <typename T>
-void multiply_on_cpu(const MatrixProduct<T>& product);
+void multiply_on_cpu(const MatrixProduct<T>& product, std::size_t version = 0);
+
+/// How many versions for different processors there are that this one can run, of which 0 is the fastest.
+std::size_t multiply_versions();
 
 }  // namespace sentencode::nn

@@ -44,7 +44,7 @@ struct Scattered {
 
 template <typename T>
 void expect_equal_to_loops(std::int64_t m, std::int64_t n, std::int64_t k, bool x_transposed,
-                           bool y_transposed) {
+                           bool y_transposed, std::size_t version) {
   const Scattered<T> x(x_transposed ? k : m, x_transposed ? m : k, 1);
   const Scattered<T> y(y_transposed ? n : k, y_transposed ? k : n, 2);
   const std::vector<T> bias = numbers<T>(n, 3);
@@ -65,7 +65,7 @@ void expect_equal_to_loops(std::int64_t m, std::int64_t n, std::int64_t k, bool 
       product.add = add;
       product.bias = add ? nullptr : bias.data();
       product.activation = activation;
-      multiply_on_cpu(product);
+      multiply_on_cpu(product, version);
       std::vector<bool> written(out.data.size());
       for (std::int64_t i = 0; i < m; ++i) {
         for (std::int64_t j = 0; j < n; ++j) {
@@ -91,20 +91,71 @@ void expect_equal_to_loops(std::int64_t m, std::int64_t n, std::int64_t k, bool 
   }
 }
 
-class MatrixProductTest : public testing::TestWithParam<std::tuple<bool, bool>> {};
+/// The like with all of x's numbers, of which some are zero.
+template <typename T>
+void expect_equal_without_zeros(std::int64_t m, std::int64_t n, std::int64_t k, double zeros,
+                                bool x_transposed, bool y_transposed, std::size_t version) {
+  const std::int64_t x_rows = x_transposed ? k : m, x_width = x_transposed ? m : k;
+  std::vector<T> x = numbers<T>(x_rows * x_width, 1);
+  std::mt19937 random(5);
+  std::bernoulli_distribution is_zero(zeros);
+  for (T& number : x) number = is_zero(random) ? T(0) : number;
+  const Scattered<T> x_apart(x_rows, x_width, 6);
+  const Scattered<T> y(y_transposed ? n : k, y_transposed ? k : n, 2);
+  const std::vector<T> bias = numbers<T>(n, 3);
+  for (const bool apart : {false, true}) {
+    for (const bool add : {false, true}) {
+      Scattered<T> all(m, n, 4), some = all;
+      MatrixProduct<T> product;
+      product.rows = m;
+      product.columns = n;
+      product.depth = k;
+      product.x = apart ? x_apart.rows() : RowsOf<const T>{x.data(), x_width};
+      product.y = y.rows();
+      product.out = all.rows();
+      product.x_transposed = x_transposed;
+      product.y_transposed = y_transposed;
+      product.add = add;
+      product.bias = add ? nullptr : bias.data();
+      product.activation = add ? Activation::none : Activation::relu;
+      multiply_on_cpu(product, version);
+      product.out = some.rows();
+      product.zeros = true;
+      multiply_on_cpu(product, version);
+      ASSERT_EQ(all.data, some.data) << m << " x " << n << " x " << k << ", zeros " << zeros;
+    }
+  }
+}
+
+class MatrixProductTest : public testing::TestWithParam<std::tuple<bool, bool, std::size_t>> {};
 
 TEST_P(MatrixProductTest, IsWhatLoopsCompute) {
-  const auto [x_transposed, y_transposed] = GetParam();
+  const auto [x_transposed, y_transposed, version] = GetParam();
   const std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> sizes = {
       {1, 1, 1},   {1, 50, 7},   {8, 48, 16}, {9, 49, 17},   {7, 15, 8},     {15, 33, 1},
       {31, 97, 5}, {64, 300, 9}, {5, 20, 0},  {3, 40, 1024}, {11, 65, 2100}, {300, 30, 24}};
   for (const auto& [m, n, k] : sizes) {
-    expect_equal_to_loops<float>(m, n, k, x_transposed, y_transposed);
-    expect_equal_to_loops<double>(m, n, k, x_transposed, y_transposed);
+    expect_equal_to_loops<float>(m, n, k, x_transposed, y_transposed, version);
+    expect_equal_to_loops<double>(m, n, k, x_transposed, y_transposed, version);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Orders, MatrixProductTest, testing::Combine(testing::Bool(), testing::Bool()));
+TEST_P(MatrixProductTest, IsTheSameToTheLastBitWhereZerosAreLeftOut) {
+  const auto [x_transposed, y_transposed, version] = GetParam();
+  const std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> sizes = {
+      {1, 300, 1},  {1, 70, 64},    {9, 129, 65},   {15, 300, 63}, {16, 600, 128},
+      {40, 500, 0}, {17, 257, 100}, {33, 64, 1030}, {3, 65, 2100}, {600, 200, 70}};
+  for (const auto& [m, n, k] : sizes) {
+    for (const double zeros : {0.0, 0.25, 0.5, 0.95, 1.0}) {
+      expect_equal_without_zeros<float>(m, n, k, zeros, x_transposed, y_transposed, version);
+      expect_equal_without_zeros<double>(m, n, k, zeros, x_transposed, y_transposed, version);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, MatrixProductTest,
+                         testing::Combine(testing::Bool(), testing::Bool(),
+                                          testing::Range<std::size_t>(0, multiply_versions())));
 
 TEST(MatrixProduct, OfNothingWritesNothing) {
   MatrixProduct<float> product;
@@ -133,6 +184,27 @@ TEST(MatrixProduct, OfARowDoesNotDependOnThoseBesideIt) {
     product.x.data = x.data() + row * kDepth;
     multiply_on_cpu(product);
     ASSERT_TRUE(std::equal(alone.begin(), alone.end(), together.begin() + row * kColumns)) << row;
+  }
+}
+
+TEST(MatrixProduct, WithoutZerosKeepsWhatIsNoNumber) {
+  constexpr std::int64_t kColumns = 600;
+  const std::vector<float> x = {0, NAN, 0, 0, 0, 2}, y(3 * kColumns, 1);
+  std::vector<float> out(2 * kColumns);
+  MatrixProduct<float> product;
+  product.rows = 2;
+  product.columns = kColumns;
+  product.depth = 3;
+  product.x = {x.data(), 3};
+  product.y = {y.data(), kColumns};
+  product.out = {out.data(), kColumns};
+  product.zeros = true;
+  for (std::size_t version = 0; version < multiply_versions(); ++version) {
+    multiply_on_cpu(product, version);
+    for (std::size_t j = 0; j < kColumns; ++j) {
+      ASSERT_TRUE(std::isnan(out[j]));
+      ASSERT_EQ(out[kColumns + j], 2);
+    }
   }
 }
 
