@@ -2,8 +2,10 @@
 the composition in eager PyTorch on padded batches.
 
 Sentences are SNLI's (dev), in random order, premises and hypotheses in batches of their own; what is pooled
-is random vectors of their lengths. Beside it stand the matrix products that we need, of words alone, by
-whichever of torch's libraries is faster here (ours are our own), and those of the composition.
+is random vectors of their lengths. Of the hidden layer's units, as many are active (a ReLU makes the others
+zero) as before training, half of them, or as after it. Beside it stand the matrix products that we need, of
+words alone, by whichever of torch's libraries is faster here (ours are our own), and those of the
+composition.
 
 Whole steps of training: words' vectors looked up, a bidirectional LSTM, the pooling, the classifier of pairs,
 clipping and Adam, against the like in eager PyTorch (benchmarks/eager: packed LSTM, the composition above),
@@ -18,6 +20,7 @@ few words; the gradients are within. Results and gradients are compared first.
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -53,11 +56,12 @@ def main() -> None:
     contestants = Contestants(__file__, eager, ours, our_steps, eager_steps)
     contestants.argument(parser)
     parser.add_argument("--features", type=int, default=600, help="of the vectors: both directions")
-    parser.add_argument("--hidden", type=int, nargs="+", default=[300, 600])
+    parser.add_argument("--hidden", type=int, nargs="+", default=[300])
     parser.add_argument("--heads", type=int, default=5)
     parser.add_argument("--batch", type=int, nargs="+", default=[32, 64], help="sentences")
     parser.add_argument("--batches", type=int, default=12, help="that a time is the sum of")
     parser.add_argument("--scores", nargs="+", default=["vector", "scalar"], choices=["vector", "scalar"])
+    parser.add_argument("--active", type=float, nargs="+", default=[0.5, 0.85], help="share of hidden units")
     parser.add_argument("--layers", type=int, default=1, help="of the LSTM, in whole steps")
     parser.add_argument("--parts", nargs="+", default=["pooling", "steps"], choices=["pooling", "steps"])
     parser.add_argument("--threads", type=int, default=processors())
@@ -67,36 +71,35 @@ def main() -> None:
     contestants.options = ["--data", given.data]
 
     print(f"{machine()}\n{given.threads} threads, medians of {given.rounds} processes\n")
-    for scores in given.scores if "pooling" in given.parts else ():
-        for hidden in given.hidden:
-            for batch in given.batch:
-                case: dict[str, Any] = {
-                    **{name: getattr(given, name) for name in ("features", "heads", "batches", "threads")},
-                    **{"scores": scores, "hidden": hidden, "batch": batch},
-                    "lengths": str(given.data / "senteval" / "downstream" / "SNLI"),
-                }
-                filled = agree(case)
-                theirs, mine = contestants.measure(given.rounds, ["eager", case], ["ours", case])
-                print(
-                    f"{scores} scores, hidden {hidden}, {batch} sentences, {filled:.0%} of the places words:"
-                )
-                for name, runs in (("eager", theirs), ("ours", mine)):
-                    share = median(runs, "product_seconds") / median(runs, "seconds")
-                    milliseconds = 1e3 * median(runs, "seconds") / given.batches
-                    print(
-                        f"  {name:5} {milliseconds:7.2f} ms a batch, bare products {share:4.0%} of it; "
-                        f"{median(runs, 'mebibytes'):6.1f} MiB "
-                        f"(of these gradients {runs[0]['gradients']:.1f})"
-                    )
-                speed = median(theirs, "seconds") / median(mine, "seconds")
-                floor = median(theirs, "seconds") / median(mine, "product_seconds")
-                memory = median(mine, "mebibytes") / median(theirs, "mebibytes")
-                print(f"  speed {speed:.2f} x {verdict(speed, SPEED)}; torch's products alone {floor:.2f} x")
-                beside = [median(runs, "mebibytes") - runs[0]["gradients"] for runs in (mine, theirs)]
-                print(
-                    f"  memory {memory:.2f} of the eager {verdict(memory, MEMORY, at_least=False)}; "
-                    f"without gradients {beside[0] / beside[1]:.2f}\n"
-                )
+    choices = itertools.product(given.scores, given.hidden, given.active, given.batch)
+    for scores, hidden, active, batch in choices if "pooling" in given.parts else ():
+        case: dict[str, Any] = {
+            **{name: getattr(given, name) for name in ("features", "heads", "batches", "threads")},
+            **{"scores": scores, "hidden": hidden, "active": active, "batch": batch},
+            "lengths": str(given.data / "senteval" / "downstream" / "SNLI"),
+        }
+        filled = agree(case)
+        theirs, mine = contestants.measure(given.rounds, ["eager", case], ["ours", case])
+        print(
+            f"{scores} scores, {hidden} hidden units ({active:.0%} active), {batch} sentences, "
+            f"{filled:.0%} of the places words:"
+        )
+        for name, runs in (("eager", theirs), ("ours", mine)):
+            share = median(runs, "product_seconds") / median(runs, "seconds")
+            milliseconds = 1e3 * median(runs, "seconds") / given.batches
+            print(
+                f"  {name:5} {milliseconds:7.2f} ms a batch, bare products {share:4.0%} of it; "
+                f"{median(runs, 'mebibytes'):6.1f} MiB (of these gradients {runs[0]['gradients']:.1f})"
+            )
+        speed = median(theirs, "seconds") / median(mine, "seconds")
+        floor = median(theirs, "seconds") / median(mine, "product_seconds")
+        memory = median(mine, "mebibytes") / median(theirs, "mebibytes")
+        print(f"  speed {speed:.2f} x {verdict(speed, SPEED)}; torch's products alone {floor:.2f} x")
+        beside = [median(runs, "mebibytes") - runs[0]["gradients"] for runs in (mine, theirs)]
+        print(
+            f"  memory {memory:.2f} of the eager {verdict(memory, MEMORY, at_least=False)}; "
+            f"without gradients {beside[0] / beside[1]:.2f}\n"
+        )
     if "steps" in given.parts:
         whole_steps(contestants, given)
     write_json(given.json, results=contestants.everything)
@@ -156,6 +159,9 @@ def pooling_of(case: dict[str, Any]) -> Any:
     torch.manual_seed(1)
     pooling = AttentionPooling(case["features"], case["hidden"], case["heads"], scores=case["scores"])
     pooling.heads, pooling.scores = case["heads"], case["scores"]
+    with torch.no_grad():
+        x = torch.nn.functional.linear(torch.randn(1000, case["features"]), pooling.hidden.weight)
+        pooling.hidden.bias.copy_(-x.quantile(1 - case["active"], 0))
     return pooling
 
 

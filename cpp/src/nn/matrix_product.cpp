@@ -486,12 +486,26 @@ const std::vector<Version<T>>& versions() {
   return found;
 }
 
+/// Memory that begins where a line of the cache does.
+template <typename T>
+class Lines {
+ public:
+  explicit Lines(std::int64_t count) : lines_(new Line[static_cast<std::size_t>(count / kOfLine + 1)]) {}
+  T* data() { return reinterpret_cast<T*>(lines_.get()); }
+
+ private:
+  static constexpr std::int64_t kOfLine = 64 / sizeof(T);
+  struct alignas(64) Line {
+    T numbers[kOfLine];
+  };
+  std::unique_ptr<Line[]> lines_;
+};
+
 template <typename T>
 void multiply_tiles(const Version<T>& version, const MatrixProduct<T>& product, const Tiles& tiles,
                     std::int64_t begin, std::int64_t end) {
-  const auto size = std::min(kDepth, product.depth) * version.vectors * version.lanes;
-  const std::unique_ptr<T[]> y(new T[static_cast<std::size_t>(size)]);
-  version.multiply(product, tiles, begin, end, y.get());
+  Lines<T> y(std::min(kDepth, product.depth) * version.vectors * version.lanes);
+  version.multiply(product, tiles, begin, end, y.data());
 }
 
 /// Some rows of a product.
@@ -519,16 +533,13 @@ MatrixProduct<T> some_rows(const MatrixProduct<T>& product, std::int64_t begin, 
 template <typename T>
 void multiply_without_zeros(const Version<T>& version, const MatrixProduct<T>& product, std::int64_t begin,
                             std::int64_t end) {
-  constexpr std::int64_t kLine = 64 / sizeof(T);
   const std::int64_t most = std::min(kMostRows, end - begin), words = (product.depth + kBits - 1) / kBits;
   const std::int64_t width = version.alone * version.lanes;
   std::vector<std::uint64_t> bits(static_cast<std::size_t>(most * words));
-  const std::unique_ptr<T[]> numbers(new T[static_cast<std::size_t>((kBits + most) * width + kLine)]);
-  const auto past = reinterpret_cast<std::uintptr_t>(numbers.get()) / sizeof(T) % kLine;
-  T* const y = numbers.get() + (kLine - static_cast<std::int64_t>(past)) % kLine;
+  Lines<T> y(kBits * width), sums(most * width);
   for (std::int64_t row = begin; row < end; row += most) {
     const MatrixProduct<T> some = some_rows(product, row, std::min(end, row + most));
-    if (version.multiply_without_zeros(some, {bits.data(), y, y + kBits * width})) continue;
+    if (version.multiply_without_zeros(some, {bits.data(), y.data(), sums.data()})) continue;
     const Tiles tiles(some, version.lanes, version.vectors, version.rows);
     multiply_tiles(version, some, tiles, 0, tiles.work());
   }
