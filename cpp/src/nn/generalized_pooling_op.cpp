@@ -133,7 +133,7 @@ struct Form {
   Tensor hidden_of(const Tensor& z, std::int64_t group) const {  // [n, d_a]
     return z.narrow(1, group * hidden, hidden);
   }
-  /// Of the hidden layer, or of its gradient before f, a ReLU makes about half the numbers zero.
+  /// Of the hidden layer, or of its gradient before f, a ReLU makes many numbers zero.
   Placed with_zeros(const Tensor& hidden_layer) const {
     Placed matrix = hidden_layer;
     matrix.zeros = activation == Activation::relu;

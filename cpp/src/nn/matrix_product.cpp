@@ -3,95 +3,28 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <bit>
+#include <atomic>
 #include <cstddef>
-#include <cstring>
 #include <memory>
+#include <new>
 #include <type_traits>
 #include <vector>
 
+#include "nn/matrix_panel.h"
+#include "nn/matrix_zeros.h"
 #include "nn/vectorised.h"
 
 namespace sentencode::nn {
 namespace {
 
-constexpr std::int64_t kDepth = 1024;            // summed at once: a panel of y stays in the second cache
 constexpr std::int64_t kProducts = 1024 * 1024;  // that a thread is worth
 constexpr std::int64_t kManyTiles = 16;          // of each thread
 
-// Where x has many zeros:
-constexpr std::int64_t kBits = 64;        // numbers of x whose rows of y stay in the first cache
-constexpr std::int64_t kMostRows = 256;   // whose sums stay in the second one
-constexpr std::int64_t kFewestRows = 16;  // that pay for putting y in order
-constexpr std::int64_t kFewVectors = 4;   // of columns: there is nothing else to do while one is summed
-constexpr double kFewZeros = 0.3;         // of all numbers: fewer are multiplied like the others
-
-/// What registers hold: M rows of N vectors of `Bytes` are summed at once, or of one row with zeros `Alone`
-/// vectors.
-template <int Bytes, int M, int N, int Alone>
-struct Shape {
-  static constexpr int bytes = Bytes, rows = M, vectors = N, alone = Alone;
-};
-
-/// A part of a product: some of its depth, of which y is a panel in order, and of its columns.
-template <typename T>
-struct Panel {
-  const MatrixProduct<T>* product;
-  std::int64_t depth_from, depth, column, columns;
-  std::int64_t columns_ahead;  // of the next panel, which are fetched meanwhile
-  T* y;                        // [depth, columns rounded up to whole vectors], zero beyond them
-  bool first, last;
-};
-
-/// Eight numbers from `at` on of eight rows, as eight rows of `to`.
-template <typename T>
-ST_INLINE void turn(const T* const* rows, std::int64_t at, T* to, std::int64_t stride) {
-  using Eight = typename Lanes<T, 8 * sizeof(T)>::type;
-  Eight a[8], b[8];
-  for (int i = 0; i < 8; ++i) std::memcpy(&a[i], rows[i] + at, sizeof a[i]);
-  // Rows i and i + 4 shuffled into each other, three times, are the transpose.
-  for (int round = 0; round < 3; ++round) {
-    for (int i = 0; i < 4; ++i) {
-      b[2 * i] = __builtin_shufflevector(a[i], a[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
-      b[2 * i + 1] = __builtin_shufflevector(a[i], a[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
-    }
-    std::copy(b, b + 8, a);
-  }
-  for (int i = 0; i < 8; ++i) std::memcpy(to + i * stride, &a[i], sizeof a[i]);
-}
-
-template <int Width, typename T>
-ST_INLINE void fill(const Panel<T>& panel) {
-  const MatrixProduct<T>& p = *panel.product;
-  if (!p.y_transposed) {
-    for (std::int64_t k = 0; k < panel.depth; ++k) {
-      const T* const from = p.y[panel.depth_from + k] + panel.column;
-      T* const to = panel.y + k * Width;
-      if (panel.columns == Width) {
-        std::memcpy(to, from, Width * sizeof(T));
-      } else {
-        std::fill(std::copy_n(from, panel.columns, to), to + Width, T(0));
-      }
-    }
-    return;
-  }
-  std::fill_n(panel.y, panel.columns == Width ? 0 : panel.depth * Width, T(0));
-  constexpr int kSome = 8;  // rows and columns that are turned at once, in registers
-  std::int64_t j = 0;
-  for (; j + kSome <= panel.columns; j += kSome) {
-    const T* from[kSome];
-    for (int i = 0; i < kSome; ++i) from[i] = p.y[panel.column + j + i] + panel.depth_from;
-    std::int64_t k = 0;
-    for (; k + kSome <= panel.depth; k += kSome) turn(from, k, panel.y + k * Width + j, Width);
-    for (; k < panel.depth; ++k) {
-      for (int i = 0; i < kSome; ++i) panel.y[k * Width + j + i] = from[i][k];
-    }
-  }
-  for (; j < panel.columns; ++j) {
-    const T* const from = p.y[panel.column + j] + panel.depth_from;
-    for (std::int64_t k = 0; k < panel.depth; ++k) panel.y[k * Width + j] = from[k];
-  }
-}
+// Zeros are looked for where each thread has so many rows, which are more if y must be turned for them:
+constexpr std::int64_t kFewestRows = 16, kFewestRowsTurned = 96;
+constexpr std::int64_t kSample = 16;        // of the lines of x, by which most are found that have few zeros
+constexpr std::int64_t kMarks = 64 * 1024;  // that a thread is worth
+constexpr double kFewZeros = 0.25;          // of all numbers: leaving them out takes as long (Zen 4)
 
 /// sums [M, N vectors] of x's rows from `row` on.
 template <int Bytes, int M, int N, bool Transposed, typename T>
@@ -122,28 +55,6 @@ ST_INLINE void sum_up(const Panel<T>& panel, std::int64_t row, T* sums) {
   }
 }
 
-/// Writes sums of some columns of a row to where they belong.
-template <typename T, typename Count>
-ST_INLINE void put(const Panel<T>& panel, Count columns, const T* __restrict sums, std::int64_t row) {
-  const MatrixProduct<T>& p = *panel.product;
-  T* __restrict const out = p.out[row] + panel.column;
-  if (panel.first && !p.add) {
-    for (std::int64_t j = 0; j < columns; ++j) out[j] = sums[j];
-  } else {
-    for (std::int64_t j = 0; j < columns; ++j) out[j] += sums[j];
-  }
-  if (!panel.last) return;
-  if (p.bias != nullptr) {
-    const T* __restrict const bias = p.bias + panel.column;
-    for (std::int64_t j = 0; j < columns; ++j) out[j] += bias[j];
-  }
-  if (p.activation == Activation::relu) {
-    for (std::int64_t j = 0; j < columns; ++j) out[j] = out[j] < 0 ? T(0) : out[j];  // NaN stays
-  } else if (p.activation == Activation::tanh) {
-    for (std::int64_t j = 0; j < columns; ++j) out[j] = tanh_of(out[j]);
-  }
-}
-
 /// Has the caches fetch the rows of y's next panel that are due while rows `row` to `end` are computed.
 template <int Width, typename T>
 ST_INLINE void fetch_ahead(const Panel<T>& panel, std::int64_t row, std::int64_t end) {
@@ -156,23 +67,6 @@ ST_INLINE void fetch_ahead(const Panel<T>& panel, std::int64_t row, std::int64_t
     for (std::int64_t j = 0; j < panel.columns_ahead + kLine - 1; j += kLine) {
       __builtin_prefetch(ahead + std::min(j, panel.columns_ahead - 1));
     }
-  }
-}
-
-/// And `columns` numbers that may be written.
-template <int Width, bool Write, typename T>
-ST_INLINE void fetch(const T* row, std::int64_t columns) {
-  constexpr std::int64_t kLine = 64 / sizeof(T);
-  ST_UNROLL
-  for (std::int64_t j = 0; j < Width; j += kLine) __builtin_prefetch(row + j, Write);
-  __builtin_prefetch(row + columns - 1, Write);
-}
-
-/// And M rows of `out`, which are written when their sums are there.
-template <int Width, int M, typename T>
-ST_INLINE void fetch_out(const Panel<T>& panel, std::int64_t row) {
-  for (int i = 0; i < M; ++i) {
-    fetch<Width, true>(panel.product->out[row + i] + panel.column, panel.columns);
   }
 }
 
@@ -274,159 +168,6 @@ ST_INLINE void multiply_tiles(const MatrixProduct<T>& p, const Tiles& tiles, std
   } while (from < p.depth);
 }
 
-/// A bit for each of Count numbers of x that is not zero: at `bit` of found[i] for the i-th.
-template <int Count, typename T>
-ST_INLINE void find_numbers(const T* x, std::int64_t bit, std::uint64_t* found) {
-  for (int i = 0; i < Count; ++i) found[i] |= static_cast<std::uint64_t>(x[i] != 0) << bit;
-}
-
-/// Of 64 numbers.
-template <typename T>
-ST_INLINE std::uint64_t find_numbers(const T* x) {
-  constexpr int kSome = 16;
-  std::uint64_t found[kSome] = {};
-  for (int bit = 0; bit < kBits; bit += kSome) find_numbers<kSome>(x + bit, bit, found);
-  for (int i = 0; i < kSome; ++i) found[i] <<= i;
-  for (int i = 0; i < 8; ++i) found[i] |= found[i + 8];
-  for (int i = 0; i < 4; ++i) found[i] |= found[i + 4];
-  return found[0] | found[1] | found[2] | found[3];
-}
-
-/// `bits` [rows, words]: which of the numbers of x's rows, 64 of each after the other, are not zero. Returns
-/// how many. Vectors that would reach too far begin earlier.
-template <typename T>
-ST_INLINE std::int64_t find_numbers(const MatrixProduct<T>& p, std::uint64_t* bits) {
-  const std::int64_t words = (p.depth + kBits - 1) / kBits;
-  for (std::int64_t word = 0; word < words; ++word) {
-    const std::int64_t from = word * kBits, depth = std::min(kBits, p.depth - from);
-    if (p.x_transposed) {
-      constexpr std::int64_t kSome = 16;
-      for (std::int64_t i = 0; i < p.rows; i += kSome) {
-        std::uint64_t found[kSome] = {};
-        const std::int64_t row = std::max<std::int64_t>(0, std::min(i, p.rows - kSome));
-        for (std::int64_t k = 0; k < depth; ++k) {
-          const T* const x = p.x[from + k] + row;
-          if (p.rows >= kSome) {
-            find_numbers<kSome>(x, k, found);
-          } else {
-            for (std::int64_t j = 0; j < p.rows; ++j) find_numbers<1>(x + j, k, found + j);
-          }
-        }
-        for (std::int64_t j = row; j < std::min(p.rows, row + kSome); ++j) {
-          bits[j * words + word] = found[j - row];
-        }
-      }
-    } else {
-      for (std::int64_t row = 0; row < p.rows; ++row) {
-        std::uint64_t found = 0;
-        if (p.depth >= kBits) {
-          found = find_numbers(p.x[row] + from + depth - kBits) >> (kBits - depth);
-        } else {
-          for (std::int64_t k = 0; k < depth; ++k) find_numbers<1>(p.x[row] + k, k, &found);
-        }
-        bits[row * words + word] = found;
-      }
-    }
-  }
-  std::int64_t count = 0;
-  for (std::int64_t i = 0; i < p.rows * words; ++i) count += std::popcount(bits[i]);
-  return count;
-}
-
-/// sums [N vectors] += x y, of those of x's numbers that have a bit.
-template <int Bytes, int N, typename T>
-ST_INLINE void add_numbers(std::uint64_t bits, const T* x, std::int64_t stride, const T* y, T* sums) {
-  using Vector = typename Lanes<T, Bytes>::type;
-  using Placed = typename Lanes<T, Bytes>::anywhere;
-  constexpr std::int64_t kLanes = Bytes / sizeof(T);
-  Vector sum[N];
-  ST_UNROLL
-  for (int j = 0; j < N; ++j) sum[j] = *reinterpret_cast<const Placed*>(sums + j * kLanes);
-  for (; bits != 0; bits &= bits - 1) {
-    const std::int64_t k = std::countr_zero(bits);
-    const T one = x[k * stride];
-    const T* const of = y + k * N * kLanes;
-    ST_UNROLL
-    for (int j = 0; j < N; ++j) sum[j] += one * *reinterpret_cast<const Placed*>(of + j * kLanes);
-  }
-  ST_UNROLL
-  for (int j = 0; j < N; ++j) *reinterpret_cast<Placed*>(sums + j * kLanes) = sum[j];
-}
-
-/// Memory for rows whose zeros are left out.
-template <typename T>
-struct NumbersMemory {
-  std::uint64_t* bits;  // [rows, words]
-  T *y, *sums;          // [64, N vectors], [rows, N vectors], at the beginning of lines of the cache
-};
-
-/// N vectors of columns, from `column` on.
-template <typename Shape, int N, typename T>
-ST_INLINE void multiply_numbers(const MatrixProduct<T>& p, std::int64_t column,
-                                const NumbersMemory<T>& memory) {
-  constexpr std::int64_t kWidth = N * Shape::bytes / sizeof(T);
-  const std::int64_t words = (p.depth + kBits - 1) / kBits, stride = p.x_transposed ? p.x.stride : 1;
-  for (std::int64_t from = 0; from < p.depth || from == 0; from += kDepth) {
-    const std::int64_t end = std::min(p.depth, from + kDepth);
-    Panel<T> panel{.product = &p,
-                   .depth_from = from,
-                   .depth = 0,
-                   .column = column,
-                   .columns = std::min(kWidth, p.columns - column),
-                   .columns_ahead = 0,
-                   .y = memory.y,
-                   .first = from == 0,
-                   .last = end == p.depth};
-    std::fill_n(memory.sums, p.rows * kWidth, T(0));
-    for (; panel.depth_from < end; panel.depth_from += kBits) {
-      panel.depth = std::min(kBits, end - panel.depth_from);
-      fill<kWidth>(panel);
-      std::int64_t behind = panel.depth_from + kBits, due = 0;
-      for (std::int64_t row = 0; row < p.rows; ++row) {
-        if (behind >= end) {
-          fetch_out<kWidth, 1>(panel, row);
-        } else if (!p.y_transposed) {  // meanwhile the caches fetch the next rows of y
-          for (due += kBits; due >= p.rows && behind < end; due -= p.rows) {
-            fetch<kWidth, false>(p.y[behind++] + column, panel.columns);
-          }
-        }
-        const T* const x = p.x_transposed ? p.x[panel.depth_from] + row : p.x[row] + panel.depth_from;
-        add_numbers<Shape::bytes, N>(memory.bits[row * words + panel.depth_from / kBits], x, stride, memory.y,
-                                     memory.sums + row * kWidth);
-      }
-    }
-    for (std::int64_t row = 0; row < p.rows; ++row) {
-      if (panel.columns == kWidth) {
-        put(panel, std::integral_constant<std::int64_t, kWidth>(), memory.sums + row * kWidth, row);
-      } else {
-        put(panel, panel.columns, memory.sums + row * kWidth, row);
-      }
-    }
-  }
-}
-
-template <typename Shape, int N, typename T>
-ST_INLINE void multiply_numbers(const MatrixProduct<T>& p, std::int64_t column, std::int64_t vectors,
-                                const NumbersMemory<T>& memory) {
-  if (vectors == N) return multiply_numbers<Shape, N>(p, column, memory);
-  if constexpr (N > 1) multiply_numbers<Shape, N - 1>(p, column, vectors, memory);
-}
-
-/// All columns, in panels that are about equally wide. False if too few of x's numbers are zero.
-template <typename Shape, typename T>
-ST_INLINE bool multiply_without_zeros(const MatrixProduct<T>& p, const NumbersMemory<T>& memory) {
-  const auto numbers = static_cast<double>(find_numbers(p, memory.bits));
-  if (numbers > (1 - kFewZeros) * static_cast<double>(p.rows * p.depth)) return false;
-  constexpr std::int64_t kLanes = Shape::bytes / sizeof(T);
-  const std::int64_t vectors = (p.columns + kLanes - 1) / kLanes;
-  const std::int64_t panels = (vectors + Shape::alone - 1) / Shape::alone;
-  for (std::int64_t i = 0; i < panels; ++i) {
-    const std::int64_t from = i * vectors / panels;
-    multiply_numbers<Shape, Shape::alone>(p, from * kLanes, (i + 1) * vectors / panels - from, memory);
-  }
-  return true;
-}
-
 // What fits the registers of each processor: 32 of 64 bytes, 16 of 32 or, elsewhere, of 16. Functions for
 // some processors cannot be templates.
 using Widest = Shape<64, 8, 3, 8>;
@@ -437,34 +178,32 @@ template <typename T>
 struct Version {
   std::int64_t lanes, vectors, rows, alone;
   void (*multiply)(const MatrixProduct<T>&, const Tiles&, std::int64_t, std::int64_t, T*);
-  bool (*multiply_without_zeros)(const MatrixProduct<T>&, const NumbersMemory<T>&);
+  std::int64_t (*find_numbers)(const MatrixProduct<T>&, std::uint64_t*);
+  void (*multiply_marked)(const MatrixProduct<T>&, const Marked<T>&);
 };
-template <typename Shape, typename T>
-constexpr Version<T> version(decltype(Version<T>::multiply) multiply,
-                             decltype(Version<T>::multiply_without_zeros) without_zeros) {
-  return {Shape::bytes / static_cast<std::int64_t>(sizeof(T)),
-          Shape::vectors,
-          Shape::rows,
-          Shape::alone,
-          multiply,
-          without_zeros};
-}
 
-#define ST_PRODUCTS_OF(T, name, shape, target)                                                          \
-  target void name(const MatrixProduct<T>& p, const Tiles& tiles, std::int64_t begin, std::int64_t end, \
-                   T* y) {                                                                              \
-    multiply_tiles<shape>(p, tiles, begin, end, y);                                                     \
-  }                                                                                                     \
-  target bool name##_numbers(const MatrixProduct<T>& p, const NumbersMemory<T>& memory) {               \
-    return multiply_without_zeros<shape>(p, memory);                                                    \
+#define ST_PRODUCTS_OF(T, name, shape, target)                                                       \
+  target void name##_tiles(const MatrixProduct<T>& p, const Tiles& tiles, std::int64_t begin,        \
+                           std::int64_t end, T* y) {                                                 \
+    multiply_tiles<shape>(p, tiles, begin, end, y);                                                  \
+  }                                                                                                  \
+  target std::int64_t name##_find(const MatrixProduct<T>& p, std::uint64_t* words) {                 \
+    return find_numbers(p, words);                                                                   \
+  }                                                                                                  \
+  target void name##_marked(const MatrixProduct<T>& p, const Marked<T>& marked) {                    \
+    multiply_marked<shape>(p, marked);                                                               \
+  }                                                                                                  \
+  void add_version_##name(std::vector<Version<T>>& to) {                                             \
+    to.push_back({shape::bytes / sizeof(T), shape::vectors, shape::rows, shape::alone, name##_tiles, \
+                  name##_find, name##_marked});                                                      \
   }
 #define ST_PRODUCTS(name, shape, target)     \
   ST_PRODUCTS_OF(float, name, shape, target) \
   ST_PRODUCTS_OF(double, name, shape, target)
-ST_PRODUCTS(multiply_anywhere, Narrow, )
+ST_PRODUCTS(anywhere, Narrow, )
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-ST_PRODUCTS(multiply_v3, Middle, __attribute__((target("arch=x86-64-v3"))))
-ST_PRODUCTS(multiply_v4, Widest, __attribute__((target("arch=x86-64-v4"))))
+ST_PRODUCTS(v3, Middle, __attribute__((target("arch=x86-64-v3"))))
+ST_PRODUCTS(v4, Widest, __attribute__((target("arch=x86-64-v4"))))
 #endif
 
 /// Those that the processor can run, the fastest first.
@@ -473,14 +212,10 @@ const std::vector<Version<T>>& versions() {
   static const std::vector<Version<T>> found = [] {
     std::vector<Version<T>> can;
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-    if (__builtin_cpu_supports("x86-64-v4")) {
-      can.push_back(version<Widest, T>(multiply_v4, multiply_v4_numbers));
-    }
-    if (__builtin_cpu_supports("x86-64-v3")) {
-      can.push_back(version<Middle, T>(multiply_v3, multiply_v3_numbers));
-    }
+    if (__builtin_cpu_supports("x86-64-v4")) add_version_v4(can);
+    if (__builtin_cpu_supports("x86-64-v3")) add_version_v3(can);
 #endif
-    can.push_back(version<Narrow, T>(multiply_anywhere, multiply_anywhere_numbers));
+    add_version_anywhere(can);
     return can;
   }();
   return found;
@@ -490,23 +225,16 @@ const std::vector<Version<T>>& versions() {
 template <typename T>
 class Lines {
  public:
-  explicit Lines(std::int64_t count) : lines_(new Line[static_cast<std::size_t>(count / kOfLine + 1)]) {}
-  T* data() { return reinterpret_cast<T*>(lines_.get()); }
+  explicit Lines(std::int64_t count) : numbers_(new (kLine) T[static_cast<std::size_t>(count)]) {}
+  T* data() const { return numbers_.get(); }
 
  private:
-  static constexpr std::int64_t kOfLine = 64 / sizeof(T);
-  struct alignas(64) Line {
-    T numbers[kOfLine];
+  static constexpr std::align_val_t kLine{64};
+  struct Free {
+    void operator()(T* numbers) const { ::operator delete[](numbers, kLine); }
   };
-  std::unique_ptr<Line[]> lines_;
+  std::unique_ptr<T[], Free> numbers_;
 };
-
-template <typename T>
-void multiply_tiles(const Version<T>& version, const MatrixProduct<T>& product, const Tiles& tiles,
-                    std::int64_t begin, std::int64_t end) {
-  Lines<T> y(std::min(kDepth, product.depth) * version.vectors * version.lanes);
-  version.multiply(product, tiles, begin, end, y.data());
-}
 
 /// Some rows of a product.
 template <typename T>
@@ -531,18 +259,46 @@ MatrixProduct<T> some_rows(const MatrixProduct<T>& product, std::int64_t begin, 
 }
 
 template <typename T>
-void multiply_without_zeros(const Version<T>& version, const MatrixProduct<T>& product, std::int64_t begin,
-                            std::int64_t end) {
-  const std::int64_t most = std::min(kMostRows, end - begin), words = (product.depth + kBits - 1) / kBits;
-  const std::int64_t width = version.alone * version.lanes;
-  std::vector<std::uint64_t> bits(static_cast<std::size_t>(most * words));
-  Lines<T> y(kBits * width), sums(most * width);
-  for (std::int64_t row = begin; row < end; row += most) {
-    const MatrixProduct<T> some = some_rows(product, row, std::min(end, row + most));
-    if (version.multiply_without_zeros(some, {bits.data(), y.data(), sums.data()})) continue;
-    const Tiles tiles(some, version.lanes, version.vectors, version.rows);
-    multiply_tiles(version, some, tiles, 0, tiles.work());
-  }
+bool has_few_zeros(const MatrixProduct<T>& product, std::int64_t numbers) {
+  const auto all = static_cast<double>(product.rows * product.depth);
+  return static_cast<double>(numbers) > (1 - kFewZeros) * all;
+}
+
+/// Whether it was done: not if few of x's numbers are zero.
+template <typename T>
+bool multiply_without_zeros(const Version<T>& version, const MatrixProduct<T>& product) {
+  const std::int64_t of_row = words_of(product.depth);
+  std::vector<std::uint64_t> words(static_cast<std::size_t>(product.rows * of_row));
+  MatrixProduct<T> sample = product;
+  std::int64_t& lines = product.x_transposed ? sample.depth : sample.rows;
+  lines = std::min(lines, kSample);
+  if (has_few_zeros(sample, version.find_numbers(sample, words.data()))) return false;
+  std::atomic<std::int64_t> numbers = 0;
+  at::parallel_for(0, product.rows, kMarks / std::max<std::int64_t>(1, product.depth) + 1,
+                   [&](std::int64_t begin, std::int64_t end) {
+                     numbers +=
+                         version.find_numbers(some_rows(product, begin, end), words.data() + begin * of_row);
+                   });
+  if (has_few_zeros(product, numbers)) return false;
+  at::parallel_for(0, product.rows, kFewestRows, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t most = std::min(kMostRows, end - begin), width = version.alone * version.lanes;
+    Lines<T> y(kBits * width), sums(most * width);
+    for (std::int64_t row = begin; row < end; row += most) {
+      version.multiply_marked(some_rows(product, row, std::min(end, row + most)),
+                              {words.data() + row * of_row, y.data(), sums.data()});
+    }
+  });
+  return true;
+}
+
+/// Whether zeros are worth looking for.
+template <typename T>
+bool may_leave_out_zeros(const Version<T>& version, const MatrixProduct<T>& product) {
+  // Each thread puts all of y in order for its rows.
+  const std::int64_t rows = (product.y_transposed ? kFewestRowsTurned : kFewestRows) * at::get_num_threads();
+  const bool reads_columns_at_places = product.x_transposed && product.x.places != nullptr;
+  return product.zeros && product.rows >= rows && product.columns > (kFewestVectors - 1) * version.lanes &&
+         !reads_columns_at_places;
 }
 
 }  // namespace
@@ -550,22 +306,15 @@ void multiply_without_zeros(const Version<T>& version, const MatrixProduct<T>& p
 template <typename T>
 void multiply_on_cpu(const MatrixProduct<T>& product, std::size_t version_of) {
   const Version<T>& version = versions<T>().at(version_of);
+  if (product.rows == 0 || product.columns == 0) return;
+  if (may_leave_out_zeros(version, product) && multiply_without_zeros(version, product)) return;
   const Tiles tiles(product, version.lanes, version.vectors, version.rows);
-  if (tiles.work() == 0) return;
-  const std::int64_t depth = std::max<std::int64_t>(1, product.depth);
-  const auto grain = [&](std::int64_t products, std::int64_t fewest) {
-    return std::max(fewest, kProducts / products);
-  };
-  const bool few_columns = tiles.all_vectors < kFewVectors;
-  if (product.zeros && !few_columns && !(product.x_transposed && product.x.places != nullptr)) {
-    at::parallel_for(0, product.rows, grain(product.columns * depth, kFewestRows),
-                     [&](auto begin, auto end) { multiply_without_zeros(version, product, begin, end); });
-    return;
-  }
-  const std::int64_t each =
-      version.rows * version.lanes * depth * (tiles.rows_are_shared ? tiles.all_vectors : 1);
-  at::parallel_for(0, tiles.work(), grain(each, 1),
-                   [&](auto begin, auto end) { multiply_tiles(version, product, tiles, begin, end); });
+  const std::int64_t each = version.rows * version.lanes * std::max<std::int64_t>(1, product.depth) *
+                            (tiles.rows_are_shared ? tiles.all_vectors : 1);
+  at::parallel_for(0, tiles.work(), std::max<std::int64_t>(1, kProducts / each), [&](auto begin, auto end) {
+    Lines<T> y(std::min(kDepth, product.depth) * version.vectors * version.lanes);
+    version.multiply(product, tiles, begin, end, y.data());
+  });
 }
 
 std::size_t multiply_versions() { return versions<float>().size(); }

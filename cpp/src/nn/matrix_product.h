@@ -26,16 +26,15 @@ struct MatrixProduct {
   RowsOf<const T> y = {};                         // [k, n], or `y_transposed` [n, k]
   RowsOf<T> out = {};                             // [m, n]
   bool x_transposed = false, y_transposed = false;
-  bool zeros = false;  // of x's numbers so many may be zero that they are worth looking for
+  bool zeros = false;  // many of x's numbers may be zero: they are looked for
   bool add = false;
   const T* bias = nullptr;                   // [n]
   Activation activation = Activation::none;  // none, relu or tanh
 };
 
 /// On all threads. What a row of `out` becomes depends on its row of x and on y alone, not on the rows beside
-/// it, nor on threads, nor on whether zeros are looked for; but what they would be multiplied with is then
-/// not asked whether it is a number. Libraries need the rows in one place, and reorder y for each few of
-/// them.
+/// it, nor on threads, nor on whether zeros are looked for, but for this: infinity or NaN in y that meets
+/// only zeros may be left out. Libraries need the rows in one place, and reorder y for each few of them.
 template <typename T>
 void multiply_on_cpu(const MatrixProduct<T>& product, std::size_t version = 0);
 

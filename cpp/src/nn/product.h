@@ -36,7 +36,7 @@ class Product {
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
 
 /// A matrix with rows, or columns, without gaps; on the CPU it may be those of the tensor's rows that are at
-/// some places, and it may have so many zeros that they are worth looking for.
+/// some places, and many of its numbers may be zero.
 struct Placed {
   at::Tensor tensor, places;
   bool zeros = false;
