@@ -12,8 +12,8 @@ namespace sentencode::nn {
 
 inline constexpr std::int64_t kDepth = 1024;  // summed at once: a panel of y stays in the second cache
 
-/// What registers hold: M rows of N vectors of `Bytes` are summed at once, or of one row with zeros `Alone`
-/// vectors.
+/// What registers hold: M rows of N vectors of `Bytes` are summed at once, or, where zeros are left out,
+/// `Alone` vectors of one row.
 template <int Bytes, int M, int N, int Alone>
 struct Shape {
   static constexpr int bytes = Bytes, rows = M, vectors = N, alone = Alone;

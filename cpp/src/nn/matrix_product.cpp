@@ -20,7 +20,7 @@ namespace {
 constexpr std::int64_t kProducts = 1024 * 1024;  // that a thread is worth
 constexpr std::int64_t kManyTiles = 16;          // of each thread
 
-// Zeros are looked for where each thread has so many rows, which are more if y must be turned for them:
+// Zeros are looked for where each thread has at least so many rows, or, if y must be turned for them:
 constexpr std::int64_t kFewestRows = 16, kFewestRowsTurned = 96;
 constexpr std::int64_t kSample = 16;        // of the lines of x, by which most are found that have few zeros
 constexpr std::int64_t kMarks = 64 * 1024;  // that a thread is worth
@@ -281,7 +281,7 @@ bool multiply_without_zeros(const Version<T>& version, const MatrixProduct<T>& p
                    });
   if (has_few_zeros(product, numbers)) return false;
   at::parallel_for(0, product.rows, kFewestRows, [&](std::int64_t begin, std::int64_t end) {
-    const std::int64_t most = std::min(kMostRows, end - begin), width = version.alone * version.lanes;
+    const std::int64_t most = std::min(kRowsAtOnce, end - begin), width = version.alone * version.lanes;
     Lines<T> y(kBits * width), sums(most * width);
     for (std::int64_t row = begin; row < end; row += most) {
       version.multiply_marked(some_rows(product, row, std::min(end, row + most)),

@@ -12,8 +12,8 @@
 
 namespace sentencode::nn {
 
-inline constexpr std::int64_t kBits = 64;       // of a word; so many rows of y about fill the first cache
-inline constexpr std::int64_t kMostRows = 384;  // at once: their sums stay in the second cache
+inline constexpr std::int64_t kBits = 64;         // of a word; so many rows of y about fill the first cache
+inline constexpr std::int64_t kRowsAtOnce = 384;  // whose sums stay in the second cache
 // Vectors of columns; with fewer, each sum waits for the one before it.
 inline constexpr std::int64_t kFewestVectors = 4;
 

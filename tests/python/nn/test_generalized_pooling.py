@@ -353,13 +353,17 @@ def test_what_backward_is_given_back_is_checked(scores):
 
 
 @pytest.mark.parametrize("scores", KINDS)
-def test_floats_are_as_doubles_and_threads_change_nothing(scores):
-    """Of sizes that leave a rest everywhere, and with a sentence that is longer than a piece."""
+@pytest.mark.parametrize("bias", [-2.0, 0.0, 3.0])
+def test_floats_are_as_doubles_and_threads_change_nothing(scores, bias):
+    """Of sizes that leave a rest everywhere, and with a sentence that is longer than a piece. With few, half
+    and nearly all of the hidden units active, for zeros are left out where there are many."""
     generator = torch.Generator().manual_seed(0)
     torch.manual_seed(1)
     pooling = nn.AttentionPooling(53, 131, 3, scores=scores)
     for p in pooling.parameters():
         torch.nn.init.normal_(p, std=0.2)
+    with torch.no_grad():
+        pooling.hidden.bias.add_(bias)
     wide = copy.deepcopy(pooling).double()
     h = torch.randn(40, 1100, 53, generator=generator)
     lengths = torch.randint(1, 46, (40,), generator=generator)
@@ -373,15 +377,16 @@ def test_floats_are_as_doubles_and_threads_change_nothing(scores):
 
     expected, threads = pooled(wide, h.double()), torch.get_num_threads()
     found = {}
-    for count in (1, 3):
+    for count in (1, 3, 16):
         torch.set_num_threads(count)
         try:
             found[count] = pooled(pooling, h)
         finally:
             torch.set_num_threads(threads)
-    for one, three, right in zip(found[1], found[3], expected, strict=True):
+    for one, three, many, right in zip(*found.values(), expected, strict=True):
         torch.testing.assert_close(one.double(), right, rtol=1e-4, atol=2e-5 * float(right.abs().max()))
         assert torch.equal(one, three)
+        assert torch.equal(one, many)
 
 
 @pytest.mark.parametrize("scores", KINDS)
