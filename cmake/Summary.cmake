@@ -5,7 +5,7 @@ message(STATUS "  compiler      ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VE
 message(STATUS "  dense         ${SENTENCODE_BLAS_FOUND}")
 message(STATUS "  python        ${SENTENCODE_BUILD_PYTHON} ${Python_EXECUTABLE}")
 message(STATUS "  torch         ${SENTENCODE_NN} ${SENTENCODE_TORCH_VERSION}")
-message(STATUS "  nvcc          ${SENTENCODE_NVCC}, torch's CUDA: ${SENTENCODE_TORCH_CUDA}")
+message(STATUS "  nvcc          ${SENTENCODE_NVCC}, -arch=${SENTENCODE_CUDA_ARCH}, torch's CUDA: ${SENTENCODE_TORCH_CUDA}")
 message(STATUS "  tests         ${SENTENCODE_BUILD_TESTS}, fuzzers: ${SENTENCODE_BUILD_FUZZERS}")
 message(STATUS "  sanitizers    ${SENTENCODE_SANITIZE}")
 message(STATUS "")

@@ -20,7 +20,11 @@ add_library(sentencode_torch INTERFACE)
 target_include_directories(sentencode_torch SYSTEM INTERFACE
   "${torch_folder}/include" "${torch_folder}/include/torch/csrc/api/include")
 target_compile_definitions(sentencode_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=${torch_cxx11_abi})
-foreach(name IN ITEMS c10 torch_cpu torch)
+set(torch_libraries c10 torch_cpu torch)
+if(NOT SENTENCODE_TORCH_CUDA STREQUAL "None")
+  list(APPEND torch_libraries c10_cuda)  # which stream is the current one
+endif()
+foreach(name IN LISTS torch_libraries)
   find_library(SENTENCODE_LIB_${name} ${name} PATHS "${torch_folder}/lib" NO_DEFAULT_PATH REQUIRED)
   target_link_libraries(sentencode_torch INTERFACE "${SENTENCODE_LIB_${name}}")
 endforeach()

@@ -33,6 +33,12 @@ void bind_generalized_pooling(py::module_& m) {
           },
           py::arg("h"), py::arg("lengths"), Release())
       .def(
+          "composed",
+          [](const AttentionPooling& self, const at::Tensor& h, const MaybeTensor& lengths, bool kernel) {
+            return self.composed(h, or_undefined(lengths), kernel);
+          },
+          py::arg("h"), py::arg("lengths") = py::none(), py::arg("kernel") = false, Release())
+      .def(
           "weights",
           [](const AttentionPooling& self, const at::Tensor& h, const MaybeTensor& lengths) {
             return self.weights(h, or_undefined(lengths));

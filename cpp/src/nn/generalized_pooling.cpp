@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <limits>
 #include <ostream>
+#include <vector>
 
 #include "nn/generalized_pooling_op.h"
 #include "nn/product.h"
+#include "nn/vector_pooling_op.h"
 #include "sentencode/error.h"
 #include "sentencode/nn/sequences.h"
 
@@ -23,33 +25,34 @@ using at::Tensor;
 bool is_half(at::ScalarType type) { return type == at::kBFloat16 || type == at::kHalf; }
 
 /// Where in [B T] the words are, one sentence after the other, [R], undefined if everywhere; and where in
-/// these sentences begin and end, [B + 1].
+/// these sentences begin and end, [B + 1]. On the CPU.
 struct Words {
   Tensor places, offsets;
 };
 
-Words words_of(std::int64_t batch, std::int64_t time, const Tensor& lengths, at::Device device) {
-  const auto whole = at::TensorOptions(at::kLong).device(device);
-  if (!lengths.defined()) return {{}, at::arange(batch + 1, whole) * time};
-  if (!device.is_cpu()) {
-    const Tensor seen = lengths.to(device).clamp(0, time);  // [B]
-    const Tensor there = (at::arange(time, whole) < seen.unsqueeze(1)).flatten();
-    return {at::arange(batch * time, whole).masked_select(there),
-            at::constant_pad_nd(seen.cumsum(0), {1, 0})};
-  }
-  const Tensor given = lengths.cpu().contiguous(), offsets = at::empty({batch + 1}, whole);
+Words words_of(std::int64_t batch, std::int64_t time, const Tensor& lengths) {
+  if (!lengths.defined()) return {{}, at::arange(batch + 1, at::kLong) * time};
+  const Tensor given = lengths.cpu().contiguous(), offsets = at::empty({batch + 1}, at::kLong);
   const auto* const length = given.const_data_ptr<std::int64_t>();
   auto* const offset = offsets.mutable_data_ptr<std::int64_t>();
   offset[0] = 0;
   const auto seen = [&](std::int64_t b) { return std::clamp<std::int64_t>(length[b], 0, time); };
   for (std::int64_t b = 0; b < batch; ++b) offset[b + 1] = offset[b] + seen(b);
   if (offset[batch] == batch * time) return {{}, offsets};
-  const Tensor places = at::empty({offset[batch]}, whole);
+  const Tensor places = at::empty({offset[batch]}, at::kLong);
   auto* place = places.mutable_data_ptr<std::int64_t>();
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t t = 0; t < seen(b); ++t) *place++ = b * time + t;
   }
   return {places, offsets};
+}
+
+/// Softmax over dimension 1 of the scores of words; zero at padding, unless a sentence has no words.
+///   scores [B, T, n], padding [B, T, 1] bool or undefined
+Tensor weights_of_words(const Tensor& scores, const Tensor& padding) {
+  // Finite: the softmax of a sentence without words is defined then, and so is its gradient.
+  return (padding.defined() ? scores.masked_fill(padding, std::numeric_limits<float>::lowest()) : scores)
+      .softmax(1);
 }
 
 }  // namespace
@@ -125,14 +128,52 @@ AttentionPooling::AttentionPooling(const AttentionPoolingOptions& options)
 }
 
 Tensor AttentionPooling::forward(const Tensor& h, const Tensor& lengths) const {
+  if (!h.is_cpu()) return composed(h, lengths, /*kernel=*/true);
   check(h, lengths);
   const at::ScalarType sums = is_half(h.scalar_type()) ? at::kFloat : h.scalar_type();
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  const Words words = words_of(h.size(0), h.size(1), lengths, h.device());
+  const Words words = words_of(h.size(0), h.size(1), lengths);
   const Tensor& bias = hidden_->bias;
   return attention_pooling(h.to(sums), words.places, words.offsets, hidden_->weight.to(sums),
                            bias.defined() ? bias.to(sums) : bias, score_->weight.to(sums), options_)
       .to(hidden_->weight.scalar_type());
+}
+
+Tensor AttentionPooling::composed(const Tensor& h, const Tensor& lengths, bool kernel) const {
+  check(h, lengths);
+  const at::ScalarType sums = is_half(h.scalar_type()) ? at::kFloat : h.scalar_type();
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  const std::int64_t batch = h.size(0), time = h.size(1), heads = options_.heads;
+  Tensor x = h.to(sums), counts, padding;
+  if (lengths.defined()) {
+    counts = lengths.to(h.device());
+    padding =
+        at::arange(time, counts.options()).unsqueeze(0).ge(counts.unsqueeze(1)).unsqueeze(2);  // [B, T, 1]
+    x = x.masked_fill(padding, 0);  // padding may be NaN, which times a weight of zero is NaN
+  }
+  const Tensor& bias = hidden_->bias;
+  const Tensor z = activate(at::linear(x, hidden_->weight.to(sums), bias.defined() ? bias.to(sums) : bias),
+                            options_.activation);  // [B, T, I d_a], scalar [B, T, d_a]
+  const Tensor w2 = score_->weight.to(sums);
+  Tensor v;  // [B, I, d]
+  if (options_.scores == Scores::scalar) {
+    v = at::bmm(weights_of_words(at::linear(z, w2), padding).transpose(1, 2), x);
+  } else {
+    const Tensor own = z.view({batch * time, heads, options_.hidden}).transpose(0, 1);  // [I, B T, d_a]
+    const Tensor scores = at::bmm(own, w2.view({heads, options_.features, options_.hidden}).transpose(1, 2))
+                              .view({heads, batch, time, options_.features});  // [I, B, T, d]
+    if (kernel && has_vector_pooling(x)) {
+      v = vector_pooling(scores, x,
+                         counts.defined() ? counts : at::full({batch}, time, x.options().dtype(at::kLong)));
+    } else {
+      std::vector<Tensor> of_heads;
+      for (const Tensor& of_head : scores.unbind(0)) {
+        of_heads.push_back((weights_of_words(of_head, padding) * x).sum(1));  // [B, d]
+      }
+      v = at::stack(of_heads, 1);
+    }
+  }
+  return v.flatten(1).to(hidden_->weight.scalar_type());
 }
 
 Tensor AttentionPooling::weights(const Tensor& h, const Tensor& lengths) const {

@@ -1,5 +1,5 @@
-// The hot loops of generalized pooling, on plain memory: softmax of scores over the words of each sentence,
-// and the sum of the words' vectors with these weights.
+// The hot loops of generalized pooling on the CPU, on plain memory: softmax of scores over the words of each
+// sentence, and the sum of the words' vectors with these weights.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct PoolingJob {
   std::int64_t heads;                      // of scalar scores; 1 if every dimension has its own
   bool scalar;
   const std::int64_t* offsets;  // [B + 1]
-  const std::int64_t* places;   // [R] of h's rows, and of_h's: row t is the one at places[t]; none on a GPU
+  const std::int64_t* places;   // [R] of h's rows, and of_h's: row t is the one at places[t]
   const T* h;                   // [R, d], or more if there are places
   const T* scores;              // [R, d], scalar [R, heads]; only read
   T *most, *sums;               // [B, d], scalar [B, heads], of rows that are `norm_stride` apart
@@ -51,14 +51,5 @@ struct HiddenJob {
 
 template <typename T>
 void hidden_backward_on_cpu(const HiddenJob<T>& job);
-
-#ifdef SENTENCODE_HAVE_CUDA
-/// The same on a GPU, where all the memory is. Untested: nobody has run it yet. `stream` is a cudaStream_t.
-/// The number of what went wrong, 0 for nothing.
-template <typename T>
-int pool_on_gpu(const PoolingJob<T>& job, void* stream);
-template <typename T>
-int pool_backward_on_gpu(const PoolingJob<T>& job, void* stream);
-#endif
 
 }  // namespace sentencode::nn

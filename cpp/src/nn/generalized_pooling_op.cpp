@@ -4,8 +4,6 @@
 #include <ATen/Functions.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <c10/core/DeviceGuard.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
@@ -94,7 +92,6 @@ struct Form {
                           offsets.device() == h.device(),
                       "attention_pooling: offsets must be int64 [sentences + 1] on ", h.device(), ", got ",
                       offsets.dtype(), " ", offsets.sizes(), " on ", offsets.device());
-    if (!offsets.is_cpu()) return;  // a GPU would have to be waited for: its kernels clamp them
     const auto* const at = offsets.const_data_ptr<std::int64_t>();
     for (std::int64_t b = 0, last = 0; b < offsets.size(0); last = at[b++]) {
       TORCH_CHECK_VALUE(at[b] <= rows && (b == 0 ? at[b] == 0 : at[b] >= last),
@@ -148,33 +145,15 @@ struct Piece {
 
   Tensor of(const Tensor& tensor) const { return tensor.narrow(0, row, rows); }
 
-  /// Its rows of `tensor`: on the CPU where they lie, elsewhere copied to the buffer if they are scattered.
-  Placed taken(const Tensor& tensor, const MaybeTensor& places, const Tensor& buffer) const {
-    const Placed found = room(tensor, places, buffer);
-    if (is_copied(tensor, places)) take_rows(tensor, of(*places), found.tensor);
-    return found;
-  }
-  /// Where to write its rows, which must then be `put` into `tensor`.
-  Placed room(const Tensor& tensor, const MaybeTensor& places, const Tensor& buffer) const {
-    if (!places) return of(tensor);
-    if (is_copied(tensor, places)) return buffer.narrow(0, 0, rows);
-    return {tensor, of(*places)};
-  }
-  void put(const Placed& written, const Tensor& tensor, const MaybeTensor& places) const {
-    if (is_copied(tensor, places)) put_rows(written.tensor, of(*places), tensor);
-  }
-
- private:
-  static bool is_copied(const Tensor& tensor, const MaybeTensor& places) {
-    return places && !tensor.is_cpu();
+  /// Its rows of `tensor`, where they lie.
+  Placed of(const Tensor& tensor, const MaybeTensor& places) const {
+    return places ? Placed(tensor, of(*places)) : Placed(of(tensor));
   }
 };
 
-/// On a GPU all sentences are one piece.
 std::vector<Piece> pieces_of(const Form& form, const Tensor& offsets) {
   const std::int64_t sentences = offsets.size(0) - 1;
   if (form.rows == 0) return {};
-  if (!offsets.is_cpu()) return {{0, sentences, 0, form.rows, offsets}};
   const auto* const at = offsets.const_data_ptr<std::int64_t>();
   std::vector<Piece> found;
   for (std::int64_t first = 0; first < sentences;) {
@@ -206,10 +185,6 @@ class Buffers {
 
 /// Of sentences without words; the others are written.
 void zero_without_words(const Tensor& v, const Tensor& offsets) {
-  if (!offsets.is_cpu()) {
-    v.zero_();
-    return;
-  }
   const auto* const at = offsets.const_data_ptr<std::int64_t>();
   for (std::int64_t b = 0; b < v.size(0); ++b) {
     if (at[b] == at[b + 1]) v[b].zero_();
@@ -238,25 +213,14 @@ PoolingJob<T> job_of(const Form& form, const Piece& piece, std::int64_t group, c
 }
 
 template <typename T>
-void pool(const PoolingJob<T>& job, const Tensor& h) {
-#ifdef SENTENCODE_HAVE_CUDA
-  if (h.is_cuda()) {
-    const c10::impl::VirtualGuardImpl gpu(c10::DeviceType::CUDA);
-    void* const stream = gpu.getStreamNativeHandle(gpu.getStream(h.device()));
-    const int failed = job.of_h == nullptr ? pool_on_gpu(job, stream) : pool_backward_on_gpu(job, stream);
-    ST_CHECK(failed == 0, InternalError, "attention_pooling: a kernel failed with CUDA's error ", failed);
-    return;
-  }
-#endif
-  ST_CHECK(h.is_cpu(), Unsupported, "attention_pooling: there is no kernel for ", h.device(),
-           " in this build");
+void pool(const PoolingJob<T>& job) {
   job.of_h == nullptr ? pool_on_cpu(job) : pool_backward_on_cpu(job);
 }
 
 /// From the gradients of scores to those of W2 (its first part, or what is added to it), and of z.
 void score_backward(const Form& form, std::int64_t group, const Tensor& z, const Tensor& w2,
                     const Tensor& of_s, const Tensor& of_w2, const Tensor& of_z, bool first) {
-  if (form.scalar && z.is_cpu()) return;  // hidden_backward does it
+  if (form.scalar) return;  // hidden_backward does it
   const Tensor of_group = form.of_group(of_w2, group), hidden = form.hidden_of(z, group);
   first ? multiply(of_group, of_s.t(), hidden) : add_product(of_group, of_s.t(), hidden);
   multiply(form.hidden_of(of_z, group), of_s, form.of_group(w2, group));
@@ -265,34 +229,27 @@ void score_backward(const Form& form, std::int64_t group, const Tensor& z, const
 /// From the gradient of z, or of scalar scores, to that of what z is f of, and of b1.
 void hidden_backward(const Form& form, const Tensor& z, const Tensor& w2, const Tensor& of_s,
                      const Tensor& of_w2, const Tensor& of_z, const Tensor& of_b1) {
-  if (z.is_cpu()) {
-    AT_DISPATCH_FLOATING_TYPES(z.scalar_type(), "attention_pooling_backward", [&] {
-      HiddenJob<scalar_t> job{.relu = form.activation == Activation::relu,
-                              .rows = z.size(0),
-                              .width = z.size(1),
-                              .heads = form.heads,
-                              .z = z.const_data_ptr<scalar_t>(),
-                              .gradient = of_z.mutable_data_ptr<scalar_t>(),
-                              .of_bias = of_b1.mutable_data_ptr<scalar_t>()};
-      if (form.scalar) {
-        job.w = w2.const_data_ptr<scalar_t>();
-        job.of_scores = of_s.const_data_ptr<scalar_t>();
-        job.of_w = of_w2.mutable_data_ptr<scalar_t>();
-      }
-      hidden_backward_on_cpu(job);
-    });
-    return;
-  }
-  of_z.copy_(form.activation == Activation::relu ? at::threshold_backward(of_z, z, 0)
-                                                 : at::tanh_backward(of_z, z));
-  of_b1.add_(of_z.sum(0));
+  AT_DISPATCH_FLOATING_TYPES(z.scalar_type(), "attention_pooling_backward", [&] {
+    HiddenJob<scalar_t> job{.relu = form.activation == Activation::relu,
+                            .rows = z.size(0),
+                            .width = z.size(1),
+                            .heads = form.heads,
+                            .z = z.const_data_ptr<scalar_t>(),
+                            .gradient = of_z.mutable_data_ptr<scalar_t>(),
+                            .of_bias = of_b1.mutable_data_ptr<scalar_t>()};
+    if (form.scalar) {
+      job.w = w2.const_data_ptr<scalar_t>();
+      job.of_scores = of_s.const_data_ptr<scalar_t>();
+      job.of_w = of_w2.mutable_data_ptr<scalar_t>();
+    }
+    hidden_backward_on_cpu(job);
+  });
 }
 
 Forward forward(const Tensor& h_given, const MaybeTensor& places_given, const Tensor& offsets_given,
                 const Tensor& w1_given, const MaybeTensor& b1, const Tensor& w2_given, std::int64_t heads,
                 std::string_view scores, std::string_view activation, bool keep) {
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  const c10::DeviceGuard on(h_given.device());
   const Tensor h = rows_of(h_given), offsets = offsets_given.contiguous();
   const Tensor w1 = w1_given.contiguous(), w2 = w2_given.contiguous();
   const MaybeTensor places = contiguous(places_given);
@@ -309,11 +266,10 @@ Forward forward(const Tensor& h_given, const MaybeTensor& places_given, const Te
   const Tensor norms = at::zeros({2, sentences, norms_of}, h.options());  // [2, B, I d], scalar [2, B, I]
   zero_without_words(v, offsets);
   const Tensor kept = at::empty(form.kept(keep), h.options());  // [I, R, d], scalar [1, R, I], or nothing
-  const Tensor words = h.is_cpu() ? Tensor() : buffer(form.features);
   const Tensor hidden = keep ? Tensor() : buffer(w1.size(0));
   const Tensor scored = keep && !form.scalar ? Tensor() : buffer(form.scores);
   for (const Piece& piece : pieces) {
-    const Placed rows = piece.taken(h, places, words);                        // [n, d]
+    const Placed rows = piece.of(h, places);                                  // [n, d]
     const Tensor own = keep ? piece.of(z) : hidden.narrow(0, 0, piece.rows);  // [n, G d_a]
     multiply(own, rows, w1.t(), b1.value_or(Tensor()), form.activation);
     for (std::int64_t group = 0; group < form.groups; ++group) {
@@ -322,7 +278,7 @@ Forward forward(const Tensor& h_given, const MaybeTensor& places_given, const Te
       AT_DISPATCH_FLOATING_TYPES(h.scalar_type(), "attention_pooling", [&] {
         auto job = job_of<scalar_t>(form, piece, group, rows, s, v, norms);
         if (form.scalar) job.of_scores = scored.mutable_data_ptr<scalar_t>();
-        pool(job, h);
+        pool(job);
       });
     }
   }
@@ -334,7 +290,6 @@ Backward backward(const Tensor& g_given, const Tensor& h_given, const MaybeTenso
                   const Tensor& v_given, const Tensor& z_given, const Tensor& norms_given,
                   const Tensor& kept_given, std::int64_t heads, std::string_view scores,
                   std::string_view activation) {
-  const c10::DeviceGuard on(h_given.device());
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const Tensor g = g_given.contiguous(), h = rows_of(h_given), offsets = offsets_given.contiguous();
   const Tensor w1 = w1_given.contiguous(), w2 = w2_given.contiguous();
@@ -361,16 +316,13 @@ Backward backward(const Tensor& g_given, const Tensor& h_given, const MaybeTenso
   zero_other_rows(of_h, places ? places->narrow(0, 0, last) : at::arange(last, offsets.options()));
   const Tensor of_b1 = h.new_zeros({w1.size(0)});
   const Tensor hidden = buffer(w1.size(0)), scored = buffer(form.scores);
-  const Tensor words = h.is_cpu() ? Tensor() : buffer(form.features);
-  const Tensor of_words = h.is_cpu() ? Tensor() : buffer(form.features);
   for (const Piece& piece : pieces) {
     const bool first = piece.row == 0;
-    const Placed rows = piece.taken(h, places, words);          // [n, d]
-    const Placed of_rows = piece.room(of_h, places, of_words);  // [n, d]
-    const Tensor own = piece.of(z);                             // [n, G d_a]
-    const Tensor of_z = hidden.narrow(0, 0, piece.rows);        // [n, G d_a]
-    const Tensor of_s = scored.narrow(0, 0, piece.rows);        // [n, d], scalar [n, I]
-    if (!h.is_cpu()) of_rows.tensor.zero_();                    // rows of no sentence are among them
+    const Placed rows = piece.of(h, places);              // [n, d]
+    const Placed of_rows = piece.of(of_h, places);        // [n, d]
+    const Tensor own = piece.of(z);                       // [n, G d_a]
+    const Tensor of_z = hidden.narrow(0, 0, piece.rows);  // [n, G d_a]
+    const Tensor of_s = scored.narrow(0, 0, piece.rows);  // [n, d], scalar [n, I]
     for (std::int64_t group = 0; group < form.groups; ++group) {
       const Tensor s = piece.of(kept[group]);
       AT_DISPATCH_FLOATING_TYPES(h.scalar_type(), "attention_pooling_backward", [&] {
@@ -380,7 +332,7 @@ Backward backward(const Tensor& g_given, const Tensor& h_given, const MaybeTenso
         job.of_scores = of_s.mutable_data_ptr<scalar_t>();
         job.of_h = of_rows.tensor.mutable_data_ptr<scalar_t>();
         job.first = group == 0;
-        pool(job, h);
+        pool(job);
       });
       score_backward(form, group, own, w2, of_s, of_w2, of_z, first);
     }
@@ -388,7 +340,6 @@ Backward backward(const Tensor& g_given, const Tensor& h_given, const MaybeTenso
     const Placed turned = form.with_zeros(of_z.t());
     first ? multiply(of_w1, turned, rows) : add_product(of_w1, turned, rows);
     add_product(of_rows, form.with_zeros(of_z), w1);
-    piece.put(of_rows, of_h, places);
   }
   return {of_h.view(h_given.sizes()), of_w1, of_b1, of_w2};
 }
@@ -476,11 +427,6 @@ TORCH_LIBRARY(sentencode, m) {
 }
 
 TORCH_LIBRARY_IMPL(sentencode, CPU, m) {
-  m.impl("attention_pooling", &forward);
-  m.impl("attention_pooling_backward", &backward);
-}
-
-TORCH_LIBRARY_IMPL(sentencode, CUDA, m) {  // `pool` says it where there is no kernel
   m.impl("attention_pooling", &forward);
   m.impl("attention_pooling_backward", &backward);
 }

@@ -160,28 +160,13 @@ void multiply_as(const Placed& out, const Placed& x, const Placed& y, const Tens
 void multiply(const Placed& out, const Placed& x, const Placed& y, const Tensor& bias,
               Activation activation) {
   ST_CHECK(activation != Activation::gelu, InternalError, "no product has a gelu");
-  if (x.tensor.is_cpu()) {
-    AT_DISPATCH_FLOATING_TYPES(x.tensor.scalar_type(), "multiply",
-                               [&] { multiply_as<scalar_t>(out, x, y, bias, activation, /*add=*/false); });
-    return;
-  }
-  Tensor result = out.tensor;
-  if (bias.defined()) {
-    at::addmm_out(result, bias, x.tensor, y.tensor);
-  } else {
-    at::mm_out(result, x.tensor, y.tensor);
-  }
-  if (activation == Activation::relu) result.relu_();
-  if (activation == Activation::tanh) result.tanh_();
+  AT_DISPATCH_FLOATING_TYPES(x.tensor.scalar_type(), "multiply",
+                             [&] { multiply_as<scalar_t>(out, x, y, bias, activation, /*add=*/false); });
 }
 
 void add_product(const Placed& out, const Placed& x, const Placed& y) {
-  if (x.tensor.is_cpu()) {
-    AT_DISPATCH_FLOATING_TYPES(x.tensor.scalar_type(), "multiply",
-                               [&] { multiply_as<scalar_t>(out, x, y, {}, Activation::none, /*add=*/true); });
-  } else {
-    out.tensor.addmm_(x.tensor, y.tensor);
-  }
+  AT_DISPATCH_FLOATING_TYPES(x.tensor.scalar_type(), "multiply",
+                             [&] { multiply_as<scalar_t>(out, x, y, {}, Activation::none, /*add=*/true); });
 }
 
 Tensor product(const Tensor& x, const Tensor& weight, const Tensor& bias) {

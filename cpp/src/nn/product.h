@@ -35,7 +35,7 @@ class Product {
 /// x W^T + b, without gradients; x [n, D] of any n, W [O, D] contiguous, b [O] or undefined.
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
 
-/// A matrix with rows, or columns, without gaps; on the CPU it may be those of the tensor's rows that are at
+/// A matrix on the CPU with rows, or columns, without gaps; it may be those of the tensor's rows that are at
 /// some places, and many of its numbers may be zero.
 struct Placed {
   at::Tensor tensor, places;

@@ -48,9 +48,9 @@ HeadPenalty head_penalty(const at::Tensor& heads, double lambda = 1, bool batch_
 /// weight is of a whole vector, and heads share W1. W2 = 0 is the mean. A sentence without words has a zero
 /// row, and no gradient.
 ///
-/// Only words are computed with, and weights are never kept: backward works them out again, of the hidden
-/// layer. Numbers are float32, or double for double, also under autocast. It cannot be
-/// differentiated twice.
+/// On the CPU only words are computed with, and weights are never kept: backward computes them again from the
+/// scores. It cannot be differentiated twice there. Numbers are float32, or double for double, also under
+/// autocast.
 class AttentionPooling : public torch::nn::Module {
  public:
   explicit AttentionPooling(const AttentionPoolingOptions& options);
@@ -59,6 +59,11 @@ class AttentionPooling : public torch::nn::Module {
   /// What h holds behind a sentence's end is never read. The paper's code has dimension after dimension: that
   /// is v.view({B, I, d}).transpose(1, 2).flatten(1).
   at::Tensor forward(const at::Tensor& h, const at::Tensor& lengths = {}) const;
+
+  /// The same, composed of torch's operators, which have gradients of any order; `forward` calls it on all
+  /// devices but the CPU. Padding is computed with, too, so that shapes do not depend on lengths and the host
+  /// never waits. `kernel`: vector scores are pooled by our kernel where this build has it for the device.
+  at::Tensor composed(const at::Tensor& h, const at::Tensor& lengths = {}, bool kernel = false) const;
 
   /// A, to be looked at and for eq. 8; with gradients, and all in memory.  [B, I, T, d], scalar [B, I, T];
   /// zero where there is no word
