@@ -1,5 +1,6 @@
 #include "sentencode/training/trainer.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -25,6 +27,18 @@ namespace sentencode::training {
 namespace {
 
 using nlohmann::json;
+
+/// Seeds the generators that a model on `device` samples from. at::manual_seed would initialise CUDA for a
+/// model on the CPU, too, and change generators that are the caller's.
+void seed_generators(at::Device device, std::uint64_t seed) {
+  if (!device.is_cpu()) {
+    at::manual_seed(seed);
+    return;
+  }
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard lock(generator.mutex());
+  generator.unsafeGetGeneratorImpl()->set_current_seed(seed);
+}
 
 /// What the losses of some batches come to.
 class Sums {
@@ -433,8 +447,8 @@ void Trainer::train_step(BatchLoader& batches) {
 void Trainer::tried_step(BatchLoader& batches) {
   model_->train();
   // Dropout of a step depends on nothing that came before.
-  at::manual_seed(mixed(mixed(options_.seed, static_cast<std::uint64_t>(step_)),
-                        static_cast<std::uint64_t>(communicator_->rank())));
+  seed_generators(device_, mixed(mixed(options_.seed, static_cast<std::uint64_t>(step_)),
+                                 static_cast<std::uint64_t>(communicator_->rank())));
   optimizer_.zero_grad();
   Done done;
   StepReport& report = done.report;
@@ -533,8 +547,8 @@ void Trainer::validate() {
   if (valid_ != nullptr) {
     const at::NoGradGuard guard;  // what a model keeps from it may meet a gradient later
     // What a model draws is the same in every validation, so that they compare, also after a resume.
-    at::manual_seed(mixed(mixed(options_.seed, std::numeric_limits<std::uint64_t>::max()),
-                          static_cast<std::uint64_t>(communicator_->rank())));
+    seed_generators(device_, mixed(mixed(options_.seed, std::numeric_limits<std::uint64_t>::max()),
+                                   static_cast<std::uint64_t>(communicator_->rank())));
     Sums sums(device_, model_->figures().size());
     for (std::int64_t i = 0; i < valid_->steps(); ++i) {
       poll_interrupt();

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from torch import Tensor
 
 from .. import _nn
 from ..checks import checked_bool, checked_float, checked_int, checked_str
+from ..generators import isolated_generators
 from ..nn.module import CppModule
 
 __all__ = [
@@ -334,8 +334,7 @@ def as_head(given: Any) -> Head | None:
 
 def made_head(head: Head, dim: int, sides: int, learnt: Any, seed: int) -> HeadModule:
     """A head with weights of its own."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with isolated_generators(seed):
         return HeadModule({"head": type(head).__name__, **head.core_options(dim, sides, learnt)})
 
 

@@ -18,6 +18,7 @@ from ..checks import checked_bool, checked_float, checked_int, checked_str
 from ..core_encoder import NEURAL_KINDS, plain
 from ..encoder import Encoder
 from ..errors import NotFittedError
+from ..generators import isolated_generators
 from ..nn.module import CppModule
 from ..search import lengths_of
 from ..text.inputs import is_single
@@ -214,8 +215,7 @@ class NeuralEncoder(Prediction, NeuralTraining):
         return {**found, "head": as_head(found["head"])}
 
     def _made_network(self, sizes: dict[str, Any]) -> Any:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(checked_int("seed", self.seed, 0, 2**63 - 1))
+        with isolated_generators(checked_int("seed", self.seed, 0, 2**63 - 1)):
             return self.network_class(**sizes, **self._network_settings(self.settings()))
 
     def _network_settings(self, chosen: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import torch
 from .. import _core, _nn
 from ..code_digest import code_digest
 from ..core_encoder import CoreEncoder, checked_keys, is_still, plain
+from ..generators import isolated_generators
 from ..nn.module import CppModule
 from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
@@ -121,7 +122,7 @@ class NeuralFiles(CoreEncoder):
     @staticmethod
     def _open(path: str, options: _core.LoadOptions) -> _nn.NeuralEncoder:
         """What the core makes of a file."""
-        with torch.random.fork_rng(devices=[]):  # weights are drawn before they are read
+        with isolated_generators():  # weights are drawn before they are read
             return _nn.NeuralEncoder.load(path, options)
 
     @classmethod

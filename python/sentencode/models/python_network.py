@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from .. import _nn
 from ..checks import checked_int, checked_str
+from ..generators import isolated_generators
 from ..nn.module import CppModule
 from ..training.trainer import ModuleParts
 
@@ -190,7 +191,7 @@ def register(encoder: str, network: Any) -> None:
     def make(config: str) -> Any:
         options = json.loads(config)
         options.pop("network")
-        with torch.random.fork_rng(devices=[]):
+        with isolated_generators():
             _check_size(network, options)
             module = network(**options)
         return _nn.PythonNetwork(_NetworkParts(module, json.loads(config)))

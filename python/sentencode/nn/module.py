@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-import torch
 from torch import Tensor, nn
+
+from ..generators import isolated_generators
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -177,7 +178,7 @@ class CppModule(_Mirror):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]
-        with torch.random.fork_rng(devices=[]):  # what C++ draws is replaced at once: no chance is spent
+        with isolated_generators():  # what C++ draws is replaced at once: no chance is spent
             self._build()
         self.train(self.training)
 

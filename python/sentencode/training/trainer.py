@@ -24,6 +24,7 @@ from .. import _nn  # noqa: E402
 from ..checks import checked_bool, checked_float, checked_int, checked_str  # noqa: E402
 from ..distributed import Communicator  # noqa: E402
 from ..distributed import communicator as all_processes  # noqa: E402
+from ..generators import isolated_generators  # noqa: E402
 from .batcher import Batcher  # noqa: E402
 from .callbacks import Callback, Progress  # noqa: E402
 from .checkpoints import checkpoint_files  # noqa: E402
@@ -367,8 +368,7 @@ class Trainer:
     def _undisturbed(self) -> Iterator[None]:
         """The caller's mode of the model and state of chance are what they were."""
         training = getattr(self.model, "training", None)
-        cuda = {parameter.device.index for parameter in _parameters(self.model) if parameter.is_cuda}
-        with torch.random.fork_rng(devices=sorted(cuda)):
+        with isolated_generators():
             try:
                 yield
             finally:

@@ -131,11 +131,11 @@ void expect_reference_in_all_orders(const Sizes& sizes, double scale = 1) {
 TEST(PoolingKernel, EqualsTheReferenceAtTheBordersOfBlocks) {
   for (const std::int64_t features : {1, 31, 32, 33, 65}) {
     SCOPED_TRACE("features " + std::to_string(features));
-    expect_reference_in_all_orders({{3, 0, 1, 9, 8, 7, 2}, 9, features, 2});
+    expect_reference_in_all_orders({{3, 0, 1, 8, 7, 2, 9}, 9, features, 2});
   }
   for (const std::int64_t time : {1, 7, 8, 9, 31, 32, 33, 63, 65}) {
     SCOPED_TRACE("time " + std::to_string(time));
-    expect_reference_in_all_orders({{time, time - 1, (time + 1) / 2, 0}, time, 5, 3});
+    expect_reference_in_all_orders({{time - 1, (time + 1) / 2, 0, time}, time, 5, 3});
   }
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <vector>
+
 #include "sentencode/error.h"
 
 namespace sentencode::nn {
@@ -13,11 +15,25 @@ AttentionPooling pooling_of(Scores scores) {
   return AttentionPooling({.features = 6, .hidden = 4, .heads = 3, .scores = scores});
 }
 
-TEST(AttentionPooling, IsTheSumOfVectorsTimesWeights) {
+/// On the CPU, and on a GPU where there is one.
+class AttentionPoolingOn : public testing::TestWithParam<at::DeviceType> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == at::kCUDA && !at::hasCUDA()) GTEST_SKIP() << "needs a GPU";
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, AttentionPoolingOn, testing::Values(at::kCPU, at::kCUDA),
+                         [](const auto& info) {
+                           return c10::DeviceTypeName(info.param, /*lower_case=*/true);
+                         });
+
+TEST_P(AttentionPoolingOn, IsTheSumOfVectorsTimesWeights) {
   at::manual_seed(1);
-  const auto h = at::randn({2, 5, 6}), lengths = at::tensor({5, 3}, at::kLong);
+  const auto h = at::randn({2, 5, 6}).to(GetParam());
+  const auto lengths = at::tensor({5, 3}, at::kLong).to(GetParam());
   for (const Scores scores : {Scores::vector, Scores::scalar}) {
-    const AttentionPooling pooling = pooling_of(scores);
+    AttentionPooling pooling = pooling_of(scores);
+    pooling.to(at::Device(GetParam()));
     auto a = pooling.weights(h, lengths);
     if (scores == Scores::scalar) a = a.unsqueeze(3);
     const auto v = (a * h.unsqueeze(1)).sum(2).flatten(1);
@@ -26,10 +42,54 @@ TEST(AttentionPooling, IsTheSumOfVectorsTimesWeights) {
   }
 }
 
-TEST(AttentionPooling, WithoutWordsThereIsNothing) {
-  const auto pooling = pooling_of(Scores::vector);
-  const auto found = pooling.forward(at::full({2, 3, 6}, NAN), at::tensor({0, 0}, at::kLong));
-  EXPECT_TRUE(at::equal(found, at::zeros({2, 18})));
+TEST_P(AttentionPoolingOn, WithoutWordsThereIsNothing) {
+  for (const Scores scores : {Scores::vector, Scores::scalar}) {
+    auto pooling = pooling_of(scores);
+    pooling.to(at::Device(GetParam()));
+    const auto h = at::full({2, 3, 6}, NAN).to(GetParam());
+    const auto found = pooling.forward(h, at::tensor({0, 0}, at::kLong).to(GetParam()));
+    EXPECT_TRUE(at::equal(found.cpu(), at::zeros({2, 18})));
+  }
+}
+
+/// v and the gradients of h and all parameters, on the CPU.
+template <typename Forward>
+std::vector<at::Tensor> outputs_of(AttentionPooling& pooling, const at::Tensor& h, const Forward& forward) {
+  const auto own = h.detach().clone().requires_grad_();
+  const auto v = forward(own);
+  std::vector<at::Tensor> inputs = pooling.parameters();
+  inputs.push_back(own);
+  auto outputs =
+      torch::autograd::grad({(v * at::linspace(-1, 1, v.numel(), v.options()).view_as(v)).sum()}, inputs);
+  outputs.push_back(v.detach());
+  for (auto& tensor : outputs) tensor = tensor.cpu();
+  return outputs;
+}
+
+TEST_P(AttentionPoolingOn, EqualsTheCpu) {
+  at::manual_seed(2);
+  const auto h = at::randn({5, 9, 33}, at::kDouble), lengths = at::tensor({3, 9, 0, 1, 8}, at::kLong);
+  for (const Scores scores : {Scores::vector, Scores::scalar}) {
+    for (const Activation activation : {Activation::relu, Activation::tanh}) {
+      AttentionPooling pooling(
+          {.features = 33, .hidden = 7, .heads = 3, .scores = scores, .activation = activation});
+      pooling.to(at::kDouble);
+      const auto expected =
+          outputs_of(pooling, h, [&](const auto& x) { return pooling.forward(x, lengths); });
+      const at::Device device(GetParam());
+      pooling.to(device);
+      const auto there = h.to(device), sizes = lengths.to(device);
+      for (const bool kernel : {false, true}) {
+        SCOPED_TRACE(concat(scores_name(scores), ", ", activation_name(activation), ", kernel ", kernel));
+        const auto actual =
+            outputs_of(pooling, there, [&](const auto& x) { return pooling.composed(x, sizes, kernel); });
+        ASSERT_EQ(actual.size(), expected.size());
+        for (std::size_t i = 0; i < actual.size(); ++i) {
+          EXPECT_TRUE(at::allclose(actual[i], expected[i], 1e-10, 1e-12)) << i;
+        }
+      }
+    }
+  }
 }
 
 TEST(AttentionPooling, HasGradientsAndNoSecondOnes) {

@@ -11,6 +11,7 @@ nn = pytest.importorskip("sentencode.nn")
 LENGTHS = (3, 5, 0, 1, 4)
 KINDS = ("vector", "scalar")
 NO_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+GPU = pytest.param("cuda", marks=[pytest.mark.gpu, NO_GPU])
 
 
 def random_lengths(sentences):
@@ -106,7 +107,7 @@ def bias_of(pooling):
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("size", ["small", "large"])
-@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, NO_GPU])])
+@pytest.mark.parametrize("device", ["cpu", GPU])
 def test_gradients_are_those_of_the_composition(scores, activation, dtype, size, device):
     # The large one has products, pieces and threads as in training.
     lengths = LENGTHS if size == "small" else random_lengths(33)
@@ -130,6 +131,101 @@ def check_close(gradients, dtype):
         tight = dtype == torch.float64
         scale = max(1, float(theirs.abs().max()))
         torch.testing.assert_close(ours, theirs, rtol=0, atol=scale * (1e-11 if tight else 1e-5))
+
+
+@pytest.mark.parametrize("scores", KINDS)
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("heads", [1, 3])
+@pytest.mark.parametrize(
+    ("device", "kernel"),
+    [
+        ("cpu", False),
+        pytest.param("cuda", False, marks=[pytest.mark.gpu, NO_GPU]),
+        pytest.param("cuda", True, marks=[pytest.mark.gpu, NO_GPU]),
+    ],
+)
+@pytest.mark.parametrize("lengths", [LENGTHS, (4, 4), (0, 0), None])
+def test_torchs_operators_pool_as_the_cpu_does(scores, activation, bias, heads, device, kernel, lengths):
+    """What devices without a kernel have; their padding may be anything, too."""
+    pooling = layer(scores=scores, activation=activation, bias=bias, heads=heads)
+    h, sizes = inputs((*(lengths or (5, 5)), 5))
+    h, sizes = h[:-1], sizes[:-1] if lengths else None
+    if lengths is None:
+        h = inputs((5, 5))[0]
+    gradients = []
+    for composed in (False, True):
+        own = h.clone().requires_grad_()
+        pooling.zero_grad()
+        if composed:
+            pooling.to(device)
+            there = None if sizes is None else sizes.to(device)
+            out = pooling._cpp.composed(own.to(device), there, kernel)
+        else:
+            out = pooling(own, sizes)
+        (out * torch.linspace(-1, 1, out.numel()).to(out).view_as(out)).sum().backward()
+        gradients.append(
+            [part.cpu() for part in (out.detach(), own.grad, *(p.grad for p in pooling.parameters()))]
+        )
+    check_close(gradients, torch.float64)
+
+
+@pytest.mark.parametrize("scores", KINDS)
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_gradcheck_of_torchs_operators(scores, activation):
+    pooling = layer(scores=scores, activation=activation)
+    h, lengths = inputs(padding=0.0)
+    h.requires_grad_()
+    pooled = lambda h, *_: pooling._cpp.composed(h, lengths)  # noqa: E731
+    assert torch.autograd.gradcheck(pooled, (h, *pooling.parameters()))
+    if activation == "tanh":
+        assert torch.autograd.gradgradcheck(pooled, (h, *pooling.parameters()))
+
+
+@pytest.mark.parametrize("scores", KINDS)
+def test_a_device_without_a_kernel_has_torchs_operators(scores):
+    """No other device can be asked here; this one has shapes and types, and refuses to be read."""
+    pooling = layer(scores=scores)
+    pooling.to("meta")
+    h = torch.empty(5, 7, 6, dtype=torch.float64, device="meta", requires_grad=True)
+    for lengths in (None, torch.empty(5, dtype=torch.int64, device="meta")):
+        out = pooling(h, lengths)
+        assert (out.shape, out.device.type) == ((5, 18), "meta")
+        out.sum().backward()
+        assert h.grad.shape == h.shape
+        assert all(p.grad.shape == p.shape for p in pooling.parameters())
+
+
+@pytest.mark.parametrize("scores", KINDS)
+def test_torchs_operators_read_no_lengths(scores):
+    """On a GPU the host would wait for them."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Recorder(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            called.add(func.overloadpacket.__name__)
+            return func(*args, **(kwargs or {}))
+
+    called = set()
+    pooling, (h, lengths) = layer(scores=scores), inputs()
+    with Recorder():
+        pooling._cpp.composed(h.requires_grad_(), lengths).sum().backward()
+    assert "_softmax" in called
+    assert not called & {"_local_scalar_dense", "nonzero", "masked_select", "item", "is_nonzero", "equal"}
+
+
+@pytest.mark.parametrize("scores", KINDS)
+@pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
+def test_torchs_operators_compute_half_precision_in_float(scores, half):
+    pooling = layer(scores=scores).float()
+    h, lengths = inputs(dtype=torch.float32)
+    expected = pooling(h, lengths)
+    with torch.autocast("cpu", half):
+        found = pooling._cpp.composed(h, lengths)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    halved = copy.deepcopy(pooling).to(half)._cpp.composed(h.to(half), lengths)
+    assert halved.dtype == half
+    torch.testing.assert_close(halved.float(), expected, rtol=0, atol=0.2)
 
 
 @pytest.mark.parametrize("heads", [1, 2, 4, 5, 6, 8, 9, 11])

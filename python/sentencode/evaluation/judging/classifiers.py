@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..._extras import require
 from ...checks import checked_float, checked_int, checked_str
+from ...generators import isolated_generators
 from ...memory import free_memory
 from ...threads import num_threads
 from .early_stopping import train_epoch, train_until_no_better
@@ -315,7 +316,7 @@ class Adam:
         y = torch.from_numpy(examples.labels)
         classes = []
         for done, fit in enumerate(fits, 1):
-            with torch.random.fork_rng(devices=[]):  # the caller's draws go on as if nothing had been drawn
+            with isolated_generators(self.seed):
                 model = self._trained(torch, x, y, examples.classes, fit)
             with torch.no_grad():
                 classes.append(model(x).argmax(1).numpy())
@@ -328,7 +329,6 @@ class Adam:
 
         nn = torch.nn
         random = np.random.RandomState(self.seed)
-        torch.default_generator.manual_seed(self.seed)  # no others than the processor's
         train, valid = fit.train, fit.valid
         if valid is None:  # a twentieth of the training examples
             order = random.permutation(len(train))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._extras import require
+from ...generators import isolated_generators
 from .classifiers import Adam, Examples, Optimum, Places, check_splits
 from .early_stopping import train_epoch, train_until_no_better
 from .metrics import pearson
@@ -120,8 +121,7 @@ def _by_adam(
     # Copied: the last digits of products depend on where memory begins, which is the same for torch's own.
     x = {split: torch.tensor(examples.features(places)) for split, places in splits.items()}
     y = torch.from_numpy(targets_of(scores[splits["train"]]))
-    with torch.random.fork_rng(devices=[]):  # all that is drawn by torch: the caller's draws go on unharmed
-        torch.default_generator.manual_seed(classifier.seed)
+    with isolated_generators(classifier.seed):  # all that torch samples
         linear = torch.nn.Linear(x["train"].shape[1], len(_DEGREES))
     model = torch.nn.Sequential(linear, torch.nn.Softmax(dim=-1))
     optimiser = torch.optim.Adam(model.parameters())
