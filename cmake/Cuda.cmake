@@ -66,7 +66,6 @@ function(sentencode_cuda target)
   endif()
   target_sources(${target} PRIVATE ${objects})
   target_compile_definitions(${target} PRIVATE SENTENCODE_HAVE_CUDA)
-  target_include_directories(${target} SYSTEM PRIVATE "${SENTENCODE_CUDA_INCLUDE}")
   # CUDA's runtime comes with what is installed, as the kernels do: the toolkit may be elsewhere there. Its symbols stay
   # inside, because torch has a copy of its own.
   cmake_path(GET SENTENCODE_CUDART FILENAME name)

@@ -23,8 +23,8 @@ class AttentionPoolingOn : public testing::TestWithParam<at::DeviceType> {
   }
 };
 INSTANTIATE_TEST_SUITE_P(Devices, AttentionPoolingOn, testing::Values(at::kCPU, at::kCUDA),
-                         [](const auto& info) {
-                           return c10::DeviceTypeName(info.param, /*lower_case=*/true);
+                         [](const auto& test) {
+                           return c10::DeviceTypeName(test.param, /*lower_case=*/true);
                          });
 
 TEST_P(AttentionPoolingOn, IsTheSumOfVectorsTimesWeights) {
