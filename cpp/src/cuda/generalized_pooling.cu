@@ -18,6 +18,8 @@ namespace {
 // words.
 constexpr int kColumns = 32;
 constexpr int kLanes = 8;
+constexpr std::int64_t kRun =
+    64;                    // words of a lane that are added up by themselves, for the digits of long sums
 constexpr int kWords = 4;  // that a thread of backward does at once
 
 /// The largest score of no words. Finite: of two lanes without words, exp(0) * 0 is 0.
@@ -98,10 +100,15 @@ __global__ void forward(VectorPooling<T> job) {
   if (j < d) {
     const T* const s = job.scores + (i * job.sentences + b) * job.time * d + j;
     const T* const h = job.h + b * job.time * d + j;
+    for (std::int64_t first = lane; first < length; first += kRun * kLanes) {
+      const std::int64_t end = first + kRun * kLanes < length ? first + kRun * kLanes : length;
+      Sums<T> run{kLowest<T>, 0, 0};
 #ifdef __CUDACC__
 #pragma unroll 4
 #endif
-    for (std::int64_t t = lane; t < length; t += kLanes) own.add(s[t * d], h[t * d]);
+      for (std::int64_t t = first; t < end; t += kLanes) run.add(s[t * d], h[t * d]);
+      own.add(run);
+    }
   }
   for (int half = kLanes / 2; half > 0; half /= 2) {
     if (lane >= half && lane < 2 * half) {

@@ -95,34 +95,36 @@ struct Example {
   }
 };
 
+/// Equal up to `tolerance` of the largest number.
 template <typename T>
 void expect_near(const std::vector<T>& actual, const std::vector<double>& expected, double tolerance,
                  const char* name) {
   ASSERT_EQ(actual.size(), expected.size());
+  double largest = 0;
+  for (const double x : expected) largest = std::max(largest, std::abs(x));
   for (std::size_t i = 0; i < actual.size(); ++i) {
-    // Not EXPECT_NEAR: it would print thousands of lines.
-    ASSERT_NEAR(static_cast<double>(actual[i]), expected[i], tolerance) << name << "[" << i << "]";
+    ASSERT_NEAR(static_cast<double>(actual[i]), expected[i], tolerance * largest) << name << "[" << i << "]";
   }
 }
 
 template <typename T>
-void expect_reference(const Sizes& sizes, double scale = 1) {
+void expect_reference(const Sizes& sizes, double scale = 1, double tolerance_of_float = 2e-6) {
   Example<T> example(sizes, scale);
   Example<double> exact = example.wide();
   exact.run_reference();
   example.run();
-  const double tolerance = std::is_same_v<T, float> ? 1e-5 : 1e-13;
+  const double tolerance = std::is_same_v<T, float> ? tolerance_of_float : 1e-13;
   expect_near(example.pooled, exact.pooled, tolerance, "pooled");
   expect_near(example.grad_scores, exact.grad_scores, tolerance, "grad_scores");
   expect_near(example.grad_h, exact.grad_h, tolerance, "grad_h");
 }
 
 /// Every order of threads, in both types.
-void expect_reference_in_all_orders(const Sizes& sizes, double scale = 1) {
+void expect_reference_in_all_orders(const Sizes& sizes, double scale = 1, double tolerance_of_float = 2e-6) {
   for (const Order order : {Order::forward, Order::reverse, Order::random}) {
     emulation::order = order;
     SCOPED_TRACE("order " + std::to_string(static_cast<int>(order)));
-    expect_reference<float>(sizes, scale);
+    expect_reference<float>(sizes, scale, tolerance_of_float);
     expect_reference<double>(sizes, scale);
   }
   emulation::order = Order::forward;
@@ -159,7 +161,8 @@ TEST(PoolingKernel, MoreWordsThanABackwardsGrid) {
 TEST(PoolingKernel, ManyHeads) { expect_reference_in_all_orders({{4, 2, 7}, 7, 3, 67}); }
 
 TEST(PoolingKernel, LargeScoresDoNotOverflow) {
-  expect_reference_in_all_orders({{12, 40, 1}, 40, 9, 2}, 1e3);
+  // Nearly all of the weight is on one word: its gradient is a difference of equal numbers.
+  expect_reference_in_all_orders({{12, 40, 1}, 40, 9, 2}, 1e3, 2e-5);
 }
 
 TEST(PoolingKernel, AddsUpAHundredThousandWords) { expect_reference<float>({{100000}, 100000, 2, 1}); }
