@@ -547,6 +547,9 @@ class AttentionPooling:
         activation: str,
         bias: bool,
     ) -> None: ...
+    def composed(
+        self, h: torch.Tensor, lengths: torch.Tensor | None = None, kernel: bool = False
+    ) -> torch.Tensor: ...
     def forward(self, h: torch.Tensor, lengths: torch.Tensor | None) -> torch.Tensor: ...
     def node(self) -> ModuleNode:
         """
