@@ -50,7 +50,7 @@ Tensor CNNLSTMAutoencoderNetwork::encode(const Sequences& sentences) {
 
 Tensor CNNLSTMAutoencoderNetwork::decode(const Tensor& z, const Sequences& y) {
   check_code(z);
-  return decoder_->forward(z, {drop(y.x), y.lengths, y.mask, y.full});  // [B, T, H]
+  return decoder_->forward(z, {drop(y.x), y.lengths, y.mask, y.full, y.host_lengths});  // [B, T, H]
 }
 
 nn::DecoderStart CNNLSTMAutoencoderNetwork::start(const nn::DecoderMemory& given) {

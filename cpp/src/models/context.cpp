@@ -52,9 +52,9 @@ ContextNetwork::ContextNetwork(const ContextOptions& options)
 }
 
 Tensor ContextNetwork::encode(const Sequences& s) {
-  const auto [h, last] = encoder_->forward(s.x, s.lengths_or_all());     // [B, T, d_h], [B, 2, d_h / 2]
-  if (options_.pooling == nn::Pooling::last) return last[0].flatten(1);  // [B, d_h], of each direction
-  return nn::masked_pooling(h, s.key_mask(), options_.pooling);          // [B, dim]  eq. 1
+  const auto [h, last] = encoder_->forward(s.x, s.host_lengths_or_all());  // [B, T, d_h], [B, 2, d_h / 2]
+  if (options_.pooling == nn::Pooling::last) return last[0].flatten(1);    // [B, d_h], of each direction
+  return nn::masked_pooling(h, s.key_mask(), options_.pooling);            // [B, dim]  eq. 1
 }
 
 Tensor ContextNetwork::decode(const Tensor& z, const Sequences& before) const {
@@ -83,7 +83,8 @@ training::Loss ContextNetwork::loss(const training::TensorBatch& batch) {
   const Tensor z = encode(words_of(batch.fields[0]));  // [B, dim]
   Sequences before;
   if (decoder_->autoregressive()) {
-    before = Sequences::of(writer().vectors(fed(z, words.ids)), words.lengths, words.full);  // [B, T, E]
+    before = Sequences::of(writer().vectors(fed(z, words.ids)), words.lengths, words.full,
+                           words.host_lengths);  // [B, T, E]
   }
   const Tensor u = decode(z, before).slice(1, 0, words.ids.size(1));  // [B, T, E]
   const nn::WrittenLoss found = writer().loss(u, words.ids, words.full ? Tensor() : words.mask,

@@ -66,12 +66,20 @@ Sequences DenoisingNetwork::corrupted(const Sequences& sentences) {
 }
 
 Tensor DenoisingNetwork::encode(const Sequences& sentences) {
-  return encoder_->forward(drop(sentences.x), sentences.lengths_or_all()).state[0].squeeze(1);  // [B, H]
+  const Tensor x = drop(sentences.x), lengths = sentences.host_lengths_or_all();
+  if (!lengths.defined() || lengths.is_cpu()) {
+    return encoder_->forward(x, lengths).state[0].squeeze(1);  // [B, H]
+  }
+  // How many words the noise has left is known to the device alone. What follows a sentence's last word
+  // cannot change the state there.
+  const Tensor h = encoder_->forward(x).output;                                                // [B, T, H]
+  const Tensor last = (lengths - 1).clamp_min(0).view({-1, 1, 1}).expand({-1, 1, h.size(2)});  // [B, 1, H]
+  return h.gather(1, last).squeeze(1).masked_fill((lengths == 0).unsqueeze(1), 0);             // [B, H]
 }
 
 Tensor DenoisingNetwork::decode(const Tensor& z, const Sequences& y) {
   check_code(z);
-  return decoder_->forward(z, {drop(y.x), y.lengths, y.mask, y.full});  // [B, T, H]
+  return decoder_->forward(z, {drop(y.x), y.lengths, y.mask, y.full, y.host_lengths});  // [B, T, H]
 }
 
 nn::DecoderStart DenoisingNetwork::start(const nn::DecoderMemory& given) {

@@ -142,13 +142,13 @@ Sequences GeneralizedPoolingNetwork::bounded(const Sequences& s) const {
   const Tensor begins = at_place(at::zeros_like(s.lengths).unsqueeze(1)),  // [B, T + 2, 1]
       ends = at_place((s.lengths + 1).unsqueeze(1));
   const Tensor words = at::constant_pad_nd(s.x, {0, 0, 1, 1});  // [B, T + 2, e]
-  return Sequences::of(at::where(begins, symbol(0), at::where(ends, symbol(1), words)), s.lengths + 2,
-                       s.full);
+  return Sequences::of(at::where(begins, symbol(0), at::where(ends, symbol(1), words)), s.lengths + 2, s.full,
+                       s.host_lengths.defined() ? s.host_lengths + 2 : Tensor());
 }
 
 GeneralizedPoolingNetwork::States GeneralizedPoolingNetwork::states(const Sequences& s) const {
   const Tensor e = at::dropout(s.x, options_.dropout, nn::trains(*this));  // [B, T, e]
-  auto [h, last] = encoder_->forward(e, s.lengths_or_all());               // [B, T, 2 d]  eq. 1 to 3
+  auto [h, last] = encoder_->forward(e, s.host_lengths_or_all());          // [B, T, 2 d]  eq. 1 to 3
   return {h, last[0].slice(1, 2 * (options_.layers - 1)).flatten(1)};      // [B, 2 d]
 }
 

@@ -41,12 +41,12 @@ Tensor LSTMAutoencoderNetwork::drop(const Tensor& x) const {
 }
 
 Tensor LSTMAutoencoderNetwork::encode(const Sequences& sentences) {
-  const Tensor h = encoder_->forward(drop(sentences.x), sentences.lengths_or_all()).output;  // [B, T, H]
+  const Tensor h = encoder_->forward(drop(sentences.x), sentences.host_lengths_or_all()).output;  // [B, T, H]
   return nn::masked_pooling(h, sentences.key_mask(), options_.pooling);  // [B, dim]  eq. 12-14
 }
 
 Tensor LSTMAutoencoderNetwork::recur(const Sequences& y) const {
-  return decoder_->forward(drop(y.x), y.lengths_or_all()).output;  // [B, T, H]
+  return decoder_->forward(drop(y.x), y.host_lengths_or_all()).output;  // [B, T, H]
 }
 
 Tensor LSTMAutoencoderNetwork::decode(const Tensor& z, const Sequences& y) {

@@ -8,12 +8,14 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "nn/parameters.h"
 #include "nn/saved_tensors.h"
+#include "nn/to_device.h"
 #include "saved_model.h"
 #include "sentencode/error.h"
 #include "sentencode/models/heads.h"
@@ -29,8 +31,9 @@ namespace {
 constexpr std::int64_t kBlock = 1 << 15;  // sentences whose words are looked up before any is encoded
 constexpr std::int64_t kFewer = 4;        // a batch of one length may have so many times fewer tokens
 constexpr std::int64_t kGrain = 16;       // sentences whose vectors a thread gathers at once
-constexpr std::int64_t kWords = 1 << 12;  // words of which rows are made at once
-constexpr char kNetwork[] = "network.";   // tensors of a file
+constexpr std::int64_t kBytesBack = std::int64_t{64} << 20;  // of embeddings that a device gives at once
+constexpr std::int64_t kWords = 1 << 12;                     // words of which rows are made at once
+constexpr char kNetwork[] = "network.";                      // tensors of a file
 constexpr char kHead[] = "head.";
 
 at::ScalarType kept_as(const at::Tensor& tensor) {
@@ -201,6 +204,88 @@ class WordReader {
   std::vector<std::int32_t> places_, kept_;  // [distinct]; which of them have places
 };
 
+/// Sentences of one batch, and the length of its longest.
+struct Cut {
+  std::span<const std::int64_t> sentences;
+  std::int64_t longest;
+};
+
+/// On a device: what words there are is copied once, and looked up there; rows come back many at a time. The
+/// device is not waited for in between.
+template <typename Put>
+void encode_there(const NeuralEncoder& encoder, const NeuralEncoder::Read& of, const at::Tensor& end,
+                  std::span<const Cut> batches, const at::TensorOptions& computed, const Put& put) {
+  if (batches.empty()) return;
+  const RaggedIds& ids = of.words;
+  const at::Device device = computed.device();
+  const std::int64_t features = encoder.width(of), ends = end.defined() ? 1 : 0;
+  std::vector<std::int32_t> distinct(ids.ids.begin(), ids.ids.end());
+  std::ranges::sort(distinct);
+  distinct.erase(std::ranges::unique(distinct).begin(), distinct.end());
+  // Row 0 is zero, row 1 the end.
+  const std::int64_t count = std::ssize(distinct), first = 1 + ends;
+  const at::Tensor rows = nn::empty_for(device, {first + count, features}, at::kFloat);  // [W, E]
+  float* const at = rows.mutable_data_ptr<float>();
+  std::fill_n(at, features, 0.F);
+  if (ends == 1) std::copy_n(end.const_data_ptr<float>(), features, at + features);
+  parallel_for(0, count, kGrain, [&](std::int64_t from, std::int64_t to) {
+    for (std::int64_t i = from; i < to; ++i) {
+      float* const place = at + (first + i) * features;
+      std::fill_n(place, features, 0.F);
+      encoder.row(of, distinct[static_cast<std::size_t>(i)], place);
+    }
+  });
+  const at::Tensor table = rows.to(computed, /*non_blocking=*/true);
+  std::int64_t cells = 0;
+  for (const auto& [batch, longest] : batches) cells += std::ssize(batch) * (longest + 1);
+  const at::Tensor words =
+      nn::empty_for(device, {cells}, at::kLong);  // of each batch its ids [B T], lengths [B]
+  auto* next = words.mutable_data_ptr<std::int64_t>();
+  for (const auto& [batch, longest] : batches) {
+    auto* long_as = next + std::ssize(batch) * longest;
+    for (const std::int64_t i : batch) {
+      std::int64_t* place = next;
+      for (const std::int32_t id : ids[i]) {
+        *place++ = first + (std::ranges::lower_bound(distinct, id) - distinct.begin());
+      }
+      if (ends == 1) *place++ = 1;
+      *long_as++ = place - next;
+      next += longest;
+      std::fill(place, next, 0);
+    }
+    next = long_as;
+  }
+  const at::Tensor there = words.to(device, /*non_blocking=*/true);
+
+  std::vector<at::Tensor> waiting;  // [B, dim] each
+  std::vector<std::int64_t> theirs;
+  const auto read = [&] {
+    if (waiting.empty()) return;
+    const at::Tensor z = nn::empty_for(device, {std::ssize(theirs), encoder.dim()}, at::kFloat);
+    z.copy_(at::cat(waiting));
+    put(theirs, z);
+    waiting.clear();
+    theirs.clear();
+  };
+  const std::int64_t most = std::max<std::int64_t>(1, kBytesBack / (4 * encoder.dim()));
+  std::int64_t begin = 0;
+  for (const auto& [batch, longest] : batches) {
+    poll_interrupt();
+    const std::int64_t size = std::ssize(batch), all = size * longest;
+    const at::Tensor x =
+        table.index_select(0, there.narrow(0, begin, all)).view({size, longest, features});  // [B, T, E]
+    const at::Tensor lengths = words.narrow(0, begin + all, size);                           // [B]
+    const bool full = std::ssize(ids[batch.back()]) + ends == longest;
+    const at::Tensor z = encoder.network()->encode(
+        Sequences::of(x, there.narrow(0, begin + all, size), full, lengths));  // [B, dim]
+    waiting.push_back(z.to(at::kFloat));
+    theirs.insert(theirs.end(), batch.begin(), batch.end());
+    begin += all + size;
+    if (std::ssize(theirs) >= most) read();
+  }
+  read();
+}
+
 }  // namespace
 
 NeuralEncoder::NeuralEncoder(std::string kind, WeightedWords words, std::shared_ptr<SentenceNetwork> network,
@@ -277,8 +362,8 @@ void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
       out.row(begin + order.back()).setZero();
       order.pop_back();
     }
+    std::vector<Cut> batches;
     for (std::size_t first = 0; first < order.size();) {
-      poll_interrupt();
       const std::int64_t longest = length(order[first]) + ends;
       std::int64_t rows = std::min(std::max<std::int64_t>(1, options_.batch_tokens / longest),
                                    std::ssize(order) - static_cast<std::int64_t>(first));
@@ -288,7 +373,23 @@ void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
                                [&](std::int64_t i) { return length(i) != length(order[first]); }) -
           std::span(order).subspan(first).begin();
       if (alike < rows && alike * longest >= options_.batch_tokens / kFewer) rows = alike;
-      const auto batch = std::span(order).subspan(first, static_cast<std::size_t>(rows));
+      batches.push_back({std::span(order).subspan(first, static_cast<std::size_t>(rows)), longest});
+      first += static_cast<std::size_t>(rows);
+    }
+    const auto put = [&](std::span<const std::int64_t> those, const at::Tensor& z) {  // [n, dim]
+      const float* row = z.const_data_ptr<float>();
+      for (const std::int64_t i : those) {
+        std::copy_n(row, dim(), out.row(begin + i).data());
+        row += dim();
+      }
+    };
+    if (!computed.device().is_cpu()) {
+      encode_there(*this, found, end, batches, computed, put);
+      continue;
+    }
+    for (const auto& [batch, longest] : batches) {
+      poll_interrupt();
+      const auto rows = std::ssize(batch);
       at::Tensor x = at::zeros({rows, longest, features});  // [B, T, E]
       at::Tensor lengths = at::empty({rows}, at::kLong);    // [B]
       float* const at = x.mutable_data_ptr<float>();
@@ -305,16 +406,9 @@ void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
         }
       });
       const bool full = length(batch.back()) + ends == longest;
-      const at::Tensor z =
-          network_->encode(Sequences::of(x.to(computed), lengths.to(computed.device()), full))
-              .to(at::kCPU, at::kFloat)
-              .contiguous();  // [B, dim]
-      const float* row = z.const_data_ptr<float>();
-      for (const std::int64_t i : batch) {
-        std::copy_n(row, dim(), out.row(begin + i).data());
-        row += dim();
-      }
-      first += static_cast<std::size_t>(rows);
+      put(batch, network_->encode(Sequences::of(x.to(computed), lengths, full))
+                     .to(at::kFloat)
+                     .contiguous());  // [B, dim]
     }
   }
 }

@@ -31,15 +31,15 @@ SkipThoughtsNetwork::SkipThoughtsNetwork(const SkipThoughtsOptions& options)
 }
 
 Tensor SkipThoughtsNetwork::encode(const Sequences& s) {
-  return encoder_->forward(s.x, s.lengths_or_all()).state[0].flatten(1);  // [B, H]: the last states
+  return encoder_->forward(s.x, s.host_lengths_or_all()).state[0].flatten(1);  // [B, H]: the last states
 }
 
 nn::WrittenLoss SkipThoughtsNetwork::told(const nn::RecurrentStack& decoder, const Tensor& z,
                                           const training::TokenTensors& words) const {
   const Sequences before = Sequences::of(writer().vectors(writer().before(words.ids)), words.lengths,
-                                         words.full);                                      // [B, T, E]
-  Tensor h = decoder.forward(before.x, before.lengths_or_all(), {z.unsqueeze(1)}).output;  // [B, T, H]
-  if (narrow_ != nullptr) h = narrow_->forward(h);                                         // [B, T, E]
+                                         words.full, words.host_lengths);                       // [B, T, E]
+  Tensor h = decoder.forward(before.x, before.host_lengths_or_all(), {z.unsqueeze(1)}).output;  // [B, T, H]
+  if (narrow_ != nullptr) h = narrow_->forward(h);                                              // [B, T, E]
   return writer().loss(h, words.ids, before.key_mask(), nn::trains(*this));
 }
 
@@ -53,7 +53,8 @@ training::Loss SkipThoughtsNetwork::loss(const training::TensorBatch& batch) {
   training::Loss found{before.sum + behind.sum, words_before + words_behind, {}};
   if (before.correct.defined()) found.right = before.correct + behind.correct;
   const Tensor costs = at::stack({before.sum.detach(), behind.sum.detach()}).to(at::kDouble);  // [2]
-  const Tensor counts = at::tensor({words_before, words_behind}, costs.options());
+  const Tensor counts =
+      at::stack({at::full({}, words_before, costs.options()), at::full({}, words_behind, costs.options())});
   found.figures = at::stack({costs, counts}, 1);  // [2, 2]
   return found;
 }

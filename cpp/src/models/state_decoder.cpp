@@ -24,7 +24,7 @@ nn::RecurrentState StateDecoder::start(const Tensor& z) const {
 }
 
 Tensor StateDecoder::forward(const Tensor& z, const Sequences& y) const {
-  return recurrent_->forward(y.x, y.lengths_or_all(), start(z)).output;  // [B, T, H]
+  return recurrent_->forward(y.x, y.host_lengths_or_all(), start(z)).output;  // [B, T, H]
 }
 
 std::pair<Tensor, nn::RecurrentState> StateDecoder::step(const Tensor& y,

@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "nn/to_device.h"
+
 namespace sentencode::models {
 
 using at::Tensor;
@@ -19,6 +21,9 @@ training::NamedTensors of_both(const training::NamedTensors& network, const trai
   for (const auto& [name, tensor] : head) found.emplace_back("head." + name, tensor);
   return found;
 }
+
+/// A batch that was made elsewhere may have its tensors on the device alone.
+Tensor on_host(const Tensor& here, const Tensor& there) { return here.defined() ? here : there.cpu(); }
 
 }  // namespace
 
@@ -38,12 +43,15 @@ SupervisedModel::SupervisedModel(std::shared_ptr<SentenceNetwork> network, std::
                     "SupervisedModel: known, ids and characters must be those of ", count, " words");
 }
 
-Tensor SupervisedModel::rows_of(const Tensor& ids) const {
+Tensor SupervisedModel::rows_of(const Tensor& ids, const Tensor& host_ids) const {
   std::vector<std::int64_t> shape = ids.sizes().vec();
   const Tensor flat = ids.reshape({-1});
   Tensor rows;  // [words of the batch, F]
   if (makes_rows_) {
-    const auto [distinct, places, counts] = at::_unique2(flat, /*sorted=*/true, /*return_inverse=*/true);
+    // On the host: how many there are would have to be waited for on a device.
+    const auto [words, all, counts] =
+        at::_unique2(host_ids.reshape({-1}), /*sorted=*/true, /*return_inverse=*/true);
+    const Tensor distinct = nn::to_device(words, ids.device()), places = nn::to_device(all, ids.device());
     const auto of = [&](const Tensor& x) { return x.defined() ? x.index_select(0, distinct) : x; };
     rows = network_->word_rows({of(words_.vectors), of(words_.known), of(words_.ids), of(words_.characters)})
                .index_select(0, places);
@@ -57,23 +65,28 @@ Tensor SupervisedModel::rows_of(const Tensor& ids) const {
 Sequences SupervisedModel::sentences_of(const training::TensorBatch& batch) const {
   std::int64_t width = 0;
   for (const auto& field : batch.fields) width = std::max(width, field.ids.size(1));
-  std::vector<Tensor> ids, lengths;
+  std::vector<Tensor> ids, lengths, host_ids, host_lengths;
   bool full = true;
+  const auto padded = [&](const Tensor& x) { return at::constant_pad_nd(x, {0, width - x.size(1)}); };
   for (const auto& field : batch.fields) {
-    ids.push_back(at::constant_pad_nd(field.ids, {0, width - field.ids.size(1)}));
+    ids.push_back(padded(field.ids));
     lengths.push_back(field.lengths);
+    host_ids.push_back(padded(on_host(field.host_ids, field.ids)));
+    host_lengths.push_back(on_host(field.host_lengths, field.lengths));
     full = full && field.full && field.ids.size(1) == width;
   }
-  Tensor x = rows_of(at::cat(ids));  // [sides B, T, F]
-  Tensor length = at::cat(lengths);  // [sides B]
+  Tensor x = rows_of(at::cat(ids), at::cat(host_ids));  // [sides B, T, F]
+  Tensor length = at::cat(lengths);                     // [sides B]
+  Tensor host_length = at::cat(host_lengths);           // [sides B]
   if (const Tensor end = network_->end(); end.defined()) {
     x = at::constant_pad_nd(x, {0, 0, 0, 1});                          // [sides B, T + 1, F]
     const Tensor places = at::arange(width + 1, length.options());     // [T + 1]
     const Tensor ends = (places == length.unsqueeze(1)).unsqueeze(2);  // [sides B, T + 1, 1]
     x = at::where(ends, end.to(x), x);
     length = length + 1;
+    host_length = host_length + 1;
   }
-  return Sequences::of(x, length, full);
+  return Sequences::of(x, length, full, host_length);
 }
 
 training::Loss SupervisedModel::loss(const training::TensorBatch& batch) {

@@ -138,7 +138,7 @@ TranslationNetwork::States TranslationNetwork::states(const Sequences& s) const 
     const Tensor x = std::sqrt(static_cast<double>(options_.words.features)) * s.x;
     return {transformer_->forward(drop(x + positions_->forward(x)), s.key_mask()), {}};  // [B, T, E]
   }
-  auto [h, last] = recurrent_->forward(drop(s.x), s.lengths_or_all());
+  auto [h, last] = recurrent_->forward(drop(s.x), s.host_lengths_or_all());
   const Tensor ends = last[0].slice(1, 2 * (options_.layers - 1)).flatten(1);
   return {drop(h), drop(ends)};  // [B, T, 2 hidden], [B, 2 hidden]
 }
@@ -178,16 +178,17 @@ nn::DecoderMemory TranslationNetwork::given(const Sequences& s) const {
 nn::DecoderMemory TranslationNetwork::read(const Sequences& sentences) { return given(sentences); }
 
 Tensor TranslationNetwork::told(const nn::DecoderMemory& memory, const training::TokenTensors& words) const {
-  const Sequences before =
-      Sequences::of(drop(writer().vectors(writer().before(words.ids))), words.lengths, words.full);
+  const Sequences before = Sequences::of(drop(writer().vectors(writer().before(words.ids))), words.lengths,
+                                         words.full, words.host_lengths);
   return decoder_->forward(memory, before);  // [B, T, E]
 }
 
 training::Loss TranslationNetwork::loss(const training::TensorBatch& batch) {
   check_fields(batch, 2, "sentences, their translations");
   const training::TokenTensors &x = batch.fields[0], &y = batch.fields[1];
-  const Sequences sentences = Sequences::of(source_->forward(x.ids), x.lengths, x.full);  // [B, T, E]
-  const Tensor states = told(given(sentences), y);                                        // [B, T', E]
+  const Sequences sentences =
+      Sequences::of(source_->forward(x.ids), x.lengths, x.full, x.host_lengths);  // [B, T, E]
+  const Tensor states = told(given(sentences), y);                                // [B, T', E]
   const nn::WrittenLoss found = writer().loss(states, y.ids, y.full ? Tensor() : y.mask, nn::trains(*this));
   return {found.sum, static_cast<double>(y.tokens), found.correct};
 }

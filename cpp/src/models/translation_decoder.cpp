@@ -99,7 +99,7 @@ class BeginDecoder : public TranslationDecoder {
 
   Tensor forward(const nn::DecoderMemory& given, const Sequences& y) const override {
     const Tensor s =
-        gru_->forward(y.x, y.lengths_or_all(), {begin_->forward(given.at(0)).unsqueeze(1)}).output;
+        gru_->forward(y.x, y.host_lengths_or_all(), {begin_->forward(given.at(0)).unsqueeze(1)}).output;
     return output_->forward({s, y.x});  // [B, T, E]
   }
 

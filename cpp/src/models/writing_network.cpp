@@ -23,7 +23,7 @@ Tensor WritingNetwork::word_rows(const Words& words) {
 }
 
 Sequences WritingNetwork::words_of(const training::TokenTensors& field) const {
-  return Sequences::of(writer_.vectors(field.ids), field.lengths, field.full);
+  return Sequences::of(writer_.vectors(field.ids), field.lengths, field.full, field.host_lengths);
 }
 
 void WritingNetwork::check_fields(const training::TensorBatch& batch, std::size_t fields,

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "nn/decoding_kernels.h"
+#include "nn/to_device.h"
 #include "sentencode/error.h"
 #include "sentencode/parallel.h"
 
@@ -33,7 +34,16 @@ void check(const Tensor& first, const DecodingOptions& options) {
 }
 
 Tensor to_tensor(const Words& words, const at::Device& device) {
-  return at::tensor(words, at::TensorOptions(at::kLong)).to(device);
+  return to_device(at::tensor(words, at::TensorOptions(at::kLong)), device);
+}
+
+/// Numbers (double) and whole numbers (int64) of a step, together: each copy waits for the device.
+std::pair<Tensor, Tensor> on_host(const Tensor& numbers, const Tensor& whole) {
+  if (numbers.is_cpu()) return {numbers, whole};
+  const Tensor both = at::cat({numbers.flatten(), whole.flatten().view(at::kDouble)}).cpu();
+  const std::int64_t count = numbers.numel();
+  return {both.narrow(0, 0, count).view(numbers.sizes()),
+          both.narrow(0, count, whole.numel()).view(at::kLong).view(whole.sizes())};
 }
 
 /// logits [N, V] of a step, which have to be what a decoder is to give.
@@ -140,8 +150,8 @@ Decoded one_by_one(Decoder& decoder, const DecoderMemory& given, const Tensor& f
     alignments.add(step.alignment, ids.size(0));
     const Tensor log_p = step.logits.to(at::kFloat).log_softmax(1);  // [N, V]
     const Tensor chosen = choose(log_p, rows);                       // [N]
-    const Tensor scores = log_p.gather(1, chosen.unsqueeze(1)).squeeze(1).to(at::kDouble).cpu();
-    const Tensor on_cpu = chosen.cpu();
+    const auto [scores, on_cpu] =
+        on_host(log_p.gather(1, chosen.unsqueeze(1)).squeeze(1).to(at::kDouble), chosen);  // [N]
     Words open, index, next;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       Sentence& sentence = found[static_cast<std::size_t>(rows[i])][0];
@@ -269,8 +279,9 @@ Decoded sample(Decoder& decoder, const DecoderMemory& given, const Tensor& first
     for (const auto row : rows) {  // 53 bits: the same on every platform, as uniform_real_distribution is not
       drawn.push_back(static_cast<double>(numbers[static_cast<std::size_t>(row)]() >> 11) * 0x1p-53);
     }
-    const Tensor drawn_at = at::tensor(drawn, at::TensorOptions(at::kDouble)).to(sums.device()).unsqueeze(1) *
-                            sums.slice(1, sums.size(1) - 1);                  // [N, 1]
+    const Tensor drawn_at =
+        to_device(at::tensor(drawn, at::TensorOptions(at::kDouble)), sums.device()).unsqueeze(1) *
+        sums.slice(1, sums.size(1) - 1);                                      // [N, 1]
     const Tensor place = (sums <= drawn_at).sum(1).clamp_max(p.size(1) - 1);  // [N]
     return words.defined() ? words.gather(1, place.unsqueeze(1)).squeeze(1) : place;
   };
@@ -315,13 +326,16 @@ Decoded beam_search(Decoder& decoder, const DecoderMemory& given, const Tensor& 
     const auto [own, followers] = length < options.max_length ? likeliest(logits, std::min(2 * width, words))
                                                               : only(logits, options.end);  // [N H, k]
     const std::int64_t each = own.size(1);
-    const Tensor before = at::tensor(so_far, at::TensorOptions(at::kDouble)).to(own.device());  // [N H]
-    const Tensor all = (own + before.unsqueeze(1)).view({open, here * each});                   // [N, H k]
+    const Tensor before =
+        to_device(at::tensor(so_far, at::TensorOptions(at::kDouble)), own.device());  // [N H]
+    const Tensor all = (own + before.unsqueeze(1)).view({open, here * each});         // [N, H k]
     // Of equally likely ones the first come first: topk would take any.
     const auto [sorted, order] = all.sort(/*stable=*/true, 1, /*descending=*/true);
-    const Tensor where = order.slice(1, 0, 2 * width);                                    // [N, 2 K]
-    const Tensor scores = sorted.slice(1, 0, 2 * width).cpu(), places = where.cpu();      // [N, 2 K]
-    const Tensor chosen = followers.reshape({open, here * each}).gather(1, where).cpu();  // [N, 2 K]
+    const Tensor where = order.slice(1, 0, 2 * width);                                   // [N, 2 K]
+    const Tensor words_there = followers.reshape({open, here * each}).gather(1, where);  // [N, 2 K]
+    const auto [scores, whole] =
+        on_host(sorted.slice(1, 0, 2 * width), at::stack({where, words_there}));  // [N, 2 K], [2, N, 2 K]
+    const Tensor places = whole[0], chosen = whole[1];                            // [N, 2 K]
     const auto score = scores.accessor<double, 2>();
     const auto place = places.accessor<std::int64_t, 2>(), follower = chosen.accessor<std::int64_t, 2>();
 

@@ -26,7 +26,7 @@ WordEmbedding::WordEmbedding(std::int64_t words, std::int64_t features, bool tra
 
 Tensor WordEmbedding::forward(const Tensor& ids) const {
   TORCH_CHECK_VALUE(ids.scalar_type() == at::kLong, "WordEmbedding: ids must be int64, got ", ids.dtype());
-  if (!ids.is_cuda() && ids.numel() > 0) {  // a GPU would have to be waited for
+  if (ids.is_cpu() && ids.numel() > 0) {  // a GPU would have to be waited for
     const auto [least, most] = ids.aminmax();
     const auto low = least.item<std::int64_t>(), high = most.item<std::int64_t>();
     TORCH_CHECK_VALUE(low >= 0 && high < weight_.size(0), "WordEmbedding: ids must be from 0 to ",

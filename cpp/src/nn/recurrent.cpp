@@ -3,6 +3,8 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/util/Exception.h>
 #include <torch/nn/init.h>
 
 #include <cmath>
@@ -15,6 +17,7 @@
 #include "nn/parameters.h"
 #include "nn/recurrent_layer.h"
 #include "nn/rows.h"
+#include "nn/to_device.h"
 #include "sentencode/error.h"
 #include "sentencode/nn/evaluating.h"
 
@@ -23,13 +26,12 @@ namespace {
 
 using at::Tensor;
 
-/// How sentences lie in packed rows: the first words of all, then the second ones, the longest sentence
-/// first.
+/// Words as LibTorch packs them: the first words of all sentences, then the second ones, the longest sentence
+/// first. Sentences without words are not among them.
 struct Packing {
-  Tensor lengths;  // [B] on the CPU, at least 1
-  Tensor order;    // [B], by descending length
-  Tensor back;     // [B], its inverse
-  Tensor empty;    // [B] bool, undefined if no sentence is
+  Tensor sizes;      // [steps] on the CPU: how many sentences have a word there
+  Tensor places;     // [N]: where in [B T] each is from
+  Tensor sentences;  // [B' <= B]
 };
 
 /// Each gate's matrix [H, D or H] begins orthogonal where it is square, else with N(0, 0.01^2).
@@ -56,11 +58,29 @@ std::optional<Packing> packing(const Tensor& x, const Tensor& given) {
   TORCH_CHECK_VALUE(low >= 0 && high <= x.size(1), "recurrent: lengths must be from 0 to ", x.size(1),
                     ", got ", low < 0 ? low : high);
   if (low == x.size(1)) return std::nullopt;
-  auto [sorted, order] = lengths.clamp_min(1).sort(/*stable=*/true, 0, /*descending=*/true);
-  Packing found{sorted, order.to(x.device()), order.argsort().to(x.device()), {}};
-  if (low == 0) found.empty = (lengths == 0).to(x.device());
-  return found;
+  const WordOrder order(lengths, x.size(0), x.size(1), /*directions=*/0);
+  if (order.parts.empty()) return Packing{};
+  const WordOrder::Part& part = order.parts.front();
+  const auto whole = at::TensorOptions(at::kLong);
+  const Tensor both = to_device(at::cat({order.places, at::tensor(part.sentences, whole)}), x.device());
+  const std::int64_t words = order.places.size(0);
+  return Packing{at::tensor(part.there, whole), both.narrow(0, 0, words),
+                 both.narrow(0, words, std::ssize(part.sentences))};
 }
+
+/// While it lives, cuDNN does not warn that a layer's weights are tensors of their own: it copies them into
+/// one, which takes less than a thousandth of a step.
+class QuietAboutWeights : public c10::WarningHandler {
+ public:
+  QuietAboutWeights() : others_(c10::WarningUtils::get_warning_handler()), guard_(this) {}
+  void process(const c10::Warning& warning) override {
+    if (warning.msg().find("single contiguous chunk") == std::string::npos) others_->process(warning);
+  }
+
+ private:
+  c10::WarningHandler* others_;
+  c10::WarningUtils::WarningHandlerGuard guard_;
+};
 
 }  // namespace
 
@@ -206,33 +226,40 @@ RecurrentOutput RecurrentStack::forward(const Tensor& x, const Tensor& lengths,
 
   if (has_layer(x, weights_.front())) return by_layers(x, lengths, begin);
 
-  Tensor words = x;  // [B, T, D], or packed [N, D]
-  Tensor sizes;      // of packed rows' batches
-  if (packed) {
-    std::tie(words, sizes) =
-        at::_pack_padded_sequence(x.index_select(0, packed->order), packed->lengths, /*batch_first=*/true);
+  if (packed && !packed->places.defined()) {  // no sentence has a word
+    return {x.new_zeros({batch, time, wide * options_.hidden}), begin};
   }
+  const QuietAboutWeights quiet;
+  // Under autocast cuDNN computes in float16, even where bfloat16 was chosen, and sums of gradients overflow.
+  // In the weights' type it uses TF32.
+  std::optional<c10::impl::ExcludeDispatchKeyGuard> no_autocast;
+  if (!x.is_cpu()) no_autocast.emplace(c10::autocast_dispatch_keyset);
+  Tensor words = x;  // [B, T, D], or packed [N, D]
+  if (packed) words = gather_rows(x.reshape({batch * time, x.size(2)}), packed->places);
   // LibTorch's functions keep for backward only when they train; this says nothing of dropout, which is ours.
   const bool train = at::GradMode::is_enabled();
   std::vector<Tensor> outputs, last_h, last_c;
   for (std::size_t layer = 0; layer < weights_.size(); ++layer) {
+    const auto& weights = weights_[layer];
+    const auto of_weights = [&](const Tensor& tensor) {
+      return x.is_cpu() ? tensor : tensor.to(weights.front().scalar_type());
+    };
     const auto mine = [&](const Tensor& part) {
       Tensor own = part.narrow(1, static_cast<std::int64_t>(layer) * wide, wide);  // [B, dirs, H]
-      if (packed) own = own.index_select(0, packed->order);
-      return own.transpose(0, 1).contiguous();  // [dirs, B, H]
+      if (packed) own = own.index_select(0, packed->sentences);
+      return of_weights(own.transpose(0, 1).contiguous());  // [dirs, B, H]
     };
-    const Tensor in = input_of(layer, words, outputs);
-    const auto& weights = weights_[layer];
+    const Tensor in = of_weights(input_of(layer, words, outputs));
     Tensor out, h, c;
     if (options_.cell == Cell::gru) {
-      std::tie(out, h) = packed ? at::gru(in, sizes, mine(begin[0]), weights, /*has_biases=*/true, 1, 0,
-                                          train, options_.bidirectional)
+      std::tie(out, h) = packed ? at::gru(in, packed->sizes, mine(begin[0]), weights, /*has_biases=*/true, 1,
+                                          0, train, options_.bidirectional)
                                 : at::gru(in, mine(begin[0]), weights, /*has_biases=*/true, 1, 0, train,
                                           options_.bidirectional, /*batch_first=*/true);
     } else {
       const std::vector<Tensor> both{mine(begin[0]), mine(begin[1])};
-      std::tie(out, h, c) = packed ? at::lstm(in, sizes, both, weights, /*has_biases=*/true, 1, 0, train,
-                                              options_.bidirectional)
+      std::tie(out, h, c) = packed ? at::lstm(in, packed->sizes, both, weights, /*has_biases=*/true, 1, 0,
+                                              train, options_.bidirectional)
                                    : at::lstm(in, both, weights, /*has_biases=*/true, 1, 0, train,
                                               options_.bidirectional, /*batch_first=*/true);
       last_c.push_back(c);
@@ -243,19 +270,12 @@ RecurrentOutput RecurrentStack::forward(const Tensor& x, const Tensor& lengths,
   }
 
   Tensor output = outputs.back();  // [B, T, dirs H], or packed
-  if (packed) {
-    output = std::get<0>(at::_pad_packed_sequence(output, sizes, /*batch_first=*/true, 0, time))
-                 .index_select(0, packed->back);
-    if (packed->empty.defined()) output = output.masked_fill(packed->empty.view({-1, 1, 1}), 0);
-  }
+  if (packed) output = scatter_rows(output, packed->places, batch * time).view({batch, time, -1});
   RecurrentState end;
   for (std::size_t part = 0; part < begin.size(); ++part) {
     Tensor all = at::cat(part == 0 ? last_h : last_c).transpose(0, 1);  // [B, L dirs, H]
-    if (packed) {
-      all = all.index_select(0, packed->back);
-      // A sentence without words ends as it began.
-      if (packed->empty.defined()) all = at::where(packed->empty.view({-1, 1, 1}), begin[part], all);
-    }
+    // A sentence without words ends as it began.
+    if (packed) all = begin[part].to(all.scalar_type()).index_copy(0, packed->sentences, all);
     end.push_back(all);
   }
   return {output, end};

@@ -34,6 +34,7 @@ class Gather : public torch::autograd::Function<Gather> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& places) {
     context->save_for_backward({places});
     context->saved_data["count"] = x.size(0);
+    if (!x.is_cpu()) return x.index_select(0, places);
     const Tensor found = at::empty({places.size(0), x.size(1)}, x.options());
     take_rows(x.contiguous(), places, found);
     return found;

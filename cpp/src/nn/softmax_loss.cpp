@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "nn/parameters.h"
+#include "nn/to_device.h"
 #include "sentencode/error.h"
 #include "sentencode/nn/evaluating.h"
 #include "sentencode/nn/sparse_rows.h"
@@ -41,7 +42,7 @@ at::ScalarType product_type(const Tensor& h) {
 std::int64_t rows_of_chunk(const Tensor& h, std::int64_t words, at::ScalarType sums, std::int64_t asked) {
   const std::int64_t rows = std::max<std::int64_t>(h.size(0), 1);
   if (asked > 0) return std::min(asked, rows);
-  const std::int64_t bytes = h.is_cuda() ? kBytesOnGpu : kBytesOnCpu;
+  const std::int64_t bytes = h.is_cpu() ? kBytesOnCpu : kBytesOnGpu;
   const std::int64_t most =
       std::max<std::int64_t>(16, bytes / (words * static_cast<std::int64_t>(c10::elementSize(sums))));
   const std::int64_t chunks = (rows + most - 1) / most;
@@ -94,10 +95,22 @@ class Chunks {
   Tensor loss, correct, nll, grad_h, grad_weight, grad_b;
 
  private:
+  /// to = a b; half precision's sums are `sums_` throughout where a device can: cuBLAS does, a CPU rounds
+  /// them.
+  void multiply(const Tensor& a, const Tensor& b, const Tensor& to) const {
+    if (products_ == sums_) {
+      at::mm_out(const_cast<Tensor&>(to), a, b);
+    } else if (a.is_cpu()) {
+      to.copy_(at::mm(a, b));
+    } else {
+      at::mm_out(const_cast<Tensor&>(to), a, b, sums_);
+    }
+  }
+
   /// z = h W^T + b
   void logits(const Tensor& h, const Tensor& z) const {
     if (products_ != sums_) {
-      z.copy_(at::mm(h, weight_.t()));
+      multiply(h, weight_.t(), z);
       if (b_.defined()) z.add_(b_);
     } else if (b_.defined()) {
       at::addmm_out(const_cast<Tensor&>(z), b_, h, weight_.t());
@@ -119,17 +132,25 @@ class Chunks {
 
   void add(std::int64_t begin, std::int64_t end, const Tensor& targets, const Tensor& weights,
            const Tensor& z) {
-    const Tensor h = h_.slice(0, begin, end);        // [R, D]
-    const Tensor target = targets.unsqueeze(1);      // [R, 1]
-    const Tensor share = weights.unsqueeze(1);       // [R, 1]
-    logits(h, z);                                    // [R, V]
-    const Tensor at_target = z.gather(1, target);    // [R, 1]
-    const Tensor top = z.amax(1, /*keepdim=*/true);  // [R, 1]
-    correct.add_(at_target.eq(top).logical_and_(share != 0).sum());
-    z.sub_(top).exp_();
-    const Tensor norm = z.sum(1, /*keepdim=*/true);   // [R, 1]
-    const Tensor lse = norm.log().add_(top);          // [R, 1]
-    const Tensor own = (lse - at_target).squeeze(1);  // [R]
+    const Tensor h = h_.slice(0, begin, end);      // [R, D]
+    const Tensor target = targets.unsqueeze(1);    // [R, 1]
+    const Tensor share = weights.unsqueeze(1);     // [R, 1]
+    logits(h, z);                                  // [R, V]
+    const Tensor at_target = z.gather(1, target);  // [R, 1]
+    Tensor p = z;                                  // [R, V], of `norm`
+    Tensor own, norm;                              // [R], [R, 1]
+    if (z.is_cpu()) {
+      const Tensor top = z.amax(1, /*keepdim=*/true);  // [R, 1]
+      correct.add_(at_target.eq(top).logical_and_(share != 0).sum());
+      z.sub_(top).exp_();
+      norm = z.sum(1, /*keepdim=*/true);                    // [R, 1]
+      own = (norm.log().add_(top) - at_target).squeeze(1);  // [R]
+    } else {                                                // one kernel goes over the row instead of four
+      p = at::_log_softmax(z, 1, /*half_to_float=*/false);
+      const Tensor log_p = p.gather(1, target);  // [R, 1]
+      correct.add_(log_p.eq(p.amax(1, /*keepdim=*/true)).logical_and_(share != 0).sum());
+      own = -log_p.squeeze(1);
+    }
     nll.slice(0, begin, end).copy_(own);
     Tensor smoothed = own;
     if (e_ > 0) {
@@ -142,17 +163,19 @@ class Chunks {
     // w (p - (1 - e) target - e / V): what is the same for a whole row goes to the narrow side of each
     // product.
     if (!wanted_.h && !wanted_.weight && !wanted_.b) return;
-    z.scatter_add_(1, target, norm * (e_ - 1));
     const bool same = products_ == sums_;
-    const Tensor scale = same ? share / norm : share;           // [R, 1]
-    const Tensor wide = same ? z : z.div_(norm).to(products_);  // [R, V]
+    if (!z.is_cpu()) {
+      p.exp_();
+      p.scatter_add_(1, target, at::full_like(at_target, e_ - 1));
+    } else {
+      p.scatter_add_(1, target, norm * (e_ - 1));
+      if (!same) p.div_(norm);
+    }
+    const Tensor scale = same && norm.defined() ? share / norm : share;  // [R, 1]
+    const Tensor wide = p.to(products_);                                 // [R, V]
     if (wanted_.h) {
       Tensor grad = grad_h.slice(0, begin, end);  // [R, D]
-      if (same) {
-        at::mm_out(grad, wide, weight_);
-      } else {
-        grad.copy_(at::mm(wide, weight_));
-      }
+      multiply(wide, weight_, grad);
       grad.mul_(scale);
       if (e_ > 0) grad.sub_(share * (e_ * mean_weight_));
     }
@@ -160,11 +183,13 @@ class Chunks {
       const Tensor scaled = (h * scale).to(products_);  // [R, D]
       if (same) {
         grad_weight.addmm_(wide.t(), scaled);
-      } else {
+      } else if (z.is_cpu()) {
         grad_weight.add_(at::mm(wide.t(), scaled));
+      } else {
+        at::addmm_out(grad_weight, grad_weight, wide.t(), scaled, sums_);
       }
     }
-    if (wanted_.b) grad_b.addmv_(z.t(), scale.squeeze(1));
+    if (wanted_.b) grad_b.addmv_(p.t(), scale.squeeze(1));
   }
 
   at::ScalarType products_, sums_;
@@ -219,7 +244,7 @@ class SoftmaxLossFunction : public torch::autograd::Function<SoftmaxLossFunction
       } else {
         result[i] = std::move(found->second).toTensor();
         // On a GPU asking for the number would wait for it.
-        if (grad.is_cuda() || grad.item<double>() != 1) result[i].mul_(grad);
+        if (!grad.is_cpu() || grad.item<double>() != 1) result[i].mul_(grad);
       }
     }
     if (!keep) saved.clear();
@@ -275,7 +300,7 @@ Rows rows_that_count(const char* name, const Tensor& h, const Tensor& targets, c
     const Tensor sum = rows.weights.sum();  // []
     rows.weights = rows.weights / sum.masked_fill(sum == 0, 1);
   }
-  if (h.is_cuda()) {  // whether all count is not known without waiting
+  if (!h.is_cpu()) {  // whether all count is not known without waiting
     rows.targets = rows.targets.masked_fill(counts.logical_not(), 0);
     return rows;
   }
@@ -320,7 +345,7 @@ SoftmaxLoss softmax_loss(const Tensor& h, const Tensor& weight, const Tensor& b,
   Tensor nll = found[1];  // [N]
   if (rows.kept.defined()) {
     nll = at::zeros({targets.numel()}, nll.options()).index_copy_(0, rows.kept, nll);
-  } else if (h.is_cuda()) {
+  } else if (!h.is_cpu()) {
     nll = nll.masked_fill(rows.weights == 0, 0);
   }
   return {found[0], nll.view(targets.sizes()), found[2], rows.tokens};
@@ -377,8 +402,10 @@ Tensor sampled_softmax_loss(const Tensor& h, const Tensor& weight, const Tensor&
   const Rows rows =
       rows_that_count("sampled_softmax_loss", h, targets, row_weights, weight.size(0), sums, options);
   const std::int64_t count = negatives.ids.size(0);
-  const Tensor drawn = negatives.ids.to(h.device());  // [k]
-  const Tensor ids = at::cat({drawn, rows.targets});  // [k + N]
+  const Tensor drawn = to_device(negatives.ids, h.device());  // [k]
+  // Ids below 0 fill up what a device drew: it does not wait for how many there are.
+  const Tensor filling = drawn.is_cpu() ? Tensor() : drawn < 0;                                // [k]
+  const Tensor ids = at::cat({filling.defined() ? drawn.clamp_min(0) : drawn, rows.targets});  // [k + N]
   const auto vectors = rows_of(weight, ids).split_with_sizes({count, rows.targets.size(0)});
   Tensor others = at::mm(rows.h.to(products), vectors[0].to(products).t()).to(sums);          // [N, k]
   Tensor own = (rows.h.to(sums) * vectors[1].to(sums)).sum(1);                                // [N]
@@ -386,7 +413,8 @@ Tensor sampled_softmax_loss(const Tensor& h, const Tensor& weight, const Tensor&
   if (b.defined()) correction = correction - rows_of(b, ids).to(sums);
   others = others - correction.slice(0, 0, count);
   own = own - correction.slice(0, count);
-  const Tensor hit = drawn.unsqueeze(0) == rows.targets.unsqueeze(1);  // [N, k]
+  Tensor hit = drawn.unsqueeze(0) == rows.targets.unsqueeze(1);  // [N, k]
+  if (filling.defined()) hit = hit.logical_or(filling);
   others = others.masked_fill(hit, -std::numeric_limits<double>::infinity());
   const Tensor all = at::cat({own.unsqueeze(1), others}, 1);  // [N, 1 + k]
   return ((all.logsumexp(1) - own) * rows.weights).sum();

@@ -38,7 +38,7 @@ WordOrder::WordOrder(const Tensor& lengths, std::int64_t batch, std::int64_t tim
   auto* place = places.mutable_data_ptr<std::int64_t>();
   if (order.empty()) return;
   // Every p-th sentence, so that all parts have long and short ones.
-  const std::int64_t most = (at::get_num_threads() + directions - 1) / directions;
+  const std::int64_t most = directions == 0 ? 1 : (at::get_num_threads() + directions - 1) / directions;
   const std::int64_t count = std::clamp<std::int64_t>(std::ssize(order) / kFewSentences, 1, most);
   std::int64_t row = 0;
   for (std::int64_t number = 0; number < count; ++number) {

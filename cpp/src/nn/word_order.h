@@ -24,7 +24,7 @@ struct WordOrder {
   at::Tensor places;  // [N] int64: where in [B T] each row is from
 
   /// lengths [B] int64, or undefined for T. There are as many parts as keep all threads at work, where each
-  /// is gone over `directions` times.
+  /// is gone over `directions` times; with directions = 0 there is one part, as LibTorch packs sequences.
   WordOrder(const at::Tensor& lengths, std::int64_t batch, std::int64_t time, std::int64_t directions);
 
   /// body(direction, part), on all threads.

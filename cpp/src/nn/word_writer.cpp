@@ -5,6 +5,9 @@
 #include <c10/core/GradMode.h>
 #include <torch/nn/module.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "sentencode/error.h"
 #include "sentencode/nn/embedding.h"
 #include "sentencode/nn/softmax_loss.h"
@@ -88,6 +91,20 @@ Tensor drawn_by(const Tensor& logits) {
 
 }  // namespace
 
+namespace {
+
+/// About `count` words. On a device no more than so many that a draw has more once in 10^15 times: how many
+/// it has need not be waited for. -1 fills up.
+Negatives negatives(const Tensor& expected, std::int64_t count) {
+  if (expected.is_cpu()) return draw_negatives(expected);
+  const double most = static_cast<double>(count) + 8 * std::sqrt(static_cast<double>(count)) + 8;
+  const Tensor chosen = at::rand_like(expected) < expected;  // [V]
+  const std::int64_t room = std::min(expected.size(0), static_cast<std::int64_t>(most));
+  return {at::nonzero_static(chosen, room, /*fill_value=*/-1).squeeze(1), expected};
+}
+
+}  // namespace
+
 Tensor WordWriter::drawn_before(Decoder& decoder, const DecoderMemory& memory, const Tensor& ids,
                                 double share) const {
   ST_CHECK(share >= 0 && share <= 1, InvalidInput, "the share of sampled words must be from 0 to 1, got ",
@@ -113,7 +130,7 @@ WrittenLoss WordWriter::loss(const Tensor& states, const Tensor& ids, const Tens
                              bool training) const {
   // Sums, and not means that are multiplied again: what counts need not be known here.
   if (training && options_.sampled_words > 0) {
-    const Negatives others = draw_negatives(expected_.to(at::kFloat));
+    const Negatives others = negatives(expected_.to(at::kFloat), options_.sampled_words);
     return {softmax_->sampled_loss(states, ids, others, mask, tied(), Reduction::sum), {}};
   }
   const SoftmaxLoss found = softmax_->forward(states, ids, mask, tied(), Reduction::sum);

@@ -6,6 +6,7 @@
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
@@ -79,6 +80,32 @@ std::vector<at::Tensor> gradients_of(const NamedTensors& parameters) {
     if (tensor.grad().defined()) found.push_back(numbers_of(tensor));
   }
   return found;
+}
+
+/// Without momentum there is no state, so that one kernel can do what LibTorch's does, and skip it on the
+/// device.
+bool is_plain_sgd(const NamedTensors& all, const OptimizerOptions& options) {
+  return options.name == "sgd" && options.momentum == 0 && std::ranges::all_of(all, [](const auto& item) {
+           const at::Tensor& gradient = item.second.grad();
+           return item.second.scalar_type() == at::kFloat && item.second.is_contiguous() &&
+                  (!gradient.defined() || !gradient.is_sparse());
+         });
+}
+
+void plain_sgd(const NamedTensors& all, const OptimizerOptions& options, double rate,
+               const GradientScale& scale) {
+  std::vector<at::Tensor> parameters, gradients;
+  for (const auto& [name, tensor] : all) {
+    if (!tensor.grad().defined()) continue;
+    parameters.push_back(tensor);
+    gradients.push_back(tensor.grad().contiguous());
+  }
+  if (parameters.empty()) return;
+  std::optional<at::Tensor> divisor;
+  if (scale.divisor.defined()) divisor = scale.divisor.to(at::kFloat);
+  at::_ops::_fused_sgd_::call(parameters, gradients, {}, options.weight_decay, /*momentum=*/0, rate,
+                              /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false,
+                              /*is_first_step=*/false, divisor, scale.skip);
 }
 
 }  // namespace
@@ -193,6 +220,9 @@ void Optimizer::adam(double rate, const GradientScale& scale) {
 void Optimizer::step(double rate, const GradientScale& scale) {
   const at::NoGradGuard guard;
   if (is_adam()) return adam(rate, scale);
+  if (scale.skip.defined() && is_plain_sgd(parameters_, options_)) {
+    return plain_sgd(parameters_, options_, rate, scale);
+  }
   // LibTorch's others know of neither.
   if (scale.skip.defined() && scale.skip.item<float>() != 0) return;
   const std::vector<at::Tensor> gradients = gradients_of(parameters_);

@@ -6,6 +6,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/autocast_mode.h>
 #include <c10/core/GradMode.h>
+#include <c10/util/accumulate.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,8 +15,10 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
+#include "nn/to_device.h"
 #include "sentencode/distributed/communicator.h"
 #include "sentencode/error.h"
 #include "sentencode/nn/sparse_rows.h"
@@ -144,6 +147,22 @@ std::string differences(const json& before, const json& now) {
   return told;
 }
 
+/// The error of a device's allocator, with the batch that did not fit.
+[[noreturn]] void throw_out_of_memory(const c10::OutOfMemoryError& error, const Batch& batch,
+                                      const BatcherOptions& options, at::Device device) {
+  std::string shape;
+  for (const BatchField& field : batch.fields) shape += concat(shape.empty() ? "" : " and ", field.width);
+  const bool budget = options.mode == BatchMode::token_budget;
+  throw c10::OutOfMemoryError(
+      {__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)},
+      concat("batch ", batch.step, " of epoch ", batch.epoch, " (", batch.numbers.size(),
+             " examples, padded to ", shape, " words) does not fit into the memory of ", device.str(),
+             ". Lower ", budget ? "max_tokens" : "batch_size", " (it is ",
+             budget ? options.max_tokens : options.batch_size,
+             ") and raise accumulate by the same factor, or shorten sentences. ",
+             error.what_without_backtrace()));
+}
+
 std::shared_ptr<distributed::Communicator> or_alone(std::shared_ptr<distributed::Communicator> communicator) {
   return communicator ? std::move(communicator) : distributed::local_communicator();
 }
@@ -157,16 +176,25 @@ NamedTensors Model::other_tensors() const { return without_repeats(named_buffers
 TensorBatch to_tensors(const Batch& batch, at::Device device) {
   TensorBatch found;
   found.size = std::ssize(batch.numbers);
-  const auto to = [&](const auto& values, at::ScalarType type, std::vector<std::int64_t> shape) {
-    // from_blob wants memory that may be written; nobody writes before it is copied.
-    using Value = typename std::decay_t<decltype(values)>::value_type;
-    return at::from_blob(const_cast<Value*>(values.data()), shape, type)
-        .to(device, type, false, /*copy=*/true);
+  std::vector<const std::vector<std::int64_t>*> parts;
+  for (const BatchField& field : batch.fields) parts.insert(parts.end(), {&field.ids, &field.lengths});
+  if (!batch.int_labels.empty()) parts.push_back(&batch.int_labels);
+  std::int64_t count = 0;
+  for (const auto* part : parts) count += std::ssize(*part);
+  // All whole numbers travel together: a copy takes a GPU longer to begin than to make.
+  const at::Tensor host = nn::empty_for(device, {count}, at::kLong);
+  auto* to = host.mutable_data_ptr<std::int64_t>();
+  for (const auto* part : parts) to = std::ranges::copy(*part, to).out;
+  const at::Tensor there = device.is_cpu() ? host : host.to(device, /*non_blocking=*/true);
+  std::int64_t begin = 0;
+  const auto next = [&](std::vector<std::int64_t> shape) {
+    const std::int64_t size = c10::multiply_integers(shape), from = std::exchange(begin, begin + size);
+    return std::pair(there.narrow(0, from, size).view(shape), host.narrow(0, from, size).view(shape));
   };
   for (const BatchField& field : batch.fields) {
     TokenTensors tokens;
-    tokens.ids = to(field.ids, at::kLong, {found.size, field.width});
-    tokens.lengths = to(field.lengths, at::kLong, {found.size});
+    std::tie(tokens.ids, tokens.host_ids) = next({found.size, field.width});
+    std::tie(tokens.lengths, tokens.host_lengths) = next({found.size});
     tokens.tokens = std::accumulate(field.lengths.begin(), field.lengths.end(), std::int64_t{0});
     tokens.full =
         std::ranges::all_of(field.lengths, [&](std::int64_t length) { return length == field.width; });
@@ -174,8 +202,10 @@ TensorBatch to_tensors(const Batch& batch, at::Device device) {
         at::arange(field.width, tokens.lengths.options()).unsqueeze(0) < tokens.lengths.unsqueeze(1);
     found.fields.push_back(std::move(tokens));
   }
-  if (!batch.int_labels.empty()) found.labels = to(batch.int_labels, at::kLong, {found.size});
-  if (!batch.float_labels.empty()) found.labels = to(batch.float_labels, at::kFloat, {found.size});
+  if (!batch.int_labels.empty()) found.labels = next({found.size}).first;
+  if (!batch.float_labels.empty()) {
+    found.labels = nn::to_device(at::tensor(batch.float_labels, at::kFloat), device);
+  }
   return found;
 }
 
@@ -461,10 +491,14 @@ void Trainer::tried_step(BatchLoader& batches) {
     report.examples += batch.total;
     for (const BatchField& field : batch.fields) report.tokens += field.tokens;
     if (batch.numbers.empty()) continue;  // fewer examples than processes
-    const Loss loss = loss_of(batch);
-    if (i + 1 == options_.accumulate) gradients.watch();
-    loss.sum.backward();
-    sums.add(loss);
+    try {
+      const Loss loss = loss_of(batch);
+      if (i + 1 == options_.accumulate) gradients.watch();
+      loss.sum.backward();
+      sums.add(loss);
+    } catch (const c10::OutOfMemoryError& error) {
+      throw_out_of_memory(error, batch, train_->options(), device_);
+    }
   }
   check_sparse();
   gradients.send();

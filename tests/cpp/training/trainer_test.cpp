@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/autocast_mode.h>
+#include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
@@ -31,6 +32,9 @@ class FirstWord : public Model {
   Loss loss(const TensorBatch& batch) override {
     const auto& tokens = batch.fields.at(0);
     if (is_training()) steps_.add_(1);
+    if (is_training() && exhausts)
+      throw c10::OutOfMemoryError({__func__, __FILE__, __LINE__},
+                                  "CUDA out of memory. Tried to allocate 9 GiB");
     if (is_training() && throws) throw std::runtime_error("in the middle of a step");
     const at::Tensor mask = tokens.mask.unsqueeze(2).to(at::kFloat);     // [B, T, 1]
     at::Tensor mean = (table_(tokens.ids) * mask).sum(1) / mask.sum(1);  // [B, 16]
@@ -50,7 +54,7 @@ class FirstWord : public Model {
   }
   bool tells = false;
   std::int64_t calls = 0, breaks_at = 0;  // the step whose loss is not finite
-  bool broken = false, throws = false, empty = false;
+  bool broken = false, throws = false, empty = false, exhausts = false;
   at::ScalarType product = at::kFloat;  // of its last matrix product
 
  private:
@@ -109,6 +113,40 @@ TEST_F(TrainerTest, Learns) {
   EXPECT_EQ(last.accuracy, 1.0);
   EXPECT_GT(first.norm, 0);
   EXPECT_EQ(last.rate, 0.05);
+}
+
+TEST_F(TrainerTest, SaysWhichBatchDoesNotFitIntoMemory) {
+  const auto model = std::make_shared<FirstWord>();
+  model->exhausts = true;
+  const auto training = trainer(model, options(2));
+  try {
+    training->run();
+    FAIL() << "no error";
+  } catch (const c10::OutOfMemoryError& error) {
+    const std::string text = error.what_without_backtrace();
+    EXPECT_TRUE(text.starts_with("batch 0 of epoch 0 (8 examples, padded to ")) << text;
+    EXPECT_NE(
+        text.find("does not fit into the memory of cpu. Lower batch_size (it is 8) and raise accumulate"),
+        std::string::npos)
+        << text;
+    EXPECT_NE(text.find("Tried to allocate 9 GiB"), std::string::npos) << text;
+  }
+  EXPECT_EQ(training->step(), 0);
+  model->exhausts = false;
+  training->run();
+  EXPECT_EQ(training->step(), 2);
+}
+
+TEST_F(TrainerTest, CopiesABatchAtOnce) {
+  const Batch batch = batches()->batch(0, 0);
+  const TensorBatch found = to_tensors(batch, at::kCPU);
+  const TokenTensors& tokens = found.fields.at(0);
+  EXPECT_EQ(std::vector<std::int64_t>(tokens.ids.data_ptr<std::int64_t>(),
+                                      tokens.ids.data_ptr<std::int64_t>() + tokens.ids.numel()),
+            batch.fields.at(0).ids);
+  EXPECT_TRUE(at::equal(tokens.host_ids, tokens.ids));
+  EXPECT_TRUE(at::equal(tokens.host_lengths, at::tensor(batch.fields.at(0).lengths, at::kLong)));
+  EXPECT_TRUE(tokens.ids.storage().is_alias_of(tokens.lengths.storage()));
 }
 
 TEST_F(TrainerTest, GoesOnAsIfItHadNotStopped) {

@@ -24,8 +24,8 @@ class SupervisedModel : public training::Model {
   training::NamedTensors other_tensors() const override;
 
  private:
-  Sequences sentences_of(const training::TensorBatch& batch) const;  // [sides B, T, F]
-  at::Tensor rows_of(const at::Tensor& ids) const;                   // [...] -> [..., F]
+  Sequences sentences_of(const training::TensorBatch& batch) const;             // [sides B, T, F]
+  at::Tensor rows_of(const at::Tensor& ids, const at::Tensor& host_ids) const;  // [...] -> [..., F]
 
   std::shared_ptr<SentenceNetwork> network_;
   std::shared_ptr<Head> head_;

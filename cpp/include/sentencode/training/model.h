@@ -19,6 +19,8 @@ struct TokenTensors {
   at::Tensor mask;          // [B, T] bool: true where there is a token
   std::int64_t tokens = 0;  // here: the lengths' sum
   bool full = false;        // whether it is known that nothing is padded
+  // ids and lengths in the host's memory, for what is decided there without waiting for the device.
+  at::Tensor host_ids{}, host_lengths{};
 };
 
 struct TensorBatch {
