@@ -1,8 +1,8 @@
 """A GPU that is not there: tensors of a device of its own whose numbers lie in the host's memory.
 
 Everything that reaches torch's dispatcher, from Python or C++, is seen. What a GPU could not do is refused:
-an operator on tensors of two devices. What would make the host wait for a GPU is counted, by what asked for it:
-numbers that are read (`item`, shapes that depend on numbers) and copies that are not queued.
+an operator on tensors of two devices. What would make the host wait for a GPU is counted, by what asked for
+it: numbers that are read (`item`, shapes that depend on numbers) and copies that are not queued.
 """
 
 from __future__ import annotations
@@ -156,7 +156,9 @@ class FakeGpu(TorchDispatchMode):
             to_gpu = _on_gpu(source) if wanted is None else wanted.type == NAME
         else:
             source, to_gpu = args[1], _on_gpu(args[0])
-        queued = bool(kwargs.get("non_blocking") or (packet is not aten._to_copy and len(args) > 2 and args[2]))
+        queued = bool(
+            kwargs.get("non_blocking") or (packet is not aten._to_copy and len(args) > 2 and args[2])
+        )
         if _on_gpu(source) != to_gpu:
             self.copies["to device" if to_gpu else "to host"] += 1
             if not to_gpu or not queued or not _pinned(source):
@@ -210,10 +212,7 @@ def _pinned(x):
 
 
 def _mm(a, b, dtype=None, *, out=None):
-    if not isinstance(dtype, torch.dtype):
-        made = a @ b
-    else:
-        made = a.to(dtype) @ b.to(dtype)
+    made = a.to(dtype) @ b.to(dtype) if isinstance(dtype, torch.dtype) else a @ b
     return made if out is None else out.copy_(made)
 
 
@@ -241,7 +240,12 @@ def _lstm_cell_backward(grad_h, grad_c, c, after, kept, biased):
     grad_h = torch.zeros_like(c) if grad_h is None else grad_h
     all_c = grad_h * o * (1 - after.tanh() ** 2) + (0 if grad_c is None else grad_c)
     gates = torch.cat(
-        [all_c * g * i * (1 - i), all_c * c * f * (1 - f), all_c * i * (1 - g * g), grad_h * after.tanh() * o * (1 - o)],
+        [
+            all_c * g * i * (1 - i),
+            all_c * c * f * (1 - f),
+            all_c * i * (1 - g * g),
+            grad_h * after.tanh() * o * (1 - o),
+        ],
         1,
     )
     return gates, all_c * f, gates.sum(0) if biased else None

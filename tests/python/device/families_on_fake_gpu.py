@@ -16,7 +16,7 @@ from sentencode.nn import RecurrentStack, softmax_loss
 
 GPU = FakeGpu()
 STEPS = 3
-WORDS = "the a dog cat bird man sat ran on mat house in park and saw big small red old new".split()
+WORDS = list("abcdefghijklmnopqrst")
 RANDOM = np.random.default_rng(1)
 VECTORS = se.WordVectors.from_array(WORDS, RANDOM.normal(size=(len(WORDS), 6)).astype(np.float32))
 TEXTS = [" ".join(RANDOM.choice(WORDS, 1 + i % 7)) for i in range(60)]
@@ -84,7 +84,14 @@ made_there(supervised, "made_head")
 def fitted(family, options, device, steps):
     global ON_GPU
     ON_GPU = device == NAME
-    options = {**options, "device": device, "max_steps": steps, "max_epochs": None, "batch_size": 4, "seed": 3}
+    options = {
+        **options,
+        "device": device,
+        "max_steps": steps,
+        "max_epochs": None,
+        "batch_size": 4,
+        "seed": 3,
+    }
     options = {name: value for name, value in options.items() if value is not None}
     # Figures are read when the training ends: what a step waits for is the difference of two trainings.
     options["read_every"] = 100
@@ -169,7 +176,7 @@ def recurrent(cell, bidirectional):
         mine, state = here(x, some)
         its, its_state = there(on_gpu(x), on_gpu(some))
         for a, b in zip((mine, *state), (its, *its_state), strict=True):
-            apart = max(apart, float((a - b.to("cpu")).abs().max()))
+            apart = max(apart, float((a - b.to("cpu")).abs().max().detach()))
     return apart
 
 
@@ -183,6 +190,11 @@ def layers():
             yield f"{cell}, {bidirectional}", recurrent(cell, bidirectional)
 
 
+def report(found):
+    sys.stdout.write(json.dumps(found) + "\n")
+    sys.stdout.flush()
+
+
 def main():
     torch.set_num_threads(1)
     chosen = sys.argv[1:] or CASES
@@ -192,10 +204,10 @@ def main():
                 found = seen(*CASES[name])
             except Exception:
                 found = {"error": traceback.format_exc()[-1500:]}
-            print(json.dumps({"case": name, **found}), flush=True)
+            report({"case": name, **found})
         if len(sys.argv) == 1:
             for name, apart in layers():
-                print(json.dumps({"case": name, "waits": {}, "copies": {}, "apart": apart}), flush=True)
+                report({"case": name, "waits": {}, "copies": {}, "apart": apart})
 
 
 if __name__ == "__main__":
