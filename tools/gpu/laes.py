@@ -1,0 +1,59 @@
+"""Fitting LAES with 2,400 hidden units on the GPU and on the processor."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from common import TOKENIZER, Facts, options_of_part, word_vectors
+
+
+def main() -> None:
+    import numpy as np
+
+    import sentencode as se
+
+    given = options_of_part()
+    facts = Facts(given)
+    device = "cpu:0" if given.rehearse else "cuda"  # on "cpu:0", torch runs the code for devices
+    path = given.kit / "data" / "senteval" / "downstream" / "SICK" / "SICK_train.txt"
+    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()[1:]]
+    sentences = [row[1] for row in rows] + [row[2] for row in rows]
+    hidden = 2400
+    if given.rehearse:
+        sentences, hidden = [" ".join(line.split()[:5]) for line in sentences[:500]], 60
+    vectors = word_vectors(given)
+    facts.put(hidden=hidden, sentences=len(sentences), device=device)
+    found: dict[str, Any] = {}
+
+    def fit(where: str) -> dict[str, Any]:
+        if where != "cpu":  # what the first call loads
+            se.LAES(vectors, hidden=8, device=where, **TOKENIZER).fit(sentences[:50])
+        encoder = se.LAES(vectors, hidden=hidden, device=where, **TOKENIZER)
+        begin = time.perf_counter()
+        encoder.fit(sentences)
+        seconds = time.perf_counter() - begin
+        found[where] = encoder.encode(sentences[:300]).astype(np.float64)
+        return {"seconds": seconds}
+
+    facts.attempt(device, lambda: fit(device))
+    facts.attempt("cpu", lambda: fit("cpu"))
+
+    def compare() -> dict[str, Any]:
+        cases = facts.values["cases"]
+        a, b = found["cpu"], found[device]
+        norm = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+        known = norm > 1e-12
+        cosine = (a * b).sum(1)[known] / norm[known]
+        result = {"ratio": cases["cpu"]["seconds"] / cases[device]["seconds"], "least_cosine": float(cosine.min())}
+        if not result["least_cosine"] > 0.999:
+            result["error"] = f"embeddings of both devices differ: cosine {result['least_cosine']:.4f}"
+        return result
+
+    if len(found) == 2:
+        facts.attempt("compared", compare)
+    facts.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""Steps and encoding of every family on the GPU, against eager PyTorch with the same weights and batches.
+
+Steps are whole ones: batches from the loader, forward, backward, clipping, Adam. Encoding is from list[str] to an array.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any
+
+from cases import Case, Data, Recorder, cases, eager_encoder, twin_of
+from common import Facts, gpu, options_of_part, synchronize
+
+PAPER = 1000 * 64 / (3.3 * 60)  # sentences a second of paper 000: 3.3 minutes for 1,000 batches of 64
+
+
+def main() -> None:
+    import numpy as np
+    import torch
+
+    from sentencode.training import Callback
+
+    given = options_of_part()
+    facts, device = Facts(given), gpu(given)
+    deadline = time.monotonic() + given.seconds
+    small = given.rehearse
+    warm, steps = (2, 4) if small else (32, 96)
+    data = Data(given, 2_000 if small else 60_000, 500 if small else 9_000)
+    recorder = Recorder()
+    facts.put(paper_sentences_per_second=PAPER, device=device, warm=warm, steps=steps)
+
+    class Clock(Callback):
+        """Sentences a second of the steps after the first ones; steps are told of `warm` at a time."""
+
+        begin = end = 0.0
+        examples = tokens = 0
+
+        def on_step(self, trainer: Any, step: Any) -> None:
+            if step.step == warm:
+                self.begin = time.perf_counter()
+            elif step.step > warm:
+                self.examples += step.examples
+                self.tokens += step.tokens
+                self.end = time.perf_counter()
+
+    def memory() -> float | None:
+        if device != "cuda":
+            return None
+        peak = torch.cuda.max_memory_allocated() / 2**20
+        torch.cuda.reset_peak_memory_stats()
+        return round(peak)
+
+    def ours(case: Case, **training: Any) -> tuple[Any, dict[str, Any]]:
+        sizes = case.small if small else case.paper
+        options = {"read_every": warm, "max_steps": warm + steps, "schedule": "constant", **training}
+        encoder, clock = data.make(case, sizes, device, **options), Clock()
+        memory()
+        data.fit(case, encoder, callbacks=[clock])
+        rate = clock.examples / (clock.end - clock.begin)
+        return encoder, {"rate": rate, "tokens": clock.tokens / (clock.end - clock.begin), "mebibytes": memory()}
+
+    def eager(case: Case, encoder: Any, autocast: bool) -> tuple[Any, dict[str, Any]]:
+        twin, loss_of = twin_of(case, encoder, device)
+        twin.train()
+        trained = [p for p in twin.parameters() if p.requires_grad]
+        optimizer = torch.optim.Adam(trained, lr=1e-4)
+        memory()
+        examples, begin = 0, 0.0
+        for number, batch in zip(range(1, warm + steps + 1), recorder.again(), strict=False):
+            optimizer.zero_grad()
+            with torch.autocast(device, torch.bfloat16) if autocast else contextlib.nullcontext():
+                total, count = loss_of(batch)
+            (total / count).backward()
+            torch.nn.utils.clip_grad_norm_(trained, 5.0)
+            optimizer.step()
+            if number == warm:
+                synchronize(device)
+                begin = time.perf_counter()
+            elif number > warm:
+                examples += len(batch)
+        synchronize(device)
+        return twin, {"rate": examples / (time.perf_counter() - begin), "mebibytes": memory()}
+
+    def step(case: Case, **training: Any) -> dict[str, Any]:
+        encoder, mine = ours(case, **training)
+        result: dict[str, Any] = {"ours": mine}
+        encoders[case.family] = (case, encoder)
+        if case.twin is not None:
+            _, result["eager"] = eager(case, encoder, "autocast" in training)
+            result["ratio"] = mine["rate"] / result["eager"]["rate"]
+        if case.family == "MeanMaxAAE" and not small:
+            result["times_the_paper"] = mine["rate"] / PAPER
+        return result
+
+    def encode(case: Case, encoder: Any) -> dict[str, Any]:
+        lines = data.encoded(case, 300 if small else 20_000)
+        encoder.encode(lines[:500])
+        rates = []
+        for _ in range(3):
+            begin = time.perf_counter()
+            rows = encoder.encode(lines)
+            rates.append(len(lines) / (time.perf_counter() - begin))
+        result: dict[str, Any] = {"ours": sorted(rates)[1], "sentences": len(lines)}
+        if case.twin is not None:
+            twin, _ = twin_of(case, encoder, device)
+            twin.eval()
+            call, some = eager_encoder(case, encoder, twin, device), lines[: 200 if small else 5_000]
+            call(some[:128])
+            begin = time.perf_counter()
+            expected = call(some)
+            result["eager"] = len(some) / (time.perf_counter() - begin)
+            result["ratio"] = result["ours"] / result["eager"]
+            lengths = np.maximum(np.linalg.norm(expected, axis=1), 1e-6)
+            result["apart"] = float((np.linalg.norm(rows[: len(some)] - expected, axis=1) / lengths).max())
+        return result
+
+    encoders: dict[str, tuple[Case, Any]] = {}
+    timed = {name: case for name, case in cases().items() if case.timed}
+    mean_max = timed["MeanMaxAAE"]
+    bfloat16 = {"autocast": "bfloat16"}
+    runs: dict[str, Any] = {}
+    # What the aims are about comes first; then one case of each family; then variants.
+    runs["step: MeanMaxAAE, bfloat16"] = lambda: step(mean_max, **bfloat16)
+    runs["step: MeanMaxAAE, float32"] = lambda: step(mean_max)
+    runs["encode: MeanMaxAAE"] = lambda: encode(*encoders["MeanMaxAAE"])
+    for name, case in timed.items():
+        if name != "MeanMaxAAE":
+            runs[f"step: {name}"] = lambda case=case: step(case)
+            if name == "CompoundNMT, attn":  # no embedding
+                continue
+            if name.split(", ")[0] == name or name.endswith((", cnn", ", generalized", ", attn_attn")):
+                runs[f"encode: {name}"] = lambda case=case: encode(*encoders[case.family])
+    for size in (256, 1024):
+        runs[f"step: MeanMaxAAE, bfloat16, batches of {size}"] = lambda size=size: step(
+            mean_max, batch_size=size, **bfloat16
+        )
+    runs["step: RAE, bfloat16"] = lambda: step(timed["RAE"], **bfloat16)
+    for name, run in runs.items():
+        if time.monotonic() > deadline:
+            facts.put(stopped="out of time")
+            break
+        facts.attempt(name, run)
+        if device == "cuda":
+            torch.cuda.empty_cache()
+    facts.finish()
+
+
+if __name__ == "__main__":
+    main()
