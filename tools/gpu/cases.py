@@ -82,7 +82,7 @@ def cases() -> dict[str, Case]:
             "CompoundNMT",
             data="translations",
             options={"architecture": architecture},
-            small={**sizes, **quiet, **({"inner": 128, "attention_heads": 4} if "trf" in architecture else {})},
+            small={**sizes, **quiet, **({"hidden": 32, "inner": 128, "attention_heads": 4} if "trf" in architecture else {})},
             paper={"heads": 8},
             twin=("translation", "Translation") if architecture in ("attn", "attn_attn") else None,
             timed=architecture in ("attn", "attn_attn"),
@@ -245,6 +245,11 @@ def eager_encoder(case: Case, encoder: Any, twin: Any, device: str) -> Callable[
     else:
         words, unknown = encoder.words_.words, None
         table = torch.from_numpy(np.stack([encoder.words_[word] for word in words])).to(device)
+        if case.family in ("RNNCNN", "SkipThoughts"):  # they read the rows that they have trained
+            learnt = encoder.network.state_dict()["table.weight"].to(device)
+            ids = {word: i for i, word in enumerate(words)}
+            chosen = torch.tensor([ids[word] for word in encoder.vocabulary_.words], device=device)
+            table[chosen] = learnt[: len(chosen)]
     place = {word: i for i, word in enumerate(words)}
     cut = encoder._cut
     end = None

@@ -52,6 +52,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="what is brought back; default: $OUT, or out in --work")
     parser.add_argument("--kit", type=Path, default=ROOT / "build" / "gpu_kit", help="what is carried along")
     parser.add_argument("--build-dir", type=Path, help="a build tree that exists: nothing is compiled")
+    parser.add_argument("--define", nargs="+", default=[], help="further options of CMake, as SENTENCODE_WERROR=ON")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--rehearse", action="store_true", help="a processor stands in for the GPU; small sizes")
     parser.add_argument("--pack", type=Path, metavar="DATA", help="make the kit from the folder of real data")
@@ -296,6 +297,7 @@ class Check:
             f"-DSENTENCODE_TORCH_JOBS={self.given.jobs}",
             # Both modules by torch's own copy, whichever version is installed.
             "-DCMAKE_DISABLE_FIND_PACKAGE_pybind11=ON",
+            *(f"-D{option}" for option in self.given.define),
         ]
         if not (include / "Python.h").exists():
             folder = self.kit / f"python{sys.version_info[0]}.{sys.version_info[1]}"
