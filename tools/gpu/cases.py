@@ -1,4 +1,4 @@
-"""Every family, through its public class: options for a comparison and at its paper's size, data, and an eager twin."""
+"""Every family by its public class: options to compare devices and at its paper's size, data, eager twin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from typing import Any
 
 from common import TOKENIZER, text, word_vectors
 
-ARCHITECTURES = ("attn", "attn_ctx", "attn_attn", "final_ctx", "avgpool_ctx", "maxpool_ctx", "trf", "trf_attn_attn")
+ARCHITECTURES = (
+    "attn",
+    "attn_ctx",
+    "attn_attn",
+    "final_ctx",
+    "avgpool_ctx",
+    "maxpool_ctx",
+    "trf",
+    "trf_attn_attn",
+)
 
 
 @dataclass(frozen=True)
@@ -40,8 +49,12 @@ def cases() -> dict[str, Case]:
     quiet = {"dropout": 0.0}
     attending = {"hidden": 256, "heads": 8, **quiet}
     made = {
-        "MeanMaxAAE": Case("MeanMaxAAE", small=attending, paper={"hidden": 2048}, twin=("mean_max", "MeanMax")),
-        "RAE": Case("RAE", small=attending, paper={"hidden": 2048}, twin=("recurrent_autoencoder", "Recurrent")),
+        "MeanMaxAAE": Case(
+            "MeanMaxAAE", small=attending, paper={"hidden": 2048}, twin=("mean_max", "MeanMax")
+        ),
+        "RAE": Case(
+            "RAE", small=attending, paper={"hidden": 2048}, twin=("recurrent_autoencoder", "Recurrent")
+        ),
         "LSTMSDAE": Case(
             "LSTMSDAE",
             small={"hidden": 256, "drop_words": 0.0, "swap_words": 0.0, **quiet},
@@ -77,12 +90,23 @@ def cases() -> dict[str, Case]:
             timed=pooling != "mean_max",
         )
     for architecture in ARCHITECTURES:
-        sizes = {"features": 64, "hidden": 64, "decoder_hidden": 128, "attention": 64, "heads": 4, "layers": 1}
+        sizes = {
+            "features": 64,
+            "hidden": 64,
+            "decoder_hidden": 128,
+            "attention": 64,
+            "heads": 4,
+            "layers": 1,
+        }
         made[f"CompoundNMT, {architecture}"] = Case(
             "CompoundNMT",
             data="translations",
             options={"architecture": architecture},
-            small={**sizes, **quiet, **({"hidden": 32, "inner": 128, "attention_heads": 4} if "trf" in architecture else {})},
+            small={
+                **sizes,
+                **quiet,
+                **({"hidden": 32, "inner": 128, "attention_heads": 4} if "trf" in architecture else {}),
+            },
             paper={"heads": 8},
             twin=("translation", "Translation") if architecture in ("attn", "attn_attn") else None,
             timed=architecture in ("attn", "attn_attn"),
@@ -106,7 +130,8 @@ class Data:
         self.sentences = text(given, sentences)
         folder = given.kit / "data" / "senteval" / "downstream" / "SNLI"
         sides = [
-            (folder / f"{name}.dev").read_text(encoding="utf-8").splitlines()[:pairs] for name in ("s1", "s2", "labels")
+            (folder / f"{name}.dev").read_text(encoding="utf-8").splitlines()[:pairs]
+            for name in ("s1", "s2", "labels")
         ]
         self.pairs, self.labels = list(zip(*sides[:2], strict=True)), sides[2]
         self.translations = []
@@ -178,7 +203,9 @@ def twin_of(case: Case, encoder: Any, device: str) -> tuple[Any, Callable[[Any],
     if case.family == "CompoundNMT":
         import inspect
 
-        config = {key: value for key, value in config.items() if key in inspect.signature(made.__init__).parameters}
+        config = {
+            key: value for key, value in config.items() if key in inspect.signature(made.__init__).parameters
+        }
     twin = made(**config)
     state = network.state_dict()
     with torch.no_grad():
@@ -186,8 +213,11 @@ def twin_of(case: Case, encoder: Any, device: str) -> tuple[Any, Callable[[Any],
             if name in state:
                 tensor.copy_(state[name])
     twin.to(device)
-    fields = {"RNNCNN": ("tokens", "following"), "SkipThoughts": ("tokens", "previous", "next"),
-              "CompoundNMT": ("source", "target")}.get(case.family, ("tokens",))
+    fields = {
+        "RNNCNN": ("tokens", "following"),
+        "SkipThoughts": ("tokens", "previous", "next"),
+        "CompoundNMT": ("source", "target"),
+    }.get(case.family, ("tokens",))
 
     def loss(batch: Any) -> tuple[Any, Any]:
         tensors = []
@@ -209,7 +239,16 @@ def pooling_twin(made: Any, encoder: Any, device: str) -> tuple[Any, Callable[[A
     from eager.generalized_pooling import Classifier
 
     config = encoder.network._config
-    names = ("hidden", "layers", "shortcuts", "pooling", "heads", "attention_hidden", "attention_activation", "boundaries")
+    names = (
+        "hidden",
+        "layers",
+        "shortcuts",
+        "pooling",
+        "heads",
+        "attention_hidden",
+        "attention_activation",
+        "boundaries",
+    )
     network = made(config["features"], **{name: config[name] for name in names})
     head = Classifier(4 * encoder.dim, 3, 300)
     twin = torch.nn.ModuleDict({"network": network, "head": head}).to(device)
@@ -261,7 +300,10 @@ def eager_encoder(case: Case, encoder: Any, twin: Any, device: str) -> Callable[
         with torch.inference_mode():
             for begin in range(0, len(lines), 64):
                 tokens = cut(lines[begin : begin + 64])
-                ids = [[place.get(w, unknown) for w in line if w in place or unknown is not None] for line in tokens]
+                ids = [
+                    [place.get(w, unknown) for w in line if w in place or unknown is not None]
+                    for line in tokens
+                ]
                 lengths = torch.tensor([max(1, len(row) + (end is not None)) for row in ids])
                 padded = np.zeros((len(ids), int(lengths.max())), np.int64)
                 for row, known in zip(padded, ids, strict=True):

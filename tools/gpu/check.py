@@ -1,7 +1,7 @@
 """The driver of tools/gpu_check: runs the parts in order, each in a process of its own with a time limit.
 
-Results are in one JSON file, written after each part. A later call skips the parts that are done, so that it continues
-where the first one ended.
+Results are in one JSON file, written after each part. A later call skips the parts that are done, so that it
+continues where the first one ended.
 """
 
 from __future__ import annotations
@@ -41,24 +41,57 @@ REHEARSED = 20.0  # times as much, on a machine with few processors
 LEAST = 10.0  # seconds; with less left, a part is not begun
 RESERVE = 12.0  # seconds at the end, for what is written
 
+INSTALLED = """
+import importlib.metadata, json, platform, sys, sysconfig
+import torch
+
+names = "torch numpy pytest pytest-timeout hypothesis scipy scikit-learn tqdm pybind11 cmake ninja".split()
+every = [d for d in importlib.metadata.distributions() if d.metadata["Name"]]
+found = {d.metadata["Name"].lower(): d.version for d in every}
+gpu = torch.cuda.get_device_properties(0) if torch.cuda.is_available() else None
+facts = {
+    "python": platform.python_version(),
+    "executable": sys.executable,
+    "include": sysconfig.get_paths()["include"],
+    "packages": {name: found.get(name) for name in names},
+    "torch": torch.__version__,
+    "cuda": torch.version.cuda,
+    "cudnn": torch.backends.cudnn.version(),
+    "gpu": gpu and gpu.name,
+    "gpu_bytes": gpu and gpu.total_memory,
+    "gpu_count": torch.cuda.device_count(),
+}
+print(json.dumps(facts))
+"""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tools/gpu_check", description=__doc__)
     parser.add_argument("--minutes", type=float, default=9.5, help="for everything (default 9.5)")
     parser.add_argument("--only", nargs="+", choices=LIMITS, help="these parts, even if they are done")
     parser.add_argument("--skip", nargs="+", choices=LIMITS, default=[], help="not these parts")
-    parser.add_argument("--resume", type=Path, help="results of an earlier call; default: those of the folder")
-    parser.add_argument("--work", type=Path, default=ROOT / "build" / "gpu", help="what is built and trained")
+    parser.add_argument(
+        "--resume", type=Path, help="results of an earlier call; default: those of the folder"
+    )
+    parser.add_argument(
+        "--work", type=Path, default=ROOT / "build" / "gpu_check", help="what is built and trained"
+    )
     parser.add_argument("--out", type=Path, help="what is brought back; default: $OUT, or out in --work")
     parser.add_argument("--kit", type=Path, default=ROOT / "build" / "gpu_kit", help="what is carried along")
     parser.add_argument("--build-dir", type=Path, help="a build tree that exists: nothing is compiled")
-    parser.add_argument("--define", nargs="+", default=[], help="further options of CMake, as SENTENCODE_WERROR=ON")
+    parser.add_argument(
+        "--define", nargs="+", default=[], help="further options of CMake, as SENTENCODE_WERROR=ON"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
-    parser.add_argument("--rehearse", action="store_true", help="a processor stands in for the GPU; small sizes")
+    parser.add_argument(
+        "--rehearse", action="store_true", help="a processor stands in for the GPU; small sizes"
+    )
     parser.add_argument("--pack", type=Path, metavar="DATA", help="make the kit from the folder of real data")
-    parser.add_argument("--evaluate", type=Path, metavar="OUT", help="evaluate the encoder that was brought back")
+    parser.add_argument(
+        "--evaluate", type=Path, metavar="OUT", help="evaluate the encoder that was brought back"
+    )
     parser.add_argument("--data", type=Path, default=os.environ.get("SENTENCODE_DATA"), help="for --evaluate")
-    parser.add_argument("--page", type=Path, nargs="+", metavar="JSON", help="write docs/results/gpu.md from results")
+    parser.add_argument("--page", type=Path, nargs="*", metavar="JSON", help="write docs/results/gpu.md")
     given = parser.parse_args()
     if given.pack:
         import kit
@@ -68,7 +101,7 @@ def main() -> None:
         import evaluate
 
         evaluate.evaluate(given)
-    elif given.page:
+    elif given.page is not None:
         import page
 
         page.write(given.page)
@@ -155,7 +188,9 @@ class Check:
         """Of all parts: the built package, the kit's packages behind the installed ones."""
         variables = dict(os.environ)
         paths = [ROOT / "python", ROOT / "benchmarks", self.kit / "site"]
-        variables["PYTHONPATH"] = os.pathsep.join([*map(str, paths), *filter(None, [os.environ.get("PYTHONPATH")])])
+        variables["PYTHONPATH"] = os.pathsep.join(
+            [*map(str, paths), *filter(None, [os.environ.get("PYTHONPATH")])]
+        )
         folders = [str(Path(sys.executable).parent), variables.get("PATH", ""), "/usr/local/cuda/bin"]
         variables["PATH"] = os.pathsep.join(folders)
         variables.setdefault("OMP_WAIT_POLICY", "passive")
@@ -167,7 +202,9 @@ class Check:
             variables["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [old, self.results["libraries"]]))
         return variables
 
-    def command(self, name: str, arguments: Sequence[Any], limit: float, cwd: Path = ROOT, append: bool = False) -> int:
+    def command(
+        self, name: str, arguments: Sequence[Any], limit: float, cwd: Path = ROOT, append: bool = False
+    ) -> int:
         """Runs a command into the part's log; after `limit` seconds, it and its children are killed: 124."""
         with (self.logs / f"{name}.log").open("ab" if append else "wb") as log:
             log.write(f"$ {' '.join(map(str, arguments))}\n".encode())
@@ -204,18 +241,8 @@ class Check:
     # --- parts of the driver itself ---
 
     def part_machine(self, limit: float) -> tuple[str, dict[str, Any]]:
-        code = (
-            "import json, sys, sysconfig, platform, importlib.metadata as m, torch;"
-            "names = 'torch numpy pytest pytest-timeout hypothesis scipy scikit-learn tqdm pybind11 cmake ninja'.split();"
-            "versions = {d.metadata['Name'].lower(): d.version for d in m.distributions() if d.metadata['Name']};"
-            "g = torch.cuda.get_device_properties(0) if torch.cuda.is_available() else None;"
-            "print(json.dumps({'python': platform.python_version(), 'executable': sys.executable,"
-            " 'include': sysconfig.get_paths()['include'], 'packages': {n: versions.get(n) for n in names},"
-            " 'torch': torch.__version__, 'cuda': torch.version.cuda, 'cudnn': torch.backends.cudnn.version(),"
-            " 'gpu': g and g.name, 'gpu_bytes': g and g.total_memory, 'gpu_count': torch.cuda.device_count()}))"
-        )
         facts: dict[str, Any] = {"processors": os.cpu_count(), "kernel": os.uname().release}
-        done = self.output([sys.executable, "-c", code])
+        done = self.output([sys.executable, "-c", INSTALLED])
         try:
             facts.update(json.loads(done.splitlines()[-1]))
         except (IndexError, ValueError):
@@ -224,7 +251,11 @@ class Check:
             "system": ["sh", "-c", ". /etc/os-release; echo $PRETTY_NAME; ldd --version | head -n 1"],
             "processor": ["sh", "-c", "grep -m 1 'model name' /proc/cpuinfo | cut -d: -f2"],
             "memory": ["sh", "-c", "grep MemTotal /proc/meminfo"],
-            "nvidia-smi": ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"],
+            "nvidia-smi": [
+                "nvidia-smi",
+                "--query-gpu=name,driver_version,memory.total",
+                "--format=csv,noheader",
+            ],
             "nvcc": ["nvcc", "--version"],
             "g++": ["g++", "--version"],
             "cmake": ["cmake", "--version"],
@@ -247,7 +278,7 @@ class Check:
 
     def importable(self) -> str:
         """Nothing if both extension modules load, else why not."""
-        code = "import torch, sentencode._core as c; from sentencode import models; print('loaded', c.build_info())"
+        code = "import torch, sentencode._core as c, sentencode.models; print('loaded', c.build_info())"
         found = self.output([sys.executable, "-c", code])
         return "" if found.startswith("loaded") else found[-3000:]
 
@@ -283,12 +314,17 @@ class Check:
                 log.write(why)
             return "failed", {**facts, "error": why[-3000:]}
         self.bring_modules()
-        return "ok", facts
+        info = "import torch, sentencode._core as c; print(c.build_info())"
+        return "ok", {**facts, "info": self.output([sys.executable, "-c", info]).strip()}
 
     def compile(self, deadline: float) -> dict[str, Any]:
         """Configures, with fewer parts each time that it fails, and builds."""
         tree, prefix = self.work / "cmake", self.kit / "prefix"
-        include = Path(self.output([sys.executable, "-c", "import sysconfig; print(sysconfig.get_paths()['include'])"]).strip())
+        include = Path(
+            self.output(
+                [sys.executable, "-c", "import sysconfig; print(sysconfig.get_paths()['include'])"]
+            ).strip()
+        )
         generator = "Ninja" if shutil.which("ninja", path=self.environment()["PATH"]) else "Unix Makefiles"
         options = [
             *("cmake", "-S", ROOT, "-B", tree, "-G", generator, "-DCMAKE_BUILD_TYPE=Release"),
@@ -362,14 +398,27 @@ class Check:
         report = self.work / "tests.xml"
         report.unlink(missing_ok=True)
         # Warnings of other versions of torch and NumPy are no errors here.
-        warned = [f"-Wdefault::{kind}Warning" for kind in ("Deprecation", "PendingDeprecation", "Future", "User")]
-        options = ["-m", "gpu", "-q", "--no-header", "--tb=short", "-p", "no:cacheprovider", f"--junitxml={report}"]
+        warned = [
+            f"-Wdefault::{kind}Warning" for kind in ("Deprecation", "PendingDeprecation", "Future", "User")
+        ]
+        options = [
+            "-m",
+            "gpu",
+            "-q",
+            "--no-header",
+            "--tb=short",
+            "-p",
+            "no:cacheprovider",
+            f"--junitxml={report}",
+        ]
         code = self.command("tests", [sys.executable, "-m", "pytest", *options, *warned, *files], limit)
         facts: dict[str, Any] = {"files": [str(path.relative_to(ROOT)) for path in files], "code": code}
         if report.exists():
             suite = ElementTree.parse(report).getroot().find("testsuite")
             if suite is not None:
-                facts.update({key: int(suite.get(key, 0)) for key in ("tests", "failures", "errors", "skipped")})
+                facts.update(
+                    {key: int(suite.get(key, 0)) for key in ("tests", "failures", "errors", "skipped")}
+                )
                 facts["failed"] = [
                     f"{case.get('classname')}::{case.get('name')}: {failure.get('message', '')[:500]}"
                     for case in suite.iter("testcase")

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from common import read_json, text, word_vectors, write_json
+from common import read_json, text, write_json
 from training import encoder_of
 
 TASKS = ("STSBenchmark", "SICKRelatedness", "SICKEntailment", "STS14", "MR", "CR", "SST2", "TREC", "MRPC")
@@ -33,7 +33,9 @@ def evaluate(given: argparse.Namespace) -> None:
     found = SimpleNamespace(kit=kit)
     rehearsal = results["rehearsal"]
     lines = [line for line in text(found, 3_000 if rehearsal else 60_000) if line.strip()]
-    with np.load(given.data / "vectors" / "glove.local.300d.f16.npz") as arrays:  # all words, as tasks have them
+    with np.load(
+        given.data / "vectors" / "glove.local.300d.f16.npz"
+    ) as arrays:  # all words, as tasks have them
         words = bytes(arrays["words"]).decode("utf-8").split("\n")
         vectors = se.WordVectors.from_array(words, arrays["vectors"].astype(np.float32), storage="float16")
     encoder = encoder_of(vectors, rehearsal, "cpu", max_steps=1, validate_every=None)

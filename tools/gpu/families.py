@@ -1,7 +1,7 @@
 """One step and one encode of every family on both devices: loss, gradients and embeddings compared.
 
-The step is plain gradient descent at a rate of 1, so that the change of a weight is its gradient. Nothing is random,
-and TF32 is off: what differs is the order of sums.
+The step is plain gradient descent at a rate of 1, so that the change of a weight is its gradient. Nothing is
+random, and TF32 is off: what differs is the order of sums.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def main() -> None:
         embedding = None
         if rows:
             lengths = np.linalg.norm(rows["cpu"], axis=1)
-            embedding = float((np.linalg.norm(rows[device] - rows["cpu"], axis=1) / np.maximum(lengths, 1e-6)).max())
+            embedding = float(
+                (np.linalg.norm(rows[device] - rows["cpu"], axis=1) / np.maximum(lengths, 1e-6)).max()
+            )
         result = {
             "device": str(next(found[device, False].network.parameters()).device),
             "loss": losses,

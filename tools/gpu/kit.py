@@ -48,7 +48,9 @@ def pack(data: Path, kit: Path) -> None:
     with lzma.open(archive, "wb", preset=6) as stream, tarfile.open(fileobj=stream, mode="w") as packed:
         for path in sorted(folder.iterdir()):
             packed.add(path, path.name)
-    sizes = {path.name: sum(p.stat().st_size for p in path.rglob("*") if p.is_file()) for path in folder.iterdir()}
+    sizes = {
+        path.name: sum(p.stat().st_size for p in path.rglob("*") if p.is_file()) for path in folder.iterdir()
+    }
     shutil.rmtree(folder)
     size = archive.stat().st_size / 2**20
     manifest = {"mebibytes": round(size, 1), "unpacked": sizes, "books": BOOKS, "words": WORDS}
@@ -60,10 +62,18 @@ def pack(data: Path, kit: Path) -> None:
 
 def libraries(prefix: Path) -> None:
     """Headers, CMake packages and libraries of Debian or Ubuntu (tools/system-packages installs them)."""
-    machine = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True, check=True).stdout.strip()
+    machine = subprocess.run(
+        ["gcc", "-print-multiarch"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     for name, target in HEADERS.items():
-        found = next((Path(place) / name for place in (f"/usr/include/{machine}", "/usr/include")
-                      if (Path(place) / name).exists()), None)
+        found = next(
+            (
+                Path(place) / name
+                for place in (f"/usr/include/{machine}", "/usr/include")
+                if (Path(place) / name).exists()
+            ),
+            None,
+        )
         if found is None:
             raise SystemExit(f"/usr/include has no {name}: run tools/system-packages first")
         (prefix / target).parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +88,9 @@ def libraries(prefix: Path) -> None:
         source = Path("/usr/lib") / machine / name
         shutil.copy(source.resolve(), prefix / "lib" / name)
         if name.endswith(".so"):  # by the name that the loader looks for, too
-            found = subprocess.run(["objdump", "-p", source], capture_output=True, text=True, check=True).stdout
+            found = subprocess.run(
+                ["objdump", "-p", source], capture_output=True, text=True, check=True
+            ).stdout
             soname = next(line.split()[1] for line in found.splitlines() if "SONAME" in line)
             (prefix / "lib" / soname).symlink_to(name)
 
@@ -101,7 +113,9 @@ def packages(site: Path) -> None:
 
     for module in (scipy_openblas32, tqdm):
         source = Path(module.__file__).parent
-        shutil.copytree(source, site / source.name, ignore=shutil.ignore_patterns("__pycache__", "*.a", "tests"))
+        shutil.copytree(
+            source, site / source.name, ignore=shutil.ignore_patterns("__pycache__", "*.a", "tests")
+        )
 
 
 def sample(data: Path, folder: Path) -> None:
@@ -119,7 +133,9 @@ def sample(data: Path, folder: Path) -> None:
         "books.train": books,
         "books.valid": lines_of(data / "text" / "books.valid.txt.xz", VALID),
     }.items():
-        with lzma.open(folder / "text" / f"{name}.txt.xz", "wt", encoding="utf-8", newline="\n", preset=9) as file:
+        with lzma.open(
+            folder / "text" / f"{name}.txt.xz", "wt", encoding="utf-8", newline="\n", preset=9
+        ) as file:
             file.writelines(lines)
 
     with np.load(data / "vectors" / "glove.local.300d.f16.npz") as arrays:
@@ -140,8 +156,11 @@ def sample(data: Path, folder: Path) -> None:
     copied = ["frequencies/enwiki_vocab_min200.txt.gz"]
     for name in ("SICK", "STS/STSBenchmark", "SNLI"):
         root = data / "senteval" / "downstream" / name
-        copied += [str(p.relative_to(data)) for p in sorted(root.rglob("*")) if p.is_file() and "test" not in p.name.lower()
-                   or name != "SNLI" and p.is_file()]
+        copied += [
+            str(p.relative_to(data))
+            for p in sorted(root.rglob("*"))
+            if p.is_file() and (name != "SNLI" or "test" not in p.name.lower())
+        ]
     for name in dict.fromkeys(copied):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(data / name, folder / name)

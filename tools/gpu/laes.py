@@ -45,7 +45,10 @@ def main() -> None:
         norm = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
         known = norm > 1e-12
         cosine = (a * b).sum(1)[known] / norm[known]
-        result = {"ratio": cases["cpu"]["seconds"] / cases[device]["seconds"], "least_cosine": float(cosine.min())}
+        result = {
+            "ratio": cases["cpu"]["seconds"] / cases[device]["seconds"],
+            "least_cosine": float(cosine.min()),
+        }
         if not result["least_cosine"] > 0.999:
             result["error"] = f"embeddings of both devices differ: cosine {result['least_cosine']:.4f}"
         return result

@@ -42,14 +42,17 @@ def text(results: list[dict[str, Any]]) -> str:
     lines = [
         "# On a GPU",
         "",
-        "This page is written by `tools/gpu_check --page results.json` from the results of `tools/gpu_check`.",
+        "This page is generated from the results of `tools/gpu_check`, by `tools/gpu_check --page results.json`.",
         "[Running on a GPU](../gpu.md) explains how to build for one.",
         "",
     ]
     if rehearsal:
-        lines += ["**A rehearsal: a processor stood in for the GPU, at small sizes. No figure here is a GPU's.**", ""]
+        lines += [
+            "**A rehearsal: a processor stood in for the GPU, at small sizes. No figure here is a GPU's.**",
+            "",
+        ]
     if not results:
-        lines += [f"**Everything on this page is {NONE}: the check has not run on a GPU.**", ""]
+        lines += ["**Nothing on this page was measured yet: the check has not run on a GPU.**", ""]
     lines += machine(parts.get("machine", {}), results)
     lines += ["## What ran", "", *table(("part", "what it does", "result", "seconds"), ran(parts)), ""]
     lines += ["## Both devices compute the same", "", *devices(parts)]
@@ -63,7 +66,12 @@ def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[str]:
         return f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in cells)} |"
 
     names = list(head)
-    return [line(names), line(["---"] + ["---:"] * (len(names) - 1)), *map(line, rows)]
+    numbers = [name not in ("what it does", "result", "aim") for name in names]
+    return [
+        line(names),
+        line(["---", *("---:" if of_numbers else "---" for of_numbers in numbers[1:])]),
+        *map(line, rows),
+    ]
 
 
 def number(value: Any, form: str = ",.0f") -> str:
@@ -75,11 +83,10 @@ def machine(found: dict[str, Any], results: list[dict[str, Any]]) -> list[str]:
         return []
     dates = ", ".join(sorted({call["started"][:10] for result in results for call in result["calls"]}))
     gpu = found.get("gpu") or "none"
-    return [
-        f"Date: {dates}. GPU: {gpu}; {found.get('processors')} cores of {found.get('processor', '').strip() or 'a processor'}; "
-        f"Python {found.get('python')}, PyTorch {found.get('torch')}, CUDA {found.get('cuda')}, cuDNN {found.get('cudnn')}.",
-        "",
-    ]
+    processor = found.get("processor", "").strip() or "a processor"
+    names = {"Python": "python", "PyTorch": "torch", "CUDA": "cuda", "cuDNN": "cudnn"}
+    versions = ", ".join(f"{name} {found.get(key) or 'none'}" for name, key in names.items())
+    return [f"Date: {dates}. GPU: {gpu}; {found.get('processors')} cores of {processor}; {versions}.", ""]
 
 
 def ran(parts: dict[str, Any]) -> list[list[Any]]:
@@ -96,7 +103,9 @@ def ran(parts: dict[str, Any]) -> list[list[Any]]:
             outcome += f"; {len(cases) - len(failed)} of {len(cases)} cases"
         if name == "tests" and "tests" in part:
             passed = part["tests"] - part["failures"] - part["errors"] - part["skipped"]
-            outcome += f"; {passed} passed, {part['failures'] + part['errors']} failed, {part['skipped']} skipped"
+            outcome += (
+                f"; {passed} passed, {part['failures'] + part['errors']} failed, {part['skipped']} skipped"
+            )
         rows.append([name, what, outcome, number(part.get("seconds"), ",.0f") if "seconds" in part else ""])
     return rows
 
@@ -111,25 +120,36 @@ def devices(parts: dict[str, Any]) -> list[str]:
     if not cases:
         return [f"{NONE[0].upper()}{NONE[1:]}.", ""]
     lines = [
-        "One step of gradient descent and one encode of each family, from the same weights, in float32 without TF32. The",
-        "columns are relative differences between the processor and the GPU: of the loss, of the vector of all gradients,",
-        "and of the embedding that differs most.",
+        "One step of gradient descent and one encode of each family, from the same weights, in float32 without",
+        "TF32. The columns are relative differences between the processor and the GPU: of the loss, of the vector",
+        "of all gradients, and of the embedding that differs most.",
         "",
     ]
     rows = [
-        [name, *(number(result.get(key), ".1e") if result.get(key) is not None else "none" for key in
-                 ("loss_apart", "gradient_apart", "embedding_apart"))]
+        [
+            name,
+            *(
+                number(result.get(key), ".1e") if result.get(key) is not None else "none"
+                for key in ("loss_apart", "gradient_apart", "embedding_apart")
+            ),
+        ]
         for name, result in cases.items()
         if "loss" in result
     ]
     lines += table(("family", "loss", "gradients", "embedding"), rows)
     lines += errors(cases)
     kernels = parts.get("kernels", {}).get("cases", {})
-    apart = {dtype: [r["apart"] for name, r in kernels.items() if name.endswith(dtype) and "apart" in r]
-             for dtype in ("float32", "float64")}
+    apart = {
+        dtype: [r["apart"] for name, r in kernels.items() if name.endswith(dtype) and "apart" in r]
+        for dtype in ("float32", "float64")
+    }
     if any(apart.values()):
         worst = ", ".join(f"{max(values):.1e} in {dtype}" for dtype, values in apart.items() if values)
-        lines += ["", f"Attention pooling, {sum(map(len, apart.values()))} shapes forward and backward: at most {worst} from the processor."]
+        lines += [
+            "",
+            f"Attention pooling, forward and backward: {sum(map(len, apart.values()))} cases, at most {worst} "
+            "from the processor.",
+        ]
     lines += errors(kernels)
     return [*lines, ""]
 
@@ -139,11 +159,13 @@ def speed(part: dict[str, Any]) -> list[str]:
     if not cases:
         return [f"Steps and encoding: {NONE}. The aims are below.", "", *aims()]
     lines = [
-        "Whole training steps (batches, forward, backward, clipping, Adam), in sentences or pairs a second. The competitor is",
-        "the same model in eager PyTorch (`benchmarks/eager`), with the same weights and the same batches.",
+        "Whole training steps (batches, forward, backward, clipping, Adam), in sentences or pairs a second. The",
+        "competitor is the same model in eager PyTorch (`benchmarks/eager`), with the same weights and batches.",
         "",
     ]
-    steps = {name[6:]: result for name, result in cases.items() if name.startswith("step: ") and "ours" in result}
+    steps = {
+        name[6:]: result for name, result in cases.items() if name.startswith("step: ") and "ours" in result
+    }
     rows = [
         [
             name,
@@ -158,21 +180,26 @@ def speed(part: dict[str, Any]) -> list[str]:
     lines += table(("step", "ours", "eager", "ratio", "ours, MiB", "eager, MiB"), rows)
     lines += ["", "Encoding, from `list[str]` to a float32 array, in sentences a second.", ""]
     rows = [
-        [name[8:], number(result["ours"]), number(result["eager"]) if "eager" in result else "none",
-         f"{result['ratio']:.1f}" if "ratio" in result else ""]
+        [
+            name[8:],
+            number(result["ours"]),
+            number(result["eager"]) if "eager" in result else "none",
+            f"{result['ratio']:.1f}" if "ratio" in result else "",
+        ]
         for name, result in cases.items()
         if name.startswith("encode: ") and "ours" in result
     ]
     lines += table(("encode", "ours", "eager", "ratio"), rows)
     best = max(
-        (result["ours"]["rate"] for name, result in steps.items() if name == "MeanMaxAAE, bfloat16"), default=None
+        (result["ours"]["rate"] for name, result in steps.items() if name == "MeanMaxAAE, bfloat16"),
+        default=None,
     )
     if best is not None and part.get("device") == "cuda":
         paper = part["paper_sentences_per_second"]
         lines += [
             "",
-            f"The mean-max autoencoder at the paper's size, batches of 64 in bfloat16: {best:,.0f} sentences a second, "
-            f"{best / paper:.0f} times the paper's {paper:.0f} (3.3 minutes for 1,000 batches).",
+            f"The mean-max autoencoder at the paper's size, batches of 64 in bfloat16: {best:,.0f} sentences "
+            f"a second, {best / paper:.0f} times the paper's {paper:.0f} (3.3 minutes for 1,000 batches).",
         ]
     lines += errors(cases)
     return [*lines, ""]
@@ -183,7 +210,10 @@ def aims() -> list[str]:
         *table(
             ("what", "aim"),
             [
-                ["mean-max AAE at the paper's size (2,048 units, batches of 64, 21,583 words)", "16,000 sentences a second"],
+                [
+                    "mean-max AAE at the paper's size (2,048 units, batches of 64, 21,583 words)",
+                    "16,000 sentences a second",
+                ],
                 ["whole steps of each family", "1.3 times eager on the same batches"],
                 ["`encode` of each family", "5 times eager with the same weights"],
                 ["LAES with 2,400 hidden units", "10 times the processor"],
@@ -198,9 +228,14 @@ def laes(part: dict[str, Any]) -> list[str]:
     if not cases or not all("seconds" in result for name, result in cases.items() if name != "compared"):
         return [f"LAES with 2,400 hidden units: {NONE}.", ""]
     seconds = {name: result["seconds"] for name, result in cases.items() if name != "compared"}
-    ratio = f", {cases['compared']['ratio']:.1f} times as fast" if "ratio" in cases.get("compared", {}) else ""
+    ratio = (
+        f", {cases['compared']['ratio']:.1f} times as fast" if "ratio" in cases.get("compared", {}) else ""
+    )
     times = "; ".join(f"`{name}` {value:.2f} s" for name, value in seconds.items())
-    return [f"LAES with {part['hidden']:,} hidden units on {part['sentences']:,} sentences: {times}{ratio}.", ""]
+    return [
+        f"LAES with {part['hidden']:,} hidden units on {part['sentences']:,} sentences: {times}{ratio}.",
+        "",
+    ]
 
 
 def training(part: dict[str, Any], evaluation: dict[str, Any]) -> list[str]:
@@ -208,9 +243,13 @@ def training(part: dict[str, Any], evaluation: dict[str, Any]) -> list[str]:
     if not history or not history["validations"]:
         return [f"{NONE[0].upper()}{NONE[1:]}.", ""]
     lines = [
-        f"{part.get('step', history['validations'][-1]['step']):,} steps of 64 sentences in {history['seconds'] / 60:.1f} "
-        f"minutes, on {part.get('examples', 0):,} sentences of books"
-        + (f"; {part['steps_per_second']:.0f} steps a second in the last call" if "steps_per_second" in part else "")
+        f"{part.get('step', history['validations'][-1]['step']):,} steps of 64 sentences in "
+        f"{history['seconds'] / 60:.1f} minutes, on {part.get('examples', 0):,} sentences of books"
+        + (
+            f"; {part['steps_per_second']:.0f} steps a second in the last call"
+            if "steps_per_second" in part
+            else ""
+        )
         + ". Validation is on sentences of other books; the loss is in nats a word.",
         "",
     ]
@@ -221,12 +260,26 @@ def training(part: dict[str, Any], evaluation: dict[str, Any]) -> list[str]:
     lines += table(("step", "validation loss", "words predicted"), rows)
     lines.append("")
     if evaluation:
-        names = list(dict.fromkeys(key for tasks in evaluation.values() for task in tasks.values() for key in [task["label"]]))
+        names = list(
+            dict.fromkeys(
+                key for tasks in evaluation.values() for task in tasks.values() for key in [task["label"]]
+            )
+        )
         rows = [
-            [name, *({task["label"]: task for task in tasks.values()}.get(label, {}).get("value", "") for label in names)]
+            [
+                name,
+                *(
+                    {task["label"]: task for task in tasks.values()}.get(label, {}).get("value", "")
+                    for label in names
+                ),
+            ]
             for name, tasks in evaluation.items()
         ]
-        lines += ["Evaluated on a processor afterwards (accuracy in percent, Pearson's r):", "", *table(("encoder", *names), rows)]
+        lines += [
+            "Evaluated on a processor afterwards (accuracy in percent, Pearson's r):",
+            "",
+            *table(("encoder", *names), rows),
+        ]
     else:
         lines.append(f"Its evaluation: {NONE}.")
     return [*lines, ""]

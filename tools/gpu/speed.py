@@ -1,6 +1,7 @@
 """Steps and encoding of every family on the GPU, against eager PyTorch with the same weights and batches.
 
-Steps are whole ones: batches from the loader, forward, backward, clipping, Adam. Encoding is from list[str] to an array.
+Steps are whole ones: batches from the loader, forward, backward, clipping, Adam. Encoding is from list[str] to
+an array.
 """
 
 from __future__ import annotations
@@ -62,7 +63,11 @@ def main() -> None:
         memory()
         data.fit(case, encoder, callbacks=[clock])
         rate = clock.examples / (clock.end - clock.begin)
-        return encoder, {"rate": rate, "tokens": clock.tokens / (clock.end - clock.begin), "mebibytes": memory()}
+        return encoder, {
+            "rate": rate,
+            "tokens": clock.tokens / (clock.end - clock.begin),
+            "mebibytes": memory(),
+        }
 
     def eager(case: Case, encoder: Any, autocast: bool) -> tuple[Any, dict[str, Any]]:
         twin, loss_of = twin_of(case, encoder, device)

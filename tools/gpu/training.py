@@ -46,11 +46,18 @@ def main() -> None:
     given = options_of_part()
     facts, device = Facts(given), gpu(given)
     begin = time.monotonic()
-    end = begin + (min(given.seconds, 60) if given.rehearse else given.seconds) - (0 if given.rehearse else RESERVE)
+    end = (
+        begin
+        + (min(given.seconds, 60) if given.rehearse else given.seconds)
+        - (0 if given.rehearse else RESERVE)
+    )
     recorder, path = Recorder(), given.work / "history.json"
     history = read_json(path) or {"steps": [], "validations": [], "seconds": 0.0}
     before = history["seconds"]
-    if history["steps"] and history["steps"][-1]["step"] >= (SMALL if given.rehearse else OPTIONS)["max_steps"]:
+    if (
+        history["steps"]
+        and history["steps"][-1]["step"] >= (SMALL if given.rehearse else OPTIONS)["max_steps"]
+    ):
         facts.put(**(read_json(given.work / "trained.json") or {}))
         return
 
@@ -96,11 +103,19 @@ def main() -> None:
     with lzma.open(given.kit / "data" / "text" / "books.valid.txt.xz", "rt", encoding="utf-8") as lines:
         valid = [line.rstrip("\n") for line in lines if line.strip()][: 100 if given.rehearse else VALIDATED]
     training = [line for line in text(given, 3_000 if given.rehearse else None) if line.strip()]
-    facts.put(options={k: v for k, v in OPTIONS.items()}, sentences=len(training), read_seconds=time.monotonic() - begin)
-    encoder = encoder_of(vectors, given.rehearse, device, **({} if given.rehearse else {"autocast": "bfloat16"}))
+    facts.put(
+        options=dict(OPTIONS),
+        sentences=len(training),
+        read_seconds=time.monotonic() - begin,
+    )
+    encoder = encoder_of(
+        vectors, given.rehearse, device, **({} if given.rehearse else {"autocast": "bfloat16"})
+    )
     ended = "all steps"
     try:
-        encoder.fit(training, valid=valid, checkpoints=given.work / "checkpoints", keep_last=1, callbacks=[log])
+        encoder.fit(
+            training, valid=valid, checkpoints=given.work / "checkpoints", keep_last=1, callbacks=[log]
+        )
     except KeyboardInterrupt:
         ended = "time"
     history["seconds"] = round(before + time.monotonic() - begin, 1)
