@@ -126,7 +126,12 @@ class Data:
     def __init__(self, given: argparse.Namespace, sentences: int, pairs: int) -> None:
         import gzip
 
+        import sentencode as se
+
         self.vectors = word_vectors(given)
+        # As many words as in the paper, whichever of them the sample has.
+        words = self.vectors.words
+        self.vocabulary = se.Vocabulary({word: len(words) - i for i, word in enumerate(words)})
         self.sentences = text(given, sentences)
         folder = given.kit / "data" / "senteval" / "downstream" / "SNLI"
         sides = [
@@ -291,9 +296,10 @@ def eager_encoder(case: Case, encoder: Any, twin: Any, device: str) -> Callable[
             table[chosen] = learnt[: len(chosen)]
     place = {word: i for i, word in enumerate(words)}
     cut = encoder._cut
-    end = None
+    end: int | None = None
     if case.family in ("MeanMaxAAE", "RAE", "LSTMSDAE", "CNNLSTMAE"):
-        end = network.table.weight[encoder.network._config["end"]].detach()
+        end, row = len(table), network.table.weight[encoder.network._config["end"]].detach()
+        table = torch.cat([table, row[None]])
 
     def encode(lines: list[str]) -> Any:
         out = np.zeros((len(lines), encoder.dim), np.float32)
@@ -308,10 +314,9 @@ def eager_encoder(case: Case, encoder: Any, twin: Any, device: str) -> Callable[
                 padded = np.zeros((len(ids), int(lengths.max())), np.int64)
                 for row, known in zip(padded, ids, strict=True):
                     row[: len(known)] = known
+                    if end is not None:
+                        row[len(known)] = end
                 x = table[torch.from_numpy(padded).to(device)]
-                if end is not None:
-                    for row, known in enumerate(ids):
-                        x[row, len(known)] = end
                 z = network.encode(x, lengths.to(device) if case.family == "GeneralizedPooling" else lengths)
                 known_rows = np.array([[len(row) > 0] for row in ids])
                 out[begin : begin + 64] = z.flatten(1).cpu().numpy() * known_rows

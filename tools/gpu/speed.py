@@ -1,7 +1,7 @@
 """Steps and encoding of every family on the GPU, against eager PyTorch with the same weights and batches.
 
-Steps are whole ones: batches from the loader, forward, backward, clipping, Adam. Encoding is from list[str] to
-an array.
+Steps are whole ones: batches from the loader, forward, backward, clipping, Adam. Encoding is from list[str]
+to an array.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ def main() -> None:
         sizes = case.small if small else case.paper
         if case.family == "GeneralizedPooling":  # characters have no eager twin here
             sizes = {**sizes, "characters": False}
+        if case.data == "sentences" and not small:
+            training["vocabulary"] = data.vocabulary
         options = {"read_every": warm, "max_steps": warm + steps, "schedule": "constant", **training}
         encoder, clock = data.make(case, sizes, device, **options), Clock()
         memory()

@@ -23,10 +23,18 @@ OPTIONS: dict[str, Any] = {
     "batch_size": 64,
     "max_steps": 100_000,
     "max_epochs": None,
-    "validate_every": 2_000,
+    "validate_every": 2_500,
+    "save_every": 25_000,  # half a gigabyte; one is written at the end in any case
     **TOKENIZER,
 }
-SMALL = {"hidden": 64, "heads": 4, "vocabulary_size": 2_000, "max_steps": 60, "validate_every": 20}
+SMALL = {
+    "hidden": 64,
+    "heads": 4,
+    "vocabulary_size": 2_000,
+    "max_steps": 60,
+    "validate_every": 20,
+    "save_every": 20,
+}
 
 
 def encoder_of(vectors: Any, rehearsal: bool, device: str, **change: Any) -> Any:
@@ -69,6 +77,8 @@ def main() -> None:
             now = time.monotonic()
             if not self.started:
                 self.started, self.first = now, step.step
+                for events in (history["steps"], history["validations"]):  # that were lost with a process
+                    events[:] = [event for event in events if event["step"] < step.step]
             self.loss += step.loss * step.tokens
             self.tokens += step.tokens
             self.examples += step.examples
