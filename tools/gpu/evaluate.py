@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import tarfile
 from types import SimpleNamespace
 from typing import Any
@@ -65,7 +64,8 @@ def figure_of(task: str, figures: dict[str, Any]) -> dict[str, Any]:
         label, value = task, f"{figures['acc']:.1f}"
     else:
         label, value = f"{task} r", f"{figures['all']['pearson']['wmean']:.3f}"
-    return {"label": label, "value": value, "figures": json.loads(json.dumps(figures, default=float))}
+    numbers = {key: float(of) for key, of in figures.items() if isinstance(of, int | float | np.number)}
+    return {"label": label, "value": value, "figures": numbers}
 
 
 def load(encoder: Any, folder: Any, saved: dict[str, Any]) -> None:
