@@ -1,11 +1,13 @@
 #include "sentencode/nn/attention.h"
 
+#include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <torch/nn/modules/linear.h>
 
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <optional>
 #include <ostream>
 
@@ -39,6 +41,37 @@ Sight sight(const Tensor& key_mask, bool causal, std::int64_t batch, std::int64_
   allowed = causal ? allowed.logical_and(shown) : shown;                // [B, 1, 1 or T, S]
   const Tensor blind = allowed.any(3, /*keepdim=*/true).logical_not();  // [B, 1, 1 or T, 1]
   return {allowed.logical_or(blind), blind};
+}
+
+/// While one lives, torch leaves cuDNN's attention out. cuDNN compiles a program for each new length, which
+/// takes it half a second: an H100 spent a minute on the lengths of the first hundred batches.
+class WithoutCudnnAttention {
+ public:
+  WithoutCudnnAttention() {
+    const std::lock_guard lock(mutex);
+    if (users++ > 0) return;
+    enabled = at::globalContext().userEnabledCuDNNSDP();
+    at::globalContext().setSDPUseCuDNN(false);
+  }
+  ~WithoutCudnnAttention() {
+    const std::lock_guard lock(mutex);
+    if (--users == 0) at::globalContext().setSDPUseCuDNN(enabled);
+  }
+  WithoutCudnnAttention(const WithoutCudnnAttention&) = delete;
+  WithoutCudnnAttention& operator=(const WithoutCudnnAttention&) = delete;
+
+ private:
+  // The switch is one for all threads.
+  static inline std::mutex mutex;
+  static inline int users = 0;
+  static inline bool enabled = false;
+};
+
+Tensor dot_product_attention(const Tensor& q, const KeysValues& memory, const std::optional<Tensor>& mask,
+                             double dropout, bool causal, double scale) {
+  std::optional<WithoutCudnnAttention> guard;
+  if (q.is_cuda()) guard.emplace();
+  return at::scaled_dot_product_attention(q, memory.keys, memory.values, mask, dropout, causal, scale);
 }
 
 void check_dropout(const char* layer, double dropout) {
@@ -114,9 +147,8 @@ Tensor MultiHeadAttention::attend(const Tensor& query, const KeysValues& memory,
       sight(key_mask, causal, q.size(0), q.size(2), memory.keys.size(2), query.options());
   // Without a key mask the kernels know what causal is.
   const auto mask = key_mask.defined() ? std::optional<Tensor>(allowed) : std::nullopt;
-  Tensor heads = at::scaled_dot_product_attention(q, memory.keys, memory.values, mask,
-                                                  trains(*this) ? options_.dropout : 0, causal && !mask,
-                                                  options_.scale);  // [B, heads, T, H / heads]
+  Tensor heads = dot_product_attention(q, memory, mask, trains(*this) ? options_.dropout : 0, causal && !mask,
+                                       options_.scale);  // [B, heads, T, H / heads]
   if (blind.defined()) heads = heads.masked_fill(blind, 0);
   return join(heads);
 }

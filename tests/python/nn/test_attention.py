@@ -242,3 +242,25 @@ def test_gradients_and_their_gradients_whichever_library_multiplies(rows):
                 )
     alone = torch.autograd.grad(layer(x).sum(), weights)  # nobody wants gradients of these
     torch.testing.assert_close(alone, torch.autograd.grad(plain(x).sum(), weights), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("enabled", [False, True])
+def test_a_gpu_compiles_nothing_for_a_length(enabled):
+    # cuDNN's attention would: half a second for each length of a sentence.
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(enabled)
+    try:
+        attention = nn.MultiHeadAttention(64, heads=2).cuda()
+        with torch.profiler.profile() as recording, torch.autocast("cuda", torch.bfloat16):
+            for length in (3, 17):
+                x = torch.randn(5, length, 64, device="cuda")
+                for causal, mask in ((True, None), (False, torch.ones(5, length, device="cuda").bool())):
+                    attention(x, x, x, key_mask=mask, causal=causal).sum().backward()
+        names = {event.key for event in recording.key_averages()}
+        assert torch.backends.cuda.cudnn_sdp_enabled() == enabled
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(before)
+    assert any("attention" in name for name in names)
+    assert not any("cudnn" in name for name in names)
