@@ -27,6 +27,9 @@ using at::Tensor;
 // Of one chunk's logits. Smaller ones stay in a cache; larger ones touch W and its gradient less often.
 constexpr std::int64_t kBytesOnCpu = std::int64_t{12} << 20;
 constexpr std::int64_t kBytesOnGpu = std::int64_t{256} << 20;
+// A GPU multiplies half precision fast only if each row begins at a multiple of 16 bytes; these are 128.
+constexpr std::int64_t kAligned = 64;
+constexpr double kNever = -std::numeric_limits<double>::infinity();  // the logit of a word that is not there
 
 bool is_half(at::ScalarType type) { return type == at::kBFloat16 || type == at::kHalf; }
 
@@ -63,38 +66,50 @@ class Chunks {
         sums_(is_half(products) ? at::kFloat : products),
         wanted_(wanted),
         e_(e),
+        words_(weight.size(0)),
         h_(h.to(products)),
         weight_(weight.to(products)),
         b_(b.defined() ? b.to(sums_) : Tensor()) {
     const auto options = h.options().dtype(sums_).requires_grad(false);
     loss = at::zeros({}, options);
     correct = at::zeros({}, options.dtype(at::kLong));
-    nll = at::empty({h.size(0)}, options);                                // [N]
-    if (wanted.h) grad_h = at::empty(h.sizes(), options);                 // [N, D]
-    if (wanted.weight) grad_weight = at::empty(weight.sizes(), options);  // [V, D]
-    if (wanted.b) grad_b = at::zeros({weight.size(0)}, options);          // [V]
+    nll = at::empty({h.size(0)}, options);                 // [N]
+    if (wanted.h) grad_h = at::empty(h.sizes(), options);  // [N, D]
     if (e > 0) {
       // The mean logit is h's product with the mean row of W: no pass over the logits.
       mean_weight_ = weight_.mean(0, /*keepdim=*/false, sums_);  // [D]
       if (b_.defined()) mean_b_ = b_.mean();                     // []
     }
+    if (products_ != sums_ && !h.is_cpu() && words_ % kAligned != 0) align();
+    if (wanted.weight) grad_weight = at::empty(weight_.sizes(), options);  // [V, D]
+    if (wanted.b) grad_b = at::zeros({weight_.size(0)}, options);          // [V]
   }
 
   void run(const Tensor& targets, const Tensor& weights, std::int64_t rows) {
     const std::int64_t all = h_.size(0), words = weight_.size(0);
     const Tensor buffer = at::empty({rows, words}, loss.options());
-    if (wanted_.weight) begin_grad_weight(weights);
+    one_chunk_ = e_ == 0 && all > 0 && rows >= all;
+    if (wanted_.weight && !one_chunk_) begin_grad_weight(weights);
     for (std::int64_t begin = 0; begin < all; begin += rows) {
       const std::int64_t end = std::min(all, begin + rows);
       add(begin, end, targets.slice(0, begin, end), weights.slice(0, begin, end),
           buffer.slice(0, 0, end - begin));
     }
-    if (wanted_.b && e_ > 0) grad_b.sub_(weights.sum() * (e_ / static_cast<double>(words)));
+    if (wanted_.weight) grad_weight = grad_weight.narrow(0, 0, words_);
+    if (wanted_.b) grad_b = grad_b.narrow(0, 0, words_);
+    if (wanted_.b && e_ > 0) grad_b.sub_(weights.sum() * (e_ / static_cast<double>(words_)));
   }
 
   Tensor loss, correct, nll, grad_h, grad_weight, grad_b;
 
  private:
+  /// Adds words that get no probability, so that V is a multiple of kAligned.
+  void align() {
+    more_ = kAligned - words_ % kAligned;
+    weight_ = at::constant_pad_nd(weight_, {0, 0, 0, more_});
+    if (b_.defined()) b_ = at::constant_pad_nd(b_, {0, more_}, kNever);
+  }
+
   /// to = a b; half precision's sums are `sums_` throughout where a device can: cuBLAS does, a CPU rounds
   /// them.
   void multiply(const Tensor& a, const Tensor& b, const Tensor& to) const {
@@ -111,7 +126,11 @@ class Chunks {
   void logits(const Tensor& h, const Tensor& z) const {
     if (products_ != sums_) {
       multiply(h, weight_.t(), z);
-      if (b_.defined()) z.add_(b_);
+      if (b_.defined()) {
+        z.add_(b_);
+      } else if (more_ > 0) {
+        z.narrow(1, words_, more_).fill_(kNever);
+      }
     } else if (b_.defined()) {
       at::addmm_out(const_cast<Tensor&>(z), b_, h, weight_.t());
     } else {
@@ -125,8 +144,7 @@ class Chunks {
       grad_weight.zero_();
       return;
     }
-    const Tensor row =
-        at::mv(h_.t().to(sums_), weights) * (-e_ / static_cast<double>(weight_.size(0)));  // [D]
+    const Tensor row = at::mv(h_.t().to(sums_), weights) * (-e_ / static_cast<double>(words_));  // [D]
     grad_weight.copy_(row.expand_as(grad_weight));
   }
 
@@ -181,7 +199,9 @@ class Chunks {
     }
     if (wanted_.weight) {
       const Tensor scaled = (h * scale).to(products_);  // [R, D]
-      if (same) {
+      if (one_chunk_) {
+        multiply(wide.t(), scaled, grad_weight);
+      } else if (same) {
         grad_weight.addmm_(wide.t(), scaled);
       } else if (z.is_cpu()) {
         grad_weight.add_(at::mm(wide.t(), scaled));
@@ -195,8 +215,10 @@ class Chunks {
   at::ScalarType products_, sums_;
   Wanted wanted_;
   double e_;
-  Tensor h_, weight_, b_;        // [N, D], [V, D], [V]
-  Tensor mean_weight_, mean_b_;  // [D], []
+  std::int64_t words_, more_ = 0;  // V, and how many words alignment adds
+  bool one_chunk_ = false;         // and nothing to begin with: the gradient of W is one product
+  Tensor h_, weight_, b_;          // [N, D], [V, D], [V]
+  Tensor mean_weight_, mean_b_;    // [D], []
 };
 
 class SoftmaxLossFunction : public torch::autograd::Function<SoftmaxLossFunction> {

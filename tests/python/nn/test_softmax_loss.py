@@ -289,6 +289,38 @@ def test_words_that_are_never_drawn_are_refused():
         nn.expected_counts(torch.ones(3), 4)
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("words", [1, 11, 63, 64, 65, 200])
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("chunk", [0, 5])
+def test_half_precision_on_a_gpu(words, biased, smoothing, chunk):
+    # There, words are added so that rows of logits are aligned; they must have no effect.
+    h, weight, bias, targets = problem(13, 16, words, dtype=torch.bfloat16)
+    row_weights = torch.linspace(0.0, 1.0, 13, dtype=torch.float64)
+    exact = [t.detach().double().requires_grad_() for t in (h, weight, bias)]
+    there = [t.detach().float().cuda().requires_grad_() for t in (h, weight, bias)]
+    expected = reference(
+        *exact[:2], exact[2] if biased else None, targets, row_weights, smoothing, reduction="sum"
+    )
+    with torch.autocast("cuda", torch.bfloat16):
+        found = nn.softmax_loss(
+            *(there[0], there[1], targets.cuda(), there[2] if biased else None),
+            row_weights=row_weights.cuda(),
+            label_smoothing=smoothing,
+            reduction="sum",
+            chunk_rows=chunk,
+        )
+    torch.testing.assert_close(found.loss.cpu().double(), expected.detach(), rtol=1e-5, atol=1e-5)
+    expected.backward()
+    found.loss.backward()
+    for mine, true in list(zip(there, exact, strict=True))[: 3 if biased else 2]:
+        assert mine.grad.shape == true.shape
+        apart = (mine.grad.cpu().double() - true.grad).norm() / true.grad.norm().clamp_min(1e-6)
+        assert apart < 1e-2 or (words == 1 and mine.grad.norm() < 1e-2)
+
+
 # --- Layer --------------------------------------------------------------------------------------------------
 
 
