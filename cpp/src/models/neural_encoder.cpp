@@ -1,12 +1,15 @@
 #include "sentencode/models/neural_encoder.h"
 
 #include <ATen/Functions.h>
+#include <c10/core/Event.h>
 #include <c10/core/InferenceMode.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
 #include <c10/util/accumulate.h>
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -28,9 +31,10 @@
 namespace sentencode::models {
 namespace {
 
-constexpr std::int64_t kBlock = 1 << 15;  // sentences whose words are looked up before any is encoded
-constexpr std::int64_t kFewer = 4;        // a batch of one length may have so many times fewer tokens
-constexpr std::int64_t kGrain = 16;       // sentences whose vectors a thread gathers at once
+constexpr std::int64_t kBlock = 1 << 15;   // sentences whose words are looked up before any is encoded
+constexpr std::int64_t kFewer = 4;         // a batch of one length may have so many times fewer tokens
+constexpr std::int64_t kGrain = 16;        // sentences whose vectors a thread gathers at once
+constexpr std::int64_t kCopied = 1 << 20;  // numbers of embeddings that a thread is worth
 constexpr std::int64_t kBytesBack = std::int64_t{64} << 20;  // of embeddings that a device gives at once
 constexpr std::int64_t kWords = 1 << 12;                     // words of which rows are made at once
 constexpr char kNetwork[] = "network.";                      // tensors of a file
@@ -210,6 +214,35 @@ struct Cut {
   std::int64_t longest;
 };
 
+/// Embeddings on their way from a device.
+class Arriving {
+ public:
+  Arriving() = default;
+  Arriving(at::Device device, at::IntArrayRef sizes)
+      : z_(nn::empty_for(device, sizes, at::kFloat)), device_(device) {}
+
+  /// Queues the copy.
+  void copy(const at::Tensor& z, std::vector<std::int64_t> sentences) {
+    sentences_ = std::move(sentences);
+    z_.copy_(z, /*non_blocking=*/device_.is_cuda());
+    if (!device_.is_cuda()) return;
+    event_.emplace(device_.type());
+    event_->record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
+  }
+
+  template <typename Put>
+  void wait_and(const Put& put) {
+    if (event_) event_->synchronize();
+    if (!sentences_.empty()) put(sentences_, z_);
+  }
+
+ private:
+  at::Tensor z_;  // [n, dim]
+  at::Device device_ = at::kCPU;
+  std::vector<std::int64_t> sentences_;
+  std::optional<c10::Event> event_;
+};
+
 /// On a device: what words there are is copied once, and looked up there; rows come back many at a time. The
 /// device is not waited for in between.
 template <typename Put>
@@ -219,11 +252,17 @@ void encode_there(const NeuralEncoder& encoder, const NeuralEncoder::Read& of, c
   const RaggedIds& ids = of.words;
   const at::Device device = computed.device();
   const std::int64_t features = encoder.width(of), ends = end.defined() ? 1 : 0;
-  std::vector<std::int32_t> distinct(ids.ids.begin(), ids.ids.end());
-  std::ranges::sort(distinct);
-  distinct.erase(std::ranges::unique(distinct).begin(), distinct.end());
-  // Row 0 is zero, row 1 the end.
-  const std::int64_t count = std::ssize(distinct), first = 1 + ends;
+  // Row 0 is zero, row 1 the end, then each word once, in the order in which they come.
+  const std::int64_t first = 1 + ends;
+  const std::int32_t highest = ids.ids.empty() ? -1 : *std::ranges::max_element(ids.ids);
+  std::vector<std::int32_t> row_of(static_cast<std::size_t>(highest) + 1), distinct;  // 0: no row yet
+  for (const std::int32_t id : ids.ids) {
+    std::int32_t& row = row_of[static_cast<std::size_t>(id)];
+    if (row != 0) continue;
+    row = static_cast<std::int32_t>(first + std::ssize(distinct));
+    distinct.push_back(id);
+  }
+  const std::int64_t count = std::ssize(distinct);
   const at::Tensor rows = nn::empty_for(device, {first + count, features}, at::kFloat);  // [W, E]
   float* const at = rows.mutable_data_ptr<float>();
   std::fill_n(at, features, 0.F);
@@ -246,7 +285,7 @@ void encode_there(const NeuralEncoder& encoder, const NeuralEncoder::Read& of, c
     for (const std::int64_t i : batch) {
       std::int64_t* place = next;
       for (const std::int32_t id : ids[i]) {
-        *place++ = first + (std::ranges::lower_bound(distinct, id) - distinct.begin());
+        *place++ = row_of[static_cast<std::size_t>(id)];
       }
       if (ends == 1) *place++ = 1;
       *long_as++ = place - next;
@@ -259,11 +298,12 @@ void encode_there(const NeuralEncoder& encoder, const NeuralEncoder::Read& of, c
 
   std::vector<at::Tensor> waiting;  // [B, dim] each
   std::vector<std::int64_t> theirs;
+  Arriving before;  // what is copied from the device while it computes the next ones
   const auto read = [&] {
-    if (waiting.empty()) return;
-    const at::Tensor z = nn::empty_for(device, {std::ssize(theirs), encoder.dim()}, at::kFloat);
-    z.copy_(at::cat(waiting));
-    put(theirs, z);
+    Arriving now(device, {std::ssize(theirs), encoder.dim()});
+    if (!waiting.empty()) now.copy(at::cat(waiting), std::move(theirs));
+    before.wait_and(put);
+    before = std::move(now);
     waiting.clear();
     theirs.clear();
   };
@@ -284,6 +324,7 @@ void encode_there(const NeuralEncoder& encoder, const NeuralEncoder::Read& of, c
     if (std::ssize(theirs) >= most) read();
   }
   read();
+  before.wait_and(put);
 }
 
 }  // namespace
@@ -377,11 +418,13 @@ void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
       first += static_cast<std::size_t>(rows);
     }
     const auto put = [&](std::span<const std::int64_t> those, const at::Tensor& z) {  // [n, dim]
-      const float* row = z.const_data_ptr<float>();
-      for (const std::int64_t i : those) {
-        std::copy_n(row, dim(), out.row(begin + i).data());
-        row += dim();
-      }
+      const float* const rows = z.const_data_ptr<float>();
+      const std::int64_t grain = std::max<std::int64_t>(1, kCopied / dim());
+      parallel_for(0, std::ssize(those), grain, [&](std::int64_t from, std::int64_t to) {
+        for (std::int64_t i = from; i < to; ++i) {
+          std::copy_n(rows + i * dim(), dim(), out.row(begin + those[static_cast<std::size_t>(i)]).data());
+        }
+      });
     };
     if (!computed.device().is_cpu()) {
       encode_there(*this, found, end, batches, computed, put);
