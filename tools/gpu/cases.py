@@ -121,9 +121,12 @@ class Data:
         given: The options of the part.
         sentences: How many of the books.
         pairs: How many labelled pairs, and translations.
+        trained: How many of the sentences to train on; default: all.
     """
 
-    def __init__(self, given: argparse.Namespace, sentences: int, pairs: int) -> None:
+    def __init__(
+        self, given: argparse.Namespace, sentences: int, pairs: int, trained: int | None = None
+    ) -> None:
         import gzip
 
         import sentencode as se
@@ -133,6 +136,7 @@ class Data:
         words = self.vectors.words
         self.vocabulary = se.Vocabulary({word: len(words) - i for i, word in enumerate(words)})
         self.sentences = text(given, sentences)
+        self.trained = self.sentences[:trained]
         folder = given.kit / "data" / "senteval" / "downstream" / "SNLI"
         sides = [
             (folder / f"{name}.dev").read_text(encoding="utf-8").splitlines()[:pairs]
@@ -166,7 +170,7 @@ class Data:
             return encoder.fit(self.pairs, self.labels, **options)
         if case.data == "translations":
             return encoder.fit(*self.translations, **options)
-        return encoder.fit(self.sentences, **options)
+        return encoder.fit(self.trained, **options)
 
 
 class Recorder:

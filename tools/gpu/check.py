@@ -179,6 +179,8 @@ class Check:
             lines = (self.logs / f"{name}.log").read_text(encoding="utf-8", errors="replace").splitlines()
             found["log"] = lines[-60:]
             print("\n".join(lines[-60:]), flush=True)
+        if status == "out of time" and "cases" in old:  # those that this call did not reach remain
+            found["cases"] = {**old["cases"], **found.get("cases", {})}
         self.results["parts"][name] = found
         print(f"== {name}: {status} in {found['seconds']} s", flush=True)
         return status == "ok"
@@ -365,8 +367,11 @@ class Check:
             return facts
         facts["configure_seconds"] = round(time.monotonic() - begin, 1)
         build = ["cmake", "--build", tree, "-j", self.given.jobs]
+        if generator == "Ninja":
+            build += ["--", "-k", "0"]  # one call shows all errors
         code = self.command("build", build, deadline - time.monotonic(), append=True)
-        if code not in (0, 124) and facts["built"] in ("all", "without OpenBLAS"):
+        kernels = any(tree.rglob("*.cu.o"))  # with them, the error is elsewhere
+        if code not in (0, 124) and facts["built"] in ("all", "without OpenBLAS") and not kernels:
             facts["build with kernels"] = code
             more = attempts["without kernels" if facts["built"] == "all" else "neither"]
             self.command("build", [*options, *more], deadline - time.monotonic(), append=True)

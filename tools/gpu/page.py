@@ -10,6 +10,7 @@ from common import ROOT, read_json
 
 PAGE = ROOT / "docs" / "results" / "gpu.md"
 NONE = "not measured yet"
+NOTES = "\n## Notes\n"
 PARTS = {
     "machine": "what is installed",
     "build": "compile the extension modules and the kernels",
@@ -26,8 +27,14 @@ def write(paths: list[Path]) -> None:
     results = [read_json(path) for path in paths]
     if None in results:
         raise SystemExit(f"{paths[results.index(None)]} is missing or damaged")
-    PAGE.write_text(text(results), encoding="utf-8")
+    PAGE.write_text(text(results) + notes(), encoding="utf-8")
     print(f"wrote {PAGE}")
+
+
+def notes() -> str:
+    """The end of the page, which is written by hand and kept."""
+    old = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    return "".join(old[old.index(NOTES) - 1 :] if NOTES in old else "")
 
 
 def text(results: list[dict[str, Any]]) -> str:

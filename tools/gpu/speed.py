@@ -1,7 +1,9 @@
 """Steps and encoding of every family on the GPU, against eager PyTorch with the same weights and batches.
 
 Steps are whole ones: batches from the loader, forward, backward, clipping, Adam. Encoding is from list[str]
-to an array.
+to an array. Libraries of CUDA load a kernel when it is first used, and lengths choose kernels: therefore
+batches of all lengths go before what is measured. Eager PyTorch does without cuDNN's attention, as ours does:
+cuDNN compiles a program for each length, so that eager would be slower still.
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ def main() -> None:
     facts, device = Facts(given), gpu(given)
     deadline = time.monotonic() + given.seconds
     small = given.rehearse
-    warm, steps = (2, 4) if small else (32, 96)
-    data = Data(given, 2_000 if small else 30_000, 500 if small else 9_000)
+    warm, steps = (2, 4) if small else (64, 64)  # an epoch each
+    data = Data(given, *((2_000, 500) if small else (30_000, 64 * 64, 64 * 64)))
+    torch.backends.cuda.enable_cudnn_sdp(False)
     recorder = Recorder()
     facts.put(paper_sentences_per_second=PAPER, device=device, warm=warm, steps=steps)
 
@@ -60,6 +63,8 @@ def main() -> None:
             sizes = {**sizes, "characters": False}
         if case.data == "sentences" and not small:
             training["vocabulary"] = data.vocabulary
+            # Batches are of similar lengths: of few sentences, large ones would not be full.
+            data.trained = data.sentences[: warm * training.get("batch_size", 64)]
         options = {"read_every": warm, "max_steps": warm + steps, "schedule": "constant", **training}
         encoder, clock = data.make(case, sizes, device, **options), Clock()
         memory()
@@ -117,7 +122,7 @@ def main() -> None:
             twin, _ = twin_of(case, encoder, device)
             twin.eval()
             call, some = eager_encoder(case, encoder, twin, device), lines[: 200 if small else 5_000]
-            call(some[:128])
+            call(some)
             begin = time.perf_counter()
             expected = call(some)
             result["eager"] = len(some) / (time.perf_counter() - begin)
@@ -128,6 +133,39 @@ def main() -> None:
                 result["error"] = f"embeddings differ from eager's by {result['apart']:.1e}"
         return result
 
+    def profile(case: Case, **training: Any) -> dict[str, Any]:
+        """Where the time of a step goes: milliseconds on the device by kernel, and launches."""
+        from torch.profiler import ProfilerActivity
+        from torch.profiler import profile as recorded
+
+        count = 4 if small else 48
+        options = {"read_every": count, "max_steps": count, "schedule": "constant", **training}
+        if not small:
+            options["vocabulary"] = data.vocabulary
+        encoder = data.make(case, case.small if small else case.paper, device, **options)
+        kinds = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device == "cuda" else [])]
+        with recorded(activities=kinds) as recording:
+            data.fit(case, encoder)
+        kernels: dict[str, list[float]] = {}
+        calls: dict[str, list[float]] = {}
+        for event in recording.key_averages():
+            there = event.device_type != torch.autograd.DeviceType.CPU
+            time_of = event.self_device_time_total if there else event.self_cpu_time_total
+            (kernels if there else calls)[event.key[:100]] = [
+                round(event.count / count, 2),
+                round(time_of / count / 1000, 4),
+            ]
+
+        def largest(of: dict[str, list[float]], shown: int) -> dict[str, list[float]]:
+            return dict(sorted(of.items(), key=lambda item: -item[1][1])[:shown])
+
+        return {
+            "milliseconds on the device": round(sum(of[1] for of in kernels.values()), 3),
+            "launches": round(sum(of[0] for of in kernels.values()), 1),
+            "kernels": largest(kernels, 40),
+            "calls": largest(calls, 40),
+        }
+
     encoders: dict[str, tuple[Case, Any]] = {}
     timed = {name: case for name, case in cases().items() if case.timed}
     mean_max = timed["MeanMaxAAE"]
@@ -135,19 +173,20 @@ def main() -> None:
     runs: dict[str, Any] = {}
     # What the aims are about comes first; then one case of each family; then variants.
     runs["step: MeanMaxAAE, bfloat16"] = lambda: step(mean_max, **bfloat16)
-    runs["step: MeanMaxAAE, float32"] = lambda: step(mean_max)
     runs["encode: MeanMaxAAE"] = lambda: encode(*encoders["MeanMaxAAE"])
-    for name, case in timed.items():
+    runs["profile: MeanMaxAAE, bfloat16"] = lambda: profile(mean_max, **bfloat16)
+    runs["step: MeanMaxAAE, float32"] = lambda: step(mean_max)
+    for size in (256, 1024):
+        runs[f"step: MeanMaxAAE, bfloat16, batches of {size}"] = lambda size=size: step(
+            mean_max, batch_size=size, **bfloat16
+        )
+    for name, case in reversed(timed.items()):
         if name != "MeanMaxAAE":
             runs[f"step: {name}"] = lambda case=case: step(case)
             if name == "CompoundNMT, attn":  # no embedding
                 continue
             if name.split(", ")[0] == name or name.endswith((", cnn", ", generalized", ", attn_attn")):
                 runs[f"encode: {name}"] = lambda case=case: encode(*encoders[case.family])
-    for size in (256, 1024):
-        runs[f"step: MeanMaxAAE, bfloat16, batches of {size}"] = lambda size=size: step(
-            mean_max, batch_size=size, **bfloat16
-        )
     runs["step: RAE, bfloat16"] = lambda: step(timed["RAE"], **bfloat16)
     for name, run in runs.items():
         if time.monotonic() > deadline:
