@@ -42,7 +42,7 @@ def main() -> None:
     def compare() -> dict[str, Any]:
         cases = facts.values["cases"]
         a, b = found["cpu"], found[device]
-        # An embedding is what the hidden units leave over; of a sentence that they reconstruct, rounding alone.
+        # An embedding is what the hidden units leave over; if they reconstruct a sentence, rounding alone.
         # Differences are therefore relative to the usual length, not to that of the embedding itself.
         length = float(np.median(np.linalg.norm(a, axis=1)))
         result = {

@@ -95,8 +95,8 @@ class Chunks {
       add(begin, end, targets.slice(0, begin, end), weights.slice(0, begin, end),
           buffer.slice(0, 0, end - begin));
     }
-    if (wanted_.weight) grad_weight = grad_weight.narrow(0, 0, words_);
-    if (wanted_.b) grad_b = grad_b.narrow(0, 0, words_);
+    if (more_ > 0 && wanted_.weight) grad_weight = grad_weight.narrow(0, 0, words_);
+    if (more_ > 0 && wanted_.b) grad_b = grad_b.narrow(0, 0, words_);
     if (wanted_.b && e_ > 0) grad_b.sub_(weights.sum() * (e_ / static_cast<double>(words_)));
   }
 
