@@ -11,6 +11,9 @@ void bind_files(py::module_& m) {
       .def("commit", &AtomicFile::commit, Release())
       .def("discard", &AtomicFile::discard, Release());
   m.def(
+      "link_target", [](const Path& path) { return Path{link_target(path)}; }, py::arg("path"), Release(),
+      "The file that a name chosen by the user leads to.");
+  m.def(
       "remove_unused", [](const Path& path) { return remove_unused(path); }, py::arg("path"), Release(),
       "Removes a file unless a process has it mapped, or writes it.");
   m.def(

@@ -100,7 +100,7 @@ void bind_neural_encoder(py::module_& m) {
             const nn::Evaluating evaluating;
             const NeuralEncoder::Read found = self.read({.pieces = pieces, .offsets = offsets});
             std::vector<std::int64_t> kept;
-            at::Tensor x = at::empty({std::ssize(found.words.ids), self.width(found)});
+            at::Tensor x = at::empty({std::ssize(found.words.ids), self.width(found)}, at::kFloat);
             for (std::int64_t i = 0; i < found.words.size(); ++i) {
               if (found.words[i].empty()) continue;
               self.row(found, found.words[i][0], x[std::ssize(kept)].mutable_data_ptr<float>());

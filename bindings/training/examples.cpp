@@ -69,9 +69,8 @@ std::vector<std::vector<std::string>> names_of(const std::vector<std::vector<Pat
   return names;
 }
 
-std::shared_ptr<const File> build(const Path& path, const std::vector<std::vector<Path>>& paths,
-                                  const ExampleOptions& options, const std::string& key,
-                                  const py::object& progress) {
+std::shared_ptr<File> build(ExampleBuilder& builder, const std::vector<std::vector<Path>>& paths,
+                            const py::object& progress) {
   BuildProgress tell;
   if (!progress.is_none()) {
     tell = [&](std::int64_t read, std::int64_t total) {
@@ -80,7 +79,7 @@ std::shared_ptr<const File> build(const Path& path, const std::vector<std::vecto
     };
   }
   const WithoutGil release;
-  return build_examples(path, names_of(paths), options, key, tell);
+  return std::const_pointer_cast<File>(build_examples(builder, names_of(paths), tell));
 }
 
 }  // namespace
@@ -88,8 +87,11 @@ std::shared_ptr<const File> build(const Path& path, const std::vector<std::vecto
 void bind_examples(py::module_& m) {
   py::class_<File, std::shared_ptr<File>>(m, "ExampleFile", "Examples as ids in one mapped file.")
       .def_static(
-          "open", [](const Path& path) { return std::const_pointer_cast<File>(File::open(path)); },
-          py::arg("path"), Release())
+          "open",
+          [](const Path& path, bool verify) {
+            return std::const_pointer_cast<File>(File::open(path, verify));
+          },
+          py::arg("path"), py::arg("verify") = true, Release())
       .def("__len__", &File::size)
       .def_property_readonly("fields",
                              [](const File& self) {
@@ -119,8 +121,7 @@ void bind_examples(py::module_& m) {
       .def_property_readonly("labels", &labels_of)
       .def_property_readonly("path", [](const File& self) { return Path{self.path()}; })
       .def_property_readonly("config", &File::config)
-      .def_property_readonly("key", &File::key)
-      .def("verify", &File::verify, Release());
+      .def_property_readonly("key", &File::key);
 
   py::class_<FieldOptions>(m, "FieldOptions", "How texts become the ids of one field.")
       .def(py::init(&field_options), py::kw_only(), py::arg("name"), py::arg("tokenizer"),
@@ -157,6 +158,7 @@ void bind_examples(py::module_& m) {
            }),
            py::arg("path"), py::arg("options"), py::arg("key"), Release())
       .def_property_readonly("done", &ExampleBuilder::done)
+      .def_property_readonly("damage", &ExampleBuilder::damage)
       .def_property_readonly("first_row", &ExampleBuilder::first_row)
       .def("add", &add, py::arg("fields"), py::kw_only(), py::arg("starts_document"),
            py::arg("int_labels") = py::none(), py::arg("float_labels") = py::none())
@@ -168,14 +170,7 @@ void bind_examples(py::module_& m) {
       "digest_of_files",
       [](const std::vector<std::vector<Path>>& files) { return digest_of_files(names_of(files)); },
       py::arg("files"), Release());
-  m.def(
-      "build_examples",
-      [](const Path& path, const std::vector<std::vector<Path>>& files, const ExampleOptions& options,
-         const std::string& key, const py::object& progress) {
-        return std::const_pointer_cast<File>(build(path, files, options, key, progress));
-      },
-      py::arg("path"), py::arg("files"), py::arg("options"), py::kw_only(), py::arg("key"),
-      py::arg("progress") = py::none());
+  m.def("build_examples", &build, py::arg("builder"), py::arg("files"), py::arg("progress") = py::none());
 }
 
 }  // namespace sentencode

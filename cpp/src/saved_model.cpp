@@ -12,10 +12,12 @@ using nlohmann::json;
 
 constexpr std::string_view kFormat = "sentencode", kVersion = "2", kWithoutChecksums = "1";
 constexpr std::string_view kVectors = "vectors.";
+constexpr std::string_view kElsewhere =
+    ", which is not in its folder: give them as vectors=, or allow it with trust_vectors=True";
 
 fs::path folder_of(const std::string& path) { return fs::absolute(path).lexically_normal().parent_path(); }
 
-/// Whether a path leads further down. What its links lead to is their owner's to say.
+/// Whether a path leads further down.
 bool goes_down(const fs::path& path) {
   return path.is_relative() && !path.empty() && *path.lexically_normal().begin() != "..";
 }
@@ -125,9 +127,15 @@ std::shared_ptr<const WordVectors> SavedModel::vectors(OutOfVocabulary oov) cons
   }
   const fs::path folder = folder_of(file->path());
   const std::string path = (folder / named).lexically_normal().string();
-  check(options.trust_vectors || goes_down(fs::path(path).lexically_relative(folder)),
-        "its word vectors are ", path,
-        ", which is not in its folder: give them as vectors=, or allow it with trust_vectors=True");
+  check(named.find('\0') == named.npos, "config: the path of the vectors has an embedded null byte");
+  if (!options.trust_vectors) {
+    // The name, and what its links lead to. A file that is not there is reported where it is opened.
+    std::error_code error;
+    const fs::path inside = fs::canonical(folder, error), target = fs::weakly_canonical(path, error);
+    check(goes_down(fs::path(path).lexically_relative(folder)), "its word vectors are ", path, kElsewhere);
+    check(!error && goes_down(target.lexically_relative(inside)), "its word vectors are ", path,
+          ", by a symbolic link ", target.string(), kElsewhere);
+  }
   const auto table = prefix.empty()
                          ? WordVectors::open(path, oov, options.verify)
                          : WordVectors::from_tensors(SafeTensors::open(path), prefix, oov, options.verify);

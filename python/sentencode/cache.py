@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from .files import as_path
+
 __all__ = ["cache_dir", "set_cache_dir"]
 
 _chosen: Path | None = None
@@ -44,4 +46,4 @@ def set_cache_dir(path: str | os.PathLike[str] | None) -> None:
         >>> se.set_cache_dir(None)
     """
     global _chosen
-    _chosen = None if path is None else Path(os.fsdecode(path)).expanduser().absolute()
+    _chosen = None if path is None else as_path(path).expanduser().absolute()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from .files import as_path
 from .saved import load
 from .vectors import WordVectors, distillation
 from .vectors.distillation import teacher_key, teacher_rows
@@ -91,7 +91,7 @@ def teacher_named(name: str, *, bfloat16: bool = False) -> Any:
     Raises:
         ImportError: There is no such file, and sentence-transformers is not installed.
     """
-    path = Path(name)
+    path = as_path(name)
     if path.is_file():
         if bfloat16:
             raise ValueError(

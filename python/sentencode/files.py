@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -17,27 +18,88 @@ from numpy.typing import NDArray
 from . import _core
 from .errors import FormatError
 
-__all__ = ["as_path", "decoded", "read_archive", "read_json", "read_text", "whole_file"]
+__all__ = [
+    "as_name",
+    "as_path",
+    "decoded",
+    "make_folder",
+    "read_archive",
+    "read_json",
+    "read_text",
+    "refuse_link",
+    "whole_file",
+    "without_link",
+]
 
 StrPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 _RATIO, _ALWAYS = 200, 1 << 26  # how much more than the file, and how many bytes in any case
 
 
+def as_name(path: StrPath) -> str:
+    """A path as text, of whatever the system takes for one, bytes too.
+
+    Raises:
+        ValueError: If it has a NUL character, which the system takes for its end.
+    """
+    name = os.fsdecode(path)
+    if "\0" in name:
+        raise ValueError(f"embedded null byte in the path {name!r}")
+    return name
+
+
 def as_path(path: StrPath) -> Path:
-    """A path as `pathlib` has it, of whatever the system takes for one, bytes too."""
-    return Path(os.fsdecode(path))
+    """The same as `pathlib` has it."""
+    return Path(as_name(path))
+
+
+def make_folder(path: StrPath) -> Path:
+    """Makes a folder that this library names, inside one that the user named.
+
+    Args:
+        path: The folder; those above it are made, too.
+
+    Returns:
+        Its path.
+
+    Raises:
+        OSError: If it cannot be made, or is a symbolic link: files would be written elsewhere.
+    """
+    folder = as_path(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    refuse_link(folder)
+    return folder
+
+
+def refuse_link(path: Path) -> None:
+    """Raises an OSError if a path is a symbolic link."""
+    if path.is_symlink():
+        why = "is a symbolic link, which is followed only where you name it; remove it, or name its target"
+        raise OSError(errno.ELOOP, why, str(path))
+
+
+def without_link(path: StrPath) -> Path:
+    """A path to be written inside a folder that the user named: a symbolic link there is removed.
+
+    For functions that follow links because users call them too, such as `save` of an encoder.
+    """
+    place = as_path(path)
+    if place.is_symlink():
+        place.unlink(missing_ok=True)
+    return place
 
 
 @contextmanager
-def whole_file(path: StrPath) -> Iterator[BinaryIO]:
+def whole_file(path: StrPath, *, follow_link: bool = False) -> Iterator[BinaryIO]:
     """Opens a file beside the path, which takes its place when it is written, and is removed if it is not.
 
     No other process or thread writes the same one: none reads half of it, and the last one stays. It is on
-    the disk before it has its name; links and permissions of the one before are kept.
+    the disk before it has its name; permissions of the one before are kept.
 
     Args:
         path: Where it shall stand.
+        follow_link: Whether the file that a symbolic link names is replaced, and not the link: only for
+            outputs that the user named.
 
     Yields:
         The file, open to be written and read.
@@ -50,7 +112,7 @@ def whole_file(path: StrPath) -> Iterator[BinaryIO]:
         ...     [one.name for one in pathlib.Path(folder).iterdir()]
         ['a']
     """
-    target = _core.AtomicFile(path)
+    target = _core.AtomicFile(_core.link_target(path) if follow_link else path)
     try:
         with open(target.descriptor, "w+b", closefd=False) as file:
             yield file

@@ -13,6 +13,7 @@ from . import _core, linear
 from .core_encoder import NEURAL_KINDS
 from .errors import FormatError
 from .families import FAMILIES
+from .files import as_name
 from .text.tokenizer import Tokenizer
 from .vectors import WordVectors
 
@@ -66,7 +67,7 @@ def load(
         >>> again.encode("the cat").round(2)
         array([-0.25,  0.76], dtype=float32)
     """
-    name = os.fsdecode(path)
+    name = as_name(path)
     if vectors is not None and not isinstance(vectors, WordVectors):
         vectors = WordVectors.load(vectors, verify=verify)
     core = None if vectors is None else vectors._core

@@ -6,6 +6,8 @@ import functools
 from pathlib import Path
 from typing import Any
 
+from .files import without_link
+
 __all__ = ["model"]
 
 _FILE = "encoder.sentencode"
@@ -90,7 +92,7 @@ def _module_class() -> Any:
         get_sentence_embedding_dimension = get_embedding_dimension
 
         def save(self, output_path: str, *args: Any, **others: Any) -> None:
-            self.encoder.save(Path(output_path) / _FILE)
+            self.encoder.save(without_link(Path(output_path) / _FILE))
 
         @classmethod
         def load(cls, model_name_or_path: str, subfolder: str = "", **others: Any) -> Any:

@@ -46,6 +46,17 @@ bool is_named(int descriptor, const std::string& path) {
 
 }  // namespace
 
+std::string link_target(const std::string& path) {
+  std::string target = path;
+  struct stat named {};
+  if (::lstat(system_name(path), &named) != 0 || !S_ISLNK(named.st_mode)) return target;
+  char* const real = ::realpath(path.c_str(), nullptr);
+  if (real == nullptr) fail_to("follow the symbolic link", path);
+  target = real;
+  std::free(real);  // NOLINT(cppcoreguidelines-no-malloc): POSIX requires it
+  return target;
+}
+
 bool remove_unused(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return false;
@@ -67,16 +78,12 @@ void remove_leftovers(const std::string& folder, const std::string& name) {
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   static std::atomic<unsigned> counter{0};
-  // The file that a link names is replaced, not the link; and only a file: /dev/null stays what it is.
+  // A file or a link is replaced, and nothing else: /dev/null stays.
   struct stat old {};
-  const bool exists = ::stat(path_.c_str(), &old) == 0;
-  ST_CHECK(!exists || S_ISREG(old.st_mode), IoError, "cannot write ", path_, ": it is not a regular file");
-  if (exists) {
-    if (char* real = ::realpath(path_.c_str(), nullptr); real != nullptr) {
-      path_ = real;
-      std::free(real);  // NOLINT(cppcoreguidelines-no-malloc): POSIX asks for it
-    }
-  }
+  const bool exists = ::lstat(system_name(path_), &old) == 0;
+  const bool is_file = exists && S_ISREG(old.st_mode);
+  ST_CHECK(!exists || is_file || S_ISLNK(old.st_mode), IoError, "cannot write ", path_,
+           ": it is not a regular file");
   const auto slash = path_.rfind('/');
   remove_leftovers(folder_of(path_), path_.substr(slash == std::string::npos ? 0 : slash + 1));
   for (;;) {  // a name that another process has is passed over
@@ -91,7 +98,7 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
     if (failed != 0 || is_named(descriptor_, temporary_)) break;
     ::close(descriptor_);
   }
-  if (exists) ::fchmod(descriptor_, old.st_mode & 07777);
+  if (is_file) ::fchmod(descriptor_, old.st_mode & 07777);
 }
 
 void AtomicFile::discard() {

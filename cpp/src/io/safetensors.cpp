@@ -172,22 +172,32 @@ std::vector<const std::pair<const std::string, T>*> in_file_order(const std::map
 
 // --- checksums: metadata of their own, in eight hexadecimal digits
 
-constexpr std::string_view kTensorSum = "checksum.tensor.", kHeaderSum = "checksum.header";
+constexpr std::string_view kTensorSum = "checksum.tensor.", kBlockSums = "checksum.blocks.",
+                           kHeaderSum = "checksum.header";
+constexpr std::size_t kBlock = std::size_t{1} << 20, kDigits = 8;
+
+uLong crc32_of(std::span<const std::byte> bytes, uLong sum = 0) {
+  return ::crc32_z(sum, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+}
+
+std::string sum_text(uLong sum) {
+  std::string text;
+  for (int shift = 28; shift >= 0; shift -= 4) text += "0123456789abcdef"[sum >> shift & 15];
+  return text;
+}
 
 /// CRC-32 as zlib has it: every change of up to 32 bits in a row is found for certain, any other but for one
 /// in 2^32. Can be interrupted.
 std::string crc32_text(std::span<const std::byte> bytes) {
   constexpr std::size_t kPiece = std::size_t{1} << 26;
-  auto sum = ::crc32_z(0, nullptr, 0);
+  uLong sum = 0;
   while (!bytes.empty()) {
     poll_interrupt();
     const auto piece = bytes.first(std::min(kPiece, bytes.size()));
-    sum = ::crc32_z(sum, reinterpret_cast<const Bytef*>(piece.data()), piece.size());
+    sum = crc32_of(piece, sum);
     bytes = bytes.subspan(piece.size());
   }
-  std::string text;
-  for (int shift = 28; shift >= 0; shift -= 4) text += "0123456789abcdef"[sum >> shift & 15];
-  return text;
+  return sum_text(sum);
 }
 
 /// Of what a header says, however it is spelt: texts, each with a zero byte behind it.
@@ -201,12 +211,13 @@ class HeaderSum {
     }
   }
   /// Tensors come in the order of their names.
-  void add(const std::string& name, const Tensor& tensor, std::uint64_t begin) {
+  template <typename T>
+  void add(const std::string& name, const T& tensor, std::uint64_t begin) {
     add(name);
     add(dtype_name(tensor.dtype));
     for (const auto extent : tensor.shape) add(std::to_string(extent));
     add(std::to_string(begin));
-    add(std::to_string(begin + tensor.bytes.size()));
+    add(std::to_string(begin + size_of(tensor)));
   }
   std::string text() const { return crc32_text(std::as_bytes(std::span(said_))); }
 
@@ -215,19 +226,26 @@ class HeaderSum {
   std::string said_;
 };
 
+/// The metadata, which may have checksums of tensors, with that of the header.
+template <typename T>
+std::map<std::string, std::string> with_header_sum(const std::map<std::string, T>& tensors,
+                                                   std::map<std::string, std::string> metadata) {
+  std::map<const T*, std::uint64_t> begins;
+  std::uint64_t end = 0;
+  for (const auto* item : in_file_order(tensors))
+    begins[&item->second] = std::exchange(end, end + size_of(item->second));
+  HeaderSum sum(metadata);
+  for (const auto& [name, tensor] : tensors) sum.add(name, tensor, begins[&tensor]);
+  metadata[std::string(kHeaderSum)] = sum.text();
+  return metadata;
+}
+
 /// The metadata of a file whose header and tensors can be told from damaged ones.
 std::map<std::string, std::string> with_checksums(const std::map<std::string, Tensor>& tensors,
                                                   std::map<std::string, std::string> metadata) {
   for (const auto& [name, tensor] : tensors)
     metadata[std::string(kTensorSum) + name] = crc32_text(tensor.bytes);
-  std::map<const Tensor*, std::uint64_t> begins;
-  std::uint64_t end = 0;
-  for (const auto* item : in_file_order(tensors))
-    begins[&item->second] = std::exchange(end, end + item->second.bytes.size());
-  HeaderSum sum(metadata);
-  for (const auto& [name, tensor] : tensors) sum.add(name, tensor, begins[&tensor]);
-  metadata[std::string(kHeaderSum)] = sum.text();
-  return metadata;
+  return with_header_sum(tensors, std::move(metadata));
 }
 
 /// How a file is laid out: its header, with the length in front, and the tensors in their order.
@@ -294,6 +312,7 @@ std::shared_ptr<const SafeTensors> SafeTensors::parse(std::shared_ptr<const void
                                                       std::string path) {
   std::shared_ptr<SafeTensors> result(new SafeTensors);
   result->keep_ = std::move(keep);
+  result->start_ = bytes.data();
 
   ST_CHECK(bytes.size() >= kLengthBytes, FormatError, source, ": not a safetensors file: only ", bytes.size(),
            " bytes");
@@ -362,9 +381,29 @@ std::shared_ptr<const SafeTensors> SafeTensors::parse(std::shared_ptr<const void
   return result;
 }
 
+void SafeTensors::verify_blocks(const std::string& name, std::span<const std::byte> bytes,
+                                const std::string& sums) const {
+  const std::size_t blocks = (bytes.size() + kBlock - 1) / kBlock;
+  ST_CHECK(sums.size() == blocks * kDigits, FormatError, source(), ": has ", sums.size() / kDigits,
+           " checksums of the ", blocks, " blocks of tensor '", name, "'");
+  parallel_for(0, static_cast<std::int64_t>(blocks), 1, [&](std::int64_t first, std::int64_t) {
+    const std::size_t begin = static_cast<std::size_t>(first) * kBlock;
+    const auto block = bytes.subspan(begin, std::min(kBlock, bytes.size() - begin));
+    const std::string found = sum_text(crc32_of(block));
+    const std::string_view written = std::string_view(sums).substr(begin / kBlock * kDigits, kDigits);
+    ST_CHECK(found == written, FormatError, source(), ": is damaged: the checksum of bytes ",
+             block.data() - start_, " to ", block.data() - start_ + std::ssize(block), ", of tensor '", name,
+             "', is ", found, ", and was ", written, " when it was written");
+  });
+}
+
 void SafeTensors::verify(const std::string& name) const {
   const auto place = tensors_.find(name);
   if (!has_checksums_ || place == tensors_.end()) return;
+  if (const auto sums = metadata_.find(std::string(kBlockSums) + name); sums != metadata_.end()) {
+    verify_blocks(name, place->second.bytes, sums->second);
+    return;
+  }
   const auto sum = metadata_.find(std::string(kTensorSum) + name);
   ST_CHECK(sum != metadata_.end(), FormatError, source(), ": has no checksum of tensor '", name, "'");
   const std::string found = crc32_text(place->second.bytes);
@@ -410,9 +449,36 @@ void write_safetensors(const std::string& path, const std::map<std::string, Tens
   file.commit();
 }
 
+std::map<std::string, std::string> block_checksums(const std::map<std::string, StreamedTensor>& tensors,
+                                                   const ByteSink& also) {
+  std::map<std::string, std::string> sums;
+  for (const auto& [name, tensor] : tensors) {
+    std::string& text = sums[std::string(kBlockSums) + name];
+    uLong sum = 0;
+    std::size_t summed = 0;  // bytes of the block
+    tensor.write([&](std::span<const std::byte> bytes) {
+      poll_interrupt();
+      if (also) also(bytes);
+      while (!bytes.empty()) {
+        const auto piece = bytes.first(std::min(kBlock - summed, bytes.size()));
+        sum = crc32_of(piece, sum);
+        bytes = bytes.subspan(piece.size());
+        if ((summed += piece.size()) == kBlock) {
+          text += sum_text(std::exchange(sum, 0));
+          summed = 0;
+        }
+      }
+    });
+    if (summed > 0) text += sum_text(sum);
+  }
+  return sums;
+}
+
 void stream_safetensors(const std::string& path, const std::map<std::string, StreamedTensor>& tensors,
                         const std::map<std::string, std::string>& metadata) {
-  const auto layout = layout_of(tensors, metadata);
+  const bool checked =
+      std::ranges::any_of(metadata, [](const auto& item) { return item.first.starts_with(kBlockSums); });
+  const auto layout = layout_of(tensors, checked ? with_header_sum(tensors, metadata) : metadata);
   AtomicFile file(path);
   file.write(layout.header);
   for (const auto* item : layout.order) {

@@ -13,6 +13,9 @@ namespace sentencode {
 /// "cannot WHAT PATH: why", an IoError by the number of the system's last one.
 [[noreturn]] void fail_to(std::string_view what, const std::string& path, int code = errno);
 
+/// The name as the system takes it; InvalidInput where it would end at a NUL within.
+const char* system_name(const std::string& path);
+
 /// Closes what it holds, whichever way a scope is left.
 struct Descriptor {
   int fd;

@@ -68,7 +68,7 @@ Classifier::Classifier(const ClassifierOptions& options) : Head("Classifier"), o
     below = options.hidden;
   }
   output_ = register_module("output", nn::xavier_linear(below, options.classes));
-  class_weights_ = register_buffer("class_weights", at::ones({options.classes}));
+  class_weights_ = register_buffer("class_weights", at::ones({options.classes}, at::kFloat));
 }
 
 void Classifier::set_class_weights(const Tensor& weights) {

@@ -164,7 +164,7 @@ class WordReader {
       TORCH_CHECK_VALUE(found.back().dim() == 2 && found.back().size(0) == end - begin,
                         "word_rows must return [", end - begin, ", features], got ", found.back().sizes());
     }
-    return found.empty() ? at::empty({0, 0}) : at::cat(found).contiguous();
+    return found.empty() ? at::empty({0, 0}, at::kFloat) : at::cat(found).contiguous();
   }
 
  private:
@@ -176,8 +176,8 @@ class WordReader {
   Words read(std::int64_t begin, std::int64_t end) const {
     const std::int64_t count = end - begin, features = words_.dim(), width = inputs_.characters;
     const WordVectors& table = *words_.vectors();
-    const at::Tensor vectors = at::zeros({count, features}), known = at::empty({count}, at::kBool),
-                     ids = at::empty({count}, at::kLong);
+    const at::Tensor vectors = at::zeros({count, features}, at::kFloat),
+                     known = at::empty({count}, at::kBool), ids = at::empty({count}, at::kLong);
     const at::Tensor characters = width > 0 ? at::empty({count, width}, at::kLong) : at::Tensor();
     for (std::int64_t i = 0; i < count; ++i) {
       const std::string_view word = distinct_[kept_[static_cast<std::size_t>(begin + i)]];
@@ -433,8 +433,8 @@ void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
     for (const auto& [batch, longest] : batches) {
       poll_interrupt();
       const auto rows = std::ssize(batch);
-      at::Tensor x = at::zeros({rows, longest, features});  // [B, T, E]
-      at::Tensor lengths = at::empty({rows}, at::kLong);    // [B]
+      at::Tensor x = at::zeros({rows, longest, features}, at::kFloat);  // [B, T, E]
+      at::Tensor lengths = at::empty({rows}, at::kLong);                // [B]
       float* const at = x.mutable_data_ptr<float>();
       auto* const long_as = lengths.mutable_data_ptr<std::int64_t>();
       parallel_for(0, rows, kGrain, [&](std::int64_t from, std::int64_t to) {

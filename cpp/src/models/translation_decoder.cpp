@@ -74,7 +74,7 @@ class FirstState : public torch::nn::Module {
  public:
   FirstState(std::int64_t code, std::int64_t hidden) : torch::nn::Module("FirstState") {
     if (code > 0) linear_ = register_module("linear", nn::xavier_linear(code, hidden));
-    if (code == 0) bias_ = register_parameter("bias", at::zeros({hidden}));
+    if (code == 0) bias_ = register_parameter("bias", at::zeros({hidden}, at::kFloat));
   }
   Tensor forward(const Tensor& z) const {  // [B, ...] -> [B, H]
     if (linear_ != nullptr) return at::tanh(linear_->forward(z));

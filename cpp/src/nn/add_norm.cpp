@@ -18,8 +18,8 @@ AddNorm::AddNorm(std::int64_t features, double epsilon, double dropout)
            "AddNorm: features must be at least 1 and epsilon positive, got ", features, " and ", epsilon);
   ST_CHECK(dropout >= 0 && dropout < 1, InvalidInput,
            "AddNorm: dropout must be at least 0 and less than 1, got ", dropout);
-  weight_ = register_parameter("weight", at::ones({features}));
-  bias_ = register_parameter("bias", at::zeros({features}));
+  weight_ = register_parameter("weight", at::ones({features}, at::kFloat));
+  bias_ = register_parameter("bias", at::zeros({features}, at::kFloat));
 }
 
 Tensor AddNorm::forward(const Tensor& given, const Tensor& residual) const {

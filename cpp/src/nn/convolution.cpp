@@ -39,7 +39,7 @@ Convolution::Convolution(std::int64_t features, std::int64_t filters, std::int64
            "Convolution: features, filters and window must be at least 1, got ", features, ", ", filters,
            " and ", window);
   weight_ = register_parameter("weight", uninitialised({filters, features, window}));
-  bias_ = register_parameter("bias", at::zeros({filters}));
+  bias_ = register_parameter("bias", at::zeros({filters}, at::kFloat));
   torch::nn::init::xavier_uniform_(weight_);
 }
 

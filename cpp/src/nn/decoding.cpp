@@ -77,7 +77,7 @@ class Alignments {
     if (steps_.empty()) return {};
     std::int64_t places = 0;  // a decoder may see fewer of them when the longest sentences have left
     for (const Tensor& step : steps_) places = std::max(places, step.size(1));
-    Tensor result = at::zeros({ids[0], ids[1], ids[2], places});
+    Tensor result = at::zeros({ids[0], ids[1], ids[2], places}, at::kFloat);
     for (std::int64_t b = 0; b < ids[0]; ++b) {
       const auto& sentences = found[static_cast<std::size_t>(b)];
       for (std::int64_t n = 0; n < std::min(ids[1], std::ssize(sentences)); ++n) {

@@ -39,7 +39,7 @@ void check_limit(at::IntArrayRef shape) {
 
 at::Tensor uninitialised(at::IntArrayRef shape) {
   check_limit(shape);
-  return at::empty(shape);
+  return at::empty(shape, at::kFloat);
 }
 
 }  // namespace sentencode::nn

@@ -34,11 +34,19 @@ struct Packing {
   Tensor sentences;  // [B' <= B]
 };
 
+/// torch::nn::init::orthogonal_ of a square matrix, whose draws are of torch's default dtype; these are
+/// float32.
+void orthogonal(const Tensor& weight) {
+  const at::NoGradGuard guard;
+  auto [q, r] = at::linalg_qr(at::randn(weight.sizes(), at::kFloat));
+  weight.copy_(q * r.diagonal().sign());  // uniform among all orthogonal matrices
+}
+
 /// Each gate's matrix [H, D or H] begins orthogonal where it is square, else with N(0, 0.01^2).
 void begin_orthogonal(const Tensor& weight, std::int64_t hidden) {
   for (const Tensor& of_gate : weight.split(hidden)) {
     if (of_gate.size(1) == hidden) {
-      torch::nn::init::orthogonal_(of_gate);
+      orthogonal(of_gate);
     } else {
       torch::nn::init::normal_(of_gate, 0, 0.01);
     }

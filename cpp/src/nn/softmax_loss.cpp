@@ -453,7 +453,7 @@ WordSoftmax::WordSoftmax(std::int64_t features, std::int64_t words, bool bias, b
     weight_ = register_parameter("weight", uninitialised({words, features}));
     torch::nn::init::xavier_uniform_(weight_);
   }
-  if (bias) bias_ = register_parameter("bias", at::zeros({words}));
+  if (bias) bias_ = register_parameter("bias", at::zeros({words}, at::kFloat));
 }
 
 const Tensor& WordSoftmax::matrix(const Tensor& table) const {

@@ -5,7 +5,6 @@
 
 #include "sentencode/error.h"
 #include "sentencode/text/corpus.h"
-#include "sentencode/training/example_builder.h"
 
 namespace sentencode {
 namespace {
@@ -18,10 +17,17 @@ std::shared_ptr<const ExampleFile> build_examples(const std::string& path,
                                                   const std::vector<std::vector<std::string>>& files,
                                                   const ExampleOptions& options, const std::string& key,
                                                   const BuildProgress& progress) {
+  ExampleBuilder builder(path, options, key);
+  return build_examples(builder, files, progress);
+}
+
+std::shared_ptr<const ExampleFile> build_examples(ExampleBuilder& builder,
+                                                  const std::vector<std::vector<std::string>>& files,
+                                                  const BuildProgress& progress) {
+  const ExampleOptions& options = builder.options();
   ST_CHECK(files.size() == options.fields.size(), InvalidInput, "examples: expected files for ",
            options.fields.size(), " fields, got them for ", files.size());
   ST_CHECK(options.labels == Labels::none, InvalidInput, "examples: text files hold no labels");
-  ExampleBuilder builder(path, options, key);
   if (builder.done()) return builder.finish();
 
   const bool rows_belong_together = files.size() > 1;

@@ -92,6 +92,7 @@ struct ExampleBuilder::State {
   std::vector<MadeField> fields;
   std::int64_t lookback = 0;
   std::shared_ptr<const ExampleFile> file;  // once it is there
+  std::string damage;                       // why the file that was there before is made again
   std::optional<FileLock> lock;
   Shards shards;
 
@@ -140,12 +141,13 @@ struct ExampleBuilder::State {
 /// Finds the file itself, whole and of the same key. What else lies there is made again.
 bool ExampleBuilder::State::find() {
   std::error_code ignored;
+  damage.clear();
   if (key.empty() || !fs::exists(path, ignored)) return false;
   try {
     auto there = ExampleFile::open(path);
     if (there->key() == key) file = std::move(there);
-  } catch (const FormatError&) {
-    return false;
+  } catch (const FormatError& error) {
+    damage = error.what();
   }
   return file != nullptr;
 }
@@ -176,7 +178,6 @@ void ExampleBuilder::State::take_up() {
     if (!fs::exists(shard)) break;
     try {
       auto found = ExampleFile::open(shard);
-      found->verify();
       const json config = json::parse(found->config());
       if (found->key() != key || config.at("shard") != shards.size()) break;
       const json& its = config.at("rows");
@@ -326,6 +327,8 @@ ExampleBuilder::ExampleBuilder(std::string path, ExampleOptions options, std::st
   s.path = std::move(path);
   s.key = std::move(key);
   if (s.find()) return;
+  std::error_code ignored;
+  if (fs::is_symlink(s.folder, ignored)) fs::remove(s.folder, ignored);  // its target is not ours to clean
   s.lock.emplace(s.folder + "/lock");
   if (s.find()) return;  // whoever had the lock has made it
   try {
@@ -344,6 +347,8 @@ ExampleBuilder::~ExampleBuilder() {
 }
 
 bool ExampleBuilder::done() const { return state_->file != nullptr; }
+const std::string& ExampleBuilder::damage() const { return state_->damage; }
+const ExampleOptions& ExampleBuilder::options() const { return state_->options; }
 std::int64_t ExampleBuilder::first_row() const { return state_->first; }
 
 void ExampleBuilder::add(const Rows& given, const std::function<void()>& meanwhile) {

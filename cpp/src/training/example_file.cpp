@@ -101,11 +101,11 @@ const std::string& ExampleFile::metadata(const std::string& name) const {
   return found->second;
 }
 
-std::shared_ptr<const ExampleFile> ExampleFile::open(const std::string& path) {
-  return of(SafeTensors::open(path));
+std::shared_ptr<const ExampleFile> ExampleFile::open(const std::string& path, bool verify) {
+  return of(SafeTensors::open(path), verify);
 }
 
-std::shared_ptr<const ExampleFile> ExampleFile::of(std::shared_ptr<const SafeTensors> opened) {
+std::shared_ptr<const ExampleFile> ExampleFile::of(std::shared_ptr<const SafeTensors> opened, bool verify) {
   const std::shared_ptr<ExampleFile> result(new ExampleFile);
   result->file_ = std::move(opened);
   const SafeTensors& file = *result->file_;
@@ -119,6 +119,7 @@ std::shared_ptr<const ExampleFile> ExampleFile::of(std::shared_ptr<const SafeTen
   ST_CHECK(says("format_version", kVersion), FormatError, source, ": format version '",
            result->metadata("format_version"), "'; this library reads version ", kVersion);
   result->key();
+  if (verify) result->verify();
 
   const json config = json::parse(result->config(), nullptr, false);
   ST_CHECK(config.is_object() && config.contains("fields") && config["fields"].is_array() &&
@@ -174,6 +175,10 @@ const ExampleField& ExampleFile::field(std::string_view name) const {
 }
 
 void ExampleFile::verify() const {
+  if (file_->has_checksums()) {
+    for (const auto& [name, tensor] : file_->tensors()) file_->verify(name);
+    return;
+  }
   Sha256 hash;
   for (const auto& [name, tensor] : file_->tensors()) {
     constexpr std::size_t kPiece = 1 << 24;
@@ -190,19 +195,14 @@ void write_examples(const std::string& path, const std::map<std::string, Streame
                     const std::string& config, const std::string& key) {
   // Twice through the tensors: the checksum stands before them.
   Sha256 hash;
-  for (const auto& [name, tensor] : tensors) {
-    tensor.write([&](std::span<const std::byte> bytes) {
-      poll_interrupt();
-      hash.update(bytes);
-    });
-  }
-  stream_safetensors(path, tensors,
-                     {{"format", std::string(kFormat)},
-                      {"format_version", std::string(kVersion)},
-                      {"kind", std::string(kKind)},
-                      {"config", config},
-                      {"key", key},
-                      {"checksum", hash.hex()}});
+  auto metadata = block_checksums(tensors, [&](std::span<const std::byte> bytes) { hash.update(bytes); });
+  metadata.insert({{"format", std::string(kFormat)},
+                   {"format_version", std::string(kVersion)},
+                   {"kind", std::string(kKind)},
+                   {"config", config},
+                   {"key", key},
+                   {"checksum", hash.hex()}});
+  stream_safetensors(path, tensors, metadata);
 }
 
 }  // namespace sentencode

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..files import whole_file
+
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "run"]
 
 NAME = "demo"
@@ -107,5 +109,6 @@ def _draw(similarities: np.ndarray[Any, np.dtype[np.float32]], path: Path) -> bo
     )
     figure.colorbar(picture, ax=axes, shrink=0.8)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
+    with whole_file(path, follow_link=True) as file:
+        figure.savefig(file, format=path.suffix.removeprefix(".") or "png", dpi=120)
     return True

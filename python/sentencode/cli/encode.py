@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..encoder import Encoder
-from ..files import read_json, whole_file
+from ..files import read_json, refuse_link, whole_file
 from ..text.corpus import Corpus
 from ..text.inputs import TEXT_AT_ONCE
 from . import UsageError, sources, tables
@@ -235,6 +235,7 @@ def encode_file(
     """
     if batch_size is not None and batch_size < 1:
         raise ValueError(f"--batch-size must be at least 1, got {batch_size}")
+    target = Path(_core.link_target(target))
     part, state_file = Path(f"{target}.part"), Path(f"{target}.part.json")
     writer = tables.writer(target)
     is_pipe = source.exists() and not source.is_file()
@@ -294,8 +295,9 @@ def _locked(path: Path) -> Iterator[FileIO]:
     """
 
     def create(name: str, flags: int) -> int:
-        return os.open(name, flags | os.O_CREAT, 0o666)
+        return os.open(name, flags | os.O_CREAT | os.O_NOFOLLOW, 0o666)
 
+    refuse_link(path)
     with open(path, "r+b", buffering=0, opener=create) as file:
         busy = f"another process is writing {path}"
         try:

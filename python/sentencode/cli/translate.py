@@ -77,7 +77,9 @@ def run(options: argparse.Namespace) -> None:
     nmt, *others = [_loaded(path) for path in (options.encoder, *options.ensemble)]
     moses = _moses(options.moses)
     with ExitStack() as stack:
-        out: Any = sys.stdout.buffer if piped else stack.enter_context(whole_file(options.output))
+        out: Any = (
+            sys.stdout.buffer if piped else stack.enter_context(whole_file(options.output, follow_link=True))
+        )
         lines: list[str] = []
         for line in Corpus(source, keep_empty=True):
             lines.append(line)

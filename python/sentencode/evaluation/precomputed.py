@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import FormatError
+from ..files import as_name
 from ..text.corpus import Corpus
 from .data import Task
 
@@ -57,7 +58,7 @@ class Precomputed:
         name: str | None = None,
     ) -> None:
         from_file = isinstance(rows, (str, bytes, os.PathLike))
-        where = os.fsdecode(rows) if isinstance(rows, (str, bytes, os.PathLike)) else "rows"
+        where = as_name(rows) if isinstance(rows, (str, bytes, os.PathLike)) else "rows"
         self.rows: NDArray[Any] = _opened(Path(where)) if from_file else np.asarray(rows)
         self.__name__ = name or (Path(where).stem if from_file else type(self).__name__)
         if self.rows.ndim != 2 or self.rows.dtype.kind not in "fiu":
@@ -65,7 +66,7 @@ class Precomputed:
             raise ValueError(f"{where} must be numbers [sentences, d], is {shape}")
         source = "sentences"
         if isinstance(sentences, (str, bytes, os.PathLike)):
-            source = os.fsdecode(sentences)
+            source = as_name(sentences)
             sentences = Corpus(Path(source), keep_empty=True)
         self._place: dict[str, int] = {}
         count = 0

@@ -114,7 +114,7 @@ class LinearEncoder(CoreEncoder):
         """
         model = self._described_model()
         self._check_tokenizer_name()
-        model.save(path, vectors=vectors, statistics=statistics)
+        model.save(_core.link_target(path), vectors=vectors, statistics=statistics)
 
     def _described_model(self) -> Any:
         """The model, with the parameters that it will be saved with."""

@@ -299,6 +299,8 @@ class RowRegression(Head):
         return np.ascontiguousarray(rows, np.float32)
 
 
+_EXACT = 2**53  # floats hold every whole number up to it
+
 _KINDS: dict[Any, type[Head]] = {
     kind.__name__: kind for kind in (Classifier, CosineRegression, MultipleNegatives, RowRegression, Triplet)
 }
@@ -348,13 +350,32 @@ def _classes(y: Any, what: str) -> list[Any]:
     found = [_plain(name) for name in (y.tolist() if isinstance(y, np.ndarray) else y)]
     for i, name in enumerate(found):
         if isinstance(name, float) and name.is_integer():
+            if abs(name) > _EXACT:
+                raise ValueError(f"{what}[{i}] is the float {name!r}, too large to be exact: give an int")
             found[i] = int(name)
         elif not isinstance(name, str | int):
             raise TypeError(
                 f"{what}[{i}] must be a class's name, a str or a whole number, got {name!r:.40} "
                 f"({type(name).__name__})"
             )
+        if type(found[i]) is not type(found[0]):
+            raise TypeError(
+                f"{what}[{i}] is {found[i]!r:.40} ({type(found[i]).__name__}), but {what}[0] is "
+                f"{found[0]!r:.40} ({type(found[0]).__name__}): classes must be of one type"
+            )
     return found
+
+
+def class_array(classes: list[Any]) -> npt.NDArray[Any]:
+    """Classes as an array that holds each as it is: whole numbers beyond 64 bits as Python's.
+
+    Args:
+        classes: All of one type.
+    """
+    whole = all(isinstance(name, int) and not isinstance(name, bool) for name in classes)
+    if not whole or (min(classes) >= -(2**63) and max(classes) < 2**63):
+        return np.array(classes)
+    return np.array(classes, np.uint64 if min(classes) >= 0 and max(classes) < 2**64 else object)
 
 
 def _scores(y: Any, what: str, axes: int) -> npt.NDArray[np.float64]:

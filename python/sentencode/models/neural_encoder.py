@@ -19,7 +19,7 @@ from ..core_encoder import NEURAL_KINDS, plain
 from ..encoder import Encoder
 from ..errors import NotFittedError
 from ..generators import isolated_generators
-from ..nn.module import CppModule
+from ..nn.module import CppModule, float32_default
 from ..search import lengths_of
 from ..text.inputs import is_single
 from ..text.tokenizer import Tokenizer
@@ -215,7 +215,7 @@ class NeuralEncoder(Prediction, NeuralTraining):
         return {**found, "head": as_head(found["head"])}
 
     def _made_network(self, sizes: dict[str, Any]) -> Any:
-        with isolated_generators(checked_int("seed", self.seed, 0, 2**63 - 1)):
+        with isolated_generators(checked_int("seed", self.seed, 0, 2**63 - 1)), float32_default():
             return self.network_class(**sizes, **self._network_settings(self.settings()))
 
     def _network_settings(self, chosen: dict[str, Any]) -> dict[str, Any]:

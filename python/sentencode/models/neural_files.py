@@ -95,7 +95,7 @@ class NeuralFiles(CoreEncoder):
         """
         model = self._described_model()
         self._check_tokenizer_name()
-        model.save(path, vectors=vectors)
+        model.save(_core.link_target(path), vectors=vectors)
 
     def _described_model(self) -> Any:
         """The model, with the parameters that it will be saved with."""

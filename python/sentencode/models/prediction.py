@@ -13,7 +13,7 @@ import torch
 
 from ..core_encoder import CoreEncoder
 from ..errors import NotFittedError
-from .heads import Classifier, CosineRegression, Head, HeadModule
+from .heads import Classifier, CosineRegression, Head, HeadModule, class_array
 from .supervised import sides_of
 
 __all__ = ["Learnt", "Prediction"]
@@ -100,7 +100,7 @@ class Prediction(CoreEncoder):
         classes = self._learnt_head().classes
         if classes is None:
             raise AttributeError(f"this {type(self).__name__} has no classes_: its head is no Classifier")
-        return np.array(classes)
+        return class_array(classes)
 
     def _learnt_head(self) -> Learnt:
         if "_model" not in self.__dict__:

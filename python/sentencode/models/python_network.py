@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from .. import _nn
 from ..checks import checked_int, checked_str
 from ..generators import isolated_generators
-from ..nn.module import CppModule
+from ..nn.module import CppModule, float32_default
 from ..training.trainer import ModuleParts
 
 __all__ = ["Inputs", "Words", "core_network", "network_name", "register"]
@@ -191,7 +191,7 @@ def register(encoder: str, network: Any) -> None:
     def make(config: str) -> Any:
         options = json.loads(config)
         options.pop("network")
-        with isolated_generators():
+        with isolated_generators(), float32_default():
             _check_size(network, options)
             module = network(**options)
         return _nn.PythonNetwork(_NetworkParts(module, json.loads(config)))

@@ -238,7 +238,7 @@ class Supervised(Task):
             model: What was trained.
         """
         if isinstance(self.head, RowRegression):
-            model.head._cpp.set_targets(torch.empty(0, self.learnt))
+            model.head._cpp.set_targets(torch.empty(0, self.learnt, dtype=torch.float32))
 
     def decisive(self, network: Any) -> dict[str, Any]:
         """The vocabularies, the vectors, the head, and what its labels are."""

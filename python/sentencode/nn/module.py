@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from torch import Tensor, nn
@@ -12,7 +13,7 @@ from ..generators import isolated_generators
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["CppModule", "in_core"]
+__all__ = ["CppModule", "float32_default", "in_core"]
 
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -22,6 +23,23 @@ def in_core(method: _Method) -> _Method:
     """Marks a method that only calls C++: whoever finds it there may call C++ itself."""
     method.in_core = True  # type: ignore[attr-defined]
     return method
+
+
+@contextmanager
+def float32_default() -> Iterator[None]:
+    """What torch creates without a dtype is float32: for modules in Python, which rarely name one.
+
+    Torch has one default for the whole process; it is set only where it is another.
+    """
+    before = torch.get_default_dtype()
+    if before == torch.float32:
+        yield
+        return
+    torch.set_default_dtype(torch.float32)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
 
 
 class Node(Protocol):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..files import make_folder, without_link
 from ..saved import load
 from ..text.vocabulary import Vocabulary
 from ..threads import num_threads
@@ -113,8 +114,8 @@ class Bench:
         if row.kind and isinstance(labels, Parallel):
             judged = Prepared(encoder, labels.prepare)
         begin = time.perf_counter()
-        path = self.report_of(name, seed)
-        path.parent.mkdir(exist_ok=True)
+        path = without_link(self.report_of(name, seed))
+        make_folder(path.parent)
         label = f"{name}, seed {seed}" if row.kind else name
         further = [] if row.further else self.further
         wanted = [task.name for task in self.judge.tasks] if row.tasks is None else row.tasks
@@ -168,7 +169,7 @@ class Bench:
                 encoder = self._network(row, seed, max_steps=steps, warmup=warmup, validate_every=every)
             self._give_words(encoder, row, seed)
             for path in (saved, log):
-                path.parent.mkdir(exist_ok=True)
+                make_folder(path.parent)
             train, valid = self._examples(row)
             encoder.fit(
                 *train,
@@ -177,7 +178,7 @@ class Bench:
                 callbacks=[CsvLog(log)],
                 show_progress_bar=self.show,
             )
-            encoder.save(saved)
+            encoder.save(without_link(saved))
             shutil.rmtree(self.folder / "work" / label)
         return load(saved), History.from_csv(log)
 
@@ -234,7 +235,7 @@ class Bench:
             if not path.exists():
                 first = self._network(row, seed, max_steps=1)
                 first.fit(*self._examples(row)[0], show_progress_bar=self.show)
-                first.vocabulary_.write(path)  # whole or not at all
+                first.vocabulary_.write(without_link(path))  # whole or not at all
             self._vocabularies[row.corpus] = Vocabulary.read(path)
         return self._vocabularies[row.corpus]
 

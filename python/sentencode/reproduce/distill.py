@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..distill import Student, distill, teacher_key, teacher_named
+from ..files import make_folder, without_link
 from ..linear import LAES, SIF, USIF, Average
 from ..text.corpus import Corpus
 from ..threads import num_threads
@@ -289,9 +290,9 @@ def _result(bench: Bench, results: Results, name: str, judge: Judge) -> Result:
     bench.last = None
     encoder = ROWS[name].make(bench)
     path = _report_of(results, name)
-    path.parent.mkdir(exist_ok=True)
+    make_folder(path.parent)
     report = judge(encoder, name, [task for task in judge.tasks if task.name in ROWS[name].tasks])
-    report.to_json(path)
+    report.to_json(without_link(path))
     found: Result = {"row": name, "threads": num_threads(), "dim": report.facts.get("dim")}
     scores: Result = {}
     for task, result in report.items():

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..files import as_path, read_json, whole_file
+from ..files import as_path, make_folder, read_json, whole_file
 
 __all__ = ["Result", "Results", "as_json", "file_identity", "settings_of", "slug"]
 
@@ -77,7 +77,10 @@ class Results:
         if self.folder is None:
             return
         path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.parent == self.folder:
+            path.parent.mkdir(parents=True, exist_ok=True)  # the user's, and may be a link
+        else:
+            make_folder(path.parent)
         data = content.encode("utf-8") if isinstance(content, str) else content
         with whole_file(path) as file:
             file.write(data)

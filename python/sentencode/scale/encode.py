@@ -16,6 +16,7 @@ import numpy as np
 from ..checks import checked_bool, checked_str
 from ..encoder import progress as progress_bar
 from ..errors import FormatError
+from ..files import as_name
 from ..text.inputs import counted_from
 from . import manifest as manifests
 from .arrow import embedding_column, pyarrow
@@ -192,7 +193,7 @@ def _check_not_read(folder: Folder, given: list[Any]) -> None:
     """Refuses a folder that the inputs hold: what this job writes there, the next one would read."""
     output = PurePath(real_path(folder.path))
     above, part = [output, *output.parents], output / manifests.file_of(0, 1, "")
-    for path in map(os.fsdecode, given):
+    for path in map(as_name, given):
         real = real_path(path)
         # A glob reads what it matches, and all that is in the folders that it matches.
         if PurePath(real) in above or any(place.match(real) for place in [part, *above]):

@@ -17,6 +17,7 @@ from ..checks import checked_str
 from ..encoder import in_blocks
 from ..encoder import progress as progress_bar
 from ..errors import FormatError
+from ..files import without_link
 from ..linear import LAES
 from ..linear.base import LinearEncoder
 from ..text.inputs import counted_from
@@ -315,8 +316,9 @@ class _Template:
                     "the word vectors are in memory alone: save them where every machine reads them, and "
                     "load them from there (WordVectors.save, load)"
                 )
-            table.save(folder.name_of("vectors.sentencode"))
-            table = WordVectors.load(folder.name_of("vectors.sentencode"))
+            path = without_link(folder.name_of("vectors.sentencode"))
+            table.save(path)
+            table = WordVectors.load(path)
         bare = type(encoder)(**{**encoder.get_params(deep=False), "vectors": table})
         name = f"encoder-{uuid.uuid4().hex}"
         folder.write(name, pickle.dumps(bare))

@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import _core
 from .._extras import require
-from ..files import whole_file
+from ..files import as_name, whole_file
 
 __all__ = ["Folder", "real_path"]
 
@@ -27,7 +27,7 @@ class Folder:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        name = os.fsdecode(path)
+        name = as_name(path)
         self.path = name.rstrip("/") if "://" in name else os.path.abspath(name)
 
     @property

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 from .. import _core
 from .._extras import require
 from ..errors import FormatError
+from ..files import as_name
 
 __all__ = [
     "AT_ONCE",
@@ -90,7 +91,7 @@ def inputs_of(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
     """
     names: list[str] = []
     for path in [paths] if isinstance(paths, (str, bytes, os.PathLike)) else paths:
-        names += _expanded(os.fsdecode(path))
+        names += _expanded(as_name(path))
     if not names:
         raise ValueError("there is no input")
     with ThreadPoolExecutor(AT_ONCE) as pool:

@@ -18,7 +18,7 @@ from typing import Any
 from .._extras import require
 from ..cache import cache_dir
 from ..encoder import Encoder
-from ..files import as_path, whole_file
+from ..files import as_name, as_path, make_folder, whole_file, without_link
 from ..linear.base import LinearEncoder
 from ..saved import load
 from ..threads import num_threads, set_num_threads
@@ -82,7 +82,7 @@ class SavedEncoder:
             if cut is not None and cut.split == "external":
                 options.setdefault("tokenizer", cut)
         elif isinstance(encoder, (str, bytes, os.PathLike)):
-            path = os.fsdecode(encoder)
+            path = as_name(encoder)
             if "://" not in path:
                 path = os.path.abspath(path)
             found = load(_local(path, None), **options)
@@ -146,10 +146,10 @@ def _saved(encoder: Encoder) -> str:
     """The file of an encoder, named by its content, so that it is written once."""
     path = cache_dir() / "encoders" / f"{encoder.fingerprint()}.sentencode"
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         with warnings.catch_warnings():  # the tokenizer crosses in the pickle
             warnings.simplefilter("ignore", UserWarning)
-            encoder.save(path)  # type: ignore[attr-defined]
+            encoder.save(without_link(path))  # type: ignore[attr-defined]
     return str(path)
 
 
@@ -162,7 +162,7 @@ def _local(path: str, fingerprint: str | None) -> str | Path:
     name = fsspec.utils.tokenize(path, identity_at(fs, inner))
     kept = cache_dir() / "encoders" / f"{name}.sentencode"
     if not kept.exists():
-        kept.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(kept.parent)
         with fs.open(inner, "rb") as source, whole_file(kept) as target:
             while block := source.read(_COPIED):
                 target.write(block)

@@ -117,7 +117,7 @@ class Moses:
     def save(self, path: StrPath) -> None:
         """Writes it to a JSON file, which is there whole or not at all."""
         content = {"format": _FORMAT, "language": self.language, "casing": self.casing_}
-        with whole_file(path) as out:
+        with whole_file(path, follow_link=True) as out:
             out.write(f"{json.dumps(content, indent=0)}\n".encode("ascii"))
 
     @classmethod

@@ -180,7 +180,7 @@ class NgramModel:
                 f"the ARPA format has {', '.join(_NAMES)} for itself, and the text has one of them"
             )
         orders = [_Order(np.arange(len(names)), self._single, self._weight), *self._orders]
-        with whole_file(path) as out:
+        with whole_file(path, follow_link=True) as out:
             sizes = "".join(f"ngram {n}={len(one.p)}\n" for n, one in enumerate(orders, 1))
             out.write(f"\\data\\\n{sizes}".encode())
             texts = names

@@ -101,7 +101,7 @@ class Vocabulary(Mapping[str, int]):
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes `word count` a line, atomically."""
-        self.core.write(path)
+        self.core.write(_core.link_target(path))
 
     def pruned(self, *, min_count: int = 1, max_size: int | None = None) -> Vocabulary:
         """The same without rare words.

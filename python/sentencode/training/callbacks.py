@@ -7,7 +7,7 @@ import os
 import time
 from typing import Any, TextIO, TypeAlias
 
-from ..files import as_path, whole_file
+from ..files import as_name, as_path, refuse_link, whole_file
 from .history import COLUMNS, Event, Step, Validation, columns_of, read_log, row_of
 
 __all__ = ["Callback", "CsvLog", "TensorBoardLog"]
@@ -46,7 +46,7 @@ class CsvLog(Callback):
 
     A line is there when the step is done, even if the process is killed then. A run that goes on from a
     checkpoint goes on with its log, too: lines of steps that it takes again are replaced. So a training that
-    begins with its first step begins the log anew.
+    begins with its first step begins the log anew. A symbolic link is refused.
 
     Args:
         path: The file. `History.from_csv` and `plot_loss` read it.
@@ -85,13 +85,18 @@ class CsvLog(Callback):
 
     def _opened(self, first: Event) -> TextIO:
         """The file with all that was before this event, and nothing else."""
+        refuse_link(self.path)
         there = self.path.exists() and self.path.stat().st_size > 0
         kept = [event for event in read_log(self.path) if _place(event) < _place(first)] if there else []
         self._columns = columns_of(first)
         rows = [self._columns, *(row_of(event, self._columns) for event in kept)]
         with whole_file(self.path) as file:
             file.writelines(f"{','.join(row)}\n".encode() for row in rows)
-        return open(self.path, "a", encoding="utf-8")
+        return open(self.path, "a", encoding="utf-8", opener=_appending)
+
+
+def _appending(name: str, flags: int) -> int:
+    return os.open(name, flags | os.O_NOFOLLOW, 0o666)
 
 
 def _place(event: Event) -> tuple[int, bool]:
@@ -118,7 +123,7 @@ class TensorBoardLog(Callback):
         except ImportError as error:
             raise ImportError(f"TensorBoardLog: {error}; this needs: pip install tensorboard") from error
         self._make: Any = tensorboard.SummaryWriter  # type: ignore[no-untyped-call, unused-ignore, attr-defined]
-        self.folder = os.fsdecode(folder)
+        self.folder = as_name(folder)
         self._writer: Any = None
 
     def on_step(self, trainer: Running, step: Step) -> None:

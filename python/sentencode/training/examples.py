@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -14,8 +15,9 @@ import numpy.typing as npt
 from sentencode import _core
 
 from ..cache import cache_dir
-from ..checks import checked_int, checked_str
+from ..checks import checked_bool, checked_int, checked_str
 from ..code_digest import code_digest
+from ..files import as_name, make_folder
 from ..text.corpus import Corpus
 from ..text.inputs import TEXT_AT_ONCE, Batch, Progress, counted_from, gathered, to_batch
 from ..text.tokenizer import Tokenizer
@@ -68,21 +70,18 @@ class Examples:
         self._parts = {name: (core.ids(name), core.offsets(name)) for name in self._fields}
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, verify: bool = False) -> Examples:
+    def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Examples:
         """The examples of a file. All that later steps rely on is checked.
 
         Args:
             path: The file.
-            verify: Whether its bytes are compared with the checksum that was written with them, too.
+            verify: Whether its bytes are compared with the checksums that were written with them, too.
 
         Raises:
             OSError: It cannot be read.
             FormatError: It is no file of examples, is damaged, or comes from a later version.
         """
-        core = _core.ExampleFile.open(path)
-        if verify:
-            core.verify()
-        return cls(core)
+        return cls(_core.ExampleFile.open(path, checked_bool("verify", verify)))
 
     @classmethod
     def build(
@@ -139,6 +138,9 @@ class Examples:
             too_long: `"drop"` or `"truncate"`, or one for each field.
             shard_examples: How many are held in memory, and made anew at most after a kill.
             on_progress: Called after each batch with what was read and the whole: bytes of files, else rows.
+
+        Warns:
+            UserWarning: The file was there, and is damaged: it is built again.
 
         Raises:
             ValueError: An argument does not fit, or no example is left; the message tells why.
@@ -204,12 +206,12 @@ class Examples:
                     "source can be read only once, so that what is built of it has no name in the cache; "
                     "pass path=, or a list, a file, or a function that returns a new iterator"
                 )
-            path = cache_dir() / "examples" / f"{key}.examples"
-        name = os.fsdecode(path)
-        progress: Any = on_progress
+            path = make_folder(cache_dir() / "examples") / f"{key}.examples"
+        builder = _core.ExampleBuilder(path, options, key)
+        if builder.damage:
+            warnings.warn(f"{builder.damage}; the examples are built again", UserWarning, stacklevel=2)
         if rows.files is not None:
-            return cls(_core.build_examples(name, rows.files, options, key=key, progress=progress))
-        builder = _core.ExampleBuilder(name, options, key)
+            return cls(_core.build_examples(builder, rows.files, on_progress))
         if not builder.done:
             rows.give(builder, on_progress)
         return cls(builder.finish())
@@ -329,7 +331,7 @@ class _Rows:
             aligned = len(names) > 1
             self._corpora = [
                 Corpus.from_files(
-                    [os.fsdecode(part)] if isinstance(part, (str, bytes, os.PathLike)) else part,
+                    [as_name(part)] if isinstance(part, (str, bytes, os.PathLike)) else part,
                     keep_empty=aligned,
                 )
                 for part in (source[name] for name in names)
@@ -459,6 +461,8 @@ def _checked_labels(column: list[Any], labels: Labels, row: int) -> list[Any]:
         if not whole and not (labels == "float32" and isinstance(label, (float, np.floating))):
             kind = "a whole number" if labels == "int64" else "a number"
             raise TypeError(f"the label of source[{row + i}] is {label!r:.40}; expected {kind}")
+        if labels == "int64" and not -(2**63) <= label < 2**63:
+            raise ValueError(f"the label of source[{row + i}] is {label}; expected a number of 64 bits")
     return column
 
 

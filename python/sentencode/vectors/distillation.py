@@ -18,7 +18,7 @@ from .. import _core
 from ..checks import checked_float, checked_int, checked_smoothing, checked_words
 from ..encoder_rows import EncoderRows, Rows, cache_folder
 from ..errors import FormatError, ZeroRowsWarning
-from ..files import read_archive, whole_file
+from ..files import make_folder, read_archive, whole_file
 from ..text.corpus import Corpus, repeatable
 from ..text.inputs import is_blank
 from ..text.tokenizer import Tokenizer
@@ -241,7 +241,7 @@ def _key_of(embedder: EncoderRows, folder: Path, texts: list[str]) -> str:
             return path.stem
     path = folder / f"teacher-{hashlib.sha256(probes.tobytes()).hexdigest()[:32]}.npy"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with whole_file(path) as file:
             np.save(file, probes)
     except OSError as error:

@@ -21,7 +21,7 @@ from .. import _core
 from ..cache import cache_dir
 from ..checks import checked_int, checked_str, checked_words
 from ..errors import FormatError
-from ..files import read_archive
+from ..files import as_name, make_folder, read_archive
 from ..pickles import PickledArray, PickledObject, read_pickle
 from .tables import OutOfVocabulary, Storage, table_of
 
@@ -50,7 +50,7 @@ def load(
     verify: bool,
 ) -> _core.WordVectors:
     """What `WordVectors.load` does, where the arguments are described."""
-    path = os.path.expanduser(os.fsdecode(path))
+    path = os.path.expanduser(as_name(path))
     limit = None if limit is None else checked_int("limit", limit, 1)
     dim = None if dim is None else checked_int("dim", dim, 1)
     format = checked_str("format", format)
@@ -154,7 +154,7 @@ def _open_cached(file: Path | None, oov: str | None) -> _core.WordVectors | None
 def _store_cached(core: _core.WordVectors, file: Path, oov: str | None) -> _core.WordVectors:
     """Saves the vectors and gives the mapped ones, which all processes share; or gives them as they are."""
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(file.parent)
         core.save(file)
         mapped = _core.WordVectors.open(file, oov)
         _clean_cache(file)

@@ -516,7 +516,7 @@ class WordVectors(Lookup):
         Raises:
             OSError: If the file cannot be written.
         """
-        self._core.save(path)
+        self._core.save(_core.link_target(path))
 
     def export(
         self,
@@ -534,7 +534,7 @@ class WordVectors(Lookup):
             ValueError: If a word cannot be written so, because it holds white space.
             OSError: If the file cannot be written.
         """
-        self._core.write(path, checked_str("format", format))
+        self._core.write(_core.link_target(path), checked_str("format", format))
 
     def to_keyed_vectors(self) -> Any:
         """These vectors as gensim's `KeyedVectors`, with their counts where they are known.

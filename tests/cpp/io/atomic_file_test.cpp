@@ -77,18 +77,40 @@ TEST(AtomicFile, ObeysTheUmaskAndNamesTheFileThatFails) {
   EXPECT_THROW_WITH(AtomicFile(folder.path("absent/file")), IoError, "absent/file: No such file");
 }
 
-TEST(AtomicFile, ReplacesWhatALinkNamesAndKeepsItsMode) {
+void write_new(const std::string& path) {
+  AtomicFile file(path);
+  file.write("new");
+  file.commit();
+}
+
+TEST(AtomicFile, ReplacesALinkAndLeavesItsTarget) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("file", "old");
+  for (const char* target : {"file", "absent", "/dev/null"}) {
+    std::filesystem::remove(folder.path("link"));
+    std::filesystem::create_symlink(target, folder.path("link"));
+    write_new(folder.path("link"));
+    EXPECT_FALSE(std::filesystem::is_symlink(folder.path("link")));
+    EXPECT_EQ(folder.read("link"), "new");
+  }
+  EXPECT_EQ(folder.read("file"), "old");
+  EXPECT_FALSE(std::filesystem::exists(folder.path("absent")));
+}
+
+TEST(AtomicFile, FollowsALinkThatTheUserNamedAndKeepsItsMode) {
   const TemporaryFolder folder;
   const std::string path = folder.write("file", "old");
   std::filesystem::permissions(path, std::filesystem::perms{0600});
   std::filesystem::create_symlink("file", folder.path("link"));
-  AtomicFile file(folder.path("link"));
-  file.write("new");
-  file.commit();
+  write_new(link_target(folder.path("link")));
   EXPECT_TRUE(std::filesystem::is_symlink(folder.path("link")));
   EXPECT_EQ(folder.read("file"), "new");
   EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms{0600});
+  std::filesystem::create_symlink("absent", folder.path("dangling"));
+  EXPECT_THROW_WITH(link_target(folder.path("dangling")), IoError, "cannot follow the symbolic link");
+  EXPECT_EQ(link_target(folder.path("none")), folder.path("none"));
   EXPECT_THROW_WITH(AtomicFile("/dev/null"), IoError, "/dev/null: it is not a regular file");
+  EXPECT_THROW_WITH(AtomicFile(std::string("a\0b", 3)), InvalidInput, "embedded null byte");
 }
 
 }  // namespace

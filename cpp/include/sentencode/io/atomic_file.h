@@ -9,8 +9,9 @@
 namespace sentencode {
 
 /// Writes a file that is there whole or not at all: a temporary sibling, flushed to disk, then renamed. So
-/// whoever has the old file mapped keeps it as it was. It keeps its permissions, and links stay links. What
-/// writers of the same file left when they were killed is removed: nobody holds the lock on it.
+/// whoever has the old file mapped keeps it as it was. It keeps its permissions. A symbolic link is replaced
+/// and never followed; where the user chose the name, `link_target` follows it. What writers of the same file
+/// left when they were killed is removed: nobody holds the lock on it.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
@@ -32,6 +33,9 @@ class AtomicFile {
   int descriptor_ = -1;
   std::vector<std::byte> buffer_;
 };
+
+/// The file that a name chosen by the user leads to: that of a symbolic link, or the name itself.
+std::string link_target(const std::string& path);
 
 /// Removes a file unless a process has it mapped, or writes it; whether it did.
 bool remove_unused(const std::string& path);

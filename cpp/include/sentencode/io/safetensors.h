@@ -70,7 +70,8 @@ class SafeTensors {
   const std::string& path() const { return path_; }      // empty where there is no file
   const std::string& source() const { return source_; }  // the same, or what messages call it
 
-  /// Reads a tensor whole: FormatError unless it is as it was written. Nothing where there are no checksums.
+  /// Reads a tensor whole: FormatError unless it is as it was written, with the range of bytes where
+  /// checksums are those of blocks. Nothing where there are no checksums.
   void verify(const std::string& name) const;
 
   /// One tensor; FormatError unless it is there with this type and shape (-1 matches any extent).
@@ -94,8 +95,11 @@ class SafeTensors {
 
  private:
   SafeTensors() = default;
+  void verify_blocks(const std::string& name, std::span<const std::byte> bytes,
+                     const std::string& sums) const;
   std::shared_ptr<const void> keep_;
   std::string path_, source_;
+  const std::byte* start_ = nullptr;  // of the file
   std::map<std::string, std::string> metadata_;
   std::map<std::string, Tensor> tensors_;
   bool has_checksums_ = false;
@@ -116,8 +120,13 @@ struct StreamedTensor {
   std::function<void(const ByteSink&)> write;
 };
 
-/// The same file, from tensors that are never held as a whole. InternalError when one does not give as many
-/// bytes as its shape asks for.
+/// Checksums of tensors by blocks of a megabyte, as metadata: {"checksum.blocks.<tensor>": eight hexadecimal
+/// digits a block}. `also` receives all bytes, in the order of the tensors' names.
+std::map<std::string, std::string> block_checksums(const std::map<std::string, StreamedTensor>& tensors,
+                                                   const ByteSink& also = {});
+
+/// The same file, from tensors that are never held as a whole. Its metadata gets the header's checksum if it
+/// has those of tensors. InternalError when a tensor does not give as many bytes as its shape asks for.
 void stream_safetensors(const std::string& path, const std::map<std::string, StreamedTensor>& tensors,
                         const std::map<std::string, std::string>& metadata);
 

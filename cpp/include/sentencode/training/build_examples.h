@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sentencode/training/example_file.h"
-#include "sentencode/training/example_options.h"
+#include "sentencode/training/example_builder.h"
 
 namespace sentencode {
 
@@ -20,6 +19,10 @@ using BuildProgress = std::function<void(std::int64_t read, std::int64_t total)>
 std::shared_ptr<const ExampleFile> build_examples(const std::string& path,
                                                   const std::vector<std::vector<std::string>>& files,
                                                   const ExampleOptions& options, const std::string& key,
+                                                  const BuildProgress& progress = nullptr);
+/// The same with a builder.
+std::shared_ptr<const ExampleFile> build_examples(ExampleBuilder& builder,
+                                                  const std::vector<std::vector<std::string>>& files,
                                                   const BuildProgress& progress = nullptr);
 
 }  // namespace sentencode

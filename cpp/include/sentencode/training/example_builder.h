@@ -27,6 +27,9 @@ class ExampleBuilder {
 
   /// Whether the file is there already, from the same key: then only finish() is left to do.
   bool done() const;
+  /// What was wrong with a file at the path that is made again; empty if nothing was.
+  const std::string& damage() const;
+  const ExampleOptions& options() const;
   /// The first row of input that has to be given: those before it are in shards.
   std::int64_t first_row() const;
 

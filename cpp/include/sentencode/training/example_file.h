@@ -41,16 +41,18 @@ struct ExampleField {
 /// its metadata
 ///   format "sentencode", format_version "1", kind "Examples", config: JSON (the fields with their
 ///   vocabularies' sizes and digests, tokenizers and symbols; how they were made, and of what), key: a hash
-///   of all that the content depends on, checksum: of the tensors' bytes.
+///   of all that the content depends on, checksum: SHA-256 of the tensors' bytes, which identifies them; and
+///   CRC-32 of the header and of each megabyte of each tensor. The first files had the SHA-256 alone.
 class ExampleFile {
  public:
   static constexpr std::int64_t kMaxExamples = (std::int64_t{1} << 32) - 1;
 
-  /// Everything that later steps rely on is checked: that offsets rise, ids are below their vocabulary's
-  /// size, by_length is such an order. FormatError names file, tensor and place.
-  static std::shared_ptr<const ExampleFile> open(const std::string& path);
+  /// Everything that later steps rely on is checked: that bytes are those that were written (with `verify`),
+  /// offsets rise, ids are below their vocabulary's size, by_length is such an order. FormatError names file,
+  /// tensor and place.
+  static std::shared_ptr<const ExampleFile> open(const std::string& path, bool verify = true);
   /// The same of a file that is open already, or that is in memory.
-  static std::shared_ptr<const ExampleFile> of(std::shared_ptr<const SafeTensors> file);
+  static std::shared_ptr<const ExampleFile> of(std::shared_ptr<const SafeTensors> file, bool verify = true);
 
   std::int64_t size() const { return static_cast<std::int64_t>(by_length_.size()); }
   const std::vector<ExampleField>& fields() const { return fields_; }
@@ -66,12 +68,10 @@ class ExampleFile {
   const std::string& key() const { return metadata("key"); }
   const std::string& checksum() const { return metadata("checksum"); }  // of the content alone
 
-  /// Reads all bytes; FormatError when they are not those that were written.
-  void verify() const;
-
  private:
   ExampleFile() = default;
   const std::string& metadata(const std::string& name) const;
+  void verify() const;
 
   std::shared_ptr<const SafeTensors> file_;
   std::vector<ExampleField> fields_;

@@ -23,7 +23,8 @@ std::optional<RowSpace> RowSpace::of(const Features& features, const LogisticPro
   return RowSpace(features, trained);
 }
 
-RowSpace::RowSpace(const Features& features, const Tensor& trained) : coordinates_(at::empty({0, 1})) {
+RowSpace::RowSpace(const Features& features, const Tensor& trained)
+    : coordinates_(at::empty({0, 1}, at::kFloat)) {
   const Tensor rows = features.rows_at(trained);  // [m, d]
   TORCH_CHECK_VALUE(rows.isfinite().all().item<bool>(), "features must be finite");
   mean_ = rows.mean(0);

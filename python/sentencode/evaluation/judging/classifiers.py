@@ -326,6 +326,7 @@ class Adam:
 
     def _trained(self, torch: Any, x: Any, y: Any, classes: int, fit: Fit) -> Any:
         from copy import deepcopy
+        from functools import partial
 
         nn = torch.nn
         random = np.random.RandomState(self.seed)
@@ -335,9 +336,10 @@ class Adam:
             cut = max(1, int(0.05 * len(train)))
             train, valid = train[order[cut:]], train[order[:cut]]
         train_x, train_y, valid_x, valid_y = x[train], y[train], x[valid], y[valid]
-        layers = [nn.Linear(x.shape[1], self.nhid or classes)]
+        linear = partial(nn.Linear, dtype=x.dtype)
+        layers = [linear(x.shape[1], self.nhid or classes)]
         if self.nhid:
-            layers += [nn.Dropout(self.dropout), nn.Sigmoid(), nn.Linear(self.nhid, classes)]
+            layers += [nn.Dropout(self.dropout), nn.Sigmoid(), linear(self.nhid, classes)]
         model = nn.Sequential(*layers)
         name, settings = self._optimiser()
         optimiser = getattr(torch.optim, name)(model.parameters(), weight_decay=fit.penalty, **settings)

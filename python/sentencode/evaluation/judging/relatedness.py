@@ -122,7 +122,7 @@ def _by_adam(
     x = {split: torch.tensor(examples.features(places)) for split, places in splits.items()}
     y = torch.from_numpy(targets_of(scores[splits["train"]]))
     with isolated_generators(classifier.seed):  # all that torch samples
-        linear = torch.nn.Linear(x["train"].shape[1], len(_DEGREES))
+        linear = torch.nn.Linear(x["train"].shape[1], len(_DEGREES), dtype=x["train"].dtype)
     model = torch.nn.Sequential(linear, torch.nn.Softmax(dim=-1))
     optimiser = torch.optim.Adam(model.parameters())
     loss_of = torch.nn.MSELoss(reduction=classifier.reduction)

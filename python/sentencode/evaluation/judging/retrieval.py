@@ -192,7 +192,8 @@ class _Space:
         self._weights = []  # of images: matrix and bias; of captions: the same
         for dim in (image_dim, caption_dim):
             for shape in ((ranking.projdim, dim), (ranking.projdim,)):
-                drawn = torch.empty(shape).uniform_(-(dim**-0.5), dim**-0.5, generator=begin)
+                drawn = torch.empty(shape, dtype=torch.float32)
+                drawn.uniform_(-(dim**-0.5), dim**-0.5, generator=begin)
                 self._weights.append(drawn.to(ranking.device).requires_grad_())
         self._optimiser = torch.optim.Adam(self._weights)
 

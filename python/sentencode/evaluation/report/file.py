@@ -138,7 +138,7 @@ def _state(path: Path) -> tuple[int, ...] | None:
 def _check_writable(path: Path) -> None:
     """Whether a file can be written, before any work."""
     try:
-        _core.AtomicFile(path).discard()
+        _core.AtomicFile(_core.link_target(path)).discard()
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
         number = error.errno or errno.EINVAL

@@ -63,7 +63,7 @@ def write_html(
     """
     given = unique(reports)
     text = _page(given, renamed(extra, reports, given))
-    with whole_file(path) as file:
+    with whole_file(path, follow_link=True) as file:
         file.write(text.encode("utf-8", "backslashreplace"))  # names of files may be no UTF-8
 
 

@@ -78,7 +78,7 @@ class Report(Findings):
             allow_nan=False,
         )
         if path is not None:
-            with whole_file(path) as file:
+            with whole_file(path, follow_link=True) as file:
                 file.write(text.encode("utf-8"))
         return text
 
