@@ -21,7 +21,7 @@ from ._core import __version__ as sentencode_version
 from .cache import cache_dir
 from .encoder import Encoder
 from .errors import NotFittedError
-from .files import as_path, whole_file
+from .files import as_path, refuse_link, whole_file
 
 __all__ = ["DegenerateEncoderError", "EncoderRows", "Rows", "cache_folder"]
 
@@ -47,9 +47,13 @@ def _precision() -> str:
     return "".join(f" {kind} {torch.get_autocast_dtype(kind)}" for kind in kinds)
 
 
-def cache_folder(cache: str | os.PathLike[str] | bool) -> Path | None:
-    """Where rows are kept: in a folder, in Sentencode's cache (True), or nowhere (False)."""
-    return None if cache is False else cache_dir() / "embeddings" if cache is True else as_path(cache)
+def cache_folder(cache: str | os.PathLike[str] | bool, own: str = "embeddings") -> Path | None:
+    """Where rows are kept: in a folder, in that of Sentencode's cache (True), or nowhere (False)."""
+    if cache is not True:
+        return None if cache is False else as_path(cache)
+    folder = cache_dir() / own
+    refuse_link(folder)
+    return folder
 
 
 @dataclass

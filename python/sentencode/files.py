@@ -53,21 +53,27 @@ def as_path(path: StrPath) -> Path:
     return Path(as_name(path))
 
 
-def make_folder(path: StrPath) -> Path:
+def make_folder(path: StrPath, within: StrPath | None = None) -> Path:
     """Makes a folder that this library names, inside one that the user named.
 
     Args:
         path: The folder; those above it are made, too.
+        within: The folder that the user named, which may be a link. None: the one above.
 
     Returns:
         Its path.
 
     Raises:
-        OSError: If it cannot be made, or is a symbolic link: files would be written elsewhere.
+        OSError: If it cannot be made, or a part below `within` is a symbolic link: files would be written
+            elsewhere.
     """
     folder = as_path(path)
+    named = folder.parent if within is None else as_path(within)
+    for part in (folder, *folder.parents):
+        if part == named:
+            break
+        refuse_link(part)
     folder.mkdir(parents=True, exist_ok=True)
-    refuse_link(folder)
     return folder
 
 

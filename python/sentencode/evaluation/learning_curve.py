@@ -100,6 +100,7 @@ def learning_curve(
         checked_int("repeats", repeats, 1)
     checked_int("resamples", resamples, 1)
     checked_float("confidence", confidence, 0, 1, above=True, below=True)
+    folder = cache_folder(cache)
     if isinstance(task, str):
         if data is None:
             raise ValueError(f"learning_curve: data is missing: the folder that the files of {task} are in")
@@ -108,7 +109,7 @@ def learning_curve(
         raise ValueError(f"learning_curve: nothing is learnt in {task.name}")
     check_splits(task.splits, task.kind.validation)
     seeded = chosen.seeded(task.kind.question)
-    encoded = encode_task(task, Embedder(encoder, None, cache_folder(cache), key, tokens))
+    encoded = encode_task(task, Embedder(encoder, None, folder, key, tokens))
     cuts = _cuts(encoded.task, chosen.folds, repeats, seed)
     least = min(len(train) for train, _ in cuts)
     numbers = sorted({_number(size, least) for size in sizes})

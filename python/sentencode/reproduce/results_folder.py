@@ -77,10 +77,7 @@ class Results:
         if self.folder is None:
             return
         path = self.folder / name
-        if path.parent == self.folder:
-            path.parent.mkdir(parents=True, exist_ok=True)  # the user's, and may be a link
-        else:
-            make_folder(path.parent)
+        make_folder(path.parent, within=self.folder)
         data = content.encode("utf-8") if isinstance(content, str) else content
         with whole_file(path) as file:
             file.write(data)

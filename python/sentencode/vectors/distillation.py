@@ -18,7 +18,7 @@ from .. import _core
 from ..checks import checked_float, checked_int, checked_smoothing, checked_words
 from ..encoder_rows import EncoderRows, Rows, cache_folder
 from ..errors import FormatError, ZeroRowsWarning
-from ..files import make_folder, read_archive, whole_file
+from ..files import read_archive, whole_file
 from ..text.corpus import Corpus, repeatable
 from ..text.inputs import is_blank
 from ..text.tokenizer import Tokenizer
@@ -212,9 +212,7 @@ def _vocabulary(
 
 
 def _embedder(teacher: Any, cache: Any, texts: list[str]) -> EncoderRows:
-    folder = cache_folder(cache)
-    if folder is not None and cache is True:
-        folder = folder.parent / "teachers"
+    folder = cache_folder(cache, "teachers")
     embedder = EncoderRows(teacher, cache=folder, tokens=False, varied=False)
     if folder is not None and embedder.key is None:
         embedder.key = _key_of(embedder, folder, texts[:_AT_ONCE])  # which more sentences do not change
@@ -241,7 +239,7 @@ def _key_of(embedder: EncoderRows, folder: Path, texts: list[str]) -> str:
             return path.stem
     path = folder / f"teacher-{hashlib.sha256(probes.tobytes()).hexdigest()[:32]}.npy"
     try:
-        make_folder(folder)
+        folder.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as file:
             np.save(file, probes)
     except OSError as error:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import json
 import os
 import subprocess
 import sys
@@ -14,7 +17,7 @@ import pytest
 import sentencode as se
 from sentencode.evaluation import Report
 
-from .saved_files import TEXTS, WORDS, table
+from .saved_files import TEXTS, WORDS, parts, table, with_checksums
 
 ODD = b"en\xffc"  # no UTF-8
 
@@ -135,6 +138,43 @@ def test_what_is_no_regular_file_is_refused_at_once(apart):
     (folder / "below" / "vectors").unlink()
     (folder / "below" / "vectors").symlink_to("/dev/zero")
     with pytest.raises(OSError, match="only a regular file can be mapped"):
+        se.load(folder / "sif", trust_vectors=True)
+
+
+@pytest.mark.parametrize("linked", ["file", "folder", "folder of all"])
+def test_links_lead_to_vectors_in_the_folder_alone(apart, tmp_path, linked):
+    encoder, folder = apart
+    inside, outside = folder / "below", tmp_path / "outside"
+    if linked == "file":  # first to a file of the same folder
+        (inside / "vectors").rename(inside / "others")
+        (inside / "vectors").symlink_to("others")
+        np.testing.assert_array_equal(se.load(folder / "sif").encode(TEXTS), encoder.encode(TEXTS))
+        (inside / "others").rename(outside)
+        (inside / "vectors").unlink()
+        (inside / "vectors").symlink_to(outside)
+    elif linked == "folder":
+        inside.rename(outside)
+        inside.symlink_to(outside)
+        outside = outside / "vectors"
+    else:  # what leads to the folder itself is the user's
+        (tmp_path / "there").symlink_to(folder)
+        se.load(tmp_path / "there" / "sif")
+        return
+    with pytest.raises(se.FormatError, match=r"by a symbolic link .*not in its folder: give them"):
+        se.load(folder / "sif")
+    for found in (se.load(folder / "sif", trust_vectors=True), se.load(folder / "sif", vectors=outside)):
+        np.testing.assert_array_equal(found.encode(TEXTS), encoder.encode(TEXTS))
+
+
+def test_a_file_cannot_name_vectors_beyond_a_null_byte(apart):
+    _, folder = apart
+    header, data = parts((folder / "sif").read_bytes())
+    metadata = header["__metadata__"]
+    config = json.loads(metadata["config"])
+    config["vectors"]["path"] += "\0/x"
+    metadata["config"] = json.dumps(config)
+    (folder / "sif").write_bytes(with_checksums(header, data))
+    with pytest.raises(se.FormatError, match="embedded null byte"):
         se.load(folder / "sif")
 
 
@@ -219,3 +259,142 @@ def test_examples_of_files_of_every_name(named, tmp_path):
             assert "lines" in found.config["source"]
             assert len(Examples.open(path)) == len(found) > 3
             os.remove(path)
+
+
+# --- names with a null byte, at which the system would take them for ended
+
+
+PACKAGES = [
+    *("sentencode", "sentencode.evaluation", "sentencode.training", "sentencode.text", "sentencode.scale"),
+    *("sentencode.models", "sentencode.linear", "sentencode.vectors"),
+]
+
+
+def parameters_with_paths():
+    """`function(parameter)` of all that the documented packages export and whose annotation is a path."""
+    found = {}
+    for package in PACKAGES:
+        module = importlib.import_module(package)
+        for name in module.__all__:
+            exported = getattr(module, name)
+            functions = [exported]
+            if inspect.isclass(exported):
+                members = inspect.getmembers(exported, callable)
+                functions = [one for name, one in members if not name.startswith("_") or name == "__init__"]
+            for function in functions:
+                try:
+                    parameters = inspect.signature(function).parameters.values()
+                except (TypeError, ValueError):  # of C
+                    continue
+                for one in parameters:
+                    if any(text in str(one.annotation) for text in ("PathLike", "StrPath", "Paths")):
+                        found[f"{function.__qualname__}({one.name})"] = function
+    return found
+
+
+def calls():
+    """How each of them is called with a path, by the name that `parameters_with_paths` gives it."""
+    from sentencode import evaluation, linear, models, scale, text, training
+
+    sif = se.SIF(table(), components=1).fit(TEXTS)
+    small = {"hidden": 8, "inner": 8, "heads": 2, "max_steps": 1, "device": "cpu"}
+    mean_max = se.MeanMaxAAE(table(), **small).fit(TEXTS)
+    vocabulary = se.Vocabulary({"cat": 1})
+    report = evaluation.Report("one", {})
+    moses = text.Moses("en").learn(TEXTS)
+    rows = np.eye(len(TEXTS), 3)
+    one_task = {"tasks": "MR", "cache": False}
+    batcher = training.Batcher(training.Examples.build(TEXTS, vocabulary), 2)
+    lines = str(Path(__file__))
+
+    def ngrams(path):
+        model = text.NgramModel(2)
+        model.fit(TEXTS * 9)
+        model.write_arpa(path)
+
+    return {
+        "Corpus.from_files(paths)": lambda path: se.Corpus.from_files([path]),
+        "CsvLog.__init__(path)": training.CsvLog,
+        "Embeddings.__init__(folder)": scale.Embeddings,
+        "Examples.build(path)": lambda path: training.Examples.build(TEXTS, vocabulary, path=path),
+        "Examples.open(path)": training.Examples.open,
+        "Frequencies.read(path)": se.Frequencies.read,
+        "History.from_csv(path)": training.History.from_csv,
+        "LinearEncoder.save(path)": sif.save,
+        "Moses.load(path)": text.Moses.load,
+        "Moses.save(path)": moses.save,
+        "NeuralFiles.save(path)": mean_max.save,
+        "NeuralTraining.fit(checkpoints)": lambda path: se.MeanMaxAAE(table(), **small).fit(
+            TEXTS, checkpoints=path
+        ),
+        "NgramModel.write_arpa(path)": ngrams,
+        "Precomputed.__init__(rows)": lambda path: evaluation.Precomputed(TEXTS, path),
+        "Precomputed.__init__(sentences)": lambda path: evaluation.Precomputed(path, rows),
+        "Report.load(path)": evaluation.Report.load,
+        "Report.to_html(path)": report.to_html,
+        "Report.to_json(path)": report.to_json,
+        "Selection.save(path)": linear.Selection(sif, {}, []).save,
+        "TensorBoardLog.__init__(folder)": training.TensorBoardLog,
+        "Trainer.__init__(checkpoints)": lambda path: training.Trainer(
+            mean_max.network, batcher, max_steps=1, checkpoints=path
+        ),
+        "Vocabulary.read(path)": se.Vocabulary.read,
+        "Vocabulary.write(path)": vocabulary.write,
+        "WordVectors.distill(cache)": lambda path: se.WordVectors.distill(sif, TEXTS, cache=path),
+        "WordVectors.export(path)": table().export,
+        "WordVectors.load(path)": se.WordVectors.load,
+        "WordVectors.save(path)": table().save,
+        "average_checkpoints(folder)": models.average_checkpoints,
+        "convert_coco_pickles(folder)": evaluation.convert_coco_pickles,
+        "convert_coco_pickles(target)": lambda path: evaluation.convert_coco_pickles("/", path),
+        "count_words(inputs)": scale.count_words,
+        "count_words(scratch)": lambda path: scale.count_words(lines, scratch=path),
+        "encode(inputs)": lambda path: scale.encode(sif, path, "/none"),
+        "encode(output)": lambda path: scale.encode(sif, lines, path, workers=1),
+        "evaluate(cache)": lambda path: se.evaluate(sif, "MR", "/none", cache=path),
+        "evaluate(data)": lambda path: se.evaluate(sif, data=path, **one_task),
+        "evaluate(out)": lambda path: se.evaluate(sif, data="/none", out=path, **one_task),
+        "fit(inputs)": lambda path: scale.fit(se.SIF(table()), path),
+        "fit(scratch)": lambda path: scale.fit(se.SIF(table()), lines, scratch=path, workers=1),
+        "learning_curve(cache)": lambda path: evaluation.learning_curve(sif, "MR", "/none", cache=path),
+        "learning_curve(data)": lambda path: evaluation.learning_curve(sif, "MR", path, cache=False),
+        "load(path)": se.load,
+        "load(vectors)": lambda path: se.load(lines, vectors=path),
+        "load_groups(path)": evaluation.load_groups,
+        "load_nli_task(files)": lambda path: evaluation.load_nli_task(
+            {"train": path, "dev": path, "test": path}, name="x"
+        ),
+        "load_task(data)": lambda path: evaluation.load_task("MR", path),
+        "load_tsv_task(files)": lambda path: evaluation.load_tsv_task("classification", path),
+        "plot_loss(source)": training.plot_loss,
+        "read_labelled(path)": evaluation.read_labelled,
+        "set_cache_dir(path)": se.set_cache_dir,
+        "train_vectors(inputs)": scale.train_vectors,
+        "train_vectors(scratch)": lambda path: scale.train_vectors(lines, scratch=path, workers=1),
+        "write_html(path)": lambda path: evaluation.write_html([report], path),
+    }
+
+
+def test_every_function_that_takes_a_path_refuses_a_null_byte(tmp_path):
+    pytest.importorskip("torch")
+    pytest.importorskip("pyarrow")
+    se.set_cache_dir(tmp_path / "cache")
+    try:
+        made = calls()
+        assert set(made) == set(parameters_with_paths())
+        taken = []
+        for name, call in made.items():
+            given = tmp_path / "odd"
+            for path in (f"{given}\0/x", os.fsencode(given) + b"\0", Path(f"{given}\0.npy")):
+                try:
+                    call(path)
+                    taken.append((name, path, "taken"))
+                except ValueError as error:
+                    if "null byte" not in str(error) or isinstance(error, se.FormatError):
+                        taken.append((name, path, repr(error)))
+                except Exception as error:
+                    taken.append((name, path, repr(error)))
+        assert not taken, "\n".join(map(str, taken))
+        assert not (tmp_path / "odd").exists()
+    finally:
+        se.set_cache_dir(None)
