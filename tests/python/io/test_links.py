@@ -98,12 +98,12 @@ def build(folder):
 
 def distill(folder):
     teacher = table()
-    se.WordVectors.distill(lambda texts: se.Average(teacher).encode(texts), TEXTS * 4, cache=folder)
+    se.WordVectors.distill(lambda texts: se.Average(teacher).encode(texts), TEXTS, penalty=1.0, cache=folder)
 
 
 def distill_into_the_cache(folder):
     se.set_cache_dir(folder)
-    se.WordVectors.distill(se.Average(table()), TEXTS * 4)
+    se.WordVectors.distill(se.Average(table()), TEXTS, penalty=1.0)
 
 
 def cache_vectors(folder):

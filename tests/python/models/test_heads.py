@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import subprocess
 import sys
@@ -349,13 +350,65 @@ def test_a_classifier_is_as_scikit_learns():
 @pytest.mark.parametrize(
     ("labels", "classes"),
     [([1, 0] * 3, [0, 1]), ([True, False] * 3, [False, True]), (np.array([2, 7, 7] * 2), [2, 7]),
-     (np.array(["b", "a"] * 3), ["a", "b"]), ([1.0, 2.0] * 3, [1, 2])],
+     (np.array(["b", "a"] * 3), ["a", "b"]), ([1.0, 2.0] * 3, [1, 2]),
+     ([2**63 + 11, 5] * 3, [5, 2**63 + 11]), ([2**64 - 1, 2**63] * 3, [2**63, 2**64 - 1]),
+     ([2**70 + 1, -5] * 3, [-5, 2**70 + 1]), ([2**53 + 1, 2**53] * 3, [2**53, 2**53 + 1]),
+     (np.array([2**63 + 11, 5] * 3, np.uint64), [5, 2**63 + 11]),
+     (np.array(["b", "a"] * 3, object), ["a", "b"])],
 )  # fmt: skip
 def test_classes_are_what_labels_are(labels, classes, tmp_path):
-    encoder = unfitted("own").fit(PAIRS, labels)
-    assert encoder.classes_.tolist() == classes
+    encoder = unfitted("own", max_steps=60, learning_rate=0.05)
+    encoder.fit(PAIRS, labels, checkpoints=tmp_path / "checkpoints")
     encoder.save(tmp_path / "x")
-    assert se.load(tmp_path / "x").classes_.tolist() == classes
+    for found in (encoder, se.load(tmp_path / "x")):
+        assert found.classes_.tolist() == classes
+        assert [type(name) for name in found.classes_.tolist()] == [type(name) for name in classes]
+        predicted = found.predict(PAIRS).tolist()
+        assert set(predicted) <= set(classes)
+        right = np.mean([one == label for one, label in zip(predicted, list(labels), strict=True)])
+        assert found.score(PAIRS, labels) == right > 0.5
+    again = unfitted("own", max_steps=60, learning_rate=0.05)
+    again.fit(PAIRS, labels, checkpoints=tmp_path / "checkpoints")  # it is the same run
+    assert again.classes_.tolist() == classes
+
+
+@pytest.mark.parametrize(
+    ("labels", "error", "message"),
+    [
+        (["dog", 1] * 3, TypeError, r"y\[1\] is 1 \(int\), but y\[0\] is 'dog' \(str\)"),
+        ([1, 2, 3, 4, "5", 6], TypeError, r"y\[4\] is '5' \(str\), but y\[0\] is 1 \(int\)"),
+        ([0, True] * 3, TypeError, r"y\[1\] is True \(bool\), but y\[0\] is 0 \(int\)"),
+        (np.array(["dog", 1] * 3, object), TypeError, r"y\[1\] is 1 \(int\)"),
+        ([5, None] * 3, TypeError, r"y\[1\] must be a class's name"),
+        (np.array([2**63 + 11, 5] * 3, np.float64), ValueError, r"y\[0\] is the float 9.2.*give an int"),
+    ],
+)
+def test_classes_are_of_one_type_and_exact(labels, error, message):
+    with pytest.raises(error, match=message):
+        unfitted("own").fit(PAIRS, labels)
+    encoder = unfitted("own").fit(PAIRS, LABELS)
+    with pytest.raises(TypeError, match=r"y\[1\] is 1 \(int\)"):
+        encoder.score(PAIRS, ["yes", 1, "no", "yes", "no", "no"])
+
+
+def test_fit_does_not_learn_from_a_damaged_cache(tmp_path):
+    """Labels were zeroed in the file of examples: the run is that of the labels that were given."""
+    se.set_cache_dir(tmp_path)
+    try:
+        expected = fitted("own", "sentences").encode(SINGLE)
+        (path,) = (tmp_path / "examples").iterdir()
+        content = bytearray(path.read_bytes())
+        size = int.from_bytes(content[:8], "little")
+        begin, end = json.loads(content[8 : 8 + size])["labels"]["data_offsets"]
+        content[8 + size + begin : 8 + size + end] = bytes(end - begin)
+        path.unlink()
+        path.write_bytes(content)
+        with pytest.warns(UserWarning, match="of tensor 'labels'.*the examples are built again"):
+            found = fitted("own", "sentences").encode(SINGLE)
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(fitted("own", "sentences").encode(SINGLE), expected)
+    finally:
+        se.set_cache_dir(None)
 
 
 def test_class_weights():

@@ -397,19 +397,71 @@ def test_damage_is_noticed(tmp_path):
     assert sorted(safetensors.load(data)) == ["by_length", "tokens.ids", "tokens.offsets"]
     place = data.rindex(np.array([0, 1, 2], np.int32).tobytes())
     path.write_bytes(data[:place] + np.array([0, 1, 1], np.int32).tobytes() + data[place + 12 :])
-    assert len(Examples.open(path)) == 2
-    with pytest.raises(se.FormatError, match="damaged"):
-        Examples.open(path, verify=True)
+    assert len(Examples.open(path, verify=False)) == 2
+    with pytest.raises(se.FormatError, match=r"is damaged: the checksum of bytes \d+ to \d+, of tensor"):
+        Examples.open(path)
     path.write_bytes(data[:place] + np.array([0, 1, 9], np.int32).tobytes() + data[place + 12 :])
     with pytest.raises(se.FormatError, match=r"'tokens.ids': \[2\] is 9; expected 0 to 5"):
-        Examples.open(path)
+        Examples.open(path, verify=False)
     path.write_bytes(data[:-2])
     with pytest.raises(se.FormatError):
         Examples.open(path)
     path.write_bytes(b"other")
-    assert ids(built(["a b", "c"], path=path)) == [[0, 1], [2]]  # made again
+    with pytest.warns(UserWarning, match=r"file: not a safetensors file.*are built again"):
+        assert ids(built(["a b", "c"], path=path)) == [[0, 1], [2]]
     with pytest.raises(se.FormatError, match="unknown kind 'Examples'"):
         se.load(path)
+
+
+@pytest.mark.parametrize("kind", ["tuples", "files"])
+def test_a_damaged_cache_is_built_again(tmp_path, kind):
+    """Wherever the damage is: what is built again is the same file."""
+    (tmp_path / "text").write_text("a b\nc\nd a\n")
+    rows = [("a b", 7), ("c", 7), ("d a", 3)]
+    options = {"fields": ("tokens",), "labels": "int64"} if kind == "tuples" else {}
+    source = rows if kind == "tuples" else tmp_path / "text"
+    (path,) = {built(source, **options).path for _ in range(2)}  # the second is the same file
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    places = [*range(0, 8 + size, 97), *range(8 + size, len(content))]
+    for place in places:
+        damaged = bytearray(content)
+        damaged[place] ^= 16
+        if content[place] == ord(" "):
+            continue  # padding of the header
+        path.unlink()  # what is mapped stays as it is
+        path.write_bytes(damaged)
+        with pytest.warns(UserWarning, match=r"examples: .*; the examples are built again"):
+            again = built(source, **options)
+        assert path.read_bytes() == content, place
+        assert ids(again) == [[0, 1], [2], [3, 0]]
+        if kind == "tuples":
+            assert again.labels.tolist() == [7, 7, 3]
+
+
+def test_files_without_checksums_of_blocks_are_read(tmp_path):
+    path = built(["a b", "c"]).path
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header, body = json.loads(content[8 : 8 + size]), content[8 + size :]
+    metadata = header["__metadata__"]
+    assert {key for key in metadata if key.startswith("checksum.")} == {
+        *("checksum.header", "checksum.blocks.by_length", "checksum.blocks.tokens.ids"),
+        "checksum.blocks.tokens.offsets",
+    }
+    old = {key: value for key, value in metadata.items() if not key.startswith("checksum.")}
+    text = json.dumps({**header, "__metadata__": old}).encode()
+    text += b" " * (-(8 + len(text)) % 64)
+    for changed in (0, 1):
+        path.unlink()
+        path.write_bytes(len(text).to_bytes(8, "little") + text + body[:-1] + bytes([body[-1] ^ changed]))
+        if changed:
+            with pytest.warns(UserWarning, match="is damaged: its checksum.*built again"):
+                assert ids(built(["a b", "c"])) == [[0, 1], [2]]
+        else:
+            before = path.read_bytes()
+            assert ids(built(["a b", "c"])) == [[0, 1], [2]]
+            assert path.read_bytes() == before  # no work
 
 
 @pytest.mark.parametrize(
@@ -419,6 +471,11 @@ def test_damage_is_noticed(tmp_path):
         ({"source": [("a", 1.5)], "labels": "int64"}, TypeError, r"label of source\[0\] is 1.5"),
         ({"source": [("a", True)], "labels": "int64"}, TypeError, r"label of source\[0\] is True"),
         ({"source": [("a", "1")], "labels": "float32"}, TypeError, "expected a number"),
+        (
+            {"source": [("a", 1), ("b", 2**63)], "labels": "int64"},
+            ValueError,
+            r"source\[1\] is 9223.* 64 bits",
+        ),
         ({"source": [("a", 1)], "labels": "int8"}, ValueError, "labels"),
         ({"fields": "tokens"}, TypeError, "fields is one str"),
         ({"fields": ("x", "x")}, ValueError, "tuple|each its own"),
