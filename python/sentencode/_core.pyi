@@ -58,6 +58,7 @@ __all__: list[str] = [
     "encoder_from_bytes",
     "examples_key",
     "expand_paths",
+    "link_target",
     "load_encoder",
     "mapped",
     "normalize_rows",
@@ -446,11 +447,12 @@ class ExampleFile:
     Examples as ids in one mapped file.
     """
     @staticmethod
-    def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> ExampleFile: ...
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes], verify: bool = True
+    ) -> ExampleFile: ...
     def __len__(self) -> int: ...
     def ids(self, field: str) -> numpy.typing.NDArray[numpy.int32]: ...
     def offsets(self, field: str) -> numpy.typing.NDArray[numpy.int64]: ...
-    def verify(self) -> None: ...
     def vocabulary_size(self, field: str) -> int: ...
     @property
     def by_length(self) -> numpy.typing.NDArray[numpy.uint32]: ...
@@ -535,6 +537,8 @@ class ExampleBuilder:
         float_labels: typing.Annotated[numpy.typing.ArrayLike, numpy.float32] | None = None,
     ) -> None: ...
     def finish(self) -> ExampleFile: ...
+    @property
+    def damage(self) -> str: ...
     @property
     def done(self) -> bool: ...
     @property
@@ -824,13 +828,10 @@ def bootstrap(
     seed: typing.SupportsInt | typing.SupportsIndex,
 ) -> numpy.typing.NDArray[numpy.float64]: ...
 def build_examples(
-    path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+    builder: ExampleBuilder,
     files: collections.abc.Sequence[
         collections.abc.Sequence[str | bytes | os.PathLike[str] | os.PathLike[bytes]]
     ],
-    options: ExampleOptions,
-    *,
-    key: str,
     progress: typing.Any = None,
 ) -> ExampleFile: ...
 def build_info() -> dict[str, str]:
@@ -887,6 +888,11 @@ def encoder_from_bytes(bytes: str, vectors: WordVectors) -> LinearEncoder:
 
 def examples_key(options: ExampleOptions, sources: str) -> str: ...
 def expand_paths(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> list[str]: ...
+def link_target(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> str:
+    """
+    The file that a name chosen by the user leads to.
+    """
+
 def load_encoder(
     path: str | bytes | os.PathLike[str] | os.PathLike[bytes], options: LoadOptions = ...
 ) -> Encoder:

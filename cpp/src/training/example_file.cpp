@@ -179,6 +179,9 @@ void ExampleFile::verify() const {
     for (const auto& [name, tensor] : file_->tensors()) file_->verify(name);
     return;
   }
+  const auto sums = file_->metadata().lower_bound("checksum.");  // the first files had but one, "checksum"
+  ST_CHECK(sums == file_->metadata().end() || !sums->first.starts_with("checksum."), FormatError,
+           file_->source(), ": is damaged: has checksums, but none of its header");
   Sha256 hash;
   for (const auto& [name, tensor] : file_->tensors()) {
     constexpr std::size_t kPiece = 1 << 24;

@@ -304,7 +304,7 @@ def calls():
     moses = text.Moses("en").learn(TEXTS)
     rows = np.eye(len(TEXTS), 3)
     one_task = {"tasks": "MR", "cache": False}
-    batcher = training.Batcher(training.Examples.build(TEXTS, vocabulary), 2)
+    batcher = training.Batcher(training.Examples.build(TEXTS, vocabulary), batch_size=2)
     lines = str(Path(__file__))
 
     def ngrams(path):
@@ -333,7 +333,7 @@ def calls():
         "Report.load(path)": evaluation.Report.load,
         "Report.to_html(path)": report.to_html,
         "Report.to_json(path)": report.to_json,
-        "Selection.save(path)": linear.Selection(sif, {}, []).save,
+        "Selection.save(path)": linear.Selection("sif", {}, 1.0, sif).save,
         "TensorBoardLog.__init__(folder)": training.TensorBoardLog,
         "Trainer.__init__(checkpoints)": lambda path: training.Trainer(
             mean_max.network, batcher, max_steps=1, checkpoints=path
