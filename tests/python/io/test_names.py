@@ -333,7 +333,7 @@ def calls():
         "Report.load(path)": evaluation.Report.load,
         "Report.to_html(path)": report.to_html,
         "Report.to_json(path)": report.to_json,
-        "Selection.save(path)": linear.Selection("sif", {}, 1.0, sif).save,
+        "Selection.save(path)": linear.Selection("components", np.arange(1), {}, "SIF", 0, 1.0, sif).save,
         "TensorBoardLog.__init__(folder)": training.TensorBoardLog,
         "Trainer.__init__(checkpoints)": lambda path: training.Trainer(
             mean_max.network, batcher, max_steps=1, checkpoints=path
@@ -344,7 +344,7 @@ def calls():
         "WordVectors.export(path)": table().export,
         "WordVectors.load(path)": se.WordVectors.load,
         "WordVectors.save(path)": table().save,
-        "average_checkpoints(folder)": models.average_checkpoints,
+        "average_checkpoints(folder)": lambda path: models.average_checkpoints(mean_max, path),
         "convert_coco_pickles(folder)": evaluation.convert_coco_pickles,
         "convert_coco_pickles(target)": lambda path: evaluation.convert_coco_pickles("/", path),
         "count_words(inputs)": scale.count_words,
