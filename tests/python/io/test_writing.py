@@ -80,11 +80,15 @@ def test_permissions_and_links_stay(tmp_path):
     real.write_text("before")
     real.chmod(0o640)
     link.symlink_to(real)
-    with whole_file(link) as file:
+    with whole_file(link, follow_link=True) as file:
         file.write(b"after")
     assert link.is_symlink()
     assert real.read_text() == "after"
     assert real.stat().st_mode & 0o777 == 0o640
+    with whole_file(link) as file:
+        file.write(b"its own")
+    assert not link.is_symlink()
+    assert (link.read_text(), real.read_text()) == ("its own", "after")
 
 
 def test_nothing_is_left_of_what_failed(tmp_path):
