@@ -62,9 +62,11 @@ void translate(std::exception_ptr failure) {  // NOLINT(performance-unnecessary-
 
 void define_errors(py::module_& m) {
   const auto of = [](PyObject* base) { return py::reinterpret_borrow<py::object>(base); };
-  define(m, "DivergedError",
-         "A training's loss or gradient is no longer finite; the message names the step and its batches.",
-         of(PyExc_FloatingPointError));
+  define(
+      m, "DivergedError",
+      "A loss, a gradient, an embedding or a prediction is not finite: a training diverged, or weights are "
+      "damaged.",
+      of(PyExc_FloatingPointError));
   define(m, "FormatError",
          "A file does not have the format that it should; the message names the file and the place.",
          of(PyExc_ValueError));

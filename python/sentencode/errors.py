@@ -11,7 +11,7 @@ __all__ = ["DivergedError", "FormatError", "NotFittedError", "ZeroRowsWarning"]
 
 
 class DivergedError(FloatingPointError):
-    """A training's loss or gradient is no longer finite; the message names the step and its batches."""
+    """A loss, a gradient, an embedding or a prediction is not finite: a training diverged, or weights are damaged."""
 
 
 class FormatError(ValueError):

@@ -40,7 +40,9 @@ def load(
         tokenizer: For an encoder whose tokenizer is not a built-in one: that tokenizer, of which the file has
             only the name.
         trust_tokenizer: Whether to import the tokenizer by that name, or to get it from the hub, instead. The
-            name can be that of any function: only for files of those you trust.
+            name can be that of any function: only for files of those you trust. A tokenizer of the package
+            `tokenizers` that the file holds whole needs it, too, if nothing bounds its work or its output:
+            other regular expressions than the published ones, or text that becomes over 100 times as long.
         vectors: For an encoder that was saved without its word vectors: these vectors, or their file now.
         trust_vectors: Whether the word vectors of such an encoder may be any file that it names. Otherwise
             they must lie in its folder, or below.
@@ -54,7 +56,7 @@ def load(
         OSError: If the file cannot be read.
         FormatError: If it is no encoder, is damaged, contradicts itself, or comes from a later version; or if
             it is of a class of your own that is not there yet: import its module first.
-        ValueError: If the tokenizer is neither built in, nor given, nor trusted.
+        ValueError: If the tokenizer is neither built in, nor given, nor trusted, nor one whose work is bounded.
 
     Example:
         >>> import tempfile, pathlib
@@ -80,10 +82,12 @@ def load(
         Tokenizer.from_config(config, str.split if external else None)  # checks all but where it leads
     try:
         cut = Tokenizer.from_config(config, tokenizer, trust=trust_tokenizer)
+    except FormatError as error:
+        raise FormatError(f"{name}: {error}") from error
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
     with _reading(name):
-        return kind._from_model(model, params, cut)
+        return kind._from_model(model, params, cut, trust=trust_tokenizer)
 
 
 def _opened(name: str, options: _core.LoadOptions) -> tuple[Any, Any]:

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sentencode/dense.h"
+#include "sentencode/error.h"
 #include "sentencode/sentences.h"
 
 namespace sentencode {
@@ -50,6 +51,15 @@ class Encoder {
     Matrix out(sentences.size(), dim());
     encode(sentences, MatrixView(out.data(), out.rows(), out.cols(), Eigen::OuterStride<>(out.cols())));
     return out;
+  }
+
+ protected:
+  /// DivergedError unless all rows are finite. Zero times NaN or infinity is NaN: one sum says whether any
+  /// is.
+  template <typename Rows>
+  void check_finite(const Eigen::MatrixBase<Rows>& rows) const {
+    ST_CHECK((rows.array() * 0.0F).sum() == 0, DivergedError, kind(),
+             ": an embedding is not finite: weights or word vectors are damaged, or the training diverged");
   }
 };
 

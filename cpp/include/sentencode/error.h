@@ -49,8 +49,8 @@ class Unsupported : public Error {
   using Error::Error;
 };
 
-/// A training whose loss or gradient is no longer finite. Python: sentencode.DivergedError, a
-/// FloatingPointError.
+/// The loss or gradient of a training, or what a model computes, is not finite. Python:
+/// sentencode.DivergedError, a FloatingPointError.
 class DivergedError : public Error {
  public:
   using Error::Error;

@@ -53,13 +53,13 @@ void CommonDirections::encode(const Sentences& sentences, MatrixView out) const 
       for (std::int64_t begin = first; begin < last; begin += kNear) {
         MatrixView e = rows_of(begin, std::min(kNear, last - begin));
         means(sentences.slice(begin, begin + e.rows()), e);  // nested: on this thread alone
-        if (components_ == 0) continue;
-        for (std::int64_t i = 0; i < e.rows(); ++i) {
+        for (std::int64_t i = 0; i < e.rows() && components_ > 0; ++i) {
           projections.noalias() = e.row(i) * c.transpose();  // e . c_m
           scaled = projections.cwiseProduct(fitted->factors.transpose());
           e.row(i).noalias() -= scaled * c;  // e -= sum_m f_m (e . c_m) c_m
           drop_rounding(e.row(i), projections, taken);
         }
+        check_finite(e);
       }
     });
     return;
@@ -74,6 +74,7 @@ void CommonDirections::encode(const Sentences& sentences, MatrixView out) const 
     gemm(Op::none, Op::none, -1.0F, scaled, c, 1.0F, e);  // e -= sum_m f_m (e . c_m) c_m
     parallel_for(0, rows, kBlock / 4, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t i = first; i < last; ++i) drop_rounding(e.row(i), projections.row(i), taken);
+      check_finite(e.middleRows(first, last - first));
     });
   }
 }

@@ -102,6 +102,7 @@ void Laes::encode(const Sentences& sentences, MatrixView out) const {
         }
       }
     });
+    check_finite(out.middleRows(first, ids.size()));
   }
 }
 

@@ -79,32 +79,43 @@ auto described(const SavedModel& saved, const char* what, std::string_view prefi
   }
 }
 
+/// Damage must not ask for memory that nothing needs: no whole number among the options may be larger than
+/// `most`, how many numbers the file has, nor than by default.
+void check_options(const SavedModel& saved, const char* what, const nlohmann::json& config, std::int64_t most,
+                   const nlohmann::json& usual) {
+  for (const auto& [name, value] : config.items()) {
+    const bool has = usual.contains(name) && usual[name].is_number_integer();
+    const std::int64_t bound = std::max(most, has ? usual[name].get<std::int64_t>() : 0);
+    saved.check(!value.is_number_integer() || (value >= 0 && value <= bound), what, ": ", name, " is ",
+                value.dump(), ", and the file has ", most, " numbers");
+  }
+}
+
 /// A network as the file describes it, with other weights.
 std::shared_ptr<SentenceNetwork> described_network(const SavedModel& saved, const nlohmann::json& config) {
   return described(saved, "network", kNetwork, [&](std::int64_t numbers) {
-    // No option is a number that is larger than by default, and than how many numbers the file has: damage
-    // must not ask for memory that the network does not need. Of networks that are written elsewhere nothing
-    // is known: their words may have no rows.
+    // Of networks that are written elsewhere nothing is known: their words may have no rows.
     const bool named = config.contains("network") && config["network"].is_string();
     const std::string known = named ? name_in_table(config["network"].get<std::string>()) : "";
-    const auto usual =
-        known.empty() ? nlohmann::json::object() : nlohmann::json::parse(default_config(known));
-    for (const auto& [name, value] : config.items()) {
-      if (known.empty()) break;
-      const bool has = usual.contains(name) && usual[name].is_number_integer();
-      const std::int64_t most = std::max(numbers, has ? usual[name].get<std::int64_t>() : 0);
-      const bool fits = !value.is_number_integer() || (value >= 0 && value <= most);
-      saved.check(fits, "network: ", name, " is ", value.dump(), ", and the file has ", numbers, " numbers");
+    if (!known.empty()) {
+      check_options(saved, "network", config, numbers, nlohmann::json::parse(default_config(known)));
     }
     return make_network(config.dump());
   });
 }
 
-/// The like of a head; null where there is none.
-std::shared_ptr<Head> described_head(const SavedModel& saved) {
-  if (!saved.config.contains("head")) return nullptr;
-  const nlohmann::json& config = saved.option("head");
-  return described(saved, "head", kHead, [&](std::int64_t /*numbers*/) { return make_head(config.dump()); });
+/// The same for the head that learnt from embeddings of so many dimensions; null where there is none.
+std::shared_ptr<Head> described_head(const SavedModel& saved, const nlohmann::json& config,
+                                     std::int64_t dim) {
+  if (config.is_null()) return nullptr;
+  return described(saved, "head", kHead, [&](std::int64_t numbers) {
+    if (config.contains("features")) {
+      saved.check(config["features"] == dim, "head: features must be ", dim, ", as the embeddings have, got ",
+                  config["features"].dump());
+    }
+    check_options(saved, "head", config, std::max(numbers, dim), {});
+    return make_head(config.dump());
+  });
 }
 
 /// The ids of words, which stand in files of networks that ask for them.
@@ -419,6 +430,7 @@ void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
     }
     const auto put = [&](std::span<const std::int64_t> those, const at::Tensor& z) {  // [n, dim]
       const float* const rows = z.const_data_ptr<float>();
+      check_finite(Eigen::Map<const Matrix>(rows, std::ssize(those), dim()));
       const std::int64_t grain = std::max<std::int64_t>(1, kCopied / dim());
       parallel_for(0, std::ssize(those), grain, [&](std::int64_t from, std::int64_t to) {
         for (std::int64_t i = from; i < to; ++i) {
@@ -486,9 +498,10 @@ std::unique_ptr<NeuralEncoder> NeuralEncoder::load(const std::string& path, cons
   options.batch_tokens = saved.size_option("batch_tokens", 1);
   const nlohmann::json& config = saved.option("network");
   WordIds ids = saved_ids(saved);
-  const auto head = described_head(saved);
+  const nlohmann::json head_config = saved.config.contains("head") ? saved.option("head") : nlohmann::json();
   saved.finish_config();
   const auto network = described_network(saved, config);
+  const auto head = described_head(saved, head_config, network->dim());
   const at::NoGradGuard guard;
   std::set<std::string> known;
   for (const auto& [name, tensor] : tensors_of(*network, head.get())) {

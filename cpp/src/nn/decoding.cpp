@@ -54,6 +54,14 @@ void check_logits(const Tensor& logits, std::int64_t rows, const DecodingOptions
                     logits.size(1) - 1, ", got ", options.end);
 }
 
+/// A row of logits with NaN or +inf, or of -inf alone, has no probabilities: its log-softmax is NaN
+/// everywhere.
+void check_log_p(double log_p) {
+  ST_CHECK(
+      !std::isnan(log_p), DivergedError,
+      "decoding: the decoder's logits are not finite: its weights are damaged, or its training diverged");
+}
+
 /// A finished sentence.
 struct Sentence {
   Words words;
@@ -156,6 +164,7 @@ Decoded one_by_one(Decoder& decoder, const DecoderMemory& given, const Tensor& f
     for (std::size_t i = 0; i < rows.size(); ++i) {
       Sentence& sentence = found[static_cast<std::size_t>(rows[i])][0];
       const auto word = on_cpu.data_ptr<std::int64_t>()[i];
+      check_log_p(scores.data_ptr<double>()[i]);
       sentence.score += scores.data_ptr<double>()[i];
       if (word == options.end) continue;
       sentence.words.push_back(word);
@@ -345,6 +354,7 @@ Decoded beam_search(Decoder& decoder, const DecoderMemory& given, const Tensor& 
       std::vector<Beam::Open> going;
       Words parents, last;
       for (std::int64_t j = 0; j < scores.size(1) && static_cast<std::int64_t>(going.size()) < width; ++j) {
+        check_log_p(score[i][j]);
         if (score[i][j] == kNever) break;
         const std::int64_t parent = place[i][j] / each, word = follower[i][j];
         const Beam::Open& from = mine.open[static_cast<std::size_t>(parent)];
@@ -402,6 +412,7 @@ Tensor score(Decoder& decoder, const DecoderMemory& given, const Tensor& first, 
     const Tensor log_p = step.logits.to(at::kFloat).log_softmax(1).gather(1, now.unsqueeze(1)).squeeze(1);
     sum = sum + at::where(lengths > t, log_p.to(at::kDouble), 0.0);
   }
+  check_log_p(sum.sum().item<double>());
   return sum;
 }
 

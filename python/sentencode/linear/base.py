@@ -141,8 +141,8 @@ class LinearEncoder(CoreEncoder):
         return checked_keys(cls, params, set(cls._defaults()) - cls._unsaved)
 
     @classmethod
-    def _from_model(cls, model: Any, params: dict[str, Any], cut: Tokenizer) -> Any:
-        """The Python face of an encoder of the core that was read from a file."""
+    def _from_model(cls, model: Any, params: dict[str, Any], cut: Tokenizer, *, trust: bool) -> Any:
+        """The Python face of an encoder of the core that was read from a file; it has no other tokenizers."""
         lowercase = params["lowercase"]
         if lowercase != "auto":
             if cut.lowercase not in ("auto", lowercase):

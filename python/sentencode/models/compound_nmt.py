@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 
 from ..checks import checked_bool, checked_float, checked_int
+from ..errors import DivergedError
 from ..text.corpus import Corpus, repeatable
 from ..text.inputs import is_single
 from ..text.tokenizer import Tokenizer, chosen_tokenizer
@@ -65,9 +66,14 @@ class Translating(SentenceTask):
         self.target: Vocabulary | None = None
 
     @classmethod
-    def known_words(cls, config: Mapping[str, Any]) -> int:
-        """Those of the source."""
-        return int(config["source_words"]) - cls.symbols
+    def ids(cls, known: int) -> dict[str, int]:
+        """Those of the source: the words, and one of all others."""
+        return {"source_words": known + cls.symbols}
+
+    @staticmethod
+    def target_ids(known: int, end: int) -> dict[str, int]:
+        """Those of the target: the words, the end and unknown words in either order, and the first symbol."""
+        return {"words": known + 3, "begin": known + 2, "end": known if end == known else known + 1}
 
     def sizes(self, examples: Examples | None) -> dict[str, Any]:
         """Of both tables."""
@@ -75,14 +81,9 @@ class Translating(SentenceTask):
         if examples is None or self.target is None:  # the latter under a head, which never writes
             words = 3 + checked_int("sampled_words", self.chosen["sampled_words"], 0)
             known = 1 if examples is None else len(self.vocabulary)
-            return {"words": words, "features": features, "begin": 0, "end": 1, "source_words": known + 1}
-        return {
-            "words": len(self.target) + 3,
-            "features": features,
-            "begin": len(self.target) + 2,
-            "end": examples.symbols("target")[_END],
-            "source_words": len(self.vocabulary) + 1,
-        }
+            return {"words": words, "features": features, "begin": 0, "end": 1, **self.ids(known)}
+        target = self.target_ids(len(self.target), examples.symbols("target")[_END])
+        return {**target, "features": features, **self.ids(len(self.vocabulary))}
 
     def learn_vocabulary(self, sentences: Any, on_progress: Any) -> None:
         """The source's words, and the vectors that their rows begin with: those given, others by chance."""
@@ -353,8 +354,18 @@ class CompoundNMT(NeuralEncoder):
         own = None if self.target_tokenizer is None else self._target_cut.to_config()
         return {"words": target.words, "counts": target.counts.tolist(), "tokenizer": own}
 
-    def _take_content(self, content: dict[str, Any]) -> None:
+    def _sizes(self, config: dict[str, Any], vocabulary: Vocabulary) -> dict[str, int]:
+        found = super()._sizes(config, vocabulary)
+        if self.target_vocabulary_ is None:  # under a head
+            return found
+        return {**found, **self.task_class.target_ids(len(self.target_vocabulary_), config["end"])}
+
+    def _take_content(self, content: dict[str, Any], trust: bool) -> None:
         if content == {}:
+            if self.head is None:
+                raise ValueError(
+                    "params: more: expected words, counts and tokenizer of the target, as no head is learnt"
+                )
             self.target_vocabulary_, self._target_cut = None, self._new_tokenizer()  # type: ignore[assignment]
             return
         if not isinstance(content, dict) or set(content) != {"words", "counts", "tokenizer"}:
@@ -363,7 +374,9 @@ class CompoundNMT(NeuralEncoder):
         if content["tokenizer"] is None:
             self._target_cut = self._new_tokenizer()
         else:
-            self.target_tokenizer = self._target_cut = Tokenizer.from_config(content["tokenizer"])
+            self.target_tokenizer = self._target_cut = Tokenizer.from_config(
+                content["tokenizer"], trust=trust
+            )
 
     # What can be asked.
 
@@ -733,6 +746,11 @@ class CompoundNMT(NeuralEncoder):
                         if i == unknown:
                             tokens[place] = source[b][int(looked[0, place, : len(source[b])].argmax())]
                 row.append((self._target_cut.join(tokens), scores[b][n]))
+            if not row:
+                raise DivergedError(
+                    f"{type(self).__name__}: no translation has a probability above 0: the weights are damaged, or "
+                    "the training diverged"
+                )
             found.append(row)
         return found
 

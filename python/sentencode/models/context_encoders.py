@@ -17,6 +17,7 @@ from ..training import Examples
 from ..vectors import WordVectors
 from .context import ContextNetwork
 from .neural_encoder import NeuralEncoder
+from .prediction import checked_finite
 from .skip_thoughts import SkipThoughtsNetwork
 from .task import SentenceTask
 
@@ -48,12 +49,15 @@ class _OrderedText(SentenceTask):
         """None where sentences are encoded: other words are read by their vectors, until the table grows."""
         return -1
 
+    @classmethod
+    def ids(cls, known: int) -> dict[str, int]:
+        """The words, then unknown ones, the end, and the symbol before the first word."""
+        return {"words": known + cls.symbols, "begin": known + 2, "end": known + 1}
+
     def sizes(self, examples: Examples | None) -> dict[str, Any]:
         """All that have rows in the table."""
         least = 1 + checked_int("sampled_words", self.chosen["sampled_words"], 0)
-        known = least if examples is None else len(self.vocabulary)
-        ids = {"begin": known + 2, "end": known + 1}
-        return {"words": known + self.symbols, "features": self.words.dim, **ids}
+        return {**self.ids(least if examples is None else len(self.vocabulary)), "features": self.words.dim}
 
     def learn_vocabulary(self, sentences: Any, on_progress: Any) -> None:
         """As of other sentences. The symbol of unknown words is none of them."""
@@ -265,6 +269,7 @@ class RNNCNN(NeuralEncoder):
             like = next(network.parameters())
             for row in rows:
                 told = self.network.following(torch.from_numpy(row)[None].to(like))[0].exp()  # [N, V]
+                checked_finite(told, f"{type(self).__name__}: a probability")
                 p, ids = (part.tolist() for part in told.topk(best))
                 places = [
                     [(words[i], p) for i, p in zip(*place, strict=True)] for place in zip(ids, p, strict=True)

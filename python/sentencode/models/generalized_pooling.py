@@ -206,7 +206,7 @@ class LabelledWords(SentenceTask):
 
     def sizes(self, examples: Examples | None) -> dict[str, Any]:
         """Ids of words, and one of all others."""
-        return {"words": len(self.vocabulary) + self.symbols, "features": self.words.dim}
+        return {**self.ids(len(self.vocabulary)), "features": self.words.dim}
 
     def read_words(self) -> WordVectors:
         """Those given. Beside its characters a word without a vector has zeros, if nothing else is given."""

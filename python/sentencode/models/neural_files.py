@@ -65,14 +65,18 @@ class NeuralFiles(CoreEncoder):
         """What files of a family have besides, as JSON."""
         return {}
 
-    def _take_content(self, content: dict[str, Any]) -> None:
-        """Takes it again.
+    def _take_content(self, content: dict[str, Any], trust: bool) -> None:
+        """Takes it again; a tokenizer in it as far as files are trusted.
 
         Raises:
             ValueError: If it is not what it should be.
         """
         if content != {}:
             raise ValueError(f"params: more: expected nothing, got {content!r:.40}")
+
+    def _sizes(self, config: dict[str, Any], vocabulary: Vocabulary) -> dict[str, int]:
+        """What the options of a network have to be that depend on the vocabulary."""
+        return self.task_class.ids(len(vocabulary))
 
     def save(self, path: str | os.PathLike[str], *, vectors: bool = True) -> None:
         """Writes the encoder to one file, which `sentencode.load` reads, and C++ as well.
@@ -154,14 +158,14 @@ class NeuralFiles(CoreEncoder):
         }
 
     @classmethod
-    def _from_model(cls, model: Any, params: dict[str, Any], cut: Tokenizer) -> Any:
-        """The Python face of an encoder of the core that was read from a file."""
+    def _from_model(cls, model: Any, params: dict[str, Any], cut: Tokenizer, *, trust: bool) -> Any:
+        """The Python face of an encoder of the core that was read from a file; `trust` as in `load`."""
         names = ("vocabulary", "origin", "learnt", "more")
         vocabulary, origin, learnt, more = (params.pop(name) for name in names)
         kind: Any = cls
         encoder = kind(WordVectors(model.vectors), **{**params, "tokenizer": cut})
         encoder._check_vectors()
-        encoder._take_content(more)
+        encoder._take_content(more, trust)
         config = json.loads(model.network.config())
         if config.pop("network") != cls._network_name():
             raise ValueError(f"config: the network is no {cls.network_class.__name__}")
@@ -174,9 +178,12 @@ class NeuralFiles(CoreEncoder):
         for name in ("split", "lowercase", "invalid"):
             if getattr(core, name) != getattr(model.tokenizer, name):
                 raise ValueError(f"params: another {name} of the tokenizer than config has")
-        known = cls.task_class.known_words(config)
-        if known != len(vocabulary):
-            raise ValueError(f"the network has {known} words, the vocabulary has {len(vocabulary)}")
+        for name, size in encoder._sizes(config, vocabulary).items():
+            if config[name] != size:
+                raise ValueError(
+                    f"config: {name} of the network is {config[name]}, and {size} by the vocabulary, which has "
+                    f"{len(vocabulary)} words"
+                )
         if {"ids": model.ids, "unknown": model.unknown} != encoder._ids(model.network, vocabulary):
             raise ValueError("config: the ids are not those of the vocabulary")
         network = _network_of(cls.network_class, model.network, config)

@@ -12,11 +12,11 @@ import numpy.typing as npt
 import torch
 
 from ..core_encoder import CoreEncoder
-from ..errors import NotFittedError
+from ..errors import DivergedError, NotFittedError
 from .heads import Classifier, CosineRegression, Head, HeadModule, class_array
 from .supervised import sides_of
 
-__all__ = ["Learnt", "Prediction"]
+__all__ = ["Learnt", "Prediction", "checked_finite"]
 
 Rows = npt.NDArray[Any]
 _ROWS = 4096  # that a head sees at a time
@@ -77,6 +77,17 @@ class Learnt:
         return cls(HeadModule.of(core, config), int(sides), classes)
 
 
+def checked_finite(values: torch.Tensor, what: str) -> torch.Tensor:
+    """The values, if all are finite.
+
+    Raises:
+        DivergedError: If one is not.
+    """
+    if not values.isfinite().all():
+        raise DivergedError(f"{what} is not finite: weights are damaged, or the training diverged")
+    return values
+
+
 class Prediction(CoreEncoder):
     """The side of a `NeuralEncoder` that says what its head has learnt."""
 
@@ -135,7 +146,7 @@ class Prediction(CoreEncoder):
                 ).cpu()
                 for begin in range(0, count, _ROWS)
             ]
-        return torch.cat(found).float().numpy()
+        return checked_finite(torch.cat(found).float(), f"{type(self).__name__}: a prediction").numpy()
 
     def predict_proba(self, sentences: Any) -> Rows:
         """How likely each class is.

@@ -109,9 +109,9 @@ class Task(ABC):
         return -1
 
     @classmethod
-    def known_words(cls, config: Mapping[str, Any]) -> int:
-        """How many words of the vocabulary a network with these options has ids for."""
-        return int(config["words"]) - cls.symbols
+    def ids(cls, known: int) -> dict[str, int]:
+        """Those of `sizes` that a vocabulary of so many words decides: how many ids there are, and which."""
+        return {"words": known + cls.symbols}
 
     def read_words(self) -> WordVectors:
         """The vectors of words that encoding looks at: those given."""
@@ -184,8 +184,8 @@ class SentenceTask(Task):
 
     def sizes(self, examples: Examples | None) -> dict[str, Any]:
         """`words` and `features`."""
-        words = 2 if examples is None else examples.vocabulary_size()
-        return {"words": words, "features": self.words.dim}
+        known = 1 if examples is None else len(self.vocabulary)
+        return {**self.ids(known), "features": self.words.dim}
 
     def learn_vocabulary(self, sentences: Any, on_progress: Any) -> None:
         """The words that have ids: the most frequent ones of those that have vectors."""
@@ -301,14 +301,15 @@ class Autoencoding(SentenceTask):
     end = _END
     unknown_words = "drop_example"
 
+    @classmethod
+    def ids(cls, known: int) -> dict[str, int]:
+        """The words, their end, and the symbol before them."""
+        return {"words": known + cls.symbols, "begin": known + 1, "end": known}
+
     def sizes(self, examples: Examples | None) -> dict[str, Any]:
         """All that are written: the words, their end, and the symbol before them, an id no example has."""
-        if examples is None:
-            words = 2 + checked_int("sampled_words", self.chosen["sampled_words"], 0)
-            return {"words": words, "features": self.words.dim, "begin": 0, "end": 1}
-        begin = examples.vocabulary_size()
-        end = examples.symbols()[_END]
-        return {"words": begin + 1, "features": self.words.dim, "begin": begin, "end": end}
+        least = checked_int("sampled_words", self.chosen["sampled_words"], 0)
+        return {**self.ids(least if examples is None else len(self.vocabulary)), "features": self.words.dim}
 
     def prepare(self, network: Any, examples: Examples) -> None:
         """Words' vectors, and how frequent they are, which sampled ones are drawn by."""

@@ -13,12 +13,15 @@ import numpy as np
 
 from sentencode import _core
 
+from ..errors import FormatError
 from .inputs import Batch, is_single, to_batch
+from .tokenizer_json import check_tokenizer_json, rust_errors
 
 __all__ = ["Tokenizer", "chosen_tokenizer"]
 
 _BUILT_IN = ("words", "punctuation", "whitespace")
 _HUGGING_FACE = "hf:"
+_AGAIN = "pass it again, as in se.load(path, tokenizer=my_tokenizer)"
 
 
 class Tokenizer:
@@ -187,7 +190,10 @@ class Tokenizer:
             What a tokenizer of `tokenizers` with a decoder makes of them; else a space is between them.
         """
         decoder = getattr(self._external, "decoder", None)
-        return " ".join(tokens) if decoder is None else str(decoder.decode(list(tokens)))
+        if decoder is None:
+            return " ".join(tokens)
+        with rust_errors(ValueError, "the decoder of the tokenizer failed"):
+            return str(decoder.decode(list(tokens)))
 
     def _content(self) -> str:
         """The JSON of a tokenizer of `tokenizers` that no name leads to; else nothing."""
@@ -204,39 +210,41 @@ class Tokenizer:
             config: What `to_config` returned.
             external: The tokenizer itself, where it is not one of the built-in ones.
             trust: Whether a name that stands in the config may be imported, or asked for on the hub, when
-                `external` is not given. It can name any function, also one that does harm.
+                `external` is not given. It can name any function, also one that does harm. Likewise whether
+                the JSON of a tokenizer of `tokenizers` may be anything: without trust, it must bound its work
+                and output.
 
         Raises:
+            FormatError: The JSON of a tokenizer is damaged.
             ValueError: The config has unknown keys or values, or names a tokenizer that is neither given nor
-                trusted, or that cannot be found.
+                trusted, or that cannot be found; or nothing bounds the work of its tokenizer.
         """
         known = {"split", "lowercase", "invalid", "name", "content"}
         if unknown := set(config) - known:
             raise ValueError(f"tokenizer: unknown key {min(unknown)!r}; expected {sorted(known)}")
         options = {key: config[key] for key in ("lowercase", "invalid") if key in config}
         split, name, content = config.get("split", "words"), config.get("name", ""), config.get("content", "")
-        if split not in (*_BUILT_IN, "external") or not isinstance(name, str):
-            raise ValueError(f"tokenizer: cannot use split={split!r} with name={name!r}")
+        if split not in (*_BUILT_IN, "external") or not isinstance(name, str) or not isinstance(content, str):
+            raise ValueError(f"tokenizer: cannot use {split=!r:.40} with {name=!r:.40} and {content=!r:.40}")
         if split != "external":
             if external is not None:
                 raise ValueError(f"saved with the tokenizer {split!r}, so that no other can be given")
             return cls(split, **options)
         if external is None and content:
-            external = _of_content(content)
+            external = _of_content(content, trust)
         if external is None:
-            again = "pass it again, as in se.load(path, tokenizer=my_tokenizer)"
             if not name:
-                raise ValueError(f"saved with a tokenizer that has no name; {again}")
+                raise ValueError(f"saved with a tokenizer that has no name; {_AGAIN}")
             if not trust:
                 raise ValueError(
-                    f"saved with the tokenizer {name!r}, which is not built in; {again}, or let that name be "
+                    f"saved with the tokenizer {name!r}, which is not built in; {_AGAIN}, or let that name be "
                     "imported, if you trust the file: se.load(path, trust_tokenizer=True)"
                 )
             try:
                 external = _load(name)
             except (ImportError, AttributeError, ValueError, OSError) as error:
                 raise ValueError(
-                    f"saved with the tokenizer {name!r}, which cannot be found ({error}); {again}"
+                    f"saved with the tokenizer {name!r}, which cannot be found ({error}); {_AGAIN}"
                 ) from error
         given = cls(external)
         # Who reads the config expects tokens: a built-in one that stands in must cut here as well.
@@ -341,15 +349,23 @@ def _load_hugging_face(name: str) -> Any:
     return tokenizers.Tokenizer.from_pretrained(name)
 
 
-def _of_content(content: Any) -> Any:
+def _of_content(content: str, trust: bool) -> Any:
     try:
         import tokenizers  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         raise ValueError("saved with a tokenizer of the package tokenizers: pip install tokenizers") from None
-    try:
+    if not trust:
+        try:
+            check_tokenizer_json(content)
+        except FormatError:
+            raise
+        except ValueError as error:
+            raise ValueError(
+                f"saved with a tokenizer that could hang, or fill the memory: {error}; {_AGAIN}, or, if you "
+                "trust the file, se.load(path, trust_tokenizer=True)"
+            ) from None
+    with rust_errors(FormatError, "tokenizer: content is none that tokenizers reads"):
         return tokenizers.Tokenizer.from_str(content)
-    except Exception as error:  # of no class of its own
-        raise ValueError(f"tokenizer: content is none that tokenizers reads: {error}") from None
 
 
 def _splitter(external: Any) -> Callable[[list[str]], list[list[str]]]:
@@ -360,7 +376,10 @@ def _splitter(external: Any) -> Callable[[list[str]], list[list[str]]]:
             external = copy.deepcopy(external)
             external.no_padding()
             external.no_truncation()
-        return lambda texts: [e.tokens for e in external.encode_batch(texts, add_special_tokens=False)]
+            external.post_processor = (
+                None  # adds what is not wanted, or repeats the text as often as it likes
+            )
+        return lambda texts: _encoded(external, texts)
     if hasattr(external, "tokenize"):  # transformers, nltk
         return lambda texts: [list(external.tokenize(text)) for text in texts]
     if callable(external):
@@ -369,6 +388,11 @@ def _splitter(external: Any) -> Callable[[list[str]], list[list[str]]]:
         f"{type(external).__name__} cannot tokenise; expected 'words', 'punctuation', 'whitespace', a "
         "callable or an object with encode_batch(texts) or tokenize(text)"
     )
+
+
+def _encoded(external: Any, texts: list[str]) -> list[list[str]]:
+    with rust_errors(ValueError, "the tokenizer failed"):
+        return [e.tokens for e in external.encode_batch(texts, add_special_tokens=False)]
 
 
 def _checked(tokens: Any, external: Any) -> list[str]:

@@ -452,4 +452,4 @@ def test_damaged_contents_of_the_target_are_refused(nmt):
     other = made()
     for content in ({"words": []}, [], {"words": ["a"], "counts": [], "tokenizer": None}):
         with pytest.raises(ValueError, match=r"more|zip"):
-            other._take_content(json.loads(json.dumps(content)))
+            other._take_content(json.loads(json.dumps(content)), trust=False)
