@@ -1,11 +1,19 @@
-"""Damages saved files of every kind, reads each in a process of its own, and counts what happens.
+"""Damages saved files of every kind, reads and uses each in another process, and counts what happens.
 
 usage: python tools/fuzz_files.py [--seconds 60] [--seed 1] [--state build/fuzz-files] [--kinds sif,laes]
+                                  [--changes bytes|values]
 
-A damaged file must be refused by an error that names it, or give what the whole one gave. Half of the files
-get new checksums after the damage, so that what lies behind these is reached: of those, rows may differ. A
-process that dies, hangs, takes more memory than --memory, or raises what is no ValueError or OSError, has
-failed; the file then lies in the state's folder. The same command goes on where the last one stopped.
+--changes bytes damages bytes anywhere. A damaged file must be refused by an error that names it, or give what
+the whole one gave. Half of the files get new checksums after the damage, so that what lies behind these is
+reached: of those, rows may differ.
+
+--changes values writes another value in the place of one of the configuration, of the parameters, or of all
+numbers of a tensor, with new checksums: as whoever makes a file to do harm. All such changes are made, in an
+order that the seed decides.
+
+A file that was loaded is used in every way that its kind has, where a DivergedError is right as well. A
+process that dies, hangs, takes more memory than --memory, or raises anything else, has failed; the file then
+lies in the state's folder. The same command goes on where the last one stopped.
 """
 
 from __future__ import annotations
@@ -25,7 +33,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +49,7 @@ WORDS = ["the", "cat", "sat", "on", "mat", "a", "big", "dog", "ran", "red"]
 NUMBERS = (0, 1, 2, 3, 7, 255, 4096, 65537, 1 << 20, 1 << 31, (1 << 31) - 1, 1 << 40, 1 << 62, (1 << 63) - 1)
 FAILED = ("silent", "unnamed", "memory", "hang", "crash", "odd")
 _ROUND = 500
-COLUMNS = ("files", "refused", "same", "changed", *FAILED)
+COLUMNS = ("files", "refused", "same", "changed", "unusable", *FAILED)
 TENSOR, HEADER = "checksum.tensor.", "checksum.header"
 
 
@@ -84,40 +92,114 @@ def make(folder: Path) -> list[str]:
 
 
 def _make_neural(folder: Path, words: Any) -> None:
+    import sentencode as se
+
     try:
-        from sentencode import models
+        from sentencode.text import learn_bpe
     except ImportError:
         return
     attending = {"hidden": 8, "inner": 8, "heads": 2}
-    small: dict[str, dict[str, Any]] = {
-        "CNNLSTMAE": {"hidden": 8, "filters": 4, "windows": (1, 2)},
-        "LSTMSDAE": {"hidden": 8},
-        "MeanMaxAAE": attending,
-        "RAE": attending,
+    translating = {"features": 4, "hidden": 2, "decoder_hidden": 3, "attention": 3, "heads": 2, "size": 4}
+    transformer = {"features": 4, "size": 4, "heads": 2, "attention": 3, "attention_heads": 2, "inner": 4}
+    pooling = {"hidden": 3, "heads": 2, "attention_hidden": 3, "character_filters": 2}
+    small: dict[str, tuple[str, dict[str, Any]]] = {
+        "cnnlstmae": ("CNNLSTMAE", {"hidden": 8, "filters": 4, "windows": (1, 2)}),
+        "lstmsdae": ("LSTMSDAE", {"hidden": 8}),
+        "meanmaxaae": ("MeanMaxAAE", attending),
+        "rae": ("RAE", attending),
+        "rnncnn": ("RNNCNN", {"hidden": 4, "following_words": 3, "channels": 5, "inner": 4}),
+        "skipthoughts": ("SkipThoughts", {"hidden": 4, "bidirectional": True}),
+        "nmt": ("CompoundNMT", translating),
+        "nmt-transformer": (
+            "CompoundNMT",
+            {"architecture": "trf_attn_attn", "layers": 1, **transformer},
+        ),
+        "classifier": ("GeneralizedPooling", {**pooling, "head": se.Classifier(hidden=3)}),
+        "regression": ("RAE", {**attending, "head": se.CosineRegression()}),
+        "ranking": ("GeneralizedPooling", {**pooling, "head": se.MultipleNegatives()}),
+        "triplet": ("SkipThoughts", {"hidden": 4, "head": se.Triplet()}),
+        "imitation": ("LSTMSDAE", {"hidden": 8, "head": se.RowRegression()}),
     }
-    for kind, options in small.items():
-        encoder = getattr(models, kind)(words, **options, max_steps=4, batch_size=3, device="cpu")
-        encoder.fit(TEXTS * 4).save(folder / kind.lower())
+    bpe = {}
+    try:
+        bpe = {"tokenizer": learn_bpe(TEXTS, size=40), "target_tokenizer": learn_bpe(TEXTS, size=50)}
+        small["nmt-bpe"] = ("CompoundNMT", {**translating, **bpe})
+        se.SIF(words, components=1, tokenizer=bpe["tokenizer"]).fit(TEXTS).save(folder / "sif-bpe")
+    except ImportError:  # tokenizers is not there
+        pass
+    for name, (kind, options) in small.items():
+        given = () if kind == "CompoundNMT" else (words,)
+        encoder = getattr(se, kind)(*given, **options, max_steps=4, batch_size=3, device="cpu")
+        encoder.fit(*_examples(kind, options.get("head"))).save(folder / name)
 
 
-def read(kind: str, path: str) -> str:
-    """Reads a file, uses it, and tells what came out from anything else."""
+def _examples(kind: str, head: Any) -> tuple[Any, ...]:
+    """What an encoder is fitted with."""
+    import numpy as np
+
+    texts = TEXTS[:-1] * 4
+    sides = {"CosineRegression": 2, "MultipleNegatives": 2, "Triplet": 3}.get(type(head).__name__, 1)
+    given = texts if sides == 1 else list(zip(*[texts] * sides, strict=True))
+    if type(head).__name__ == "RowRegression":
+        return given, np.ones((len(given), 8), np.float32)
+    if head is None:
+        return (given, texts) if kind == "CompoundNMT" else (given,)
+    return (
+        (given,)
+        if sides == 3 or type(head).__name__ == "MultipleNegatives"
+        else (given, [0, 1] * (len(given) // 2))
+    )
+
+
+def opened(kind: str, path: str) -> Any:
+    """What a file holds."""
+    import sentencode as se
+    from sentencode.evaluation import Report
+
+    if kind == "report":
+        return Report.load(path)
+    if kind.startswith("vectors") or kind == "archive":
+        return se.WordVectors.load(path, verify=True)
+    return se.load(path)
+
+
+def used(model: Any) -> str:
+    """Uses it in every way that it has, and identifies what came out."""
     import numpy as np
 
     import sentencode as se
     from sentencode.evaluation import Report
 
-    if kind == "report":
-        return Report.load(path).to_json()
-    if kind.startswith("vectors") or kind == "archive":
-        table = se.WordVectors.load(path, verify=True)
-        found = [table.matrix(), np.array(list(table.words)), np.array([word in table for word in WORDS])]
+    if isinstance(model, Report):
+        return model.to_json()
+    if isinstance(model, se.WordVectors):
+        found = [model.matrix(), np.array(list(model.words)), np.array([word in model for word in WORDS])]
     else:
-        found = [se.load(path).encode(TEXTS)]
+        found = [model.encode(TEXTS), *_more_uses(model)]
     digest = hashlib.sha256()
     for array in found:
         digest.update(str((array.dtype, array.shape)).encode() + array.tobytes())
     return digest.hexdigest()
+
+
+def _more_uses(model: Any) -> Iterator[Any]:
+    import numpy as np
+
+    if (learnt := getattr(model, "_learnt", None)) is not None:
+        yield model.predict(TEXTS if learnt.sides == 1 else list(zip(*[TEXTS] * learnt.sides, strict=True)))
+        return
+    for name in ("translate", "reconstruct"):
+        if hasattr(model, name):
+            yield np.array(getattr(model, name)(TEXTS, beam=1, max_length=9))
+            yield np.array(getattr(model, name)(TEXTS, beam=3, max_length=9))
+    if hasattr(model, "translate"):
+        yield model.score(TEXTS, TEXTS)
+        yield np.array(model.translate(TEXTS[0], sample=True, seed=1, max_length=9))
+        yield model.alignment(TEXTS[0], TEXTS[0])[-1]
+    if hasattr(model, "following"):
+        yield np.array(
+            [word for places in model.following(TEXTS[:2]) for place in places for word in place], str
+        )
 
 
 # --- damage
@@ -197,6 +279,173 @@ def with_new_checksums(data: bytes) -> bytes:
     return struct.pack("<Q", len(text)) + text + body
 
 
+# --- other values
+
+_VALUES: tuple[Any, ...] = (
+    *(
+        None,
+        True,
+        False,
+        0,
+        1,
+        -1,
+        2,
+        65_537,
+        2**31,
+        2**63,
+        10**30,
+        0.5,
+        -0.5,
+        1e308,
+        float("nan"),
+        float("inf"),
+    ),
+    *(
+        "",
+        "x",
+        "words",
+        "external",
+        "\0",
+        "\ud800",
+        [],
+        {},
+        [0],
+        ["x"],
+        {"x": 0},
+        json.loads("[" * 300 + "]" * 300),
+    ),
+)
+_MISSING, _TWICE = object(), object()
+_NESTED = "\0json"  # the key of JSON that is written as a string in other JSON
+
+
+def values_of(content: bytes) -> list[tuple[Any, ...]]:
+    """All changes to values that `with_value` makes."""
+    header, _ = _parts(content)
+    found: list[tuple[Any, ...]] = [
+        ("tensor", name, how)
+        for name in header
+        if name != "__metadata__"
+        for how in ("nan", "one nan", "inf", "3e38", "+-3e38", "0", "-1", "most", "flat", "missing")
+    ]
+    metadata = {k: v for k, v in header["__metadata__"].items() if not k.startswith("checksum.")}
+    tree = _decoded(metadata)
+    for place in _places(tree):
+        found += [("value", place, i) for i in range(len(_VALUES) + 2)]
+        number = _at(tree, place)
+        if isinstance(number, int | float) and not isinstance(number, bool):
+            found += [("number", place, other) for other in (number + 1, number - 1, number * 2, -number)]
+    return found
+
+
+def with_value(content: bytes, change: tuple[Any, ...]) -> bytes:
+    """The file with one value changed, and new checksums."""
+    header, body = _parts(content)
+    what, place, how = change
+    if what == "tensor":
+        body = _with_tensor(header, bytearray(body), place, how)
+    else:
+        options = (*_VALUES, _MISSING, _TWICE)
+        tree = _decoded(header["__metadata__"])
+        _put(tree, place, options[how] if what == "value" else how)
+        header["__metadata__"] = _encoded(tree)
+    return with_new_checksums(_joined(header, body))
+
+
+def _parts(content: bytes) -> tuple[dict[str, Any], bytes]:
+    size = struct.unpack("<Q", content[:8])[0]
+    return json.loads(content[8 : 8 + size]), content[8 + size :]
+
+
+def _joined(header: dict[str, Any], body: bytes) -> bytes:
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + body
+
+
+def _with_tensor(header: dict[str, Any], body: bytearray, name: str, how: str) -> bytes:
+    import numpy as np
+
+    if how == "missing":
+        del header[name]
+        return bytes(body)
+    one = header[name]
+    begin, end = one["data_offsets"]
+    if how == "flat":
+        one["shape"] = [int(np.prod(one["shape"]))]
+        return bytes(body)
+    dtype = {"F32": "<f4", "F16": "<f2", "F64": "<f8", "I64": "<i8", "I32": "<i4", "I8": "<i1"}.get(
+        one["dtype"], "<u1"
+    )
+    values = np.frombuffer(bytes(body[begin:end]), dtype).copy()
+    if dtype[1] == "f":
+        with np.errstate(over="ignore"):
+            most = np.float64(3e38).astype(dtype)
+        if how == "one nan":
+            values[len(values) // 2 :][:1] = np.nan
+        elif how == "+-3e38":
+            values[::2], values[1::2] = most, -most
+        else:
+            values[:] = {"nan": np.nan, "inf": np.inf, "0": 0, "-1": -1}.get(how, most)
+    else:
+        info = np.iinfo(dtype)
+        values[:] = {"0": 0, "-1": -1 if info.min < 0 else info.max, "one nan": info.min, "nan": 1}.get(
+            how, info.max
+        )
+    body[begin:end] = values.tobytes()
+    return bytes(body)
+
+
+def _decoded(value: Any) -> Any:
+    """JSON, with the JSON that its strings hold."""
+    if isinstance(value, dict):
+        return {key: _decoded(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_decoded(one) for one in value]
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        with contextlib.suppress(ValueError):
+            return {_NESTED: _decoded(json.loads(value))}
+    return value
+
+
+def _encoded(value: Any) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {_NESTED}:
+            return json.dumps(_encoded(value[_NESTED]))
+        return {key: _encoded(one) for key, one in value.items()}
+    return [_encoded(one) for one in value] if isinstance(value, list) else value
+
+
+def _places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The places of all values; of long lists those of the first two and the last."""
+    if place:
+        yield place
+    if isinstance(value, dict):
+        keys = list(value) if len(value) <= 80 else [*list(value)[:2], list(value)[-1]]
+        for key in keys:
+            yield from _places(value[key], (*place, key))
+    elif isinstance(value, list):
+        for i in sorted({0, 1, len(value) - 1} & set(range(len(value)))):
+            yield from _places(value[i], (*place, i))
+
+
+def _at(tree: Any, place: tuple[Any, ...]) -> Any:
+    for key in place:
+        tree = tree[key]
+    return tree
+
+
+def _put(tree: Any, place: tuple[Any, ...], value: Any) -> None:
+    owner, key = _at(tree, place[:-1]), place[-1]
+    if value is _MISSING:
+        del owner[key]
+    elif value is not _TWICE:
+        owner[key] = value
+    elif isinstance(owner, list):
+        owner.append(owner[key])
+    else:
+        owner[f"{key}x"] = owner[key]
+
+
 # --- the process that reads
 
 
@@ -208,9 +457,9 @@ def serve(memory: int) -> None:
     for kind, path in map(str.split, sys.stdin):
         if kind == "load":  # what a kind needs is loaded once
             with contextlib.suppress(Exception):
-                read(*path.split(":", 1))
-            used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-            resource.setrlimit(resource.RLIMIT_AS, (used + memory, resource.RLIM_INFINITY))
+                used(opened(*path.split(":", 1)))
+            now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (now + memory, resource.RLIM_INFINITY))
             answer = ["ready", ""]
         else:
             answer = _outcome(kind, path)
@@ -218,14 +467,20 @@ def serve(memory: int) -> None:
 
 
 def _outcome(kind: str, path: str) -> list[str]:
+    right: tuple[type[Exception], ...] = (ValueError, OSError)
+    loaded = False
     try:
-        return ["read", read(kind, path)]
+        model = opened(kind, path)
+        loaded, right = True, (ValueError, FloatingPointError)
+        return ["read", used(model)]
     except MemoryError as error:
         return ["memory", repr(error)]
-    except (ValueError, OSError) as error:
+    except right as error:
+        if loaded:
+            return ["unusable", repr(error)]
         return ["refused" if path in str(error) else "unnamed", repr(error)]
     except BaseException as error:
-        return ["odd", repr(error)]
+        return ["odd", ("" if not loaded else "in use: ") + repr(error)]
 
 
 class Reader:
@@ -273,15 +528,21 @@ class Reader:
 # --- the run
 
 
-def mutants(seed: int, kind: str, content: bytes, first: int) -> Iterator[tuple[int, bool, bytes]]:
-    """Endless damaged files, from a number on: the number, whether checksums are kept, the file."""
-    number = first
-    while True:
+def mutants(
+    seed: int, kind: str, content: bytes, first: int, changes: str
+) -> Iterator[tuple[int, bool, bytes]]:
+    """Damaged files, from a number on: the number, whether checksums are kept, the file."""
+    if changes == "values":
+        every = values_of(content)
+        random.Random(f"{seed} {kind}").shuffle(every)
+        for number in range(first, len(every)):
+            yield number, False, with_value(content, every[number])
+        return
+    for number in count(first):
         chance = random.Random(f"{seed} {kind} {number}")
         data = damaged(content, chance)
         kept = number % 2 == 0
         yield number, kept, data if kept else with_new_checksums(data)
-        number += 1
 
 
 def judge(answer: tuple[str, str], whole: str, may_change: bool) -> str:
@@ -301,39 +562,47 @@ def table(counts: dict[str, Counter[str]]) -> str:
     return "\n".join(text)
 
 
-def run(folder: Path, seed: int, seconds: float, memory: int, only: list[str]) -> int:
-    """Reads damaged files for some time; gives how many failed, in earlier runs too."""
-    whole, state = folder / "whole", folder / f"seed-{seed}.json"
+def run(folder: Path, seed: int, seconds: float, memory: int, only: list[str], changes: str) -> int:
+    """Reads damaged files for some time; returns how many failed, in earlier runs too."""
+    whole, state = folder / "whole", folder / f"{changes}-{seed}.json"
     if not whole.is_dir():
         whole.mkdir(parents=True)
         make(whole)
     kinds = [path.name for path in sorted(whole.iterdir()) if not only or path.name in only]
+    if changes == "values":
+        kinds = [kind for kind in kinds if (whole / kind).read_bytes()[8:9] == b"{"]
     known = json.loads(state.read_text()) if state.exists() else {}
     counts = {kind: Counter(known.get(kind, {})) for kind in kinds}
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    done = False
+    while time.monotonic() < end and not done:
+        before = sum(found["files"] for found in counts.values())
         for kind in kinds:
-            _round(folder, whole / kind, seed, memory, counts[kind], end)
+            _round(folder, whole / kind, seed, memory, counts[kind], end, changes)
             state.write_text(json.dumps({**known, **counts}))
+        done = before == sum(found["files"] for found in counts.values())
     print(table(counts))
     return sum(found[column] for found in counts.values() for column in FAILED)
 
 
-def _round(folder: Path, whole: Path, seed: int, memory: int, counts: Counter[str], end: float) -> None:
+def _round(
+    folder: Path, whole: Path, seed: int, memory: int, counts: Counter[str], end: float, changes: str
+) -> None:
     """Reads some damaged files of one kind, in one process unless they end it."""
     kind, mutant = whole.name, folder / "mutant"
+    files = islice(mutants(seed, kind, whole.read_bytes(), counts["files"], changes), _ROUND)
     reader = Reader(memory, 60)
     what, before = reader(kind, whole, whole)
     if what != "read":
         raise SystemExit(f"{kind}: the whole file is not read: {what}, {before}")
-    for number, kept, data in islice(mutants(seed, kind, whole.read_bytes(), counts["files"]), _ROUND):
+    for number, kept, data in files:
         mutant.write_bytes(data)
         answer = reader(kind, mutant, whole)
         # A report is a text without checksums.
         found = judge(answer, before, may_change=not kept or kind == "report")
         counts.update(["files", found])
         if found in FAILED:
-            failed = folder / f"{found}-{kind}-{seed}-{number}"
+            failed = folder / f"{found}-{kind}-{changes}-{seed}-{number}"
             mutant.replace(failed)
             print(f"{found}: {failed}: {answer[1]:.200}", file=sys.stderr)
         if time.monotonic() > end:
@@ -348,6 +617,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--state", type=Path, default=Path("build/fuzz-files"))
     parser.add_argument("--kinds", default="")
+    parser.add_argument("--changes", choices=("bytes", "values"), default="bytes")
     parser.add_argument(
         "--memory", type=int, default=256, metavar="MB", help="above what the whole file takes"
     )
@@ -357,7 +627,9 @@ def main() -> int:
         serve(options.serve)
         return 0
     only = [kind for kind in options.kinds.split(",") if kind]
-    failed = run(options.state.absolute(), options.seed, options.seconds, options.memory << 20, only)
+    failed = run(
+        options.state.absolute(), options.seed, options.seconds, options.memory << 20, only, options.changes
+    )
     return int(failed > 0)
 
 

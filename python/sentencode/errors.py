@@ -11,7 +11,7 @@ __all__ = ["DivergedError", "FormatError", "NotFittedError", "ZeroRowsWarning"]
 
 
 class DivergedError(FloatingPointError):
-    """A loss, a gradient, an embedding or a prediction is not finite: a training diverged, or weights are damaged."""
+    """What a training or a model computes is not finite: it diverged, or its weights are damaged."""
 
 
 class FormatError(ValueError):

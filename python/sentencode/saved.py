@@ -56,7 +56,7 @@ def load(
         OSError: If the file cannot be read.
         FormatError: If it is no encoder, is damaged, contradicts itself, or comes from a later version; or if
             it is of a class of your own that is not there yet: import its module first.
-        ValueError: If the tokenizer is neither built in, nor given, nor trusted, nor one whose work is bounded.
+        ValueError: If the tokenizer is neither built in, nor given, nor trusted, nor of bounded work.
 
     Example:
         >>> import tempfile, pathlib

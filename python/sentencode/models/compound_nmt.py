@@ -748,8 +748,8 @@ class CompoundNMT(NeuralEncoder):
                 row.append((self._target_cut.join(tokens), scores[b][n]))
             if not row:
                 raise DivergedError(
-                    f"{type(self).__name__}: no translation has a probability above 0: the weights are damaged, or "
-                    "the training diverged"
+                    f"{type(self).__name__}: no translation has a probability above 0: weights "
+                    "are damaged, or the training diverged"
                 )
             found.append(row)
         return found

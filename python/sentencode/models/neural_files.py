@@ -181,8 +181,8 @@ class NeuralFiles(CoreEncoder):
         for name, size in encoder._sizes(config, vocabulary).items():
             if config[name] != size:
                 raise ValueError(
-                    f"config: {name} of the network is {config[name]}, and {size} by the vocabulary, which has "
-                    f"{len(vocabulary)} words"
+                    f"config: {name} of the network is {config[name]}; by its vocabulary of "
+                    f"{len(vocabulary)} words it must be {size}"
                 )
         if {"ids": model.ids, "unknown": model.unknown} != encoder._ids(model.network, vocabulary):
             raise ValueError("config: the ids are not those of the vocabulary")

@@ -237,8 +237,8 @@ class Tokenizer:
                 raise ValueError(f"saved with a tokenizer that has no name; {_AGAIN}")
             if not trust:
                 raise ValueError(
-                    f"saved with the tokenizer {name!r}, which is not built in; {_AGAIN}, or let that name be "
-                    "imported, if you trust the file: se.load(path, trust_tokenizer=True)"
+                    f"saved with the tokenizer {name!r}, which is not built in; {_AGAIN}, or let that name "
+                    "be imported, if you trust the file: se.load(path, trust_tokenizer=True)"
                 )
             try:
                 external = _load(name)
