@@ -32,7 +32,7 @@ import sys
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -56,8 +56,8 @@ TENSOR, HEADER = "checksum.tensor.", "checksum.header"
 # --- files that are whole, and what is read of them
 
 
-def make(folder: Path) -> list[str]:
-    """Writes a file of each kind that can be made here, and gives the kinds."""
+def make(folder: Path, only: Sequence[str] = ()) -> list[str]:
+    """Writes a file of each kind that can be made here; of neural ones those of `only`. Their kinds."""
     import numpy as np
 
     import sentencode as se
@@ -87,11 +87,11 @@ def make(folder: Path) -> list[str]:
     encoders["laes-hidden"].save(folder / "laes-statistics", statistics=True)
     report = Report("one", {"mine": TaskResult("mine", {"acc": 61.5, "ntest": 3}, {})}, {"other": "no files"})
     report.to_json(folder / "report")
-    _make_neural(folder, words)
+    _make_neural(folder, words, only)
     return sorted(path.name for path in folder.iterdir())
 
 
-def _make_neural(folder: Path, words: Any) -> None:
+def _make_neural(folder: Path, words: Any, only: Sequence[str]) -> None:
     import sentencode as se
 
     try:
@@ -102,12 +102,13 @@ def _make_neural(folder: Path, words: Any) -> None:
     translating = {"features": 4, "hidden": 2, "decoder_hidden": 3, "attention": 3, "heads": 2, "size": 4}
     transformer = {"features": 4, "size": 4, "heads": 2, "attention": 3, "attention_heads": 2, "inner": 4}
     pooling = {"hidden": 3, "heads": 2, "attention_hidden": 3, "character_filters": 2}
+    telling = {"hidden": 4, "following_words": 3, "channels": 5, "inner": 4}
     small: dict[str, tuple[str, dict[str, Any]]] = {
         "cnnlstmae": ("CNNLSTMAE", {"hidden": 8, "filters": 4, "windows": (1, 2)}),
         "lstmsdae": ("LSTMSDAE", {"hidden": 8}),
         "meanmaxaae": ("MeanMaxAAE", attending),
         "rae": ("RAE", attending),
-        "rnncnn": ("RNNCNN", {"hidden": 4, "following_words": 3, "channels": 5, "inner": 4}),
+        "rnncnn": ("RNNCNN", telling),
         "skipthoughts": ("SkipThoughts", {"hidden": 4, "bidirectional": True}),
         "nmt": ("CompoundNMT", translating),
         "nmt-transformer": (
@@ -117,7 +118,7 @@ def _make_neural(folder: Path, words: Any) -> None:
         "classifier": ("GeneralizedPooling", {**pooling, "head": se.Classifier(hidden=3)}),
         "regression": ("RAE", {**attending, "head": se.CosineRegression()}),
         "ranking": ("GeneralizedPooling", {**pooling, "head": se.MultipleNegatives()}),
-        "triplet": ("SkipThoughts", {"hidden": 4, "head": se.Triplet()}),
+        "triplet": ("RNNCNN", {**telling, "head": se.Triplet()}),
         "imitation": ("LSTMSDAE", {"hidden": 8, "head": se.RowRegression()}),
     }
     bpe = {}
@@ -128,6 +129,8 @@ def _make_neural(folder: Path, words: Any) -> None:
     except ImportError:  # tokenizers is not there
         pass
     for name, (kind, options) in small.items():
+        if only and name not in only:
+            continue
         given = () if kind == "CompoundNMT" else (words,)
         encoder = getattr(se, kind)(*given, **options, max_steps=4, batch_size=3, device="cpu")
         encoder.fit(*_examples(kind, options.get("head"))).save(folder / name)

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import torch
 
 from .. import _core, _nn
+from ..checks import checked_int
 from ..code_digest import code_digest
 from ..core_encoder import CoreEncoder, checked_keys, is_still, plain
 from ..generators import isolated_generators
@@ -52,6 +53,7 @@ class NeuralFiles(CoreEncoder):
     device: Any
     # What the encoder has.
     network: Any
+    seed: Any
     origin_: Any
     _learnt: Learnt | None
     _adopt: Callable[..., None]
@@ -165,6 +167,7 @@ class NeuralFiles(CoreEncoder):
         kind: Any = cls
         encoder = kind(WordVectors(model.vectors), **{**params, "tokenizer": cut})
         encoder._check_vectors()
+        checked_int("params: seed", encoder.seed, 0)  # what else only training looks at, that checks
         encoder._take_content(more, trust)
         config = json.loads(model.network.config())
         if config.pop("network") != cls._network_name():
@@ -188,7 +191,7 @@ class NeuralFiles(CoreEncoder):
             raise ValueError("config: the ids are not those of the vocabulary")
         network = _network_of(cls.network_class, model.network, config)
         network = network.to(encoder._device_here()).eval()
-        found = Learnt.read(model.head, learnt, chosen["head"])
+        found = Learnt.read(model.head, learnt, chosen["head"], int(model.dim))
         if found is not None:
             found.head.to(encoder._device_here()).eval()
         encoder._adopt(network, vocabulary, cut, encoder._word_vectors, model=model, learnt=found)

@@ -49,13 +49,14 @@ class Learnt:
             self.head.load_state_dict(given, strict=False)
 
     @classmethod
-    def read(cls, core: Any, given: Any, head: Head | None) -> Learnt | None:
+    def read(cls, core: Any, given: Any, head: Head | None, dim: int) -> Learnt | None:
         """That of a file.
 
         Args:
             core: The core's head, or None.
             given: What stands beside the parameters.
             head: The parameter.
+            dim: Of the embeddings.
 
         Raises:
             ValueError: If these do not belong together.
@@ -65,16 +66,31 @@ class Learnt:
         if core is None or not isinstance(given, Mapping) or set(given) != {"sides", "classes"}:
             raise ValueError("params: a head needs what it has learnt, with sides and classes")
         config, classes, sides = json.loads(core.config()), given["classes"], given["sides"]
-        kind = None if head is None else type(head).__name__
-        if config["head"] != kind:
-            raise ValueError(f"params: head is {kind}, but config has {config['head']}")
-        if (config["head"] == "Classifier") != isinstance(classes, list) or (
-            isinstance(classes, list) and (len(classes) != config["classes"] or sides != config["sentences"])
-        ):
+        kind = config.pop("head")
+        if head is None or kind != type(head).__name__:
+            raise ValueError(f"params: head is {type(head).__name__}, but config has {kind}")
+        if type(sides) is not int or sides not in head.sentences:
             raise ValueError(
-                f"params: classes are {classes!r:.60}, of {sides!r:.20} sentences; config differs"
+                f"params: {kind} learns from {head.sentences} sentences, got sides={sides!r:.20}"
             )
-        return cls(HeadModule.of(core, config), int(sides), classes)
+        learnt = classes
+        if isinstance(head, Classifier):
+            if not isinstance(classes, list) or not all(isinstance(name, str | int) for name in classes):
+                raise ValueError(
+                    f"params: classes must be a list of names or whole numbers, got {classes!r:.60}"
+                )
+            if len(set(classes)) < len(classes):
+                raise ValueError(f"params: classes must differ, got {classes!r:.60}")
+        elif classes is not None:
+            raise ValueError(f"params: {kind} has no classes, got {classes!r:.60}")
+        elif "targets" in config:
+            learnt = config["targets"]
+        for name, value in head.core_options(dim, sides, learnt).items():
+            if value != config[name]:
+                raise ValueError(
+                    f"params: {name} of the {kind} is {value!r:.40}, but config has {config[name]!r}"
+                )
+        return cls(HeadModule.of(core, {"head": kind, **config}), sides, classes)
 
 
 def checked_finite(values: torch.Tensor, what: str) -> torch.Tensor:

@@ -246,7 +246,8 @@ class Tokenizer:
                 raise ValueError(
                     f"saved with the tokenizer {name!r}, which cannot be found ({error}); {_AGAIN}"
                 ) from error
-        given = cls(external)
+        with rust_errors(FormatError, "tokenizer: content is none that tokenizers reads again"):
+            given = cls(external)
         # Who reads the config expects tokens: a built-in one that stands in must cut here as well.
         return cls(given.__call__ if given._external is None else given, name=name, **options)
 

@@ -32,6 +32,7 @@ __all__ = ["check_tokenizer_json", "rust_errors"]
 _COMPONENTS = 64
 _GROWTH = 100
 _CHARACTERS = 1000
+_HOLES = 1000  # ids that no piece has, besides as many as there are pieces
 _KEY = 255  # bytes of a key of Precompiled
 # How many times longer each type can make a text. What Unicode's normal forms add is a property of the text:
 # what a file adds is therefore counted in NFKD, the longest of them.
@@ -180,10 +181,14 @@ def _check_model(model: Any) -> None:
         raise ValueError(f"its model is {kind!r:.40}, which is not known to be bounded")
     if kind == "WordPiece":
         _whole(model, "max_input_chars_per_word", 0, _CHARACTERS)
-    if kind == "Unigram":
-        pieces = model.get("vocab")
-        if not isinstance(pieces, list):
-            raise FormatError(f"tokenizer: vocab of Unigram must be a list, got {pieces!r:.40}")
+    pieces = model.get("vocab")
+    if not isinstance(pieces, list if kind == "Unigram" else dict):
+        raise FormatError(f"tokenizer: vocab of {kind} is {pieces!r:.40}")
+    if isinstance(pieces, dict):  # all ids up to the highest are gone through
+        for piece, number in pieces.items():
+            if type(number) is not int or not 0 <= number < 2 * len(pieces) + _HOLES:
+                raise FormatError(f"tokenizer: the id of {piece!r:.40} among {len(pieces)} is {number!r:.40}")
+    else:
         if any(isinstance(piece, list) and piece and len(str(piece[0])) > _CHARACTERS for piece in pieces):
             raise ValueError(f"a piece of its Unigram has more than {_CHARACTERS} characters")
 

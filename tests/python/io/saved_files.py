@@ -89,3 +89,13 @@ def with_checksums(header, body):
         said += [name, one["dtype"], *map(str, one["shape"]), *map(str, one["data_offsets"])]
     metadata["checksum.header"] = f"{zlib.crc32(b''.join(text.encode() + bytes(1) for text in said)):08x}"
     return joined(header, body)
+
+
+def changed(path, change):
+    """The same file after `change(config, params)`."""
+    header, body = parts(path.read_bytes())
+    metadata = header["__metadata__"]
+    config, params = json.loads(metadata["config"]), json.loads(metadata["params"])
+    change(config, params)
+    metadata["config"], metadata["params"] = json.dumps(config), json.dumps(params)
+    path.write_bytes(with_checksums(header, body))
