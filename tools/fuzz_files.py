@@ -48,7 +48,7 @@ TEXTS = [
 WORDS = ["the", "cat", "sat", "on", "mat", "a", "big", "dog", "ran", "red"]
 NUMBERS = (0, 1, 2, 3, 7, 255, 4096, 65537, 1 << 20, 1 << 31, (1 << 31) - 1, 1 << 40, 1 << 62, (1 << 63) - 1)
 FAILED = ("silent", "unnamed", "memory", "hang", "crash", "odd")
-_ROUND = 500
+_ROUND = 200
 COLUMNS = ("files", "refused", "same", "changed", "unusable", *FAILED)
 TENSOR, HEADER = "checksum.tensor.", "checksum.header"
 
