@@ -184,8 +184,8 @@ class SentenceTask(Task):
 
     def sizes(self, examples: Examples | None) -> dict[str, Any]:
         """`words` and `features`."""
-        known = 1 if examples is None else len(self.vocabulary)
-        return {**self.ids(known), "features": self.words.dim}
+        words = 2 if examples is None else examples.vocabulary_size()
+        return {"words": words, "features": self.words.dim}
 
     def learn_vocabulary(self, sentences: Any, on_progress: Any) -> None:
         """The words that have ids: the most frequent ones of those that have vectors."""
