@@ -48,7 +48,7 @@ TEXTS = [
 WORDS = ["the", "cat", "sat", "on", "mat", "a", "big", "dog", "ran", "red"]
 NUMBERS = (0, 1, 2, 3, 7, 255, 4096, 65537, 1 << 20, 1 << 31, (1 << 31) - 1, 1 << 40, 1 << 62, (1 << 63) - 1)
 FAILED = ("silent", "unnamed", "memory", "hang", "crash", "odd")
-_ROUND = 200
+_ROUND = 100
 COLUMNS = ("files", "refused", "same", "changed", "unusable", *FAILED)
 TENSOR, HEADER = "checksum.tensor.", "checksum.header"
 
@@ -523,8 +523,8 @@ class Reader:
 
     def close(self) -> None:
         if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+            with contextlib.suppress(BrokenPipeError), self._process:  # closes its pipes, and waits
+                self._process.kill()
         self._process = None
 
 
