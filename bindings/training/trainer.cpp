@@ -1,8 +1,11 @@
 #include "sentencode/training/trainer.h"
 
+#include <pybind11/functional.h>
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -24,13 +27,21 @@ using namespace training;
 class Callbacks {
  public:
   Callbacks(Trainer& trainer, const py::function& on_step, const py::function& on_validation,
-            const std::optional<py::function>& validator)
+            const std::optional<py::function>& validator, const py::function& whole)
       : trainer_(trainer) {
     trainer_.on_step = [&on_step](const StepReport& r) {
       tell(on_step, r.step, r.epoch, r.loss, r.accuracy, r.rate, r.norm, r.examples, r.tokens, r.figures);
     };
     trainer_.on_validation = [&on_validation](const ValidationReport& r) {
       tell(on_validation, r.step, r.loss, r.accuracy, r.score, r.best, r.decayed, r.figures);
+    };
+    trainer_.whole = [&whole](const std::function<void()>& action) {
+      const WithGil gil;
+      const py::error_scope interrupt;  // Ctrl-C may be on its way to the caller
+      call(whole, py::cpp_function([&action] {
+             const WithoutGil release;
+             action();
+           }));
     };
     if (!validator) return;
     trainer_.validator = [&validator] {
@@ -41,24 +52,25 @@ class Callbacks {
   ~Callbacks() {
     trainer_.on_step = nullptr;
     trainer_.on_validation = nullptr;
+    trainer_.whole = nullptr;
     trainer_.validator = nullptr;
   }
   Callbacks(const Callbacks&) = delete;
   Callbacks& operator=(const Callbacks&) = delete;
 
  private:
-  /// A Ctrl-C that came while C++ computed is raised as soon as Python runs again: here, in the place of the
-  /// function, if it were not taken away. What is done must be told.
   template <typename... Figures>
   static void tell(const py::function& function, const Figures&... figures) {
     const WithGil gil;
-    std::optional<py::error_already_set> interrupt;
-    if (PyErr_CheckSignals() != 0) interrupt.emplace();
     call(function, figures...);
-    if (interrupt) throw py::error_already_set(*interrupt);
   }
 
   Trainer& trainer_;
+};
+
+/// Of a folder of checkpoints: a context, so that a traceback that is kept does not keep the folder.
+struct FolderOwner {
+  std::shared_ptr<const void> held;
 };
 
 }  // namespace
@@ -70,6 +82,10 @@ void bind_trainer(py::module_& m) {
                                                                "A model that is written in Python.")
       .def(py::init<py::object>(), py::arg("parts"),
            "parts has loss(fields, labels), train(mode), parameters() and buffers().");
+
+  py::class_<FolderOwner>(m, "FolderOwner", "Holds a folder of checkpoints until it is left.")
+      .def("__enter__", [](const FolderOwner&) {})
+      .def("__exit__", [](FolderOwner& self, const py::args&) { self.held.reset(); });
 
   py::class_<Trainer>(m, "Trainer", "See sentencode.training.Trainer.")
       .def(py::init([](std::shared_ptr<Model> model, std::shared_ptr<Batcher> train,
@@ -123,19 +139,27 @@ void bind_trainer(py::module_& m) {
       .def_property_readonly("last_step", &Trainer::last_step, "The end, if it is not stopped before.")
       .def_property_readonly("scores", &Trainer::scores, "Of all validations.")
       .def_property_readonly("stopped_early", &Trainer::stopped_early)
+      .def(
+          "own_folder",
+          [](Trainer& self) {
+            const WithoutGil release;
+            return FolderOwner{self.own_folder()};
+          },
+          "Holds the folder while it is entered; BlockingIOError if another training does.")
       .def("resume", &Trainer::resume, Release(), "From the last checkpoint; whether there was one.")
       .def("load_best", &Trainer::load_best, Release(), "Takes the best weights; whether there are any.")
       .def(
           "run",
           [](Trainer& self, const py::function& on_step, const py::function& on_validation,
-             const std::optional<py::function>& validator) {
-            const Callbacks callbacks(self, on_step, on_validation, validator);
+             const std::optional<py::function>& validator, const py::function& whole) {
+            const Callbacks callbacks(self, on_step, on_validation, validator, whole);
             const WithoutGil release;
             self.run();
           },
-          py::arg("on_step"), py::arg("on_validation"), py::arg("validator"),
+          py::arg("on_step"), py::arg("on_validation"), py::arg("validator"), py::arg("whole"),
           "on_step(step, epoch, loss, accuracy, rate, norm, examples, tokens, figures), on_validation(step, "
-          "loss, accuracy, score, best, decayed, figures), validator() -> score.");
+          "loss, accuracy, score, best, decayed, figures), validator() -> score, whole(action): calls what "
+          "Ctrl-C has to wait for.");
 
   m.def(
       "checkpoint_weights",

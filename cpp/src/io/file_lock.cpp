@@ -1,6 +1,7 @@
 #include "io/file_lock.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,46 +10,87 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
+#include <set>
 #include <thread>
+#include <utility>
 
+#include "io/system.h"
 #include "sentencode/error.h"
 #include "sentencode/parallel.h"
 
 namespace sentencode {
+namespace {
 
-FileLock::FileLock(const std::string& path) {
-  const auto fail = [&](int code) {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    throw IoError(concat("cannot lock ", path, ": ", std::strerror(code)), code);
-  };
+// A lock belongs to what open() made, which a forked child shares: it would hold the lock as long as it
+// lives.
+std::mutex held_mutex;
+std::set<int>& held() {
+  static auto* descriptors = new std::set<int>;  // for children of a process that is about to end, too
+  return *descriptors;
+}
+
+void note_held(int descriptor) {
+  static const int registered = ::pthread_atfork([] { held_mutex.lock(); }, [] { held_mutex.unlock(); },
+                                                 [] {
+                                                   for (const int one : held()) ::close(one);
+                                                   held().clear();
+                                                   held_mutex.unlock();
+                                                 });
+  ST_INVARIANT(registered == 0);
+  const std::lock_guard lock(held_mutex);
+  held().insert(descriptor);
+}
+
+}  // namespace
+
+FileLock::FileLock(const std::string& path) { take(path, true); }
+
+std::unique_ptr<FileLock> FileLock::unless_held(const std::string& path) {
+  std::unique_ptr<FileLock> lock(new FileLock);
+  return lock->take(path, false) ? std::move(lock) : nullptr;
+}
+
+bool FileLock::take(const std::string& path, bool wait) {
   for (;;) {
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();
     std::error_code error;
     if (!folder.empty()) std::filesystem::create_directories(folder, error);
-    descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (descriptor_ < 0 && errno == ENOENT && !error) continue;  // the folder went away in between
-    if (descriptor_ < 0 && errno == ELOOP && ::unlink(path.c_str()) == 0) continue;  // a link
-    if (descriptor_ < 0) fail(error ? error.value() : errno);
-    while (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK && errno != EINTR) fail(errno);
-      try {
-        poll_interrupt();
-      } catch (...) {
-        ::close(descriptor_);
-        throw;
-      }
+    const int found = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (found < 0 && errno == ENOENT && !error) continue;  // the folder went away in between
+    if (found < 0 && errno == ELOOP && ::unlink(path.c_str()) == 0) continue;  // a link
+    if (found < 0) fail_to("lock", path, error ? error.value() : errno);
+    Descriptor descriptor{found};
+    while (::flock(found, LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK && !wait) return false;
+      if (errno != EWOULDBLOCK && errno != EINTR) fail_to("lock", path);
+      poll_interrupt();
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     // Whoever had it may have removed the file: then others lock a new one of that name.
-    struct stat held {
+    struct stat mine {
     }, named{};
-    if (::fstat(descriptor_, &held) == 0 && ::lstat(path.c_str(), &named) == 0 &&
-        held.st_ino == named.st_ino && held.st_dev == named.st_dev)
-      return;
-    ::close(descriptor_);
+    if (::fstat(found, &mine) == 0 && ::lstat(path.c_str(), &named) == 0 && mine.st_ino == named.st_ino &&
+        mine.st_dev == named.st_dev) {
+      note_held(found);
+      descriptor_ = std::exchange(descriptor.fd, -1);
+      process_ = ::getpid();
+      return true;
+    }
   }
 }
 
-FileLock::~FileLock() { ::close(descriptor_); }
+void FileLock::write(std::string_view text) const {
+  // Nothing depends on it: it says who holds the lock.
+  if (::ftruncate(descriptor_, 0) == 0) [[maybe_unused]]
+    const auto written = ::pwrite(descriptor_, text.data(), text.size(), 0);
+}
+
+FileLock::~FileLock() {
+  if (descriptor_ < 0 || process_ != ::getpid()) return;  // a child's is closed
+  const std::lock_guard lock(held_mutex);
+  held().erase(descriptor_);
+  ::close(descriptor_);
+}
 
 }  // namespace sentencode

@@ -2,16 +2,24 @@
 
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <charconv>
+#include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <iomanip>
 #include <sstream>
 #include <utility>
 
+#include "io/file_lock.h"
 #include "nn/saved_tensors.h"
 #include "sentencode/error.h"
+#include "sentencode/io/atomic_file.h"
+#include "sentencode/io/mapped_file.h"
 #include "sentencode/io/safetensors.h"
 #include "sentencode/io/sha256.h"
 
@@ -21,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kFormat = "sentencode checkpoint", kVersion = "3";
-constexpr std::string_view kBegin = "step-", kEnd = ".safetensors";
+constexpr std::string_view kStep = "step-", kBestOf = "best-", kEnd = ".safetensors";
 
 /// Of all that a checkpoint says. Tensors are cut into pieces, which threads share: a large model is hashed
 /// in a fraction of the time that writing it takes. Not by our own parallel_for, which Ctrl-C ends: it is
@@ -53,6 +61,58 @@ std::string checksum_of(std::string_view step, std::string_view state,
   return whole.hex();
 }
 
+std::string value_of(const SafeTensors& file, const char* key) {
+  const auto found = file.metadata().find(key);
+  return found == file.metadata().end() ? std::string() : found->second;
+}
+
+std::shared_ptr<const SafeTensors> opened(const std::string& path) {
+  auto file = SafeTensors::open(path);
+  ST_CHECK(value_of(*file, "format") == kFormat, FormatError, path,
+           ": a safetensors file, but no checkpoint");
+  const std::string version = value_of(*file, "format_version");
+  ST_CHECK(version == kVersion, FormatError, path, ": format version '", version,
+           "'; this library resumes from version ", kVersion, " alone");
+  return file;
+}
+
+void copy(const std::string& from, const std::string& to) {
+  const auto file = MappedFile::open(from);
+  AtomicFile made(to);
+  made.write(file->bytes());
+  made.commit();
+}
+
+/// "process 12 on host, since 2026-01-31 12:00:00 UTC".
+std::string this_process() {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  std::ostringstream text;
+  text << "process " << ::getpid() << " on " << host.data() << ", since "
+       << std::put_time(&utc, "%Y-%m-%d %H:%M:%S UTC");
+  return text.str();
+}
+
+/// Of a folder, locked; its file goes with it.
+class Owner {
+ public:
+  Owner(std::unique_ptr<FileLock> lock, std::string path)
+      : lock_(std::move(lock)), path_(std::move(path)), process_(::getpid()) {}
+  ~Owner() {
+    if (process_ == ::getpid()) ::unlink(path_.c_str());
+  }
+  Owner(const Owner&) = delete;
+  Owner& operator=(const Owner&) = delete;
+
+ private:
+  std::unique_ptr<FileLock> lock_;
+  std::string path_;
+  pid_t process_;
+};
+
 }  // namespace
 
 void Checkpoint::write(const std::string& path) const {
@@ -73,14 +133,8 @@ void Checkpoint::write(const std::string& path) const {
 }
 
 Checkpoint Checkpoint::read(const std::string& path) {
-  const auto file = SafeTensors::open(path);
-  const auto value = [&](const char* key) {
-    const auto found = file->metadata().find(key);
-    return found == file->metadata().end() ? std::string() : found->second;
-  };
-  ST_CHECK(value("format") == kFormat, FormatError, path, ": a safetensors file, but no checkpoint");
-  ST_CHECK(value("format_version") == kVersion, FormatError, path, ": format version '",
-           value("format_version"), "'; this library resumes from version ", kVersion, " alone");
+  const auto file = opened(path);
+  const auto value = [&](const char* key) { return value_of(*file, key); };
   ST_CHECK(value("checksum") == checksum_of(value("step"), value("state"), file->tensors()), FormatError,
            path, ": is damaged: its checksum is not that of what was written");
   Checkpoint found;
@@ -92,6 +146,8 @@ Checkpoint Checkpoint::read(const std::string& path) {
   for (const auto& [name, tensor] : file->tensors()) found.tensors[name] = nn::copy_of(path, name, tensor);
   return found;
 }
+
+std::string Checkpoint::read_state(const std::string& path) { return value_of(*opened(path), "state"); }
 
 std::map<std::string, at::Tensor> Checkpoint::part(const std::string& prefix) const {
   const std::string begin = prefix + ".";
@@ -116,41 +172,111 @@ CheckpointFolder::CheckpointFolder(std::string path, std::int64_t keep_last)
            error ? error.message() : "it is a file");
 }
 
-std::string CheckpointFolder::file_of(std::int64_t step) const {
+std::shared_ptr<const void> CheckpointFolder::own() const {
+  const std::string path = (fs::path(path_) / "training.lock").string();
+  std::unique_ptr<FileLock> lock;
+  try {
+    lock = FileLock::unless_held(path);
+  } catch (const IoError& error) {
+    constexpr std::array kNone{ENOLCK, ENOSYS, EOPNOTSUPP, ENOTSUP};
+    if (std::ranges::find(kNone, error.error_number()) != kNone.end()) return nullptr;
+    throw;
+  }
+  if (lock == nullptr) {
+    std::array<char, 400> text{};
+    std::ifstream(path).read(text.data(), text.size() - 1);
+    std::string owner = text.data();
+    std::erase_if(owner, [](unsigned char c) { return c < ' '; });
+    throw IoError(concat("checkpoints: another training writes to ", path_, ": ",
+                         owner.empty() ? "a process that has just begun" : owner,
+                         "; wait until it ends, or name another folder"),
+                  EWOULDBLOCK);
+  }
+  lock->write(this_process() + "\n");
+  return std::make_shared<const Owner>(std::move(lock), path);
+}
+
+std::string CheckpointFolder::best_path() const { return (fs::path(path_) / "best.safetensors").string(); }
+
+std::string CheckpointFolder::file_of(std::string_view begin, std::int64_t step) const {
   std::ostringstream name;
-  name << kBegin << std::setw(9) << std::setfill('0') << step << kEnd;
+  name << begin << std::setw(9) << std::setfill('0') << step << kEnd;
   return (fs::path(path_) / name.str()).string();
 }
 
-std::vector<std::int64_t> CheckpointFolder::steps() const {
+std::vector<std::int64_t> CheckpointFolder::steps() const { return numbers(kStep); }
+
+/// Of the files whose names are `begin`, a number and the ending; rising.
+std::vector<std::int64_t> CheckpointFolder::numbers(std::string_view begin) const {
   std::vector<std::int64_t> found;
   for (const auto& entry : fs::directory_iterator(path_)) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) continue;
-    const char* begin = name.data() + kBegin.size();
+    if (!name.starts_with(begin) || !name.ends_with(kEnd)) continue;
+    const char* first = name.data() + begin.size();
     const char* end = name.data() + name.size() - kEnd.size();
-    std::int64_t step = 0;
-    if (const auto [stop, error] = std::from_chars(begin, end, step); error == std::errc() && stop == end) {
-      found.push_back(step);
-    }
+    std::int64_t number = 0;
+    const auto [stop, error] = std::from_chars(first, end, number);
+    if (error == std::errc() && stop == end) found.push_back(number);
   }
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 
 void CheckpointFolder::save(const Checkpoint& checkpoint) const {
-  checkpoint.write(file_of(checkpoint.step));
+  checkpoint.write(file_of(kStep, checkpoint.step));
   const auto there = steps();
   const std::int64_t old = std::ssize(there) - keep_last_;
   for (std::int64_t i = 0; i < old; ++i) {
     // Of a run that went further and was begun anew from an earlier step, later ones may lie here.
     const std::int64_t step = there[static_cast<std::size_t>(i)];
-    if (step != checkpoint.step) fs::remove(file_of(step));
+    if (step != checkpoint.step) fs::remove(file_of(kStep, step));
   }
+  for (const std::int64_t step : numbers(kBestOf))
+    if (!fs::exists(file_of(kStep, step))) fs::remove(file_of(kBestOf, step));
 }
 
-void CheckpointFolder::save_best(const Checkpoint& checkpoint) const {
-  checkpoint.write((fs::path(path_) / "best.safetensors").string());
+void CheckpointFolder::save_best(const Checkpoint& checkpoint, bool planned) const {
+  std::string state;
+  try {
+    if (fs::exists(best_path())) state = Checkpoint::read_state(best_path());
+  } catch (const FormatError&) {  // nobody needs a damaged one
+  }
+  if (!state.empty()) {
+    for (const std::int64_t step : steps()) keep_best_of(step, state);
+    if (!planned) keep_best_of(checkpoint.step, state);
+  }
+  checkpoint.write(best_path());
+}
+
+/// Gives best.safetensors a second name before it is replaced, unless the step's checkpoint is the same.
+void CheckpointFolder::keep_best_of(std::int64_t step, const std::string& best_state) const {
+  const std::string own = file_of(kBestOf, step), saved = file_of(kStep, step);
+  if (fs::exists(own)) return;
+  try {
+    if (fs::exists(saved) && Checkpoint::read_state(saved) == best_state) return;
+  } catch (const FormatError&) {
+    return;  // no run can resume from it
+  }
+  std::error_code error;
+  fs::create_hard_link(best_path(), own, error);
+  if (error) copy(best_path(), own);
+}
+
+std::string CheckpointFolder::find_best(const std::function<bool(const std::string& state)>& wanted) const {
+  std::vector<std::string> paths{best_path()};
+  for (const std::string_view begin : {kBestOf, kStep})
+    for (const std::int64_t step : numbers(begin)) paths.push_back(file_of(begin, step));
+  for (const std::string& path : paths) {
+    try {
+      if (fs::exists(path) && wanted(Checkpoint::read_state(path))) return path;
+    } catch (const FormatError&) {  // damaged
+    }
+  }
+  return {};
+}
+
+void CheckpointFolder::restore_best(const std::string& path) const {
+  if (path != best_path()) copy(path, best_path());
 }
 
 std::optional<Checkpoint> CheckpointFolder::last() const {
@@ -158,7 +284,7 @@ std::optional<Checkpoint> CheckpointFolder::last() const {
   std::string wrong;
   for (auto step = there.rbegin(); step != there.rend(); ++step) {
     try {
-      return Checkpoint::read(file_of(*step));
+      return Checkpoint::read(file_of(kStep, *step));
     } catch (const FormatError& error) {
       if (wrong.empty()) wrong = error.what();
     }
@@ -168,10 +294,20 @@ std::optional<Checkpoint> CheckpointFolder::last() const {
   return std::nullopt;
 }
 
+std::string CheckpointFolder::last_state() const {
+  const auto there = steps();
+  for (auto step = there.rbegin(); step != there.rend(); ++step) {
+    try {
+      return Checkpoint::read_state(file_of(kStep, *step));
+    } catch (const FormatError&) {  // damaged
+    }
+  }
+  return {};
+}
+
 std::optional<Checkpoint> CheckpointFolder::best() const {
-  const std::string path = (fs::path(path_) / "best.safetensors").string();
-  if (!fs::exists(path)) return std::nullopt;
-  return Checkpoint::read(path);
+  if (!fs::exists(best_path())) return std::nullopt;
+  return Checkpoint::read(best_path());
 }
 
 }  // namespace sentencode::training

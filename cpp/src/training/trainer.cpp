@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -163,6 +164,13 @@ std::string differences(const json& before, const json& now) {
              error.what_without_backtrace()));
 }
 
+/// JSON has no number that is not finite.
+json json_of(std::span<const double> scores) {
+  json found = json::array();
+  for (const double score : scores) found.push_back(std::isfinite(score) ? json(score) : json(nullptr));
+  return found;
+}
+
 std::shared_ptr<distributed::Communicator> or_alone(std::shared_ptr<distributed::Communicator> communicator) {
   return communicator ? std::move(communicator) : distributed::local_communicator();
 }
@@ -284,25 +292,27 @@ bool Trainer::validation_planned() const {
 }
 
 bool Trainer::validation_due() const {
-  return step_ != validated_ && (step_ == last_step() || validation_planned() || rate_is_spent());
+  return step_ != validations_.step && (step_ == last_step() || validation_planned() || rate_is_spent());
+}
+
+Verdict Trainer::verdict() const {
+  return judge(validations_.scores, options_.schedule.higher_is_better, options_.schedule.patience);
 }
 
 bool Trainer::out_of_patience() const {
-  const Schedule& schedule = options_.schedule;
-  return options_.stop_after > 0 &&
-         judge(scores_, schedule.higher_is_better, schedule.patience).misses >= options_.stop_after;
+  return options_.stop_after > 0 && verdict().misses >= options_.stop_after;
 }
 
 bool Trainer::save_due() const {
   if (step_ == saved_ || step_ == 0) return false;
   return options_.save_every == 0
-             ? step_ == validated_
+             ? step_ == validations_.step
              : step_ % options_.save_every == 0 || step_ == last_step() || rate_is_spent();
 }
 
 double Trainer::rate() const {
   const std::int64_t epoch = step_ * options_.accumulate / train_->steps();
-  return options_.schedule.at(step_, scores_, epoch);
+  return options_.schedule.at(step_, validations_.scores, epoch);
 }
 
 bool Trainer::rate_is_spent() const {
@@ -374,8 +384,8 @@ std::string Trainer::scored_by() const {
 std::string Trainer::place() const { return checkpoints_ ? checkpoints_->path() : "checkpoint"; }
 
 void Trainer::run() {
-  if (validates() && !scores_.empty()) {
-    const std::string changes = differences(json::parse(scored_by_), json::parse(scored_by()));
+  if (validates() && !validations_.scores.empty()) {
+    const std::string changes = differences(json::parse(validations_.scored_by), json::parse(scored_by()));
     ST_CHECK(changes.empty(), InvalidInput, place(),
              ": its validations cannot be compared with those to come: ", changes);
   }
@@ -407,7 +417,7 @@ void Trainer::run() {
       }
     }
     try {
-      if (whole_ && step_ != saved_) save();
+      if (between_steps_ && step_ != saved_) save();
     } catch (const std::exception&) {  // the first error tells more
     }
     std::rethrow_exception(error);
@@ -467,7 +477,7 @@ void Trainer::train_step(BatchLoader& batches) {
   try {
     tried_step(batches);
   } catch (...) {
-    if (whole_) buffers_.put_back(model_->other_tensors());
+    if (between_steps_) buffers_.put_back(model_->other_tensors());
     throw;
   }
 }
@@ -517,9 +527,9 @@ void Trainer::tried_step(BatchLoader& batches) {
   const at::Tensor skip = over.logical_or(bad);
   const bool known = read_every() == 1;
   if (!known || !skip.item<bool>()) {
-    whole_ = false;
+    between_steps_ = false;
     optimizer_.step(report.rate, {clipped.divisor, known ? at::Tensor() : skip.to(at::kFloat)});
-    whole_ = true;
+    between_steps_ = true;
   }
   buffers_.put_back(model_->other_tensors(), skip);
   report.step = ++step_;
@@ -543,7 +553,7 @@ void Trainer::tell() {
     report.norm = number[3];
     report.figures.assign(number + 4, number + read.size(1));
     number += read.size(1);
-    if (on_step) on_step(report);
+    if (on_step) run_whole([&] { on_step(report); });
   }
 }
 
@@ -569,11 +579,59 @@ void Trainer::check_finite(const Done& done, const double* figures) {
                              ". A lower learning rate, or gradients clipped at a lower norm, may help"));
 }
 
+void Trainer::run_whole(const std::function<void()>& action) const {
+  if (whole) {
+    whole(action);
+  } else {
+    action();
+  }
+}
+
+/// What the first process does alone. If it fails, it does in all of them, rather than leave them apart.
+void Trainer::succeed_together(const char* what, const std::function<void()>& action) {
+  const at::Tensor failed = at::zeros({}, at::device(device_).dtype(at::kLong));
+  std::exception_ptr error;
+  if (communicator_->rank() == 0) {
+    try {
+      action();
+    } catch (...) {
+      error = std::current_exception();
+      failed.fill_(1);
+    }
+  }
+  communicator_->broadcast({failed});
+  if (error) std::rethrow_exception(error);
+  ST_CHECK(communicator_->size() == 1 || failed.item<std::int64_t>() == 0, IoError, place(),
+           ": the first process could not ", what, ": see its error");
+}
+
+std::shared_ptr<const void> Trainer::own_folder() {
+  std::shared_ptr<const void> owner;
+  if (!checkpoints_) return owner;
+  succeed_together("take the folder", [&] {
+    owner = checkpoints_->own();
+    // resume() looks at what is there before the first step. Later, it has to be what this training left.
+    const std::string left = step_ == 0 ? "" : checkpoints_->last_state();
+    if (left.empty()) return;
+    const json state = json::parse(left, nullptr, /*allow_exceptions=*/false);
+    const std::string changes =
+        differences(state.is_object() ? state.value("training", json()) : json(), json::parse(decisive()));
+    ST_CHECK(changes.empty(), InvalidInput, place(),
+             ": another training has written to the folder since this one stopped: ", changes);
+  });
+  return owner;
+}
+
 void Trainer::validate() {
   if (!validates()) {
-    validated_ = step_;
+    validations_.step = step_;
     return;
   }
+  ValidationReport report = scored();
+  run_whole([&] { commit(report); });
+}
+
+ValidationReport Trainer::scored() {
   ValidationReport report;
   report.step = step_;
   report.loss = std::numeric_limits<double>::quiet_NaN();
@@ -607,31 +665,45 @@ void Trainer::validate() {
     report.score = score.item<double>();
   }
   model_->train();
-  scores_.push_back(report.score);
-  told_scores_.set(scores_);
-  scored_by_ = scored_by();
-  validated_ = step_;
-  unplanned_ = !validation_planned();
+  return report;
+}
+
+/// It has happened when this returns, also where a callback fails: they were all called. Before, nothing has.
+void Trainer::commit(ValidationReport& report) {
+  const Validations before = validations_;
+  try {
+    validations_.scores.push_back(report.score);
+    validations_.scored_by = scored_by();
+    validations_.step = step_;
+    validations_.unplanned = !validation_planned();
+    const Verdict now = verdict();
+    report.best = now.best == std::ssize(validations_.scores) - 1;
+    report.decayed = now.decayed && options_.schedule.decay < 1;
+    if (report.best) keep_best();
+    if (report.decayed && options_.reload_best) load_best();
+    told_scores_.set(validations_.scores);
+  } catch (...) {
+    validations_ = before;
+    throw;
+  }
   saved_ = -1;
-  const Verdict verdict = judge(scores_, options_.schedule.higher_is_better, options_.schedule.patience);
-  report.best = verdict.best == std::ssize(scores_) - 1;
-  report.decayed = verdict.decayed && options_.schedule.decay < 1;
   stopped_early_ = out_of_patience();
-  if (report.best) keep_best();
-  if (report.decayed && options_.reload_best) load_best();
   if (on_validation) on_validation(report);
 }
 
 void Trainer::keep_best() {
-  if (!checkpoints_) {
-    for (const auto& [name, tensor] : weights()) best_[name] = tensor.detach().clone();
-  } else if (communicator_->rank() == 0) {
-    checkpoints_->save_best(checkpoint());
+  if (checkpoints_) {
+    succeed_together("write the best weights",
+                     [&] { checkpoints_->save_best(checkpoint(), !validations_.unplanned); });
+    return;
   }
+  std::map<std::string, at::Tensor> best;
+  for (const auto& [name, tensor] : weights()) best[name] = tensor.detach().clone();
+  best_ = std::move(best);
 }
 
 void Trainer::save() {
-  if (checkpoints_ && communicator_->rank() == 0) checkpoints_->save(checkpoint());
+  if (checkpoints_ && communicator_->rank() == 0) run_whole([&] { checkpoints_->save(checkpoint()); });
   saved_ = step_;
 }
 
@@ -640,11 +712,12 @@ Checkpoint Trainer::checkpoint() const {
   found.step = step_;
   found.add("model", weights());
   found.add("optimizer", optimizer_.state());
-  json scores = json::array();  // JSON has no NaN
-  for (const double score : scores_) scores.push_back(std::isfinite(score) ? json(score) : json(nullptr));
-  found.state = json{{"scores", scores},        {"scored_by", json::parse(scored_by_)},
-                     {"validated", validated_}, {"unplanned", unplanned_},
-                     {"bad_steps", bad_},       {"training", json::parse(decisive())}}
+  found.state = json{{"scores", json_of(validations_.scores)},
+                     {"scored_by", json::parse(validations_.scored_by)},
+                     {"validated", validations_.step},
+                     {"unplanned", validations_.unplanned},
+                     {"bad_steps", bad_},
+                     {"training", json::parse(decisive())}}
                     .dump();
   return found;
 }
@@ -689,35 +762,53 @@ void Trainer::restore(const Checkpoint& checkpoint) {
            FormatError, "checkpoint: it is not that of a training");
   const std::string changes = differences(state["training"], json::parse(decisive()));
   ST_CHECK(changes.empty(), InvalidInput, place(), ": the checkpoint belongs to a different run: ", changes);
-  std::vector<double> scores;
+  Validations validations;
   for (const json& score : state["scores"]) {
-    scores.push_back(score.is_number() ? score.get<double>() : std::numeric_limits<double>::quiet_NaN());
+    validations.scores.push_back(score.is_number() ? score.get<double>()
+                                                   : std::numeric_limits<double>::quiet_NaN());
   }
   check_precision(checkpoint);
   load_weights(checkpoint);
   optimizer_.restore(checkpoint.part("optimizer"));
-  scores_ = std::move(scores);
-  scored_by_ = state["scored_by"].dump();
+  validations.scored_by = state["scored_by"].dump();
+  validations.step = state["validated"].get<std::int64_t>();
+  validations.unplanned = state["unplanned"].get<bool>();
+  validations_ = std::move(validations);
   step_ = saved_ = checkpoint.step;
-  validated_ = state["validated"].get<std::int64_t>();
   bad_ = state["bad_steps"].get<std::int64_t>();
-  unplanned_ = state["unplanned"].get<bool>();
-  if (unplanned_ && step_ < last_step()) forget_last_score();
-  told_scores_.set(scores_);
+  if (validations_.unplanned && step_ < last_step()) forget_last_score();
+  told_scores_.set(validations_.scores);
   stopped_early_ = out_of_patience();
-  whole_ = true;
+  between_steps_ = true;
 }
 
 /// The unbroken run would not have validated here, nor would its learning rate depend on that.
 void Trainer::forget_last_score() {
-  const Schedule& schedule = options_.schedule;
-  const Verdict verdict = judge(scores_, schedule.higher_is_better, schedule.patience);
-  ST_CHECK(!options_.reload_best || schedule.decay == 1 || verdict.best < std::ssize(scores_) - 1,
+  const bool was_best = verdict().best == std::ssize(validations_.scores) - 1;
+  validations_.scores.pop_back();
+  validations_.unplanned = false;
+  ST_CHECK(!was_best || !options_.reload_best || options_.schedule.decay == 1 || !find_best().empty(),
            InvalidInput, place(), ": this training ended after step ", step_,
            ", where no validation was planned, and its best weights are from there: with reload_best it "
            "cannot be resumed");
-  scores_.pop_back();
-  unplanned_ = false;
+}
+
+/// Why the state of a checkpoint is not that of the best of these validations; empty where it is. Without
+/// any, it has to be of the same training.
+std::string Trainer::not_best(const std::string& text) const {
+  const json state = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!state.is_object() || !state.contains("training")) return "it is not that of a training";
+  const std::string changes = differences(state["training"], json::parse(decisive()));
+  const auto& scores = validations_.scores;
+  if (!changes.empty() || scores.empty()) return changes;
+  const auto until = std::span(scores).first(static_cast<std::size_t>(verdict().best + 1));
+  return state.value("scores", json()) == json_of(until) ? "" : "its validations had other scores";
+}
+
+/// The file that holds the weights of the best validation; empty where there is none.
+std::string Trainer::find_best() const {
+  if (!checkpoints_ || verdict().best < 0) return {};
+  return checkpoints_->find_best([&](const std::string& state) { return not_best(state).empty(); });
 }
 
 bool Trainer::resume() {
@@ -736,6 +827,9 @@ bool Trainer::resume() {
   restore(*last);
   ST_CHECK(step_ <= last_step(), InvalidInput, place(), ": this training is at step ", step_,
            " there, and is to end after step ", last_step());
+  // A run that was killed may have gone further, to another best validation.
+  if (communicator_->rank() == 0)
+    if (const std::string best = find_best(); !best.empty()) checkpoints_->restore_best(best);
   return true;
 }
 
@@ -749,9 +843,13 @@ bool Trainer::load_best() {
     return !best_.empty();
   }
   communicator_->barrier();
+  if (!validations_.scores.empty() && verdict().best < 0) return false;
   const auto best = checkpoints_->best();
-  if (best) load_weights(*best);
-  return best.has_value();
+  if (!best) return false;
+  const std::string why = not_best(best->state);
+  ST_CHECK(why.empty(), InvalidInput, checkpoints_->best_path(), ": belongs to a different run: ", why);
+  load_weights(*best);
+  return true;
 }
 
 }  // namespace sentencode::training

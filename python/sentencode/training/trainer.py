@@ -278,8 +278,11 @@ class Trainer:
         """Trains until an end is reached.
 
         Ctrl-C, an error, or what a callback raises ends it between two steps: the checkpoint is written, and
-        the exception comes out. Then `run()` goes on, here or in another process. Ctrl-C waits for callbacks,
-        a second one ends the callback that runs.
+        the exception comes out. Then `run()` goes on, here or in another process. Ctrl-C waits for callbacks
+        and for files that are being written; a second one ends the callback that runs. A validation that was
+        not completed, with its best weights and callbacks, is repeated.
+
+        While it runs, no other training can use its folder of checkpoints.
 
         Args:
             resume: Whether a trainer that has done no step yet goes on from the folder's last checkpoint, if
@@ -290,6 +293,7 @@ class Trainer:
             The history.
 
         Raises:
+            BlockingIOError: Another training writes to the folder of checkpoints; the message names its process.
             DivergedError: The loss or a gradient is not finite.
             FormatError: All checkpoints of the folder are damaged, or of another version.
             ValueError: The checkpoint belongs to a different run: other examples, batches, or settings of the
@@ -298,16 +302,17 @@ class Trainer:
                 the trainer was made.
         """
         self._check_parameters()
-        if self.step == 0 and self._folder is not None:
-            if not resume and checkpoint_files(self._folder):
-                raise ValueError(
-                    f"checkpoints: {self._folder} holds those of an earlier run: with resume=False, "
-                    "name another folder, or remove them"
-                )
-            self._core.resume()
         show = _LOG.isEnabledFor(logging.INFO) if show_progress_bar is None else show_progress_bar
         told: list[Callback] = [*self._callbacks]
         with ExitStack() as stack:
+            stack.enter_context(self._core.own_folder())
+            if self.step == 0 and self._folder is not None:
+                if not resume and checkpoint_files(self._folder):
+                    raise ValueError(
+                        f"checkpoints: {self._folder} holds those of an earlier run: with resume=False, "
+                        "name another folder, or remove them"
+                    )
+                self._core.resume()
             if show and self.rank == 0:
                 told.append(Progress(self))
             for callback in reversed(told):
@@ -349,7 +354,7 @@ class Trainer:
                 self.history.validations.append(validation)
                 tell(validation)
 
-            self._core.run(interrupts.whole(on_step), interrupts.whole(on_validation), validator)
+            self._core.run(on_step, on_validation, validator, interrupts.whole(lambda action: action()))
         return self.history
 
     def load_best(self) -> bool:
@@ -361,6 +366,7 @@ class Trainer:
 
         Raises:
             FormatError: That file is damaged, or is no checkpoint of this model.
+            ValueError: It is of a different run: of other settings, or with other validations.
         """
         return self._core.load_best()
 

@@ -3,9 +3,12 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sentencode::training {
@@ -20,29 +23,46 @@ struct Checkpoint {
   void write(const std::string& path) const;
   /// FormatError where it is none, or damaged. Tensors are copies, on the CPU.
   static Checkpoint read(const std::string& path);
+  /// The state alone. FormatError where the file is no checkpoint, or its header is damaged.
+  static std::string read_state(const std::string& path);
 
   /// Tensors whose names begin with prefix and a dot, without these.
   std::map<std::string, at::Tensor> part(const std::string& prefix) const;
   void add(const std::string& prefix, const std::vector<std::pair<std::string, at::Tensor>>& part);
 };
 
-/// A folder of them: step-000000123.safetensors, and best.safetensors.
+/// A folder of them: step-000000123.safetensors, and best.safetensors. A run that was killed resumes from the
+/// last step; if best.safetensors was replaced after that, the one before it is there as
+/// best-000000123.safetensors, for as long as that step's checkpoint is.
 class CheckpointFolder {
  public:
   /// Makes the folder, if need be. Of the last steps, so many are kept.
   explicit CheckpointFolder(std::string path, std::int64_t keep_last = 2);
 
   const std::string& path() const { return path_; }
+  /// Who writes to it holds what this returns: IoError (EWOULDBLOCK) that names the process if another one
+  /// does. The system takes it from a process that dies. Nothing where the file system has no locks.
+  std::shared_ptr<const void> own() const;
   void save(const Checkpoint& checkpoint) const;
-  void save_best(const Checkpoint& checkpoint) const;
+  /// `planned`: whether a run that resumes from this step counts the validation. If not, it still needs the
+  /// best one before.
+  void save_best(const Checkpoint& checkpoint, bool planned = true) const;
   /// The last that can be read: a process that was killed, or a full disk, costs one. Nothing where there is
   /// none; FormatError where none of them can be read.
   std::optional<Checkpoint> last() const;
+  std::string last_state() const;  // of the last whose header can be read; empty where there is none
   std::optional<Checkpoint> best() const;
+  std::string best_path() const;
+  /// The file whose state is `wanted`, best.safetensors first; empty where there is none.
+  std::string find_best(const std::function<bool(const std::string& state)>& wanted) const;
+  /// Makes what find_best found best.safetensors.
+  void restore_best(const std::string& path) const;
   std::vector<std::int64_t> steps() const;  // rising
 
  private:
-  std::string file_of(std::int64_t step) const;
+  std::vector<std::int64_t> numbers(std::string_view begin) const;
+  std::string file_of(std::string_view begin, std::int64_t step) const;
+  void keep_best_of(std::int64_t step, const std::string& best_state) const;
 
   std::string path_;
   std::int64_t keep_last_;

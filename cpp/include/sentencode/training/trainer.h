@@ -87,7 +87,14 @@ class Trainer {
   /// A score of its own in the place of that on `valid`: of what comes after training, for instance. Called
   /// in the first process, which tells the others.
   std::function<double()> validator;
+  /// Runs what Ctrl-C has to wait for: reports of a step, a validation that was scored, a checkpoint.
+  /// Missing: it just runs. If it is cut off all the same, a validation is as if it had not been.
+  std::function<void(const std::function<void()>&)> whole;
 
+  /// Who calls resume() and run() holds what this returns, so that no other training writes to the folder:
+  /// IoError that says which one does; InvalidInput where one did between two runs of this trainer. All
+  /// processes have to call it; the first one holds the folder.
+  std::shared_ptr<const void> own_folder();
   /// From the last checkpoint of the folder, if there is one; returns whether there was. All processes have
   /// to see the same folder. InvalidInput names what differs where it is that of another training: one whose
   /// next steps would not be those of this one.
@@ -95,7 +102,7 @@ class Trainer {
   /// Until an end is reached. Between steps it can be interrupted.
   void run();
   /// Takes the weights of the best validation, from the folder or, without one, from memory; returns whether
-  /// there are any.
+  /// there are any. InvalidInput where the folder has those of another training.
   bool load_best();
 
   // Other threads may ask for these while it runs.
@@ -144,7 +151,19 @@ class Trainer {
   bool save_due() const;
   void train_step(BatchLoader& batches);
   void tried_step(BatchLoader& batches);
+  /// What validations leave behind, but for the best weights.
+  struct Validations {
+    std::vector<double> scores;
+    std::string scored_by = "{}";  // JSON: what the scores are of
+    std::int64_t step = 0;         // after which the last one was
+    bool unplanned = false;        // whether that was there only because the training ended
+  };
+
   void validate();
+  ValidationReport scored();
+  void commit(ValidationReport& report);
+  void run_whole(const std::function<void()>& action) const;
+  void succeed_together(const char* what, const std::function<void()>& action);
   Loss loss_of(const Batch& batch);
   void check_sparse() const;
   std::string decisive() const;
@@ -152,6 +171,9 @@ class Trainer {
   std::string place() const;
   void load_weights(const Checkpoint& checkpoint);
   void check_precision(const Checkpoint& checkpoint) const;
+  Verdict verdict() const;
+  std::string not_best(const std::string& state) const;
+  std::string find_best() const;
   NamedTensors weights() const;
   void keep_best();
   void save();
@@ -169,13 +191,11 @@ class Trainer {
   std::map<std::string, at::Tensor> best_;  // weights, where no folder has them
   std::atomic<std::int64_t> step_{0};
   std::int64_t bad_ = 0;
-  std::int64_t validated_ = 0, saved_ = -1;  // steps where that was done last
-  std::vector<double> scores_;
-  Snapshot<std::vector<double>> told_scores_;  // the same, for other threads
-  std::string scored_by_ = "{}";               // JSON: what the scores are of
-  bool unplanned_ = false;  // whether the last of them was there only because the training ended
+  std::int64_t saved_ = -1;  // the step that was saved last
+  Validations validations_;
+  Snapshot<std::vector<double>> told_scores_;  // theirs, for other threads
   std::atomic<bool> stopped_early_{false};
-  bool whole_ = true;  // not in the middle of moving weights
+  bool between_steps_ = true;  // not in the middle of moving weights
 };
 
 }  // namespace sentencode::training
