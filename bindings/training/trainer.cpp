@@ -162,6 +162,14 @@ void bind_trainer(py::module_& m) {
           "Ctrl-C has to wait for.");
 
   m.def(
+      "own_folder",
+      [](const Path& folder) {
+        const WithoutGil release;
+        return FolderOwner{CheckpointFolder(folder.name).own()};
+      },
+      py::arg("folder"), "The same without a trainer.");
+
+  m.def(
       "checkpoint_weights",
       [](const Path& path) {
         const WithoutGil release;

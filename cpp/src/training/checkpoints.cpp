@@ -76,6 +76,16 @@ std::shared_ptr<const SafeTensors> opened(const std::string& path) {
   return file;
 }
 
+Checkpoint head_of(const SafeTensors& file) {
+  Checkpoint found;
+  const std::string step = value_of(file, "step");
+  const auto [end, error] = std::from_chars(step.data(), step.data() + step.size(), found.step);
+  ST_CHECK(error == std::errc() && end == step.data() + step.size() && found.step >= 0, FormatError,
+           file.path(), ": step must be a number, is '", step, "'");
+  found.state = value_of(file, "state");
+  return found;
+}
+
 void copy(const std::string& from, const std::string& to) {
   const auto file = MappedFile::open(from);
   AtomicFile made(to);
@@ -137,17 +147,12 @@ Checkpoint Checkpoint::read(const std::string& path) {
   const auto value = [&](const char* key) { return value_of(*file, key); };
   ST_CHECK(value("checksum") == checksum_of(value("step"), value("state"), file->tensors()), FormatError,
            path, ": is damaged: its checksum is not that of what was written");
-  Checkpoint found;
-  const std::string step = value("step");
-  const auto [end, error] = std::from_chars(step.data(), step.data() + step.size(), found.step);
-  ST_CHECK(error == std::errc() && end == step.data() + step.size() && found.step >= 0, FormatError, path,
-           ": step must be a number, is '", step, "'");
-  found.state = value("state");
+  Checkpoint found = head_of(*file);
   for (const auto& [name, tensor] : file->tensors()) found.tensors[name] = nn::copy_of(path, name, tensor);
   return found;
 }
 
-std::string Checkpoint::read_state(const std::string& path) { return value_of(*opened(path), "state"); }
+Checkpoint Checkpoint::read_head(const std::string& path) { return head_of(*opened(path)); }
 
 std::map<std::string, at::Tensor> Checkpoint::part(const std::string& prefix) const {
   const std::string begin = prefix + ".";
@@ -236,24 +241,24 @@ void CheckpointFolder::save(const Checkpoint& checkpoint) const {
 }
 
 void CheckpointFolder::save_best(const Checkpoint& checkpoint, bool planned) const {
-  std::string state;
+  std::optional<Checkpoint> best;
   try {
-    if (fs::exists(best_path())) state = Checkpoint::read_state(best_path());
+    if (fs::exists(best_path())) best = Checkpoint::read_head(best_path());
   } catch (const FormatError&) {  // nobody needs a damaged one
   }
-  if (!state.empty()) {
-    for (const std::int64_t step : steps()) keep_best_of(step, state);
-    if (!planned) keep_best_of(checkpoint.step, state);
+  if (best) {
+    for (const std::int64_t step : steps()) keep_best_of(step, *best);
+    if (!planned) keep_best_of(checkpoint.step, *best);
   }
   checkpoint.write(best_path());
 }
 
 /// Gives best.safetensors a second name before it is replaced, unless the step's checkpoint is the same.
-void CheckpointFolder::keep_best_of(std::int64_t step, const std::string& best_state) const {
+void CheckpointFolder::keep_best_of(std::int64_t step, const Checkpoint& best) const {
   const std::string own = file_of(kBestOf, step), saved = file_of(kStep, step);
   if (fs::exists(own)) return;
   try {
-    if (fs::exists(saved) && Checkpoint::read_state(saved) == best_state) return;
+    if (step == best.step && fs::exists(saved) && Checkpoint::read_head(saved).state == best.state) return;
   } catch (const FormatError&) {
     return;  // no run can resume from it
   }
@@ -262,13 +267,13 @@ void CheckpointFolder::keep_best_of(std::int64_t step, const std::string& best_s
   if (error) copy(best_path(), own);
 }
 
-std::string CheckpointFolder::find_best(const std::function<bool(const std::string& state)>& wanted) const {
+std::string CheckpointFolder::find_best(const std::function<bool(const Checkpoint& head)>& wanted) const {
   std::vector<std::string> paths{best_path()};
   for (const std::string_view begin : {kBestOf, kStep})
     for (const std::int64_t step : numbers(begin)) paths.push_back(file_of(begin, step));
   for (const std::string& path : paths) {
     try {
-      if (fs::exists(path) && wanted(Checkpoint::read_state(path))) return path;
+      if (fs::exists(path) && wanted(Checkpoint::read_head(path))) return path;
     } catch (const FormatError&) {  // damaged
     }
   }
@@ -294,15 +299,15 @@ std::optional<Checkpoint> CheckpointFolder::last() const {
   return std::nullopt;
 }
 
-std::string CheckpointFolder::last_state() const {
+std::optional<Checkpoint> CheckpointFolder::last_head() const {
   const auto there = steps();
   for (auto step = there.rbegin(); step != there.rend(); ++step) {
     try {
-      return Checkpoint::read_state(file_of(kStep, *step));
+      return Checkpoint::read_head(file_of(kStep, *step));
     } catch (const FormatError&) {  // damaged
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 std::optional<Checkpoint> CheckpointFolder::best() const {

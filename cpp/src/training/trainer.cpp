@@ -611,11 +611,9 @@ std::shared_ptr<const void> Trainer::own_folder() {
   succeed_together("take the folder", [&] {
     owner = checkpoints_->own();
     // resume() looks at what is there before the first step. Later, it has to be what this training left.
-    const std::string left = step_ == 0 ? "" : checkpoints_->last_state();
-    if (left.empty()) return;
-    const json state = json::parse(left, nullptr, /*allow_exceptions=*/false);
-    const std::string changes =
-        differences(state.is_object() ? state.value("training", json()) : json(), json::parse(decisive()));
+    const auto last = step_ == 0 ? std::nullopt : checkpoints_->last_head();
+    if (!last) return;
+    const std::string changes = changes_of(*last);
     ST_CHECK(changes.empty(), InvalidInput, place(),
              ": another training has written to the folder since this one stopped: ", changes);
   });
@@ -793,22 +791,30 @@ void Trainer::forget_last_score() {
            "cannot be resumed");
 }
 
-/// Why the state of a checkpoint is not that of the best of these validations; empty where it is. Without
-/// any, it has to be of the same training.
-std::string Trainer::not_best(const std::string& text) const {
-  const json state = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!state.is_object() || !state.contains("training")) return "it is not that of a training";
-  const std::string changes = differences(state["training"], json::parse(decisive()));
+/// How the training that a checkpoint is of differs from this one.
+std::string Trainer::changes_of(const Checkpoint& head) const {
+  const json state = json::parse(head.state, nullptr, /*allow_exceptions=*/false);
+  const json training = state.is_object() ? state.value("training", json()) : json();
+  return differences(training, json::parse(decisive()));
+}
+
+/// Why a checkpoint is not that of the best of these validations; empty where it is. Without any, it has to
+/// be of the same training.
+std::string Trainer::not_best(const Checkpoint& head) const {
+  const std::string changes = changes_of(head);
   const auto& scores = validations_.scores;
   if (!changes.empty() || scores.empty()) return changes;
+  const json state = json::parse(head.state);
   const auto until = std::span(scores).first(static_cast<std::size_t>(verdict().best + 1));
-  return state.value("scores", json()) == json_of(until) ? "" : "its validations had other scores";
+  const bool is_best =
+      state.value("validated", json()) == json(head.step) && state.value("scores", json()) == json_of(until);
+  return is_best ? "" : "its validations had other scores";
 }
 
 /// The file that holds the weights of the best validation; empty where there is none.
 std::string Trainer::find_best() const {
   if (!checkpoints_ || verdict().best < 0) return {};
-  return checkpoints_->find_best([&](const std::string& state) { return not_best(state).empty(); });
+  return checkpoints_->find_best([&](const Checkpoint& head) { return not_best(head).empty(); });
 }
 
 bool Trainer::resume() {
@@ -846,7 +852,7 @@ bool Trainer::load_best() {
   if (!validations_.scores.empty() && verdict().best < 0) return false;
   const auto best = checkpoints_->best();
   if (!best) return false;
-  const std::string why = not_best(best->state);
+  const std::string why = not_best(*best);
   ST_CHECK(why.empty(), InvalidInput, checkpoints_->best_path(), ": belongs to a different run: ", why);
   load_weights(*best);
   return true;

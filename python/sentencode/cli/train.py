@@ -346,7 +346,7 @@ def _places(config: Config, options: argparse.Namespace) -> tuple[Path, Path]:
 
 def _prepare(config: Config, folder: Path, options: argparse.Namespace) -> None:
     """The first process looks at what is there before anything is computed, and notes what is trained."""
-    from ..training.checkpoints import checkpoint_files, foreign_files
+    from ..training.checkpoints import checkpoint_files, foreign_files, remove_checkpoints
 
     data = config.tables["data"]
     inputs = [options.config, config.tables["vectors"].get("file"), *_files(data["train"])]
@@ -375,8 +375,7 @@ def _prepare(config: Config, folder: Path, options: argparse.Namespace) -> None:
     # When torchrun starts its processes anew, what they have left is theirs.
     restarted = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
     if there and options.fresh and not restarted:
-        for path in there:
-            path.unlink()
+        remove_checkpoints(folder)
         noted.unlink(missing_ok=True)
         there = []
     if options.resume and not there:
@@ -563,9 +562,9 @@ def _logs(config: Config) -> list[Callback]:
 
 
 def _how_to_go_on(folder: Path) -> str:
-    from ..training.checkpoints import checkpoint_files
+    from ..training.checkpoints import step_files
 
-    kept = [path for path in checkpoint_files(folder) if path.stem != "best"]
+    kept = step_files(folder)
     if not kept:
         return f"no step is saved in {folder} yet"
     step = int(kept[-1].stem.removeprefix("step-"))

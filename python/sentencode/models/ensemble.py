@@ -14,7 +14,7 @@ from torch import Tensor
 from .. import _nn
 from ..checks import checked_int
 from ..nn.decoding import Decoder
-from ..training.checkpoints import checkpoint_files
+from ..training.checkpoints import step_files
 
 __all__ = ["EnsembleDecoder", "average_checkpoints", "average_weights"]
 
@@ -161,7 +161,7 @@ def average_checkpoints(encoder: Any, folder: str | os.PathLike[str], *, last: i
     if not hasattr(type(encoder), "network_class"):
         raise TypeError(f"encoder must be a neural encoder, got {type(encoder).__name__}")
     own, last = _weights(encoder), checked_int("last", last, 1)
-    files = [path for path in checkpoint_files(folder) if path.stem != "best"]
+    files = step_files(folder)
     if len(files) < last:
         raise ValueError(
             f"{os.fsdecode(folder)} holds {len(files)} checkpoints of steps, but last is {last}: "

@@ -14,7 +14,6 @@ from ..checks import checked_bool, checked_float, checked_int, checked_str
 from ..code_digest import code_digest
 from ..distributed import communicator as all_processes
 from ..encoder import progress
-from ..errors import FormatError
 from ..nn.module import CppModule
 from ..text.corpus import repeatable
 from ..training import Callback, History, Trainer, TrainingOptions
@@ -258,7 +257,7 @@ class NeuralTraining(NeuralFiles):
             if trainer.load_best() or not trainer._core.scores:
                 return
             why = f"{path} is missing, which had the weights of the best validation"
-        except FormatError as error:
+        except ValueError as error:  # the file is damaged, or of a different run
             trainer.model.load_state_dict(last)  # some may have been read
             why = f"the weights of the best validation cannot be read: {error}"
         warnings.warn(

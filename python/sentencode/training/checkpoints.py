@@ -10,15 +10,27 @@ from typing import Any
 
 from ..files import as_path
 
-__all__ = ["checkpoint_files", "foreign_files"]
+__all__ = ["checkpoint_files", "foreign_files", "remove_checkpoints", "step_files"]
 
-_STEP = re.compile(r"step-([0-9]+)\.safetensors", re.ASCII)
+_NAMES = {kind: re.compile(rf"{kind}-([0-9]+)\.safetensors", re.ASCII) for kind in ("step", "best")}
 _BEST = "best.safetensors"
 _FORMAT = "sentencode checkpoint"
 
 
+def step_files(folder: str | os.PathLike[str]) -> list[Path]:
+    """The checkpoints of steps in a folder, in the order of their steps.
+
+    Args:
+        folder: The folder; it need not be there.
+
+    Returns:
+        Their paths.
+    """
+    return _numbered(folder, "step")
+
+
 def checkpoint_files(folder: str | os.PathLike[str]) -> list[Path]:
-    """The checkpoints of a folder: those of steps in their order, then the best one.
+    """All checkpoints of a folder: those of steps, the best ones before the last, the best one.
 
     A folder may hold other files, models among them, which are nobody's to remove or to ask about.
 
@@ -28,13 +40,32 @@ def checkpoint_files(folder: str | os.PathLike[str]) -> list[Path]:
     Returns:
         Their paths.
     """
-    place = as_path(folder)
-    steps = []
-    for path in place.glob("step-*.safetensors"):
-        if match := _STEP.fullmatch(path.name):
-            steps.append((int(match[1]), path))
-    best = place / _BEST
-    return [path for _, path in sorted(steps)] + [best] * best.is_file()
+    best = as_path(folder) / _BEST
+    return step_files(folder) + _numbered(folder, "best") + [best] * best.is_file()
+
+
+def remove_checkpoints(folder: str | os.PathLike[str]) -> None:
+    """Removes all checkpoints of a folder.
+
+    Args:
+        folder: The folder.
+
+    Raises:
+        BlockingIOError: A training writes to it.
+    """
+    from .. import _nn
+
+    with _nn.own_folder(folder):
+        for path in checkpoint_files(folder):
+            path.unlink()
+
+
+def _numbered(folder: str | os.PathLike[str], kind: str) -> list[Path]:
+    found = []
+    for path in as_path(folder).glob(f"{kind}-*.safetensors"):
+        if match := _NAMES[kind].fullmatch(path.name):
+            found.append((int(match[1]), path))
+    return [path for _, path in sorted(found)]
 
 
 def foreign_files(folder: str | os.PathLike[str]) -> list[Path]:

@@ -2,7 +2,10 @@
 
 #include <ATen/Functions.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -125,6 +128,64 @@ TEST(CheckpointFolder, GoesBackToOneThatCanBeRead) {
   EXPECT_EQ(checkpoints.last()->step, 5);
   fs::resize_file(fs::path(checkpoints.path()) / "step-000000005.safetensors", 3);
   EXPECT_THROW(checkpoints.last(), FormatError);
+}
+
+TEST(CheckpointFolder, KeepsTheBestThatAStepNeeds) {
+  const TemporaryFolder folder;
+  const CheckpointFolder checkpoints(folder.path("run"), 2);
+  const auto found = [&](std::int64_t step) {
+    const std::string path = checkpoints.find_best([&](const Checkpoint& head) { return head.step == step; });
+    return path.empty() ? path : fs::path(path).filename().string();
+  };
+  checkpoints.save_best(some(3));
+  checkpoints.save(some(4));
+  EXPECT_EQ(found(3), "best.safetensors");
+  checkpoints.save_best(some(5));
+  EXPECT_EQ(found(3), "best-000000004.safetensors");
+  checkpoints.save_best(some(6));
+  EXPECT_EQ(found(3), "best-000000004.safetensors");  // step 4 needs it still
+  checkpoints.restore_best(checkpoints.find_best([](const Checkpoint& head) { return head.step == 3; }));
+  EXPECT_EQ(checkpoints.best()->step, 3);
+  checkpoints.save_best(some(6));
+  checkpoints.save(some(6));
+  checkpoints.save_best(some(7));
+  EXPECT_EQ(found(6), "step-000000006.safetensors");  // the same file need not be there twice
+  EXPECT_FALSE(fs::exists(folder.path("run") + "/best-000000006.safetensors"));
+  checkpoints.save(some(8));
+  checkpoints.save(some(9));
+  EXPECT_EQ(found(3), "");
+  EXPECT_EQ(found(7), "best.safetensors");
+  checkpoints.save_best(some(10), /*planned=*/false);
+  EXPECT_EQ(checkpoints.steps(), (std::vector<std::int64_t>{8, 9}));
+  for (const char* name : {"8", "9", "10"})
+    EXPECT_TRUE(fs::exists(folder.path("run") + "/best-" + std::string(9 - std::strlen(name), '0') + name +
+                           ".safetensors"))
+        << name;
+  EXPECT_EQ(checkpoints.last_head()->step, 9);
+}
+
+TEST(CheckpointFolder, HasOneOwner) {
+  const TemporaryFolder folder;
+  const CheckpointFolder checkpoints(folder.path("run"));
+  const std::string path = folder.path("run") + "/training.lock";
+  std::ofstream(path) << "process 1 on another, since then";  // of one that was killed
+  for (int i = 0; i < 2; ++i) {
+    const auto owner = checkpoints.own();
+    try {
+      checkpoints.own();
+      FAIL();
+    } catch (const IoError& error) {
+      EXPECT_EQ(error.error_number(), EWOULDBLOCK);
+      EXPECT_NE(std::string(error.what()).find(concat("process ", ::getpid(), " on ")), std::string::npos)
+          << error.what();
+    }
+    EXPECT_TRUE(fs::exists(path));
+  }
+  EXPECT_FALSE(fs::exists(path));
+  std::ofstream(folder.path("elsewhere")) << "text";
+  fs::create_symlink(folder.path("elsewhere"), path);
+  EXPECT_THROW(checkpoints.own(), IoError);
+  EXPECT_EQ(fs::file_size(folder.path("elsewhere")), 4U);
 }
 
 TEST(CheckpointFolder, IsAFolder) {

@@ -386,7 +386,7 @@ TEST_F(TrainerTest, MakesUpForAValidationThatWasStopped) {
   }
 }
 
-std::int64_t polls = 0;
+std::int64_t polls = 0, stops = 0;
 
 TEST_F(TrainerTest, CanBeInterruptedBetweenSteps) {
   const auto training = trainer(std::make_shared<FirstWord>(), options(100), "run");
@@ -397,6 +397,51 @@ TEST_F(TrainerTest, CanBeInterruptedBetweenSteps) {
   EXPECT_GT(training->step(), 0);
   EXPECT_LE(training->step(), 20);
   EXPECT_EQ(CheckpointFolder(folder_.path("run")).steps().back(), training->step());
+}
+
+/// Every poll for Ctrl-C, those while files are written among them: nothing holds them back here.
+TEST_F(TrainerTest, AnInterruptAtAnyPollLeavesNoTrace) {
+  auto chosen = options(11);
+  chosen.schedule.decay = 0.5;
+  chosen.schedule.higher_is_better = true;
+  chosen.validate_every = 2;
+  chosen.reload_best = true;
+  const std::map<std::int64_t, double> scores{{2, .5}, {4, .7}, {6, .6}, {8, .6}, {10, .9}, {11, .8}};
+  std::vector<std::int64_t> validated;
+  const auto make = [&](const std::string& folder) {
+    auto training = trainer(std::make_shared<FirstWord>(), chosen, folder.c_str(), true);
+    training->validator = [&scores, its = training.get()] { return scores.at(its->step()); };
+    training->on_validation = [&](const ValidationReport& report) { validated.push_back(report.step); };
+    return training;
+  };
+  const std::vector<std::int64_t> all{2, 4, 6, 8, 10, 11};
+  const auto straight = make("straight");
+  polls = stops = 0;
+  set_interrupt_check([] { return ++polls == stops; });
+  straight->run();
+  const std::int64_t total = polls;
+  EXPECT_EQ(validated, all);
+  EXPECT_GT(total, 50);
+  for (std::int64_t at = 1; at <= total; ++at) {
+    validated.clear();
+    const std::string folder = "run" + std::to_string(at);
+    const auto stopped = make(folder);
+    polls = 0;
+    stops = at;
+    try {
+      stopped->run();
+    } catch (const Interrupted&) {
+    }
+    stops = 0;
+    const auto rest = make(folder);
+    rest->resume();
+    rest->run();
+    EXPECT_EQ(validated, all) << at;
+    expect_equal(rest->checkpoint(), straight->checkpoint());
+    expect_equal(*CheckpointFolder(folder_.path(folder)).best(),
+                 *CheckpointFolder(folder_.path("straight")).best());
+  }
+  set_interrupt_check(nullptr);
 }
 
 TEST_F(TrainerTest, ComputesInBfloat16WithParametersThatStay) {

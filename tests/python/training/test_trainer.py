@@ -1520,23 +1520,250 @@ def test_a_later_end_takes_the_steps_of_a_run_that_did_not_end(tmp_path, validat
     assert_same(weights(parts.model), weights(whole.model))
 
 
-def test_the_best_weights_of_an_end_between_validations_are_not_gone_on_from(tmp_path):
-    def trainer(steps):
-        told = iter([0.1, 0.2, 0.3])
-        return tiny.trainer(
-            tmp_path / "file",
-            max_steps=steps,
-            validate_every=4,
-            metric=lambda its: next(told),
-            decay=0.5,
-            reload_best=True,
-            checkpoints=tmp_path / "kept",
-        )
+def test_the_best_weights_of_an_end_between_validations_are_forgotten(tmp_path):
+    scores = {4: 0.1, 6: 0.2, 8: 0.05, 12: 0.07}  # with an end after 12 steps, nobody looks after 6
 
-    trainer(6).run()
-    with pytest.raises(ValueError, match=r"kept: this training ended after step 6, where no validation was"):
-        trainer(12).run()
-    assert trainer(6).run().steps == []
+    def trainer(folder, steps):
+        made = []
+        made.append(
+            tiny.trainer(
+                tmp_path / "file",
+                max_steps=steps,
+                validate_every=4,
+                keep_last=1,
+                metric=lambda its: scores[made[0].step],
+                decay=0.5,
+                reload_best=True,
+                checkpoints=tmp_path / folder,
+            )
+        )
+        return made[0]
+
+    straight = trainer("straight", 12)
+    straight.run()
+    trainer("parts", 6).run()
+    parts = trainer("parts", 6)
+    assert parts.run().steps == []
+    parts = trainer("parts", 12)
+    parts.run()
+    assert_same(weights(parts.model), weights(straight.model))
+    assert parts.load_best()
+    assert straight.load_best()
+    assert_same(weights(parts.model), weights(straight.model))
+
+    trainer("lost", 6).run()
+    for path in (tmp_path / "lost").glob("best-*"):
+        path.unlink()
+    with pytest.raises(ValueError, match=r"lost: this training ended after step 6, where no validation was"):
+        trainer("lost", 12).run()
+
+
+def test_an_interrupt_while_the_best_weights_are_written_or_loaded_leaves_no_trace(tmp_path):
+    """Python raises Ctrl-C wherever it runs: a model's tensors are listed for each checkpoint."""
+    scores = {2: 0.5, 4: 0.7, 6: 0.6, 8: 0.6, 10: 0.9, 11: 0.8}
+    calls = []
+    at = 0
+
+    class Interrupted(tiny.Reader):
+        def named_parameters(self, *arguments, **more):
+            calls.append(1)
+            if len(calls) == at:
+                signal.raise_signal(signal.SIGINT)
+            return super().named_parameters(*arguments, **more)
+
+    def trainer(folder):
+        made = []
+        made.append(
+            tiny.trainer(
+                tmp_path / "file",
+                Interrupted(),
+                max_steps=11,
+                validate_every=2,
+                metric=lambda its: scores[made[0].step],
+                decay=0.5,
+                reload_best=True,
+                checkpoints=tmp_path / folder,
+                callbacks=[CsvLog(tmp_path / folder / "log.csv")],
+            )
+        )
+        calls.clear()
+        return made[0]
+
+    straight = trainer("straight")
+    straight.run()
+    expected = figures(tmp_path / "straight")
+    times = len(calls)
+    assert times > 15
+    for call in range(1, times + 1):
+        folder = f"at-{call}"
+        first = trainer(folder)
+        at = call
+        with pytest.raises(KeyboardInterrupt):
+            first.run()
+        at = 0
+        rest = trainer(folder)
+        rest.run()
+        assert_same(weights(rest.model), weights(straight.model))
+        assert figures(tmp_path / folder) == expected, call
+        history = first.history.validations + rest.history.validations
+        assert history == straight.history.validations, call
+
+
+def test_a_full_disk_while_the_best_weights_are_written_leaves_no_trace(tmp_path):
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    class Full(Callback):
+        def on_step(self, trainer, step):
+            if step.step == 4:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
+
+    def trainer(folder, *callbacks):
+        options = {"decay": 0.5, "reload_best": True, "learning_rate": 0.02, "validate_every": 2}
+        where = {"checkpoints": tmp_path / folder, "callbacks": callbacks}
+        return tiny.trainer(tmp_path / "file", tiny.Reader(dropout=0), max_steps=11, **options, **where)
+
+    straight = trainer("straight")
+    straight.run()
+    assert straight.history.validations[1].best
+    stopped = trainer("full", Full())
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            stopped.run()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [validation.step for validation in stopped.history.validations] == [2]
+    assert stopped._core.scores == [straight.history.validations[0].score]
+    other = trainer("full")
+    other.run()
+    assert_same(weights(other.model), weights(straight.model))
+    stopped._callbacks = ()
+    stopped.run()
+    assert_same(weights(stopped.model), weights(straight.model))
+    assert stopped.history.validations == straight.history.validations
+
+
+# --- Who has a folder ------------------------------------------------------------------------------------
+
+
+def test_a_second_training_in_a_folder_is_refused(tmp_path):
+    """In this process, and in another one; when the first one has ended, the folder is free."""
+    message = rf"another training writes to .*kept: process {os.getpid()} on .*, since 20\d\d-.* UTC; wait"
+    refused = []
+
+    def try_others(step):
+        if step.step != 3:
+            return
+        for options in ({}, {"learning_rate": 0.3}):
+            with pytest.raises(BlockingIOError, match=message):
+                tiny.trainer(tmp_path / "file", max_steps=9, checkpoints=tmp_path / "kept", **options).run()
+            refused.append(options)
+        code = "import sys, tiny; tiny.trainer(sys.argv[1], max_steps=9, checkpoints=sys.argv[2]).run()"
+        command = [sys.executable, "-c", code, tmp_path / "file", tmp_path / "kept"]
+        done = subprocess.run(command, cwd=HERE, capture_output=True, text=True)
+        assert done.returncode == 1
+        assert f"BlockingIOError: [Errno 11] checkpoints: another training writes to {tmp_path}" in done.stderr
+        refused.append("another process")
+
+    first = tiny.trainer(
+        tmp_path / "file", max_steps=9, checkpoints=tmp_path / "kept", callbacks=[tiny.Do(try_others)]
+    )
+    first.run()
+    assert len(refused) == 3
+    assert not (tmp_path / "kept" / "training.lock").exists()
+    assert tiny.trainer(tmp_path / "file", max_steps=9, checkpoints=tmp_path / "kept").run().steps == []
+    with pytest.raises(ValueError, match=r"learning_rate was 0.02 and is 0.3$"):
+        tiny.trainer(tmp_path / "file", max_steps=9, checkpoints=tmp_path / "kept", learning_rate=0.3).run()
+
+
+def test_a_folder_is_free_after_an_error_and_a_kill(tmp_path):
+    (tmp_path / "kept").mkdir()
+    finish(start(tmp_path, "--steps", 9, "--kill-at", 7), -signal.SIGKILL)
+    assert (tmp_path / "checkpoints" / "training.lock").exists()
+
+    def fail(step):
+        raise RuntimeError("stop")
+
+    def trainer(*callbacks):
+        where = {"checkpoints": tmp_path / "checkpoints", "callbacks": callbacks}
+        return tiny.trainer(tmp_path / "examples", max_steps=9, decay=0.5, **where)
+
+    with pytest.raises(RuntimeError, match="stop") as raised:  # its traceback is kept
+        trainer(tiny.Do(fail)).run()
+    assert trainer().run().steps[-1].step == 9
+    assert raised.value is not None
+    assert not (tmp_path / "checkpoints" / "training.lock").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_does_not_hold_the_folder(tmp_path):
+    children = []
+
+    def fork(step):
+        if step.step == 2:
+            ready, done = os.pipe(), os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.close(done[1])
+                os.write(ready[1], b"x")
+                os.read(done[0], 1)  # it lives until the test closes the other end
+                os._exit(0)
+            os.close(done[0])
+            os.read(ready[0], 1)
+            children.append((child, done[1]))
+
+    def trainer(*callbacks):
+        where = {"checkpoints": tmp_path / "kept", "callbacks": callbacks}
+        return tiny.trainer(tmp_path / "file", max_steps=9, **where)
+
+    trainer(tiny.Do(fork)).run()
+    assert len(children) == 1
+    assert trainer().run().steps == []
+    for child, end in children:
+        os.close(end)
+        os.waitpid(child, 0)
+
+
+def test_the_best_weights_of_another_training_are_refused(tmp_path):
+    def trainer(folder, model=None, **options):
+        return tiny.trainer(tmp_path / "file", model, max_steps=10, checkpoints=tmp_path / folder, **options)
+
+    mine = trainer("mine")
+    mine.run()
+    assert trainer("mine").load_best()  # in another process it has no step yet
+    trainer("other", learning_rate=0.3).run()
+    begun = tiny.Reader()
+    with torch.no_grad():
+        begun.scores.bias += 1
+    trainer("begun", begun).run()  # of the same settings
+    before = weights(mine.model)
+    for folder, why in (
+        ("other", r"learning_rate was 0.3 and is 0.02$"),
+        ("begun", "its validations had other scores$"),
+    ):
+        best = (tmp_path / folder / "best.safetensors").read_bytes()
+        (tmp_path / "mine" / "best.safetensors").write_bytes(best)
+        with pytest.raises(ValueError, match=rf"best.safetensors: belongs to a different run: {why}"):
+            mine.load_best()
+        assert_same(weights(mine.model), before)
+    assert trainer("mine").run().steps == []  # it resumes; the file may be lost
+
+
+def test_a_folder_that_another_training_took_in_between_is_refused(tmp_path):
+    def stop(step):
+        if step.step == 3:
+            raise KeyboardInterrupt
+
+    mine = tiny.trainer(
+        tmp_path / "file", max_steps=9, checkpoints=tmp_path / "kept", callbacks=[tiny.Do(stop)]
+    )
+    with pytest.raises(KeyboardInterrupt):
+        mine.run()
+    for path in (tmp_path / "kept").iterdir():
+        path.unlink()
+    tiny.trainer(tmp_path / "file", max_steps=9, checkpoints=tmp_path / "kept", learning_rate=0.3).run()
+    with pytest.raises(ValueError, match=r"kept: another training has written .*learning_rate was 0.3 and is"):
+        mine.run()
 
 
 def test_lower_may_be_better_for_a_function_too(tmp_path):

@@ -23,8 +23,8 @@ struct Checkpoint {
   void write(const std::string& path) const;
   /// FormatError where it is none, or damaged. Tensors are copies, on the CPU.
   static Checkpoint read(const std::string& path);
-  /// The state alone. FormatError where the file is no checkpoint, or its header is damaged.
-  static std::string read_state(const std::string& path);
+  /// The same without tensors, of which nothing is read.
+  static Checkpoint read_head(const std::string& path);
 
   /// Tensors whose names begin with prefix and a dot, without these.
   std::map<std::string, at::Tensor> part(const std::string& prefix) const;
@@ -50,11 +50,11 @@ class CheckpointFolder {
   /// The last that can be read: a process that was killed, or a full disk, costs one. Nothing where there is
   /// none; FormatError where none of them can be read.
   std::optional<Checkpoint> last() const;
-  std::string last_state() const;  // of the last whose header can be read; empty where there is none
+  std::optional<Checkpoint> last_head() const;
   std::optional<Checkpoint> best() const;
   std::string best_path() const;
-  /// The file whose state is `wanted`, best.safetensors first; empty where there is none.
-  std::string find_best(const std::function<bool(const std::string& state)>& wanted) const;
+  /// The file whose head is `wanted`, best.safetensors first; empty where there is none.
+  std::string find_best(const std::function<bool(const Checkpoint& head)>& wanted) const;
   /// Makes what find_best found best.safetensors.
   void restore_best(const std::string& path) const;
   std::vector<std::int64_t> steps() const;  // rising
@@ -62,7 +62,7 @@ class CheckpointFolder {
  private:
   std::vector<std::int64_t> numbers(std::string_view begin) const;
   std::string file_of(std::string_view begin, std::int64_t step) const;
-  void keep_best_of(std::int64_t step, const std::string& best_state) const;
+  void keep_best_of(std::int64_t step, const Checkpoint& best) const;
 
   std::string path_;
   std::int64_t keep_last_;

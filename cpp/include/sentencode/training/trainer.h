@@ -172,7 +172,8 @@ class Trainer {
   void load_weights(const Checkpoint& checkpoint);
   void check_precision(const Checkpoint& checkpoint) const;
   Verdict verdict() const;
-  std::string not_best(const std::string& state) const;
+  std::string changes_of(const Checkpoint& head) const;
+  std::string not_best(const Checkpoint& head) const;
   std::string find_best() const;
   NamedTensors weights() const;
   void keep_best();
