@@ -59,10 +59,15 @@ class Callbacks {
   Callbacks& operator=(const Callbacks&) = delete;
 
  private:
+  /// A Ctrl-C that does not wait, a second one, is raised as soon as Python runs again: here, in the place of
+  /// the function, if it were not taken away. What is done must be told.
   template <typename... Figures>
   static void tell(const py::function& function, const Figures&... figures) {
     const WithGil gil;
+    std::optional<py::error_already_set> interrupt;
+    if (PyErr_CheckSignals() != 0) interrupt.emplace();
     call(function, figures...);
+    if (interrupt) throw py::error_already_set(*interrupt);
   }
 
   Trainer& trainer_;

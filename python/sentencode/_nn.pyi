@@ -30,6 +30,7 @@ __all__: list[str] = [
     "Evaluating",
     "Features",
     "FeedForward",
+    "FolderOwner",
     "GeneralizedPoolingNetwork",
     "Head",
     "LAESOnDevice",
@@ -70,6 +71,7 @@ __all__: list[str] = [
     "make_network",
     "noisy",
     "num_threads",
+    "own_folder",
     "register_kind",
     "register_network",
     "sample",
@@ -208,6 +210,13 @@ class PythonModel(Model):
         parts has loss(fields, labels), train(mode), parameters() and buffers().
         """
 
+class FolderOwner:
+    """
+    Holds a folder of checkpoints until it is left.
+    """
+    def __enter__(self) -> None: ...
+    def __exit__(self, *args) -> None: ...
+
 class Trainer:
     """
     See sentencode.training.Trainer.
@@ -258,6 +267,10 @@ class Trainer:
         """
         Takes the best weights; whether there are any.
         """
+    def own_folder(self) -> FolderOwner:
+        """
+        Holds the folder while it is entered; BlockingIOError if another training does.
+        """
     def resume(self) -> bool:
         """
         From the last checkpoint; whether there was one.
@@ -267,9 +280,10 @@ class Trainer:
         on_step: collections.abc.Callable,
         on_validation: collections.abc.Callable,
         validator: collections.abc.Callable | None,
+        whole: collections.abc.Callable,
     ) -> None:
         """
-        on_step(step, epoch, loss, accuracy, rate, norm, examples, tokens, figures), on_validation(step, loss, accuracy, score, best, decayed, figures), validator() -> score.
+        on_step(step, epoch, loss, accuracy, rate, norm, examples, tokens, figures), on_validation(step, loss, accuracy, score, best, decayed, figures), validator() -> score, whole(action): calls what Ctrl-C has to wait for.
         """
     @property
     def last_step(self) -> int:
@@ -971,6 +985,11 @@ def noisy(
     """
 
 def num_threads() -> int: ...
+def own_folder(folder: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> FolderOwner:
+    """
+    The same without a trainer.
+    """
+
 def register_kind(encoder: str) -> None:
     """
     Files of neural encoders of that kind are then read.

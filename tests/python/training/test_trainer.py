@@ -1593,7 +1593,7 @@ def test_an_interrupt_while_the_best_weights_are_written_or_loaded_leaves_no_tra
     straight.run()
     expected = figures(tmp_path / "straight")
     times = len(calls)
-    assert times > 15
+    assert times >= 12  # six validations, and as many checkpoints
     for call in range(1, times + 1):
         folder = f"at-{call}"
         first = trainer(folder)
