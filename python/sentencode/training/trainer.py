@@ -293,7 +293,7 @@ class Trainer:
             The history.
 
         Raises:
-            BlockingIOError: Another training writes to the folder of checkpoints; the message names its process.
+            BlockingIOError: Another training writes to the folder of checkpoints; the message says which.
             DivergedError: The loss or a gradient is not finite.
             FormatError: All checkpoints of the folder are damaged, or of another version.
             ValueError: The checkpoint belongs to a different run: other examples, batches, or settings of the

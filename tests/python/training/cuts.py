@@ -1,6 +1,7 @@
 """A training that is interrupted, or killed, at every call that changes a file of its folder, and resumed.
 
-Run with cuts.c loaded (LD_PRELOAD): `cuts.py LIBRARY FOLDER [--presses 2] [--same] [--kill] [--save-every N]`.
+Run with cuts.c loaded by LD_PRELOAD:
+`cuts.py LIBRARY FOLDER [--presses 2] [--same] [--kill] [--save-every N]`.
 It prints how many such calls there are, by their names, and fails at the first one where the resumed run is
 not the whole one: weights, optimizer, best weights, log and history.
 """
@@ -133,7 +134,7 @@ def main():
             parts = None if chosen.presses == 1 else 3
             compare(what, outcome(folder)[:parts], left[:parts])
             shutil.rmtree(folder)
-    print(json.dumps({"calls": calls, **collections.Counter(names)}))
+    sys.stdout.write(json.dumps({"calls": calls, **collections.Counter(names)}) + "\n")
 
 
 if __name__ == "__main__":

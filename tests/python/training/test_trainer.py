@@ -1662,7 +1662,9 @@ def test_a_second_training_in_a_folder_is_refused(tmp_path):
         command = [sys.executable, "-c", code, tmp_path / "file", tmp_path / "kept"]
         done = subprocess.run(command, cwd=HERE, capture_output=True, text=True)
         assert done.returncode == 1
-        assert f"BlockingIOError: [Errno 11] checkpoints: another training writes to {tmp_path}" in done.stderr
+        assert f"BlockingIOError: [Errno 11] checkpoints: another training writes to {tmp_path}" in (
+            done.stderr
+        )
         refused.append("another process")
 
     first = tiny.trainer(
@@ -1762,7 +1764,7 @@ def test_a_folder_that_another_training_took_in_between_is_refused(tmp_path):
     for path in (tmp_path / "kept").iterdir():
         path.unlink()
     tiny.trainer(tmp_path / "file", max_steps=9, checkpoints=tmp_path / "kept", learning_rate=0.3).run()
-    with pytest.raises(ValueError, match=r"kept: another training has written .*learning_rate was 0.3 and is"):
+    with pytest.raises(ValueError, match=r"kept: another training has written .*learning_rate was 0.3"):
         mine.run()
 
 
