@@ -21,6 +21,7 @@ import torch.distributed
 from torch import Tensor, nn
 
 import sentencode as se
+from sentencode.distributed import init_process_group
 from sentencode.training import Batcher, Callback, CsvLog, Examples, Step, TensorBatch, Trainer
 
 
@@ -61,7 +62,7 @@ def main() -> None:
     chosen = parser.parse_args()
 
     cuda = torch.cuda.is_available()
-    torch.distributed.init_process_group("nccl" if cuda else "gloo")
+    init_process_group("nccl" if cuda else "gloo")  # torch's, which listens on the loopback address alone
     rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if cuda else torch.device("cpu")
     if cuda:

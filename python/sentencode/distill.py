@@ -13,6 +13,8 @@ from .vectors.distillation import teacher_key, teacher_rows
 from .vectors.stages import StageProgress
 from .vectors.tables import Storage
 
+_ASK = 10.0  # seconds
+
 __all__ = ["Student", "distill", "teacher_key", "teacher_named", "teacher_rows"]
 
 
@@ -90,7 +92,11 @@ def teacher_named(name: str, *, bfloat16: bool = False) -> Any:
 
     Raises:
         ImportError: There is no such file, and sentence-transformers is not installed.
+        OSError: The hub of models cannot be reached, and the model is not in its cache.
+        ValueError: The name is empty, or the hub has no such model.
     """
+    if not name.strip():
+        raise ValueError(f"teacher must be a saved encoder, or a model's folder or name, got {name!r}")
     path = as_path(name)
     if path.is_file():
         if bfloat16:
@@ -105,5 +111,35 @@ def teacher_named(name: str, *, bfloat16: bool = False) -> Any:
             f"{name}: there is no such file, and models of sentence-transformers need pip install "
             "sentence-transformers"
         ) from None
-    model = SentenceTransformer(name)
+    model = SentenceTransformer(name) if path.is_dir() else _downloaded(name, SentenceTransformer)
     return model.bfloat16() if bfloat16 else model
+
+
+def _downloaded(name: str, load_model: Any) -> Any:
+    """A model by its name on the hub, which is asked once whether it has it: its loaders ask for minutes."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+
+    folder_works = "the folder of a model that was downloaded works, too"
+    for full_name in [name] if "/" in name else [name, f"sentence-transformers/{name}"]:
+        try:
+            HfApi().model_info(full_name, timeout=_ASK)
+            break
+        except RepositoryNotFoundError:
+            continue
+        except HFValidationError:  # a path
+            raise FileNotFoundError(2, f"there is no such file or folder; {folder_works}", name) from None
+        except Exception as unreachable:  # of whichever library the hub's client uses
+            try:
+                return load_model(name, local_files_only=True)
+            except Exception:
+                raise OSError(
+                    f"{name}: there is no such file or folder, the hub of models cannot be asked for it "
+                    f"({unreachable}), and its cache has no such model; {folder_works}"
+                ) from unreachable
+    else:
+        raise ValueError(
+            f"{name}: there is no such file or folder, and the hub of models shows none of that name; "
+            f"{folder_works}"
+        )
+    return load_model(name)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 import textwrap
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
+
+from . import streams
 
 __all__ = ["UsageError", "add_command", "main"]
 
@@ -22,6 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The process's exit status: 0, 1 after an error, 2 after wrong usage, 130 after Ctrl-C.
     """
+    streams.open_closed()
     options = _parser().parse_args(arguments)  # exits with 2 by itself
     try:
         if options.threads is not None:
@@ -29,19 +31,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             set_num_threads(options.threads)
         options.run(options)
-        sys.stdout.flush()
+        streams.flush_output()
+        return 0
     except KeyboardInterrupt:
-        print("sentencode: interrupted", file=sys.stderr)
-        return 130
+        streams.say("sentencode: interrupted")
+        status = 130
     except BrokenPipeError:  # as in `sentencode ... | head`: nobody is there to read an error
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        status = 1
     except Exception as error:
+        error = _named(error)
         if options.debug:
-            traceback.print_exc()
-        print(f"sentencode: error: {one_line(error)}", file=sys.stderr)
-        return 2 if isinstance(error, UsageError) else 1
-    return 0
+            streams.say(traceback.format_exc().rstrip())
+        streams.say(f"sentencode: error: {one_line(error)}")
+        status = 2 if isinstance(error, UsageError) else 1
+    with suppress(OSError):  # how it ended is reported already
+        streams.flush_output()
+    return status
+
+
+def _named(error: Exception) -> Exception:
+    """The same error; if standard output could not be written, one that says so."""
+    try:
+        streams.flush_output()
+    except OSError as failed:
+        if isinstance(error, OSError) and (error.errno, error.filename) == (failed.errno, None):
+            return failed
+    return error
 
 
 class UsageError(ValueError):
@@ -93,9 +108,18 @@ def one_line(error: Exception) -> str:
         text = f"{error.filename}: {error.strerror}"
     else:
         text = str(error)
-    if isinstance(error, ValueError | OSError | ImportError | NotImplementedError) and text:
+    expected = isinstance(error, ValueError | OSError | ImportError | NotImplementedError)
+    if (expected or _of_a_check(error)) and text:
         return " ".join(text.split())
     return f"{type(error).__name__}: {' '.join(text.split())} (--debug shows where)"
+
+
+def _of_a_check(error: Exception) -> bool:
+    """Whether a check of an argument raised an error: then its type is no news, as of a ValueError."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return last is not None and last.tb_frame.f_globals.get("__name__") == "sentencode.checks"
 
 
 class _Version(argparse.Action):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from . import UsageError
+from . import UsageError, sources
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "run"]
 
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
     if files.count(Path("-")) > 1:
         raise UsageError("only one file can be -, standard input")
     found = bleu(
-        *(Path("/dev/stdin") if file == Path("-") else file for file in files),
+        *(sources.standard_input() if file == Path("-") else file for file in files),
         lowercase=options.lowercase,
         tokenize=options.tokenize,
         confidence=options.confidence,

@@ -9,28 +9,22 @@ same command resumes where it stopped; from a pipe it starts over. With --output
 from __future__ import annotations
 
 import argparse
-import fcntl
-import json
-import os
 import shutil
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from functools import partial
 from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
 from ..encoder import Encoder
-from ..files import read_json, refuse_link, whole_file
 from ..text.corpus import Corpus
 from ..text.inputs import TEXT_AT_ONCE
-from . import UsageError, sources, tables
+from . import UsageError, sources, streams, tables
+from .part_file import check_places, part_file
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "encode_file", "run"]
 
@@ -48,10 +42,8 @@ sentencode encode --encoder sif.sentencode s3://bucket/in --output s3://bucket/r
 
 _HEADER = 128  # bytes before the rows: as long for any number of rows, which is only known at the end
 _COPIED = 1 << 20  # bytes at a time
-_SAVE_FIRST, _SAVE_EVERY = 0.1, 2.0  # seconds
 _LINES = 1 << 14  # at a time
 _FIRST_LINES = 256  # of the first batch: a slow encoder is not long without a state
-_NOTE_ROOM = 1 << 13  # bytes; what the file with the state may take of a disk
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -122,14 +114,16 @@ def run(options: argparse.Namespace) -> None:
     options.input, options.output = map(Path, options.files)
     piped = options.output == Path("-")
     if options.input == Path("-"):
-        options.input = Path("/dev/stdin")
+        options.input = sources.standard_input()
     if piped:
+        out = sources.standard_output()
         with tempfile.TemporaryDirectory(prefix="sentencode-") as folder:
             options.output = Path(folder, "rows.npy")
             text = _encode(options)
             with open(options.output, "rb") as file:
-                shutil.copyfileobj(file, sys.stdout.buffer, _COPIED)
-        print(text.replace(str(options.output), "-"), file=sys.stderr)
+                shutil.copyfileobj(file, out, _COPIED)
+        streams.flush_output()
+        streams.say(text.replace(str(options.output), "-"))
     else:
         print(_encode(options))
 
@@ -137,12 +131,11 @@ def run(options: argparse.Namespace) -> None:
 def _encode(options: argparse.Namespace) -> str:
     """Encodes into a file, and says what it is."""
     inputs = [options.input, options.encoder, options.vectors, *sources.files_of(options.fit)]
-    for output in filter(None, (options.output, options.save)):
-        sources.check_output(output, inputs, options.overwrite)
+    check_places(options.output, inputs, options.overwrite)
+    if options.save is not None:
+        sources.check_output(options.save, inputs, options.overwrite)
     if options.save is not None and options.save.absolute() == options.output.absolute():
         raise UsageError("--save and OUTPUT are the same file")
-    for work in (f"{options.output}.part", f"{options.output}.part.json"):
-        sources.check_output(Path(work), inputs, overwrite=True)
     encoder = sources.encoder(options)
     rows = encode_file(
         encoder,
@@ -212,9 +205,7 @@ def encode_file(
 ) -> int:
     """Encodes a text file into a .npy file, or goes on with it.
 
-    Rows go to `target` + ".part", and beside it stands in JSON what they were made from; at the end the file
-    gets its name, or is made into the table that its name asks for. Whatever interrupts the work, no file of
-    that name is ever incomplete.
+    Rows go to a `part_file`; at the end it gets its name, or is made into the table that its name asks for.
 
     Args:
         encoder: A fitted encoder.
@@ -235,8 +226,6 @@ def encode_file(
     """
     if batch_size is not None and batch_size < 1:
         raise ValueError(f"--batch-size must be at least 1, got {batch_size}")
-    target = Path(_core.link_target(target))
-    part, state_file = Path(f"{target}.part"), Path(f"{target}.part.json")
     writer = tables.writer(target)
     is_pipe = source.exists() and not source.is_file()
     restart = restart or is_pipe  # its lines cannot be told from others'
@@ -249,70 +238,22 @@ def encode_file(
         **({} if column is None else {"column": column}),
     }
     row_bytes = encoder.dim * np.dtype(precision).itemsize
-    with _locked(part) as file:
-        _core.AtomicFile(state_file).discard()  # and what a process that was killed has left of one
-        done = 0 if restart else _rows_done(state_file, part, made_from)
-        _truncate(file, _HEADER + done * row_bytes)
-        blocks = _encoded(encoder, source, column, precision, normalize, batch_size, progress, skip=done)
-        saved, wait = time.monotonic(), _SAVE_FIRST
-        try:
-            for rows in blocks:
-                _write(file, rows.tobytes())
-                done += len(rows)
-                if time.monotonic() - saved > wait:
-                    _save_state(state_file, file, made_from, done)
-                    saved, wait = time.monotonic(), min(2 * wait, _SAVE_EVERY)
-        except BaseException as error:
-            with suppress(OSError):  # what was saved before still holds
-                if isinstance(error, OSError):  # the disk may be full: the last rows make room for the state
-                    done = max(0, done - 1 - _NOTE_ROOM // row_bytes)
-                    _truncate(file, _HEADER + done * row_bytes)
-                _save_state(state_file, file, made_from, done)
-            raise
-        file.seek(0)
-        _write(file, _header(precision, done, encoder.dim))
-        _flush(file)
-        # The file gets its name last: once it is there, nobody gives the command again that would remove
-        # the rest.
-        if writer is None:
-            state_file.unlink(missing_ok=True)
-            os.replace(part, target)  # before the lock is given back
-        else:
-            with whole_file(target) as made:
-                writer(np.load(part, mmap_mode="r"), made)
-                made.flush()
-                os.fsync(made.fileno())  # a full disk is told of while there are rows to go on with
-                part.unlink()
-                state_file.unlink(missing_ok=True)
-    return done
+
+    def whole(_file: FileIO, rows: int, size: int) -> tuple[int, int]:
+        there = max(0, min(rows, (size - _HEADER) // row_bytes))
+        return there, _HEADER + there * row_bytes
+
+    with part_file(target, made_from, whole, restart=restart) as part:
+        done = part.rows
+        for rows in _encoded(encoder, source, column, precision, normalize, batch_size, progress, skip=done):
+            part.append(rows.tobytes(), len(rows))
+        header = _header(precision, part.rows, encoder.dim)
+        part.finish(header, None if writer is None else partial(_write_table, writer))
+        return part.rows
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[FileIO]:
-    """Opens a file to be read and written, as it is, for this process alone.
-
-    It is not buffered: a full disk is told by the write that it stops, not by a later one.
-    """
-
-    def create(name: str, flags: int) -> int:
-        return os.open(name, flags | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-
-    refuse_link(path)
-    with open(path, "r+b", buffering=0, opener=create) as file:
-        busy = f"another process is writing {path}"
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BlockingIOError(busy) from None
-        except OSError:
-            pass  # a file system without locks
-        try:
-            ours = os.path.samestat(os.fstat(file.fileno()), path.stat())
-        except FileNotFoundError:
-            ours = False
-        if not ours:  # the other process has ended since it was opened, and this is its finished file
-            raise BlockingIOError(busy)
-        yield file
+def _write_table(writer: tables.Writer, rows: Path, file: BinaryIO) -> None:
+    writer(np.load(rows, mmap_mode="r"), file)
 
 
 def _encoded(
@@ -345,58 +286,3 @@ def _header(precision: str, rows: int, dim: int) -> bytes:
     magic = np.lib.format.magic(1, 0)
     length = _HEADER - len(magic) - 2
     return magic + length.to_bytes(2, "little") + text.ljust(length - 1).encode("ascii") + b"\n"
-
-
-def _rows_done(state_file: Path, part: Path, made_from: dict[str, Any]) -> int:
-    """How many rows earlier work has left; 0 when there is none."""
-    try:
-        state = read_json(state_file)
-        rows = int(state.pop("rows"))
-        size = part.stat().st_size
-    except FileNotFoundError:
-        return 0
-    except (ValueError, KeyError, AttributeError, TypeError):
-        raise ValueError(f"{state_file}: is damaged; --overwrite starts over") from None
-    for name, now in made_from.items():
-        if state.get(name) != now:
-            raise ValueError(
-                f"{part}: was made with {name} = {state.get(name)}, now {now}; --overwrite starts over"
-            )
-    row_bytes = made_from["dim"] * np.dtype(made_from["precision"]).itemsize
-    return int(max(0, min(rows, (size - _HEADER) // row_bytes)))
-
-
-def _save_state(state_file: Path, file: FileIO, made_from: dict[str, Any], rows: int) -> None:
-    """Only rows that lie on the disk are counted."""
-    _flush(file)
-    with whole_file(state_file) as new:
-        new.write(json.dumps({**made_from, "rows": rows}, indent=1).encode())
-
-
-def _write(file: FileIO, data: bytes) -> None:
-    """Writes all of it; the system may take less at a time."""
-    left = memoryview(data)
-    with _named(file):
-        while left:
-            left = left[file.write(left) :]
-
-
-def _truncate(file: FileIO, size: int) -> None:
-    with _named(file):
-        file.truncate(size)
-        file.seek(size)
-
-
-def _flush(file: FileIO) -> None:
-    with _named(file):
-        os.fsync(file.fileno())
-
-
-@contextmanager
-def _named(file: FileIO) -> Iterator[None]:
-    """Gives errors the file's name, which the system leaves out once a file is open."""
-    try:
-        yield
-    except OSError as error:
-        error.filename = str(file.name)
-        raise

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import ast
+import errno
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from . import UsageError
+from . import UsageError, streams
+from .parameter_types import check_type, types_of
 
 __all__ = [
     "add_encoder_arguments",
@@ -22,6 +25,8 @@ __all__ = [
     "files_of",
     "identity",
     "parameter",
+    "standard_input",
+    "standard_output",
 ]
 
 _KINDS = {"average": "Average", "laes": "LAES", "sif": "SIF", "usif": "USIF"}
@@ -54,9 +59,14 @@ def encoder(options: argparse.Namespace) -> Any:
         return sentencode.load(options.encoder)
     kind, parameters = getattr(sentencode, _KINDS[options.kind]), dict(map(parameter, options.set))
     known = sorted(set(kind._defaults()) - {"vectors"})
-    for name in parameters:
+    types = types_of(kind.__mro__, kind._defaults())
+    for name, value in parameters.items():
         if name not in known:
             raise UsageError(f"--set: {options.kind} has no parameter {name!r}; it has {', '.join(known)}")
+        try:
+            check_type(name, value, types.get(name, ""))
+        except ValueError as error:
+            raise UsageError(f"--set: {error}") from None
     vectors: Any = sentencode.WordVectors
     table = vectors.default() if options.vectors is None else vectors.load(options.vectors)
     made = kind(table, **parameters)
@@ -103,6 +113,23 @@ def check_output(output: Path, inputs: Iterable[str | Path | None], overwrite: b
             raise UsageError(f"{output} is read as well: give another file to write")
     if not overwrite:
         raise FileExistsError(17, "is there already; --overwrite replaces it", str(output))
+
+
+def standard_input() -> Path:
+    """The file that stands for standard input; an error if it is closed."""
+    _check_open("stdin", "standard input")
+    return Path("/dev/stdin")
+
+
+def standard_output() -> Any:
+    """Standard output, for bytes; an error if it is closed."""
+    _check_open("stdout", "standard output")
+    return sys.stdout.buffer
+
+
+def _check_open(name: str, shown: str) -> None:
+    if name in streams.closed:
+        raise OSError(errno.EBADF, "is closed", shown)
 
 
 def files_of(corpus: str | Path | None) -> list[str]:

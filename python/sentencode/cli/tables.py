@@ -14,7 +14,7 @@ from ..scale.inputs import inputs_of
 from ..scale.shards import Columns, Shard, read
 from . import UsageError
 
-__all__ = ["WRITERS", "column", "writer"]
+__all__ = ["WRITERS", "Writer", "column", "writer"]
 
 Writer = Callable[[npt.NDArray[Any], BinaryIO], None]
 _ROWS = 4096  # that are read, or turned into text, at a time

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import FormatError
 from ..families import FAMILIES
 from ..files import read_json, read_text, whole_file
-from . import UsageError, sources
+from . import UsageError, sources, streams
+from .parameter_types import check_type, types_of
 
 if TYPE_CHECKING:
     from ..models import NeuralEncoder
@@ -167,7 +168,34 @@ def read_config(path: Path, changes: Mapping[str, Any] | None = None) -> Config:
     for name, value in tables["encoder"].items():
         if value is False and name != "class" and _may_be_none(kind, name):
             tables["encoder"][name] = None
+    _check_types(kind, tables, changes, path)
     return Config(kind, tables)
+
+
+# Annotations of what the encoder's constructor does not annotate.
+_TYPES = {
+    "encoder": dict.fromkeys(("max_length", "max_tokens"), "int | None"),
+    "vectors": {"limit": "int", "storage": "str", "format": "str", "dim": "int", "cache": "bool | str"},
+    "checkpoints": {"keep_last": "int"},
+}
+
+
+def _check_types(
+    kind: type[NeuralEncoder], tables: Mapping[str, dict[str, Any]], changes: Mapping[str, Any], path: Path
+) -> None:
+    from ..training import TrainingOptions
+
+    encoder = types_of((*kind.__mro__, TrainingOptions), kind._defaults())
+    types = {**_TYPES, "encoder": {**_TYPES["encoder"], **encoder}}
+    for table, known in types.items():
+        for name, value in tables[table].items():
+            changed = f"{table}.{name}" in changes or (table == "encoder" and name in changes)
+            try:
+                check_type(f"[{table}] {name}", value, known.get(name, ""))
+            except ValueError as error:
+                if changed:
+                    raise UsageError(f"--set: {error}") from None
+                raise ValueError(f"{path}: {error}") from None
 
 
 def run(options: argparse.Namespace) -> None:
@@ -214,7 +242,7 @@ def run(options: argparse.Namespace) -> None:
             )
         except KeyboardInterrupt:
             if first:
-                print(f"sentencode: {_how_to_go_on(folder)}", file=sys.stderr)
+                streams.say(f"sentencode: {_how_to_go_on(folder)}")
             raise
         if first:
             kept = ("vectors", "data", "text") if config.tables["text"] else ("vectors", "data")
@@ -597,11 +625,13 @@ def _processes(config: Config) -> Iterator[bool]:
     import torch
     import torch.distributed as dist
 
+    from ..distributed import init_process_group
+
     device = config.parameters.get("device", "auto")
     cuda = torch.cuda.is_available() if device == "auto" else str(device).startswith("cuda")
     if cuda:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    dist.init_process_group("nccl" if cuda else "gloo")
+    init_process_group("nccl" if cuda else "gloo")
     try:
         yield dist.get_rank() == 0
     finally:

@@ -2,21 +2,21 @@
 
 Line i of the output is the translation of line i, an empty line that of an empty one. With --best, each line
 has so many translations, with tabs between them; with --scores, each has log p before it. With --moses, text
-is prepared before it is translated, and restored afterwards. Output is written as it is made.
+is prepared before it is translated, and restored afterwards. Output is written as it is made, 512 lines at a
+time. After an interruption, the same command resumes where it stopped; from a pipe it starts over.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..files import whole_file
 from ..text.corpus import Corpus
 from . import UsageError, sources
+from .part_file import check_places, part_file, whole_lines
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "run"]
 
@@ -64,29 +64,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="files of Moses, as `train` saves them: cut and case the input, join and case the output",
     )
     parser.add_argument("--scores", action="store_true", help="write log p, too")
-    parser.add_argument("--overwrite", action="store_true", help="replace the output, if it is there")
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace what is there, and do not continue earlier work"
+    )
 
 
 def run(options: argparse.Namespace) -> None:
     """Runs the command."""
+    source = sources.standard_input() if options.input == Path("-") else options.input
     piped = options.output == Path("-")
-    source = Path("/dev/stdin") if options.input == Path("-") else options.input
+    out = sources.standard_output() if piped else None
     if not piped:
         models = [options.encoder, *options.ensemble, *(options.moses or ())]
-        sources.check_output(options.output, [options.input, *models], options.overwrite)
+        check_places(options.output, [options.input, *models], options.overwrite)
     nmt, *others = [_loaded(path) for path in (options.encoder, *options.ensemble)]
     moses = _moses(options.moses)
-    with ExitStack() as stack:
-        out: Any = (
-            sys.stdout.buffer if piped else stack.enter_context(whole_file(options.output, follow_link=True))
-        )
-        lines: list[str] = []
-        for line in Corpus(source, keep_empty=True):
-            lines.append(line)
-            if len(lines) == _LINES:
-                out.write(_translated(nmt, others, moses, lines, options))
-                lines.clear()
-        out.write(_translated(nmt, others, moses, lines, options))
+    if out is not None:
+        for text, _ in _translated(nmt, others, moses, source, options):
+            out.write(text)
+        return
+    is_pipe = source.exists() and not source.is_file()
+    made_from = {
+        "input": None if is_pipe else sources.identity(source),
+        "encoders": [each.fingerprint() for each in (nmt, *others)],
+        "moses": [sources.identity(path) for path in options.moses or ()],
+        **_options(options),
+        "scores": options.scores,
+    }
+    restart = options.overwrite or is_pipe  # lines of a pipe cannot be told from others
+    with part_file(options.output, made_from, whole_lines, restart=restart) as part:
+        for text, lines in _translated(nmt, others, moses, source, options, skip=part.rows):
+            part.append(text, lines)
+        part.finish()
 
 
 def _loaded(path: Path) -> Any:
@@ -108,20 +117,40 @@ def _moses(files: list[Path] | None) -> tuple[Callable[[Any], Any], Callable[[An
     return source.prepare, target.restore
 
 
-def _translated(
-    nmt: Any, others: list[Any], moses: tuple[Any, Any], lines: list[str], options: argparse.Namespace
-) -> bytes:
+def _options(options: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of `translate`."""
     names = ("beam", "best", "max_length", "length_penalty", "sample", "temperature", "top_k", "top_p")
     chosen = {name: getattr(options, name) for name in (*names, "replace_unknown")}
-    if options.sample:
-        chosen["seed"] = options.seed
-        options.seed += 1  # the next lines draw other words
+    return {**chosen, "seed": options.seed} if options.sample else chosen
+
+
+def _translated(
+    nmt: Any,
+    others: list[Any],
+    moses: tuple[Any, Any],
+    source: Path,
+    options: argparse.Namespace,
+    skip: int = 0,
+) -> Iterator[tuple[bytes, int]]:
+    """Translations of all lines but the first `skip`, and how many lines these are.
+
+    Lines are translated in the same groups wherever the work continues, so that the text is the same.
+    """
     prepare, restore = moses
-    rows = nmt.translate(prepare(lines), **chosen, ensemble=others, scores=True) if lines else []
-    text = []
-    for row in rows:
-        found = [row] if options.best == 1 else row
-        texts = [(restore(words), score) for words, score in found]
-        parts = [f"{score:.4f}\t{words}" if options.scores else words for words, score in texts]
-        text.append("\t".join(parts) + "\n")
-    return "".join(text).encode("utf-8", "surrogatepass")
+    chosen = _options(options)
+    lines = iter(Corpus(source, keep_empty=True))
+    while group := list(islice(lines, _LINES)):
+        if skip < len(group):
+            rows = nmt.translate(prepare(group), **chosen, ensemble=others, scores=True)
+            text = [_line(row, restore, options) for row in rows[skip:]]
+            yield "".join(text).encode("utf-8", "surrogatepass"), len(text)
+        skip = max(0, skip - len(group))
+        if options.sample:
+            chosen["seed"] += 1  # the next lines draw other words
+
+
+def _line(row: Any, restore: Callable[[Any], Any], options: argparse.Namespace) -> str:
+    """A line of the output: the translations of one sentence, with their scores if these are wanted."""
+    texts = [(restore(words), score) for words, score in ([row] if options.best == 1 else row)]
+    parts = [f"{score:.4f}\t{words}" if options.scores else words for words, score in texts]
+    return "\t".join(parts) + "\n"

@@ -7,5 +7,6 @@ from .._extras import require_nn
 require_nn()
 
 from .communicator import Communicator, communicator  # noqa: E402
+from .group import init_process_group  # noqa: E402
 
-__all__ = ["Communicator", "communicator"]
+__all__ = ["Communicator", "communicator", "init_process_group"]

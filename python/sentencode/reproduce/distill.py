@@ -24,6 +24,7 @@ from ..distill import Student, distill, teacher_key, teacher_named
 from ..files import make_folder, without_link
 from ..linear import LAES, SIF, USIF, Average
 from ..text.corpus import Corpus
+from ..text.inputs import is_blank
 from ..threads import num_threads
 from ..vectors import WordVectors
 from .judging import Judge, paired, speed_of, tasks_there
@@ -243,6 +244,11 @@ def reproduce(
     if isinstance(sentences, str | os.PathLike):
         sentences = [sentences]
     corpus = sentences if isinstance(sentences, Corpus) else Corpus.from_files(sentences)
+    texts = list(dict.fromkeys(corpus))
+    if all(map(is_blank, texts)):
+        raise ValueError(
+            f"there are no sentences to distil from in {', '.join(corpus.files) or 'the corpus'}"
+        )
     if isinstance(teacher, os.PathLike):
         teacher = os.fspath(teacher)
     if bfloat16 and (not isinstance(teacher, str) or Path(teacher).is_file()):
@@ -251,7 +257,6 @@ def reproduce(
     if vectors is not None and not isinstance(vectors, WordVectors):
         vectors = WordVectors.load(vectors)
     judge = Judge(tasks_there(_ALL, data, partial=partial), **judging, show=show_progress_bar)
-    texts = list(dict.fromkeys(corpus))
     settings = {
         "teacher": _identity(teacher, texts),
         "bfloat16": bfloat16,

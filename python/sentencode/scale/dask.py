@@ -16,6 +16,7 @@ from .engines import attempt, warn_ignored
 
 __all__ = ["DaskEngine", "encode", "new_cluster"]
 
+_LOOPBACK = "127.0.0.1"
 _LEAVE, _LOOK = 30.0, 0.1  # seconds that running tasks are waited for at most, and between two looks at them
 
 
@@ -107,6 +108,9 @@ class DaskEngine:
 def new_cluster(workers: int | None = None, threads: int | None = None) -> Any:
     """Workers of this machine that import nothing of the program: it needs no `if __name__ == "__main__"`.
 
+    Scheduler and workers listen on the loopback address alone, and have no dashboard: whoever reaches their
+    ports can run code.
+
     Args:
         workers: How many. None: as many as `num_threads()` allows.
         threads: Of each. None: one.
@@ -117,7 +121,9 @@ def new_cluster(workers: int | None = None, threads: int | None = None) -> Any:
     distributed = require("distributed", "dask")
     process = require("distributed.deploy.subprocess", "dask").SubprocessWorker
     threads = threads or 1
-    options = {"worker_kwargs": {"nthreads": threads, "silence_logs": logging.WARNING}}
+    # The port for a dashboard serves a few pages without one, too: by default 8787, here any.
+    private = {"host": _LOOPBACK, "dashboard": False, "dashboard_address": f"{_LOOPBACK}:0"}
+    options = {"worker_kwargs": {"nthreads": threads, "silence_logs": logging.WARNING, **private}}
     # Not its SubprocessCluster, which waits for ever where the scheduler needs more than 30 s to start.
     return distributed.SpecCluster(
         workers={
@@ -125,8 +131,5 @@ def new_cluster(workers: int | None = None, threads: int | None = None) -> Any:
             for i in range(workers or max(1, num_threads() // threads))
         },
         silence_logs=logging.WARNING,
-        scheduler={
-            "cls": distributed.Scheduler,
-            "options": {"host": "127.0.0.1", "port": 0, "dashboard": False, "dashboard_address": None},
-        },
+        scheduler={"cls": distributed.Scheduler, "options": {"port": 0, **private}},
     )

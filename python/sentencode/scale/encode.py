@@ -21,7 +21,7 @@ from ..text.inputs import counted_from
 from . import manifest as manifests
 from .arrow import embedding_column, pyarrow
 from .batch_encoder import BatchEncoder, Missing, Precision
-from .engines import Engine, Failure, engine_of
+from .engines import Engine, engine_of, running
 from .folders import Folder, real_path
 from .inputs import inputs_of
 from .manifest import Manifest, Part
@@ -172,16 +172,15 @@ def _run(job: Manifest, left: list[Shard], engine: Engine, work: _EncodeShard, b
     done = total - sum(shard.size for shard in left)
     saved = time.monotonic()
     try:
-        for place, result in engine.run(work, left):
-            if isinstance(result, Failure):
-                raise result.error
-            job.parts[left[place].number] = result
-            done += left[place].size
-            if bar is not None:
-                bar(done, total)
-            if time.monotonic() - saved > _SAVE_EVERY:
-                job.save(work.folder)
-                saved = time.monotonic()
+        with running(engine, work, left) as results:
+            for place, part in results:
+                job.parts[left[place].number] = part
+                done += left[place].size
+                if bar is not None:
+                    bar(done, total)
+                if time.monotonic() - saved > _SAVE_EVERY:
+                    job.save(work.folder)
+                    saved = time.monotonic()
     except BaseException:
         with suppress(OSError):  # the disk may be full: what was saved before still holds
             job.save(work.folder)

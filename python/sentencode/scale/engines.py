@@ -9,11 +9,12 @@ import pickle
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from ..checks import checked_int
 
-__all__ = ["ENGINES", "Engine", "Failure", "attempt", "engine_of", "warn_ignored"]
+__all__ = ["ENGINES", "Engine", "Failure", "attempt", "engine_of", "running", "warn_ignored"]
 
 ENGINES = ("local", "ray", "spark", "dask")
 
@@ -101,6 +102,38 @@ class Engine(Protocol):
             RuntimeError: If workers are lost on one task again and again.
         """
         ...
+
+
+@contextmanager
+def running(
+    engine: Engine, work: Callable[[Any], Any], tasks: Sequence[Any]
+) -> Iterator[Iterator[tuple[int, Any]]]:
+    """Results of tasks, the first error of which is raised. At the end of the block nothing runs any more.
+
+    Without it, an engine would notice that nobody takes its results when the error has been handled: until
+    then its workers would write into a folder that is no longer theirs.
+
+    Args:
+        engine: What runs them.
+        work: As for `Engine.run`.
+        tasks: Likewise.
+
+    Yields:
+        The place of each task, with its result.
+    """
+    results = engine.run(work, tasks)
+    try:
+        yield _successful(results)
+    finally:
+        if hasattr(results, "close"):
+            results.close()
+
+
+def _successful(results: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+    for place, result in results:
+        if isinstance(result, Failure):
+            raise result.error
+        yield place, result
 
 
 def engine_of(

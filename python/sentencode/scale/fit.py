@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import tempfile
 import uuid
 import warnings
@@ -22,7 +23,7 @@ from ..linear import LAES
 from ..linear.base import LinearEncoder
 from ..text.inputs import counted_from
 from ..vectors import WordVectors
-from .engines import Engine, Failure, engine_of
+from .engines import Engine, engine_of, running
 from .folders import Folder
 from .inputs import inputs_of
 from .opened import computing
@@ -41,6 +42,7 @@ _ROWS = 1 << 16  # sentences that are learnt from at a time
 _FAN_IN = 8  # files that are merged by one task
 _SMALL = 1 << 26  # bytes of sums: of smaller ones there may be more than workers
 _BESIDE = 1 << 28  # bytes of a worker beside its sums: Python, text, words' vectors in use
+_JOB = re.compile(r"sentencode-[0-9a-f]{32}")  # the folder of a job, within the one that the user names
 _GROUPS = 4  # of shards for each worker, where sums are small: so that no worker waits for another
 
 
@@ -73,8 +75,8 @@ def fit(
         threads: Likewise.
         column: Likewise.
         shard_size: Likewise.
-        scratch: A folder or URL for the sums, which all machines read and write. None: a temporary one of
-            this machine. It is emptied at the end.
+        scratch: A folder or URL for the sums, which all machines read and write; they are removed at the end,
+            and what a stopped job has left of them before. None: a temporary one of this machine.
         memory: What a worker may use: bytes, or as in "8GB". None: not limited here. Sums have the size that
             `statistics_bytes` tells, and a worker holds up to three of them.
         shorten: Whether to lower `max_length` of a LAES until it fits into `memory`; else that is an error.
@@ -175,22 +177,36 @@ def _check_memory(encoder: LinearEncoder, most: int, shorten: bool) -> None:
 
 @contextmanager
 def scratch_folder(scratch: str | os.PathLike[str] | None) -> Iterator[Folder]:
-    """A folder of this job's own, which is emptied at its end."""
+    """A new folder for the files of one job, which is removed at its end.
+
+    Args:
+        scratch: Where to make it: a folder or URL. Folders that stopped jobs have left there are removed, but
+            not at a URL, where nothing shows whether a job still runs. None: a temporary folder.
+
+    Raises:
+        BlockingIOError: If another job of this machine uses it.
+        FileExistsError: If it holds anything else.
+    """
     if scratch is None:
         with tempfile.TemporaryDirectory(prefix="sentencode-") as name:
             yield Folder(name)
         return
     folder = Folder(scratch)
     folder.make()
-    if names := [name for name in folder.names() if not name.startswith(".")]:
-        raise FileExistsError(17, f"there are files, such as {names[0]}: give an empty folder", folder.path)
     with folder.locked():
+        names = [name for name in folder.names() if not name.startswith(".")]
+        if others := [name for name in names if not _JOB.fullmatch(name)]:
+            raise FileExistsError(
+                17, f"there are files, such as {others[0]}: give an empty folder", folder.path
+            )
+        for name in names if folder.is_local else ():
+            folder.inside(name).remove_all()
+        job = folder.inside(f"sentencode-{uuid.uuid4().hex}")
         try:
-            yield folder
+            job.make()
+            yield job
         finally:
-            folder.remove_leftovers()
-            for name in folder.names():
-                folder.remove(name)
+            job.remove_all()
 
 
 def map_shards(
@@ -218,12 +234,11 @@ def map_shards(
     count = runner.workers * (1 if few else _GROUPS)
     groups = [Group(number, tuple(part)) for number, part in enumerate(_shared_out(shards, count))]
     total, done = sum(shard.size for shard in shards), 0
-    for place, result in runner.run(work, groups):
-        if isinstance(result, Failure):
-            raise result.error
-        done += sum(shard.size for shard in groups[place].shards)
-        if bar is not None:
-            bar(done, total)
+    with running(runner, work, groups) as results:
+        for place, _ in results:
+            done += sum(shard.size for shard in groups[place].shards)
+            if bar is not None:
+                bar(done, total)
     return [group.file for group in groups]
 
 
@@ -246,11 +261,10 @@ def merged(runner: Engine, folder: Folder, names: list[str], work: Callable[[Mer
             Merging(f"merged-{level}-{i:05d}", tuple(names[begin : begin + _FAN_IN]))
             for i, begin in enumerate(range(0, len(names), _FAN_IN))
         ]
-        for place, result in runner.run(work, tasks):
-            if isinstance(result, Failure):
-                raise result.error
-            for name in tasks[place].names:
-                folder.remove(name)
+        with running(runner, work, tasks) as results:
+            for place, _ in results:
+                for name in tasks[place].names:
+                    folder.remove(name)
         names = [task.name for task in tasks]
     return names
 

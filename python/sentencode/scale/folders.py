@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import uuid
 import zlib
 from collections.abc import Iterator
@@ -80,6 +81,20 @@ class Folder:
         fs, inner = self._fs()
         with _absent_is_fine():
             fs.rm_file(f"{inner}/{name}")
+
+    def inside(self, name: str) -> Folder:
+        """A folder in it."""
+        return Folder(self.name_of(name))
+
+    def remove_all(self) -> None:
+        """Removes it, with all that is in it."""
+        with _absent_is_fine():
+            if self.is_local:
+                shutil.rmtree(self.path)
+            else:
+                fs, inner = self._fs()
+                fs.invalidate_cache(inner)
+                fs.rm(inner, recursive=True)
 
     def remove_leftovers(self) -> None:
         """Removes what killed writers have left."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from .._extras import require
@@ -73,8 +76,48 @@ class _Actor:
         return self.encoder(batch)
 
 
+def _connect(ray: Any, address: str | None) -> None:
+    """Connects to a cluster, or starts one on this machine, whose ports are bound to the loopback address."""
+    options = {"include_dashboard": False, "log_to_driver": True, "logging_level": "warning"}
+    if address is not None or "RAY_ADDRESS" in os.environ:
+        ray.init(address=address, **options)
+        return
+    try:
+        ray.init(address="auto", **options)  # one that `ray start` has started on this machine
+    except ConnectionError:
+        with _loopback():
+            ray.init(address="local", **options)
+
+
+@contextmanager
+def _loopback() -> Iterator[None]:
+    """Has a cluster that Ray starts listen on the loopback address alone.
+
+    Ray does so where it is not meant for several machines, by default on Windows and macOS. Elsewhere it
+    listens on all addresses, and replaces a loopback address that it is given.
+    """
+    constants: Any = require("ray._private.ray_constants", "ray")
+    name = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+    before = os.environ.get(name), constants.ENABLE_RAY_CLUSTER
+    os.environ[name], constants.ENABLE_RAY_CLUSTER = (
+        "0",
+        False,
+    )  # of the processes that it starts; of this one
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before[1]
+        if before[0] is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before[0]
+
+
 class RayEngine:
     """Runs tasks on Ray: on the cluster that this process is connected to, else on this machine.
+
+    A cluster that is started here listens on the loopback address alone, and wants Ray's token from whoever
+    calls it where Ray has one (2.52 and later; `RAY_AUTH_MODE=disabled` turns it off).
 
     Args:
         workers: How many tasks at a time. None: as many as the cluster has processors for.
@@ -90,9 +133,13 @@ class RayEngine:
         num_gpus: float = 0,
         address: str | None = None,
     ) -> None:
+        if "ray" not in sys.modules:
+            os.environ.setdefault(
+                "RAY_AUTH_MODE", "token"
+            )  # Ray looks when it is imported; before 2.52 never
         ray = require("ray", "ray")
         if not ray.is_initialized():
-            ray.init(address=address, include_dashboard=False, log_to_driver=True, logging_level="warning")
+            _connect(ray, address)
         self._workers = workers
         self._cpus = threads or 1
         self._gpus = num_gpus

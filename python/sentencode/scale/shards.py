@@ -16,13 +16,15 @@ from typing import Any, BinaryIO
 
 from ..errors import FormatError
 from ..text.inputs import TEXT_AT_ONCE, gathered
+from ..text.text_files import LINE_BYTES
 from .arrow import plain_column, plain_type, pyarrow
 from .inputs import AT_ONCE, BOM, FORMATS, Input, ending, is_url, opened, unchanged
 
 __all__ = ["Columns", "Shard", "read", "shards_of"]
 
 _BLOCK = 1 << 22  # bytes that are read at a time
-_CELL = 1 << 28  # characters of a cell of csv; all that follows a quote that is not closed is one
+_OFFSETS = 64  # bytes that a column of one text may have besides it
+_REST = 1 << 16  # bytes that are read at a time behind a shard, for the rest of its last line
 
 Batch = tuple[Any, Any]  # sentences, and their ids or None: lists, or columns of Arrow
 
@@ -241,9 +243,16 @@ def _parquet(shard: Shard, columns: Columns, rows: int) -> Iterator[Batch]:
                 rows = min(rows, max(1, TEXT_AT_ONCE * meta.row_group(group).num_rows // size))
         wanted = [name for name in (columns.text, columns.id) if name is not None]
         batches = table.iter_batches(batch_size=rows, row_groups=groups, columns=wanted, use_threads=False)
+        done = 0
         for batch in batches:
             ids = None if columns.id is None else plain_column(batch[columns.id])
-            yield from _halved(plain_column(batch[columns.text]), ids)
+            for texts, some in _halved(plain_column(batch[columns.text]), ids):
+                if len(texts) == 1 and texts.nbytes > LINE_BYTES + _OFFSETS:
+                    raise FormatError(
+                        f"{shard}: row {done}: {columns.text!r}: longer than {LINE_BYTES:,} bytes"
+                    )
+                done += len(texts)
+                yield texts, some
 
 
 def _halved(texts: Any, ids: Any) -> Iterator[Batch]:
@@ -267,9 +276,13 @@ def _unpacked(file: BinaryIO, packed: str) -> Any:
 
 
 def _numbered(shard: Shard) -> Iterator[tuple[str, bytes]]:
-    """Where each line of a shard stands, for errors; and the line."""
+    """Where each line of a shard is, for errors; and the line."""
     for number, line in enumerate(_lines(shard), 1):
-        yield f"line {number}" + (f" behind byte {shard.begin:,}" if shard.begin else ""), line
+        yield _place(shard, number), line
+
+
+def _place(shard: Shard, number: int) -> str:
+    return f"line {number}" + (f" behind byte {shard.begin:,}" if shard.begin else "")
 
 
 def _lines(shard: Shard) -> Iterator[bytes]:
@@ -284,22 +297,54 @@ def _lines(shard: Shard) -> Iterator[bytes]:
 def _raw_lines(shard: Shard) -> Iterator[bytes]:
     with opened(shard.input.path) as file:
         if shard.input.packed:
-            yield from _unpacked(file, shard.input.packed)
+            for lines in _line_blocks(_unpacked(file, shard.input.packed), shard, None, 1):
+                yield from lines
             return
-        # Lines of fsspec's files are put together in Python, one after the other.
-        quick = isinstance(file, io.BufferedReader | io.BytesIO)
-        raw: Any = file if quick else io.BufferedReader(file, _BLOCK)
-        place = max(shard.begin - 1, 0)
-        raw.seek(place)
-        if shard.begin:
-            place += len(raw.readline())  # of the shard before, or the end of it alone
         end = shard.input.bytes if shard.end < 0 else shard.end
-        while place < end and (lines := raw.readlines(min(_BLOCK, end - place))):
+        place = max(shard.begin - 1, 0)
+        file.seek(place)
+        skipped = shard.begin > 0  # the line before, or its end alone
+        for lines in _line_blocks(file, shard, end - place, 0 if skipped else 1):
             for line in lines:
                 if place >= end:
                     return
                 place += len(line)
-                yield line
+                if not skipped:
+                    yield line
+                skipped = False
+
+
+def _line_blocks(file: Any, shard: Shard, wanted: int | None, number: int) -> Iterator[list[bytes]]:
+    """Lines with their ends, those of some megabytes at a time, and no more memory than one line may take.
+
+    Args:
+        file: What is read.
+        shard: Whose lines these are, for errors.
+        wanted: How many bytes there are lines of. None: all.
+        number: That of the first line.
+
+    Raises:
+        FormatError: If a line is longer than `LINE_BYTES`.
+    """
+    rest = b""
+    while True:
+        block = file.read(_BLOCK if wanted is None else min(_BLOCK, max(wanted, _REST)))
+        lines = io.BytesIO(rest + block).readlines()
+        if wanted is not None:
+            wanted -= len(block)
+        rest = lines.pop() if block and lines and not lines[-1].endswith(b"\n") else b""
+        for i, line in enumerate([*lines[:1], rest] if lines else [rest]):  # those between are in one block
+            if len(_bare(line)) > LINE_BYTES:
+                raise FormatError(_too_long(shard, number + (len(lines) if i else 0)))
+        yield lines
+        number += len(lines)
+        if not block:
+            return
+
+
+def _too_long(shard: Shard, number: int) -> str:
+    where = _place(shard, number) if number else f"the line before byte {shard.begin:,}"
+    return f"{shard.input.path}: {where}: longer than {LINE_BYTES:,} bytes: is this text, a sentence a line?"
 
 
 def _bare(line: bytes) -> bytes:
@@ -329,7 +374,7 @@ def _json_lines(shard: Shard, columns: Columns) -> Iterator[Any]:
             continue
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:  # the second of lists in lists in lists
             raise FormatError(f"{path}: {where}: expected a JSON object: {error}") from error
         if not isinstance(row, dict):
             raise FormatError(f"{path}: {where}: expected a JSON object, got {row!r:.60}")
@@ -342,15 +387,30 @@ def _json_lines(shard: Shard, columns: Columns) -> Iterator[Any]:
 
 def _csv(shard: Shard, columns: Columns) -> Iterator[Any]:
     path = shard.input.path
-    csv.field_size_limit(max(_CELL, csv.field_size_limit()))
+    csv.field_size_limit(max(LINE_BYTES, csv.field_size_limit()))
+    held = (
+        0  # characters of the row that is being read: all that follows a quote that is not closed is one cell
+    )
+
+    def lines(text: io.TextIOWrapper) -> Iterator[str]:
+        nonlocal held
+        while line := text.readline(LINE_BYTES + 3):
+            held += len(line)
+            if held > LINE_BYTES and held - len(line) + len(line.rstrip("\r\n")) > LINE_BYTES:
+                where = f"{path}: line {table.line_num + 1}"
+                raise FormatError(f"{where}: the row is longer than {LINE_BYTES:,} characters")
+            yield line
+
     with opened(shard.input.path) as raw:
         text = io.TextIOWrapper(_unpacked(raw, shard.input.packed), encoding="utf-8-sig", newline="")
-        table = csv.reader(text, delimiter="\t" if shard.input.format == "tsv" else ",")
+        table = csv.reader(lines(text), delimiter="\t" if shard.input.format == "tsv" else ",")
         try:
             names = next(table, [])
             _check_names(path, names, columns)
             places = [names.index(name) for name in (columns.text, columns.id) if name is not None]
+            held = 0
             for row in table:
+                held = 0
                 if not row and len(names) > 1:
                     continue
                 # Of one column, an empty line is a row with an empty cell. Short rows lack their last cells.

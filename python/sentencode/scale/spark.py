@@ -213,6 +213,9 @@ def _thread() -> Any:
 def _new_session(sql: Any, workers: int | None, threads: int | None, address: str | None) -> Any:
     builder = sql.SparkSession.builder.appName("sentencode").master(address or f"local[{workers or '*'}, 4]")
     builder = builder.config("spark.ui.enabled", "false")
+    if address is None or address.startswith("local"):  # else workers of other machines call the driver
+        for name in ("spark.driver.bindAddress", "spark.driver.host"):
+            builder = builder.config(name, "127.0.0.1")
     if threads is not None:
         builder = builder.config("spark.task.cpus", str(threads))
     session = builder.getOrCreate()

@@ -58,6 +58,7 @@ def to_batch(sentences: Any, name: str = "sentences") -> Batch:
 
     Returns:
         A list or tuple, or a batch of the core as it is. Whether each sentence fits is checked by the core.
+        An array of shape [n, 1] is a column of n sentences; one of shape [n, k] has n sentences of k tokens.
 
     Raises:
         TypeError: It is one string, a table or a set, or it holds numbers.
@@ -276,8 +277,11 @@ def _to_list(value: Any, name: str) -> Sequence[Any]:
         except TypeError:  # a ChunkedArray knows no such argument
             return value.to_numpy().tolist()  # type: ignore[no-any-return]
     if hasattr(value, "tolist"):  # numpy, pandas
-        if getattr(value, "shape", None) == ():
+        shape: Any = getattr(value, "shape", (0,))
+        if shape == ():
             raise TypeError(f"{name} is an array without dimensions; expected several sentences")
+        if len(shape) == 2 and shape[1] == 1:  # a column, as scikit-learn has them
+            value = value[:, 0]
         return value.tolist()  # type: ignore[no-any-return]
     if hasattr(value, "to_list"):  # polars
         return value.to_list()  # type: ignore[no-any-return]

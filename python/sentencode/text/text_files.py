@@ -10,7 +10,9 @@ from sentencode import _core
 from ..checks import checked_int
 from ..errors import FormatError
 
-__all__ = ["expanded", "pipes_of", "read_files"]
+__all__ = ["LINE_BYTES", "expanded", "pipes_of", "read_files"]
+
+LINE_BYTES = 1 << 24  # the longest line of text, as `CorpusOptions::max_line_bytes`
 
 _NOT_READ = {".bz2": "bzip2", ".zip": "zip"}
 _BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")  # behind "BZh9": of a block, and of the end

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import sentencode as se
-from sentencode.cli import encode, main
+from sentencode.cli import main, part_file
 from sentencode.cli.encode import encode_file
 from sentencode.cli.sources import identity
 
@@ -213,8 +213,8 @@ SLOW = """
 import sys, time
 from pathlib import Path
 import sentencode as se
-from sentencode.cli import main, encode
-encode._SAVE_EVERY = 0
+from sentencode.cli import main, part_file
+part_file._SAVE_EVERY = 0
 whole = se.SIF.encode
 se.SIF.encode = lambda *a, **k: (time.sleep(0.02), whole(*a, **k))[1]
 sys.exit(main(sys.argv[1:]))
@@ -261,10 +261,10 @@ from pathlib import Path
 import numpy as np
 import sentencode as se
 from sentencode import files
-from sentencode.cli import encode, main
-encode._SAVE_FIRST = encode._SAVE_EVERY = 0
+from sentencode.cli import encode, main, part_file
+part_file._SAVE_FIRST = part_file._SAVE_EVERY = 0
 encode._FIRST_LINES = 400
-places = {encode.__file__, files.__file__}
+places = {encode.__file__, part_file.__file__, files.__file__}
 output = Path(sys.argv[5])
 
 def child(work):
@@ -348,14 +348,14 @@ def test_two_processes_do_not_write_one_file(files, capsys):
 
 def test_a_file_that_was_finished_while_it_was_opened_is_left_alone(files, monkeypatch):
     folder, _ = files
-    flock = encode.fcntl.flock
+    flock = part_file.fcntl.flock
 
     def finish_first(file, operation):
         os.replace(folder / "rows.npy.part", folder / "rows.npy")
         (folder / "rows.npy").write_text("finished")
         flock(file, operation)
 
-    monkeypatch.setattr(encode.fcntl, "flock", finish_first)
+    monkeypatch.setattr(part_file.fcntl, "flock", finish_first)
     assert main(arguments(folder)) == 1
     assert (folder / "rows.npy").read_text() == "finished"
 
@@ -416,6 +416,21 @@ def test_encoders_made_on_the_way(files):
             "expected NAME=VALUE, got 'components'",
         ),
         (["--kind", "sif", "--vectors", "VECTORS", "--set", "component=1"], 2, "it has a, components, "),
+        (
+            ["--kind", "sif", "--vectors", "VECTORS", "--set", "components=1.5"],
+            2,
+            "--set: components must be a whole number, got 1.5 (float)",
+        ),
+        (
+            ["--kind", "laes", "--vectors", "VECTORS", "--set", "mode=3"],
+            2,
+            "--set: mode must be text, got 3 (int)",
+        ),
+        (
+            ["--kind", "average", "--vectors", "VECTORS", "--set", "lowercase='no'"],
+            1,
+            "lowercase must be True, False or 'auto', got 'no'",
+        ),
         (["--encoder", "x", "--save", "y"], 2, "--save goes with --kind, not with --encoder"),
         (["--encoder", "nowhere"], 1, "nowhere"),
         (["--encoder", "TEXT"], 1, "lines.txt"),

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import sentencode as se
@@ -85,6 +88,65 @@ def test_a_closed_pipe_is_no_error():
         check=False,
     )
     assert "Traceback" not in shown.stderr
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "lines.txt"
+    path.write_text("the cat\n\nthe dog\n")
+    return path
+
+
+def in_shell(redirected, *arguments):
+    """Runs the command in a shell that closes or redirects its streams."""
+    command = shlex.join([sys.executable, "-m", "sentencode", *map(str, arguments)])
+    return subprocess.run(f"{command} {redirected}", shell=True, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("redirected", [">&-", "2>&-", "<&-", ">&- 2>&-", "<&- >&- 2>&-", "2>/dev/full"])
+def test_closed_streams_do_not_change_how_a_command_ends(redirected, text, tmp_path):
+    quiet = ["--quiet"] if "full" in redirected else []  # the bar has nowhere to go, and says so
+    done = in_shell(redirected, "encode", "--kind", "average", text, tmp_path / "rows.npy", *quiet)
+    assert (done.returncode, done.stderr) == (0, "" if "2>" in redirected else done.stderr)
+    assert "Error" not in done.stderr
+    assert np.load(tmp_path / "rows.npy").shape == (3, 148)
+    failed = in_shell(redirected, "encode", "--kind", "average", text, tmp_path / "rows.npy", *quiet)
+    assert failed.returncode == 1
+    assert failed.stdout == ""  # not the error
+
+
+@pytest.mark.parametrize("name", ["vectors info", "bleu", "compare", "translate"])
+def test_closed_output_of_commands_that_print(name, text, tmp_path):
+    default = Path(se.__file__).parent / "data/default_vectors.sentencode"
+    arguments = {"vectors info": [default], "bleu": [text, text]}.get(name)
+    if arguments is None:
+        done = in_shell(">&-", name, "--help")
+    else:
+        done = in_shell(">&-", *name.split(), *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "Error" not in done.stderr
+
+
+def test_what_is_asked_of_a_closed_stream_is_an_error(text, tmp_path):
+    make = ["encode", "--kind", "average", "--quiet"]
+    done = in_shell(">&-", *make, text, "-")
+    assert (done.returncode, done.stderr) == (1, "sentencode: error: standard output: is closed\n")
+    done = in_shell("<&-", *make, "-", tmp_path / "rows.npy")
+    assert (done.returncode, done.stderr) == (1, "sentencode: error: standard input: is closed\n")
+    done = in_shell("2>&- | wc -c", *make, text, "-")
+    assert int(done.stdout) == 128 + 3 * 148 * 4  # and no message among the rows
+
+
+@pytest.mark.parametrize(
+    "arguments", [["demo", "--out", "OUT"], ["encode", "--kind", "average", "TEXT", "-"]]
+)
+def test_a_full_standard_output_is_named_once(arguments, text, tmp_path, monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    names = {"OUT": tmp_path / "demo", "TEXT": text}
+    done = in_shell(">/dev/full", *(names.get(word, word) for word in arguments))
+    assert done.returncode == 1
+    assert "sentencode: error: standard output: No space left on device\n" in done.stderr
+    assert "Exception ignored" not in done.stderr
 
 
 def test_demo(tmp_path, capsys, monkeypatch):

@@ -451,6 +451,41 @@ def test_wrong_changes_are_wrong_usage(folder, capsys, change, message):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("hidden", '"big"', "[encoder] hidden must be a whole number, got 'big' (str)"),
+        ("hidden", "1.5", "[encoder] hidden must be a whole number, got 1.5 (float)"),
+        ("hidden", "true", "[encoder] hidden must be a whole number, got True (bool)"),
+        ("heads", "[2]", "[encoder] heads must be a whole number, got [2] (list)"),
+        ("dropout", '"0.1"', "[encoder] dropout must be a number, got '0.1' (str)"),
+        ("max_steps", '"x"', "[encoder] max_steps must be a whole number or false, for None, got 'x' (str)"),
+        (
+            "max_length",
+            "[1]",
+            "[encoder] max_length must be a whole number or false, for None, got [1] (list)",
+        ),
+        ("device", "7", "[encoder] device must be text, got 7 (int)"),
+        ("vectors.limit", '"x"', "[vectors] limit must be a whole number, got 'x' (str)"),
+        ("checkpoints.keep_last", '"x"', "[checkpoints] keep_last must be a whole number, got 'x' (str)"),
+    ],
+)
+def test_wrong_types_are_named(folder, capsys, key, value, message):
+    """In the file, and by --set."""
+    file = folder / "aae.toml"
+    changed = value.replace("true", "True")
+    assert main(command(folder, "--set", f"{key}={changed}")) == 2
+    assert capsys.readouterr().err == f"sentencode: error: --set: {message}\n"
+    table, _, name = key.rpartition(".")
+    lines = [line for line in TOML.splitlines() if line.partition(" ")[0] != name]
+    where = lines.index(f"[{table or 'encoder'}]") + 1 if f"[{table or 'encoder'}]" in lines else len(lines)
+    added = [f"{name} = {value}"] if where < len(lines) else [f"[{table}]", f"{name} = {value}"]
+    file.write_text("\n".join([*lines[:where], *added, *lines[where:]]))
+    assert main(command(folder)) == 1
+    assert capsys.readouterr().err == f"sentencode: error: {file}: {message}\n"
+    assert not (folder / "aae.sentencode.checkpoints").exists()
+
+
 def test_an_output_is_needed(folder, capsys):
     (folder / "aae.toml").write_text(TOML.replace('[output]\nfile = "aae.sentencode"', ""))
     assert main(command(folder)) == 2
@@ -471,10 +506,14 @@ def test_changes_stand_in_place_of_the_file(folder):
 
 @pytest.mark.parametrize("kind", ["CNNLSTMAE", "LSTMSDAE", "MeanMaxAAE", "RAE", "RNNCNN", "SkipThoughts"])
 def test_every_class_takes_its_parameters(folder, kind):
-    names = sorted(getattr(se, kind)._defaults())
-    lines = "\n".join(f"{name} = 3" for name in names if name not in ("vectors", "vocabulary"))
+    """Each with its default; none is refused for its type."""
+    names = {name: value for name, value in getattr(se, kind)._defaults().items() if name != "vectors"}
+    written = {name: False if value is None else value for name, value in names.items()}
+    lines = "\n".join(
+        f"{name} = {json.dumps(value)}" for name, value in written.items() if name != "vocabulary"
+    )
     (folder / "all.toml").write_text(f'[encoder]\nclass = "{kind}"\n{lines}\n[data]\ntrain = "a.txt"\n')
-    assert set(train.read_config(folder / "all.toml").parameters) == {*names} - {"vectors", "vocabulary"}
+    assert set(train.read_config(folder / "all.toml").parameters) == {*names} - {"vocabulary"}
 
 
 def test_labels_are_learnt_from_a_file(folder, capsys):

@@ -16,8 +16,11 @@ PROGRAM = r"""
 import os, signal, sys
 import torch, torch.distributed as dist
 from sentencode.distributed import communicator
-assert os.environ["TORCHELASTIC_USE_AGENT_STORE"] == "False"  # the table of addresses is this start's own
 dist.init_process_group("gloo")
+addresses = dist.distributed_c10d._get_default_store()
+assert not addresses.check(["begun"])  # the table of addresses is this start's own
+dist.barrier()
+addresses.set("begun", "yes")
 mine = torch.tensor([float(dist.get_rank())])
 communicator().all_reduce_mean([mine])
 if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and dist.get_rank() == dist.get_world_size() - 1:

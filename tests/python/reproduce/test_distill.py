@@ -90,6 +90,30 @@ def score(report, row):
     return found["scores"]["STSBenchmarkCosine"]["value"]
 
 
+@pytest.mark.parametrize("content", ["", "\n \n\t\n"])
+def test_without_sentences_nothing_is_done(files, tmp_path, content, monkeypatch, capsys):
+    (tmp_path / "none.txt").write_text(content)
+    monkeypatch.setattr(distill, "Judge", lambda **_: None)  # neither is a task read
+
+    def loaded(*_args, **_options):
+        raise AssertionError("the teacher was loaded")
+
+    monkeypatch.setattr(distill, "teacher_named", loaded)
+    command = [
+        "reproduce",
+        "distill",
+        "teacher",
+        "--data",
+        str(files / "data"),
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    assert main([*command, "--sentences", str(tmp_path / "none.txt")]) == 1
+    error = f"sentencode: error: there are no sentences to distil from in {tmp_path / 'none.txt'}\n"
+    assert capsys.readouterr().err == error
+    assert not (tmp_path / "out").exists()
+
+
 def test_what_helps_is_told(report):
     made, _ = report
     assert score(made, "teacher") > 99

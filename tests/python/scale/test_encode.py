@@ -658,7 +658,9 @@ def test_the_local_engine_ends_its_processes_when_it_is_left():
         ({"engine": "hadoop"}, "engine must be 'local', 'ray', 'spark', 'dask' or an engine, got 'hadoop'"),
         ({"workers": 0}, "workers must be at least 1"),
         ({"engine": LocalEngine(1), "workers": 2}, "workers and threads are the engine's own"),
-        ({"shard_size": "many"}, "shard_size must be a number of bytes, or one such as '64MB', got 'many'"),
+        ({"shard_size": "many"}, r"shard_size must be a size with a unit \(KB, .*\), .* got 'many'"),
+        *(({"shard_size": size}, "must be a size with a unit") for size in ("1.5", "64", "5 EB", "-1KB")),
+        *(({"shard_size": size}, "must be from 1 KB") for size in ("1.5B", "0KB", ".5 kB", "9" * 30 + "TB")),
         ({"id": "embedding"}, "id and embedding are both 'embedding'"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 import sentencode as se
 from sentencode.scale import count_words, fit, statistics_bytes, train_vectors
+from sentencode.scale.engines import attempt
 from sentencode.scale.local import LocalEngine
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -93,6 +95,76 @@ def test_a_scratch_folder_at_a_url(vectors, sentences, lines):
         many.encode(sentences), se.SIF(vectors).fit(sentences).encode(sentences), atol=1e-6
     )
     assert fsspec.filesystem("memory").find("/scratch/other") == []
+
+
+class Interrupted(Backwards):
+    """Ctrl-C while sums are made, or when they are removed."""
+
+    def __init__(self, folder, monkeypatch, when):
+        super().__init__()
+        self.monkeypatch, self.when, self.folder = monkeypatch, when, folder
+
+    def run(self, work, tasks):
+        for i, done in enumerate(super().run(work, tasks)):
+            if self.when == "sums" and i == 2:
+                raise KeyboardInterrupt
+            yield done
+        assert len(list(self.folder.rglob("*"))) > 2
+        remove = os.unlink
+
+        def interrupted(path, *args, **options):
+            if "sums-00001" in os.fsdecode(path):
+                raise KeyboardInterrupt
+            remove(path, *args, **options)
+
+        self.monkeypatch.setattr(os, "unlink", interrupted)
+
+
+@pytest.mark.parametrize("when", ["sums", "cleanup"])
+def test_the_same_call_after_ctrl_c(vectors, sentences, lines, tmp_path, monkeypatch, when):
+    scratch = tmp_path / "scratch"
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        fit(
+            se.SIF(vectors), lines, engine=Interrupted(scratch, patch, when), shard_size=3000, scratch=scratch
+        )
+    assert bool(list(scratch.iterdir())) == (when == "cleanup")
+    many = fit(se.SIF(vectors), lines, workers=1, shard_size=3000, scratch=scratch)
+    np.testing.assert_allclose(
+        many.encode(sentences), se.SIF(vectors).fit(sentences).encode(sentences), atol=1e-6
+    )
+    assert list(scratch.iterdir()) == []
+
+
+def test_what_others_keep_in_a_scratch_folder_stays(vectors, lines, tmp_path):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    (scratch / ".keep").touch()
+    fit(se.SIF(vectors), lines, workers=1, scratch=scratch)
+    assert [path.name for path in scratch.iterdir()] == [".keep"]
+    for name in ("sums-00000", "sentencode-notes.txt"):
+        (scratch / name).touch()
+        with pytest.raises(FileExistsError, match=f"there are files, such as {name}"):
+            fit(se.SIF(vectors), lines, workers=1, scratch=scratch)
+        (scratch / name).unlink()
+
+
+def test_workers_have_ended_before_their_folder_is_removed(vectors, lines, tmp_path):
+    """An error of one shard: another worker, in the midst of its own, would write into the user's folder."""
+    (tmp_path / "bad.jsonl").write_text('{"text": 5}\n')
+    scratch = tmp_path / "scratch"
+    ended = []
+
+    class Watched(Backwards):
+        def run(self, work, tasks):
+            try:
+                yield from ((place, attempt(work, task)) for place, task in enumerate(tasks))
+            finally:
+                ended.append(len(list(scratch.iterdir())))
+
+    with pytest.raises(se.FormatError) as caught:
+        fit(se.SIF(vectors), [tmp_path / "bad.jsonl", lines], engine=Watched(), scratch=scratch)
+    assert ended == [1], caught  # and this holds the frames, as a handler does
+    assert list(scratch.iterdir()) == []
 
 
 def test_jobs_in_one_scratch_folder_do_not_know_each_other(vectors, sentences, lines, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
+import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,6 +18,7 @@ import sentencode as se
 from sentencode.scale import shards as shards_module
 from sentencode.scale.inputs import inputs_of
 from sentencode.scale.shards import Columns, read, shards_of
+from sentencode.text.text_files import LINE_BYTES
 
 TEXT = Columns("text")
 
@@ -46,13 +48,17 @@ def all_rows(paths, size=1 << 20, text="text", id=None, rows=3):
     last=st.booleans(),
     mark=st.booleans(),
     size=st.integers(1, 40),
+    block=st.sampled_from([1, 3, 8, 1 << 22]),
 )
-def test_every_line_once(tmp_path_factory, lines, ends, last, mark, size):
+def test_every_line_once(tmp_path_factory, lines, ends, last, mark, size, block):
     path = tmp_path_factory.getbasetemp() / "drawn.txt"
     text = ends.join(lines) + (ends if last else "")
     path.write_bytes((b"\xef\xbb\xbf" if mark else b"") + text.encode())
     expected = list(se.Corpus(path, keep_empty=True))
-    assert all_rows(path, size)[0] == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shards_module, "_BLOCK", block)
+        patch.setattr(shards_module, "_REST", max(1, block // 2))
+        assert all_rows(path, size)[0] == expected
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.compress])
@@ -68,6 +74,81 @@ def test_a_line_is_longer_than_shards(tmp_path):
     texts, _, count = all_rows(path, 10)
     assert texts == ["x" * 1000, "y"]
     assert count == 101  # most of them without a row
+
+
+_BOUND = 1000
+LONGEST, LONGER = "x" * _BOUND, "x" * (_BOUND + 1)
+# Of a text, the content of a file: what is longer than the bound is in its third line.
+BOUNDED = {
+    "rows.txt": lambda x: f"a\n\n{x}\nb\n",
+    "crlf.txt": lambda x: f"a\r\n\r\n{x}\r\nb",
+    "last.txt": lambda x: f"a\n\n{x}",
+    "rows.jsonl": lambda x: f'{{"text": "a"}}\n\n{{"text": "{x[12:]}"}}\n',
+    "rows.csv": lambda x: f"text\na\n{x}\nb\n",
+    "rows.tsv": lambda x: f"text\tid\na\t1\n{x[2:]}\t2",
+}
+
+
+@pytest.mark.parametrize("packed", ["", ".gz", ".xz", ".zst"])
+@pytest.mark.parametrize("block", [7, 700])
+@pytest.mark.parametrize("name", BOUNDED)
+def test_a_line_is_bounded(tmp_path, monkeypatch, name, block, packed):
+    monkeypatch.setattr(shards_module, "LINE_BYTES", _BOUND)
+    monkeypatch.setattr(shards_module, "_BLOCK", block)
+    pack = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}.get(packed, bytes)
+    path = tmp_path / f"{name}{packed}"
+    for text, fits in ((LONGEST, True), (LONGER, False), (LONGER * 50, False)):
+        path.write_bytes(pack(BOUNDED[name](text).encode()))
+        if fits:
+            assert max(map(len, all_rows(path)[0])) >= _BOUND - 12
+        else:
+            with pytest.raises(se.FormatError, match=rf"{re.escape(str(path))}: line 3: .*longer than 1,000"):
+                all_rows(path)
+
+
+def test_a_shard_within_a_long_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(shards_module, "LINE_BYTES", _BOUND)
+    (tmp_path / "rows.txt").write_text(f"a\n{LONGER * 9}\n")
+    shards, columns = shards_of(inputs_of(tmp_path / "rows.txt"), TEXT, 4000)
+    with pytest.raises(se.FormatError, match=r"rows\.txt: the line before byte 4,000: longer than"):
+        rows_of(shards[1:], columns)
+
+
+def test_a_quote_that_is_not_closed(tmp_path, monkeypatch):
+    """All that follows is one cell; and a row of many cells, each of several lines."""
+    monkeypatch.setattr(shards_module, "LINE_BYTES", _BOUND)
+    path = tmp_path / "rows.csv"
+    for content in ('text\na\n"' + "x\n" * 600, "text,b\n" + '"x\n",' * 300):
+        path.write_text(content)
+        with pytest.raises(se.FormatError, match=r"rows\.csv: line \d+: the row is longer than 1,000"):
+            all_rows(path)
+
+
+def test_a_cell_of_parquet_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(shards_module, "LINE_BYTES", _BOUND)
+    monkeypatch.setattr(shards_module, "TEXT_AT_ONCE", _BOUND)
+    pq.write_table(pa.table({"text": ["a", LONGEST, "b", LONGER * 2, "c"]}), tmp_path / "rows.parquet")
+    with pytest.raises(se.FormatError, match=r"rows\.parquet.*: row 3: 'text': longer than 1,000 bytes"):
+        all_rows(tmp_path / "rows.parquet")
+
+
+def test_the_bound_is_that_of_a_corpus(tmp_path):
+    path = tmp_path / "rows.txt"
+    for more in (0, 1):
+        path.write_bytes(b"a\n" + b"x" * (LINE_BYTES + more) + b"\n")
+        if not more:
+            assert len(list(se.Corpus(path))) == len(all_rows(path)[0]) == 2
+            continue
+        with pytest.raises(se.FormatError, match=r"rows\.txt:2: a line of more than 16777216 bytes"):
+            list(se.Corpus(path))
+        with pytest.raises(se.FormatError, match=r"rows\.txt: line 2: longer than 16,777,216 bytes"):
+            all_rows(path)
+
+
+def test_lists_in_lists(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"text": "a"}\n' + "[" * 200_000)
+    with pytest.raises(se.FormatError, match=r"rows\.jsonl: line 2: expected a JSON object"):
+        all_rows(tmp_path / "rows.jsonl")
 
 
 def test_json_lines(tmp_path):

@@ -266,6 +266,19 @@ def test_what_is_no_text_has_no_length():
     assert [len(batch) for batch in gathered(iter(odd), 4, None)] == [4, 3]
 
 
+@pytest.mark.parametrize("kind", [str, object, "S9"])
+def test_a_column_is_no_list_of_tokens(kind):
+    """An array of shape [n, 1], as scikit-learn has columns, was n sentences of one token each."""
+    texts = ["the cat", "a dog"] if kind != "S9" else [b"the cat", b"a dog"]
+    column = np.array(texts, kind).reshape(-1, 1)
+    assert to_batch(column) == to_batch(texts)
+    assert list(batches(column, 1)) == [(text,) for text in texts] or len(list(batches(column, 1))) == 2
+    vectors = se.WordVectors.from_dict({"the": [1.0, 0], "cat": [0, 2.0], "dog": [3.0, 1]})
+    encoder = se.Average(vectors)
+    np.testing.assert_array_equal(encoder.encode(column), encoder.encode(texts))
+    assert to_batch(np.array([["a", "b"], ["c", "d"]])) == [["a", "b"], ["c", "d"]]
+
+
 def test_batches_tell_progress():
     told = []
     list(batches(["a"] * 5, 2, on_progress=lambda done, whole: told.append((done, whole))))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
 import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FormatError
+from ...text.text_files import LINE_BYTES
 from .task import Split
 
 __all__ = ["Classes", "Example", "Scores", "Table", "check_size", "read_lines", "splits_of", "tokens"]
@@ -65,14 +67,28 @@ def read_lines(path: Path, encoding: str = "utf-8", *, whole: bool = False) -> l
 
 def _unpacked(path: Path) -> bytes:
     data = path.read_bytes()
-    packed = {b"\x1f\x8b": gzip.decompress, b"\xfd7zXZ\x00": lzma.decompress}
-    for magic, unpack in packed.items():
+    packed: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}
+    for magic, kind in packed.items():
         if data.startswith(magic):
             try:
-                return unpack(data)
+                with kind(io.BytesIO(data)) as file:
+                    return _bounded(path, file)
             except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
                 raise FormatError(f"{path}: a damaged packed file: {error}") from None
     return data
+
+
+def _bounded(path: Path, file: BinaryIO) -> bytes:
+    """All of an unpacked file; a small packed one may hold a line that no memory can."""
+    blocks, line, begun = [], 1, 0
+    while block := file.read(1 << 20):
+        blocks.append(block)
+        last = block.rfind(b"\n")
+        line += block.count(b"\n")
+        begun = begun + len(block) if last < 0 else len(block) - last - 1
+        if begun > LINE_BYTES:
+            raise FormatError(f"{path}:{line}: longer than {LINE_BYTES:,} bytes: is this text?")
+    return b"".join(blocks)
 
 
 def _decoded(path: Path, data: bytes, encoding: str) -> str:

@@ -103,6 +103,13 @@ def test_errors_say_where(tmp_path, name, content, columns, message):
         read_labelled(tmp_path / name, columns=columns)
 
 
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
+def test_a_line_of_a_packed_file_is_bounded(tmp_path, pack):
+    (tmp_path / "a.tsv").write_bytes(pack(b"1\ta\n0\t" + b"x" * (1 << 24)))
+    with pytest.raises(FormatError, match=r"a\.tsv:2: longer than 16,777,216 bytes"):
+        read_labelled(tmp_path / "a.tsv")
+
+
 def test_damaged_packed_files_are_told(tmp_path):
     packed = lzma.compress(b"1\ta\n" * 99)
     (tmp_path / "a.tsv.xz").write_bytes(packed[: len(packed) // 2])

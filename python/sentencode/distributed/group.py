@@ -1,0 +1,85 @@
+"""Process groups that this package sets up: on one machine they listen on the loopback address alone."""
+
+from __future__ import annotations
+
+import os
+import socket
+from datetime import timedelta
+from typing import Any
+
+import torch.distributed as dist
+from torch._C._distributed_c10d import TCPStore
+from torch.distributed.constants import default_pg_timeout
+
+__all__ = ["LOOPBACK", "init_process_group", "is_loopback", "loopback_store", "use_loopback_interface"]
+
+LOOPBACK = "127.0.0.1"
+
+
+def init_process_group(backend: str | None = None) -> None:
+    """Joins the processes that torchrun has started, as `torch.distributed.init_process_group` does.
+
+    If all of them run on this machine, the store and the connections between the processes use the loopback
+    address: torch itself listens on all addresses, and asks nobody who connects for a password.
+
+    Args:
+        backend: "gloo" or "nccl". None: torch's choice.
+
+    Example:
+        ::
+
+            # python -m sentencode.distributed.torchrun --standalone --nproc-per-node 2 program.py
+            from sentencode.distributed import communicator, init_process_group
+
+            init_process_group("gloo")
+            print(communicator().rank)
+    """
+    size = int(os.environ["WORLD_SIZE"])
+    if size != int(os.environ.get("LOCAL_WORLD_SIZE", "0")):
+        dist.init_process_group(backend)
+        return
+    use_loopback_interface()
+    rank, port = int(os.environ["RANK"]), int(os.environ["MASTER_PORT"])
+    hosted = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"  # by torchrun itself
+    host = os.environ["MASTER_ADDR"] if hosted else LOOPBACK
+    store = loopback_store(host, port, is_master=rank == 0 and not hosted, multi_tenant=True)
+    dist.init_process_group(backend, store=store, rank=rank, world_size=size)
+
+
+def loopback_store(
+    host_name: str,
+    port: int,
+    world_size: int | None = None,
+    is_master: bool = False,
+    timeout: timedelta = default_pg_timeout,
+    **options: Any,
+) -> TCPStore:
+    """A `torch.distributed.TCPStore` that listens on the loopback address if that is its host.
+
+    Args:
+        host_name: As for `TCPStore`.
+        port: Likewise. 0: any.
+        world_size: Likewise.
+        is_master: Likewise.
+        timeout: Likewise.
+        **options: Likewise.
+    """
+    if is_master and is_loopback(host_name):
+        # torch listens on all addresses, unless it is given a socket.
+        with socket.create_server((LOOPBACK, port), backlog=1024) as server:
+            host_name, port = server.getsockname()
+            options["master_listen_fd"] = server.detach()
+    return TCPStore(host_name, port, world_size, is_master, timeout, **options)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or address stands for this machine alone."""
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def use_loopback_interface() -> None:
+    """Has gloo and NCCL listen there, unless the user has chosen an interface."""
+    name = next((name for _, name in socket.if_nameindex() if name in ("lo", "lo0")), None)
+    if name is not None:
+        for variable in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
+            os.environ.setdefault(variable, name)

@@ -1,0 +1,105 @@
+"""Teachers by their names: what is wrong with one is said at once."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+import pytest
+
+import sentencode as se
+from sentencode.cli import main
+from sentencode.distill import teacher_named
+
+
+class Model:
+    """Stands for sentence-transformers, whose loader asks the hub again and again."""
+
+    cached: tuple[str, ...] = ()
+    loaded: list[tuple[str, bool]] = []  # noqa: RUF012
+
+    def __init__(self, name, local_files_only=False):
+        Model.loaded.append((name, local_files_only))
+        if local_files_only and name not in Model.cached:
+            raise OSError(f"{name} is not in the cache")
+
+    def bfloat16(self):
+        return "bfloat16"
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    """A hub that has one model; `hub["reached"]` says whether it answers."""
+    hub_module = pytest.importorskip("huggingface_hub")
+    errors = pytest.importorskip("huggingface_hub.errors")
+    state = {"reached": True, "asked": []}
+
+    def model_info(_self, name, timeout):
+        assert timeout <= 30
+        state["asked"].append(name)
+        if name.count("/") > 1 or name.startswith("."):
+            raise errors.HFValidationError(name)
+        if not state["reached"]:
+            raise RuntimeError("Name or service not known")  # httpx's are no OSError
+        if name not in ("sentence-transformers/mini", "org/mini"):
+            raise errors.RepositoryNotFoundError.__new__(errors.RepositoryNotFoundError)
+
+    monkeypatch.setattr(hub_module.HfApi, "model_info", model_info)
+    monkeypatch.setitem(
+        sys.modules, "sentence_transformers", types.SimpleNamespace(SentenceTransformer=Model)
+    )
+    monkeypatch.setattr(Model, "loaded", [])
+    monkeypatch.setattr(Model, "cached", ())
+    return state
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+def test_an_empty_name(name, hub, tmp_path, capsys):
+    with pytest.raises(ValueError, match="teacher must be a saved encoder, or a model's folder or name, got"):
+        teacher_named(name)
+    (tmp_path / "text.txt").write_text("a dog\n")
+    command = ["distill", name, "--sentences", str(tmp_path / "text.txt"), "--out", str(tmp_path / "out")]
+    assert main(command) == 1
+    assert capsys.readouterr().err.startswith("sentencode: error: teacher must be")
+    assert hub["asked"] == Model.loaded == []
+
+
+@pytest.mark.parametrize("name", ["mini", "org/mini"])
+def test_a_model_of_the_hub(name, hub):
+    assert isinstance(teacher_named(name), Model)
+    assert teacher_named(name, bfloat16=True) == "bfloat16"
+    assert Model.loaded == 2 * [(name, False)]
+
+
+def test_a_folder_is_not_asked_for(hub, tmp_path):
+    assert isinstance(teacher_named(str(tmp_path)), Model)
+    assert hub["asked"] == []
+
+
+def test_a_mistyped_name_is_asked_for_once(hub):
+    with pytest.raises(ValueError, match=r"org/minni: .* the hub of models shows none of that name; the"):
+        teacher_named("org/minni")
+    assert hub["asked"] == ["org/minni"]
+    assert Model.loaded == []
+
+
+def test_a_mistyped_path(hub):
+    with pytest.raises(FileNotFoundError, match="there is no such file or folder; the folder of a model"):
+        teacher_named("./models/mini/none")
+    assert Model.loaded == []
+
+
+def test_a_hub_that_cannot_be_reached_is_asked_once(hub, monkeypatch):
+    hub["reached"] = False
+    with pytest.raises(OSError, match=r"org/mini: .* cannot be asked for it \(Name or .* the folder of"):
+        teacher_named("org/mini")
+    assert hub["asked"] == ["org/mini"]
+    assert Model.loaded == [("org/mini", True)]  # and not as a name, for a minute
+    monkeypatch.setattr(Model, "cached", ("org/mini",))
+    assert isinstance(teacher_named("org/mini"), Model)
+
+
+def test_a_saved_encoder(hub, tmp_path):
+    se.Average(se.WordVectors.from_dict({"a": [1.0]})).save(tmp_path / "a.sentencode")
+    assert isinstance(teacher_named(str(tmp_path / "a.sentencode")), se.Average)
+    assert hub["asked"] == []
