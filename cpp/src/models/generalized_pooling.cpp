@@ -193,7 +193,7 @@ Encoded GeneralizedPoolingNetwork::encode_for_head(const Sequences& sentences, s
   return encoded;
 }
 
-std::vector<std::string> GeneralizedPoolingNetwork::figures() const {
+std::vector<std::string> GeneralizedPoolingNetwork::head_figures() const {
   if (!penalised()) return {};
   return {"penalty", "active"};
 }

@@ -94,6 +94,7 @@ ENCODERS = {
     "RNNCNN": (se.RNNCNN, {"hidden": 3, "channels": 4, "inner": 4, "following_words": 3}),
     "MeanMaxAAE": (se.MeanMaxAAE, {"hidden": 6, "heads": 2}),
     "LSTMSDAE": (se.LSTMSDAE, {"hidden": 5}),
+    "SkipThoughts": (se.SkipThoughts, {"hidden": 3}),
     "own": (BagForHeads, {"dropout": 0.1}),
     "own rows": (SpellingForHeads, {}),
 }  # fmt: skip

@@ -105,7 +105,7 @@ class GeneralizedPoolingNetwork : public SentenceNetwork {
   at::Tensor encode(const Sequences& sentences) override;
   Encoded encode_for_head(const Sequences& sentences, std::int64_t sides) override;
   /// Its heads' penalty, without mu, and the share of pairs of heads that it moves.
-  std::vector<std::string> figures() const override;
+  std::vector<std::string> head_figures() const override;
   /// InvalidInput: without a head nothing is learnt.
   training::Loss loss(const training::TensorBatch& batch) override;
 

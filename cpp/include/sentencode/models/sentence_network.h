@@ -31,7 +31,7 @@ struct WordInputs {
 struct Encoded {
   at::Tensor rows;       // [B, dim]
   at::Tensor penalty{};  // []; undefined for none
-  at::Tensor figures{};  // [F, 2] what `Model::figures` names; undefined for none
+  at::Tensor figures{};  // [F, 2] what `head_figures` names; undefined for none
 };
 
 /// What makes one vector of those of a sentence's words. All that is not this is the same for every family:
@@ -50,6 +50,8 @@ class SentenceNetwork : public training::Model {
     static_cast<void>(sides);
     return {encode(sentences)};
   }
+  /// Names of the figures that `encode_for_head` returns; `figures` names those of the network's own loss.
+  virtual std::vector<std::string> head_figures() const { return {}; }
   virtual WordInputs word_inputs() const { return {}; }
   /// The rows of words -> [W, F], of which the x [B, T, F] of sentences are made. A word's row depends on
   /// nothing but the word.

@@ -18,7 +18,7 @@ class SupervisedModel : public training::Model {
   SupervisedModel(std::shared_ptr<SentenceNetwork> network, std::shared_ptr<Head> head, Words words);
 
   training::Loss loss(const training::TensorBatch& batch) override;
-  std::vector<std::string> figures() const override { return network_->figures(); }
+  std::vector<std::string> figures() const override { return network_->head_figures(); }
   /// Those of network and head. Words are what they are made from, and no part of a checkpoint.
   training::NamedTensors parameter_tensors() const override;
   training::NamedTensors other_tensors() const override;
