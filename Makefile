@@ -17,7 +17,8 @@ bin := .venv/bin
 stamps := build/stamps
 pip := $(bin)/python -m pip --disable-pip-version-check
 # Not isolated, so that CMake's build folder stays valid. Settings go by environment: old pips know no --config-settings.
-install := $(pip) install --quiet --no-build-isolation --no-deps --force-reinstall .
+# Verbose, so that it shows how far ninja has come: a build takes minutes.
+install := $(pip) install --verbose --no-build-isolation --no-deps --force-reinstall .
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 # Tools that the virtual environment brings come first: cmake, ninja, clang-format.
 export PATH := $(CURDIR)/$(bin):$(PATH)
@@ -36,11 +37,11 @@ demo: $(if $(wildcard $(stamps)/full),$(stamps)/full,$(stamps)/light)  ## The ma
 
 .PHONY: test
 test: $(stamps)/full  ## All tests, lint and docs
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target AT_ONCE=2 checks
+	@$(MAKE) --no-print-directory --jobs=2 AT_ONCE=2 checks
 	@echo "all tests passed"
 
 # C++ suites run as one process each: ctest starts one for each test, which takes longer than the test.
-# Two at once, the longest first.
+# Two at once, the longest first; their output is not held back, so that pytest shows how far it has come.
 .PHONY: checks
 # Most tests load torch before the package, so its threads would spin where they wait, and hinder what runs beside.
 checks checks-ci test-python test-cpp test-old-processor test-processors: export OMP_WAIT_POLICY := passive
@@ -75,6 +76,12 @@ test-scale: $(stamps)/scale  ## Tests on Ray, Spark and Dask, which it installs 
 	.venv-scale/bin/python -m pytest tests/python/docs tests/notebooks tests/python/test_examples.py \
 	  -k scale -m "not engine" $(PYTEST_ARGS)
 
+# An environment of its own as well: their packages bring plugins of pytest, and 500 MB.
+.PHONY: test-contracts
+test-contracts: $(stamps)/contracts  ## Suites of LangChain, mteb and sentence-transformers, which it installs
+	.venv-contracts/bin/python -m pytest tests/python/contracts tests/python/test_sentence_transformers.py \
+	  -o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function $(PYTEST_ARGS)
+
 .PHONY: test-gpu
 test-gpu: $(stamps)/full  ## Tests that need a GPU, and a build against a torch with CUDA
 	$(bin)/python -m pytest tests --pyargs sentencode -m gpu $(PYTEST_ARGS)
@@ -88,7 +95,7 @@ test-tsan: $(stamps)/tsan  ## What several threads do at once, under ThreadSanit
 .PHONY: test-python
 test-python: $(stamps)/full  ## pytest: unit, property, documentation, notebook and package tests
 	SENTENCODE_BUILD=$(CURDIR)/build/full $(bin)/python -m pytest tests --pyargs sentencode \
-	  --numprocesses=$(JOBS) --maxprocesses=8 --dist=loadfile $(PYTEST_ARGS)
+	  --numprocesses=$(JOBS) --maxprocesses=8 --dist=loadfile --durations=20 $(PYTEST_ARGS)
 
 # The old one: no fused multiplication and addition, registers of 4 numbers, and a third thread. Whatever processor
 # everything else runs on, this is the farthest from it, and every x86 can do it.
@@ -150,11 +157,11 @@ $(stamps)/system: tools/system-packages
 
 $(stamps)/build-tools: pyproject.toml tools/requirements.py .venv/pyvenv.cfg
 	@mkdir -p $(@D)
-	$(pip) install --quiet --no-compile -r <($(bin)/python tools/requirements.py build run plot)
+	$(pip) install --no-compile -r <($(bin)/python tools/requirements.py build run plot)
 	@touch $@
 
 $(stamps)/tools: pyproject.toml tools/requirements.py $(stamps)/build-tools
-	$(pip) install --quiet --no-compile -r <($(bin)/python tools/requirements.py test lint)
+	$(pip) install --no-compile -r <($(bin)/python tools/requirements.py test lint)
 	@touch $@
 
 # The light half: what runs without torch.
@@ -168,11 +175,14 @@ $(stamps)/full: $(sources) $(wildcard tests/cpp/CMakeLists.txt) $(shell find tes
 	  SKBUILD_CMAKE_DEFINE='SENTENCODE_BUILD_TESTS=ON;SENTENCODE_WERROR=ON;CMAKE_EXPORT_COMPILE_COMMANDS=ON' $(install)
 	@touch $@
 
-$(stamps)/scale: pyproject.toml tools/requirements.py $(stamps)/full
-	$(PYTHON) -m venv .venv-scale
+# What .venv has, and the packages of one more extra.
+$(stamps)/scale: extra := engines
+$(stamps)/contracts: extra := contracts
+$(stamps)/scale $(stamps)/contracts: $(stamps)/%: pyproject.toml tools/requirements.py $(stamps)/full
+	$(PYTHON) -m venv .venv-$*
 	echo "$$($(bin)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" > \
-	  "$$(.venv-scale/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/main.pth"
-	.venv-scale/bin/python -m pip --disable-pip-version-check install --quiet -r <($(bin)/python tools/requirements.py engines)
+	  "$$(.venv-$*/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/main.pth"
+	.venv-$*/bin/python -m pip --disable-pip-version-check install -r <($(bin)/python tools/requirements.py $(extra))
 	@touch $@
 
 $(stamps)/asan: $(native) $(shell find tests/cpp tests/fuzz -type f 2>/dev/null) $(stamps)/build-tools

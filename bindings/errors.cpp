@@ -1,6 +1,5 @@
 #include "errors.h"
 
-#include <string>
 #include <string_view>
 
 #include "sentencode/error.h"
@@ -12,14 +11,6 @@ namespace {
 PyObject* diverged_error = nullptr;
 PyObject* format_error = nullptr;
 PyObject* not_fitted_error = nullptr;
-
-/// A class that users find in sentencode.errors, and pickles too.
-void define(py::module_& m, const char* name, const char* doc, const py::object& bases) {
-  const std::string full = concat("sentencode.errors.", name);
-  PyObject* made = PyErr_NewExceptionWithDoc(full.c_str(), doc, bases.ptr(), nullptr);
-  if (made == nullptr) throw py::error_already_set();
-  m.add_object(name, py::reinterpret_steal<py::object>(made));
-}
 
 /// What is not UTF-8 is of a file's name, and stays what Python has for it.
 py::object text_of(const Error& error) {
@@ -47,7 +38,9 @@ void translate(std::exception_ptr failure) {  // NOLINT(performance-unnecessary-
       py::set_error(PyExc_OSError, py::make_tuple(e.error_number(), text_of(e)));
     }
   } catch (const NotFitted& e) {
-    py::set_error(not_fitted_error, text_of(e));
+    // Called, not only named: it may make an instance of a subclass, which is scikit-learn's as well.
+    const py::object made = py::reinterpret_borrow<py::object>(not_fitted_error)(text_of(e));
+    py::set_error(py::type::handle_of(made), made);
   } catch (const Unsupported& e) {
     py::set_error(PyExc_NotImplementedError, text_of(e));
   } catch (const Interrupted&) {
@@ -61,17 +54,9 @@ void translate(std::exception_ptr failure) {  // NOLINT(performance-unnecessary-
 }  // namespace
 
 void define_errors(py::module_& m) {
-  const auto of = [](PyObject* base) { return py::reinterpret_borrow<py::object>(base); };
-  define(
-      m, "DivergedError",
-      "A loss, a gradient, an embedding or a prediction is not finite: a training diverged, or weights are "
-      "damaged.",
-      of(PyExc_FloatingPointError));
-  define(m, "FormatError",
-         "A file does not have the format that it should; the message names the file and the place.",
-         of(PyExc_ValueError));
-  define(m, "NotFittedError", "An encoder was used before `fit`.",
-         py::make_tuple(of(PyExc_ValueError), of(PyExc_AttributeError)));
+  const py::module_ errors = py::module_::import("sentencode.errors");
+  for (const char* name : {"DivergedError", "FormatError", "NotFittedError"})
+    m.attr(name) = errors.attr(name);
 }
 
 void bind_errors(const py::module_& defined) {

@@ -7,7 +7,7 @@ namespace sentencode {
 
 namespace py = pybind11;
 
-/// Makes the classes that Python lacks; `_core` has them, and sentencode.errors shows them.
+/// Shows the classes of sentencode.errors in `_core`.
 void define_errors(py::module_& m);
 
 /// From here on, what the core throws through this module's bindings is raised, as the classes `defined`

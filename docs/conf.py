@@ -34,7 +34,8 @@ napoleon_attr_annotations = False
 
 html_theme = "furo"
 html_title = "Sentencode"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 
 
 def shorten(app: Any, what: str, name: str, obj: Any, options: Any, signature: Any, returns: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import warnings
 from collections.abc import Callable, Iterator
@@ -19,16 +18,16 @@ from ._extras import require
 from .checks import checked_int
 from .errors import NotFittedError, ZeroRowsWarning
 from .estimator import Estimator
+from .progress import progress
 from .search import Hits, Measure, semantic_search, similarity, similarity_pairwise
 from .text.corpus import Corpus, repeatable
-from .text.inputs import TEXT_AT_ONCE, batches, counted_from, filled, is_blank, is_single
+from .text.inputs import TEXT_AT_ONCE, batches, counted_from, filled, is_blank, is_single, unit_of
 
-__all__ = ["Encoder", "in_blocks", "is_numeric", "progress"]
+__all__ = ["Encoder", "in_blocks", "is_numeric"]
 
 Rows = npt.NDArray[Any]
 _CHUNK = 1 << 16  # sentences between two looks at the progress bar
 _MANY, _MANY_SHARE = 20, 0.25  # rows of zeros, and their share of all, of which users are told
-_LOG = logging.getLogger("sentencode")
 
 # Keywords of sentence-transformers that mean nothing here, and the values with which they ask for nothing.
 _NEUTRAL: dict[str, tuple[Any, ...]] = {
@@ -46,9 +45,9 @@ class Encoder(Estimator):
     """Sentences in, one row each out.
 
     Everywhere sentences are taken, they may be: a list, tuple, NumPy array, pandas or polars Series, pyarrow
-    array, column of a data set, `Corpus`, `pathlib.Path` of a text file with one sentence a line, or any
-    iterable; of strings, of bytes (UTF-8), or of lists of tokens. Where rows are asked for, each line of a
-    path has one, also a line without text; `fit` passes those over.
+    array, column of a data set, table of one column, `Corpus`, `pathlib.Path` of a text file with one
+    sentence a line, or any iterable; of strings, of bytes (UTF-8), or of lists of tokens. Where rows are
+    asked for, each line of a path has one, also a line without text; `fit` passes those over.
 
     A sentence's row never depends on the other sentences, on the size of batches or on the number of threads,
     but for rounding: at most 1e-6 of its length, or of the longest word vector's where rows are differences,
@@ -292,7 +291,8 @@ class Encoder(Estimator):
             out = np.empty((count, self.dim), dtype=dtype)
         blocks = []  # where the number of sentences is not known before
         done = unknown = 0
-        with progress(show_progress_bar, "encode") as bar:
+        shown = progress(show_progress_bar, "encode", unit_of(sentences))
+        with shown as bar:
             if batch_size is None and bar is None and count is not None and self._takes_lists:
                 size = max(count, 1)
             text = TEXT_AT_ONCE if batch_size is None else None
@@ -309,6 +309,7 @@ class Encoder(Estimator):
                     self._encode_block(batch, block, normalize)
                 unknown += _count_unknown(batch, block)
                 done = end
+                shown.encoded(done)
         self._tell_of_unknown(unknown, done)
         if out is None:
             return np.concatenate(blocks) if blocks else np.empty((0, self.dim), dtype=dtype)
@@ -439,6 +440,9 @@ class Encoder(Estimator):
 
     # The names that others use.
 
+    device: Any = "cpu"
+    """Where embeddings are computed. Functions of sentence-transformers move their tensors there."""
+
     @property
     def similarity_fn_name(self) -> str:
         """The measure of `similarity`, "cosine", as sentence-transformers calls it."""
@@ -447,7 +451,7 @@ class Encoder(Estimator):
     @property
     def model_card_data(self) -> _NoModelCard:
         """Where sentence-transformers' evaluators report to. Nothing is kept there: they return it all."""
-        return _NoModelCard()
+        return _NoModelCard(self)
 
     def eval(self) -> Any:
         """The encoder itself: there is no other mode. Evaluators of sentence-transformers call this."""
@@ -519,7 +523,7 @@ class Encoder(Estimator):
 
 def in_blocks(sentences: Any, take: Callable[[Any], None], show_progress_bar: bool | None = None) -> None:
     """Calls `take` with sentences in blocks, as `Encoder.partial_fit` says."""
-    with progress(show_progress_bar, "fit") as bar:
+    with progress(show_progress_bar, "fit", unit_of(sentences)) as bar:
         done = 0
         for batch in batches(sentences, _CHUNK, text=TEXT_AT_ONCE, on_progress=bar):
             with counted_from(done):
@@ -530,35 +534,19 @@ def in_blocks(sentences: Any, take: Callable[[Any], None], show_progress_bar: bo
 class _NoModelCard:
     """Takes what sentence-transformers' evaluators would write on a model's card."""
 
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+
+    @property
+    def base_model(self) -> str:
+        """What caches of embeddings identify the encoder by: its fingerprint."""
+        return self._encoder.fingerprint()
+
     def set_evaluation_metrics(self, *args: Any, **options: Any) -> None:
         """Does nothing."""
 
 
 _TOLD: WeakSet[Encoder] = WeakSet()  # encoders about whose rows of zeros users were told
-
-
-class progress:  # noqa: N801
-    """A callback (done, total) that moves a progress bar; None where none is wanted."""
-
-    def __init__(self, show: bool | None, name: str) -> None:
-        self.show = _LOG.isEnabledFor(logging.INFO) if show is None else show
-        self.name = name
-        self.bar: Any = None
-
-    def __enter__(self) -> Any:
-        return self.update if self.show else None
-
-    def update(self, done: int, total: int) -> None:
-        """Moves it."""
-        if self.bar is None:
-            from tqdm.auto import tqdm
-
-            self.bar = tqdm(desc=self.name, total=total or None, unit_scale=True)
-        self.bar.update(done - self.bar.n)
-
-    def __exit__(self, *error: object) -> None:
-        if self.bar is not None:
-            self.bar.close()
 
 
 def _feed(digest: Any, value: Any) -> None:

@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Mapping
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -77,17 +77,29 @@ class Estimator:
         """Whether there is all that encoding needs."""
         raise NotImplementedError
 
+    @property
+    def _estimator_type(self) -> Literal["classifier", "regressor"] | None:
+        """What it predicts. scikit-learn before 1.6 reads this, later releases read the tags."""
+        return None
+
+    def _check_fitted(self) -> None:
+        """Raises `NotFittedError` where there is not."""
+        raise NotImplementedError
+
     def __sklearn_is_fitted__(self) -> bool:
         return self.fitted
 
     def __sklearn_tags__(self) -> Any:
         # Only scikit-learn calls this, so it is there.
-        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags, TransformerTags
 
+        kind = self._estimator_type
         return Tags(
-            estimator_type=None,
-            target_tags=TargetTags(required=False),
+            estimator_type=kind,
+            target_tags=TargetTags(required=kind is not None),
             transformer_tags=TransformerTags(preserves_dtype=[]),
+            classifier_tags=ClassifierTags() if kind == "classifier" else None,
+            regressor_tags=RegressorTags() if kind == "regressor" else None,
             input_tags=InputTags(one_d_array=True, two_d_array=False, string=True),
             requires_fit=not self.fitted,
         )
@@ -116,7 +128,8 @@ class Estimator:
         if form == "pandas":
             import pandas
 
-            index = sentences.index if isinstance(sentences, pandas.Series) else None
+            of_pandas = isinstance(sentences, pandas.Series | pandas.DataFrame)
+            index = sentences.index if of_pandas else None
             return pandas.DataFrame(rows, columns=self.get_feature_names_out(), index=index, copy=False)
         if form == "polars":
             import polars  # type: ignore[import-not-found, unused-ignore]
@@ -129,7 +142,11 @@ class Estimator:
 
         Args:
             input_features: Ignored.
+
+        Raises:
+            NotFittedError: If the encoder has to be fitted first.
         """
+        self._check_fitted()
         name = type(self).__name__.lower()
         return np.array([f"{name}{i}" for i in range(self._columns())], dtype=object)
 

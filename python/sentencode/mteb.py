@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -80,12 +81,12 @@ class Model:
         return rows
 
     def similarity(self, a: Any, b: Any) -> Any:
-        """The cosine of every row of `a` with every row of `b`."""
-        return similarity(a, b)
+        """The cosine of every row of `a` with every row of `b`: a tensor, as mteb's protocol says."""
+        return _tensor(similarity(a, b))
 
     def similarity_pairwise(self, a: Any, b: Any) -> Any:
-        """The cosine of each row of `a` with the same row of `b`."""
-        return similarity_pairwise(a, b)
+        """The cosine of each row of `a` with the same row of `b`, likewise."""
+        return _tensor(similarity_pairwise(a, b))
 
     @property
     def mteb_model_meta(self) -> Any:
@@ -110,6 +111,12 @@ class Model:
         return f"Model({self.encoder!r}, name={self.name!r}, revision={self.revision!r})"
 
 
+def _tensor(values: Any) -> Any:
+    """A tensor, once mteb has loaded torch: it calls `float` on results [1, 1], which NumPy refuses."""
+    torch = sys.modules.get("torch")
+    return values if torch is None else torch.as_tensor(values)
+
+
 def _texts(inputs: Any) -> list[Any]:
     if isinstance(inputs, str) or not isinstance(inputs, Iterable):
         raise TypeError(f"encode: expected texts or batches of them, got a {type(inputs).__name__}")
@@ -122,3 +129,7 @@ def _texts(inputs: Any) -> list[Any]:
         else:
             raise ValueError(f"encode: a batch has no 'text', only {sorted(item)}: is this a task of texts?")
     return texts
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

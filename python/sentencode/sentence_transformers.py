@@ -105,3 +105,7 @@ def _module_class() -> Any:
 
     EncoderModule.__qualname__ = "EncoderModule"
     return EncoderModule
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import re
 import subprocess
 import sys
 from collections import deque
@@ -17,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sentencode as se
+from sentencode.cli import main
 from sentencode.encoder import Encoder
 
 WORDS = ["a", "b", "c", "d"]
@@ -245,7 +247,12 @@ def test_a_prompt_in_the_second_place_is_no_batch_size(encoder):
 
 @pytest.mark.parametrize(
     ("sentences", "message"),
-    [(["a", 3], r"\[1\] is int"), (5, "int"), ({"a", "b"}, "set"), (pd.DataFrame({"t": TEXTS}), "DataFrame")],
+    [
+        (["a", 3], r"\[1\] is int"),
+        (5, "int"),
+        ({"a", "b"}, "set"),
+        (pd.DataFrame(columns=["t", "u"]), "Frame"),
+    ],
 )
 def test_what_is_no_sentence(sentences, message):
     vectors = np.eye(2, dtype=np.float32)
@@ -328,6 +335,22 @@ print(peak() - before)
 """
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert float(done.stdout) < 100  # of 192 MiB of text
+
+
+def test_bars_have_units(encoder, tmp_path, capsys):
+    (tmp_path / "many.txt").write_text("cat\n" * 70_000)
+    encoder.encode(["cat"] * 70_000, show_progress_bar=True)
+    assert re.search(r"encode: 100%.* 70\.0k/70\.0k \[.* sentences/s\]", capsys.readouterr().err)
+    encoder.encode(tmp_path / "many.txt", show_progress_bar=True)
+    assert re.search(r"encode: 100%.* 280k/280k \[.*B/s, .* sentences/s\]", capsys.readouterr().err)
+    encoder.encode(iter(["cat"] * 9), show_progress_bar=True)
+    assert re.search(r"encode: 9\.00 sentences \[.* sentences/s\]", capsys.readouterr().err)
+    encoder.fit(tmp_path / "many.txt", show_progress_bar=True)
+    assert re.search(r"fit: 100%.* 280k/280k \[.*B/s\]", capsys.readouterr().err)
+    assert main(["encode", str(tmp_path / "many.txt"), str(tmp_path / "rows.npy"), "--kind", "average"]) == 0
+    error = capsys.readouterr().err
+    assert re.search(r"many\.txt: 100%.* 280k/280k \[.*B/s, .* sentences/s\]", error)
+    assert "it/s" not in error
 
 
 def test_progress_bar(encoder, capsys, caplog):

@@ -19,7 +19,7 @@ def test_what_the_compiled_half_raises_is_what_users_catch(name):
     assert (raised.__module__, raised.__qualname__) == ("sentencode.errors", name)
     assert raised.__doc__
     again = pickle.loads(pickle.dumps(raised("why", 3)))
-    assert type(again) is raised
+    assert isinstance(again, raised)
     assert again.args == ("why", 3)
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import importlib
+import inspect
 import subprocess
 import sys
 
@@ -7,6 +9,7 @@ import pytest
 
 import sentencode as se
 
+ROOMS = ("linear", "reproduce", "text", "vectors")
 HEAVY = ("torch", "sklearn", "scipy", "matplotlib", "pandas", "tqdm")
 
 
@@ -20,6 +23,25 @@ def test_import_is_light():
 def test_every_public_name_exists(name):
     assert getattr(se, name) is not None
     assert name in dir(se)
+
+
+def public_modules():
+    """Sentencode, the modules among its public names, and so on; and packages that users import by name."""
+    found, left = {}, [se, *(importlib.import_module(f"sentencode.{name}") for name in ROOMS)]
+    while left:
+        module = left.pop()
+        if module.__name__ not in found:
+            found[module.__name__] = module
+            left += [value for name in module.__all__ if inspect.ismodule(value := getattr(module, name))]
+    return found
+
+
+def test_dir_lists_what_is_public():
+    pytest.importorskip("torch")
+    modules = public_modules()
+    assert {"sentencode.nn", "sentencode.evaluation.report.plots", "sentencode.scale.ray"} <= set(modules)
+    for name, module in modules.items():
+        assert sorted(module.__all__) == dir(module), name
 
 
 def test_unknown_name_is_named():

@@ -36,6 +36,8 @@ def test_what_evaluators_ask_of_a_model(encoder):
     assert isinstance(encoder.similarity_pairwise(rows, listed), torch.Tensor)
     assert encoder.similarity_fn_name == "cosine"
     assert encoder.eval() is encoder
+    assert torch.zeros(1).to(encoder.device).device.type == "cpu"
+    assert encoder.model_card_data.base_model == encoder.fingerprint()
     encoder.model_card_data.set_evaluation_metrics(None, {"accuracy": 1.0}, epoch=0, step=1)
 
 
@@ -128,6 +130,34 @@ def test_helpers(library, encoder):
     assert score == pytest.approx(
         float(encoder.similarity((TEXTS + OTHERS)[first], (TEXTS + OTHERS)[second])[0, 0]), abs=1e-5
     )
+
+
+ENCODERS = {
+    "Average": lambda vectors: se.Average(vectors),
+    "SIF": lambda vectors: se.SIF(vectors).fit(TEXTS + OTHERS),
+    "LAES": lambda vectors: se.LAES(vectors, hidden=3).fit(TEXTS + OTHERS),
+    "neural": lambda vectors: se.LSTMSDAE(
+        vectors, hidden=8, max_epochs=None, max_steps=2, min_length=1, device="cpu"
+    ).fit(TEXTS + OTHERS),
+}
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+@pytest.mark.filterwarnings("ignore")
+def test_hard_negatives(library, encoder, kind, tmp_path):
+    datasets = pytest.importorskip("datasets")
+    from sentence_transformers.util import mine_hard_negatives
+
+    encoder = ENCODERS[kind](encoder.vectors)
+    pairs = datasets.Dataset.from_dict({"query": TEXTS, "answer": OTHERS})
+    options = {"num_negatives": 2, "verbose": False, "output_format": "n-tuple"}
+    mined = mine_hard_negatives(pairs, encoder, cache_folder=str(tmp_path), **options)
+    theirs = mine_hard_negatives(pairs, se.sentence_transformers.model(encoder), **options)
+    assert mined.to_dict() == theirs.to_dict()
+    assert all(row["negative_1"] != row["answer"] for row in mined)
+    files = set(tmp_path.iterdir())
+    mine_hard_negatives(pairs, se.Average(encoder.vectors, a=0.5), cache_folder=str(tmp_path), **options)
+    assert len(set(tmp_path.iterdir()) - files) == 2  # another encoder has other embeddings
 
 
 def features_of(model, columns):

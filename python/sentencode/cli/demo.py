@@ -95,18 +95,17 @@ def _draw(similarities: np.ndarray[Any, np.dtype[np.float32]], path: Path) -> bo
         from matplotlib.figure import Figure  # not pyplot: no window, no state
     except ImportError:
         return False
-    figure = Figure(figsize=(9.5, 5.5), layout="constrained")
+    figure = Figure(figsize=(11, 5.5), layout="constrained")
     axes = figure.add_subplot()
-    picture = axes.imshow(similarities, cmap="RdBu_r", vmin=-1, vmax=1)
-    axes.set_yticks(range(len(SHOWN)), SHOWN)
+    # With aspect="equal", the layout would reserve room beside other axes than are drawn, and cut labels.
+    picture = axes.imshow(similarities, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
+    axes.set_yticks(range(len(SHOWN)), [f"{text}  {i}" for i, text in enumerate(SHOWN, 1)])
     axes.set_xticks(range(len(SHOWN)), [str(i + 1) for i in range(len(SHOWN))])
     for (i, j), value in np.ndenumerate(similarities):
         axes.text(
             j, i, f"{value:.2f}", ha="center", va="center", color="white" if abs(value) > 0.6 else "black"
         )
-    axes.set_title(
-        "Cosine similarity, averages of built-in vectors (a demonstration, no benchmark)", loc="right"
-    )
+    figure.suptitle("Cosine similarity, averages of built-in vectors (a demonstration, no benchmark)")
     figure.colorbar(picture, ax=axes, shrink=0.8)
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path, follow_link=True) as file:

@@ -21,8 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..encoder import Encoder
+from ..progress import progress as bar_of
 from ..text.corpus import Corpus
-from ..text.inputs import TEXT_AT_ONCE
+from ..text.inputs import TEXT_AT_ONCE, unit_of
 from . import UsageError, sources, streams, tables
 from .part_file import check_places, part_file
 
@@ -267,8 +268,9 @@ def _encoded(
     skip: int,
 ) -> Iterator[npt.NDArray[Any]]:
     """The rows of all lines but the first `skip`."""
-    with sources.byte_bar(progress, source.name) as bar:
-        text = source if column is None else tables.column(source, column)
+    text = source if column is None else tables.column(source, column)
+    shown, done = bar_of(progress, source.name, unit_of(text)), 0
+    with shown as bar:
         size, most = (_LINES, TEXT_AT_ONCE) if batch_size is None else (batch_size, None)
         for batch in Corpus(text, keep_empty=True)._growing(_FIRST_LINES, size, most, bar):
             if skip >= len(batch):
@@ -277,6 +279,8 @@ def _encoded(
             rows = encoder.encode(batch, precision=precision, normalize_embeddings=normalize)
             yield rows[skip:]
             skip = 0
+            done += len(rows)
+            shown.encoded(done)
 
 
 def _header(precision: str, rows: int, dim: int) -> bytes:

@@ -8,8 +8,7 @@ import errno
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from .parameter_types import check_type, types_of
 
 __all__ = [
     "add_encoder_arguments",
-    "byte_bar",
     "check_encoder_arguments",
     "check_output",
     "encoder",
@@ -164,20 +162,3 @@ def identity(path: Path) -> dict[str, Any]:
             file.seek(place)
             digest.update(file.read(_BLOCK))
     return {"bytes": size, "sha256": digest.hexdigest()}
-
-
-@contextmanager
-def byte_bar(show: bool, name: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar in bytes, as a callback (done, total); None where none is wanted."""
-    if not show:
-        yield None
-        return
-    from tqdm import tqdm
-
-    with tqdm(desc=name, unit="B", unit_scale=True, unit_divisor=1024) as bar:
-
-        def update(done: int, total: int) -> None:
-            bar.total = total or None
-            bar.update(done - bar.n)
-
-        yield update

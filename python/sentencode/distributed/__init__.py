@@ -10,3 +10,7 @@ from .communicator import Communicator, communicator  # noqa: E402
 from .group import init_process_group  # noqa: E402
 
 __all__ = ["Communicator", "communicator", "init_process_group"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -142,3 +142,7 @@ for _room, _names in _ROOMS.items():
         sys.modules[f"{__name__}.{_name}"] = _module
         globals().setdefault(_name, _module)
 sys.modules[f"{__name__}.metrics"] = judging
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

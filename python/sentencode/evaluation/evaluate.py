@@ -24,7 +24,7 @@ from .judging.results import TaskResult
 from .progress import Bars
 from .report.file import ReportFile
 from .report.report import Report
-from .runner import run_task, splits_in_order
+from .runner import check_installed, run_task, splits_in_order
 from .statistics.joint_bootstrap import keys_of
 
 __all__ = ["evaluate"]
@@ -86,6 +86,7 @@ def evaluate(
         OSError: `out` cannot be written.
         FileNotFoundError: Files of a task that was named are missing.
         FormatError: A file is not what it should be.
+        ImportError: A package that judging uses is not installed; the message says what installs it.
         TypeError: The encoder is none.
 
     Example:
@@ -140,6 +141,7 @@ def evaluate(
                 judged[label] = done[label]
                 bars.finish()
             else:
+                check_installed(task.kind, chosen)
                 todo[label] = task
         embedder.expect(todo.values())
         for label, task in todo.items():
@@ -227,6 +229,8 @@ def _result(
     bars.show(label)
     try:
         return run_task(task, embedder, protocol, on_progress=functools.partial(bars.show, label), **judging)
+    except ImportError:  # so would the next task fail
+        raise
     except Exception as error:
         return _without_figure(label, error)
 

@@ -19,7 +19,7 @@ from .judging.classifiers import Classifier, Examples, Fit, Places, Predictions,
 from .judging.protocols import Protocol, protocol_named
 from .judging.results import Curve, TaskResult
 from .progress import Bars
-from .runner import Encoded, encode_task, judge_task
+from .runner import Encoded, check_installed, encode_task, judge_task
 from .statistics.seeds import over_runs
 
 __all__ = ["learning_curve"]
@@ -108,6 +108,7 @@ def learning_curve(
     if task.kind.validation is None:
         raise ValueError(f"learning_curve: nothing is learnt in {task.name}")
     check_splits(task.splits, task.kind.validation)
+    check_installed(task.kind, chosen)
     seeded = chosen.seeded(task.kind.question)
     encoded = encode_task(task, Embedder(encoder, None, folder, key, tokens))
     cuts = _cuts(encoded.task, chosen.folds, repeats, seed)

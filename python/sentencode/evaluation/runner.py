@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._extras import require
-from .data import Split, Task
+from .data import Kind, Split, Task
 from .embeddings import DegenerateEncoderError, Embedder, distinct
 from .judging.baselines import MajorityClass
-from .judging.classifiers import Classifier, Examples, Optimum, Places, classify
+from .judging.classifiers import Classifier, Examples, Optimum, Places, ScikitLearn, classify
 from .judging.intervals import (
     SEED,
     Interval,
@@ -116,6 +116,27 @@ def encode_task(task: Task, embedder: Embedder) -> Encoded:
         "partial": task.partial,
     }
     return Encoded(replace(task, splits=splits), places, rows, details, classifier)
+
+
+def check_installed(kind: Kind, protocol: Protocol) -> None:
+    """Checks, before anything is encoded, that the packages are there that judging a task uses.
+
+    Args:
+        kind: The task's.
+        protocol: How classifiers are trained.
+
+    Raises:
+        ImportError: One is missing; the message says what installs it.
+    """
+    sklearn = isinstance(protocol.classifier, ScikitLearn) and kind.question == "classification"
+    needed = {
+        "scipy.stats": kind.question in ("similarity", "relatedness"),
+        "sklearn.model_selection": sklearn or kind.validation in ("nested", "folds"),
+        "torch": not sklearn and (kind.validation is not None or kind.question == "retrieval"),
+    }
+    for module, used in needed.items():
+        if used:
+            require(module, "eval")
 
 
 def judge_task(

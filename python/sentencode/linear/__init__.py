@@ -9,3 +9,7 @@ from .sif import SIF
 from .usif import USIF
 
 __all__ = ["LAES", "SIF", "USIF", "Average", "Selection"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

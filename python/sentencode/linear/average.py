@@ -65,6 +65,11 @@ class Average(LinearEncoder):
         if "_model" not in self.__dict__ or self._changes():
             self._forget()
 
+    def partial_fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
+        """Checks the parameters; sentences are not even read, as there is nothing to fit."""
+        self._forget()
+        return self
+
     def merge(self, other: Any) -> Any:
         """Does nothing, as there is nothing to fit."""
         return self

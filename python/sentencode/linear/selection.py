@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..text.inputs import one_column
+
 __all__ = ["Selection", "checked_scores", "split_pairs"]
 
 Floats = npt.NDArray[np.float64]
@@ -158,7 +160,7 @@ def split_pairs(pairs: Any) -> tuple[list[Any], list[Any]]:
 
 def checked_scores(scores: Any, count: int) -> Floats:
     """One finite number for each pair, and not the same for all: with that nothing correlates."""
-    gold = np.ascontiguousarray(scores, dtype=np.float64)
+    gold = np.ascontiguousarray(one_column(scores, "scores"), dtype=np.float64)
     if gold.shape != (count,):
         raise ValueError(
             f"scores must hold a number for each of the {count} pairs, got shape {list(gold.shape)}"

@@ -81,3 +81,7 @@ def __getattr__(name: str) -> Any:
     now = _FORMERLY[name]
     warnings.warn(f"{__name__}.{name} is now called {now}", DeprecationWarning, stacklevel=2)
     return getattr(importlib.import_module(__name__), now)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

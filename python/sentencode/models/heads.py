@@ -15,6 +15,7 @@ from .. import _nn
 from ..checks import checked_bool, checked_float, checked_int, checked_str
 from ..generators import isolated_generators
 from ..nn.module import CppModule
+from ..text.inputs import one_column
 
 __all__ = [
     "Classifier",
@@ -28,6 +29,11 @@ __all__ = [
 ]
 
 
+def _core_head(**config: Any) -> Any:
+    """A head of the core. joblib cannot hash the core's own function, which modules remember."""
+    return _nn.make_head(json.dumps(config))
+
+
 class HeadModule(CppModule):
     """A head's weights: a C++ module that takes sentences' rows.
 
@@ -36,10 +42,10 @@ class HeadModule(CppModule):
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        super().__init__(_nn.make_head, **config)
+        super().__init__(_core_head, **config)
 
     def _build(self) -> None:
-        self._cpp = _nn.make_head(json.dumps(self._config))
+        self._cpp = _core_head(**self._config)
         self._bind(self._cpp.node())
 
     def predict(self, rows: Sequence[Tensor]) -> Tensor:
@@ -63,6 +69,8 @@ class Head:
     """How many sentences an example may have."""
     labels: ClassVar[Literal["int64", "float32"] | None] = None
     """What becomes of `y`; None: it is not looked at."""
+    estimator_type: ClassVar[Literal["classifier", "regressor"] | None] = None
+    """What scikit-learn takes an encoder with this head for."""
 
     def to_config(self) -> dict[str, Any]:
         """Its kind and options, of which `as_head` makes it again."""
@@ -112,6 +120,7 @@ class Classifier(Head):
 
     sentences = (1, 2)
     labels = "int64"
+    estimator_type = "classifier"
 
     hidden: int = 600
     layers: int = 2
@@ -153,7 +162,8 @@ class Classifier(Head):
         """The classes, sorted."""
         classes = sorted(set(_classes(y, "y")), key=lambda name: (str(type(name)), name))
         if len(classes) < 2:
-            raise ValueError(f"y must have two classes or more, got {classes!r:.60}")
+            count = f"{len(classes)} class{'' if len(classes) == 1 else 'es'}"
+            raise ValueError(f"y must have two classes or more, got {count}: {classes!r:.60}")
         return classes
 
     def numbers(self, y: Any, learnt: list[Any], what: str) -> npt.NDArray[np.int64]:
@@ -196,6 +206,7 @@ class CosineRegression(Head):
 
     sentences = (2,)
     labels = "float32"
+    estimator_type = "regressor"
 
     low: float = 0.0
     high: float = 1.0
@@ -347,6 +358,7 @@ def _plain(name: Any) -> Any:
 def _classes(y: Any, what: str) -> list[Any]:
     if y is None:
         raise ValueError(f"a Classifier learns from labels: {what} is None")
+    y = one_column(y, what)
     found = [_plain(name) for name in (y.tolist() if isinstance(y, np.ndarray) else y)]
     for i, name in enumerate(found):
         if isinstance(name, float) and name.is_integer():
@@ -382,6 +394,8 @@ def _scores(y: Any, what: str, axes: int) -> npt.NDArray[np.float64]:
     kind = "a number for each example" if axes == 1 else "a row of numbers for each sentence"
     if y is None:
         raise ValueError(f"{what} must be {kind}, got None")
+    if axes == 1:
+        y = one_column(y, what)
     values = np.asarray(y.detach().cpu() if isinstance(y, Tensor) else y)
     if values.ndim != axes or values.dtype.kind not in "iuf":
         raise ValueError(f"{what} must be {kind}, got {values.dtype} {list(values.shape)}")

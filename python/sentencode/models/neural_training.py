@@ -13,9 +13,10 @@ import numpy as np
 from ..checks import checked_bool, checked_float, checked_int, checked_str
 from ..code_digest import code_digest
 from ..distributed import communicator as all_processes
-from ..encoder import progress
 from ..nn.module import CppModule
+from ..progress import progress
 from ..text.corpus import repeatable
+from ..text.inputs import unit_of
 from ..training import Callback, History, Trainer, TrainingOptions
 from .neural_files import NeuralFiles
 from .prediction import Learnt
@@ -163,9 +164,9 @@ class NeuralTraining(NeuralFiles):
         else:
             sentences = repeatable(sentences)
             texts = None if valid is None else repeatable(texts)
-            with progress(show, "words") as bar:
+            with progress(show, "words", unit_of(sentences)) as bar:
                 task.learn_vocabulary(sentences, bar)
-        with progress(show, "ids") as bar:
+        with progress(show, "ids", unit_of(sentences)) as bar:
             train = task.examples(sentences, y, bar)
         held_out = None if texts is None else task.examples(texts, labels, None)
         vars(self).update(task.attributes())

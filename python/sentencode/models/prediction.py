@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -110,6 +110,14 @@ class Prediction(CoreEncoder):
     _learnt: Learnt | None = None
     settings: Any
     network: Any
+
+    @property
+    def _estimator_type(self) -> Literal["classifier", "regressor"] | None:
+        try:
+            head = self.settings()["head"]
+        except (TypeError, ValueError):  # of a parameter that cannot be used; `fit` raises it
+            return None
+        return None if head is None else head.estimator_type
 
     @property
     def head_(self) -> HeadModule:

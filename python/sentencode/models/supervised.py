@@ -17,6 +17,7 @@ from .. import _core, _nn
 from ..nn.module import in_core
 from ..search import lengths_of
 from ..text.corpus import Corpus
+from ..text.inputs import column_names, to_batch
 from ..text.vocabulary import Vocabulary
 from ..training import Batcher, Examples
 from .heads import Classifier, Head, HeadModule, RowRegression, made_head
@@ -153,7 +154,10 @@ class Supervised(Task):
         self._check_sides(sentences)
         what = "y" if self.learnt is None else "the y of valid"
         if self.takes_labels and y is None:
-            raise ValueError(f"{self.name}: {type(self.head).__name__} learns from labels: {what} is None")
+            raise ValueError(
+                f"{self.name}: {type(self.head).__name__} requires y to be passed, but the target "
+                f"{what.removeprefix('the ')} is None"
+            )
         if self.learnt is None and self.takes_labels:
             self.learnt = self.head.learn(y)
         labels = self.head.numbers(y, self.learnt, what)
@@ -273,8 +277,8 @@ def sides_of(sentences: Any, fits: Sequence[int] = (1,)) -> list[Any]:
     """
     if isinstance(sentences, str | os.PathLike):
         return [list(Corpus(sentences, keep_empty=True))]
-    if hasattr(sentences, "itertuples"):  # a data frame of pandas
-        return [sentences[name].tolist() for name in sentences.columns]
+    if (names := column_names(sentences)) is not None:
+        return [list(to_batch(sentences[name])) for name in names]
     found = sentences.tolist() if isinstance(sentences, np.ndarray) else list(sentences)
     if not found:
         raise ValueError("there is no sentence to learn from")

@@ -17,6 +17,7 @@ from .. import _core
 from ..checks import checked_int, checked_str
 from ..search import lengths_of
 from ..text.corpus import Corpus
+from ..text.inputs import one_column
 from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 from ..training import Batcher, Examples
@@ -215,7 +216,7 @@ class SentenceTask(Task):
         """Ids, and labels where there are any."""
         labels: Literal["int64", "float32"] | None = None
         if self.takes_labels and y is not None:
-            values = np.asarray(y)
+            values = np.asarray(one_column(y, "y"))
             if values.ndim != 1 or values.dtype.kind not in "iubf":
                 raise ValueError(
                     f"y must be numbers, one for each sentence, got {values.dtype} {list(values.shape)}"

@@ -61,3 +61,7 @@ __all__ = [
     "score",
     "softmax_loss",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

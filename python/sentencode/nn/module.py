@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -52,6 +56,40 @@ class Node(Protocol):
     def buffers(self) -> list[tuple[str, Tensor]]: ...
     def children(self) -> list[tuple[str, Any]]: ...
     def train(self, mode: bool) -> None: ...
+
+
+_TENSORS = ("_parameters", "_buffers")
+
+
+@dataclass
+class _Values:
+    """A tensor in a pickle: its bytes as an array, so that pickles of equal tensors are equal.
+
+    torch's own pickles hold addresses of tensors, so that joblib's hashes of them differ.
+    """
+
+    content: npt.NDArray[np.uint8]
+    dtype: str
+    shape: tuple[int, ...]
+    device: str
+    requires_grad: bool
+    parameter: bool
+
+    @classmethod
+    def of(cls, tensor: Tensor | None) -> _Values | Tensor | None:
+        """Those of a dense tensor; anything else unchanged."""
+        if tensor is None or tensor.layout != torch.strided:
+            return tensor
+        content = tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
+        kind = str(tensor.dtype).removeprefix("torch.")
+        parameter = isinstance(tensor, nn.Parameter)
+        return cls(content, kind, tuple(tensor.shape), str(tensor.device), tensor.requires_grad, parameter)
+
+    def tensor(self) -> Tensor:
+        """The tensor again."""
+        content = torch.from_numpy(self.content.copy()).view(getattr(torch, self.dtype))
+        made = content.reshape(self.shape).to(self.device)
+        return nn.Parameter(made, self.requires_grad) if self.parameter else made
 
 
 class _Mirror(nn.Module):
@@ -149,8 +187,28 @@ class _Mirror(nn.Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f"{self._get_name()} runs inside its C++ parent: call that")
 
-    def __getstate__(self) -> dict[str, Any]:
+    def _state(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in {"_node", "_cpp"}}
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self._state()
+        for kind in _TENSORS:
+            state[kind] = {name: _Values.of(tensor) for name, tensor in state[kind].items()}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for kind in _TENSORS:
+            held = state[kind].items()
+            state[kind] = {
+                name: value.tensor() if isinstance(value, _Values) else value for name, value in held
+            }
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        copied = type(self).__new__(type(self))
+        memo[id(self)] = copied
+        copied.__setstate__(copy.deepcopy(self._state(), memo))  # with gradients
+        return copied
 
 
 class CppModule(_Mirror):

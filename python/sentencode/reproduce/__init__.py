@@ -11,3 +11,7 @@ from __future__ import annotations
 from .papers import published
 
 __all__ = ["published"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -27,3 +27,7 @@ __all__ = [
     "statistics_bytes",
     "train_vectors",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -133,3 +133,7 @@ def new_cluster(workers: int | None = None, threads: int | None = None) -> Any:
         silence_logs=logging.WARNING,
         scheduler={"cls": distributed.Scheduler, "options": {"port": 0, **private}},
     )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..checks import checked_bool, checked_str
-from ..encoder import progress as progress_bar
 from ..errors import FormatError
 from ..files import as_name
+from ..progress import progress as progress_bar
 from ..text.inputs import counted_from
 from . import manifest as manifests
 from .arrow import embedding_column, pyarrow
@@ -152,7 +152,7 @@ def encode(
         job.save(folder)
         _clean(job, before, folder)
         left = [shard for shard in shards if shard.number not in job.parts]
-        with progress_bar(show_progress_bar, "encode") as bar:
+        with progress_bar(show_progress_bar, "encode", "B") as bar:
             _run(job, left, runner, _EncodeShard(made, columns, folder, len(shards), job.tag), bar)
         return job.rows
 

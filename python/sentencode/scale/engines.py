@@ -174,3 +174,7 @@ def engine_of(
     module = importlib.import_module(f"{__package__}.{engine}")
     made: Engine = getattr(module, f"{engine.capitalize()}Engine")(workers=workers, threads=threads, **more)
     return made
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

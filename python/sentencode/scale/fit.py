@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 
 from ..checks import checked_str
 from ..encoder import in_blocks
-from ..encoder import progress as progress_bar
 from ..errors import FormatError
 from ..files import without_link
 from ..linear import LAES
 from ..linear.base import LinearEncoder
+from ..progress import progress as progress_bar
 from ..text.inputs import counted_from
 from ..vectors import WordVectors
 from .engines import Engine, engine_of, running
@@ -112,7 +112,7 @@ def fit(
     fresh: Any = type(encoder)(**encoder.get_params(deep=False))
     fresh._forget()  # checks the parameters
     small = statistics_bytes(fresh) <= _SMALL
-    with scratch_folder(scratch) as folder, progress_bar(show_progress_bar, "fit") as bar:
+    with scratch_folder(scratch) as folder, progress_bar(show_progress_bar, "fit", "B") as bar:
         template = _Template.of(fresh, folder)
         names = map_shards(
             runner, folder, shards, _Sum(template, columns, folder, runner.threads), bar, few=not small

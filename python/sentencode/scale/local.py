@@ -209,3 +209,7 @@ def _exactly(pipe: Any, size: int) -> bytes:
     if len(found) < size:
         raise EOFError
     return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

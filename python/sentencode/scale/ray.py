@@ -180,3 +180,7 @@ class RayEngine:
         finally:
             for reference in running:
                 ray.cancel(reference, force=True)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -226,3 +226,7 @@ def _new_session(sql: Any, workers: int | None, threads: int | None, address: st
 
 def _first_line(error: Exception) -> str:
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -12,8 +12,8 @@ import numpy as np
 
 from .. import _core
 from ..checks import checked_str
-from ..encoder import progress as progress_bar
 from ..errors import FormatError
+from ..progress import progress as progress_bar
 from ..text.inputs import Progress
 from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary, vocabulary_bounds
@@ -74,7 +74,7 @@ def count_words(
         {'a': 2, 'man': 1, 'plan': 1}
     """
     cut = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer(tokenizer)
-    with progress_bar(show_progress_bar, "count") as bar:
+    with progress_bar(show_progress_bar, "count", "B") as bar:
         job = _Job(inputs, engine, workers, threads, column, shard_size, scratch)
         return job.words(cut, min_count, max_size, bar)
 

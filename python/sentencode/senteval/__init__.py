@@ -11,3 +11,7 @@ from .adapter import plugin
 from .patch import patch
 
 __all__ = ["patch", "plugin"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -7,3 +7,7 @@ from .ngram_model import NgramModel
 from .subwords import learn_bpe
 
 __all__ = ["Moses", "NgramModel", "learn_bpe"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

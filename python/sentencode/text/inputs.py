@@ -23,12 +23,15 @@ __all__ = [
     "Batch",
     "Progress",
     "batches",
+    "column_names",
     "counted_from",
     "filled",
     "gathered",
     "is_blank",
     "is_single",
+    "one_column",
     "to_batch",
+    "unit_of",
 ]
 
 # Where the size of batches is ours to choose, a batch of a stream ends once it has so many characters (of
@@ -53,7 +56,8 @@ def to_batch(sentences: Any, name: str = "sentences") -> Batch:
 
     Args:
         sentences: A list or tuple, a NumPy array, a pandas Series or Index, a pyarrow Array or ChunkedArray,
-            a column of a dataset, a Corpus or any other iterable: of `str`, of `bytes` or of token lists.
+            a column of a dataset, a table of one column, a Corpus or any other iterable: of `str`, of `bytes`
+            or of token lists.
         name: What the argument is called in errors.
 
     Returns:
@@ -61,7 +65,7 @@ def to_batch(sentences: Any, name: str = "sentences") -> Batch:
         An array of shape [n, 1] is a column of n sentences; one of shape [n, k] has n sentences of k tokens.
 
     Raises:
-        TypeError: It is one string, a table or a set, or it holds numbers.
+        TypeError: It is one string, a table of several columns or a set, or it holds numbers.
 
     Example:
         >>> import numpy as np
@@ -71,6 +75,7 @@ def to_batch(sentences: Any, name: str = "sentences") -> Batch:
     if is_single(sentences):
         raise TypeError(f"{name} is one {type(sentences).__name__}; expected several, as in [{name}]")
     if not isinstance(sentences, (list, tuple)):
+        sentences = one_column(sentences, name)
         if _is_core_batch(sentences):
             return sentences
         sentences = _to_list(sentences, name)
@@ -115,7 +120,7 @@ def batches(
     if hasattr(sentences, "batches"):
         yield from sentences.batches(size, text=text, on_progress=on_progress)
         return
-    whole = 0
+    whole, sentences = 0, one_column(sentences, name)
     if _is_core_batch(sentences):
         stream, whole = iter([sentences]), len(sentences)
     elif isinstance(sentences, (list, tuple)) or _has_fast_list(sentences):
@@ -130,6 +135,56 @@ def batches(
         done += len(batch)
         if on_progress is not None:
             on_progress(done, whole)
+
+
+def column_names(table: Any) -> list[Any] | None:
+    """The names of a table's columns, for tables of pandas, polars, pyarrow and datasets; None for all else.
+
+    Args:
+        table: Anything.
+    """
+    if isinstance(table, (str, bytes, list, tuple)) or not hasattr(table, "__len__"):
+        return None
+    names = getattr(table, "column_names", None)
+    names = getattr(table, "columns", None) if names is None else names
+    return list(names) if isinstance(names, Iterable) and not isinstance(names, Mapping) else None
+
+
+def one_column(table: Any, name: str = "sentences") -> Any:
+    """The column of a table that has only one; what is no table is returned unchanged.
+
+    Args:
+        table: Anything.
+        name: What the argument is called in errors.
+
+    Raises:
+        TypeError: If it has several columns, or none.
+
+    Example:
+        >>> import pandas
+        >>> one_column(pandas.DataFrame({"text": ["A man.", "A plan."]})).tolist()
+        ['A man.', 'A plan.']
+    """
+    names = column_names(table)
+    if names is None:
+        return table
+    if len(names) != 1:
+        raise TypeError(f"{name} is a {type(table).__name__}; pass one of its columns: {names}")
+    return table[names[0]]
+
+
+def unit_of(sentences: Any) -> str:
+    """What `on_progress` of `batches` counts: "B", the bytes of files, or "sentences".
+
+    Args:
+        sentences: What `batches` takes.
+
+    Example:
+        >>> unit_of(["A man."]), unit_of("books.txt")
+        ('sentences', 'B')
+    """
+    of_files = isinstance(sentences, (str, os.PathLike)) or getattr(sentences, "files", None)
+    return "B" if of_files else "sentences"
 
 
 def gathered(items: Iterable[Any], size: int, text: int | None) -> Iterator[list[Any]]:
@@ -270,8 +325,6 @@ def _has_fast_list(value: object) -> bool:
 
 def _to_list(value: Any, name: str) -> Sequence[Any]:
     if hasattr(value, "to_pylist"):  # pyarrow, whose way through NumPy is many times faster
-        if hasattr(value, "column_names"):
-            raise TypeError(_asks_for_column(value, value.column_names, name))
         try:
             return value.to_numpy(zero_copy_only=False).tolist()  # type: ignore[no-any-return]
         except TypeError:  # a ChunkedArray knows no such argument
@@ -288,13 +341,7 @@ def _to_list(value: Any, name: str) -> Sequence[Any]:
     return list(_iterator(value, name))
 
 
-def _asks_for_column(table: Any, columns: list[Any], name: str) -> str:
-    return f"{name} is a {type(table).__name__}; pass one of its columns: {columns}"
-
-
 def _iterator(value: Any, name: str) -> Iterator[Any]:
-    if hasattr(value, "columns"):
-        raise TypeError(_asks_for_column(value, list(value.columns), name))
     if isinstance(value, (Mapping, AbstractSet)):
         raise TypeError(f"{name} is a {type(value).__name__}, which has no order of sentences; pass a list")
     try:

@@ -93,12 +93,12 @@ def distill(
 
     read = _sample(texts, max_sentences)
     embedder = _embedder(teacher, cache, read)
-    with stage("teacher: words", progress) as report:
+    with stage("teacher: words", progress, "words") as report:
         own = _rows(embedder, list(vocabulary.words), report, dim)
     known = own.any(axis=1)
     _tell_of_zeros(embedder, np.logical_not(known), vocabulary.words, "words")
     own[known] -= own[known].mean(axis=0)
-    with stage("teacher: sentences", progress) as report:
+    with stage("teacher: sentences", progress, "sentences") as report:
         learnt, held = _sums(embedder, read, vocabulary, tokenizer, weights, own.shape[1], report)
     if learnt.sentences + held.sentences == 0:
         raise ValueError(f"none of the words is in any of the {len(read)} sentences that the teacher read")
@@ -113,7 +113,7 @@ def distill(
                 f"too few of the {len(read)} sentences have known words for some to be held out: give more, "
                 "or a penalty"
             )
-        with stage("choosing the penalty", progress) as report:
+        with stage("choosing the penalty", progress, "penalties") as report:
             prior = _core.mapped(own, learnt.moments(own).map(ridge))
             untold, words_alone = _tried(learnt, held, prior, report)
         penalty = min(untold, key=lambda one: untold[one])
@@ -121,7 +121,7 @@ def distill(
     learnt.merge(held)
     prior = _core.mapped(own, learnt.moments(own).map(ridge))
     del own
-    with stage("solving", progress) as report:
+    with stage("solving", progress, "steps") as report:
         found, residual, iterations = _solved(learnt, prior, penalty, embedder.cache, report)
     if residual > _TOLERANCE:
         _LOG.warning(
@@ -165,7 +165,7 @@ def teacher_rows(
         cache: Whether, or in which folder, rows are kept.
         progress: Whether to show it.
     """
-    with stage("teacher: sentences", progress) as report:
+    with stage("teacher: sentences", progress, "sentences") as report:
         return _rows(_embedder(teacher, cache, sentences), sentences, report, None)
 
 

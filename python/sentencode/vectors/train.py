@@ -13,7 +13,7 @@ from .. import _core
 from .._extras import require
 from ..checks import checked_int
 from ..text.corpus import Corpus, repeatable
-from ..text.inputs import TEXT_AT_ONCE, Progress
+from ..text.inputs import TEXT_AT_ONCE, Progress, unit_of
 from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 from ..threads import num_threads
@@ -66,7 +66,8 @@ def train(
     if not isinstance(tokenizer, Tokenizer):
         tokenizer = Tokenizer(tokenizer, lowercase=lowercase)
 
-    with stage("counting words", progress) as report:
+    unit = unit_of(counting.corpus) if isinstance(counting, _Here) else "B"
+    with stage("counting words", progress, unit) as report:
         vocabulary = counting.words(tokenizer, min_count, max_words, report)
     if len(vocabulary) < dim:
         raise ValueError(
@@ -74,7 +75,7 @@ def train(
             f"vectors of dim={dim}; give more text, a smaller dim or a smaller min_count"
         )
     if method == "ppmi":
-        with stage("counting pairs", progress) as report:
+        with stage("counting pairs", progress, unit) as report:
             counts = counting.pairs(vocabulary, tokenizer, window, report)
         with stage("decomposing", progress) as report:
             told: Any = report
@@ -169,7 +170,7 @@ class _Epochs:
 
     def __iter__(self) -> Iterator[list[str]]:
         self.epoch += 1
-        with stage(f"epoch {self.epoch} of {self.epochs}", self.progress) as report:
+        with stage(f"epoch {self.epoch} of {self.epochs}", self.progress, unit_of(self.corpus)) as report:
             for batch in self.corpus.batches(_SENTENCES, text=TEXT_AT_ONCE, on_progress=report):
                 tokens: Any = self.tokenizer(batch)
                 yield from tokens

@@ -106,6 +106,20 @@ def test_nothing_is_left_out_by_a_slip():
         assert "not run" not in text
 
 
+def test_the_first_page_leads_everywhere():
+    """The table names each page of the guide, the text each notebook; the code fits into the column."""
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    trees = re.findall(r"^```{toctree}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert all(tree.startswith(":hidden:\n") for tree in trees)  # the sidebar shows them
+    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
+    assert pages <= set(re.findall(r"\]\((\w+)\.md\)", text))
+    assert pages <= set("\n".join(trees).split())
+    assert {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")} <= set(
+        re.findall(r"`(\d\d_\w+)`", text)
+    )
+    assert max(len(line) for fence in FENCE.finditer(text) for line in fence["code"].splitlines()) <= 88
+
+
 MODULES = (
     "",
     ".text",

@@ -23,6 +23,7 @@ from toys import (
     classification,
     length,
     ours,
+    relatedness,
     rows_of,
     run,
     similarity,
@@ -37,6 +38,7 @@ from sentencode.evaluation import (
     Report,
     Split,
     Task,
+    learning_curve,
     sentences_of,
     task_names,
 )
@@ -92,6 +94,31 @@ def test_ctrl_c_leaves_what_was_done(tmp_path):
         run(rows_of, tasks, options={"similarity": interrupted}, out=out, key="a")
     assert list(Report.load(out)) == ["mine"]
     assert list(tmp_path.iterdir()) == [out]
+
+
+@pytest.mark.parametrize(
+    ("module", "task", "protocol"),
+    [
+        ("sklearn.model_selection", classification(), "fast"),
+        ("sklearn.model_selection", classification(), "senteval-sklearn"),
+        ("torch", relatedness(), "optimum"),
+        ("scipy.stats", similarity(), "fast"),
+    ],
+)
+def test_what_to_install_is_said_at_once(monkeypatch, caplog, module, task, protocol):
+    def never(sentences):
+        raise AssertionError("encoded")
+
+    monkeypatch.setitem(sys.modules, module, None)
+    if module.partition(".")[0] != module:
+        monkeypatch.setitem(sys.modules, module.partition(".")[0], None)
+    what = re.escape(f"this needs {module.partition('.')[0]}: pip install 'sentencode[eval]'")
+    with pytest.raises(ImportError, match=what):
+        run(never, task, protocol=protocol)
+    if task.kind.validation is not None:
+        with pytest.raises(ImportError, match=what):
+            learning_curve(never, task, sizes=[0.5], protocol=protocol, cache=False)
+    assert not caplog.records
 
 
 def test_there_are_no_jobs():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +13,12 @@ import pytest
 import sentencode as se
 
 sklearn = pytest.importorskip("sklearn")
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import joblib
+import sklearn_texts
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import FeatureUnion, make_pipeline, make_union
@@ -83,6 +90,8 @@ def test_union(vectors, sentences):
 # first of these; so they are called one by one, and where they would pass a table of numbers, every row
 # becomes a text.
 CHECKS = [
+    "check_dict_unchanged",
+    "check_dont_overwrite_parameters",
     "check_estimator_cloneable",
     "check_do_not_raise_errors_in_init_or_set_params",
     "check_estimator_repr",
@@ -90,9 +99,12 @@ CHECKS = [
     "check_estimators_fit_returns_self",
     "check_estimators_overwrite_params",
     "check_estimators_pickle",
+    "check_estimators_unfitted",
+    "check_fit2d_1feature",
     "check_fit_check_is_fitted",
     "check_fit_idempotent",
     "check_fit_score_takes_y",
+    "check_get_feature_names_out_error",
     "check_get_params_invariance",
     "check_mixin_order",
     "check_no_attributes_set_in_init",
@@ -106,28 +118,79 @@ CHECKS = [
     "check_set_params",
     "check_transformer_get_feature_names_out",
     "check_transformer_n_iter",
+    "check_transformers_unfitted",
     "check_valid_tag_types",
 ]
-# Those that ask for what text has not: a number of features, columns, dtypes, sparse or infinite numbers; and
-# check_get_feature_names_out_error, which wants scikit-learn's class of error, to whom importing it is no
-# burden.
+# Left out are those that
+# - need numbers: columns, a number of features, dtypes, sparse, complex, infinite or negative numbers,
+#   classes that lie apart (check_n_features_in, check_estimators_dtypes, check_classifiers_train, ...);
+# - pass sample weights, which `fit` does not take, or several labels for each example;
+# - are of clusterers, outlier detectors, sparse coefficients, or scikit-learn's validation of parameters;
+# - index texts by columns in other ways (check_transformer_general, check_methods_subset_invariance,
+#   check_methods_sample_order_invariance; test_invariance.py has tests of ours).
+# Average needs no fit.
+STATELESS = {
+    "check_get_feature_names_out_error": None,
+    "check_transformers_unfitted": "check_transformers_unfitted_stateless",
+}
 
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_checks_of_scikit_learn(check, unfitted, monkeypatch):
-    words = list(unfitted.vectors.words)
+    if isinstance(unfitted, se.Average):
+        check = STATELESS.get(check, check)
+        if check is None:
+            pytest.skip("needs no fit")
+    sklearn_texts.run(check, unfitted, monkeypatch)
 
-    def texts(estimator, X, *args, **kwargs):
-        rows = np.asarray(X, dtype=float).reshape(len(X), -1)
-        return np.array(
-            [" ".join(words[int(abs(x) * 7) % len(words)] for x in row) for row in rows], dtype=object
-        )
 
-    monkeypatch.setattr(estimator_checks, "_enforce_estimator_tags_X", texts)
-    function = getattr(estimator_checks, check, None)
-    if function is None:
-        pytest.skip("not in this version of scikit-learn")
-    function(type(unfitted).__name__, unfitted)
+def test_not_fitted_error(unfitted):
+    if isinstance(unfitted, se.Average):
+        pytest.skip("needs no fit")
+    with pytest.raises(NotFittedError, match="has not been fitted") as raised:
+        unfitted.encode("the dog")
+    assert isinstance(raised.value, se.NotFittedError)
+    again = pickle.loads(pickle.dumps(raised.value))
+    assert isinstance(again, NotFittedError)
+    assert str(again) == str(raised.value)
+    unfitted._forget()
+    with pytest.raises(NotFittedError):  # raised by the core
+        unfitted._model.solve()
+
+
+def test_joblib(encoder, sentences, tmp_path):
+    known = joblib.hash(encoder)
+    encoder.encode(sentences[:3])
+    again = pickle.loads(pickle.dumps(encoder))
+    assert joblib.hash(encoder) == joblib.hash(again) == known
+    if not isinstance(encoder, se.Average):
+        assert joblib.hash(clone(encoder).fit(sentences[:100])) != known
+    calls = []
+
+    def encoded(encoder, sentences):
+        calls.append(1)
+        return encoder.encode(sentences)
+
+    cached = joblib.Memory(tmp_path, verbose=0).cache(encoded)
+    np.testing.assert_array_equal(cached(encoder, sentences), cached(again, sentences))
+    assert calls == [1]
+
+
+def test_a_data_frame_of_one_column(unfitted, sentences):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"text": sentences}, index=range(7, 207))
+    rows = unfitted.fit(sentences).transform(sentences)
+    np.testing.assert_array_equal(unfitted.fit_transform(frame), rows)
+    np.testing.assert_array_equal(
+        ColumnTransformer([("rows", unfitted, ["text"])]).fit_transform(frame), rows
+    )
+    np.testing.assert_array_equal(unfitted.set_output(transform="pandas").transform(frame).index, frame.index)
+    with pytest.raises(TypeError, match=r"pass one of its columns: \['text', 'more'\]"):
+        unfitted.encode(frame.assign(more=sentences))
+
+
+def test_tags_of_older_releases(unfitted):
+    assert unfitted._estimator_type is None
 
 
 def test_check_estimator(unfitted):

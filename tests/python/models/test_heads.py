@@ -536,7 +536,7 @@ def test_without_a_head_there_is_nothing_to_predict():
 @pytest.mark.parametrize(
     ("head", "examples", "y", "message"),
     [
-        (se.Classifier(), PAIRS, None, "learns from labels: y is None"),
+        (se.Classifier(), PAIRS, None, "Classifier requires y to be passed, but the target y is None"),
         (se.Classifier(), PAIRS, LABELS[:4], "y must have a label for each of 6 examples, got 4"),
         (se.Classifier(), PAIRS, [1] * 6, "y must have two classes or more"),
         (se.Classifier(), TRIPLES, LABELS, "examples of 1 or 2 sentences, got 3"),

@@ -113,13 +113,25 @@ def test_surrogate_in_a_misfit_does_not_hide_it(tokenizer):
         tokenizer(["a", ["\ud800"]])
 
 
-def test_tables_ask_for_a_column(tokenizer):
-    pa = pytest.importorskip("pyarrow")
-    pd = pytest.importorskip("pandas")
-    with pytest.raises(TypeError, match=r"DataFrame; pass one of its columns: \['text'\]"):
-        tokenizer(pd.DataFrame({"text": TEXTS}))
-    with pytest.raises(TypeError, match=r"Table; pass one of its columns: \['text'\]"):
-        tokenizer(pa.table({"text": TEXTS}))
+TABLES = {
+    "pandas": lambda columns: pytest.importorskip("pandas").DataFrame(columns),
+    "pyarrow": lambda columns: pytest.importorskip("pyarrow").table(columns),
+    "record batch": lambda columns: pytest.importorskip("pyarrow").RecordBatch.from_pydict(columns),
+    "polars": lambda columns: pytest.importorskip("polars").DataFrame(columns),
+    "datasets": lambda columns: pytest.importorskip("datasets").Dataset.from_dict(columns),
+}
+
+
+@pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
+def test_a_table_of_one_column_is_that_column(tokenizer, make):
+    table = make({"text": TEXTS})
+    assert tokenizer(table) == tokenizer(TEXTS)
+    assert list(se.Corpus(table, keep_empty=True)) == TEXTS
+    assert se.Vocabulary.from_corpus(table, tokenizer) == se.Vocabulary.from_corpus(TEXTS, tokenizer)
+    with pytest.raises(TypeError, match=r"pass one of its columns: \['text', 'label'\]"):
+        tokenizer(make({"text": TEXTS, "label": TEXTS}))
+    with pytest.raises(TypeError, match=r"pass one of its columns: \[\]"):
+        tokenizer(make({}))
 
 
 def test_missing_values_of_columns_are_named(tokenizer):

@@ -216,3 +216,7 @@ def _figure(width: float, height: float, parts: int | None = None) -> tuple[Any,
 def _literal(name: str) -> str:
     """A name as it is: dollars would be mathematics."""
     return name.replace("$", r"\$")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
