@@ -90,7 +90,12 @@ void bind_trainer(py::module_& m) {
 
   py::class_<FolderOwner>(m, "FolderOwner", "Holds a folder of checkpoints until it is left.")
       .def("__enter__", [](const FolderOwner&) {})
-      .def("__exit__", [](FolderOwner& self, const py::args&) { self.held.reset(); });
+      .def(
+          "__exit__",
+          [](FolderOwner& self, const py::object&, const py::object&, const py::object&) {
+            self.held.reset();
+          },
+          py::arg("kind") = py::none(), py::arg("error") = py::none(), py::arg("traceback") = py::none());
 
   py::class_<Trainer>(m, "Trainer", "See sentencode.training.Trainer.")
       .def(py::init([](std::shared_ptr<Model> model, std::shared_ptr<Batcher> train,

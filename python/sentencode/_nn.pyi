@@ -215,7 +215,9 @@ class FolderOwner:
     Holds a folder of checkpoints until it is left.
     """
     def __enter__(self) -> None: ...
-    def __exit__(self, *args) -> None: ...
+    def __exit__(
+        self, kind: typing.Any = None, error: typing.Any = None, traceback: typing.Any = None
+    ) -> None: ...
 
 class Trainer:
     """

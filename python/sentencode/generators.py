@@ -32,7 +32,7 @@ def isolated_generators(seed: int | None = None) -> Iterator[None]:
     """
     import torch
 
-    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else range(0)
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else range(0)  # type: ignore[no-untyped-call]
     with torch.random.fork_rng(devices=devices):
         if seed is not None:
             torch.default_generator.manual_seed(seed)

@@ -254,7 +254,7 @@ class CppModule(_Mirror):
         self._bind(self._cpp.node())
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        super().__setstate__(state)
         with isolated_generators():  # what C++ draws is replaced at once: no chance is spent
             self._build()
         self.train(self.training)
