@@ -184,7 +184,7 @@ TEST(CheckpointFolder, HasOneOwner) {
   EXPECT_FALSE(fs::exists(path));
   std::ofstream(folder.path("elsewhere")) << "text";
   fs::create_symlink(folder.path("elsewhere"), path);
-  EXPECT_THROW(checkpoints.own(), IoError);
+  EXPECT_NE(checkpoints.own(), nullptr);  // the link is replaced
   EXPECT_EQ(fs::file_size(folder.path("elsewhere")), 4U);
 }
 
