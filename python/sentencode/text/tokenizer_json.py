@@ -7,7 +7,8 @@ table ends the process. A tokenizer is read without trust if all of this holds:
 - its components are of the types below, 64 of them at most;
 - a pattern is a string, one character or class that may be repeated, or one of the published ones, word for
   word: each is matched in linear time;
-- no text becomes more than 100 times as long, the product of what each component adds;
+- no text becomes more than 100 times as long, the product of what each component and the model add (byte
+  fallback, which writes six characters for a byte, is not counted);
 - words that WordPiece takes in square time, and pieces of Unigram, have at most 1,000 characters;
 - every path in the table of `Precompiled` stays inside of it.
 """
@@ -100,11 +101,11 @@ def check_tokenizer_json(content: str) -> None:
             longer[part] *= types[kind] * _growth(kind, component)
             if (count := count + 1) > _COMPONENTS:
                 raise ValueError(f"it has more than {_COMPONENTS} components")
-    for parts in (("normalizer", "pre_tokenizer"), ("decoder",)):
+    longer["model"] = _growth_of_model(tokenizer.get("model"))
+    for parts in (("normalizer", "pre_tokenizer", "model"), ("decoder",)):
         grown = float(np.prod([longer[part] for part in parts]))
         if grown > _GROWTH:
             raise ValueError(f"its {' and '.join(parts)} can make a text {grown:.0f} times as long")
-    _check_model(tokenizer.get("model"))
 
 
 @contextmanager
@@ -175,10 +176,16 @@ def _least_match(pattern: Any) -> int:
     raise ValueError(f"its pattern {pattern!r:.60} is not known to be matched in linear time")
 
 
-def _check_model(model: Any) -> None:
+def _growth_of_model(model: Any) -> float:
+    """How many times longer a model's tokens can be than the text that they stand for; checks the model."""
     kind = model.get("type") if isinstance(model, dict) else None
     if not isinstance(kind, str) or kind not in _MODELS:
         raise ValueError(f"its model is {kind!r:.40}, which is not known to be bounded")
+    # A byte can become the token of unknown words, or a character with what marks its place in a word.
+    names = ("continuing_subword_prefix", "end_of_word_suffix", "unk_token")
+    prefix, suffix, unknown = (
+        _longest(model[name]) if isinstance(model.get(name), str) else 0 for name in names
+    )
     if kind == "WordPiece":
         _whole(model, "max_input_chars_per_word", 0, _CHARACTERS)
     pieces = model.get("vocab")
@@ -191,6 +198,7 @@ def _check_model(model: Any) -> None:
     else:
         if any(isinstance(piece, list) and piece and len(str(piece[0])) > _CHARACTERS for piece in pieces):
             raise ValueError(f"a piece of its Unigram has more than {_CHARACTERS} characters")
+    return max(1 + prefix + suffix, unknown)
 
 
 def _text(component: dict[str, Any], name: str) -> str:

@@ -160,6 +160,31 @@ BOUNDLESS = {
             "vocab": {"[UNK]": 0},
         }
     },
+    **{
+        f"a long token of unknown words in {kind}": {
+            "model": {"type": kind, "vocab": {"a" * 5000: 0}, "unk_token": "a" * 5000, **more}
+        }
+        for kind, more in (
+            ("BPE", {"merges": []}),
+            ("WordLevel", {}),
+            ("WordPiece", {"continuing_subword_prefix": "##", "max_input_chars_per_word": 100}),
+        )
+    },
+    "a long prefix of BPE": {
+        "model": {"type": "BPE", "vocab": {"a": 0}, "merges": [], "continuing_subword_prefix": "a" * 5000}
+    },
+    "a long suffix of BPE": {
+        "model": {"type": "BPE", "vocab": {"a": 0}, "merges": [], "end_of_word_suffix": "a" * 5000}
+    },
+    "a long prefix of WordPiece": {
+        "model": {
+            "type": "WordPiece",
+            "unk_token": "[UNK]",
+            "continuing_subword_prefix": "a" * 5000,
+            "max_input_chars_per_word": 100,
+            "vocab": {"[UNK]": 0},
+        }
+    },
     "long pieces": {"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0], ["a" * 5000, -1]]}},
 }
 
