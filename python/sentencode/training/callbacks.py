@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 import time
 from typing import Any, TextIO, TypeAlias
 
@@ -151,7 +152,9 @@ class TensorBoardLog(Callback):
         if trainer.rank != 0:
             return
         if self._writer is None:  # what an earlier run told of later steps is no longer so
-            self._writer = self._make(log_dir=self.folder, purge_step=step)
+            # The writer would follow a symbolic link; nobody can make one of a name that is random.
+            unique = f".{secrets.token_hex(8)}"
+            self._writer = self._make(log_dir=self.folder, purge_step=step, filename_suffix=unique)
         for name, figure in figures.items():
             if math.isfinite(figure):
                 self._writer.add_scalar(name, figure, step)
