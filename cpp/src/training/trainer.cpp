@@ -830,12 +830,18 @@ bool Trainer::resume() {
              " (-1: none): all processes must see the same folder");
   }
   if (!last) return false;
-  restore(*last);
-  ST_CHECK(step_ <= last_step(), InvalidInput, place(), ": this training is at step ", step_,
+  ST_CHECK(mine <= last_step(), InvalidInput, place(), ": this training is at step ", mine,
            " there, and is to end after step ", last_step());
-  // A run that was killed may have gone further, to another best validation.
-  if (communicator_->rank() == 0)
-    if (const std::string best = find_best(); !best.empty()) checkpoints_->restore_best(best);
+  restore(*last);
+  try {
+    // A run that was killed may have gone further, to another best validation.
+    succeed_together("restore the best weights", [&] {
+      if (const std::string best = find_best(); !best.empty()) checkpoints_->restore_best(best);
+    });
+  } catch (...) {
+    step_ = 0;  // nothing was resumed: the next call repeats it
+    throw;
+  }
   return true;
 }
 

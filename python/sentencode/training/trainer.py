@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -174,6 +175,7 @@ class Trainer:
             _check_same_ids(train.examples, valid.examples)
         self.model = model
         self.history = History()
+        self._running = threading.Lock()
         self._metric = (
             chosen.metric
             if callable(chosen.metric)
@@ -300,11 +302,17 @@ class Trainer:
                 optimiser, the schedule or the model; the message names what differs. Or the
                 model's loss is not what it should be, or its parameters are no longer those that it had when
                 the trainer was made.
+            RuntimeError: It is running: a callback or another thread called `run`.
         """
         self._check_parameters()
         show = _LOG.isEnabledFor(logging.INFO) if show_progress_bar is None else show_progress_bar
         told: list[Callback] = [*self._callbacks]
         with ExitStack() as stack:
+            if not self._running.acquire(blocking=False):
+                raise RuntimeError(
+                    "this Trainer is running; wait until its run() has returned, or make another one"
+                )
+            stack.callback(self._running.release)
             stack.enter_context(self._core.own_folder())
             if self.step == 0 and self._folder is not None:
                 if not resume and checkpoint_files(self._folder):

@@ -5,11 +5,13 @@ import copy
 import json
 import math
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 import types
 from pathlib import Path
 
@@ -1678,6 +1680,77 @@ def test_a_second_training_in_a_folder_is_refused(tmp_path):
         tiny.trainer(tmp_path / "file", max_steps=9, checkpoints=tmp_path / "kept", learning_rate=0.3).run()
 
 
+def test_a_trainer_that_is_running_does_not_run_again(tmp_path):
+    """From a callback, and from another thread; the outer run is the one without these calls."""
+    straight = tiny.trainer(tmp_path / "file", max_steps=9)
+    straight.run()
+    made, refused = [], []
+
+    def again():
+        with pytest.raises(RuntimeError, match="this Trainer is running; wait until"):
+            made[-1].run()
+        refused.append(1)
+
+    def call(step):
+        if step.step == 3:
+            again()
+            thread = threading.Thread(target=again)
+            thread.start()
+            thread.join()
+
+    for where in ({}, {"checkpoints": tmp_path / "kept"}):
+        made.append(tiny.trainer(tmp_path / "file", max_steps=9, callbacks=[tiny.Do(call)], **where))
+        made[-1].run()
+        assert [step.step for step in made[-1].history.steps] == list(range(1, 10))
+        assert_same(weights(made[-1].model), weights(straight.model))
+        assert made[-1].run().steps == made[-1].history.steps  # nothing is left to do
+    assert len(refused) == 4
+
+
+def test_a_folder_that_cannot_be_resumed_is_refused_again(tmp_path):
+    tiny.trainer(tmp_path / "file", max_steps=9, checkpoints=tmp_path / "kept").run()
+    shorter = tiny.trainer(tmp_path / "file", max_steps=5, checkpoints=tmp_path / "kept")
+    before = weights(shorter.model)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"is at step 9 there, and is to end after step 5"):
+            shorter.run()
+    assert shorter.step == 0
+    assert_same(weights(shorter.model), before)
+
+
+def test_a_resume_that_a_full_disk_stops_is_repeated(tmp_path):
+    """The run was killed after a better validation than those before its last checkpoint."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    scores, made = {2: 0.1, 4: 0.2, 6: 0.3}, []
+
+    class Copy(Callback):
+        def on_validation(self, trainer, validation):
+            if validation.step == 6:
+                shutil.copytree(tmp_path / "kept", tmp_path / "killed")
+
+    def trainer(folder, steps):
+        where = {"checkpoints": tmp_path / folder, "callbacks": [Copy()] if folder == "kept" else []}
+        score = {"validate_every": 2, "save_every": 4, "metric": lambda model: scores[made[-1].step]}
+        made.append(tiny.trainer(tmp_path / "file", max_steps=steps, **score, **where))
+        return made[-1]
+
+    straight = trainer("straight", 4)
+    straight.run()
+    trainer("kept", 6).run()
+    (tmp_path / "killed" / "training.lock").unlink()
+    resumed = trainer("killed", 4)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            resumed.run()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert resumed.run().steps == []
+    assert resumed.load_best()
+    assert_same(weights(resumed.model), weights(straight.model))
+
+
 def test_a_folder_is_free_after_an_error_and_a_kill(tmp_path):
     (tmp_path / "kept").mkdir()
     finish(start(tmp_path, "--steps", 9, "--kill-at", 7), -signal.SIGKILL)
@@ -1844,12 +1917,27 @@ def test_tensorboard_log_with_the_package(tmp_path):
     )
 
 
+def test_tensorboard_log_follows_no_link(tmp_path):
+    writer = pytest.importorskip("tensorboard.summary.writer.event_file_writer")
+    pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    folder, elsewhere = tmp_path / "runs", tmp_path / "elsewhere"
+    folder.mkdir()
+    elsewhere.write_text("theirs")
+    following = writer._global_uid.get() + 1
+    for second in range(int(time.time()), int(time.time()) + 60):
+        name = f"events.out.tfevents.{second:010d}.{socket.gethostname()}.{os.getpid()}.{following}"
+        (folder / name).symlink_to(elsewhere)
+    tiny.trainer(tmp_path / "file", max_steps=2, callbacks=[TensorBoardLog(folder)]).run()
+    assert elsewhere.read_text() == "theirs"
+    assert len([path for path in folder.iterdir() if not path.is_symlink()]) == 1
+
+
 def test_tensorboard_log_writes_scalars(tmp_path, monkeypatch):
     """What the package is asked to do, whether it is installed or not."""
     told = []
 
     class SummaryWriter:
-        def __init__(self, log_dir, purge_step):
+        def __init__(self, log_dir, purge_step, filename_suffix):
             told.append((log_dir, purge_step))
 
         def add_scalar(self, name, value, step):
