@@ -60,7 +60,7 @@ function(sentencode_cuda target)
   find_path(SENTENCODE_CUDA_INCLUDE cuda_runtime_api.h PATHS "${here}/.."
             PATH_SUFFIXES include targets/x86_64-linux/include)
   if(NOT SENTENCODE_CUDART OR NOT SENTENCODE_CUDA_INCLUDE)
-    message(${SENTENCODE_CUDA_MISSING} "No kernels for GPUs: cudart_static and cuda_runtime_api.h are not beside "
+    message(${SENTENCODE_CUDA_MISSING} "No kernels for GPUs: cudart_static and cuda_runtime_api.h are not next to "
                                        "${SENTENCODE_NVCC}")
     return()
   endif()

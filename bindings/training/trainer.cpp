@@ -60,7 +60,7 @@ class Callbacks {
 
  private:
   /// A Ctrl-C that does not wait, a second one, is raised as soon as Python runs again: here, in the place of
-  /// the function, if it were not taken away. What is done must be told.
+  /// the function, if it were not taken away. What is done must be reported.
   template <typename... Figures>
   static void tell(const py::function& function, const Figures&... figures) {
     const WithGil gil;

@@ -188,7 +188,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   };
   std::shared_ptr<const ExampleFile> examples;
   try {
-    examples = opened(false);  // what a checksum lets pass by chance, or on purpose
+    examples = opened(false);  // damage that no checksum detects, or that has a new one
   } catch (const FormatError&) {
     return 0;
   }

@@ -57,7 +57,7 @@ def evaluate(given: argparse.Namespace) -> None:
 
 
 def figure_of(task: str, figures: dict[str, Any]) -> dict[str, Any]:
-    """The figure that the page shows, beside all of them."""
+    """The figure that the page shows, in addition to all of them."""
     if "pearson" in figures:
         label, value = f"{task} r", f"{figures['pearson']:.3f}"
     elif "acc" in figures:

@@ -37,7 +37,7 @@ def main() -> None:
     facts.put(paper_sentences_per_second=PAPER, device=device, warm=warm, steps=steps)
 
     class Clock(Callback):
-        """Sentences a second of the steps after the first ones; steps are told of `warm` at a time."""
+        """Sentences a second of the steps after the first ones; steps are reported `warm` at a time."""
 
         begin = end = 0.0
         examples = tokens = 0

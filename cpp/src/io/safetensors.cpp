@@ -240,7 +240,7 @@ std::map<std::string, std::string> with_header_sum(const std::map<std::string, T
   return metadata;
 }
 
-/// The metadata of a file whose header and tensors can be told from damaged ones.
+/// The metadata with checksums of the header and of each tensor, which detect damage.
 std::map<std::string, std::string> with_checksums(const std::map<std::string, Tensor>& tensors,
                                                   std::map<std::string, std::string> metadata) {
   for (const auto& [name, tensor] : tensors)

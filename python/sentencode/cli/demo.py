@@ -97,7 +97,7 @@ def _draw(similarities: np.ndarray[Any, np.dtype[np.float32]], path: Path) -> bo
         return False
     figure = Figure(figsize=(11, 5.5), layout="constrained")
     axes = figure.add_subplot()
-    # With aspect="equal", the layout would reserve room beside other axes than are drawn, and cut labels.
+    # With aspect="equal", the layout would reserve room for axes that are not drawn, and cut labels.
     picture = axes.imshow(similarities, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
     axes.set_yticks(range(len(SHOWN)), [f"{text}  {i}" for i, text in enumerate(SHOWN, 1)])
     axes.set_xticks(range(len(SHOWN)), [str(i + 1) for i in range(len(SHOWN))])

@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> None:
         **_options(options),
         "scores": options.scores,
     }
-    restart = options.overwrite or is_pipe  # lines of a pipe cannot be told from others
+    restart = options.overwrite or is_pipe  # nothing identifies the lines of a pipe
     with part_file(options.output, made_from, whole_lines, restart=restart) as part:
         for text, lines in _translated(nmt, others, moses, source, options, skip=part.rows):
             part.append(text, lines)

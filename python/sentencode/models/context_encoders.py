@@ -268,9 +268,9 @@ class RNNCNN(NeuralEncoder):
         with self._evaluating() as network:
             like = next(network.parameters())
             for row in rows:
-                told = self.network.following(torch.from_numpy(row)[None].to(like))[0].exp()  # [N, V]
-                checked_finite(told, f"{type(self).__name__}: a probability")
-                p, ids = (part.tolist() for part in told.topk(best))
+                following = self.network.following(torch.from_numpy(row)[None].to(like))[0].exp()  # [N, V]
+                checked_finite(following, f"{type(self).__name__}: a probability")
+                p, ids = (part.tolist() for part in following.topk(best))
                 places = [
                     [(words[i], p) for i, p in zip(*place, strict=True)] for place in zip(ids, p, strict=True)
                 ]

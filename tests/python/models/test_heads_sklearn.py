@@ -153,7 +153,7 @@ CHECKS = [
     "check_transformers_unfitted",
     "check_valid_tag_types",
 ]
-# Left out, beside what test_sklearn.py of the linear encoders leaves out:
+# Left out, in addition to what test_sklearn.py of the linear encoders leaves out:
 # - those that know parameters by the constructor's signature: families share theirs as **shared
 #   (check_no_attributes_set_in_init, check_do_not_raise_errors_in_init_or_set_params);
 # - check_fit_score_takes_y calls partial_fit, which neural encoders refuse;
