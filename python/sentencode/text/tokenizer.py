@@ -15,7 +15,7 @@ from sentencode import _core
 
 from ..errors import FormatError
 from .inputs import Batch, is_single, to_batch
-from .tokenizer_json import check_tokenizer_json, rust_errors
+from .tokenizer_json import check_added_tokens, check_tokenizer_json, rust_errors
 
 __all__ = ["Tokenizer", "chosen_tokenizer"]
 
@@ -355,18 +355,21 @@ def _of_content(content: str, trust: bool) -> Any:
         import tokenizers  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         raise ValueError("saved with a tokenizer of the package tokenizers: pip install tokenizers") from None
-    if not trust:
-        try:
+    try:
+        if not trust:
             check_tokenizer_json(content)
-        except FormatError:
-            raise
-        except ValueError as error:
-            raise ValueError(
-                f"saved with a tokenizer that could hang, or fill the memory: {error}; {_AGAIN}, or, if you "
-                "trust the file, se.load(path, trust_tokenizer=True)"
-            ) from None
-    with rust_errors(FormatError, "tokenizer: content is none that tokenizers reads"):
-        return tokenizers.Tokenizer.from_str(content)
+        with rust_errors(FormatError, "tokenizer: content is none that tokenizers reads"):
+            made = tokenizers.Tokenizer.from_str(content)
+            if not trust:
+                check_added_tokens(content, made)
+        return made
+    except FormatError:
+        raise
+    except ValueError as error:
+        raise ValueError(
+            f"saved with a tokenizer that could hang, or fill the memory: {error}; {_AGAIN}, or, if you "
+            "trust the file, se.load(path, trust_tokenizer=True)"
+        ) from None
 
 
 def _splitter(external: Any) -> Callable[[list[str]], list[list[str]]]:

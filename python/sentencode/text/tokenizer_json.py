@@ -9,7 +9,8 @@ table ends the process. A tokenizer is read without trust if all of this holds:
   word: each is matched in linear time;
 - no text becomes more than 100 times as long, the product of what each component and the model add (byte
   fallback, which writes six characters for a byte, is not counted);
-- words that WordPiece takes in square time, and pieces of Unigram, have at most 1,000 characters;
+- words that WordPiece takes in square time, and pieces of Unigram, have at most 256 characters;
+- an added token that takes the white space around it is not white space itself (square time);
 - every path in the table of `Precompiled` stays inside of it.
 """
 
@@ -28,11 +29,11 @@ import numpy.typing as npt
 
 from ..errors import FormatError
 
-__all__ = ["check_tokenizer_json", "rust_errors"]
+__all__ = ["check_added_tokens", "check_tokenizer_json", "rust_errors"]
 
 _COMPONENTS = 64
 _GROWTH = 100
-_CHARACTERS = 1000
+_CHARACTERS = 256
 _HOLES = 1000  # ids that no piece has, besides as many as there are pieces
 _KEY = 255  # bytes of a key of Precompiled
 # How many times longer each type can make a text. What Unicode's normal forms add is a property of the text:
@@ -106,6 +107,26 @@ def check_tokenizer_json(content: str) -> None:
         grown = float(np.prod([longer[part] for part in parts]))
         if grown > _GROWTH:
             raise ValueError(f"its {' and '.join(parts)} can make a text {grown:.0f} times as long")
+
+
+def check_added_tokens(content: str, tokenizer: Any) -> None:
+    """Whether added tokens are found in linear time.
+
+    Args:
+        content: The JSON, which `check_tokenizer_json` lets pass.
+        tokenizer: The tokenizer of `tokenizers` that was made of it.
+
+    Raises:
+        ValueError: If one is white space, and takes the white space around it: each match looks at all of it.
+    """
+    for token in json.loads(content).get("added_tokens") or ():
+        text = token["content"]
+        if token.get("normalized") and tokenizer.normalizer is not None:
+            text = tokenizer.normalizer.normalize_str(text)
+        if (token.get("lstrip") or token.get("rstrip")) and not text.strip():
+            raise ValueError(
+                f"its added token {token['content']!r:.40} is white space, and takes more around it"
+            )
 
 
 @contextmanager

@@ -62,6 +62,7 @@ def bert():
         vocab_size=60, special_tokens=["[UNK]", "[CLS]", "[SEP]"], show_progress=False
     )
     made.train_from_iterator(TEXTS, trainer)
+    made.add_tokens([tokenizers.AddedToken("[MASK]", lstrip=True), tokenizers.AddedToken("  ")])
     made.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
     )
@@ -169,6 +170,28 @@ BOUNDLESS = {
             ("WordLevel", {}),
             ("WordPiece", {"continuing_subword_prefix": "##", "max_input_chars_per_word": 100}),
         )
+    },
+    **{
+        f"white space that takes more, {side} {content!r}": {
+            "normalizer": {"type": "Replace", "pattern": {"String": "x"}, "content": " "},
+            "added_tokens": [
+                {
+                    **{"id": 9, "content": content, "single_word": False, "special": False},
+                    **{"lstrip": False, "rstrip": False, "normalized": True, side: True},
+                }
+            ],
+        }
+        for side in ("lstrip", "rstrip")
+        for content in (" ", "x")
+    },
+    "words of 1000 characters": {
+        "model": {
+            "type": "WordPiece",
+            "unk_token": "[UNK]",
+            "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 1000,
+            "vocab": {"[UNK]": 0},
+        }
     },
     "a long prefix of BPE": {
         "model": {"type": "BPE", "vocab": {"a": 0}, "merges": [], "continuing_subword_prefix": "a" * 5000}
