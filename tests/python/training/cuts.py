@@ -17,7 +17,6 @@ import shutil
 import sys
 from pathlib import Path
 
-import tiny
 import torch
 
 from sentencode.training import CsvLog, History
@@ -28,6 +27,8 @@ SCORES = {2: 0.5, 4: 0.7, 6: 0.6, 8: 0.6, 10: 0.9, 11: 0.8}
 
 
 def trainer(folder, save_every):
+    import tiny  # found only by a program that is run from here
+
     made = []
     made.append(
         tiny.trainer(
