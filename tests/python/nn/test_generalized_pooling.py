@@ -183,20 +183,6 @@ def test_gradcheck_of_torchs_operators(scores, activation):
 
 
 @pytest.mark.parametrize("scores", KINDS)
-def test_a_device_without_a_kernel_has_torchs_operators(scores):
-    """No other device can be asked here; this one has shapes and types, and refuses to be read."""
-    pooling = layer(scores=scores)
-    pooling.to("meta")
-    h = torch.empty(5, 7, 6, dtype=torch.float64, device="meta", requires_grad=True)
-    for lengths in (None, torch.empty(5, dtype=torch.int64, device="meta")):
-        out = pooling(h, lengths)
-        assert (out.shape, out.device.type) == ((5, 18), "meta")
-        out.sum().backward()
-        assert h.grad.shape == h.shape
-        assert all(p.grad.shape == p.shape for p in pooling.parameters())
-
-
-@pytest.mark.parametrize("scores", KINDS)
 def test_torchs_operators_read_no_lengths(scores):
     """On a GPU the host would wait for them."""
     from torch.utils._python_dispatch import TorchDispatchMode
