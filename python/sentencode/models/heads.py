@@ -379,15 +379,15 @@ def _classes(y: Any, what: str) -> list[Any]:
 
 
 def class_array(classes: list[Any]) -> npt.NDArray[Any]:
-    """Classes as an array that holds each as it is: whole numbers beyond 64 bits as Python's.
+    """Classes as an array that holds each unchanged: as Python's objects where no dtype of numpy does.
 
     Args:
-        classes: All of one type.
+        classes: Names or whole numbers; those of an old file may be of several types.
     """
-    whole = all(isinstance(name, int) and not isinstance(name, bool) for name in classes)
-    if not whole or (min(classes) >= -(2**63) and max(classes) < 2**63):
-        return np.array(classes)
-    return np.array(classes, np.uint64 if min(classes) >= 0 and max(classes) < 2**64 else object)
+    kinds = {type(name) for name in classes}
+    if kinds == {int} and (min(classes) < -(2**63) or max(classes) >= 2**63):
+        return np.array(classes, np.uint64 if min(classes) >= 0 and max(classes) < 2**64 else object)
+    return np.array(classes, None if len(kinds) == 1 else object)
 
 
 def _scores(y: Any, what: str, axes: int) -> npt.NDArray[np.float64]:

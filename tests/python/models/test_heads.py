@@ -392,6 +392,16 @@ def test_classes_are_of_one_type_and_exact(labels, error, message):
         encoder.score(PAIRS, ["yes", 1, "no", "yes", "no", "no"])
 
 
+def test_classes_of_several_types_in_an_old_file_stay_what_they_are(tmp_path):
+    """numpy makes a text of each number among texts."""
+    encoder = unfitted("own").fit(PAIRS, ["dog", "cat", "1"] * 2)
+    encoder._learnt.classes[0] = 1
+    encoder.save(tmp_path / "file")
+    loaded = se.load(tmp_path / "file")
+    assert loaded.classes_.tolist() == [1, "cat", "dog"]
+    assert set(loaded.predict(PAIRS).tolist()) <= {1, "cat", "dog"}
+
+
 def test_fit_does_not_learn_from_a_damaged_cache(tmp_path):
     """Labels were zeroed in the file of examples: the run is that of the labels that were given."""
     se.set_cache_dir(tmp_path)
