@@ -8,13 +8,13 @@
 
 namespace sentencode {
 
-/// Keeps other processes, and other threads, that lock the same file waiting while it lives. The system
-/// releases it when its process dies, in whatever way: a forked child does not inherit it. A symbolic link is
-/// replaced and never followed. Waiting can be interrupted.
+/// Keeps other processes, and other threads, that lock the same file waiting while it lives. The system lets
+/// it go when its process dies, in whatever way: a forked child does not inherit it. Waiting can be
+/// interrupted.
 class FileLock {
  public:
   explicit FileLock(const std::string& path);  // made when it is not there
-  /// The same without waiting: nothing where another one holds the lock.
+  /// The same without waiting: nothing where another one holds the lock. A symbolic link is refused.
   static std::unique_ptr<FileLock> unless_held(const std::string& path);
   ~FileLock();
   FileLock(const FileLock&) = delete;
