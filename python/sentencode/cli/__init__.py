@@ -7,11 +7,14 @@ import textwrap
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from . import streams
 
 __all__ = ["UsageError", "add_command", "main"]
+
+_PACKAGE = Path(__file__).parents[1]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,9 +26,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The process's exit status: 0, 1 after an error, 2 after wrong usage, 130 after Ctrl-C.
     """
-    streams.open_closed()
-    options = _parser().parse_args(arguments)  # exits with 2 by itself
+    streams.prepare()
+    options: argparse.Namespace | None = None
     try:
+        try:
+            options = _parser().parse_args(arguments)
+        finally:
+            streams.flush_output()  # --help and --version print and exit
         if options.threads is not None:
             from ..threads import set_num_threads
 
@@ -39,24 +46,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # as in `sentencode ... | head`: nobody is there to read an error
         status = 1
     except Exception as error:
-        error = _named(error)
-        if options.debug:
+        if options is not None and options.debug:
             streams.say(traceback.format_exc().rstrip())
         streams.say(f"sentencode: error: {one_line(error)}")
         status = 2 if isinstance(error, UsageError) else 1
     with suppress(OSError):  # how it ended is reported already
         streams.flush_output()
     return status
-
-
-def _named(error: Exception) -> Exception:
-    """The same error; if standard output could not be written, one that says so."""
-    try:
-        streams.flush_output()
-    except OSError as failed:
-        if isinstance(error, OSError) and (error.errno, error.filename) == (failed.errno, None):
-            return failed
-    return error
 
 
 class UsageError(ValueError):
@@ -109,17 +105,17 @@ def one_line(error: Exception) -> str:
     else:
         text = str(error)
     expected = isinstance(error, ValueError | OSError | ImportError | NotImplementedError)
-    if (expected or _of_a_check(error)) and text:
+    if (expected or _raised_by_us(error)) and text:
         return " ".join(text.split())
     return f"{type(error).__name__}: {' '.join(text.split())} (--debug shows where)"
 
 
-def _of_a_check(error: Exception) -> bool:
-    """Whether a check of an argument raised an error: then its type is no news, as of a ValueError."""
-    last = error.__traceback__
-    while last is not None and last.tb_next is not None:
-        last = last.tb_next
-    return last is not None and last.tb_frame.f_globals.get("__name__") == "sentencode.checks"
+def _raised_by_us(error: Exception) -> bool:
+    """Whether a `raise` statement of this package raised an error: then its message says all."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames or not Path(frames[-1].filename).is_relative_to(_PACKAGE):
+        return False
+    return (frames[-1].line or "").startswith("raise ")
 
 
 class _Version(argparse.Action):

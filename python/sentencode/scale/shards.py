@@ -23,6 +23,7 @@ from .inputs import AT_ONCE, BOM, FORMATS, Input, ending, is_url, opened, unchan
 __all__ = ["Columns", "Shard", "read", "shards_of"]
 
 _BLOCK = 1 << 22  # bytes that are read at a time
+_MOST_SHARDS = 100_000  # of one file: with more, tasks and files are most of the work
 _OFFSETS = 64  # bytes that a column of one text may have besides it
 _REST = 1 << 16  # bytes that are read at a time behind a shard, for the rest of its last line
 
@@ -84,7 +85,8 @@ def shards_of(inputs: Iterable[Input], columns: Columns, size: int) -> tuple[lis
 
     Raises:
         FormatError: If a table has no such column, or files differ in the type of ids.
-        ValueError: If a column is asked for of what is no table by its name.
+        ValueError: If a column is asked for of what is no table by its name, or shards are so small that a
+            file has more than 100,000.
     """
     inputs = list(inputs)
     for one in inputs:
@@ -124,6 +126,12 @@ def _pieces(one: Input, columns: Columns, size: int) -> tuple[list[tuple[int, in
         kind = pyarrow().string() if one.format != "jsonl" else _id_type(one, columns)
     if one.packed or one.format in ("csv", "tsv"):
         return [(0, -1, one.bytes)], kind
+    if one.bytes > size * _MOST_SHARDS:
+        least = -(-one.bytes // _MOST_SHARDS)
+        raise ValueError(
+            f"shard_size: {size:,} bytes make more than {_MOST_SHARDS:,} shards of {one.path}, which has "
+            f"{one.bytes:,}: give at least {least:,} bytes"
+        )
     return [(b, min(b + size, one.bytes), min(size, one.bytes - b)) for b in range(0, one.bytes, size)], kind
 
 

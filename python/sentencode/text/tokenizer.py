@@ -389,8 +389,8 @@ def _splitter(external: Any) -> Callable[[list[str]], list[list[str]]]:
     if callable(external):
         return lambda texts: [_checked(external(text), external) for text in texts]
     raise TypeError(
-        f"{type(external).__name__} cannot tokenise; expected 'words', 'punctuation', 'whitespace', a "
-        "callable or an object with encode_batch(texts) or tokenize(text)"
+        f"tokenizer must be 'words', 'punctuation', 'whitespace', a callable or an object with "
+        f"encode_batch(texts) or tokenize(text), got {external!r:.40} ({type(external).__name__})"
     )
 
 

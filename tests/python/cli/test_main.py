@@ -105,12 +105,11 @@ def in_shell(redirected, *arguments):
 
 @pytest.mark.parametrize("redirected", [">&-", "2>&-", "<&-", ">&- 2>&-", "<&- >&- 2>&-", "2>/dev/full"])
 def test_closed_streams_do_not_change_how_a_command_ends(redirected, text, tmp_path):
-    quiet = ["--quiet"] if "full" in redirected else []  # the bar has nowhere to go, and says so
-    done = in_shell(redirected, "encode", "--kind", "average", text, tmp_path / "rows.npy", *quiet)
+    done = in_shell(redirected, "encode", "--kind", "average", text, tmp_path / "rows.npy")
     assert (done.returncode, done.stderr) == (0, "" if "2>" in redirected else done.stderr)
     assert "Error" not in done.stderr
     assert np.load(tmp_path / "rows.npy").shape == (3, 148)
-    failed = in_shell(redirected, "encode", "--kind", "average", text, tmp_path / "rows.npy", *quiet)
+    failed = in_shell(redirected, "encode", "--kind", "average", text, tmp_path / "rows.npy")
     assert failed.returncode == 1
     assert failed.stdout == ""  # not the error
 
@@ -137,16 +136,18 @@ def test_what_is_asked_of_a_closed_stream_is_an_error(text, tmp_path):
     assert int(done.stdout) == 128 + 3 * 148 * 4  # and no message among the rows
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize(
-    "arguments", [["demo", "--out", "OUT"], ["encode", "--kind", "average", "TEXT", "-"]]
+    "arguments", [["--version"], ["demo", "--out", "OUT"], ["encode", "--kind", "average", "TEXT", "-"]]
 )
-def test_a_full_standard_output_is_named_once(arguments, text, tmp_path, monkeypatch):
-    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+def test_a_full_standard_output_is_named_once(arguments, unbuffered, text, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     names = {"OUT": tmp_path / "demo", "TEXT": text}
     done = in_shell(">/dev/full", *(names.get(word, word) for word in arguments))
     assert done.returncode == 1
     assert "sentencode: error: standard output: No space left on device\n" in done.stderr
     assert "Exception ignored" not in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_demo(tmp_path, capsys, monkeypatch):

@@ -486,6 +486,27 @@ def test_wrong_types_are_named(folder, capsys, key, value, message):
     assert not (folder / "aae.sentencode.checkpoints").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("tokenizer", "3", "[encoder] tokenizer must be text or false, for None, got 3 (int)"),
+        ("tokenizer", "{a = 1}", "got {'a': 1} (dict)"),
+        ("head", "true", "head must be a head such as se.Classifier(), got True (bool)"),
+        ("head", "[1]", "head must be a head such as se.Classifier(), got [1] (list)"),
+        ("betas", "3", "betas must be two numbers, got 3 (int)"),
+    ],
+)
+def test_wrong_types_that_the_encoder_finds_are_named(folder, capsys, name, value, message):
+    lines = [line for line in TOML.splitlines() if line.partition(" ")[0] != name]
+    lines.insert(lines.index("[encoder]") + 1, f"{name} = {value}")
+    (folder / "aae.toml").write_text("\n".join(lines))
+    assert main(command(folder)) == 1
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert "TypeError" not in shown
+    assert shown.count("\n") == 1
+
+
 def test_an_output_is_needed(folder, capsys):
     (folder / "aae.toml").write_text(TOML.replace('[output]\nfile = "aae.sentencode"', ""))
     assert main(command(folder)) == 2

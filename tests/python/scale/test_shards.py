@@ -387,3 +387,12 @@ def test_a_damaged_page_is_named(tmp_path):
     shards, columns = shards_of(inputs_of(path), TEXT, 1 << 20)
     with pytest.raises(se.FormatError, match=r"a\.parquet: cannot be read: "):
         rows_of(shards, columns)
+
+
+def test_a_size_that_would_make_too_many_shards_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "in.txt"
+    path.write_text("one\ntwo\n" * 50)  # 400 bytes
+    monkeypatch.setattr(shards_module, "_MOST_SHARDS", 40)
+    assert len(shards_of(inputs_of([path]), TEXT, 10)[0]) == 40
+    with pytest.raises(ValueError, match=r"shard_size: 9 bytes make more than 40 shards .*at least 10 bytes"):
+        shards_of(inputs_of([path]), TEXT, 9)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._extras import require
-from ...checks import checked_float, checked_int
+from ...checks import checked_bool, checked_float, checked_int
 from ..data import Split
 from .classifiers import check_device, check_splits
 from .early_stopping import train_until_no_better
@@ -66,6 +66,7 @@ class Ranking:
             checked_int(name, getattr(self, name), 0)
         checked_int("seed", self.seed, 0, 2**32 - 1)
         checked_float("margin", self.margin, 0)
+        checked_bool("shared", self.shared)
         check_device(self.device)
 
 
