@@ -95,6 +95,9 @@ def without_link(path: StrPath) -> Path:
     return place
 
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 @contextmanager
 def whole_file(path: StrPath, *, follow_link: bool = False) -> Iterator[BinaryIO]:
     """Opens a file beside the path, which takes its place when it is written, and is removed if it is not.
@@ -123,6 +126,10 @@ def whole_file(path: StrPath, *, follow_link: bool = False) -> Iterator[BinaryIO
         with open(target.descriptor, "w+b", closefd=False) as file:
             yield file
         target.commit()
+    except OSError as error:
+        if error.filename is None and error.errno in _NO_ROOM and error.strerror == os.strerror(error.errno):
+            error.filename = os.fspath(path)  # the system leaves it out once a file is open
+        raise
     finally:
         target.discard()
 

@@ -9,7 +9,7 @@ import pytest
 
 import sentencode as se
 
-ROOMS = ("linear", "reproduce", "text", "vectors")
+ROOMS = ("cli", "linear", "reproduce", "text", "vectors")
 HEAVY = ("torch", "sklearn", "scipy", "matplotlib", "pandas", "tqdm")
 
 

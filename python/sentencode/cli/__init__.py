@@ -134,3 +134,7 @@ class _Version(argparse.Action):
         print(f"  torch     {built['torch'] or 'built without'}")
         print(f"  compiler  {built['compiler']}")
         parser.exit()
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -153,3 +153,23 @@ def test_the_cache_is_cleaned_of_the_killed(cache, tmp_path):
     end(writer(cache / "gone.vectors"))
     se.WordVectors.load(text_file(tmp_path / "text"))
     assert all(".sentencode-part-" not in name for name in os.listdir(cache))
+
+
+FULL = """
+import resource, sys
+from sentencode.files import whole_file
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    with whole_file(sys.argv[1]) as file:
+        file.write(b"x" * int(sys.argv[2]))
+except OSError as error:
+    print(error.filename)
+"""
+
+
+@pytest.mark.parametrize("size", [2000, 1 << 20])  # buffered until the file is closed, and not
+def test_a_file_that_has_no_room_is_named(tmp_path, size):
+    path = tmp_path / "file"
+    command = [sys.executable, "-c", FULL, path, str(size)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == f"{path}\n"
+    assert os.listdir(tmp_path) == []
