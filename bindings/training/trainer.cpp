@@ -1,6 +1,5 @@
 #include "sentencode/training/trainer.h"
 
-#include <pybind11/functional.h>
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 

@@ -28,6 +28,6 @@ def test_every_lock_is_listed():
         }
     )
     listed = Counter(ROW.findall(page.read_text(encoding="utf-8")))
-    del listed["io/file_lock.cpp"]  # the system's
+    listed["io/file_lock.cpp"] -= 1  # the system's
     assert found.total() >= 12
     assert found == listed

@@ -13,7 +13,7 @@ import pytest
 import sentencode as se
 
 sklearn = pytest.importorskip("sklearn")
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
 import joblib
 import sklearn_texts
 from sklearn.base import clone

@@ -11,7 +11,7 @@ import pytest
 
 sklearn = pytest.importorskip("sklearn")
 models = pytest.importorskip("sentencode.models")
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
 import joblib
 import sklearn_texts
 from sklearn.base import clone, is_classifier, is_regressor
