@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LOCK = re.compile(r"^\s*(?:static |mutable )*std::(?:\w*mutex|once_flag) \w+;", re.MULTILINE)
+LOCK = re.compile(r"^\s*(?:static |inline |mutable )*std::(?:\w*mutex|once_flag) \w+;", re.MULTILINE)
 ROW = re.compile(r"^\| [^|]+ \| `([\w/]+\.\w+)` \|", re.MULTILINE)
 
 

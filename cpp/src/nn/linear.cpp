@@ -1,11 +1,9 @@
 #include "sentencode/nn/linear.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Functions.h>
+#include <c10/core/DefaultDtype.h>
 #include <torch/nn/init.h>
 #include <torch/nn/modules/linear.h>
-
-#include <mutex>
 
 #include "nn/parameters.h"
 #include "sentencode/error.h"
@@ -50,27 +48,22 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
 
 namespace {
 
-/// torch's layer is of its default dtype, and draws numbers for it. Here it is float32 whatever that is: the
-/// layer is made small, and its draws are taken back.
-std::shared_ptr<torch::nn::LinearImpl> float_linear(std::int64_t in_features, std::int64_t out_features,
-                                                    bool bias) {
-  const auto options = torch::nn::LinearOptions(in_features, out_features).bias(bias);
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  const auto drawn = [&] {
-    const std::lock_guard lock(generator.mutex());
-    return generator.get_state();
-  }();
-  auto linear = std::make_shared<torch::nn::LinearImpl>(torch::nn::LinearOptions(1, 1).bias(bias));
-  {
-    const std::lock_guard lock(generator.mutex());
-    generator.set_state(drawn);
+/// While it lives, torch's layers are float32 whatever the process's default dtype is.
+class Float32Default {
+ public:
+  Float32Default() {
+    if (before_ != kFloat32) c10::set_default_dtype(kFloat32);
   }
-  linear->options = options;
-  linear->weight.set_data(at::empty({out_features, in_features}, at::kFloat));
-  if (bias) linear->bias.set_data(at::empty({out_features}, at::kFloat));
-  linear->reset_parameters();
-  return linear;
-}
+  ~Float32Default() {
+    if (before_ != kFloat32) c10::set_default_dtype(before_);
+  }
+  Float32Default(const Float32Default&) = delete;
+  Float32Default& operator=(const Float32Default&) = delete;
+
+ private:
+  static inline const caffe2::TypeMeta kFloat32 = caffe2::TypeMeta::Make<float>();
+  const caffe2::TypeMeta before_ = c10::get_default_dtype();
+};
 
 }  // namespace
 
@@ -79,7 +72,9 @@ std::shared_ptr<torch::nn::LinearImpl> xavier_linear(std::int64_t in_features, s
   ST_CHECK(in_features >= 1 && out_features >= 1, InvalidInput,
            "a linear map needs at least 1 feature on both sides, got ", in_features, " and ", out_features);
   check_limit({in_features, out_features});
-  auto linear = float_linear(in_features, out_features, bias);
+  const Float32Default guard;
+  auto linear =
+      std::make_shared<torch::nn::LinearImpl>(torch::nn::LinearOptions(in_features, out_features).bias(bias));
   torch::nn::init::xavier_uniform_(linear->weight);
   if (bias) torch::nn::init::zeros_(linear->bias);
   return linear;
