@@ -1169,7 +1169,10 @@ def rewritten(path, change):
         (lambda m, c, p: p.update(params=[]), "expected a JSON object"),
         (lambda m, c, p: p["vocabulary"].pop("words"), "words"),
         (lambda m, c, p: p["vocabulary"]["words"].pop(), "."),
-        (lambda m, c, p: p["vocabulary"].update(words=["a"], counts=[1]), "by its vocabulary of 1 words it must be"),
+        (
+            lambda m, c, p: p["vocabulary"].update(words=["a"], counts=[1]),
+            "by its vocabulary of 1 words it must be",
+        ),
     ],
 )
 def test_files_that_contradict_themselves_are_refused(file, change, message):
