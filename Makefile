@@ -44,16 +44,16 @@ test: $(stamps)/full  ## All tests, lint and docs
 # Two at once, the longest first; their output is not held back, so that pytest shows how far it has come.
 .PHONY: checks
 # Most tests load torch before the package, so its threads would spin where they wait, and hinder what runs beside.
-checks checks-ci test-python test-cpp test-old-processor test-processors: export OMP_WAIT_POLICY := passive
+checks checks-ci test-python test-slow test-cpp test-old-processor test-processors: export OMP_WAIT_POLICY := passive
 checks: test-python test-cpp lint docs
 
 .PHONY: test-ci
-test-ci: $(stamps)/full  ## What a change must pass besides: the C++ tests under sanitizers, an old processor's kernels
+test-ci: $(stamps)/full  ## What a change must pass besides: slow tests, the C++ tests under sanitizers, an old processor's kernels
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target AT_ONCE=2 checks-ci
 	@echo "all tests of the continuous integration passed"
 
 .PHONY: checks-ci
-checks-ci: test-asan test-tsan test-old-processor
+checks-ci: test-asan test-tsan test-slow test-old-processor
 
 .PHONY: docs
 docs: $(stamps)/docs  ## The site, in docs/_build/html
@@ -95,7 +95,13 @@ test-tsan: $(stamps)/tsan  ## What several threads do at once, under ThreadSanit
 .PHONY: test-python
 test-python: $(stamps)/full  ## pytest: unit, property, documentation, notebook and package tests
 	SENTENCODE_BUILD=$(CURDIR)/build/full $(bin)/python -m pytest tests --pyargs sentencode \
-	  --numprocesses=$(JOBS) --maxprocesses=8 --dist=loadfile --durations=20 $(PYTEST_ARGS)
+	  --numprocesses=$(JOBS) --maxprocesses=8 --dist=loadfile --durations=20 -m "not slow" $(PYTEST_ARGS)
+
+# What takes longest, and rarely breaks alone: packaging from a source archive, every family once more under a condition.
+.PHONY: test-slow
+test-slow: $(stamps)/full  ## Tests that are marked slow (a part of `make test-ci`)
+	SENTENCODE_BUILD=$(CURDIR)/build/full $(bin)/python -m pytest tests --pyargs sentencode \
+	  --numprocesses=$(JOBS) --maxprocesses=8 --dist=loadfile --durations=20 -m "slow and not engine" $(PYTEST_ARGS)
 
 # The old one: no fused multiplication and addition, registers of 4 numbers, and a third thread. Whatever processor
 # everything else runs on, this is the farthest from it, and every x86 can do it.
