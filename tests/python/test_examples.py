@@ -234,6 +234,7 @@ def test_a_row_of_the_context_papers_table_1(path, tmp_path):
     assert se.load(output).encode("the ship sank").any()
 
 
+@pytest.mark.slow
 def test_train_distributed_goes_on_when_a_process_dies(tmp_path):
     pytest.importorskip("torch")
     from sentencode.training import History

@@ -630,6 +630,7 @@ def test_five_steps_and_five_in_a_new_process_are_ten(tmp_path, accumulate):
     assert_same_run(tmp_path / "halves", tmp_path / "straight")
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path):
     for folder in ("straight", "killed"):
         (tmp_path / folder).mkdir()
