@@ -13,7 +13,7 @@ order that the seed decides.
 
 A file that was loaded is used in every way that its kind has, where a DivergedError is right as well. A
 process that dies, hangs, takes more memory than --memory, or raises anything else, has failed; the file then
-lies in the state's folder. The same command goes on where the last one stopped.
+lies in the state's folder. The same command resumes where the last one stopped.
 """
 
 from __future__ import annotations

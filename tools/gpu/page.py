@@ -206,8 +206,9 @@ def speed(part: dict[str, Any]) -> list[str]:
         paper = part["paper_sentences_per_second"]
         lines += [
             "",
-            f"The mean-max autoencoder at the paper's size, batches of 64 in bfloat16: {best:,.0f} sentences "
-            f"a second, {best / paper:.0f} times the paper's {paper:.0f} (3.3 minutes for 1,000 batches).",
+            f"The mean-max autoencoder at the paper's size, batches of at most 64 in bfloat16: {best:,.0f} "
+            f"sentences a second, {best / paper:.0f} times the paper's {paper:.0f} "
+            "(3.3 minutes for 1,000 batches).",
         ]
     lines += errors(cases)
     return [*lines, ""]

@@ -23,8 +23,8 @@ def types_of(classes: Iterable[type], defaults: Mapping[str, Any]) -> dict[str, 
 
     Args:
         classes: Those whose constructors have them, or whose attributes they are; the first one counts.
-        defaults: All parameters with their defaults: a number or text tells the type of one that nothing else
-            does.
+        defaults: All parameters with their defaults. The type of a default that is a number or text is used
+            where there is no annotation.
     """
     found: dict[str, str] = {}
     for one in classes:
