@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from .._extras import require
@@ -77,16 +77,21 @@ class _Actor:
 
 
 def _connect(ray: Any, address: str | None) -> None:
-    """Connects to a cluster, or starts one on this machine, whose ports are bound to the loopback address."""
+    """Connects to a cluster, or starts one on this machine, whose ports are bound to the loopback address.
+
+    A cluster that another program has started for itself is left alone: it ends with that program. Ray's
+    `address="auto"` joins any that it sees.
+    """
     options = {"include_dashboard": False, "log_to_driver": True, "logging_level": "warning"}
     if address is not None or "RAY_ADDRESS" in os.environ:
         ray.init(address=address, **options)
         return
-    try:
-        ray.init(address="auto", **options)  # one that `ray start` has started on this machine
-    except ConnectionError:
-        with _loopback():
-            ray.init(address="local", **options)
+    if require("ray._private.services", "ray").find_bootstrap_address(None):  # `ray start` wrote it down
+        with suppress(ConnectionError):  # or is no longer there
+            ray.init(address=None, **options)
+            return
+    with _loopback():
+        ray.init(address="local", **options)
 
 
 @contextmanager

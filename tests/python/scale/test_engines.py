@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -114,6 +115,23 @@ def test_dask_waits_for_what_it_cannot_stop(dask, tmp_path):
     results.close()
     begun, ended = (len(list(tmp_path.glob(f"{what}-*"))) for what in ("begun", "ended"))
     assert 1 < begun == ended < 9
+
+
+def test_a_cluster_of_another_program_is_left_alone(ray):
+    """It ends with its program, and its workers have that program's path and environment."""
+    program = """
+import ray
+from sentencode.scale.engines import engine_of
+
+engine_of("ray", workers=1)
+print("cluster", ray.get_runtime_context().gcs_address)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (line,) = [one for one in done.stdout.splitlines() if one.startswith("cluster ")]
+    assert line.split()[1] != ray.get_runtime_context().gcs_address
 
 
 # --- threads are the worker's share
