@@ -25,7 +25,7 @@ export PATH := $(CURDIR)/$(bin):$(PATH)
 
 native := CMakeLists.txt pyproject.toml $(shell find cmake cpp bindings -type f)
 sources := $(native) README.md tools/build_backend.py \
-  $(shell find python -type f -not -name '*.pyc' -not -name '*.so' -not -path '*/lib/*')
+  $(shell find python -type f -not -name '*.pyc' -not -name '*.so' -not -name '*.pyi' -not -path '*/lib/*')
 tests := $(shell find tests -type f -not -name '*.pyc')
 formatted := $(shell find cpp bindings tests examples -name '*.cpp' -o -name '*.h' 2>/dev/null)
 
@@ -110,12 +110,11 @@ test-old-processor: $(stamps)/full  ## Where rows are compared most, by the kern
 	$(bin)/python tools/processors.py old --threads 3 --cheap
 
 .PHONY: lint
-lint: $(stamps)/full  ## Formatters, ruff, mypy, stubs
+lint: $(stamps)/full  ## Formatters, ruff, mypy
 	$(bin)/clang-format --dry-run --Werror $(formatted)
 	$(bin)/ruff check
 	$(bin)/ruff format --check
 	$(bin)/mypy
-	$(bin)/python tools/stubs.py --check
 
 ##@ For developers
 
@@ -124,10 +123,6 @@ format: $(stamps)/tools  ## Formats C++ and Python
 	$(bin)/clang-format -i $(formatted)
 	$(bin)/ruff check --fix --quiet || true
 	$(bin)/ruff format
-
-.PHONY: stubs
-stubs: $(stamps)/full  ## Type stubs of the compiled modules
-	$(bin)/python tools/stubs.py
 
 .PHONY: tidy
 tidy: $(stamps)/tools  ## clang-tidy on the core and its bindings
@@ -179,6 +174,7 @@ $(stamps)/light: $(sources) $(stamps)/build-tools
 $(stamps)/full: $(sources) $(wildcard tests/cpp/CMakeLists.txt) $(shell find tests/cpp tests/fuzz -type f 2>/dev/null) $(stamps)/tools
 	SENTENCODE_NN=ON SKBUILD_BUILD_DIR=build/full \
 	  SKBUILD_CMAKE_DEFINE='SENTENCODE_BUILD_TESTS=ON;SENTENCODE_WERROR=ON;CMAKE_EXPORT_COMPILE_COMMANDS=ON' $(install)
+	cp build/full/bindings/_*.pyi python/sentencode/  # for mypy and editors
 	@touch $@
 
 # What .venv has, and the packages of one more extra.

@@ -1,64 +1,39 @@
-"""Writes the type stubs of the compiled modules, python/sentencode/_core.pyi and _nn.pyi.
+"""Writes the type stub of a compiled module. The build calls this.
 
-usage: python tools/stubs.py [--check]      --check compares with what is there, and fails if it differs
+usage: python tools/stubs.py path/to/_core.cpython-311-x86_64-linux-gnu.so FOLDER
+
+Only type checkers read stubs: where pybind11-stubgen is missing or the module cannot be imported, this warns.
 """
 
 from __future__ import annotations
 
-import argparse
-import difflib
-import importlib
-import re
-import subprocess
 import sys
-import tempfile
+import types
 from pathlib import Path
 
-import pybind11_stubgen
-
-PACKAGE = Path(__file__).parents[1] / "python" / "sentencode"
+SOURCES = Path(__file__).parents[1] / "python" / "sentencode"
 
 
-def generate(module: str) -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        arguments = ["--exit-code", "--numpy-array-remove-parameters", "-o", folder, module]
-        pybind11_stubgen.main(arguments)
-        text = Path(folder, *module.split(".")).with_suffix(".pyi").read_text(encoding="utf-8")
-    text = re.sub(r"^(\w+: str) = '.*'$", r"\1", text, flags=re.MULTILINE)  # versions change
-    text = text.replace("**kwargs)", "**kwargs: typing.Any)")  # which is all that pybind11 knows of them
-    text = "# Written by tools/stubs.py: change the bindings, then run `make stubs`.\n" + text
-    command = ["ruff", "format", "--quiet", "--stdin-filename", "stub.pyi", "-"]
-    return subprocess.run(command, input=text, check=True, capture_output=True, text=True).stdout
+def write_stub(module: Path, folder: Path) -> None:
+    import pybind11_stubgen
 
+    # Stands in for sentencode/__init__.py, which imports modules that are installed later.
+    package = types.ModuleType("sentencode")
+    package.__path__ = [str(module.parent), str(SOURCES)]
+    sys.modules["sentencode"] = package
+    name = module.name.partition(".")[0]
+    if name == "_nn":
+        import torch  # noqa: F401  # loads the libraries that _nn links to
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--check", action="store_true")
-    check = parser.parse_args().check
-    modules = ["_core"]
-    if importlib.import_module("sentencode._core").build_info()["torch"]:
-        importlib.import_module("sentencode.nn")  # loads torch first
-        modules.append("_nn")
-    different = False
-    for module in modules:
-        path = PACKAGE / f"{module}.pyi"
-        stub = generate(f"sentencode.{module}")
-        present = path.read_text(encoding="utf-8") if path.exists() else ""
-        if stub == present:
-            continue
-        different = True
-        if check:
-            lines = difflib.unified_diff(
-                present.splitlines(), stub.splitlines(), str(path), "generated", lineterm=""
-            )
-            print(*lines, sep="\n", file=sys.stderr)
-        else:
-            path.write_text(stub, encoding="utf-8")
-            print(f"wrote {path}")
-    if check and different:
-        print("the stubs are not those of the compiled modules: run `make stubs`", file=sys.stderr)
-    return int(check and different)
+    sys.argv[1:] = ["--numpy-array-remove-parameters", "-o", str(folder), f"sentencode.{name}"]
+    pybind11_stubgen.main()
+    text = (folder / "sentencode" / f"{name}.pyi").read_text(encoding="utf-8")
+    text = text.replace("**kwargs)", "**kwargs: typing.Any)")  # pybind11 knows no type of these
+    (folder / f"{name}.pyi").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        write_stub(Path(sys.argv[1]), Path(sys.argv[2]))
+    except Exception as error:
+        print(f"warning: no type stub of {sys.argv[1]}: {error!r}", file=sys.stderr)
