@@ -13,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .._extras import require
+from .._figures import forest, new_figure, rendered
 from ..evaluation import Report as Judged
 from ..evaluation import paired_t_test
 from ..evaluation.statistics.joint_bootstrap import drawn_mean
 from .report import Made, Report
 from .results_folder import Result
-from .tables import MISSING, differing, file_of
+from .tables import MISSING, differing
 
 __all__ = ["Claim", "Claims", "judged_claims", "picture"]
 
@@ -163,31 +164,19 @@ def picture(findings: Sequence[Result], kind: str) -> bytes:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    from matplotlib.figure import Figure  # not pyplot, which would choose a window system
-
-    colours = {"holds": "C2", "undecided": "0.5", "differs": "C3"}
-    figure = Figure(figsize=(8.5, 0.8 + 0.42 * len(findings)), layout="constrained")
-    axes = figure.subplots()
-    for place, one in enumerate(findings):
+    figure, (axes,) = new_figure(8.5, 0.8 + 0.42 * len(findings))
+    for row, one in enumerate(findings):
         if one["within"] is not None:
-            axes.barh(place, 2 * one["within"], 1, -one["within"], color="0.93", lw=0)
-    axes.axvline(0, color="0.6", lw=0.8)
-    for verdict, colour in colours.items():
-        of_it = [(place, one) for place, one in enumerate(findings) if one["verdict"] == verdict]
-        if of_it:
-            places, found = zip(*of_it, strict=True)
-            values = np.array([one["value"] for one in found])
-            ends = np.array([[one["low"], one["high"]] for one in found]).T  # [2, n]
-            axes.errorbar(
-                values, places, xerr=abs(ends - values), fmt="o", color=colour, capsize=3, label=verdict
-            )
-    axes.set_yticks(
-        range(len(findings)), [f"{one['row']}\nless {one['other']}" for one in findings], fontsize=7
+            axes.barh(row, 2 * one["within"], 1, -one["within"], color="0.93", lw=0)
+    forest(
+        axes,
+        [f"{one['row']}\nless {one['other']}" for one in findings],
+        [(one["value"], (one["low"], one["high"])) for one in findings],
+        [one["verdict"] for one in findings],
+        {"holds": "C2", "undecided": "0.5", "differs": "C3"},
     )
-    axes.set_ylim(len(findings) - 0.4, -0.6)
     axes.set_xlabel("mean difference in points, 95 % interval; grey: what counts as equally good")
-    axes.legend(loc="best", fontsize=8)
-    return file_of(figure, kind)
+    return rendered(figure, kind)
 
 
 @dataclass(frozen=True)

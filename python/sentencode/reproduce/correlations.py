@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .._figures import heat_map, new_figure, scatter
 from .report import Made, Report
 from .tables import MISSING, write_picture
 
@@ -133,48 +134,33 @@ class Correlations:
 
     def draw(self, report: Report, folder: str | os.PathLike[str]) -> None:
         """Draws figure 2, a heat map for each language, and figure 3, BLEU against the average."""
-        from matplotlib.figure import Figure  # not pyplot, which would choose a window system
-
         for language, of in self._languages(report):
             heads = int(np.isfinite(of.heads).sum())
             labels = ["BLEU", f"heads ({heads} encoders)"]
             labels += [self._short(report, metric) for metric in of.metrics]
             columns = np.column_stack([of.bleu, of.heads, of.values])  # [rows, 2 + metrics]
-            figure = Figure(figsize=(2.2 + 0.36 * len(labels),) * 2, layout="constrained")
-            axes = figure.subplots()
             matrix = np.array([[_correlation(a, b) for a in columns.T] for b in columns.T])
-            image = axes.imshow(matrix, cmap="PiYG", vmin=-1, vmax=1)  # positive ones are green
-            for i, j in np.ndindex(*matrix.shape):
-                if math.isfinite(matrix[i, j]):
-                    axes.text(j, i, f"{matrix[i, j]:.1f}", ha="center", va="center", fontsize=6)
-            axes.set_xticks(range(len(labels)), labels, rotation=60, ha="right", fontsize=8)
-            axes.set_yticks(range(len(labels)), labels, fontsize=8)
+            side = 2.2 + 0.36 * len(labels)
+            figure, (axes,) = new_figure(side, side)
+            heat_map(figure, axes, labels, matrix)
             axes.set_title(f"Pearson's correlation over {len(of.names)} encoders, en-{language}", fontsize=10)
-            figure.colorbar(image, ax=axes, shrink=0.8)
             write_picture(figure, folder, f"fig2-{language}")
             self._scatter(report, language, folder)
 
     def _scatter(self, report: Report, language: str, folder: str | os.PathLike[str]) -> None:
-        from matplotlib.figure import Figure
-
-        rows = [name for name in self.rows[language] if self.average in report.scores(name)]
-        rows = [name for name in rows if self.bleu[language] in report.scores(name)]
-        if not rows:
+        scores = {name.partition("-")[2]: report.scores(name) for name in self.rows[language]}
+        bleu = self.bleu[language]
+        points = {
+            name: (of[bleu], of[self.average])
+            for name, of in scores.items()
+            if bleu in of and self.average in of
+        }
+        if not points:
             return
-        figure = Figure(figsize=(7, 4.6), layout="constrained")
-        axes = figure.subplots()
-        points = [
-            (report.scores(name)[self.bleu[language]], report.scores(name)[self.average]) for name in rows
-        ]
-        x, y = zip(*points, strict=True)
-        axes.scatter(x, y, s=24, color="C0")
-        for place, name in zip(points, rows, strict=True):
-            axes.annotate(
-                name.partition("-")[2], place, xytext=(4, 3), textcoords="offset points", fontsize=7
-            )
+        figure, (axes,) = new_figure(7, 4.6)
+        scatter(axes, points)
         axes.set_xlabel(f"BLEU, en-{language}, test")
         axes.set_ylabel(f"{self.average.partition(' ')[0]}: mean accuracy, percent")
-        axes.margins(x=0.12)
         write_picture(figure, folder, f"fig3-{language}")
 
     def _languages(self, report: Report) -> Iterator[tuple[str, _Figures]]:

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from .._figures import new_figure, rendered
 from ..distill import Student, distill, teacher_key, teacher_named
 from ..files import make_folder, without_link
 from ..linear import LAES, SIF, USIF, Average
@@ -30,7 +31,7 @@ from ..vectors import WordVectors
 from .judging import Judge, paired, speed_of, tasks_there
 from .results_folder import Result, Results, as_json, file_identity, slug
 from .rows import NotAvailableError, chosen, computed
-from .tables import between, differing, file_of, number, printed_tables
+from .tables import between, differing, number, printed_tables
 
 __all__ = ["ROWS", "TABLES", "Report", "Row", "reproduce"]
 
@@ -402,11 +403,9 @@ class Report:
             ImportError: matplotlib is not installed.
         """
         import matplotlib as mpl
-        from matplotlib.figure import Figure  # not pyplot, which would choose a window system
 
         with mpl.rc_context({"font.size": 9}):
-            figure = Figure(figsize=(6.4, 3.6), layout="constrained")
-            axes = figure.add_subplot()
+            figure, (axes,) = new_figure(6.4, 3.6)
             for result, x, y in (drawn := list(self._drawn())):
                 speed, name = result["sentences_per_second"], result["row"]
                 ours = not name.startswith(("teacher", "model2vec"))
@@ -423,7 +422,7 @@ class Report:
             axes.margins(0.25, 0.2)
             axes.spines[["top", "right"]].set_visible(False)
             axes.grid(alpha=0.25)
-            return file_of(figure, kind)
+            return rendered(figure, kind)
 
     def _drawn(self) -> Iterator[tuple[Result, float, float]]:
         """What the picture shows: results, sentences a second, and the mean of the similarity tasks."""

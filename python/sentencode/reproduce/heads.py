@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .._figures import legend, lines, new_figure
 from ..files import as_path
 from ..saved import load
 from .report import Made, Report
@@ -82,21 +83,18 @@ class Epochs:
 
     def draw(self, report: Report, folder: str | os.PathLike[str]) -> None:
         """Draws the curves as `fig1.png` and `fig1.svg`, if there are any."""
-        from matplotlib.figure import Figure  # not pyplot, which would choose a window system
-
         curves = list(self.curves(report))
         if not curves:
             return
-        figure = Figure(figsize=(8, 3.6), layout="constrained")
-        panels = figure.subplots(1, len(self.lines), sharey=True, squeeze=False)[0]
+        figure, panels = new_figure(8, 3.6, len(self.lines), share_y=True)
         for axes, kind in zip(panels, self.lines, strict=True):
-            for of_kind, heads, curve in curves:
-                if of_kind == kind:
-                    axes.plot(range(1, len(curve) + 1), curve, marker="o", ms=3, label=str(heads))
+            handles = lines(
+                axes, {str(heads): (range(1, len(y) + 1), y) for line, heads, y in curves if line == kind}
+            )
             axes.set_title(f"{kind} as weights", fontsize=10)
             axes.set_xlabel("epoch")
-            if axes.lines:
-                axes.legend(title="heads", fontsize=8)
+            if handles:
+                legend(axes, handles, title="heads", fontsize=8)
         panels[0].set_ylabel("accuracy on the development set, percent")
         write_picture(figure, folder, "fig1")
 

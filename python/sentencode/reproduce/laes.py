@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from .._figures import new_figure, rendered
 from ..checks import checked_int
 from ..encoder import Encoder
 from ..evaluation import Task, bootstrap_difference, bootstrap_interval, cosine_of_pairs, load_task, pearson
@@ -26,7 +27,7 @@ from ..vectors import WordVectors
 from .papers import published
 from .results_folder import Result, Results, as_json, file_identity
 from .rows import chosen, computed
-from .tables import MISSING, between, differing, file_of, number, printed_tables
+from .tables import MISSING, between, differing, number, printed_tables
 
 __all__ = ["ROWS", "TASKS", "Grids", "Report", "reproduce"]
 
@@ -390,10 +391,7 @@ class Report:
             ValueError: One of the two rows was not computed.
             ImportError: matplotlib is not installed.
         """
-        from matplotlib.figure import Figure  # not pyplot, which would choose a window system
-
-        figure = Figure(figsize=(7, 4.2), layout="constrained")
-        axes = figure.add_subplot()
+        figure, (axes,) = new_figure(7, 4.2)
         for row, colour in zip(TABLES["figure-2"], ("tab:orange", "tab:blue"), strict=True):
             cell = self.cell(row, "STSBenchmark")
             if cell is None:
@@ -413,7 +411,7 @@ class Report:
         axes.set_ylabel("Pearson x 100 of cosines, STSBenchmark test")
         axes.grid(alpha=0.3)
         axes.legend(loc="lower right")
-        return file_of(figure, kind)
+        return rendered(figure, kind)
 
     def _printed(self, markdown: bool) -> str:
         return printed_tables(self._tables(), markdown=markdown)

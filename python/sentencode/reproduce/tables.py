@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from .._figures import rendered
 from ..files import as_path, whole_file
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "between",
     "differing",
     "digits",
-    "file_of",
     "markdown_table",
     "number",
     "printed_tables",
@@ -107,25 +106,8 @@ def digits(column: str) -> int:
 # Pictures.
 
 
-def file_of(figure: Any, kind: str) -> bytes:
-    """A picture of matplotlib as the content of a file.
-
-    Nothing in it tells when it was made: the same results give the same bytes.
-
-    Args:
-        figure: A `matplotlib.figure.Figure`.
-        kind: `"png"`, `"svg"`, or another format of matplotlib.
-    """
-    import matplotlib as mpl
-
-    file = io.BytesIO()
-    with mpl.rc_context({"svg.hashsalt": "sentencode", "svg.fonttype": "none"}):
-        figure.savefig(file, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
-    return file.getvalue()
-
-
 def write_picture(figure: Any, folder: str | os.PathLike[str], name: str) -> None:
     """Writes a picture into a folder as PNG and as SVG, each whole or not at all."""
     for kind in ("png", "svg"):
         with whole_file(as_path(folder) / f"{name}.{kind}") as file:
-            file.write(file_of(figure, kind))
+            file.write(rendered(figure, kind))

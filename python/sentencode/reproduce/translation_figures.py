@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from .._figures import new_figure
 from ..files import as_path
 from ..saved import load
 from .parallel import Parallel
@@ -34,15 +35,12 @@ def draw_alignment(
         sentence: That is translated. "": the first one that is tested.
         **search: Of `translate`.
     """
-    from matplotlib.figure import Figure  # not pyplot, which would choose a window system
-
     encoder = _encoder(report, folder, row)
     if encoder is None:
         return
     raw = sentence or corpus.references["test"].sentences[0]
     source = corpus.source.prepare(raw)
-    figure = Figure(figsize=(8, 6), layout="constrained")
-    axes = figure.subplots()
+    figure, (axes,) = new_figure(8, 6)
     encoder.plot_alignment(source, encoder.translate(source, **search), ax=axes)
     axes.set_title(f"{row}: a colour for each head", fontsize=10)
     write_picture(figure, folder, name)
@@ -60,14 +58,11 @@ def draw_positions(
         row: As there.
         corpus: As there.
     """
-    from matplotlib.figure import Figure
-
     encoder = _encoder(report, folder, row)
     if encoder is None:
         return
     heads = encoder.settings()["heads"]
-    figure = Figure(figsize=(2.2 * heads, 2.2), layout="constrained")
-    axes = figure.subplots(1, heads, sharey=True, squeeze=False)[0]
+    figure, axes = new_figure(2.2 * heads, 2.2, heads, share_y=True)
     encoder.plot_positions(corpus.valid.sentences, axes=axes)
     figure.suptitle(row, fontsize=10)
     write_picture(figure, folder, name)

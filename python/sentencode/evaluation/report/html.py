@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import importlib.util
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -10,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._figures import rendered
 from ...files import whole_file
-from . import svg
+from . import plots
 from .charts import FEWEST_MODELS, Block, charts, correlations, heat_map_columns, trade_offs
 from .findings import Findings
 from .markup import Child, Markup, element
@@ -21,7 +24,6 @@ from .tables import percent
 
 __all__ = ["write_html"]
 
-_COLOURS = 8
 _PARTS = {
     "mean": "mean of subsets",
     "wmean": "mean of subsets, weighted by size",
@@ -71,18 +73,19 @@ def _page(reports: list[Findings], extra: Extra | None) -> str:
     names = [report.encoder for report in reports]
     title = f"Evaluation of {names[0] if len(names) == 1 else f'{len(names)} encoders'}"
     found = measures(reports)
+    drawn = importlib.util.find_spec("matplotlib") is not None
     sections: dict[str, tuple[str, Sequence[Child]]] = {
         "figures": ("Figures", _headlines(reports, found)),
-        "bars": ("Bars", _bars(found, names)),
+        "bars": ("Bars", _bars(reports, found) if drawn else []),
         "subsets": ("Subsets and splits", _subsets(found, names)),
         "all": ("All other figures", _others(found, names)),
-        "curves": ("Curves", _curves(reports, names)),
-        "correlations": ("Correlations between measures", _correlations(reports, extra)),
-        "speed": ("Quality and speed", _speed(reports, names)),
+        "curves": ("Curves", _curves(reports) if drawn else []),
+        "correlations": ("Correlations between measures", _correlations(reports, extra, drawn)),
+        "speed": ("Quality and speed", _speed(reports, drawn)),
         "protocols": ("Protocols and notes", _protocols(reports, extra)),
     }
     # No other file may be loaded, whatever the names of encoders are.
-    policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -98,6 +101,7 @@ def _page(reports: list[Findings], extra: Extra | None) -> str:
             element("button", "light / dark", type="button", class_="theme"),
             element("h1", title),
             element("p", ", ".join(names)) if len(names) > 1 else None,
+            None if drawn else element("p", "Charts need matplotlib: pip install 'sentencode[plot]'."),
             _differences(reports),
             element(
                 "nav",
@@ -367,36 +371,37 @@ def _confidence(reports: list[Findings]) -> str:
     return " or ".join(map(percent, levels))
 
 
-# --- pictures
+# --- charts
 
 
-def _colours(names: list[str]) -> dict[str, int]:
-    return {name: i % _COLOURS for i, name in enumerate(names)}
-
-
-def _figure(caption: str, picture: Markup) -> Markup:
+def _chart(caption: str, figure: Any, description: str) -> Markup:
+    """A chart as a picture in the page, with what it shows in words for those who do not see it."""
+    code = base64.b64encode(rendered(figure, "svg")).decode("ascii")
+    picture = element("img", src=f"data:image/svg+xml;base64,{code}", alt=description)
     return element("figure", element("figcaption", caption), picture)
 
 
-def _bars(found: list[Measure], names: list[str]) -> list[Markup]:
-    colours = _colours(names)
-    panels = [
-        _figure(f"{measure.label}, {measure.unit}", svg.bars(measure, colours))
-        for measure in found
-        if measure.headline
-    ]
-    return [element("div", panels, class_="panels")] if panels else []
+def _bars(reports: list[Findings], found: list[Measure]) -> list[Markup]:
+    if not any(measure.headline for measure in found):
+        return []
+    caption = "The scores of the table above, with their intervals"
+    return [_chart(caption, plots.bars(reports), "Bars of the scores in the table above")]
 
 
-def _curves(reports: list[Findings], names: list[str]) -> list[Markup]:
-    panels = [
-        _figure(f"{chart.name}: {chart.y_label}", svg.lines(chart, _colours(names)))
-        for chart in charts(reports)
-    ]
-    return [element("div", panels, class_="panels")] if panels else []
+def _curves(reports: list[Findings]) -> list[Markup]:
+    shown = charts(reports)
+    if not shown:
+        return []
+    description = "; ".join(
+        f"{encoder}, {chart.y_label} of {chart.name} by {chart.x_label}: "
+        + ", ".join(f"{y:.2f} at {x:,.10g}" for x, y in zip(curve.x, curve.y, strict=True))
+        for chart in shown
+        for encoder, curve in chart.curves.items()
+    )
+    return [_chart("Bands are intervals.", plots.curves(reports), f"Curves. {description}")]
 
 
-def _correlations(reports: list[Findings], extra: Extra | None) -> list[Markup]:
+def _correlations(reports: list[Findings], extra: Extra | None, drawn: bool) -> list[Markup]:
     columns, groups = heat_map_columns(reports, extra)
     models = len(set().union(*columns.values()))
     if models < FEWEST_MODELS:
@@ -413,10 +418,18 @@ def _correlations(reports: list[Findings], extra: Extra | None) -> list[Markup]:
         f"{' and the columns that were added' if extra else ''}. Over few encoders a correlation is "
         "uncertain, however large."
     )
-    blocks = _block_table("Blocks: the mean and deviation of the correlations of all pairs", heat.blocks)
-    others = _block_table("Each measure with all tasks but itself", heat.others)
-    caption = "Positive correlations and negative ones in two hues, the stronger the larger"
-    return [element("p", intro), _figure(caption, svg.heat_map(heat)), blocks, others]
+    parts = [element("p", intro)]
+    if drawn:
+        description = "; ".join(
+            f"{name} and {other} {heat.matrix[i, j]:.2f}"
+            for i, name in enumerate(heat.names)
+            for j, other in enumerate(heat.names[:i])
+            if math.isfinite(heat.matrix[i, j])
+        )
+        figure = plots.heat_map(reports, extra)
+        parts.append(_chart("The sign is a hue, the size its strength.", figure, f"Heat map. {description}"))
+    parts.append(_block_table("Mean and deviation of the correlations of all pairs, by block", heat.blocks))
+    return [*parts, _block_table("Each measure with all tasks but itself", heat.others)]
 
 
 def _block_table(caption: str, blocks: Sequence[Block]) -> Markup:
@@ -435,30 +448,32 @@ def _block_table(caption: str, blocks: Sequence[Block]) -> Markup:
     return _table(None, caption, headings, rows)
 
 
-def _speed(reports: list[Findings], names: list[str]) -> list[Child]:
+def _speed(reports: list[Findings], drawn: bool) -> list[Child]:
     trades = trade_offs(reports)
+    compared = any(len(trade.points) > 1 for trade in trades)
     shown = []
-    for trade in trades:
-        if len(trade.points) > 1:
-            caption = (
-                f"{trade.label}, against speed. Upright lines: the interval of the quality; level ones: the "
-                "speed from the slowest to the quickest task. Filled: on the Pareto front, no encoder is "
-                "both quicker and better."
-            )
-            shown.append(_figure(caption, svg.scatter(trade, _colours(names))))
+    if compared and drawn:
+        caption = "Filled: on the Pareto front, no encoder is both quicker and better."
+        description = "; ".join(
+            f"{p.encoder}, {trade.label}: {p.cell.value:.2f} at {p.speed:,.0f} sentences per second "
+            f"({p.speeds.low:,.0f} to {p.speeds.high:,.0f} by task){' (on the front)' if p.front else ''}"
+            for trade in trades
+            for p in trade.points
+        )
+        shown.append(_chart(caption, plots.scatter(reports), f"Scatter plot. {description}"))
+    elif not compared:
+        text = (
+            "Quality against speed needs two encoders whose speed was measured in one run, of several tasks."
+        )
+        shown.append(element("p", text))
     facts = [
         (report.encoder, f"{report.facts['sentences_per_second']:,.0f} sentences per second")
         for report in reports
         if report.facts.get("sentences_per_second")
     ]
     left_out = trades[0].left_out if trades else {}
-    notes = [element("p", f"{name}: not shown, {why}.") for name, why in left_out.items()]
-    if not shown:
-        text = (
-            "Quality against speed needs two encoders whose speed was measured in one run, of several tasks."
-        )
-        notes.insert(0, element("p", text))
-    return [element("div", shown, class_="panels"), _definitions(facts), *notes]
+    notes = (element("p", f"{name}: not shown, {why}.") for name, why in left_out.items())
+    return [*shown, _definitions(facts), *notes]
 
 
 # --- notes

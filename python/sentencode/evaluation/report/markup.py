@@ -1,4 +1,4 @@
-"""HTML and SVG, escaped by construction."""
+"""HTML, escaped by construction."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 __all__ = ["Child", "Markup", "element"]
 
-_VOID = frozenset({"input", "meta"})
+_VOID = frozenset({"img", "input", "meta"})
 
 
 class Markup(str):
@@ -24,7 +24,7 @@ def element(name: str, /, *children: Child, **attributes: str | float | None) ->
     Args:
         name: Its tag.
         *children: Markup, text, or several of these; None is nothing.
-        **attributes: None leaves one out. `class_` is `class`, `stroke_width` is `stroke-width`.
+        **attributes: None leaves one out. `class_` is `class`, `aria_label` is `aria-label`.
 
     Returns:
         The element.

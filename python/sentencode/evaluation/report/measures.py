@@ -110,10 +110,10 @@ def unique(reports: Sequence[_Found]) -> list[_Found]:
     """
     if not reports:
         raise ValueError("there is no report to show")
-    protocols = [report.facts.get("protocol", "protocol not known") for report in reports]
+    protocols = [f" ({report.facts.get('protocol', 'protocol not known')})" for report in reports]
     if len(set(protocols)) > 1:
         reports = [
-            replace(report, encoder=f"{report.encoder} ({protocol})")
+            replace(report, encoder=report.encoder.removesuffix(protocol) + protocol)
             for report, protocol in zip(reports, protocols, strict=True)
         ]
     name, count = Counter(report.encoder for report in reports).most_common(1)[0]
