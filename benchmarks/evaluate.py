@@ -46,7 +46,7 @@ from common import (
 import sentencode as se
 from sentencode.evaluation import classifiers, load_task
 from sentencode.evaluation.embeddings import distinct
-from sentencode.evaluation.judging.classifiers import Examples, Fit, Optimum, Predictions, classify
+from sentencode.evaluation.metrics.classifiers import Examples, Fit, Optimum, Predictions, classify
 
 TASKS = ("MR", "CR", "SST2", "TREC", "MRPC", "SICKEntailment")
 PARTS = ("300", "2048", "suite")

@@ -27,7 +27,7 @@ TESTS = [
 ]
 # Where rows are compared with each other most: layers, networks, linear encoders, regressions.
 CHEAP = ["tests/python/nn", "tests/python/models/test_networks.py", "tests/python/linear/test_invariance.py"]
-CHEAP += ["tests/python/linear/test_directions.py", "tests/python/evaluation/judging/test_solver.py"]
+CHEAP += ["tests/python/linear/test_directions.py", "tests/python/evaluation/metrics/test_solver.py"]
 
 
 class Processor(NamedTuple):

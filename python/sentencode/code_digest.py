@@ -159,8 +159,11 @@ def _of_class(of: type, seen: _Seen) -> Iterator[str]:
 
 
 def _module_of(what: Any) -> str:
-    # Files of reports have digests of when these modules stood in no room.
-    return str(what.__module__).replace("sentencode.evaluation.judging.", "sentencode.evaluation.")
+    # Report files hold digests from before these modules were in a package of their own.
+    name = str(what.__module__).replace(
+        "sentencode.evaluation.metrics.scores", "sentencode.evaluation.metrics"
+    )
+    return name.replace("sentencode.evaluation.metrics.", "sentencode.evaluation.")
 
 
 def _installed(what: Any) -> bool:

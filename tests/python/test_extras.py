@@ -110,7 +110,7 @@ def test_what_users_say_of_waiting_holds(first):
 
 @needs_nn
 @pytest.mark.parametrize(
-    "module", ["models", "training.trainer", "nn", "distributed", "evaluation.judging.solver"]
+    "module", ["models", "training.trainer", "nn", "distributed", "evaluation.metrics.solver"]
 )
 def test_whatever_needs_torch_loads_it_so(module):
     pytest.importorskip("torch")

@@ -15,7 +15,7 @@ FILES = {
 }
 PACKAGES = {name for name, path in FILES.items() if path.name == "__init__.py"}
 
-ROOMS = ("data", "judging", "statistics", "report")  # of evaluation; each uses those before it
+ROOMS = ("data", "metrics", "statistics", "report")  # of evaluation; each uses those before it
 
 
 @functools.cache

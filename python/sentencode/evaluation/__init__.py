@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-from . import judging
 from .compare import Compared, Comparisons, Differing, compare
 from .data import (
     Kind,
@@ -23,7 +22,8 @@ from .data import (
 )
 from .embeddings import DegenerateEncoderError
 from .evaluate import evaluate
-from .judging import (
+from .learning_curve import learning_curve
+from .metrics import (
     PROTOCOLS,
     Bleu,
     Curve,
@@ -48,7 +48,6 @@ from .judging import (
     pearson,
     spearman,
 )
-from .learning_curve import learning_curve
 from .precomputed import Precomputed, sentences_of
 from .report import (
     Paper,
@@ -130,18 +129,17 @@ __all__ = [
     "write_html",
 ]
 
-# Programs and pickles may call modules what they were called before there were rooms.
-_ROOMS = {
-    "judging": ("baselines", "classifiers", "paraphrase", "protocols", "relatedness", "retrieval", "solver"),
+# Old names of modules, which programs and pickles may have.
+_MOVED = {
+    "metrics": ("baselines", "classifiers", "paraphrase", "protocols", "relatedness", "retrieval", "solver"),
     "statistics": ("significance",),
     "report": ("averages", "html", "plots", "published"),
 }
-for _room, _names in _ROOMS.items():
+for _package, _names in _MOVED.items():
     for _name in _names:
-        _module = import_module(f"{__name__}.{_room}.{_name}")
+        _module = import_module(f"{__name__}.{_package}.{_name}")
         sys.modules[f"{__name__}.{_name}"] = _module
         globals().setdefault(_name, _module)
-sys.modules[f"{__name__}.metrics"] = judging
 
 
 def __dir__() -> list[str]:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from .judging.metrics import ranks_apart
-from .judging.results import TaskResult, examples_of, is_class, plain
+from .metrics.results import TaskResult, examples_of, is_class, plain
+from .metrics.scores import ranks_apart
 from .report.averages import averages_of, drawn_average
 from .report.report import Report
 from .report.tables import markdown, markdown_row, percent

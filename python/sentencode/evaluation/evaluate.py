@@ -19,8 +19,8 @@ from ..code_digest import code_digest
 from ..encoder_rows import cache_folder
 from .data import Task, digest_of, load_task, task_kind, task_names
 from .embeddings import DegenerateEncoderError, Embedder
-from .judging.protocols import Protocol, protocol_named
-from .judging.results import TaskResult
+from .metrics.protocols import Protocol, protocol_named
+from .metrics.results import TaskResult
 from .progress import Bars
 from .report.file import ReportFile
 from .report.report import Report

@@ -15,9 +15,9 @@ from ..checks import checked_float, checked_int
 from ..encoder_rows import cache_folder
 from .data import Task, digest_of, load_task
 from .embeddings import Embedder
-from .judging.classifiers import Classifier, Examples, Fit, Places, Predictions, check_splits, stratified
-from .judging.protocols import Protocol, protocol_named
-from .judging.results import Curve, TaskResult
+from .metrics.classifiers import Classifier, Examples, Fit, Places, Predictions, check_splits, stratified
+from .metrics.protocols import Protocol, protocol_named
+from .metrics.results import Curve, TaskResult
 from .progress import Bars
 from .runner import Encoded, check_installed, encode_task, judge_task
 from .statistics.seeds import over_runs

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from .._extras import require
 from .data import Kind, Split, Task
 from .embeddings import DegenerateEncoderError, Embedder, distinct
-from .judging.baselines import MajorityClass
-from .judging.classifiers import Classifier, Examples, Optimum, Places, ScikitLearn, classify
-from .judging.intervals import (
+from .metrics.baselines import MajorityClass
+from .metrics.classifiers import Classifier, Examples, Optimum, Places, ScikitLearn, classify
+from .metrics.intervals import (
     SEED,
     Interval,
     bootstrap_f1,
@@ -24,7 +24,12 @@ from .judging.intervals import (
     percentile_interval,
     resampled_in_parts,
 )
-from .judging.metrics import (
+from .metrics.paraphrase import cluster_classification, inverse_davies_bouldin, nearest_neighbours
+from .metrics.protocols import Protocol
+from .metrics.relatedness import relate
+from .metrics.results import Judged, TaskResult
+from .metrics.retrieval import retrieve
+from .metrics.scores import (
     CORRELATIONS,
     cosine_of_pairs,
     f1,
@@ -33,11 +38,6 @@ from .judging.metrics import (
     spearman,
     values_of,
 )
-from .judging.paraphrase import cluster_classification, inverse_davies_bouldin, nearest_neighbours
-from .judging.protocols import Protocol
-from .judging.relatedness import relate
-from .judging.results import Judged, TaskResult
-from .judging.retrieval import retrieve
 from .statistics.seeds import over_runs
 
 __all__ = ["Encoded", "encode_task", "judge_task", "part_of", "run_task", "splits_in_order"]

@@ -227,7 +227,7 @@ class Prediction(CoreEncoder):
             return float((self._places(y) == self.predict_proba(sentences).argmax(axis=1)).mean())
         if not isinstance(head, CosineRegression):
             raise NotImplementedError(f"{type(head).__name__} learns neither classes nor scores")
-        from ..evaluation.judging.metrics import spearman
+        from ..evaluation.metrics.scores import spearman
 
         return float(spearman(self.predict(sentences), head.numbers(y, learnt.classes, "y")))
 

@@ -13,7 +13,7 @@ from typing import Any
 from ..checks import checked_int
 from ..evaluation import Report as Judged
 from ..evaluation import Task, TaskResult, compare, evaluate, load_task
-from ..evaluation.judging.protocols import protocol_named
+from ..evaluation.metrics.protocols import protocol_named
 from .results_folder import Result
 
 __all__ = [

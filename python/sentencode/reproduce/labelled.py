@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..evaluation import Kind, Labelled, Split, Task, TaskResult, bootstrap_mean, read_labelled
-from ..evaluation.judging.intervals import Interval
-from ..evaluation.judging.results import Judged
+from ..evaluation.metrics.intervals import Interval
+from ..evaluation.metrics.results import Judged
 from ..evaluation.statistics.joint_bootstrap import keys_of
 from ..files import as_path
 from ..text.tokenizer import Tokenizer

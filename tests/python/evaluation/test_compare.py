@@ -27,7 +27,7 @@ from sentencode.evaluation import (
     paired_t_test,
     williams_test,
 )
-from sentencode.evaluation.judging.results import Judged
+from sentencode.evaluation.metrics.results import Judged
 from sentencode.evaluation.statistics.seeds import over_runs
 
 

@@ -26,8 +26,8 @@ from sentencode.evaluation import (
     learning_curve,
     plots,
 )
-from sentencode.evaluation.judging.classifiers import Optimum
 from sentencode.evaluation.learning_curve import _cuts
+from sentencode.evaluation.metrics.classifiers import Optimum
 from sentencode.evaluation.report.charts import charts
 
 OPTIONS = {"protocol": "fast", "resamples": 200, "cache": False}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pickle
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -45,6 +46,23 @@ def test_modules_are_found(module, names):
         assert hasattr(found, name)
         if hasattr(evaluation, name) and name != "published":
             assert getattr(found, name) is getattr(evaluation, name)
+
+
+def test_judging_is_now_metrics():
+    code = """
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    from sentencode.evaluation.judging import Optimum
+    from sentencode.evaluation.judging.metrics import pearson
+    import sentencode.evaluation.judging.solver as solver
+from sentencode.evaluation import metrics
+print(Optimum is metrics.Optimum, pearson is metrics.pearson, solver is metrics.solver)
+print([str(one.message) for one in caught if one.category is DeprecationWarning])
+"""
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    message = "sentencode.evaluation.judging is now sentencode.evaluation.metrics"
+    assert shown.stdout.splitlines() == ["True True True", str([message])]
 
 
 def test_pickles_are_read():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..judging.results import Curve, Judged, TaskResult, Wrong
+from ..metrics.results import Curve, Judged, TaskResult, Wrong
 from . import plots
 from .averages import PAPER_TASKS, macro_and_micro
 from .file import add_curve

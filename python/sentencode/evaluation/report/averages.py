@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..judging.intervals import SEED, Interval, percentile_interval
-from ..judging.results import TaskResult
+from ..metrics.intervals import SEED, Interval, percentile_interval
+from ..metrics.results import TaskResult
 from ..statistics.joint_bootstrap import drawn_mean
 
 __all__ = ["PAPER_TASKS", "Average", "averaged", "averages_of", "drawn_average", "macro_and_micro"]

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..judging.intervals import Interval
-from ..judging.metrics import pearson
-from ..judging.results import Curve, TaskResult
+from ..metrics.intervals import Interval
+from ..metrics.results import Curve, TaskResult
+from ..metrics.scores import pearson
 from .findings import Findings
 from .measures import KINDS, Cell, Extra, measures
 

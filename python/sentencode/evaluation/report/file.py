@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ... import _core
 from ...files import as_path
-from ..judging.results import Curve
+from ..metrics.results import Curve
 from .report import Report
 
 __all__ = ["ReportFile", "add_curve"]

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..judging.intervals import Interval
-from ..judging.results import Curve, TaskResult
+from ..metrics.intervals import Interval
+from ..metrics.results import Curve, TaskResult
 from .averages import Average, averages_of
 from .tables import percent
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..judging.intervals import Interval
-from ..judging.results import labelled
+from ..metrics.intervals import Interval
+from ..metrics.results import labelled
 from .findings import Findings
 from .published import PublishedFigure, published_for
 

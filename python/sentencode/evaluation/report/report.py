@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import FormatError
 from ...files import read_json, whole_file
-from ..judging.results import Curve, TaskResult, plain
+from ..metrics.results import Curve, TaskResult, plain
 from .findings import Findings
 from .html import write_html
 from .reading import check_report

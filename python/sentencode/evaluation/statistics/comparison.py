@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..judging.intervals import (
+from ..metrics.intervals import (
     Interval,
     f1_of_resamples,
     resampled_correlations,
     resampled_in_parts,
 )
-from ..judging.metrics import CORRELATIONS, Correlation, f1
-from ..judging.results import Judged, TaskResult, is_class
+from ..metrics.results import Judged, TaskResult, is_class
+from ..metrics.scores import CORRELATIONS, Correlation, f1
 from .significance import (
     Comparison,
     bootstrap_of_figures,

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Split
-from ..judging.intervals import mean_of_runs
-from ..judging.metrics import middle_ranks
-from ..judging.results import Judged, TaskResult
+from ..metrics.intervals import mean_of_runs
+from ..metrics.results import Judged, TaskResult
+from ..metrics.scores import middle_ranks
 
 __all__ = ["distinct_examples", "drawn_mean", "keys_of", "weights_of"]
 

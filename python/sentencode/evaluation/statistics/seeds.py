@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..judging.intervals import (
+from ..metrics.intervals import (
     SEED,
     Interval,
     f1_of_resamples,
@@ -19,9 +19,9 @@ from ..judging.intervals import (
     resampled_correlations,
     resampled_means,
 )
-from ..judging.metrics import Correlation
-from ..judging.results import Judged, TaskResult
-from ..judging.retrieval import resampled_recalls
+from ..metrics.results import Judged, TaskResult
+from ..metrics.retrieval import resampled_recalls
+from ..metrics.scores import Correlation
 
 __all__ = ["over_runs"]
 
@@ -51,7 +51,7 @@ def over_runs(
     Example:
         >>> import numpy as np
         >>> from sentencode.evaluation import TaskResult
-        >>> from sentencode.evaluation.judging import Judged
+        >>> from sentencode.evaluation.metrics import Judged
         >>> places, gold = np.arange(4), np.array([0, 1, 0, 1])
         >>> runs = [
         ...     TaskResult("mine", {"acc": 50.0}, {}, {"test": Judged("test", places, gold * 0, gold)}),

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..._extras import require
-from ..judging.intervals import (
+from ..metrics.intervals import (
     Interval,
     mean_of_runs,
     percentile_interval,
     resampled_differences,
     resampled_means,
 )
-from ..judging.metrics import CORRELATIONS, Correlation, same_length, values_of
+from ..metrics.scores import CORRELATIONS, Correlation, same_length, values_of
 
 __all__ = [
     "Comparison",

@@ -18,7 +18,7 @@ from sentencode.evaluation import (
     Report,
     TaskResult,
 )
-from sentencode.evaluation.judging.results import Judged
+from sentencode.evaluation.metrics.results import Judged
 from sentencode.evaluation.report.averages import averages_of
 
 

@@ -25,7 +25,7 @@ from sentencode.evaluation import (
     Task,
 )
 from sentencode.evaluation.data import digest_of
-from sentencode.evaluation.judging.classifiers import Adam, Optimum
+from sentencode.evaluation.metrics.classifiers import Adam, Optimum
 
 
 def test_resumes_what_was_done(tmp_path):

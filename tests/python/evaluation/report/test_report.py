@@ -33,7 +33,7 @@ from sentencode.evaluation import (
     Task,
     TaskResult,
 )
-from sentencode.evaluation.judging.intervals import Interval
+from sentencode.evaluation.metrics.intervals import Interval
 
 
 def test_report_goes_to_json_and_back(tmp_path):

@@ -16,8 +16,8 @@ import reports as made
 
 import sentencode as se
 from sentencode.evaluation import Kind, Report, Split, Task, TaskResult, bootstrap_mean, load_task
-from sentencode.evaluation.judging.intervals import percentile_interval
-from sentencode.evaluation.judging.results import Judged
+from sentencode.evaluation.metrics.intervals import percentile_interval
+from sentencode.evaluation.metrics.results import Judged
 from sentencode.evaluation.report.averages import averages_of
 from sentencode.evaluation.statistics.comparison import by_holm
 from sentencode.evaluation.statistics.joint_bootstrap import (

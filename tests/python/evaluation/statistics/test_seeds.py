@@ -14,7 +14,7 @@ import reports as made
 
 import sentencode as se
 from sentencode.evaluation import Kind, Report, Split, Task, TaskResult, bootstrap_mean
-from sentencode.evaluation.judging.results import Judged
+from sentencode.evaluation.metrics.results import Judged
 from sentencode.evaluation.statistics.seeds import over_runs
 
 QUICK = {"max_epoch": 4, "epoch_size": 2, "folds": 3, "nhid": 3}

@@ -14,7 +14,7 @@ selection = pytest.importorskip("sklearn.model_selection")
 import sentencode as se
 from sentencode.evaluation import PROTOCOLS, Kind, Split, Task, task_kind
 from sentencode.evaluation.embeddings import Embedder
-from sentencode.evaluation.judging.classifiers import (
+from sentencode.evaluation.metrics.classifiers import (
     Adam,
     Examples,
     Fit,
@@ -23,7 +23,7 @@ from sentencode.evaluation.judging.classifiers import (
     ScikitLearn,
     classify,
 )
-from sentencode.evaluation.judging.protocols import Protocol, protocol_named
+from sentencode.evaluation.metrics.protocols import Protocol, protocol_named
 from sentencode.evaluation.runner import encode_task, run_task
 
 PAIR = ("|u-v|", "u*v")

@@ -71,7 +71,7 @@ class Protocol:
             ValueError: There are several seeds for a classifier that has none.
 
         Example:
-            >>> from sentencode.evaluation.judging import protocol_named
+            >>> from sentencode.evaluation.metrics import protocol_named
             >>> both = protocol_named("senteval-torch", seeds=2)
             >>> [one.classifier.seed for one in both.seeded("classification")]
             [1111, 1112]
@@ -149,7 +149,7 @@ def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
         TypeError: Neither its classifier nor its ranking has such an option.
 
     Example:
-        >>> from sentencode.evaluation.judging import protocol_named
+        >>> from sentencode.evaluation.metrics import protocol_named
         >>> protocol_named("senteval-torch", nhid=50).name
         'senteval-torch, nhid=50'
     """

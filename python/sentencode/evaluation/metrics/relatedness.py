@@ -12,7 +12,7 @@ from ..._extras import require
 from ...generators import isolated_generators
 from .classifiers import Adam, Examples, Optimum, Places, check_splits
 from .early_stopping import train_epoch, train_until_no_better
-from .metrics import pearson
+from .scores import pearson
 from .solver import ends, fit_logistic
 
 __all__ = ["Related", "relate"]

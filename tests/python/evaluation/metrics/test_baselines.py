@@ -13,7 +13,7 @@ pytest.importorskip("sklearn")
 
 import sentencode as se
 from sentencode.evaluation import Kind, Report, Split, Task, baseline
-from sentencode.evaluation.judging.baselines import BagOfWords, MajorityClass, RandomSentences, RandomWords
+from sentencode.evaluation.metrics.baselines import BagOfWords, MajorityClass, RandomSentences, RandomWords
 
 SENTENCES = ["a cat sat", "a cat sat on a mat", "", "caf\xe9 \U0001f600", "\ud800", "sat a cat"]
 ROWS = [RandomSentences(dim=50), RandomWords(dim=50), BagOfWords(dim=50)]

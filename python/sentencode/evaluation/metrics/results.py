@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..data import Split
 from .intervals import Interval
-from .metrics import ranks_apart
+from .scores import ranks_apart
 
 __all__ = ["Curve", "Judged", "TaskResult", "Wrong", "examples_of", "is_class", "labelled", "plain"]
 

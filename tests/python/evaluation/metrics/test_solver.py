@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 linear_model = pytest.importorskip("sklearn.linear_model")
 optimize = pytest.importorskip("scipy.optimize")
 
-from sentencode.evaluation.judging.solver import ends, fit_logistic
+from sentencode.evaluation.metrics.solver import ends, fit_logistic
 
 CS = (1e-4, 1e-2, 1.0, 1e2, 1e4, 1e9)
 PARTS = ("u", "v", "|u-v|", "u*v")
@@ -686,7 +686,7 @@ def test_a_signal_ends_it():
     script = """
         import os, signal, threading
         import numpy as np
-        from sentencode.evaluation.judging.solver import fit_logistic
+        from sentencode.evaluation.metrics.solver import fit_logistic
         random = np.random.default_rng(0)
         x, labels = random.normal(size=(4000, 60)), random.integers(0, 2, 4000)
         folds = random.random((40, 4000)) < 0.9

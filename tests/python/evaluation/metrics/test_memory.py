@@ -18,7 +18,7 @@ import reports as made
 
 import sentencode as se
 from sentencode.evaluation import PROTOCOLS, Kind, Split, Task, learning_curve
-from sentencode.evaluation.judging import classifiers as room
+from sentencode.evaluation.metrics import classifiers as room
 
 HOLDING = ["senteval-torch", "senteval-sklearn", "liblinear"]
 FEATURES = ("u", "v", "|u-v|", "u*v")
@@ -109,7 +109,7 @@ def test_rows_of_many_pairs_are_never_held():
     """1.2 million of 232 numbers would take a gibibyte, which nobody has to ask not to be used."""
     code = """
         import numpy as np
-        from sentencode.evaluation.judging.solver import fit_logistic
+        from sentencode.evaluation.metrics.solver import fit_logistic
         random, n = np.random.default_rng(0), 1_200_000
         def peak():  # in MiB. Not getrusage's: that of a child begins at its parent's size.
             (line,) = [line for line in open("/proc/self/status") if line.startswith("VmHWM")]

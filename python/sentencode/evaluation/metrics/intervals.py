@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ... import _core
 from ...checks import checked_int
-from .metrics import Correlation, as_scores, f1_columns, f1_of_means, values_of
+from .scores import Correlation, as_scores, f1_columns, f1_of_means, values_of
 
 __all__ = [
     "SEED",

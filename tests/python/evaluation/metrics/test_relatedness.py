@@ -13,8 +13,8 @@ optimize = pytest.importorskip("scipy.optimize")
 special = pytest.importorskip("scipy.special")
 
 from sentencode.evaluation import Kind, Split, Task, evaluate
-from sentencode.evaluation.judging.classifiers import Adam, Examples, Optimum, ScikitLearn
-from sentencode.evaluation.judging.relatedness import relate, targets_of
+from sentencode.evaluation.metrics.classifiers import Adam, Examples, Optimum, ScikitLearn
+from sentencode.evaluation.metrics.relatedness import relate, targets_of
 
 PARTS = ("|u-v|", "u*v")
 DEGREES = np.arange(1, 6)

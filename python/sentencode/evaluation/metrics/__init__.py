@@ -12,7 +12,6 @@ from .intervals import (
     bootstrap_interval,
     bootstrap_mean,
 )
-from .metrics import accuracy, cosine_of_pairs, f1, mean_squared_error, pearson, spearman
 from .paraphrase import (
     LinearDiscriminant,
     Paraphrases,
@@ -23,6 +22,7 @@ from .paraphrase import (
 from .protocols import PROTOCOLS, Protocol, protocol_named
 from .results import Curve, Judged, TaskResult, Wrong
 from .retrieval import Ranking
+from .scores import accuracy, cosine_of_pairs, f1, mean_squared_error, pearson, spearman
 from .solver import LogisticSolutions, fit_logistic
 
 __all__ = [

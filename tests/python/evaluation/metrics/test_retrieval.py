@@ -11,8 +11,8 @@ pytest.importorskip("scipy")
 import sentencode as se
 from sentencode.errors import FormatError
 from sentencode.evaluation import Kind, Report, Split, Task
-from sentencode.evaluation.judging.protocols import PROTOCOLS, protocol_named
-from sentencode.evaluation.judging.retrieval import Ranking, ranks_of, recalls, resampled_recalls, retrieve
+from sentencode.evaluation.metrics.protocols import PROTOCOLS, protocol_named
+from sentencode.evaluation.metrics.retrieval import Ranking, ranks_of, recalls, resampled_recalls, retrieve
 
 OPTIONS = {"projdim": 40, "max_epoch": 5}
 
