@@ -291,12 +291,6 @@ class Chart(NamedTuple):
         """Whether all of them shall be drawn so."""
         return all(curve.logarithmic for curve in self.curves.values())
 
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The least and the greatest value, intervals included."""
-        values = [v for curve in self.curves.values() for v in (*curve.y, *curve.low, *curve.high)]
-        return min(values), max(values)
-
 
 def charts(reports: Sequence[Findings]) -> list[Chart]:
     """The curves of all reports; those of one name and with the same axes are one chart."""

@@ -118,7 +118,7 @@ def heat_map(reports: Sequence[Findings], extra: Extra | None = None) -> Any:
     side = 1.6 + 0.42 * len(heat.names)
     figure, (axes,) = new_figure(side + 0.8, side)
     _figures.heat_map(figure, axes, heat.names, heat.matrix)
-    axes.set_title(f"Pearson's correlation over {heat.models} encoders")
+    axes.set_title(f"Pearson's correlation over {heat.models} encoders", fontsize="medium")
     return figure
 
 
@@ -160,7 +160,7 @@ def scatter(reports: Sequence[Findings]) -> Any:
         ends = [math.log10(end) for point in trade.points for end in point.speeds]
         axes.set_xscale("log")
         axes.set_xlim(10.0 ** math.floor(min(ends)), 10.0 ** math.floor(max(ends) + 1))
-        axes.xaxis.set_major_formatter("{x:,g}")
+        axes.xaxis.set_major_formatter("{x:,.10g}")
         axes.minorticks_off()
         axes.set_xlabel("sentences per second (line: slowest to quickest task)")
         axes.set_ylabel(f"quality (line: {reports[0].level} interval)")

@@ -44,7 +44,7 @@ class Page(HTMLParser):
             self.rows.append([])
         if tag in ("td", "th"):
             self.rows[-1].append((dict(attrs), []))
-        if tag not in ("meta", "input"):
+        if tag not in ("img", "input", "meta"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):
