@@ -7,40 +7,83 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "nn/maybe_tensor.h"
 #include "nn/module_node.h"
 #include "paths.h"
 #include "py.h"
+#include "sentences.h"
+#include "sentencode/error.h"
 #include "sentencode/models/head.h"
 #include "sentencode/models/sentence_network.h"
 #include "sentencode/nn/evaluating.h"
 #include "vectors/arguments.h"
 
 namespace sentencode {
+namespace {
+
+/// Sentences of tokens as the network reads them, in batches, the longest first. Those without words are in
+/// none.
+class TokenBatches {
+ public:
+  TokenBatches(std::shared_ptr<const models::NeuralEncoder> encoder, const Sentences& tokens,
+               std::int64_t size)
+      : encoder_(std::move(encoder)), size_(size) {
+    const at::NoGradGuard guard;
+    const nn::Evaluating evaluating;
+    read_ = encoder_->read_tokens(tokens, positions_);
+    order_ = models::NeuralEncoder::longest_first(read_);
+    while (!order_.empty() && read_.words[order_.back()].empty()) order_.pop_back();
+  }
+
+  std::int64_t count() const { return (std::ssize(order_) + size_ - 1) / size_; }
+
+  auto batch(std::int64_t i) const {
+    if (i < 0 || i >= count()) throw py::index_error(concat("there are ", count(), " batches, got ", i));
+    const auto begin = static_cast<std::size_t>(i * size_);
+    const auto sentences =
+        std::span(order_).subspan(begin, std::min(static_cast<std::size_t>(size_), order_.size() - begin));
+    std::vector<std::vector<std::int64_t>> positions;
+    for (const std::int64_t sentence : sentences) {
+      const auto* const offset = read_.words.offsets.data() + sentence;
+      positions.emplace_back(positions_.begin() + offset[0], positions_.begin() + offset[1]);
+    }
+    const models::Sequences words = encoder_->gather(read_, sentences);
+    return std::make_tuple(std::vector(sentences.begin(), sentences.end()), std::move(positions), words.x,
+                           words.lengths.to(words.x.device()));
+  }
+
+ private:
+  std::shared_ptr<const models::NeuralEncoder> encoder_;
+  std::int64_t size_;
+  models::NeuralEncoder::Read read_;
+  std::vector<std::int64_t> positions_, order_;
+};
+
+}  // namespace
 
 void bind_neural_encoder(py::module_& m) {
   using models::NeuralEncoder;
   using models::SentenceNetwork;
   models::register_encoders();
   py::class_<SentenceNetwork, training::Model, std::shared_ptr<SentenceNetwork>>(
-      m, "SentenceNetwork", "What makes one vector of those of a sentence's words.")
+      m, "SentenceNetwork", "A network that encodes sentences of word vectors.")
       .def_property_readonly("dim", &SentenceNetwork::dim)
       .def_property_readonly(
           "ids", [](const SentenceNetwork& self) { return self.word_inputs().ids; },
-          "How many words' ids it asks for when it encodes; 0: none.")
+          "Rows of the word table that `word_rows` reads; 0: none.")
       .def_property_readonly(
           "characters", [](const SentenceNetwork& self) { return self.word_inputs().characters; },
-          "How many of a word's characters it asks for; 0: none.")
+          "Characters of a word that `word_rows` reads; 0: none.")
       .def_property_readonly(
           "alphabet", [](const SentenceNetwork& self) { return self.word_inputs().alphabet; },
-          "The characters that it tells apart.")
+          "Characters that have ids.")
       .def("config", &SentenceNetwork::config, "Its kind and options as JSON.")
       .def(
           "encode",
@@ -48,8 +91,35 @@ void bind_neural_encoder(py::module_& m) {
             return self.encode(models::Sequences::of(x, lengths));
           },
           py::arg("x"), py::arg("lengths"), Release());
+  py::class_<TokenBatches>(m, "TokenBatches",
+                           "(indices, positions of the words that are read, x [B, T, F], lengths [B]) each.")
+      .def("__len__", &TokenBatches::count)
+      .def("__getitem__", &TokenBatches::batch, py::arg("i"), Release());
+  m.def(
+      "read_words",
+      [](const py::object& words, const VectorsArgument& vectors, const WeightsArgument& weights,
+         const std::vector<std::string>& ids, std::int64_t unknown, std::int64_t characters,
+         const std::string& alphabet) {
+        const SentencesArgument of(words, "words");
+        const WeightedWords weighted = words_of(vectors, Tokenizer(), weights);
+        models::WordIds known{.unknown = unknown};
+        for (const std::string& word : ids) known.words.insert(word);
+        const WithoutGil released;
+        const at::Tensor read = at::empty({of.get().size()}, at::kBool);
+        for (std::int64_t i = 0; i < of.get().size(); ++i) {
+          read.mutable_data_ptr<bool>()[i] =
+              models::reads_word(weighted, known, of.get().pieces[static_cast<std::size_t>(i)]);
+        }
+        models::Words found = models::read_words(weighted, known, {0, characters, alphabet}, of.get().pieces);
+        return std::make_tuple(read, found.vectors, found.known, found.ids, if_defined(found.characters));
+      },
+      py::arg("words"), py::arg("vectors"), py::arg("weights") = py::none(),
+      py::arg("ids") = std::vector<std::string>(), py::arg("unknown") = -1, py::arg("characters") = 0,
+      py::arg("alphabet") = "",
+      "Whether sentences are read with each word, and vectors, known, ids and characters as of "
+      "sentencode.models.Words.");
   py::class_<NeuralEncoder, Encoder, std::shared_ptr<NeuralEncoder>>(m, "NeuralEncoder",
-                                                                     "Words' vectors and a network.")
+                                                                     "Word vectors and a network.")
       .def(py::init([](std::string kind, const VectorsArgument& vectors, const Tokenizer& tokenizer,
                        const WeightsArgument& weights, std::shared_ptr<SentenceNetwork> network,
                        std::int64_t max_words, std::int64_t batch_tokens, const std::vector<std::string>& ids,
@@ -63,9 +133,7 @@ void bind_neural_encoder(py::module_& m) {
            py::arg("kind"), py::arg("vectors"), py::arg("tokenizer"), py::arg("weights"), py::arg("network"),
            py::arg("max_words"), py::arg("batch_tokens"), py::arg("ids") = std::vector<std::string>(),
            py::arg("unknown") = -1, py::arg("head") = nullptr,
-           "Words and a network; ids: those that the network knows by theirs; unknown: that of all others; "
-           "head: what "
-           "was learnt from rows.")
+           "ids: the words that have ids, in order; unknown: the id of all others; head: the trained head.")
       .def_property_readonly("network", &NeuralEncoder::network)
       .def_property_readonly("head", &NeuralEncoder::head)
       .def_property_readonly("vectors",
@@ -90,40 +158,13 @@ void bind_neural_encoder(py::module_& m) {
       .def_property_readonly("unknown", [](const NeuralEncoder& self) { return self.ids().unknown; })
       .def_property_readonly("max_words", [](const NeuralEncoder& self) { return self.options().max_words; })
       .def(
-          "read",
-          [](const NeuralEncoder& self, const std::vector<std::string>& tokens) {
+          "read_tokens",
+          [](std::shared_ptr<NeuralEncoder> self, const py::object& tokens, std::int64_t size) {
+            const SentencesArgument sentences(tokens);
             const WithoutGil released;
-            const std::vector<std::string_view> pieces(tokens.begin(), tokens.end());
-            std::vector<std::int64_t> offsets(tokens.size() + 1);  // each is a sentence
-            std::iota(offsets.begin(), offsets.end(), 0);
-            const at::NoGradGuard guard;
-            const nn::Evaluating evaluating;
-            const NeuralEncoder::Read found = self.read({.pieces = pieces, .offsets = offsets});
-            std::vector<std::int64_t> kept;
-            at::Tensor x = at::empty({std::ssize(found.words.ids), self.width(found)}, at::kFloat);
-            for (std::int64_t i = 0; i < found.words.size(); ++i) {
-              if (found.words[i].empty()) continue;
-              self.row(found, found.words[i][0], x[std::ssize(kept)].mutable_data_ptr<float>());
-              kept.push_back(i);
-            }
-            return std::make_pair(kept, x.narrow(0, 0, std::ssize(kept)));
+            return TokenBatches(std::move(self), sentences.get(), size);
           },
-          py::arg("tokens"), "Which of them the network reads, and as what [n, F].")
-      .def_static(
-          "padded",
-          [](const std::vector<at::Tensor>& rows, std::int64_t most, const at::Tensor& like) {
-            std::vector<at::Tensor> parts;
-            const at::Tensor lengths = at::empty({std::ssize(rows)}, at::kLong);
-            for (const at::Tensor& of : rows) {
-              const std::int64_t length = std::min(most, of.size(0));
-              lengths.mutable_data_ptr<std::int64_t>()[std::ssize(parts)] = length;
-              parts.push_back(of.narrow(0, 0, length));
-            }
-            return std::make_pair(at::pad_sequence(parts, /*batch_first=*/true).to(like.options()),
-                                  lengths.to(like.device()));
-          },
-          py::arg("rows"), py::arg("most"), py::arg("like"), Release(),
-          "What was read of several sentences, `most` words of each, as `like` is: x [B, T, F], lengths [B].")
+          py::arg("tokens"), py::arg("size"), "The sentences that have words, `size` in a batch.")
       .def_property("params", getter(&NeuralEncoder::params), getter(&NeuralEncoder::set_params))
       .def(
           "save",

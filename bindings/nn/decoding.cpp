@@ -6,6 +6,7 @@
 #include <memory>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "nn/maybe_tensor.h"
 #include "py.h"
@@ -102,13 +103,14 @@ void bind_decoding(py::module_& m) {
   m.def(
       "sample",
       [](nn::Decoder& decoder, const DecoderMemory& memory, const at::Tensor& first, std::int64_t end,
-         std::int64_t max_length, double temperature, std::int64_t top_k, double top_p, std::uint64_t seed) {
-        return as_tuple(
-            nn::sample(decoder, memory, first, {end, max_length}, {temperature, top_k, top_p, seed}));
+         std::int64_t max_length, double temperature, std::int64_t top_k, double top_p, std::uint64_t seed,
+         std::vector<std::int64_t> indices) {
+        return as_tuple(nn::sample(decoder, memory, first, {end, max_length},
+                                   {temperature, top_k, top_p, seed, std::move(indices)}));
       },
       py::arg("decoder"), py::arg("memory"), py::arg("first"), py::arg("end"), py::arg("max_length"),
-      py::arg("temperature"), py::arg("top_k"), py::arg("top_p"), py::arg("seed"), Release(),
-      "See sentencode.nn.sample.");
+      py::arg("temperature"), py::arg("top_k"), py::arg("top_p"), py::arg("seed"), py::arg("indices"),
+      Release(), "See sentencode.nn.sample.");
   m.def(
       "beam_search",
       [](nn::Decoder& decoder, const DecoderMemory& memory, const at::Tensor& first, std::int64_t end,

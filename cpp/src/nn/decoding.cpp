@@ -9,6 +9,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <utility>
 
@@ -267,10 +268,17 @@ Decoded sample(Decoder& decoder, const DecoderMemory& given, const Tensor& first
   TORCH_CHECK_VALUE(sampling.top_p > 0 && sampling.top_p <= 1,
                     "sampling: top_p must be greater than 0 and at most 1, got ", sampling.top_p);
   check(first, options);
-  std::vector<std::mt19937_64> numbers;  // one row of numbers a sentence
-  for (std::int64_t row = 0; row < first.size(0); ++row) {
+  std::vector<std::int64_t> indices = sampling.indices;
+  if (indices.empty()) {
+    indices.resize(static_cast<std::size_t>(first.size(0)));
+    std::iota(indices.begin(), indices.end(), 0);
+  }
+  TORCH_CHECK_VALUE(std::ssize(indices) == first.size(0), "sampling: indices must be those of ",
+                    first.size(0), " sentences, got ", indices.size());
+  std::vector<std::mt19937_64> numbers;  // a random stream for each sentence
+  for (const std::int64_t index : indices) {
     std::seed_seq seeds{static_cast<std::uint32_t>(sampling.seed),
-                        static_cast<std::uint32_t>(sampling.seed >> 32), static_cast<std::uint32_t>(row)};
+                        static_cast<std::uint32_t>(sampling.seed >> 32), static_cast<std::uint32_t>(index)};
     numbers.emplace_back(seeds);
   }
   const auto choose = [&](const Tensor& log_p, const Words& rows) {

@@ -134,12 +134,10 @@ class _LatentAttention(_Autoencoder):
             NotFittedError: If the encoder has to be fitted first.
             ValueError: If no word of the sentence is known.
         """
-        words, x = self._read_sentence(sentence)
-        table = self.network.table.weight
-        end = table[self.network._config["end"]].detach()
-        rows = torch.cat([x.to(end), end[None]])[None]  # [1, T, E]
+        words, x, lengths = self._read_sentence(sentence)
         with self._evaluating():
-            weights = self.network.attention(rows, torch.tensor([len(words) + 1]))
+            end = self.network.table.weight[self.network._config["end"]]
+            weights = self.network.attention(torch.cat([x, end[None, None]], 1), lengths + 1)
         return [*words, "</s>"], weights[0].float().cpu().numpy()
 
     def plot_attention(

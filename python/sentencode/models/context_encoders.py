@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
-import numpy as np
 import torch
 
 from ..checks import checked_bool, checked_int, checked_str
@@ -19,18 +18,15 @@ from .context import ContextNetwork
 from .neural_encoder import NeuralEncoder
 from .prediction import checked_finite
 from .skip_thoughts import SkipThoughtsNetwork
-from .task import SentenceTask
+from .task import BEGIN, END, UNKNOWN, SentenceTask, set_word_counts
 
 __all__ = ["RNNCNN", "SkipThoughts"]
 
-_BEGIN, _END, _UNKNOWN = "<s>", "</s>", "<unk>"
-
 
 class _OrderedText(SentenceTask):
-    """Sentences in their order: each is learnt from by what stands around it in its document.
+    """Sentences in order: each is an example with its neighbours in the same document.
 
-    The table of words begins with their vectors and is trained; encoding reads it, too. Ids are those of the
-    vocabulary, then those of unknown words, of a sentence's end and of the symbol before its first word.
+    The word table is initialised with the word vectors and trained; encoding reads it.
     """
 
     parameters: ClassVar[Mapping[str, Any]] = {
@@ -41,29 +37,18 @@ class _OrderedText(SentenceTask):
         "sampled_words": 0,
         "trainable_words": True,
     }
-    symbols = 3
+    symbols = (UNKNOWN, END, BEGIN)
     takes_labels = False
 
     @classmethod
     def unknown_id(cls, vocabulary: Vocabulary) -> int:
-        """None where sentences are encoded: other words are read by their vectors, until the table grows."""
+        """None: encoding reads the vectors of other words, until the table is expanded."""
         return -1
 
-    @classmethod
-    def ids(cls, known: int) -> dict[str, int]:
-        """The words, then unknown ones, the end, and the symbol before the first word."""
-        return {"words": known + cls.symbols, "begin": known + 2, "end": known + 1}
-
     def sizes(self, examples: Examples | None) -> dict[str, Any]:
-        """All that have rows in the table."""
+        """The words and the symbols."""
         least = 1 + checked_int("sampled_words", self.chosen["sampled_words"], 0)
         return {**self.ids(least if examples is None else len(self.vocabulary)), "features": self.words.dim}
-
-    def learn_vocabulary(self, sentences: Any, on_progress: Any) -> None:
-        """As of other sentences. The symbol of unknown words is none of them."""
-        super().learn_vocabulary(sentences, on_progress)
-        if _UNKNOWN in self.vocabulary:
-            self.vocabulary = Vocabulary({w: n for w, n in self.vocabulary.items() if w != _UNKNOWN})
 
     def _built(self, sentences: Any, on_progress: Any, **options: Any) -> Examples:
         if not checked_bool("documents", self.chosen["documents"]):
@@ -71,24 +56,21 @@ class _OrderedText(SentenceTask):
         return Examples.build(
             sentences,
             self.vocabulary,
-            self.cut,
-            unknown=_UNKNOWN,
+            self.tokenizer,
+            unknown=UNKNOWN,
             unknown_words=self.unknown_words,
             on_progress=on_progress,
             **options,
         )
 
     def prepare(self, network: Any, examples: Examples) -> None:
-        """Words' vectors, and how frequent they are, which sampled ones are drawn by."""
+        """Loads word vectors and word counts. An unknown word begins with the mean of all vectors."""
         known = len(self.vocabulary)
-        rows = self.words.table(self.vocabulary, {known: _UNKNOWN, known + 1: _END, known + 2: _BEGIN})
-        if _UNKNOWN not in self.words:
-            rows[known] = rows[:known].mean(0)  # of a word that could be any
+        rows = self.words.table(self.vocabulary, {known + i: s for i, s in enumerate(self.symbols)})
+        if UNKNOWN not in self.words:
+            rows[known] = rows[:known].mean(0)
         network.load_words(rows)
-        counts = np.ones(known + self.symbols, np.int64)
-        counts[:known] = self.vocabulary.counts
-        counts[known + 1] = len(examples)
-        network.set_word_counts(torch.from_numpy(counts))
+        set_word_counts(network, self.vocabulary, examples, "tokens", self.ids(known))
 
 
 class FollowingWords(_OrderedText):
@@ -117,7 +99,7 @@ class FollowingWords(_OrderedText):
             sentences,
             on_progress,
             neighbours={"next": 1},
-            end={"tokens": None, "next": _END},
+            end={"tokens": None, "next": END},
             min_length={"tokens": shortest, "next": 1},
             max_length={"tokens": longest, "next": predict - 1},
             too_long={"tokens": "drop", "next": "truncate"},
@@ -135,7 +117,7 @@ class Surroundings(_OrderedText):
             sentences,
             on_progress,
             neighbours={"previous": -1, "next": 1},
-            end={"tokens": None, "previous": _END, "next": _END},
+            end={"tokens": None, "previous": END, "next": END},
             min_length=self.chosen["min_length"],
             max_length=self.chosen["max_length"],
         )
@@ -262,7 +244,7 @@ class RNNCNN(NeuralEncoder):
         """
         single = is_single(sentences)
         rows = self.encode([sentences] if single else sentences)
-        words = [*self.vocabulary_.words, _UNKNOWN, _END, _BEGIN]
+        words = [*self.vocabulary_.words, *self.task_class.symbols]
         best = checked_int("best", best, 1, len(words))
         found: list[list[list[tuple[str, float]]]] = []
         with self._evaluating() as network:

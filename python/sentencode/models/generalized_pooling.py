@@ -71,6 +71,8 @@ class GeneralizedPoolingNetwork(CppModule):
         (torch.Size([2, 48]), torch.Size([2, 3, 4, 16]))
     """
 
+    word_tables: ClassVar[Mapping[str, str]] = {"table.weight": "words"}
+
     def __init__(
         self,
         *,
@@ -216,7 +218,7 @@ class LabelledWords(SentenceTask):
     def prepare(self, network: Any, examples: Examples) -> None:
         """Gives words their vectors, if they are trained; those of words without one begin at zero."""
         if self.chosen["trainable_words"]:
-            rows = np.zeros((len(self.vocabulary) + self.symbols, self.words.dim), np.float32)
+            rows = np.zeros((len(self.vocabulary) + len(self.symbols), self.words.dim), np.float32)
             rows[:-1] = self.words.table(self.vocabulary, {})
             network.load_words(rows)
 
@@ -403,10 +405,9 @@ class GeneralizedPooling(NeuralEncoder):
             NotFittedError: If the encoder has to be fitted first.
             ValueError: If no word of the sentence is known.
         """
-        words, x = self._read_sentence(sentence)
-        with self._evaluating() as network:
-            like = next(network.parameters())
-            weights = self.network.attention(x.to(like)[None], torch.tensor([len(words)], device=like.device))
+        words, x, lengths = self._read_sentence(sentence)
+        with self._evaluating():
+            weights = self.network.attention(x, lengths)
         shown = ["<s>", *words, "</s>"] if self.network._config["boundaries"] else words
         return shown, weights[0].float().cpu().numpy()
 

@@ -31,12 +31,12 @@ from .heads import as_head
 from .neural_training import OPTIMIZER_EPSILON, NeuralTraining
 from .prediction import Learnt, Prediction
 from .python_network import core_network, network_name, register
+from .task import WordVectorsOf, row_words
 
 __all__ = ["NeuralEncoder"]
 
 Floats = npt.NDArray[np.float32]
 _BATCH_TOKENS = 4096  # that are encoded at a time
-_ROWS = 1 << 16  # of vectors that are looked at together
 _SHARES = frozenset({"dropout", "drop_words", "swap_words", "label_smoothing"})
 _LINEAR = frozenset({"Average", "LAES", "SIF", "USIF"})  # names that the core knows
 
@@ -280,18 +280,6 @@ class NeuralEncoder(Prediction, NeuralTraining):
             cut = Tokenizer(cut, lowercase=not self._word_vectors.cased, invalid=cut.invalid)  # type: ignore[arg-type]
         return cut
 
-    def _weights(self, words: WordVectors) -> Floats | None:
-        """What words' vectors are multiplied by."""
-        if not self.unit_words:
-            return None
-        core, count = words._core, words._core.row_count
-        norms = [
-            lengths_of(core.rows(np.arange(begin, min(begin + _ROWS, count))))
-            for begin in range(0, count, _ROWS)
-        ]
-        weights: Floats = 1 / np.maximum(np.concatenate(norms), np.finfo(np.float32).tiny, dtype=np.float32)
-        return weights
-
     def _adopt(
         self,
         network: Any,
@@ -313,7 +301,7 @@ class NeuralEncoder(Prediction, NeuralTraining):
                 type(self).__name__,
                 words._core,
                 cut.core(),
-                self._weights(words) if isinstance(weights, str) else weights,
+                WordVectorsOf(words, unit=self.unit_words).weights() if isinstance(weights, str) else weights,
                 core,
                 max_words=checked_int("max_words", self.max_words, 1),
                 batch_tokens=_BATCH_TOKENS,
@@ -328,6 +316,10 @@ class NeuralEncoder(Prediction, NeuralTraining):
         if not core.ids:
             return {"ids": [], "unknown": -1}
         return {"ids": vocabulary.words, "unknown": self.task_class.unknown_id(vocabulary)}
+
+    def _row_words(self, vocabulary: Vocabulary, network: Any) -> dict[str, list[Any]]:
+        """The words of the rows of the network's word tables, by the option that is their number."""
+        return {"words": row_words(vocabulary, self.task_class.symbols)}
 
     def expand_vocabulary(self, vectors: Vectors, *, ridge: float = 0.0) -> Any:
         """Gives all words of a table of vectors a place among those that the network has learnt.
@@ -418,18 +410,18 @@ class NeuralEncoder(Prediction, NeuralTraining):
         self._check_fitted()
         return sum(p.numel() for p in self.network.parameters() if p.requires_grad)
 
-    def _read_sentence(self, sentence: str | Sequence[str]) -> tuple[list[str], torch.Tensor]:
-        """The words of a sentence, or of its tokens, that the network reads, and as what [words, F]."""
+    def _read_sentence(self, sentence: str | Sequence[str]) -> tuple[list[str], torch.Tensor, torch.Tensor]:
+        """The words of a sentence that the network reads, x [1, T, F] and lengths [1]."""
         self._check_fitted()
         tokens = self._cut([sentence])[0]
-        kept, x = self._model.read(tokens)
-        words, x = [tokens[i] for i in kept[: self.max_words]], x[: self.max_words]
+        batches = list(self._model.read_tokens([tokens], 1))
         texts = not is_single(sentence) and any(len(str(token).split()) > 1 for token in sentence)
-        if texts and (not words or self._cut.split == "punctuation"):  # which would cut them
+        if texts and (not batches or self._cut.split == "punctuation"):  # which splits tokens
             raise ValueError("sentence: a list is the tokens of one sentence, and these look like texts")
-        if not words:
+        if not batches:
             raise ValueError("sentence has no word that is known")
-        return words, x
+        ((_, (positions,), x, lengths),) = batches
+        return [tokens[i] for i in positions], x, lengths
 
     @contextmanager
     def _evaluating(self) -> Iterator[torch.nn.Module]:

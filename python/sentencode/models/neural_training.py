@@ -23,7 +23,7 @@ from .prediction import Learnt
 from .python_network import core_network
 from .supervised import Supervised, sides_of
 from .task import WordVectorsOf
-from .transfer import begin_with, frozen_names
+from .transfer import copy_weights, frozen_names, word_tables
 
 __all__ = ["OPTIMIZER_EPSILON", "NeuralTraining"]
 
@@ -45,6 +45,7 @@ class NeuralTraining(NeuralFiles):
     # What the encoder has.
     _device: Callable[[], Any]
     _made_network: Callable[[dict[str, Any]], Any]
+    _row_words: Callable[..., dict[str, list[Any]]]
 
     def fit(
         self,
@@ -173,7 +174,12 @@ class NeuralTraining(NeuralFiles):
         network = self._made_network(task.sizes(train))
         task.prepare(network, train)
         if begun is not None:
-            begin_with(network, task.vocabulary, begun.network, begun.vocabulary_, task.symbols)
+            copy_weights(
+                network,
+                word_tables(network, self._row_words(task.vocabulary, network)),
+                begun.network,
+                word_tables(begun.network, begun._row_words(begun.vocabulary_, begun.network)),
+            )
         frozen = frozen_names(network, freeze)
         for name in frozen:
             network.get_parameter(name).requires_grad_(False)
@@ -182,13 +188,15 @@ class NeuralTraining(NeuralFiles):
         if isinstance(task, Supervised):
             core = core_network(network, type(self).__name__, self._network_settings(chosen), head=True)
             model = task.model(network, core, train, device)
-            learnt = Learnt(model.head, task.sides, task.learnt if isinstance(task.learnt, list) else None)
+            learnt = Learnt(
+                model.head, task.sides, task.label_info if isinstance(task.label_info, list) else None
+            )
             if begun is not None:
                 learnt.begin_with(begun)
         metric = options.pop("metric")
         if callable(metric):
             # What it is asked about encodes with the weights as they are then.
-            self._adopt(network, task.vocabulary, task.cut, task.read_words(), learnt=learnt)
+            self._adopt(network, task.vocabulary, task.tokenizer, task.read_words(), learnt=learnt)
             own = metric
             metric = lambda _: own(self)  # noqa: E731
         validates = held_out is not None or callable(metric)
@@ -227,7 +235,7 @@ class NeuralTraining(NeuralFiles):
         model.eval()
         if isinstance(task, Supervised):
             task.forget(model)
-        self._adopt(network, task.vocabulary, task.cut, task.read_words(), learnt=learnt)
+        self._adopt(network, task.vocabulary, task.tokenizer, task.read_words(), learnt=learnt)
 
     def _training_options(self, chosen: dict[str, Any], *, validates: bool) -> dict[str, Any]:
         """What the trainer is told. What a preset wants of validations waits for some."""

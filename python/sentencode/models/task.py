@@ -1,19 +1,20 @@
-"""What families are trained on: which data a training takes, and which network these ask for."""
+"""Tasks: how data become examples and batches, and how they size and initialise a network."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from .. import _core
+from .. import _core, _nn
 from ..checks import checked_int, checked_str
 from ..search import lengths_of
 from ..text.corpus import Corpus
@@ -24,14 +25,24 @@ from ..training import Batcher, Examples
 from ..vectors import WordVectors
 from .python_network import alphabet_of
 
-__all__ = ["Autoencoding", "SentenceTask", "Task", "WordVectorsOf"]
+__all__ = [
+    *("BEGIN", "END", "UNKNOWN", "Autoencoding", "SentenceTask", "Task", "WordVectorsOf", "row_words"),
+    "set_word_counts",
+]
 
 Floats = npt.NDArray[np.float32]
-_BEGIN, _END, _UNKNOWN = "<s>", "</s>", "<unk>"
+BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
+_ROWS = 1 << 16  # vectors, and _IDS ids, in memory at a time
+_IDS = 1 << 24
 
 
 class WordVectorsOf:
-    """What a task needs of words' vectors: those of the encoder, as it is told to use them."""
+    """The word vectors of an encoder.
+
+    Args:
+        vectors: The word vectors.
+        unit: Whether they are divided by their lengths.
+    """
 
     def __init__(self, vectors: WordVectors, *, unit: bool) -> None:
         self.vectors, self.unit = vectors, unit
@@ -41,116 +52,136 @@ class WordVectorsOf:
 
     @property
     def dim(self) -> int:
-        """Numbers in a vector."""
+        """Dimensions of a vector."""
         return self.vectors.dim
 
+    def weights(self) -> Floats | None:
+        """The inverse length of each vector, with which encoding multiplies it; None without `unit`."""
+        if not self.unit:
+            return None
+        core, count = self.vectors._core, self.vectors._core.row_count
+        norms = [
+            lengths_of(core.rows(np.arange(begin, min(begin + _ROWS, count))))
+            for begin in range(0, count, _ROWS)
+        ]
+        weights: Floats = 1 / np.maximum(np.concatenate(norms), np.finfo(np.float32).tiny, dtype=np.float32)
+        return weights
+
     def table(self, vocabulary: Vocabulary, symbols: Mapping[int, str]) -> Floats:
-        """The vectors of the words of a vocabulary, and of the symbols, by their ids behind it."""
+        """The vectors of a vocabulary's words, and of symbols by their ids, which follow those of the words.
+
+        Symbols without a vector get random ones of the words' mean length, the same in every call.
+        """
         rows = np.empty((len(vocabulary) + len(symbols), self.dim), np.float32)
         rows[: len(vocabulary)] = self._rows(vocabulary.words)
-        # Symbols that have no vectors get ones that are as long as those of words, the same every time.
-        typical = lengths_of(rows[: len(vocabulary)]).mean() if len(vocabulary) else np.float32(1)
-        for place, symbol in symbols.items():
+        mean_length = lengths_of(rows[: len(vocabulary)]).mean() if len(vocabulary) else np.float32(1)
+        for i, symbol in symbols.items():
             if symbol in self.vectors:
-                rows[place] = self.vectors[symbol]
-            elif symbol == _UNKNOWN and self.vectors.oov in ("zero", "mean"):
-                rows[place] = self._rows([symbol])[0]
+                rows[i] = self.vectors[symbol]
+            elif symbol == UNKNOWN and self.vectors.oov in ("zero", "mean"):
+                rows[i] = self._rows([symbol])[0]
             else:
-                drawn = np.random.default_rng(symbol == _END).standard_normal(self.dim)
-                rows[place] = drawn * (typical / np.linalg.norm(drawn))
+                random = np.random.default_rng(symbol == END).standard_normal(self.dim)
+                rows[i] = random * (mean_length / np.linalg.norm(random))
         if self.unit:
             rows /= np.maximum(lengths_of(rows)[:, None], np.finfo(np.float32).tiny)
         return rows
 
     def _rows(self, words: Sequence[str]) -> Floats:
-        """The vectors of words; of unknown ones what stands for them where sentences are encoded, or zero."""
-        core, rows = self.vectors._core, np.zeros((len(words), self.dim), np.float32)
-        as_they_are = _core.Tokenizer("whitespace", lowercase=False, invalid="replace")
-        ids, offsets = core.lookup(as_they_are, [[word] for word in words])
-        found = np.flatnonzero(np.diff(offsets))
-        listed = ids < core.row_count  # the others are made of their subwords
-        rows[found[listed]] = core.rows(ids[listed].astype(np.int64))
-        for place in found[~listed]:
-            rows[place] = core.row_of_subwords(words[place])
+        """The vectors of words; of words without one the policy's substitute, or zero."""
+        rows: Floats = _nn.read_words(words, self.vectors._core)[1].numpy()
         return rows
 
 
 class Task(ABC):
-    """What a training takes, and what becomes of it. One is made for each training of an encoder.
+    """What a training run takes, and how it becomes examples. Each training of an encoder makes one.
 
-    Its parameters are keyword arguments of the encoder, which has them as attributes.
+    The parameters of a task are keyword arguments and attributes of the encoder.
 
     Args:
         name: The encoder's class, for messages.
         chosen: All parameters of the encoder, presets applied.
-        words: The vectors of words.
-        cut: The tokenizer.
+        words: The word vectors.
+        tokenizer: The tokenizer.
     """
 
     parameters: ClassVar[Mapping[str, Any]] = {}
-    """Those of encoders that are this task's, with their defaults."""
+    """The encoder's parameters that belong to this task, with their defaults."""
     data: ClassVar[tuple[str, ...]] = ("train", "valid")
-    """The keys that [data] of a TOML file may have."""
-    symbols: ClassVar[int] = 0
-    """Ids behind the vocabulary's words."""
+    """The keys of [data] in a TOML file."""
+    symbols: ClassVar[Any] = ()
+    """The symbols whose ids follow those of the vocabulary's words, in order; or their number."""
     sized: ClassVar[tuple[str, ...]] = ("words", "features", "begin", "end")
-    """What `sizes` may tell: options of networks that are no parameters."""
+    """The options of networks that `sizes` decides; they are no parameters."""
     takes_labels: ClassVar[bool] = False
-    """Whether `y` is looked at."""
+    """Whether `y` is used."""
     length_fields: ClassVar[tuple[str, ...] | None] = None
-    """The fields whose lengths say which examples share a batch; None: the first."""
+    """The fields whose lengths decide which examples share a batch; None: the first."""
 
-    def __init__(self, name: str, chosen: Mapping[str, Any], words: WordVectorsOf, cut: Tokenizer) -> None:
-        self.name, self.chosen, self.words, self.cut = name, chosen, words, cut
+    def __init__(
+        self, name: str, chosen: Mapping[str, Any], words: WordVectorsOf, tokenizer: Tokenizer
+    ) -> None:
+        self.name, self.chosen, self.words, self.tokenizer = name, chosen, words, tokenizer
         self.vocabulary = Vocabulary({})
+
+    @property
+    def cut(self) -> Tokenizer:
+        """The old name of `tokenizer`."""
+        warnings.warn("Task.cut is now called tokenizer", DeprecationWarning, stacklevel=2)
+        return self.tokenizer
 
     @classmethod
     def unknown_id(cls, vocabulary: Vocabulary) -> int:
-        """The id of words that are not of the vocabulary; -1 where there is none."""
+        """The id of words outside the vocabulary; -1: none."""
         return -1
 
     @classmethod
     def ids(cls, known: int) -> dict[str, int]:
-        """Those of `sizes` that a vocabulary of so many words decides: how many ids there are, and which."""
-        return {"words": known + cls.symbols}
+        """Those of `sizes` that follow from the size of the vocabulary: the number of ids, and some ids."""
+        at = {symbol: known + i for i, symbol in enumerate(cls.symbols)}
+        options = {"begin": BEGIN, "end": END}
+        return {
+            "words": known + len(cls.symbols),
+            **{option: at[symbol] for option, symbol in options.items() if symbol in at},
+        }
 
     def read_words(self) -> WordVectors:
-        """The vectors of words that encoding looks at: those given."""
+        """The word vectors that encoding reads."""
         return self.words.vectors
 
     def attributes(self) -> dict[str, Any]:
-        """What an encoder keeps of the training besides."""
+        """Further attributes of the fitted encoder."""
         return {}
 
     @abstractmethod
     def sizes(self, examples: Examples | None) -> dict[str, Any]:
-        """What a network is made with that depends on the data; None: before any was read, the least."""
+        """The network's options that depend on the data; None: before it was read, the smallest ones."""
 
     @abstractmethod
     def learn_vocabulary(self, sentences: Any, on_progress: Any) -> None:
-        """Looks at what is trained on, before its examples are made."""
+        """Reads the training data once, before examples are made of it."""
 
     @abstractmethod
     def examples(self, sentences: Any, y: Any, on_progress: Any) -> Examples:
-        """Examples of what is trained on, or validated on."""
+        """Examples of training or validation data."""
 
     def prepare(self, network: Any, examples: Examples) -> None:  # noqa: B027
-        """Fills what of a fresh network depends on the words."""
+        """Initialises the weights of a network that depend on the words."""
 
     def decisive(self, network: Any) -> dict[str, Any]:
-        """What decides, beside the network's options and the ids, what is learnt; for checkpoints."""
+        """What training depends on besides the network's options and the ids: a checkpoint must match it."""
         return {}
 
     @abstractmethod
     def batcher(self, examples: Examples, *, validating: bool, rank: int, world: int) -> Batcher:
-        """How examples share batches."""
+        """Batches of the examples."""
 
 
 class SentenceTask(Task):
-    """Sentences by themselves, each with a label where the network learns one.
+    """Single sentences, each with a label if the network learns from labels.
 
-    A network is made with `words`, how many ids there are, and `features`, the width of words' vectors. If it
-    has a method `load_words`, this gets the vectors of all ids. Batches have one field, "tokens".
+    A network is made with `words`, the number of ids, and `features`, the width of word vectors. If it has a
+    method `load_words`, this gets the vectors of all ids. Batches have one field, "tokens".
     """
 
     parameters: ClassVar[Mapping[str, Any]] = {
@@ -163,57 +194,64 @@ class SentenceTask(Task):
         "batching": "equal_length",
         "max_tokens": None,
     }
-    symbols = 1  # for unknown words
+    symbols: ClassVar[Any] = (UNKNOWN,)
     takes_labels = True
     end: ClassVar[str | None] = None
     unknown_words: ClassVar[Literal["symbol", "drop_word", "drop_example"]] = "symbol"
     words_need_vectors: ClassVar[bool] = True
-    """Whether only words that have a vector get an id."""
+    """Whether only words with a vector get an id."""
     reads_other_words: ClassVar[bool] = True
-    """Whether encoding looks at the vectors of words that have no id. A network that makes words' rows itself
-    may have left the vectors' space: such words are then unknown, until `expand_vocabulary`."""
+    """Whether encoding reads the vectors of words without an id. A network that trains its own word table may
+    have left the space of the vectors: such words are then unknown, until `expand_vocabulary`."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = vars(cls)
+        if own.keys() & {"end", "unknown_words", "symbols"} and not isinstance(own.get("symbols"), tuple):
+            unknown = UNKNOWN if cls.unknown_words == "symbol" else None
+            cls.symbols = tuple(symbol for symbol in (cls.end, unknown) if symbol is not None)
 
     @classmethod
     def unknown_id(cls, vocabulary: Vocabulary) -> int:
-        """That of their symbol, which comes behind the words and the end."""
-        return len(vocabulary) + (cls.end is not None) if cls.unknown_words == "symbol" else -1
+        """The id of "<unk>"; -1 where there is none."""
+        return len(vocabulary) + cls.symbols.index(UNKNOWN) if UNKNOWN in cls.symbols else -1
 
     def read_words(self) -> WordVectors:
-        """Those given, or the part of them that has ids."""
-        given = self.words.vectors
-        return given if self.reads_other_words else WordVectors(given._core.only(self.vocabulary.words))
+        """The word vectors, or those of the words with ids."""
+        vectors = self.words.vectors
+        return vectors if self.reads_other_words else WordVectors(vectors._core.only(self.vocabulary.words))
 
     def sizes(self, examples: Examples | None) -> dict[str, Any]:
         """`words` and `features`."""
-        words = 2 if examples is None else examples.vocabulary_size()
+        words = 2 if examples is None else len(self.vocabulary) + len(self.symbols)
         return {"words": words, "features": self.words.dim}
 
     def learn_vocabulary(self, sentences: Any, on_progress: Any) -> None:
-        """The words that have ids: the most frequent ones of those that have vectors."""
-        given, least = self.chosen["vocabulary"], self.chosen["min_count"]
-        if given is not None:
-            if not isinstance(given, Vocabulary):
-                raise TypeError(f"vocabulary must be a Vocabulary, got {type(given).__name__}")
-            counts = dict(given)
+        """Finds the words that get ids: the most frequent ones of those that have vectors."""
+        vocabulary, least = self.chosen["vocabulary"], self.chosen["min_count"]
+        if vocabulary is not None:
+            if not isinstance(vocabulary, Vocabulary):
+                raise TypeError(f"vocabulary must be a Vocabulary, got {type(vocabulary).__name__}")
+            counts = dict(vocabulary)
         else:
             counts = dict(
-                Vocabulary.from_corpus(sentences, self.cut, min_count=least, on_progress=on_progress)
+                Vocabulary.from_corpus(sentences, self.tokenizer, min_count=least, on_progress=on_progress)
             )
-        known = {
-            word: count for word, count in counts.items() if word in self.words or not self.words_need_vectors
+        symbols = {BEGIN, END, *self.symbols}
+        with_ids = {
+            word: count
+            for word, count in counts.items()
+            if word not in symbols and (word in self.words or not self.words_need_vectors)
         }
-        for symbol in (_BEGIN, _END):
-            known.pop(symbol, None)  # they have places of their own
-        found = Vocabulary(known, max_size=self.chosen["vocabulary_size"])
-        if not counts and given is None:
+        self.vocabulary = Vocabulary(with_ids, max_size=self.chosen["vocabulary_size"])
+        if not counts and vocabulary is None:
             often = "" if least <= 1 else f" min_count={least} times"
             raise ValueError(f"{self.name}: there is no sentence that has a word{often}")
-        if len(found) == 0:
+        if len(self.vocabulary) == 0:
             raise ValueError(f"{self.name}: none of the {len(counts)} words of the sentences has a vector")
-        self.vocabulary = found
 
     def examples(self, sentences: Any, y: Any, on_progress: Any) -> Examples:
-        """Ids, and labels where there are any."""
+        """Sentences as ids, with their labels if there are any."""
         labels: Literal["int64", "float32"] | None = None
         if self.takes_labels and y is not None:
             values = np.asarray(one_column(y, "y"))
@@ -228,7 +266,7 @@ class SentenceTask(Task):
         return Examples.build(
             sentences,
             self.vocabulary,
-            self.cut,
+            self.tokenizer,
             fields=None if labels is None else ("tokens",),
             labels=labels,
             end=self.end,
@@ -239,24 +277,21 @@ class SentenceTask(Task):
         )
 
     def prepare(self, network: Any, examples: Examples) -> None:
-        """Gives the network the words' vectors, if it wants them."""
+        """Loads word vectors and characters into a network that has `load_words` or `load_characters`."""
+        known = len(self.vocabulary)
         if callable(getattr(network, "load_words", None)):
-            symbols = {place: symbol for symbol, place in examples.symbols().items()}
+            symbols = {known + i: symbol for i, symbol in enumerate(self.symbols)}
             with torch.no_grad():
                 network.load_words(torch.from_numpy(self.words.table(self.vocabulary, symbols)))
         if callable(getattr(network, "load_characters", None)):
             alphabet, most = alphabet_of(network)
+            characters = np.zeros((known + len(self.symbols), most), np.int64)  # symbols have none
+            characters[:known] = _core.characters_of(self.vocabulary.words, alphabet, most)
             with torch.no_grad():
-                network.load_characters(torch.from_numpy(self._characters(examples, alphabet, most)))
-
-    def _characters(self, examples: Examples, alphabet: str, most: int) -> npt.NDArray[np.int64]:
-        """Those of all ids [words, most]; symbols have none."""
-        found = np.zeros((examples.vocabulary_size(), most), np.int64)
-        found[: len(self.vocabulary)] = _core.characters_of(self.vocabulary.words, alphabet, most)
-        return found
+                network.load_characters(torch.from_numpy(characters))
 
     def decisive(self, network: Any) -> dict[str, Any]:
-        """The vocabulary, and the vectors."""
+        """The vocabulary and the word vectors."""
         words = json.dumps([self.vocabulary.words, self.vocabulary.counts.tolist()])
         rows = self.words.table(self.vocabulary, {})
         return {
@@ -267,7 +302,7 @@ class SentenceTask(Task):
         }
 
     def batcher(self, examples: Examples, *, validating: bool, rank: int, world: int) -> Batcher:
-        """Batches by `batching`; those to validate on in their order."""
+        """Batches by `batching`; for validation in the order of the examples."""
         if validating:
             return Batcher(examples, batch_size=256, shuffle=False, rank=rank, world=world)
         most = self.chosen["max_tokens"]
@@ -287,7 +322,7 @@ class SentenceTask(Task):
 
 
 class Autoencoding(SentenceTask):
-    """Sentences that are written again: of known words, each with an end."""
+    """Sentences that the network reconstructs: of known words alone, each with an end."""
 
     parameters: ClassVar[Mapping[str, Any]] = {
         **SentenceTask.parameters,
@@ -297,41 +332,63 @@ class Autoencoding(SentenceTask):
         "sampled_words": 0,
         "trainable_words": False,
     }
-    symbols = 2
+    symbols = (END, BEGIN)  # examples have no begin symbol
     takes_labels = False
-    end = _END
+    end = END
     unknown_words = "drop_example"
 
-    @classmethod
-    def ids(cls, known: int) -> dict[str, int]:
-        """The words, their end, and the symbol before them."""
-        return {"words": known + cls.symbols, "begin": known + 1, "end": known}
-
     def sizes(self, examples: Examples | None) -> dict[str, Any]:
-        """All that are written: the words, their end, and the symbol before them, an id no example has."""
+        """The words and both symbols."""
         least = checked_int("sampled_words", self.chosen["sampled_words"], 0)
         return {**self.ids(least if examples is None else len(self.vocabulary)), "features": self.words.dim}
 
     def prepare(self, network: Any, examples: Examples) -> None:
-        """Words' vectors, and how frequent they are, which sampled ones are drawn by."""
-        end, begin = examples.symbols()[_END], examples.vocabulary_size()
-        network.load_words(self.words.table(self.vocabulary, {begin: _BEGIN, end: _END}))
-        counts = np.zeros(begin + 1, np.int64)
-        counts[: len(self.vocabulary)] = self.vocabulary.counts
-        counts[end] = len(examples)
-        network.set_word_counts(torch.from_numpy(counts))
+        """Loads word vectors and word counts."""
+        ids = self.ids(len(self.vocabulary))
+        network.load_words(self.words.table(self.vocabulary, {ids["begin"]: BEGIN, ids["end"]: END}))
+        set_word_counts(network, self.vocabulary, examples, "tokens", ids)
 
     def decisive(self, network: Any) -> dict[str, Any]:
-        """The vocabulary, and the vectors of all that is written."""
+        """The vocabulary, and the vectors of words and symbols."""
         rows = network.state_dict()["table.weight"].cpu().numpy()
         return {**super().decisive(network), "vectors": hashlib.sha256(rows.tobytes()).hexdigest()}
 
 
+def set_word_counts(
+    network: Any, vocabulary: Vocabulary, examples: Examples, field: str, ids: Mapping[str, int]
+) -> None:
+    """Gives a network the counts of the words that it generates: sampled softmax samples by them.
+
+    Args:
+        network: A network that `ids` sizes.
+        vocabulary: The words that it generates.
+        examples: The training data.
+        field: A field whose words have this vocabulary.
+        ids: The number of `words`, and the id of `end`.
+    """
+    counts = np.ones(ids["words"], np.int64)
+    counts[: len(vocabulary)] = vocabulary.counts
+    counts[ids["end"]] = len(examples)
+    unknown = examples.symbols(field).get(UNKNOWN) if field in examples.fields else None
+    if unknown is not None:  # it stands for many words, each of which is a target
+        targets = examples.ids(field)
+        counts[unknown] = sum(
+            np.count_nonzero(targets[begin : begin + _IDS] == unknown)
+            for begin in range(0, len(targets), _IDS)
+        )
+    network.set_word_counts(torch.from_numpy(counts))
+
+
+def row_words(vocabulary: Vocabulary, symbols: Sequence[str]) -> list[Any]:
+    """What each row of a word table stands for: a word, or a symbol as a tuple, which no word equals."""
+    return [*vocabulary.words, *((symbol,) for symbol in symbols)]
+
+
 class _Labelled:
-    """Sentences and their labels, row by row, as often as is asked."""
+    """Sentences with their labels; can be read again."""
 
     def __init__(self, sentences: Any, labels: Sequence[Any]) -> None:
         self.sentences, self.labels = sentences, labels
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         return zip(self.sentences, self.labels, strict=True)

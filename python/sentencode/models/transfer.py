@@ -1,65 +1,87 @@
-"""Weights to begin with, and weights that stay as they begin."""
+"""Transfer: weights copied from another encoder, and weights that training does not change."""
 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from ..checks import checked_str
-from ..text.vocabulary import Vocabulary
 
-__all__ = ["begin_with", "frozen_names"]
+__all__ = ["copy_weights", "frozen_names", "word_tables"]
+
+Tables = Mapping[str, Sequence[Hashable]]
 
 
-def begin_with(network: Any, vocabulary: Vocabulary, other: Any, others: Vocabulary, symbols: int) -> None:
-    """Copies another network's weights; those of words, word by word.
+def word_tables(network: Any, words: Tables) -> dict[str, Sequence[Hashable]]:
+    """The word of each row of each word table of a network.
+
+    A network of C++ names its word tables as `word_tables`, with the option that is their number of rows. In
+    other networks every tensor with `words` rows is one.
 
     Args:
-        network: Whose weights are set.
-        vocabulary: The words that it knows by ids.
-        other: The network whose weights are taken where name and shape are the same.
-        others: The words that this one knows.
-        symbols: How many ids there are behind those of words, in both.
+        network: The network.
+        words: By the option that is their number, the words that have ids.
+    """
+    state = network.state_dict()
+    named = getattr(network, "word_tables", None)
+    if named is None:
+        named = {
+            name: "words" for name, tensor in state.items() if tensor.dim() and len(tensor) == network.words
+        }
+    return {
+        name: words[option]
+        for name, option in named.items()
+        if name in state and option in words and len(words[option]) == len(state[name])
+    }
+
+
+def copy_weights(network: Any, tables: Tables, other: Any, other_tables: Tables) -> None:
+    """Copies weights of another network: word tables word by word, others if name and shape are equal.
+
+    Args:
+        network: The network whose weights are set.
+        tables: Its `word_tables`.
+        other: The network whose weights are copied.
+        other_tables: Its `word_tables`.
 
     Raises:
-        ValueError: If there is no such weight.
+        ValueError: If there is nothing to copy.
     """
-    mine, theirs = network.state_dict(), other.state_dict()
-    places = {word: i for i, word in enumerate(others.words)}
-    shared = [(i, places[word]) for i, word in enumerate(vocabulary.words) if word in places]
-    taken = 0
+    named, not_copied = getattr(network, "word_tables", ()), getattr(network, "corpus_tensors", ())
+    theirs: dict[str, Tensor] = other.state_dict()
+    copied = 0
     with torch.no_grad():
-        for name, tensor in mine.items():
-            given = theirs.get(name)
-            if given is None or given.dim() != tensor.dim():
+        for name, tensor in network.state_dict().items():
+            source = theirs.get(name)
+            if source is None or name in not_copied or source.dim() != tensor.dim():
                 continue
-            given = given.to(tensor)
-            # Rows of words, and behind them of the same symbols.
-            rows = (len(tensor), len(given)) if tensor.dim() else (0, 0)
-            of_words = rows == (len(vocabulary) + symbols, len(places) + symbols)
-            if of_words and tensor.shape[1:] == given.shape[1:]:
+            if name in tables and name in other_tables:
+                if source.shape[1:] != tensor.shape[1:]:
+                    continue
+                rows = {word: row for row, word in enumerate(other_tables[name])}
+                shared = [(row, rows[word]) for row, word in enumerate(tables[name]) if word in rows]
                 if shared:
-                    to, origin = torch.tensor(shared, device=tensor.device).T
-                    tensor[to] = given[origin]
-                tensor[-symbols:] = given[-symbols:]
-                taken += 1
-            elif given.shape == tensor.shape:
-                tensor.copy_(given)
-                taken += 1
-    if taken == 0:
+                    to, from_ = torch.tensor(shared).T
+                    tensor[to.to(tensor.device)] = source[from_.to(source.device)].to(tensor)
+                copied += 1
+            elif name not in named and source.shape == tensor.shape:
+                tensor.copy_(source)
+                copied += 1
+    if copied == 0:
         raise ValueError(
             f"init: no weight of that {type(other).__name__} has the name and shape of one of this network"
         )
 
 
 def frozen_names(network: Any, freeze: Sequence[str]) -> list[str]:
-    """The names of the weights that are to stay as they begin.
+    """The names of the weights that training does not change.
 
     Args:
-        network: Whose they are.
+        network: The network.
         freeze: Names of weights, of parts of the network, or patterns.
 
     Raises:
@@ -69,11 +91,13 @@ def frozen_names(network: Any, freeze: Sequence[str]) -> list[str]:
     if isinstance(freeze, str) or not isinstance(freeze, Sequence):
         raise TypeError(f"freeze must be a list of names, got {freeze!r:.40}")
     names = [name for name, _ in network.named_parameters()]
-    found: set[str] = set()
-    for i, wanted in enumerate(freeze):
-        checked_str(f"freeze[{i}]", wanted)
-        meant = {name for name in names if name.startswith(f"{wanted}.") or fnmatch.fnmatchcase(name, wanted)}
-        if not meant:
-            raise ValueError(f"freeze[{i}]: no weight is called {wanted!r}; there are {', '.join(names)}")
-        found |= meant
-    return sorted(found)
+    frozen: set[str] = set()
+    for i, pattern in enumerate(freeze):
+        checked_str(f"freeze[{i}]", pattern)
+        matches = {
+            name for name in names if name.startswith(f"{pattern}.") or fnmatch.fnmatchcase(name, pattern)
+        }
+        if not matches:
+            raise ValueError(f"freeze[{i}]: no weight is called {pattern!r}; there are {', '.join(names)}")
+        frozen |= matches
+    return sorted(frozen)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -72,6 +72,11 @@ class TranslationNetwork(WritingNetwork):
         >>> network.translate(network.read(x, lengths), max_length=5).ids.shape
         torch.Size([2, 1, 5])
     """
+
+    word_tables: ClassVar[Mapping[str, str]] = {
+        **WritingNetwork.word_tables,
+        "source.weight": "source_words",
+    }
 
     def __init__(
         self,
@@ -244,9 +249,10 @@ class TranslationNetwork(WritingNetwork):
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 0,
+        indices: Sequence[int] | None = None,
         writer: Decoder | None = None,
     ) -> Decoded:
-        """Translations drawn as likely as they are; arguments of `sentencode.nn.sample` and `translate`."""
+        """Sampled translations; the arguments are those of `sentencode.nn.sample` and `translate`."""
         return sample(
             self._cpp if writer is None else writer,
             given,
@@ -257,6 +263,7 @@ class TranslationNetwork(WritingNetwork):
             top_k=top_k,
             top_p=top_p,
             seed=seed,
+            indices=indices,
         )
 
     def score(self, given: Sequence[Tensor], target: Tensor, target_lengths: Tensor) -> Tensor:

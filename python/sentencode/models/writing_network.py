@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -48,6 +48,13 @@ class WritingNetwork(CppModule):
     Raises:
         ValueError: If an argument is out of range.
     """
+
+    word_tables: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("table.weight", "softmax.weight", "softmax.bias"), "words"
+    )
+    """The weights that have a row for each word, with the option that is the number of rows."""
+    corpus_tensors: ClassVar[tuple[str, ...]] = ("expected",)
+    """Statistics of the training data, which another corpus must not replace."""
 
     def __init__(
         self,

@@ -128,11 +128,12 @@ def sample(
     top_k: int = 0,
     top_p: float = 1.0,
     seed: int = 0,
+    indices: Sequence[int] | None = None,
 ) -> Decoded:
-    """Words drawn as likely as they are.
+    """Samples words from their probabilities.
 
-    Each sentence has random numbers of its own, by the seed and its row: they do not depend on the other
-    sentences, nor on the device.
+    The random numbers of a sentence depend on the seed and the sentence's index alone, not on the rest of the
+    batch or the device.
 
     Args:
         decoder: What writes.
@@ -143,7 +144,8 @@ def sample(
         temperature: What logits are divided by: below 1, likely words become more likely.
         top_k: Only the most likely words are drawn; 0: all.
         top_p: Of these, the fewest and most likely ones that have so much of the probability.
-        seed: Of the random numbers.
+        seed: Seed of the random numbers.
+        indices: Index of each sentence; their rows in the batch by default.
 
     Returns:
         One hypothesis a sentence. Scores are log p of the decoder itself.
@@ -165,7 +167,18 @@ def sample(
         tensor(True)
     """
     return Decoded(
-        *_nn.sample(decoder, list(memory), first, end, max_length, temperature, top_k, top_p, seed)
+        *_nn.sample(
+            decoder,
+            list(memory),
+            first,
+            end,
+            max_length,
+            temperature,
+            top_k,
+            top_p,
+            seed,
+            list(indices or ()),
+        )
     )
 
 

@@ -163,13 +163,27 @@ def test_the_best_come_first_with_their_scores(nmt):
         nmt.translate(SOURCE, beam=2, best=3)
 
 
-def test_drawn_translations_depend_on_the_seed_and_can_be_narrowed(nmt):
+def test_samples_are_restricted_to_likely_words(nmt):
     wild = {"sample": True, "temperature": 3.0}
     assert nmt.translate(SOURCE, **wild) == nmt.translate(SOURCE, **wild) != TARGET
     narrow = nmt.translate(SOURCE, sample=True, top_k=1)
     assert narrow == nmt.translate(SOURCE, beam=1)
     with pytest.raises(ValueError, match="top_p"):
         nmt.translate(SOURCE, sample=True, top_p=0.0)
+
+
+def test_a_sample_depends_on_the_seed_and_the_index_alone(nmt):
+    wild = {"sample": True, "temperature": 3.0}
+    longer, shorter, sentence = SOURCE[2], "a man", SOURCE[0]
+    samples = {
+        nmt.translate([neighbour, sentence, *rest], **wild)[1]
+        for neighbour, rest in ((longer, []), (shorter, []), ("", []), (longer, [shorter] * 80))
+    }
+    assert len(samples) == 1
+    assert nmt.translate([sentence] * 4, **wild) == nmt.translate([sentence] * 9, **wild)[:4]
+    assert len(set(nmt.translate([sentence] * 9, **wild))) > 1
+    seeds = (1, 1 + 2**32, 2**63 - 1)
+    assert len({tuple(nmt.translate(SOURCE, seed=seed, **wild)) for seed in seeds}) == 3
 
 
 def test_alignment_is_the_product_of_both_attentions(nmt):
@@ -183,14 +197,14 @@ def test_alignment_is_the_product_of_both_attentions(nmt):
     assert a.shape == (2, len(words))
     np.testing.assert_allclose(a.sum(1), 1, atol=1e-5)
     with torch.no_grad():
-        ids, ends = nmt._target_ids([TARGET[1]])
-        (_, _, x, lengths) = next(nmt._read_many([SOURCE[1]]))
+        ids, ends = nmt._target_ids([TARGET[1]], torch.device("cpu"))
+        _, _, x, lengths = next(nmt._batches([SOURCE[1]]))
         b = nmt.network.attention(nmt.network.read(x, lengths), ids, ends)[0].numpy()
     np.testing.assert_allclose(weights, b @ a, atol=1e-6)
     assert nmt.alignment(SOURCE[1])[1][:-1] == nmt.translate(SOURCE[1]).split()
     with pytest.raises(ValueError, match="its decoder has no attention"):
         made("final", max_steps=1).fit(SOURCE, TARGET).alignment(SOURCE[1])
-    with pytest.raises(ValueError, match="sentence has no words"):
+    with pytest.raises(ValueError, match="sentence has no word"):
         nmt.alignment("")
 
 
@@ -243,8 +257,8 @@ def test_picture_of_an_alignment(nmt):
     words, told, weights = nmt.alignment(SOURCE[1], TARGET[1])
     _, a = nmt.inner_attention(SOURCE[1])
     with torch.no_grad():
-        ids, ends = nmt._target_ids([TARGET[1]])
-        (_, _, x, lengths) = next(nmt._read_many([SOURCE[1]]))
+        ids, ends = nmt._target_ids([TARGET[1]], torch.device("cpu"))
+        _, _, x, lengths = next(nmt._batches([SOURCE[1]]))
         b = nmt.network.attention(nmt.network.read(x, lengths), ids, ends)[0].numpy()
     assert len(axes.collections) == 2  # heads
     assert [text.get_text() for text in axes.get_yticklabels()] == words
@@ -424,6 +438,35 @@ def test_it_begins_with_another_and_keeps_what_is_frozen(nmt):
     for name, tensor in nmt.network.state_dict().items():
         kept = torch.equal(tensor, found.network.state_dict()[name])
         assert kept == name.startswith(("encoder.", "source.")), name
+
+
+def test_each_table_is_copied_by_its_own_words():
+    small = {"max_steps": 1, "learning_rate": 1e-30, "sampled_words": 3}
+    first = made(**small).fit(["a b c", "c b"], ["X Y Z", "X Y"])
+    second = made(**small).fit(["b a d", "b d d"], ["W Y Z", "W W"], init=first)
+    fresh = made(**small).fit(["b a d", "b d d"], ["W Y Z", "W W"])
+    state, other, own = (one.network.state_dict() for one in (second, first, fresh))
+
+    def rows(encoder, name):
+        words = encoder._row_words(encoder.vocabulary_, encoder.network)
+        return words["source_words" if name == "source.weight" else "words"]
+
+    for name in ("source.weight", "table.weight", "softmax.weight", "softmax.bias"):
+        words = rows(first, name)
+        for row, word in enumerate(rows(second, name)):
+            expected = other[name][words.index(word)] if word in words else own[name][row]
+            assert torch.equal(state[name][row], expected), (name, word)
+    assert torch.equal(state["expected"], own["expected"])  # of the new corpus
+
+
+def test_unknown_target_words_are_sampled_as_often_as_they_occur():
+    target = [f"ein Wort{i} ein" for i in range(len(SOURCE) - 1)] + ["ein ein ein"]
+    found = made(min_count=2, max_steps=1, sampled_words=2).fit(SOURCE, target)
+    assert found.target_vocabulary_.words == ["ein"]
+    counts = torch.tensor([2 * len(SOURCE) + 1, len(SOURCE), len(SOURCE) - 1, 1])  # ein, </s>, <unk>, <s>
+    fresh = type(found.network)(**found.network._config)
+    fresh.set_word_counts(counts)
+    assert torch.equal(found.network.state_dict()["expected"], fresh.state_dict()["expected"])
 
 
 def test_its_vectors_are_tuned_to_labels(nmt):

@@ -247,21 +247,25 @@ def test_networks_without_a_table_and_of_other_types_are_saved(vectors, tmp_path
         PlainEncoder(vectors, shift=int, **options).fit(SENTENCES)
 
 
-def test_rows_that_are_no_words_keep_their_order():
-    from sentencode.models.transfer import begin_with
+def test_weights_that_are_no_word_tables_are_copied_by_position():
+    from sentencode.models.transfer import copy_weights, word_tables
 
     class Two(torch.nn.Module):
+        words = 4
+
         def __init__(self):
             super().__init__()
             self.table, self.layer = torch.nn.Embedding(4, 3), torch.nn.Linear(2, 8)
 
     one, other = Two(), Two()
-    begin_with(
-        one, se.Vocabulary({"x": 3, "y": 2, "z": 1}), other, se.Vocabulary({"z": 3, "y": 2, "x": 1}), 1
+    copy_weights(
+        one,
+        word_tables(one, {"words": ["x", "y", "z", ("<unk>",)]}),
+        other,
+        word_tables(other, {"words": ["z", "y", "x", ("<unk>",)]}),
     )
     assert torch.equal(one.layer.weight, other.layer.weight)
-    assert torch.equal(one.table.weight[0], other.table.weight[2])
-    assert torch.equal(one.table.weight[3], other.table.weight[3])
+    assert torch.equal(one.table.weight, other.table.weight[[2, 1, 0, 3]])
 
 
 def test_a_class_that_takes_the_place_of_another_is_told_of():

@@ -52,6 +52,7 @@ struct SamplingOptions {
   std::int64_t top_k = 0;  // only the k most likely words; 0: all
   double top_p = 1;        // of these the fewest, most likely ones that have so much of the probability
   std::uint64_t seed = 0;
+  std::vector<std::int64_t> indices{};  // of the sentences, one random stream each; empty: their rows
 };
 
 struct BeamOptions {
@@ -72,8 +73,8 @@ struct Decoded {
 Decoded greedy_search(Decoder& decoder, const DecoderMemory& memory, const at::Tensor& first,
                       const DecodingOptions& options);
 
-/// Words drawn as likely as they are. Each sentence has random numbers of its own, by the seed and its row:
-/// they do not depend on the other sentences, nor on the device.
+/// Samples words from their probabilities. The random numbers of a sentence depend on the seed and the
+/// sentence's index alone, not on the rest of the batch or the device.
 Decoded sample(Decoder& decoder, const DecoderMemory& memory, const at::Tensor& first,
                const DecodingOptions& options, const SamplingOptions& sampling);
 
