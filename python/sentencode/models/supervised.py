@@ -237,7 +237,7 @@ class Supervised(Task):
         }
 
     def batcher(self, examples: Examples, *, validating: bool, rank: int, world: int) -> Batcher:
-        """As in the family, by the lengths of all sentences, or if they must be equal by that of the first."""
+        """As in the family, by the lengths of all sentences, or if they must be equal by the first."""
         equal = self.chosen["batching"] == "equal_length"
         self.family.length_fields = examples.fields[:1] if equal else examples.fields  # type: ignore[misc]
         return self.family.batcher(examples, validating=validating, rank=rank, world=world)

@@ -258,7 +258,7 @@ TEST(WordRowsTest, ANetworkSeesEachWordOnceWithIdAndCharacters) {
 
 TEST(WordRowsTest, IdsThatTheNetworkDoesNotKnowAreRefused) {
   const auto made = std::make_shared<TellingNetwork>(WordInputs{.ids = 2});
-  EXPECT_THROW_WITH(NeuralEncoder("Told", words(), made, {}, {.unknown = 2}), InvalidInput, "knows 2");
+  EXPECT_THROW_WITH(NeuralEncoder("Told", words(), made, {}, {.unknown = 2}), InvalidInput, "has 2 word ids");
   EXPECT_THROW(
       NeuralEncoder("Told", words(), std::make_shared<TellingNetwork>(WordInputs{}), {}, {.unknown = 0}),
       InvalidInput);

@@ -348,7 +348,7 @@ def test_words_are_their_vectors_beside_their_characters(trainable):
     twin = Characters(2 + 11, 2, 3, [1, 3, 5])
     letters = {name.removeprefix("characters."): t for name, t in state.items() if "characters." in name}
     twin.load_state_dict(letters)
-    words, rows = encoder._read_sentence("the dog zork blicket ran")
+    words, (rows,), _ = encoder._read_sentence("the dog zork blicket ran")
     assert words == ["the", "dog", "zork", "blicket", "ran"]
     characters = torch.from_numpy(_core.characters_of(words, "acdeghnostz", 4))
     with torch.no_grad():
@@ -389,7 +389,7 @@ def test_boundaries_are_two_more_words():
     assert begun.shape == (2, FEATURES + 9)
     assert begun.std() < 0.03
     assert (symbols - begun).abs().max() > 1e-3  # they are learnt
-    x = encoder._read_sentence("the zork sat")[1]
+    x = encoder._read_sentence("the zork sat")[1][0]
     without = models.GeneralizedPoolingNetwork(
         words=1, features=FEATURES, character_filters=3, character_features=2, dropout=0.0, **SMALL
     )

@@ -570,7 +570,7 @@ def test_what_does_not_fit_is_told(head, examples, y, message):
 def test_labels_of_validation_must_be_known():
     with pytest.raises(ValueError, match=r"the y of valid\[1\] is 'maybe', none of the classes 'no', 'yes'"):
         unfitted("own").fit(PAIRS, LABELS, valid=(PAIRS[:2], ["no", "maybe"]))
-    with pytest.raises(ValueError, match="valid has examples of 1 sentences, those to train on 2"):
+    with pytest.raises(ValueError, match="valid has examples of 1 sentences, the training data of 2"):
         unfitted("own").fit(PAIRS, LABELS, valid=(SINGLE, LABELS))
 
 

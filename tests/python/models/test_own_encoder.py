@@ -529,12 +529,12 @@ def test_networks_that_see_words_are_kept(spelling, vectors, tmp_path):
     config = json.loads(header["__metadata__"]["config"])
     one = config["ids"]["words"][0]
     for change, why in [
-        ({"words": [*config["ids"]["words"], "more", "yet more"]}, "the network knows"),
+        ({"words": [*config["ids"]["words"], "more", "yet more"]}, "the network has"),
         ({"words": [one, one]}, "distinct words"),
         ({"words": [one, 1]}, "distinct words"),
         ({"words": config["ids"]["words"][::-1]}, "the ids are not those of the vocabulary"),
         ({"unknown": -1}, "the ids are not those of the vocabulary"),
-        ({"unknown": 10**6}, "the network knows"),
+        ({"unknown": 10**6}, "the network has"),
         ({"unknown": 0.5}, "words and unknown"),
         ({"colour": 1}, "words and unknown"),
     ]:
