@@ -33,6 +33,7 @@ from hypothesis import strategies as st
 import sentencode as se
 from sentencode import _nn, families
 from sentencode.core_encoder import plain
+from sentencode.models.task import WordVectorsOf
 from sentencode.training import Callback
 
 SEEN = ["the", "cat", "dog", "sat", "on", "a", "mat", "ran", "."]
@@ -745,7 +746,7 @@ def test_trained_words_are_read_as_they_were_learnt(name, unit_words, tmp_path):
     encoder = unfitted(name, metric=score, **given).fit(TRAIN)
     assert len(seen) > 1
     assert max(seen) < 1e-6  # in the middle of the training, too
-    before = encoder._weights(VECTORS)
+    before = WordVectorsOf(VECTORS, unit=encoder.unit_words).weights()
     start = ROWS * (1 if before is None else before[:, None])
     table = encoder.network.table.weight.detach().numpy()
     assert np.abs(table[encoder.vocabulary_.words.index("cat")] - start[SEEN.index("cat")]).max() > 1e-3
