@@ -1,6 +1,6 @@
 """Sentencode: train, run and evaluate sentence encoders.
 
-Everything is imported at its first use, so that `import sentencode` stays quick and never loads torch.
+Names are imported at their first use, so that `import sentencode` is fast and does not load torch.
 """
 
 from __future__ import annotations
@@ -34,52 +34,25 @@ if TYPE_CHECKING:
 
     __version__: str
 
-# Public name -> the module it lives in, sorted by name. A module that is public itself stands for itself.
-_HOMES = {
-    "Average": "linear.average",
-    "Classifier": "models.heads",
-    "Corpus": "text.corpus",
-    "CosineRegression": "models.heads",
-    "DivergedError": "errors",
-    "Encoder": "encoder",
-    "FormatError": "errors",
-    "Frequencies": "vectors.frequencies",
-    "Hits": "search",
-    "LAES": "linear.laes",
-    "MultipleNegatives": "models.heads",
-    "NotFittedError": "errors",
-    "RowRegression": "models.heads",
-    "SIF": "linear.sif",
-    "Selection": "linear.selection",
-    "Tokenizer": "text.tokenizer",
-    "Triplet": "models.heads",
-    "USIF": "linear.usif",
-    "Vocabulary": "text.vocabulary",
-    "WordVectors": "vectors.word_vectors",
-    "ZeroRowsWarning": "errors",
-    "cache_dir": "cache",
-    "compare": "evaluation",
-    "distributed": "distributed",
-    "errors": "errors",
-    "evaluate": "evaluation",
-    "evaluation": "evaluation",
-    "load": "saved",
-    "models": "models",
-    "mteb": "mteb",
-    "nn": "nn",
-    "num_threads": "threads",
-    "scale": "scale",
-    "semantic_search": "search",
-    "sentence_transformers": "sentence_transformers",
-    "senteval": "senteval",
-    "set_cache_dir": "cache",
-    "set_num_threads": "threads",
-    "split_sentences": "text.split_sentences",
-    "training": "training",
-    "similarity": "search",
-    "similarity_pairwise": "search",
-    **dict.fromkeys(families.FAMILIES, "models"),
+# Module -> public names in it. All other names of `__all__` are modules.
+_NAMES = {
+    "cache": ("cache_dir", "set_cache_dir"),
+    "encoder": ("Encoder",),
+    "errors": ("DivergedError", "FormatError", "NotFittedError", "ZeroRowsWarning"),
+    "evaluation": ("compare", "evaluate"),
+    "linear": ("LAES", "SIF", "USIF", "Average", "Selection"),
+    "models": tuple(families.FAMILIES),
+    "models.heads": ("Classifier", "CosineRegression", "MultipleNegatives", "RowRegression", "Triplet"),
+    "saved": ("load",),
+    "search": ("Hits", "semantic_search", "similarity", "similarity_pairwise"),
+    "text.corpus": ("Corpus",),
+    "text.split_sentences": ("split_sentences",),
+    "text.tokenizer": ("Tokenizer",),
+    "text.vocabulary": ("Vocabulary",),
+    "threads": ("num_threads", "set_num_threads"),
+    "vectors": ("Frequencies", "WordVectors"),
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "LAES",
@@ -132,9 +105,10 @@ __all__ += families.__all__
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         value = importlib.import_module("sentencode._core").__version__
-    elif name in _HOMES:
-        module = importlib.import_module(f"{__name__}.{_HOMES[name]}")
-        value = module if name == _HOMES[name] else getattr(module, name)
+    elif name in _MODULES:
+        value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    elif name in __all__:
+        value = importlib.import_module(f"{__name__}.{name}")
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

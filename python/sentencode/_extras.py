@@ -1,4 +1,4 @@
-"""What is needed only by some, and how to get it."""
+"""Optional dependencies."""
 
 from __future__ import annotations
 
@@ -13,17 +13,14 @@ __all__ = ["require", "require_nn"]
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Imports an optional dependency, or says which extra installs it.
+    """Imports an optional dependency.
 
     Args:
-        module: As in an import statement, "matplotlib.pyplot".
-        extra: The extra of Sentencode that brings it, "plot".
-
-    Returns:
-        The module.
+        module: Name of the module, such as "matplotlib.pyplot".
+        extra: Extra of Sentencode that installs it, such as "plot".
 
     Raises:
-        ImportError: If it is not installed.
+        ImportError: It is not installed; the message names the extra.
 
     Example:
         >>> require("json", "plot").dumps([1])
@@ -33,28 +30,27 @@ def require(module: str, extra: str) -> ModuleType:
         ImportError: this needs no_such_module: pip install 'sentencode[plot]'
     """
     try:
-        with _threads_that_sleep():
+        with _passive_openmp():
             return importlib.import_module(module)
     except ModuleNotFoundError as missing:
         root = module.partition(".")[0]
         if missing.name is None or missing.name.partition(".")[0] != root:
-            raise  # the module is there, and lacks something of its own
+            raise  # a dependency of the module is missing
         raise ImportError(f"this needs {root}: pip install 'sentencode[{extra}]'", name=root) from None
 
 
-# What tells OpenMP how its threads wait. The second is that of GNU's alone, which torch's wheels bring: they
-# look so often before they sleep. That takes as long as to be woken, and saves it where the work is short.
+# How OpenMP's threads wait. GOMP_SPINCOUNT, of GNU's OpenMP in torch's wheels, is the number of polls before
+# a thread sleeps: they take about as long as a wake-up, and save it when the work is short.
 _WAITING = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "1000"}
 
 
 @contextmanager
-def _threads_that_sleep() -> Iterator[None]:
-    """If torch is loaded here, OpenMP's threads soon sleep where they wait for each other.
+def _passive_openmp() -> Iterator[None]:
+    """Makes OpenMP's waiting threads sleep soon, if torch is imported in this context.
 
-    Else they spin, for milliseconds, and hinder whoever they wait for where other processes want the same
-    processors: four times the processor time. OpenMP looks at the environment once, when torch loads it. The
-    environment is as before afterwards, and what users have set there themselves holds. This and `cache_dir`
-    are the only places where the package looks at it.
+    By default they spin for milliseconds; with other processes on the same processors, that takes four times
+    the CPU time. OpenMP reads the environment once, when torch loads it. Variables that the user has set are
+    respected, and the environment is restored.
     """
     if "torch" in sys.modules or any(name in os.environ for name in _WAITING):
         yield
@@ -68,27 +64,26 @@ def _threads_that_sleep() -> Iterator[None]:
 
 
 def require_nn() -> None:
-    """Loads torch and `_nn`, in this order, or says what is wrong and what to install.
+    """Imports torch and `_nn`, in this order; raises ImportError with the remedy.
 
-    The versions are compared before `_nn` is loaded: built for another torch, it would fail by a missing
-    symbol at best.
+    Versions are compared first: built for another torch, `_nn` fails with a missing symbol at best.
     """
     from . import _core
-    from .threads import tell_neural_half
+    from .threads import apply_to_torch
 
     built = _core.build_info()["torch"].partition("+")[0]
     if not built:
         raise ImportError(
             "this Sentencode was built without its neural half (SENTENCODE_NN=OFF): "
-            "install it anew with SENTENCODE_NN=ON"
+            "reinstall it with SENTENCODE_NN=ON"
         )
-    found = require("torch", "nn").__version__.partition("+")[0]
-    if found != built:
+    installed = require("torch", "nn").__version__.partition("+")[0]
+    if installed != built:
         raise ImportError(
-            f"Sentencode's neural half was built for torch {built}, and torch {found} is installed: "
-            f"pip install 'torch=={built}', or build Sentencode anew against the torch that is there "
+            f"Sentencode's neural half was built for torch {built}, but torch {installed} is installed: "
+            f"pip install 'torch=={built}', or rebuild Sentencode with the installed torch "
             "(SENTENCODE_TORCH=found pip install --no-build-isolation ...)"
         )
     if "sentencode._nn" not in sys.modules:
         importlib.import_module("sentencode._nn")
-        tell_neural_half()
+        apply_to_torch()

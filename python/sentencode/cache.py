@@ -1,4 +1,4 @@
-"""Where Sentencode keeps what it can make again, such as parsed word vectors."""
+"""The cache folder, for example of parsed word vectors."""
 
 from __future__ import annotations
 
@@ -13,13 +13,9 @@ _chosen: Path | None = None
 
 
 def cache_dir() -> Path:
-    """The folder for what can be made again; all of it may be deleted at any time.
+    """The cache folder, which may be deleted at any time and need not exist.
 
-    It is `sentencode` in the folder that the variable `XDG_CACHE_HOME` names, or else in `~/.cache`, unless
-    `set_cache_dir` has chosen another. It need not exist.
-
-    Returns:
-        The folder's path.
+    It is `sentencode` in `$XDG_CACHE_HOME` or `~/.cache`, unless `set_cache_dir` has set another.
 
     Example:
         >>> import sentencode as se
@@ -33,10 +29,10 @@ def cache_dir() -> Path:
 
 
 def set_cache_dir(path: str | os.PathLike[str] | None) -> None:
-    """Chooses the folder that `cache_dir` gives, for this process.
+    """Sets the cache folder of this process.
 
     Args:
-        path: A folder, made when it is first needed. None: the usual one again.
+        path: Folder, created when it is needed. None: the default again.
 
     Example:
         >>> import sentencode as se

@@ -1,4 +1,4 @@
-"""Checks of arguments, made before the core sees them: it would tell of its own signatures, not of theirs."""
+"""Checks of arguments, with their names in the errors."""
 
 from __future__ import annotations
 
@@ -17,17 +17,7 @@ __all__ = [
 
 
 def checked_bool(name: str, value: Any) -> bool:
-    """A `bool`. Nothing else is taken for one: "no" would be true.
-
-    Args:
-        name: What the argument is called.
-        value: A `bool`, or NumPy's.
-
-    Returns:
-        The same as `bool`.
-
-    Raises:
-        TypeError: If it is something else.
+    """Python's or NumPy's bool as a `bool`; a TypeError for other values, since "no" would be true.
 
     Example:
         >>> checked_bool("shuffle", "no")
@@ -42,22 +32,19 @@ def checked_bool(name: str, value: Any) -> bool:
 def checked_float(
     name: str, value: Any, low: float, high: float = math.inf, *, above: bool = False, below: bool = False
 ) -> float:
-    """A finite number within bounds.
+    """A finite number in [low, high] as a `float`.
 
     Args:
-        name: What the argument is called.
+        name: Name of the argument in errors.
         value: A number.
-        low: The least that it may be.
-        high: The most.
-        above: Whether it must be more than `low`.
-        below: Whether it must be less than `high`.
-
-    Returns:
-        The number as `float`.
+        low: Lower bound.
+        high: Upper bound.
+        above: Whether `low` itself is invalid.
+        below: Whether `high` itself is invalid.
 
     Raises:
-        TypeError: If it is no number.
-        ValueError: If it is out of bounds, or not finite.
+        TypeError: `value` is not a number.
+        ValueError: It is out of bounds or not finite.
 
     Example:
         >>> checked_float("dropout", 1, 0, 1)
@@ -82,20 +69,11 @@ def checked_float(
 
 
 def checked_int(name: str, value: Any, low: int, high: int = 2**63 - 1) -> int:
-    """A whole number within bounds.
-
-    Args:
-        name: What the argument is called.
-        value: An `int`, or what stands for one, as NumPy's integers do; a `bool` does not.
-        low: The least that it may be.
-        high: The most.
-
-    Returns:
-        The number as `int`.
+    """An integer in [low, high], such as NumPy's, as an `int`.
 
     Raises:
-        TypeError: If it is no whole number.
-        ValueError: If it is out of bounds.
+        TypeError: `value` is not an integer, or a `bool`.
+        ValueError: It is out of bounds.
 
     Example:
         >>> import numpy as np
@@ -121,7 +99,7 @@ def checked_int(name: str, value: Any, low: int, high: int = 2**63 - 1) -> int:
 
 
 def checked_smoothing(name: str, a: Any) -> float | None:
-    """The a of SIF's weights a / (a + p(w)), greater than 0; None for no weights. `name` is whose it is."""
+    """The a > 0 of SIF's weights a / (a + p(w)), or None for no weights; `name` is the class in errors."""
     if a is None:
         return None
     if not is_positive(a):
@@ -130,22 +108,12 @@ def checked_smoothing(name: str, a: Any) -> float | None:
 
 
 def is_positive(value: Any) -> bool:
-    """Whether this is a finite number greater than 0, of Python's or of NumPy's."""
+    """Whether a value is a finite number greater than 0."""
     return isinstance(value, numbers.Real) and math.isfinite(value) and float(value) > 0
 
 
 def checked_str(name: str, value: Any) -> str:
-    """A `str`; which ones there are, the core knows and tells.
-
-    Args:
-        name: What the argument is called.
-        value: What must be one.
-
-    Returns:
-        The same.
-
-    Raises:
-        TypeError: If it is something else.
+    """A `str` unchanged; a TypeError for other values.
 
     Example:
         >>> checked_str("storage", None)
@@ -158,17 +126,10 @@ def checked_str(name: str, value: Any) -> str:
 
 
 def checked_words(name: str, words: Iterable[str]) -> list[str]:
-    """Several words as a list.
-
-    Args:
-        name: What the argument is called.
-        words: The words; one `str` is refused, for it would be taken letter by letter.
-
-    Returns:
-        The words.
+    """Words as a list.
 
     Raises:
-        TypeError: If it is one word, or something among them is none.
+        TypeError: `words` is one `str`, which would be split into letters, or contains something else.
 
     Example:
         >>> checked_words("words", "at")

@@ -1,4 +1,4 @@
-"""What tells functions and parameters from all others, so that what others made is never taken for theirs."""
+"""Hashes of Python code, so that results of a changed function are not reused."""
 
 from __future__ import annotations
 
@@ -18,28 +18,21 @@ import numpy as np
 
 __all__ = ["code_digest"]
 
-# Where libraries are: of Python, of an environment, of the system's packages, of the user's own.
+# Folders of installed libraries.
 _LIBRARIES = (
     *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
     *(*site.getsitepackages(), site.getusersitepackages()),
 )
-_OURS = frozenset({__name__.partition(".")[0], "numpy", "torch"})  # wherever they are
+_OURS = frozenset({__name__.partition(".")[0], "numpy", "torch"})  # wherever they are installed
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 _BUILT_IN = (BuiltinFunctionType, np.ufunc, type(str.lower), type(str.__add__), type(int.from_bytes))
 
 
 def code_digest(value: Any) -> str | None:
-    """A digest of all that a value computes with; None where something in it cannot be told from others.
+    """A hash of a value and all code that it uses; None if it has parts that cannot be hashed.
 
-    Values of dataclasses count by their fields, functions by their code, defaults, and what they take from
-    around them, objects by their attributes and methods. What installed libraries have counts by its name:
-    their versions are known elsewhere.
-
-    Args:
-        value: A protocol, a function, or anything else that has parts.
-
-    Returns:
-        The digest.
+    It covers fields of dataclasses; code, defaults, closures and globals of functions; attributes and methods
+    of objects. Functions and classes of installed libraries count by their names.
 
     Example:
         >>> def power(p):
@@ -51,7 +44,7 @@ def code_digest(value: Any) -> str | None:
     try:
         for part in _parts(value, {}):
             digest.update(f"{len(part)} {part}\n".encode("utf-8", "surrogatepass"))
-    except (_UnknownError, RecursionError, ValueError):  # a value that is not there yet
+    except (_UnknownError, RecursionError, ValueError):  # ValueError: an empty closure cell
         return None
     return digest.hexdigest()
 
@@ -60,67 +53,69 @@ _Seen = dict[int, tuple[int, Any]]
 
 
 class _UnknownError(Exception):
-    """A value that has no parts that can be compared."""
+    """A value that cannot be hashed."""
 
 
 def _parts(value: Any, seen: _Seen) -> Iterator[str]:
     if isinstance(value, (*_PLAIN, np.generic)) and type(value).__module__ in ("builtins", "numpy"):
         yield f"{type(value).__name__} {value!r}"
         return
-    if not isinstance(value, (tuple, frozenset, CodeType)):  # which Python shares, or not, as it likes
-        if id(value) in seen:  # as a function that calls itself
+    if not isinstance(value, (tuple, frozenset, CodeType)):  # Python may share equal ones
+        if id(value) in seen:  # such as a recursive function
             yield f"again {seen[id(value)][0]}"
             return
-        seen[id(value)] = len(seen), value  # kept alive: the next one shall have another id
+        seen[id(value)] = len(seen), value  # kept alive, so that its id stays unique
     if isinstance(value, ModuleType):
         yield f"module {value.__name__}"
     elif isinstance(value, np.ndarray) and value.dtype.kind != "O":
         yield f"array {value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
     elif isinstance(value, CodeType):
-        yield from _of_code(value, seen)
+        yield from _code_parts(value, seen)
     elif isinstance(value, FunctionType):
-        yield from _of_function(value, seen)
+        yield from _function_parts(value, seen)
     elif isinstance(value, MethodType):
-        yield from _of_all("method", (value.__func__, value.__self__), seen)
+        yield from _all_parts("method", (value.__func__, value.__self__), seen)
     elif isinstance(value, functools.partial):
-        yield from _of_all("partial", (value.func, value.args, value.keywords), seen)
+        yield from _all_parts("partial", (value.func, value.args, value.keywords), seen)
     elif isinstance(value, type):
-        yield from _of_class(value, seen)
+        yield from _class_parts(value, seen)
     elif isinstance(value, _BUILT_IN):
         yield f"built-in {getattr(value, '__module__', '')} {getattr(value, '__qualname__', value.__name__)}"
-        yield from _parts(getattr(value, "__self__", None), seen)  # what it is a method of, or its module
-    elif callable(value) and hasattr(value, "__qualname__") and _installed(value):  # as many of NumPy's
+        yield from _parts(getattr(value, "__self__", None), seen)  # its object or its module
+    elif (
+        callable(value) and hasattr(value, "__qualname__") and _installed(value)
+    ):  # such as functions of NumPy
         yield f"built-in {_module_of(value)} {value.__qualname__}"
     elif isinstance(value, list | tuple):
-        yield from _of_all(f"{type(value).__name__} {len(value)}", value, seen)
+        yield from _all_parts(f"{type(value).__name__} {len(value)}", value, seen)
     elif isinstance(value, Mapping):
-        yield from _of_all(f"mapping {len(value)}", (x for item in value.items() for x in item), seen)
+        yield from _all_parts(f"mapping {len(value)}", (x for item in value.items() for x in item), seen)
     elif isinstance(value, set | frozenset):
         yield from sorted("".join(_parts(one, dict(seen))) for one in value)
     elif is_dataclass(value):
-        yield from _of_class(type(value), seen)
+        yield from _class_parts(type(value), seen)
         for one in fields(value):
             yield one.name
             yield from _parts(getattr(value, one.name), seen)
     elif hasattr(value, "__dict__") and not _installed(type(value)):
-        yield from _of_class(type(value), seen)
+        yield from _class_parts(type(value), seen)
         yield from _parts(vars(value), seen)
     else:
         raise _UnknownError(type(value).__name__)
 
 
-def _of_all(what: str, values: Any, seen: _Seen) -> Iterator[str]:
+def _all_parts(what: str, values: Any, seen: _Seen) -> Iterator[str]:
     yield what
     for value in values:
         yield from _parts(value, seen)
 
 
-def _of_function(function: FunctionType, seen: _Seen) -> Iterator[str]:
+def _function_parts(function: FunctionType, seen: _Seen) -> Iterator[str]:
     yield f"function {_module_of(function)} {function.__qualname__}"
-    yield from _of_all("around", (cell.cell_contents for cell in function.__closure__ or ()), seen)
+    yield from _all_parts("around", (cell.cell_contents for cell in function.__closure__ or ()), seen)
     if _installed(function):
         return
-    yield from _of_all("defaults", (function.__defaults__, function.__kwdefaults__), seen)
+    yield from _all_parts("defaults", (function.__defaults__, function.__kwdefaults__), seen)
     yield from _parts(function.__code__, seen)
     for name in sorted(_globals_of(function.__code__)):
         if name in function.__globals__:
@@ -128,25 +123,25 @@ def _of_function(function: FunctionType, seen: _Seen) -> Iterator[str]:
             yield from _parts(function.__globals__[name], seen)
 
 
-def _of_code(code: CodeType, seen: _Seen) -> Iterator[str]:
-    # Not the whole object: where it was written is no part of what it does.
+def _code_parts(code: CodeType, seen: _Seen) -> Iterator[str]:
+    # Without file name and line numbers.
     flags = (code.co_flags, code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     exceptions = getattr(code, "co_exceptiontable", b"")
-    yield from _of_all("code", (code.co_code, exceptions, *flags, *names), seen)
-    yield from _of_all("constants", code.co_consts, seen)
+    yield from _all_parts("code", (code.co_code, exceptions, *flags, *names), seen)
+    yield from _all_parts("constants", code.co_consts, seen)
 
 
 def _globals_of(code: CodeType) -> set[str]:
-    """The names that it, or a function within it, takes from its module."""
-    found = {one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    return found.union(*(_globals_of(one) for one in code.co_consts if isinstance(one, CodeType)))
+    """Global names that a function, or a function within it, reads."""
+    names = {one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return names.union(*(_globals_of(one) for one in code.co_consts if isinstance(one, CodeType)))
 
 
-def _of_class(of: type, seen: _Seen) -> Iterator[str]:
-    """Its name, and what it does: its methods and the values that they share."""
-    yield f"class {_module_of(of)} {of.__qualname__}"
-    for base in of.__mro__:
+def _class_parts(kind: type, seen: _Seen) -> Iterator[str]:
+    """Name, methods and class attributes."""
+    yield f"class {_module_of(kind)} {kind.__qualname__}"
+    for base in kind.__mro__:
         if _installed(base):
             continue
         for name in sorted(vars(base)):
@@ -159,7 +154,7 @@ def _of_class(of: type, seen: _Seen) -> Iterator[str]:
 
 
 def _module_of(what: Any) -> str:
-    # Report files hold digests from before these modules were in a package of their own.
+    # Saved reports have hashes with the old names of these modules.
     name = str(what.__module__).replace(
         "sentencode.evaluation.metrics.scores", "sentencode.evaluation.metrics"
     )
@@ -167,7 +162,7 @@ def _module_of(what: Any) -> str:
 
 
 def _installed(what: Any) -> bool:
-    """Whether a function or a class is a library's, or this one's: its name and version tell all of it."""
+    """Whether a function or class belongs to an installed library or this package."""
     module = getattr(what, "__module__", None) or ""
     top = module.partition(".")[0]
     if top in sys.stdlib_module_names or top in _OURS:

@@ -1,4 +1,4 @@
-"""What encoders share whose work an encoder of the core does: linear ones, neural ones."""
+"""The base class of encoders that are implemented in C++: linear and neural ones."""
 
 from __future__ import annotations
 
@@ -17,37 +17,36 @@ __all__ = ["NEURAL_KINDS", "CoreEncoder", "checked_keys", "is_still", "plain"]
 
 
 _Kind = TypeVar("_Kind", bound="CoreEncoder")
-NEURAL_KINDS: dict[str, type[CoreEncoder]] = {}  # classes of neural encoders that have been defined, by name
+NEURAL_KINDS: dict[str, type[CoreEncoder]] = {}  # classes of neural encoders by name
 
 
 class CoreEncoder(Encoder):
-    """An encoder over word vectors, made of parameters that it remembers."""
+    """An encoder over word vectors, whose C++ half is made from its parameters."""
 
     vectors: Vectors
     tokenizer: Any
     lowercase: Any
-    # There once something was learnt: an encoder of the core, the tokenizer and the table that go with it,
-    # and the parameters that all were made of.
+    # Set by `fit`: the C++ encoder, its tokenizer and word vectors, and the parameters of all three.
     _model: Any
     _cut: Tokenizer
     _made_with: WordVectors
     _made_of: dict[str, Any]
-    # What was last given as vectors, and the table that it was made into.
+    # The last value of `vectors`, and its table.
     _resolved: tuple[Any, WordVectors]
 
     @property
     def fitted(self) -> bool:
-        """Whether there is all that encoding needs: something was learnt, with the parameters as they are."""
+        """Whether the encoder has been fitted with the current parameters."""
         return "_model" in self.__dict__ and not self._changes()
 
     @property
     def tokenizer_(self) -> Tokenizer:
-        """The tokenizer that cuts sentences, once fitted: what was chosen where `tokenizer` left it open."""
+        """The tokenizer of the fitted encoder, also where `tokenizer` is "auto"."""
         self._check_fitted()
         return self._cut if "_cut" in self.__dict__ else self._new_tokenizer()
 
     def _changes(self) -> list[str]:
-        """The parameters that are no longer those of the model."""
+        """The parameters that have changed since `fit`."""
         made_of = self.__dict__.get("_made_of", {})
         return [name for name, value in made_of.items() if not is_still(getattr(self, name), value)]
 
@@ -61,25 +60,25 @@ class CoreEncoder(Encoder):
 
     @property
     def _word_vectors(self) -> WordVectors:
-        """What was given as vectors, as a table; made once, as long as it is the same object."""
-        given: Any = self.vectors
-        known = self.__dict__.get("_resolved")
-        if known is None or known[0] is not given:
+        """`vectors` as a table, converted once per object."""
+        vectors: Any = self.vectors
+        resolved = self.__dict__.get("_resolved")
+        if resolved is None or resolved[0] is not vectors:
             try:
-                known = self._resolved = given, WordVectors.of(given)
+                resolved = self._resolved = vectors, WordVectors.of(vectors)
             except TypeError as error:
                 raise TypeError(f"{type(self).__name__}: {error}") from None
-        table: WordVectors = known[1]
+        table: WordVectors = resolved[1]
         return table
 
     def _sibling(self, kind: type[_Kind], **params: Any) -> _Kind:
-        """An encoder with other parameters and the same vectors, which are not made again."""
+        """An encoder with other parameters that shares the table of the vectors."""
         other = kind(**params)
         other._resolved = self.vectors, self._word_vectors
         return other
 
     def _check_vectors(self) -> None:
-        """Whether the vectors can be used; refuses those that cannot."""
+        """Raises an error if the vectors are invalid."""
         self._word_vectors  # noqa: B018
 
     def _new_tokenizer(self) -> Tokenizer:
@@ -88,13 +87,17 @@ class CoreEncoder(Encoder):
         )
 
     def _check_tokenizer_name(self) -> None:
-        """Warns where the name that `save` writes does not lead to the tokenizer."""
+        """Warns if the name that `save` writes does not identify the tokenizer."""
         if not self._cut.found_by_name:
             name = self._cut.name
             warnings.warn(
                 f"{type(self).__name__}.save: the tokenizer "
-                + (f"is not what its name {name!r} leads to" if name else "has no name that leads to it")
-                + "; give it again when loading, as in se.load(path, tokenizer=my_tokenizer)",
+                + (
+                    f"is not the one that its name {name!r} identifies"
+                    if name
+                    else "has no name that identifies it"
+                )
+                + "; pass it to load again, as in se.load(path, tokenizer=my_tokenizer)",
                 UserWarning,
                 stacklevel=3,
             )
@@ -106,24 +109,24 @@ class CoreEncoder(Encoder):
         return facts
 
 
-def checked_keys(owner: type[CoreEncoder], given: Any, known: set[str]) -> dict[str, Any]:
-    """The parameters that stand in a file, if they are those of a class.
+def checked_keys(owner: type[CoreEncoder], params: Any, known: set[str]) -> dict[str, Any]:
+    """The parameters of a file, if they are exactly those of a class, and the tokenizer is an object.
 
     Raises:
-        ValueError: If they are not, or the tokenizer among them is none.
+        ValueError: They are not.
     """
-    if not isinstance(given, dict):
-        raise ValueError(f"params: expected a JSON object, got {given!r:.60}")
-    for problem, names in (("unknown", set(given) - known), ("missing", known - set(given))):
+    if not isinstance(params, dict):
+        raise ValueError(f"params: expected a JSON object, got {params!r:.60}")
+    for problem, names in (("unknown", set(params) - known), ("missing", known - set(params))):
         if names:
             raise ValueError(f"params: {problem} {', '.join(map(repr, sorted(names)))} of {owner.__name__}")
-    if not isinstance(given["tokenizer"], dict):
-        raise ValueError(f"params: tokenizer must be a JSON object, got {given['tokenizer']!r:.60}")
-    return given
+    if not isinstance(params["tokenizer"], dict):
+        raise ValueError(f"params: tokenizer must be a JSON object, got {params['tokenizer']!r:.60}")
+    return params
 
 
 def plain(value: Any) -> Any:
-    """Numbers, and sequences of them, as Python and JSON have them, also when they are NumPy's."""
+    """A number, or a sequence of numbers, as Python's types, for JSON."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, tuple | list):
@@ -136,15 +139,13 @@ def plain(value: Any) -> Any:
 
 
 def is_still(now: Any, before: Any) -> bool:
-    """Whether a parameter is the same as before. Objects are the same only as themselves."""
+    """Whether a parameter has not changed: equal numbers, texts or tokenizers, or the same object."""
     if now is before:
         return True
     now, before = plain(now), plain(before)
     if isinstance(now, list) and isinstance(before, list):
         return len(now) == len(before) and all(map(is_still, now, before))
-    kinds = {
-        float if type(value) is int else type(value) for value in (now, before)
-    }  # 0 and 0.0 are one number
+    kinds = {float if type(value) is int else type(value) for value in (now, before)}  # 0 is 0.0
     if len(kinds) > 1 or not isinstance(now, str | int | float | Tokenizer):
         return False
-    return now == before or (now != now and before != before)  # what is no number stays none
+    return now == before or (now != now and before != before)  # NaN is still NaN

@@ -1,4 +1,4 @@
-"""The rows of any encoder, ours or not: asked for, checked, and kept on disk."""
+"""Embeddings of any encoder, Sentencode's or another: checked, and cached on disk."""
 
 from __future__ import annotations
 
@@ -31,47 +31,46 @@ _LOG = logging.getLogger("sentencode")
 
 _PAGE = 4096  # bytes
 _FORMAT = 2
-_CHECKSUM = hashlib.sha256().digest_size  # bytes behind the array, which NumPy does not look at
+_CHECKSUM = hashlib.sha256().digest_size  # bytes after the array, which NumPy ignores
 
 
 class DegenerateEncoderError(ValueError):
-    """An encoder failed, or gave what cannot be judged: no numbers, too few rows, or the same row always."""
+    """An encoder failed, or returned no finite numbers, too few embeddings, or equal ones only."""
 
 
 def _precision() -> str:
-    """What torch's autocast makes of networks now: "" for nothing."""
+    """The precision of torch's autocast, as text; "" without autocast."""
     torch = sys.modules.get("torch")
-    if torch is None:  # then no network encodes
+    if torch is None:  # no network encodes then
         return ""
     kinds = [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
     return "".join(f" {kind} {torch.get_autocast_dtype(kind)}" for kind in kinds)
 
 
-def cache_folder(cache: str | os.PathLike[str] | bool, own: str = "embeddings") -> Path | None:
-    """Where rows are kept: in a folder, in that of Sentencode's cache (True), or nowhere (False)."""
+def cache_folder(cache: str | os.PathLike[str] | bool, name: str = "embeddings") -> Path | None:
+    """The cache folder of embeddings: a given one, `name` in Sentencode's (True), or None (False)."""
     if cache is not True:
         return None if cache is False else as_path(cache)
-    folder = cache_dir() / own
+    folder = cache_dir() / name
     refuse_link(folder)
     return folder
 
 
 @dataclass
 class EncoderRows:
-    """Gives the rows of sentences, by an encoder of any kind.
+    """Encodes sentences with an encoder of any kind.
 
     Args:
-        encoder: One of ours; anything with `encode` (sentence-transformers, model2vec), or with `transform`
-            (scikit-learn); or a function from a list of sentences to their rows.
-        name: What it is called in reports. None: its class.
-        cache: A folder in which rows are kept, by the encoder's fingerprint and the sentences: of encoders
-            that have a fingerprint, and of others when `key` stands for one.
-        key: What tells this encoder from all others.
-        tokens: Give lists of tokens, as SentEval does, and not strings. None: to our own encoders.
-        varied: Whether it is an error if all sentences of a call have the same row.
+        encoder: An encoder of Sentencode; an object with `encode` (sentence-transformers, model2vec) or
+            `transform` (scikit-learn); or a function from a list of sentences to their embeddings.
+        name: Name in reports. None: the class.
+        cache: Cache folder, by fingerprint and sentences; used if the encoder has a fingerprint, or `key`.
+        key: Unique name of an encoder without a fingerprint.
+        tokens: Whether to pass lists of tokens, as SentEval does. None: to Sentencode's encoders only.
+        varied: Whether equal embeddings of all sentences of a call are an error.
 
     Attributes:
-        dim: How many numbers a row has; None before the first.
+        dim: Dimensions of an embedding; None before the first.
     """
 
     encoder: Any
@@ -90,59 +89,55 @@ class EncoderRows:
         if self.tokens is None:
             self.tokens = isinstance(self.encoder, Encoder)
         if self.key is None and callable(getattr(self.encoder, "fingerprint", None)):
-            with contextlib.suppress(NotFittedError):  # of one that learns nothing; others say so in encode
+            with contextlib.suppress(NotFittedError):  # `encode` raises it, where fitting is needed
                 self.key = str(self.encoder.fingerprint())
         if self.cache is not None and self.key is not None:
             self._check_cache()
 
     def __call__(self, sentences: list[str]) -> Rows:
-        """The rows of distinct sentences, `(n, d)`, float32.
+        """The embeddings of distinct sentences, float32 [n, d], perhaps a memory map.
 
         Args:
-            sentences: Tokens with a space between them.
-
-        Returns:
-            Their rows, maybe a memory map.
+            sentences: Tokens separated by spaces.
 
         Raises:
-            DegenerateEncoderError: The encoder failed, or what it gave are not that many rows of finite
-                numbers, or all are the same.
+            DegenerateEncoderError: The encoder failed, or did not return n finite, different embeddings.
         """
         path = self._path(sentences)
-        kept = None if path is None else self._kept(path, len(sentences))
-        if kept is not None:
-            self.dim = kept.shape[1]
-            return kept
+        cached = None if path is None else self._load(path, len(sentences))
+        if cached is not None:
+            self.dim = cached.shape[1]
+            return cached
         rows = self._encoded(sentences)
         self._check_varied(rows)
         if path is not None and self._writable:
-            self._keep(path, rows)
+            self._save(path, rows)
         return rows
 
     def _check_cache(self) -> None:
-        """Whether rows can be kept, before they are computed."""
+        """Warns if the cache cannot be written, before anything is encoded."""
         assert self.cache is not None
         try:
             self.cache.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.cache):
                 pass
         except OSError as error:
-            self._writable = False  # what is in it is read all the same
-            _LOG.warning("rows are not kept: %s cannot be written: %s", self.cache, error)
+            self._writable = False  # it is still read
+            _LOG.warning("embeddings are not cached: %s cannot be written: %s", self.cache, error)
 
-    def _keep(self, path: Path, rows: Rows) -> None:
+    def _save(self, path: Path, rows: Rows) -> None:
         try:
             with whole_file(path) as file:
                 np.save(file, rows)
                 file.flush()
                 file.write(_checksum(file.fileno()))
-        except OSError as error:  # as of a full disk: the rows are there, and worth more than the file
-            _LOG.warning("rows are not kept: %s cannot be written: %s", path, error)
+        except OSError as error:  # such as a full disk: the embeddings are still useful
+            _LOG.warning("embeddings are not cached: %s cannot be written: %s", path, error)
 
     def _encoded(self, sentences: list[str]) -> Rows:
-        given = [sentence.split() for sentence in sentences] if self.tokens else sentences
+        batch = [sentence.split() for sentence in sentences] if self.tokens else sentences
         try:
-            encoded = self._encode(given)
+            encoded = self._encode(batch)
         except Exception as error:
             raise DegenerateEncoderError(f"{self.name} raised {type(error).__name__}: {error}") from error
         rows = self._checked(encoded, len(sentences))
@@ -150,14 +145,7 @@ class EncoderRows:
         return rows
 
     def file_of(self, sentences: list[str]) -> Path | None:
-        """The .npy file in which the rows of these sentences are kept; None where they are not.
-
-        Args:
-            sentences: As they were encoded.
-
-        Returns:
-            The file.
-        """
+        """The .npy file of the cached embeddings of these sentences, if there is one."""
         path = self._path(sentences)
         return path if path is not None and path.exists() else None
 
@@ -172,18 +160,17 @@ class EncoderRows:
         digest.update("\n".join(sentences).encode("utf-8", "surrogatepass"))
         return Path(self.cache) / f"{digest.hexdigest()}.npy"
 
-    def _kept(self, path: Path, count: int) -> Rows | None:
-        """The rows of a file; None if there is none, or if it is not what was written."""
+    def _load(self, path: Path, count: int) -> Rows | None:
+        """The embeddings of a file; None if it is missing or damaged."""
         try:
-            with open(path, "rb") as file:  # before the header is read, which NumPy takes for Python code
+            with open(path, "rb") as file:  # before NumPy evaluates the header
                 size = max(0, path.stat().st_size - _CHECKSUM)
                 file.seek(size)
                 if not size or file.read() != _checksum(file.fileno(), size):
                     raise ValueError("its checksum is not that of its content")
-            rows = np.lib.format.open_memmap(path, mode="r")
-            found = self._checked(rows, count)
-            self._check_varied(found)
-            return found
+            rows = self._checked(np.lib.format.open_memmap(path, mode="r"), count)
+            self._check_varied(rows)
+            return rows
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, EOFError, ValueError) as error:
@@ -192,52 +179,51 @@ class EncoderRows:
 
     def _checked(self, rows: Any, count: int) -> Rows:
         if isinstance(rows, (list, tuple)):
-            rows = [_of_tensor(row) for row in rows]
-        rows = _of_tensor(rows)
+            rows = [_array(row) for row in rows]
+        rows = _array(rows)
         if hasattr(rows, "toarray"):  # a sparse matrix
             rows = rows.toarray()
         try:
-            given = np.asarray(rows)
-            if given.dtype.kind == "O" and given.ndim == 0:
+            array = np.asarray(rows)
+            if array.dtype.kind == "O" and array.ndim == 0:
                 raise TypeError(f"it is {type(rows).__name__}")
-            if given.dtype.kind in "cSU":  # NumPy would take the real part, or read numbers
-                raise TypeError(f"its type is {given.dtype.type.__name__.rstrip('_')}")
-            with np.errstate(over="ignore"):  # becomes infinity, and is found below
-                found = np.asarray(given, dtype=np.float32, order="C")
+            if array.dtype.kind in "cSU":  # NumPy would drop imaginary parts, and parse text
+                raise TypeError(f"its type is {array.dtype.type.__name__.rstrip('_')}")
+            with np.errstate(over="ignore"):  # overflow becomes infinity, an error below
+                embeddings = np.asarray(array, dtype=np.float32, order="C")
         except (TypeError, ValueError) as error:
             raise DegenerateEncoderError(f"{self.name} gave no array of numbers: {error}") from None
-        if found.ndim != 2 or found.shape[0] != count or found.shape[1] == 0:
+        if embeddings.ndim != 2 or embeddings.shape[0] != count or embeddings.shape[1] == 0:
             raise DegenerateEncoderError(
-                f"{self.name} gave an array of the shape {list(found.shape)} for {count} sentences; "
+                f"{self.name} gave an array of shape {list(embeddings.shape)} for {count} sentences; "
                 f"expected [{count}, d]"
             )
-        if self.dim is not None and found.shape[1] != self.dim:
+        if self.dim is not None and embeddings.shape[1] != self.dim:
             raise DegenerateEncoderError(
-                f"{self.name} gave rows of {found.shape[1]} numbers, and of {self.dim} before"
+                f"{self.name} gave {embeddings.shape[1]} dimensions, and {self.dim} before"
             )
-        finite = np.isfinite(found).all(axis=1)
+        finite = np.isfinite(embeddings).all(axis=1)
         if not finite.all():
             raise DegenerateEncoderError(
-                f"{self.name} gave NaN or infinity for {np.count_nonzero(~finite)} of {count} sentences, the "
-                f"first of them number {int(np.argmin(finite))}"
+                f"{self.name} gave NaN or infinity for {np.count_nonzero(~finite)} of {count} sentences, "
+                f"first for sentence {int(np.argmin(finite))}"
             )
-        return found
+        return embeddings
 
     def _check_varied(self, rows: Rows) -> None:
         if self.varied and len(rows) > 1 and (rows == rows[0]).all():
-            raise DegenerateEncoderError(f"{self.name} gave the same row for all {len(rows)} sentences")
+            raise DegenerateEncoderError(f"{self.name} gave the same embedding for all {len(rows)} sentences")
 
 
-def _of_tensor(rows: Any) -> Any:
-    """A tensor as an array, perhaps one of a type that NumPy lacks, or with a gradient; all else as it is."""
+def _array(rows: Any) -> Any:
+    """A tensor of any type as an array; other values unchanged."""
     return rows.detach().cpu().float().numpy() if hasattr(rows, "detach") else rows
 
 
 def _checksum(file: int, size: int = 0) -> bytes:
-    """Of a file's first bytes (0: of all): SHA-256 of the sums of its pages, at the speed of memory.
+    """SHA-256 of the sums of pages of a file's first `size` bytes (0: all), at the speed of memory.
 
-    Bits that flip change a page's sum, pages that are lost or misplaced their order. It is no signature: who
-    wants to forge a page can.
+    It detects flipped bits and lost or misplaced pages, but no forgery.
     """
     with mmap.mmap(file, size, access=mmap.ACCESS_READ) as mapped:
         whole = len(mapped) // _PAGE * _PAGE
@@ -245,31 +231,30 @@ def _checksum(file: int, size: int = 0) -> bytes:
         sums = np.add.reduce(words.reshape(-1, _PAGE // 8), axis=1)
         digest = hashlib.sha256(sums)
         digest.update(mapped[whole:])
-        del words  # else the map could not be closed
+        del words  # or the map could not be closed
     return digest.digest()
 
 
 def _encode_of(encoder: Any) -> Callable[[Any], Any]:
-    if isinstance(encoder, Encoder):  # others may have a `fitted` of another meaning
+    if isinstance(encoder, Encoder):  # `fitted` of others may have another meaning
         encoder._check_fitted()
     for method in ("encode", "transform"):
-        # A str has an encode too.
-        if callable(getattr(encoder, method, None)) and not isinstance(encoder, str):
+        if callable(getattr(encoder, method, None)) and not isinstance(encoder, str):  # str.encode
             return _quiet(getattr(encoder, method))
     if callable(encoder):
         return _quiet(encoder)
     raise TypeError(
-        "an encoder has encode or transform, or is a function from sentences to rows; got "
+        "an encoder has encode or transform, or is a function from sentences to embeddings; got "
         f"{type(encoder).__name__}"
     )
 
 
 def _quiet(encode: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Without a progress bar of its own for every task, where it knows that keyword."""
+    """The function without its own progress bar, if it has that keyword."""
     import inspect
 
     try:
-        known = "show_progress_bar" in inspect.signature(encode).parameters
+        has_bar = "show_progress_bar" in inspect.signature(encode).parameters
     except (TypeError, ValueError):
-        known = False
-    return (lambda sentences: encode(sentences, show_progress_bar=False)) if known else encode
+        has_bar = False
+    return (lambda sentences: encode(sentences, show_progress_bar=False)) if has_bar else encode

@@ -1,53 +1,52 @@
-"""The exceptions of Sentencode, importable without the compiled half, which raises them too.
+"""The exceptions of Sentencode, also those of its C++ half.
 
-Wrong arguments raise Python's own classes: `ValueError`, `OSError`, `NotImplementedError`.
+Invalid arguments raise Python's classes: `ValueError`, `OSError`, `NotImplementedError`.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
-from typing import Any
+from typing import Any, cast
 
 __all__ = ["DivergedError", "FormatError", "NotFittedError", "ZeroRowsWarning"]
 
 
 class DivergedError(FloatingPointError):
-    """What a training or a model computes is not finite: it diverged, or its weights are damaged."""
+    """A loss or an embedding is not finite: training diverged, or weights are damaged."""
 
 
 class FormatError(ValueError):
-    """A file does not have the format that it should; the message names the file and the place."""
+    """A file has a wrong format or is damaged; the message has the file and the position."""
 
 
 class ZeroRowsWarning(UserWarning):
-    """Many sentences have no word that the encoder knows, so that their rows are zero."""
+    """Many sentences have no known word, so that their embeddings are zero."""
 
 
 class NotFittedError(ValueError, AttributeError):
     """An encoder was used before `fit`.
 
-    Where scikit-learn is loaded, what is raised is a `sklearn.exceptions.NotFittedError` as well.
+    If scikit-learn is loaded, the error is also a `sklearn.exceptions.NotFittedError`.
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> NotFittedError:
-        """An error; where scikit-learn is loaded, one that its class catches, too."""
-        # Who catches scikit-learn's class has loaded it; nobody else pays for the import.
-        theirs = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", None)
-        if cls is NotFittedError and theirs is not None:
-            cls = _which_is_also(theirs)
+        """An error that is also scikit-learn's, if that is loaded."""
+        # Code that catches scikit-learn's class has imported it; nobody else pays for the import.
+        sklearn_class = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", None)
+        if cls is NotFittedError and sklearn_class is not None:
+            cls = _subclass_of_both(sklearn_class)
         return super().__new__(cls, *args, **kwargs)
 
     def __reduce__(self) -> Any:
-        made: Any = super().__reduce__()
-        kind, *rest = made
+        kind, *rest = cast("tuple[Any, ...]", super().__reduce__())
         return NotFittedError if kind.__qualname__ == NotFittedError.__qualname__ else kind, *rest
 
 
 @functools.cache
-def _which_is_also(theirs: type) -> type[NotFittedError]:
+def _subclass_of_both(sklearn_class: type) -> type[NotFittedError]:
     names = {"__module__": __name__, "__doc__": NotFittedError.__doc__}
-    return type(NotFittedError.__qualname__, (NotFittedError, theirs), names)
+    return type(NotFittedError.__qualname__, (NotFittedError, sklearn_class), names)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""What scikit-learn asks of an estimator, written by hand so that importing it is not needed."""
+"""scikit-learn's interface of estimators, without importing it."""
 
 from __future__ import annotations
 
@@ -15,39 +15,36 @@ __all__ = ["Estimator"]
 
 
 class Estimator:
-    """Parameters in the constructor, what is learnt in attributes that end with an underscore.
+    """Base class with parameters in the constructor, and fitted attributes that end with an underscore.
 
-    The constructor of a subclass names every parameter and stores it, untouched, under its name. So
-    scikit-learn can clone the object, search over its parameters and put it into pipelines.
+    The constructor of a subclass stores every parameter unchanged under its name, so that scikit-learn can
+    clone the object, search over its parameters and use it in pipelines.
     """
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
-        """The parameters and their defaults, in the constructor's order."""
+        """Parameters of the constructor and their defaults, in order."""
         parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
         return {parameter.name: parameter.default for parameter in parameters}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's parameters.
+        """The parameters of the constructor.
 
         Args:
-            deep: Also those of parameters that have parameters themselves, as `name__parameter`.
-
-        Returns:
-            Names and values.
+            deep: Whether to add parameters of parameters, as `name__parameter`.
         """
-        found = {name: getattr(self, name) for name in self._defaults()}
+        params = {name: getattr(self, name) for name in self._defaults()}
         if deep:
-            for name, value in list(found.items()):
+            for name, value in list(params.items()):
                 if hasattr(value, "get_params") and not isinstance(value, type):
-                    found.update({f"{name}__{inner}": v for inner, v in value.get_params().items()})
-        return found
+                    params.update({f"{name}__{inner}": v for inner, v in value.get_params().items()})
+        return params
 
     def set_params(self, **params: Any) -> Any:
-        """Changes parameters, which asks for `fit` again.
+        """Changes parameters; then the encoder must be fitted again.
 
-        What was learnt with other parameters is kept, but not used: until the parameters are those again, or
-        `fit` was called, the encoder counts as not fitted. `Average`, which learns nothing, follows at once.
+        It counts as not fitted until `fit`, or until the parameters have their old values again. `Average`
+        needs no `fit`.
 
         Args:
             **params: New values; `name__parameter` changes a parameter of a parameter.
@@ -56,7 +53,7 @@ class Estimator:
             The object itself.
 
         Raises:
-            ValueError: If there is no such parameter.
+            ValueError: There is no such parameter.
         """
         known = self._defaults()
         for name in params:
@@ -74,23 +71,22 @@ class Estimator:
 
     @property
     def fitted(self) -> bool:
-        """Whether there is all that encoding needs."""
+        """Whether the encoder can encode."""
         raise NotImplementedError
 
     @property
     def _estimator_type(self) -> Literal["classifier", "regressor"] | None:
-        """What it predicts. scikit-learn before 1.6 reads this, later releases read the tags."""
+        """The kind of predictor, which scikit-learn before 1.6 reads; later releases read the tags."""
         return None
 
     def _check_fitted(self) -> None:
-        """Raises `NotFittedError` where there is not."""
+        """Raises `NotFittedError` if it cannot."""
         raise NotImplementedError
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.fitted
 
     def __sklearn_tags__(self) -> Any:
-        # Only scikit-learn calls this, so it is there.
         from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags, TransformerTags
 
         kind = self._estimator_type
@@ -105,11 +101,11 @@ class Estimator:
         )
 
     def set_output(self, *, transform: str | None = None) -> Any:
-        """Chooses what `transform` and `fit_transform` return, as in scikit-learn.
+        """Sets the type of what `transform` and `fit_transform` return, as in scikit-learn.
 
         Args:
-            transform: "default" (a NumPy array), "pandas" or "polars" (a data frame with the names of
-                `get_feature_names_out`); None changes nothing.
+            transform: "default" (NumPy array), "pandas" or "polars" (data frame with the columns
+                `get_feature_names_out`), or None for no change.
 
         Returns:
             The object itself.
@@ -121,15 +117,15 @@ class Estimator:
         return self
 
     def _output(self, rows: npt.NDArray[Any], sentences: Any) -> Any:
-        """Rows in the form that `set_output` chose."""
+        """Embeddings in the type that `set_output` chose."""
         form = getattr(self, "_sklearn_output_config", {}).get("transform")
-        if form is None and "sklearn" in sys.modules:  # its setting for all transformers
+        if form is None and "sklearn" in sys.modules:  # the global setting
             form = sys.modules["sklearn"].get_config().get("transform_output")
         if form == "pandas":
             import pandas
 
-            of_pandas = isinstance(sentences, pandas.Series | pandas.DataFrame)
-            index = sentences.index if of_pandas else None
+            is_pandas = isinstance(sentences, pandas.Series | pandas.DataFrame)
+            index = sentences.index if is_pandas else None
             return pandas.DataFrame(rows, columns=self.get_feature_names_out(), index=index, copy=False)
         if form == "polars":
             import polars  # type: ignore[import-not-found, unused-ignore]
@@ -138,13 +134,10 @@ class Estimator:
         return rows
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Names of the columns that `transform` returns, such as "sif0", "sif1", ...
-
-        Args:
-            input_features: Ignored.
+        """Names of the columns of `transform`: "sif0", "sif1", ...; `input_features` is ignored.
 
         Raises:
-            NotFittedError: If the encoder has to be fitted first.
+            NotFittedError: The encoder is not fitted.
         """
         self._check_fitted()
         name = type(self).__name__.lower()
@@ -154,7 +147,7 @@ class Estimator:
         raise NotImplementedError
 
     def _changed(self) -> dict[str, Any]:
-        """Parameters that differ from their defaults, and those without default."""
+        """Parameters without a default, or with another value."""
         changed = {}
         for name, default in self._defaults().items():
             value = getattr(self, name)
@@ -166,7 +159,7 @@ class Estimator:
         return f"{type(self).__name__}({', '.join(f'{k}={_short(v)}' for k, v in self._changed().items())})"
 
     def _repr_html_(self) -> str:
-        """A table for notebooks: parameters, changed ones in bold, and what is known since fitting."""
+        """A table for notebooks: parameters, changed ones in bold, and facts of the fitted encoder."""
         changed = self._changed()
         rows = [
             (
@@ -183,12 +176,12 @@ class Estimator:
         return f"<table><caption><b>{type(self).__name__}</b></caption><tbody>{cells}</tbody></table>"
 
     def _facts(self) -> dict[str, str]:
-        """What is worth showing beside the parameters."""
+        """Facts that are shown after the parameters."""
         return {"fitted": "yes" if self.fitted else "no"}
 
 
 def _short(value: Any, longest: int = 60) -> str:
-    # A dict of word vectors would be written whole first.
+    # `repr` of a dict of word vectors would be slow.
     many = isinstance(value, Mapping) and len(value) > longest
     text = f"<{type(value).__name__} of {len(value):,}>" if many else repr(value)
     return text if len(text) <= longest else text[: longest - 3] + "..."

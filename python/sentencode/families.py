@@ -1,7 +1,4 @@
-"""The neural families: the one place where Python learns of a new one.
-
-Its C++ half stands in the table of `cpp/include/sentencode/models/networks.h`.
-"""
+"""The neural families; a new one is registered here, and in `cpp/include/sentencode/models/networks.h`."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ if TYPE_CHECKING:
     from .models.context_encoders import RNNCNN, SkipThoughts
     from .models.generalized_pooling import GeneralizedPooling
 
-# Encoder -> the module of `models` that it lives in. Its class is public as `sentencode.<name>`.
+# Class -> its module in `models`. It is public as `sentencode.<class>`.
 FAMILIES = {
     "CNNLSTMAE": "autoencoders",
     "CompoundNMT": "compound_nmt",

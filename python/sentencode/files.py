@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, and read with errors that name them."""
+"""Files: atomic writes, and reads with errors that name the file."""
 
 from __future__ import annotations
 
@@ -33,15 +33,11 @@ __all__ = [
 
 StrPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
-_RATIO, _ALWAYS = 200, 1 << 26  # how much more than the file, and how many bytes in any case
+_MAX_RATIO, _MIN_LIMIT = 200, 1 << 26  # limits of the uncompressed size of an archive
 
 
 def as_name(path: StrPath) -> str:
-    """A path as text, of whatever the system takes for one, bytes too.
-
-    Raises:
-        ValueError: If it has a NUL character, which the system takes for its end.
-    """
+    """A path as text; a ValueError if it has a NUL character, where the system would truncate it."""
     name = os.fsdecode(path)
     if "\0" in name:
         raise ValueError(f"embedded null byte in the path {name!r}")
@@ -49,28 +45,27 @@ def as_name(path: StrPath) -> str:
 
 
 def as_path(path: StrPath) -> Path:
-    """The same as `pathlib` has it."""
+    """A path as a `pathlib.Path`, checked as by `as_name`."""
     return Path(as_name(path))
 
 
 def make_folder(path: StrPath, within: StrPath | None = None) -> Path:
-    """Makes a folder that this library names, inside one that the user named.
+    """Creates a folder and its parents, below one that the user has named.
 
     Args:
-        path: The folder; those above it are made, too.
-        within: The folder that the user named, which may be a link. None: the one above.
+        path: Folder to create.
+        within: Folder that the user has named, which may be a link. None: the parent.
 
     Returns:
-        Its path.
+        Path of the folder.
 
     Raises:
-        OSError: If it cannot be made, or a part below `within` is a symbolic link: files would be written
-            elsewhere.
+        OSError: It cannot be created, or a part below `within` is a symbolic link that leads elsewhere.
     """
     folder = as_path(path)
-    named = folder.parent if within is None else as_path(within)
+    root = folder.parent if within is None else as_path(within)
     for part in (folder, *folder.parents):
-        if part == named:
+        if part == root:
             break
         refuse_link(part)
     folder.mkdir(parents=True, exist_ok=True)
@@ -80,38 +75,32 @@ def make_folder(path: StrPath, within: StrPath | None = None) -> Path:
 def refuse_link(path: Path) -> None:
     """Raises an OSError if a path is a symbolic link."""
     if path.is_symlink():
-        why = "is a symbolic link, which is followed only where you name it; remove it, or name its target"
-        raise OSError(errno.ELOOP, why, str(path))
+        reason = "is a symbolic link, which is followed only if you name it; remove it, or name its target"
+        raise OSError(errno.ELOOP, reason, str(path))
 
 
 def without_link(path: StrPath) -> Path:
-    """A path to be written inside a folder that the user named: a symbolic link there is removed.
-
-    For functions that follow links because users call them too, such as `save` of an encoder.
-    """
-    place = as_path(path)
-    if place.is_symlink():
-        place.unlink(missing_ok=True)
-    return place
+    """Removes a symbolic link at a path, for functions that follow links, such as `save` of an encoder."""
+    target = as_path(path)
+    if target.is_symlink():
+        target.unlink(missing_ok=True)
+    return target
 
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
 def whole_file(path: StrPath, *, follow_link: bool = False) -> Iterator[BinaryIO]:
-    """Opens a file beside the path, which takes its place when it is written, and is removed if it is not.
+    """Opens a temporary file that replaces `path` after the block, or is removed after an error.
 
-    No other process or thread writes the same one: none reads half of it, and the last one stays. It is on
-    the disk before it has its name; permissions of the one before are kept.
+    Readers see the old or the new file, never a part; the last of several writers wins. The file is on
+    disk before it gets its name, and keeps the permissions of the old one.
 
     Args:
-        path: Where it shall stand.
-        follow_link: Whether the file that a symbolic link names is replaced, and not the link: only for
-            outputs that the user named.
-
-    Yields:
-        The file, open to be written and read.
+        path: File to write.
+        follow_link: Whether to replace the target of a symbolic link, not the link: only for outputs that the
+            user has named.
 
     Example:
         >>> import pathlib, tempfile
@@ -127,25 +116,22 @@ def whole_file(path: StrPath, *, follow_link: bool = False) -> Iterator[BinaryIO
             yield file
         target.commit()
     except OSError as error:
-        if error.filename is None and error.errno in _NO_ROOM and error.strerror == os.strerror(error.errno):
-            error.filename = os.fspath(path)  # the system leaves it out once a file is open
+        if (
+            error.filename is None
+            and error.errno in _DISK_FULL
+            and error.strerror == os.strerror(error.errno)
+        ):
+            error.filename = os.fspath(path)  # the system omits it for open files
         raise
     finally:
         target.discard()
 
 
 def decoded(content: bytes, name: StrPath) -> str:
-    """The text of a UTF-8 file.
-
-    Args:
-        content: What the file holds.
-        name: What errors call it.
-
-    Returns:
-        The text, without a byte-order mark.
+    """The UTF-8 text of `content` without a byte-order mark; `name` is the file in errors.
 
     Raises:
-        FormatError: If it is not UTF-8, with the line and the byte.
+        FormatError: It is not UTF-8; the message has the line and the byte.
     """
     try:
         return content.decode("utf-8-sig")
@@ -157,44 +143,40 @@ def decoded(content: bytes, name: StrPath) -> str:
 
 
 def read_text(path: StrPath) -> str:
-    """The text of a UTF-8 file; a `FormatError` names it, the line and the byte where it is not."""
+    """The text of a UTF-8 file; errors as of `decoded`."""
     return decoded(as_path(path).read_bytes(), path)
 
 
 def read_json(path: StrPath) -> Any:
-    """What a JSON file says; a `FormatError` names it, the line and the column where it is damaged."""
+    """The content of a JSON file; a `FormatError` has the line and the column of damage."""
     text, name = read_text(path), os.fsdecode(path)
     try:
         return json.loads(text, parse_constant=_no_number)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise FormatError(f"{name}, {where}: not JSON: {error.msg}") from None
-    except (ValueError, RecursionError) as error:  # a number of too many digits; lists in lists in lists
+    except (ValueError, RecursionError) as error:  # too many digits; deeply nested lists
         raise FormatError(f"{name}: not JSON: {error}") from None
 
 
 def _no_number(word: str) -> float:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 def read_archive(path: StrPath, names: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """Arrays of a NumPy archive (.npz), with what they say checked before memory is taken for it.
+    """Arrays of a NumPy archive (.npz) by name, with sizes checked before memory is allocated.
 
     Args:
-        path: The archive.
-        names: Which arrays; those that it lacks are left out.
-
-    Returns:
-        Arrays by their names.
+        path: Archive.
+        names: Names of the arrays; missing ones are skipped.
 
     Raises:
-        OSError: If the file cannot be read.
-        FormatError: If it is damaged, needs pickle, or would unpack to more than 200 times its size and
-            64 MiB.
+        OSError: The file cannot be read.
+        FormatError: It is damaged, requires pickle, or unpacks to over 200 times its size and 64 MiB.
     """
-    found: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     with open(path, "rb") as file:
-        most = max(_ALWAYS, _RATIO * os.fstat(file.fileno()).st_size)
+        most = max(_MIN_LIMIT, _MAX_RATIO * os.fstat(file.fileno()).st_size)
         name = os.fsdecode(path)
         try:
             with zipfile.ZipFile(file) as archive:
@@ -206,17 +188,19 @@ def read_archive(path: StrPath, names: Iterable[str]) -> dict[str, NDArray[Any]]
                         f"{name}: would unpack to {size:,} bytes; {most:,} are allowed for a file of its size"
                     )
                 for one, info in chosen:
-                    found[one] = _array(archive.read(info), f"{name}: array {one!r}")
+                    arrays[one] = _array(archive.read(info), f"{name}: array {one!r}")
         except FormatError:
             raise
-        except Exception as error:  # of zipfile, of zlib, of NumPy: what damage leads to is endless
-            why = f"{type(error).__name__}: {error}"
-            raise FormatError(f"{name}: a damaged NumPy archive, or one that needs pickle: {why}") from error
-    return found
+        except Exception as error:  # of zipfile, zlib or NumPy
+            reason = f"{type(error).__name__}: {error}"
+            raise FormatError(
+                f"{name}: a damaged NumPy archive, or one that needs pickle: {reason}"
+            ) from error
+    return arrays
 
 
 def _array(content: bytes, name: str) -> NDArray[Any]:
-    """What the bytes of a .npy file hold; its header asks for no more than there is."""
+    """The array of a .npy file, whose size is compared with its header."""
     file = io.BytesIO(content)
     version = np.lib.format.read_magic(file)
     read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -224,12 +208,12 @@ def _array(content: bytes, name: str) -> NDArray[Any]:
         raise FormatError(f"{name}: version {version} of NumPy's format, expected 1.0 or 2.0")
     shape, _, dtype = read[version](file)
     if dtype.hasobject:
-        raise ValueError("it holds Python's objects")
+        raise ValueError("it contains Python objects")
     size = dtype.itemsize
     for extent in shape:
         size *= extent
-    there = len(content) - file.tell()
-    if min(shape, default=0) < 0 or size != there:
-        raise FormatError(f"{name}: {there:,} bytes for {dtype} of shape {list(shape)}")
+    actual = len(content) - file.tell()
+    if min(shape, default=0) < 0 or size != actual:
+        raise FormatError(f"{name}: {actual:,} bytes for {dtype} of shape {list(shape)}")
     file.seek(0)
     return np.lib.format.read_array(file, allow_pickle=False)

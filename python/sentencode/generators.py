@@ -1,4 +1,4 @@
-"""Torch's random number generators, and how to leave them unchanged."""
+"""torch's random number generators."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ __all__ = ["isolated_generators"]
 
 @contextmanager
 def isolated_generators(seed: int | None = None) -> Iterator[None]:
-    """Restore torch's generators when the block ends: the CPU's, and those of all CUDA devices.
+    """Restores torch's generators after the block: those of the CPU and of all CUDA devices.
 
-    CUDA is not initialised for it, because a process that has done so can no longer be forked. Nor may the
-    block call `torch.manual_seed`, which seeds the GPUs of a process that has not used them yet at their
-    first use, after the block.
+    It does not initialize CUDA, because the process could not be forked any more. The block must not call
+    `torch.manual_seed`: it would seed uninitialized GPUs at their first use, after the block.
 
     Args:
-        seed: What the generators are seeded with at the beginning; by default they continue.
+        seed: Seed of the generators in the block. None: they continue.
 
     Example:
         >>> import torch

@@ -1,4 +1,4 @@
-"""How much memory there is to take."""
+"""Free memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import _core
 
 __all__ = ["free_memory"]
 
-# What a control group may have, what it has, and the files among that, which give way; of both versions.
+# Files of a control group, versions 2 and 1: limit, usage, and the usage by file caches, which can be freed.
 _LIMITS = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -18,42 +18,40 @@ _LIMITS = (
 
 
 def free_memory(root: str | os.PathLike[str] = "/") -> float:
-    """The bytes that can be taken without swapping: of the machine, and of what this runs in.
+    """The bytes that this process can allocate without swapping; infinity if unknown.
 
-    That is a container, a service or a batch job: a control group, which may lie in others.
+    It is the minimum for the machine and for all control groups (containers, services, batch jobs) around
+    this process.
 
     Args:
-        root: Where `proc` and `sys` are.
-
-    Returns:
-        The bytes; where the system does not tell, those of the machine; infinity where it tells nothing.
+        root: Folder of `proc` and `sys`.
 
     Example:
         >>> free_memory() > 1e6
         True
     """
     try:
-        free = 1024.0 * _numbers(Path(root, "proc/meminfo"))["MemAvailable:"]
+        free = 1024.0 * _integers(Path(root, "proc/meminfo"))["MemAvailable:"]
     except (OSError, KeyError):
-        free = _machine()
+        free = _machine_memory()
     for group in map(Path, _core.control_groups("memory", root)):
         for limit, usage, files in _LIMITS:
             try:
-                most, taken = (float((group / name).read_text()) for name in (limit, usage))
-                free = min(free, most - taken + _numbers(group / "memory.stat")[files])
-            except (OSError, KeyError, ValueError):  # there is no such group, or no limit: "max"
+                most, used = (float((group / name).read_text()) for name in (limit, usage))
+                free = min(free, most - used + _integers(group / "memory.stat")[files])
+            except (OSError, KeyError, ValueError):  # no such group, or no limit ("max")
                 continue
     return max(0.0, free)
 
 
-def _machine() -> float:
+def _machine_memory() -> float:
     try:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):
         return math.inf
 
 
-def _numbers(path: Path) -> dict[str, int]:
-    """Lines of a name and a number."""
+def _integers(path: Path) -> dict[str, int]:
+    """A file with a name and an integer on each line."""
     lines = (line.split() for line in path.read_text().splitlines())
     return {words[0]: int(words[1]) for words in lines if len(words) > 1}

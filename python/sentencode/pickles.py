@@ -1,4 +1,4 @@
-"""Data out of pickles, without running what a pickle says."""
+"""Reads data of pickles without executing them."""
 
 from __future__ import annotations
 
@@ -16,22 +16,19 @@ __all__ = ["PickledArray", "PickledObject", "read_pickle"]
 
 
 def read_pickle(path: Any, file: BinaryIO, *, kinds: str = "f", classes: Collection[str] = ()) -> Any:
-    """What a pickle holds: dictionaries, lists, strings, numbers and arrays.
+    """The content of a pickle: dictionaries, lists, strings, numbers, and arrays as `PickledArray`.
 
-    Unpickling runs whatever the file says. This reader knows nothing but data, which it puts together itself;
-    whatever else a file asks for is an error, and is not run.
+    Unpickling executes code that the file names. This reader constructs data only; everything else is an
+    error.
 
     Args:
-        path: What errors call it.
+        path: Name of the file in errors.
         file: The pickle.
-        kinds: Of the arrays' numbers: NumPy's letters, of "fiu".
-        classes: Objects of these become `PickledObject`, their attributes without their methods.
-
-    Returns:
-        The content; arrays as `PickledArray`.
+        kinds: Kinds of arrays, as NumPy's letters of "fiu".
+        classes: Classes whose objects become a `PickledObject`.
 
     Raises:
-        FormatError: If it is damaged, or asks for something else than data.
+        FormatError: It is damaged, or contains something else than data.
 
     Example:
         >>> import io, pickle
@@ -39,16 +36,16 @@ def read_pickle(path: Any, file: BinaryIO, *, kinds: str = "f", classes: Collect
         {'one': [1, 2.0]}
         >>> read_pickle("evil.pkl", io.BytesIO(pickle.dumps(print)))
         Traceback (most recent call last):
-        sentencode.errors.FormatError: evil.pkl: UnpicklingError: asks for builtins.print, which is not data
+        sentencode.errors.FormatError: evil.pkl: UnpicklingError: contains builtins.print, which is not data
     """
     try:
         return _Unpickler(file, kinds, classes).load()
-    except Exception as error:  # a damaged pickle may be any error at all
+    except Exception as error:  # a damaged pickle may raise any error
         raise FormatError(f"{path}: {type(error).__name__}: {error}") from error
 
 
 class PickledArray:
-    """Stands for an array in a pickle: NumPy's own unpickling trusts what it is given."""
+    """An array in a pickle; NumPy's unpickling trusts its input."""
 
     def __init__(self, *arguments: Any) -> None:
         self._state: Sequence[Any] = ()
@@ -57,17 +54,17 @@ class PickledArray:
         self._state = state
 
     def array(self) -> NDArray[Any]:
-        """The array itself. Whatever is wrong with it is any error at all."""
-        _, shape, dtype, fortran, data = self._state
-        if isinstance(data, str):  # Python 2's bytes, read as latin-1
-            data = data.encode("latin1")
-        numbers: NDArray[Any] = np.frombuffer(data, dtype.dtype())
-        rows: NDArray[Any] = numbers.reshape(shape, order="F" if fortran else "C")
-        return rows
+        """The array; a damaged one may raise any error."""
+        _, shape, dtype, fortran, content = self._state
+        if isinstance(content, str):  # bytes of Python 2, read as latin-1
+            content = content.encode("latin1")
+        flat: NDArray[Any] = np.frombuffer(content, dtype.dtype())
+        array: NDArray[Any] = flat.reshape(shape, order="F" if fortran else "C")
+        return array
 
 
 class PickledObject:
-    """Stands for an object: its attributes alone."""
+    """The attributes of an object in a pickle."""
 
     def __init__(self, *arguments: Any) -> None:
         self.attributes: dict[str, Any] = {}
@@ -77,12 +74,12 @@ class PickledObject:
 
 
 class _Dtype:
-    """Stands for the type of an array's numbers."""
+    """A NumPy dtype in a pickle."""
 
     def __init__(self, kinds: str, code: str, *flags: Any) -> None:
         if code not in [kind + size for kind in kinds for size in "1248"] or code == "f1":
-            wanted = "floats" if kinds == "f" else "numbers"
-            raise pickle.UnpicklingError(f"an array of {code!r}, expected {wanted}")
+            expected = "floats" if kinds == "f" else "numbers"
+            raise pickle.UnpicklingError(f"an array of {code!r}, expected {expected}")
         self._code = code
         self._order = "<"
 
@@ -94,7 +91,7 @@ class _Dtype:
 
 
 def _encode(text: str, encoding: str) -> bytes:
-    """How pickles of protocol 2 hold bytes."""
+    """Decodes bytes of protocol 2."""
     if encoding != "latin1":
         raise pickle.UnpicklingError(f"bytes as {encoding!r}, expected 'latin1'")
     return text.encode("latin1")
@@ -103,7 +100,7 @@ def _encode(text: str, encoding: str) -> bytes:
 class _Unpickler(pickle.Unpickler):
     def __init__(self, file: BinaryIO, kinds: str, classes: Collection[str]) -> None:
         super().__init__(file, encoding="latin1")
-        self._known: dict[str, Any] = {
+        self._allowed: dict[str, Any] = {
             "numpy.core.multiarray._reconstruct": PickledArray,
             "numpy._core.multiarray._reconstruct": PickledArray,
             "numpy.ndarray": PickledArray,
@@ -116,6 +113,6 @@ class _Unpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         try:
-            return self._known[f"{module}.{name}"]
+            return self._allowed[f"{module}.{name}"]
         except KeyError:
-            raise pickle.UnpicklingError(f"asks for {module}.{name}, which is not data") from None
+            raise pickle.UnpicklingError(f"contains {module}.{name}, which is not data") from None

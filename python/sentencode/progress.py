@@ -1,4 +1,4 @@
-"""Progress bars of long work."""
+"""Progress bars."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _LOG = logging.getLogger("sentencode")
 
 
 class progress:  # noqa: N801
-    """A callback (done, total) that moves a progress bar; None where none is wanted.
+    """A context with a callback (done, total) that moves a progress bar, or None without one.
 
     Args:
-        show: Whether to show one. None: if the logger "sentencode" shows information.
-        name: What is being done.
-        unit: Of `done` and `total`: "B" for bytes, else a plural; "" where there is no name for it.
+        show: Whether to show a bar. None: if the logger "sentencode" shows information.
+        name: Name of the work.
+        unit: Unit of `done` and `total`: "B" for bytes, or a plural noun, or "".
 
     Example:
         >>> with progress(False, "encode") as moved:
@@ -35,7 +35,7 @@ class progress:  # noqa: N801
         return self.update if self.show else None
 
     def update(self, done: int, total: int) -> None:
-        """Moves it."""
+        """Moves the bar."""
         if self.bar is None:
             from tqdm.auto import tqdm
 
@@ -45,11 +45,7 @@ class progress:  # noqa: N801
         self.bar.update(done - self.bar.n)
 
     def encoded(self, sentences: int) -> None:
-        """Adds how many sentences are encoded in a second, where the bar itself counts bytes.
-
-        Args:
-            sentences: How many were encoded so far.
-        """
+        """Shows the number of sentences encoded per second, if the bar counts bytes."""
         if self.bar is not None and self.unit == "B":
             seconds = self.bar.format_dict["elapsed"]
             rate = self.bar.format_sizeof(sentences / seconds) if seconds > 0 else "?"

@@ -1,4 +1,4 @@
-"""Saved encoders."""
+"""Loads saved encoders."""
 
 from __future__ import annotations
 
@@ -29,34 +29,32 @@ def load(
     trust_vectors: bool = False,
     verify: bool = True,
 ) -> Any:
-    """Reads an encoder from the file that its `save` wrote.
+    """Loads an encoder from the file that its `save` wrote.
 
-    Everything is checked before anything is believed, and nothing in the file is executed. Checksums tell
-    whether the file is as it was written, unless it was before files had any. Word vectors are mapped:
-    processes share their memory.
+    The file is validated, and nothing in it is executed. Checksums detect damage, except in files of early
+    versions. Word vectors are memory-mapped, so that processes share them.
 
     Args:
-        path: The file.
-        tokenizer: For an encoder whose tokenizer is not a built-in one: that tokenizer, of which the file has
-            only the name.
-        trust_tokenizer: Whether to import the tokenizer by that name, or to get it from the hub, instead. The
-            name can be that of any function: only for files of those you trust. A tokenizer of the package
-            `tokenizers` that the file holds whole needs it, too, if nothing bounds its work or its output:
-            other regular expressions than the published ones, or text that becomes over 100 times as long.
-        vectors: For an encoder that was saved without its word vectors: these vectors, or their file now.
-        trust_vectors: Whether the word vectors of such an encoder may be any file that it names. Otherwise
-            they must lie in its folder, or below.
-        verify: Whether to read the rows of all word vectors to see that they are as they were written, and
-            finite: about a third of a second for a gigabyte in memory. All else is always checked.
+        path: File of the encoder.
+        tokenizer: Tokenizer of an encoder that was saved with the name of one that is not built in.
+        trust_tokenizer: Whether to import that tokenizer by its name, or to download it from the hub. The
+            name may be that of any function: only for files from sources that you trust. It is also required
+            for a saved tokenizer of the package `tokenizers` that may take unbounded time or memory: with
+            other regular expressions than the published ones, or output over 100 times as long as the text.
+        vectors: Word vectors, or their file, of an encoder that was saved without them.
+        trust_vectors: Whether the word vectors of such an encoder may be any file that it names, instead of
+            one in its folder or below.
+        verify: Whether to verify checksums of all word vectors, and that they are finite: about a third of a
+            second per gigabyte in memory. Everything else is always verified.
 
     Returns:
-        An object of the class that was saved, fitted.
+        A fitted object of the saved class.
 
     Raises:
-        OSError: If the file cannot be read.
-        FormatError: If it is no encoder, is damaged, contradicts itself, or comes from a later version; or if
-            it is of a class of your own that is not there yet: import its module first.
-        ValueError: If the tokenizer is neither built in, nor given, nor trusted, nor of bounded work.
+        OSError: The file cannot be read.
+        FormatError: It is not an encoder, damaged, inconsistent or of a later version; or its class is your
+            own and not defined yet: import its module first.
+        ValueError: The tokenizer is neither built in, nor given, nor trusted, nor bounded.
 
     Example:
         >>> import tempfile, pathlib
@@ -79,32 +77,32 @@ def load(
         params = kind._read_params(model)
         config = params["tokenizer"]
         external = config.get("split") == "external"
-        Tokenizer.from_config(config, str.split if external else None)  # checks all but where it leads
+        Tokenizer.from_config(config, str.split if external else None)  # checks all but the name
     try:
-        cut = Tokenizer.from_config(config, tokenizer, trust=trust_tokenizer)
+        loaded = Tokenizer.from_config(config, tokenizer, trust=trust_tokenizer)
     except FormatError as error:
         raise FormatError(f"{name}: {error}") from error
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
     with _reading(name):
-        return kind._from_model(model, params, cut, trust=trust_tokenizer)
+        return kind._from_model(model, params, loaded, trust=trust_tokenizer)
 
 
 def _opened(name: str, options: _core.LoadOptions) -> tuple[Any, Any]:
-    """The class that was saved, and what the core made of the file."""
+    """The saved class, and the C++ encoder of the file."""
     kind = json.loads(_core.encoder_config(name))["kind"]
     if kind in FAMILIES:  # those that need torch
         importlib.import_module("sentencode.models")
     if kind in NEURAL_KINDS:
-        found: Any = NEURAL_KINDS[kind]
-        return found, found._open(name, options)
+        neural: Any = NEURAL_KINDS[kind]
+        return neural, neural._open(name, options)
     model = _core.load_encoder(name, options)
     return getattr(linear, model.kind), model
 
 
 @contextmanager
 def _reading(name: str) -> Iterator[None]:
-    """Whatever is wrong with the file is a FormatError that names it."""
+    """Turns errors about the content of a file into a FormatError with its name."""
     try:
         yield
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:

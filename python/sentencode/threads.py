@@ -1,4 +1,4 @@
-"""How many threads Sentencode may use."""
+"""The number of threads."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from .checks import checked_int
 
 __all__ = ["num_threads", "set_num_threads"]
 
-_chosen: int | None = None  # None: nobody has, and torch's count is the user's own
+_chosen: int | None = None  # None: torch's number of threads is not changed
 
 
 def num_threads() -> int:
-    """How many threads every call may use, dense products included.
+    """The number of threads of every call, including matrix products.
 
-    At first as many as the process has processors, or as its container's CPU limit allows. Limits that are
-    set by `threadpoolctl`, or by the variable `OPENBLAS_NUM_THREADS`, hold for all of Sentencode. A forked
-    child (of joblib, of a DataLoader) starts with one.
-
-    Returns:
-        The number of threads.
+    The default is the number of processors of the process, or the CPU limit of its container. Limits of
+    `threadpoolctl` or `OPENBLAS_NUM_THREADS` apply to all of Sentencode. A forked child (of joblib or a
+    DataLoader) starts with one thread.
 
     Example:
         >>> import sentencode as se
@@ -31,16 +28,16 @@ def num_threads() -> int:
 
 
 def set_num_threads(threads: int) -> None:
-    """Sets how many threads every call may use, dense products included.
+    """Sets the number of threads of every call, including matrix products.
 
-    Where Sentencode's neural half is in use, it is torch's count, too (`torch.set_num_threads`).
+    If Sentencode's neural half is in use, this also sets torch's number (`torch.set_num_threads`).
 
     Args:
-        threads: At least 1.
+        threads: Number of threads, at least 1.
 
     Raises:
-        TypeError: If `threads` is no whole number.
-        ValueError: If it is less than 1.
+        TypeError: `threads` is not an integer.
+        ValueError: It is less than 1.
 
     Example:
         >>> import sentencode as se
@@ -53,11 +50,11 @@ def set_num_threads(threads: int) -> None:
     global _chosen
     _core.set_num_threads(checked_int("threads", threads, 1, 2**31 - 1))
     _chosen = int(threads)
-    tell_neural_half()
+    apply_to_torch()
 
 
-def tell_neural_half() -> None:
-    """The neural half has counts of its own; it may be loaded after they were chosen."""
-    neural = sys.modules.get(f"{__package__}._nn")
-    if neural is not None and _chosen is not None:
-        neural.set_num_threads(_chosen)
+def apply_to_torch() -> None:
+    """Sets torch's number of threads, if the neural half is loaded and a number was chosen."""
+    nn = sys.modules.get(f"{__package__}._nn")
+    if nn is not None and _chosen is not None:
+        nn.set_num_threads(_chosen)

@@ -199,7 +199,7 @@ def test_devices_that_change_nothing(encoder, device):
 
 
 def test_other_devices(encoder):
-    with pytest.raises(ValueError, match="device='cuda' is only where a tensor goes"):
+    with pytest.raises(ValueError, match="device='cuda' is only the device of a tensor"):
         encoder.encode(TEXTS, device="cuda")
 
 

@@ -35,7 +35,7 @@ def test_another_torch_than_it_was_built_for(monkeypatch):
     with_build(monkeypatch, "2.13.0+cpu")
     monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(__version__="2.11.0+cu128"))
     with pytest.raises(
-        ImportError, match=r"built for torch 2\.13\.0, and torch 2\.11\.0 .*'torch==2\.13\.0'"
+        ImportError, match=r"built for torch 2\.13\.0, but torch 2\.11\.0 .*'torch==2\.13\.0'"
     ):
         _extras.require_nn()
 

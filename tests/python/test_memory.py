@@ -74,6 +74,6 @@ def test_groups_within_groups(root):
 
 
 def test_where_nothing_is_told(tmp_path, monkeypatch):
-    assert memory.free_memory(tmp_path) == memory._machine() > 1e6
+    assert memory.free_memory(tmp_path) == memory._machine_memory() > 1e6
     monkeypatch.delattr("os.sysconf")
     assert memory.free_memory(tmp_path) == float("inf")

@@ -1,7 +1,7 @@
 """Compares two reports of `sentencode evaluate`, example by example.
 
 Accuracies: McNemar's test, Student's paired t-test and the paired bootstrap. Correlations: Williams' test and
-the paired bootstrap. Averages: a bootstrap that draws an example of several tasks once for all of them.
+the paired bootstrap. Averages: a bootstrap that resamples examples shared by several tasks jointly.
 The column "p, Holm" is corrected for the number of tests. The table is Markdown.
 """
 
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+
+from .options import add_interval_options
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "run"]
 
@@ -20,25 +22,14 @@ sentencode compare sif.json laes.json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the command's arguments."""
-    parser.add_argument("a", type=Path, metavar="A", help="a report, as evaluate's --out writes it")
+    parser.add_argument("a", type=Path, metavar="A", help="a report that evaluate --out has written")
     parser.add_argument("b", type=Path, metavar="B", help="another report on the same tasks")
-    parser.add_argument(
-        "--resamples", type=int, default=2000, metavar="N", help="bootstrap resamples (default: 2000)"
-    )
-    parser.add_argument(
-        "--confidence",
-        type=float,
-        default=0.95,
-        metavar="LEVEL",
-        help="confidence level of the intervals (default: 0.95)",
-    )
+    add_interval_options(parser, resamples=2000)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Runs the command."""
     from ..evaluation import Report, compare
 
     a, b = Report.load(options.a), Report.load(options.b)
-    found = compare(a, b, confidence=options.confidence, resamples=options.resamples)
-    print(found.to_markdown(), end="")
+    comparison = compare(a, b, confidence=options.confidence, resamples=options.resamples)
+    print(comparison.to_markdown(), end="")

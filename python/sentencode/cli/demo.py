@@ -1,6 +1,7 @@
 """Runs every linear encoder on built-in word vectors and sentences of public-domain books.
 
-It ranks, searches and draws a picture. It is no benchmark: its scores do not show how good an encoder is.
+It ranks and searches sentences, and draws a picture. It is no benchmark: its scores do not show how good an
+encoder is.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ sentencode demo --out demo
 """
 
 QUERY = "The ship went down in the storm and all the sailors were drowned."
-SHOWN = [
+EXAMPLES = [
     "The ship was lost in the storm.",
     "A great gale wrecked the vessel on the rocks.",
     "The captain and his crew were drowned in the sea.",
@@ -36,7 +37,6 @@ SHOWN = [
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the command's arguments."""
     parser.add_argument(
         "--out",
         type=Path,
@@ -47,14 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Runs the command."""
     import sentencode as se
 
     vectors = se.WordVectors.default()
     text = resources.files("sentencode").joinpath("data/demo_sentences.txt").read_text(encoding="utf-8")
     sentences = [line for line in text.splitlines() if line]
-    print("A demonstration of Sentencode. It measures nothing: scores below are cosines, not benchmarks.\n")
-    print(f"vectors    {len(vectors):,} words of {vectors.dim} numbers, built in")
+    print("A demonstration of Sentencode. The scores are cosines, not benchmarks.\n")
+    print(f"vectors    {len(vectors):,} words, {vectors.dim} dimensions, built in")
     print(f"sentences  {len(sentences):,} from public-domain books\n")
 
     encoders = {
@@ -64,43 +63,43 @@ def run(options: argparse.Namespace) -> None:
         "LAES hidden": se.LAES(vectors, hidden=150, mode="hidden"),
         "LAES reconstruction": se.LAES(vectors, hidden=150, mode="reconstruction"),
         "LAES residual": se.LAES(vectors, hidden=20, mode="residual"),
-        "LAES residual, both ways": se.LAES(vectors, hidden=20, mode="residual", direction="both"),
+        "LAES residual, both directions": se.LAES(vectors, hidden=20, mode="residual", direction="both"),
     }
     for encoder in encoders.values():
         encoder.fit(sentences)
 
-    print(f"Most similar to: {SHOWN[0]!r}")
+    print(f"Most similar to: {EXAMPLES[0]!r}")
     for name, encoder in encoders.items():
-        index, score = (values[0] for values in encoder.semantic_search(SHOWN[0], SHOWN[1:], top_k=1))
-        print(f"  {name:<25} {score:6.3f}  {SHOWN[1:][index]}")
+        index, score = (values[0] for values in encoder.semantic_search(EXAMPLES[0], EXAMPLES[1:], top_k=1))
+        print(f"  {name:<31} {score:6.3f}  {EXAMPLES[1:][index]}")
 
-    print(f"\nIn the books, by Average, nearest to: {QUERY!r}")
+    print(f"\nNearest in the books, by Average, to: {QUERY!r}")
     for index, score in zip(*encoders["Average"].semantic_search(QUERY, sentences, top_k=5), strict=True):
-        print(f"  {score:6.3f}  {_cut(sentences[index])}")
+        print(f"  {score:6.3f}  {_shortened(sentences[index])}")
 
     picture = options.out / "similarity.png"
-    if _draw(encoders["Average"].similarity(SHOWN, SHOWN), picture):
-        print(f"\nHow similar Average finds those {len(SHOWN)} sentences: {picture}")
+    if _draw(encoders["Average"].similarity(EXAMPLES, EXAMPLES), picture):
+        print(f"\nSimilarities of those {len(EXAMPLES)} sentences, by Average: {picture}")
     else:
         print("\nNo picture without matplotlib: pip install 'sentencode[plot]'")
 
 
-def _cut(sentence: str, width: int = 100) -> str:
+def _shortened(sentence: str, width: int = 100) -> str:
     return sentence if len(sentence) <= width else sentence[: width - 3] + "..."
 
 
 def _draw(similarities: np.ndarray[Any, np.dtype[np.float32]], path: Path) -> bool:
-    """Draws a table of similarities; False where matplotlib is not installed."""
+    """Draws a heat map of similarities; False without matplotlib."""
     try:
         from matplotlib.figure import Figure  # not pyplot: no window, no state
     except ImportError:
         return False
     figure = Figure(figsize=(11, 5.5), layout="constrained")
     axes = figure.add_subplot()
-    # With aspect="equal", the layout would reserve room for axes that are not drawn, and cut labels.
+    # With aspect="equal", the layout reserves room for axes that are not drawn, and truncates labels.
     picture = axes.imshow(similarities, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
-    axes.set_yticks(range(len(SHOWN)), [f"{text}  {i}" for i, text in enumerate(SHOWN, 1)])
-    axes.set_xticks(range(len(SHOWN)), [str(i + 1) for i in range(len(SHOWN))])
+    axes.set_yticks(range(len(EXAMPLES)), [f"{text}  {i}" for i, text in enumerate(EXAMPLES, 1)])
+    axes.set_xticks(range(len(EXAMPLES)), [str(i + 1) for i in range(len(EXAMPLES))])
     for (i, j), value in np.ndenumerate(similarities):
         axes.text(
             j, i, f"{value:.2f}", ha="center", va="center", color="white" if abs(value) > 0.6 else "black"

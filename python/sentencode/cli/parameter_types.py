@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["check_type", "types_of"]
 
-# What annotations of parameters are made of, and how errors say it. Anything else is checked by its class.
+# Parts of annotations, and their names in errors. Other annotations are not checked here.
 _NAMES: dict[str, tuple[type | tuple[type, ...], str]] = {
     "int": (int, "a whole number"),
     "float": ((int, float), "a number"),
@@ -19,35 +19,31 @@ _NAMES: dict[str, tuple[type | tuple[type, ...], str]] = {
 
 
 def types_of(classes: Iterable[type], defaults: Mapping[str, Any]) -> dict[str, str]:
-    """The annotations of the parameters of a constructor, as text.
+    """The annotations of constructor parameters, as text.
 
     Args:
-        classes: Those whose constructors have them, or whose attributes they are; the first one counts.
-        defaults: All parameters with their defaults. The type of a default that is a number or text is used
-            where there is no annotation.
+        classes: Classes whose constructors or attributes are annotated; the first annotation counts.
+        defaults: All parameters and their defaults. Without an annotation, the type of the default is used.
     """
-    found: dict[str, str] = {}
+    types: dict[str, str] = {}
     for one in classes:
         for annotated in (vars(one).get("__init__"), one):
             for name, annotation in getattr(annotated, "__annotations__", {}).items():
                 if annotation != "Any":
-                    found.setdefault(name, str(annotation))
+                    types.setdefault(name, str(annotation))
     for name, default in defaults.items():
-        if type(default) in (bool, int, float, str):  # others than bool may be None as well
-            found.setdefault(name, type(default).__name__ + ("" if type(default) is bool else " | None"))
-    return {name: annotation for name, annotation in found.items() if name in defaults}
+        if type(default) in (bool, int, float, str):  # all but bool may be None
+            types.setdefault(name, type(default).__name__ + ("" if type(default) is bool else " | None"))
+    return {name: annotation for name, annotation in types.items() if name in defaults}
 
 
 def check_type(name: str, value: Any, annotation: str) -> None:
-    """Refuses a value that cannot be of an annotation's type; what this cannot read is not refused.
+    """Raises ValueError unless a value is of an annotation's type; unknown annotations accept all values.
 
     Args:
-        name: What errors call the parameter.
+        name: Name of the parameter in errors.
         value: Its value.
-        annotation: As in the source, "int | None".
-
-    Raises:
-        ValueError: If it is of another type.
+        annotation: Source text, such as "int | None".
 
     Example:
         >>> check_type("[encoder] hidden", 2.5, "int")
@@ -61,5 +57,5 @@ def check_type(name: str, value: Any, annotation: str) -> None:
     for one in names:
         if isinstance(value, _NAMES[one][0]) and (one == "bool" or not isinstance(value, bool)):
             return
-    wanted = " or ".join(_NAMES[one][1] for one in names)
-    raise ValueError(f"{name} must be {wanted}, got {value!r:.60} ({type(value).__name__})")
+    expected = " or ".join(_NAMES[one][1] for one in names)
+    raise ValueError(f"{name} must be {expected}, got {value!r:.60} ({type(value).__name__})")

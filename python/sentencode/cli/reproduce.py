@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from . import sources
+from .options import assignment
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments"]
 
@@ -26,7 +26,7 @@ sentencode reproduce distill teacher.sentencode --data SentEval/data --sentences
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the commands of this one."""
-    from . import add_command
+    from .options import add_command
 
     families = parser.add_subparsers(title="families", metavar="FAMILY", required=True)
     for family in (Laes, Aae, RnnCnn, Pooling, Nmt, Distill):
@@ -214,7 +214,7 @@ class _Trained:
             autocast=options.autocast,
             resume=options.resume,
             protocol=options.protocol,
-            options=dict(map(sources.parameter, options.set)),
+            options=dict(map(assignment, options.set)),
             resamples=options.resamples,
             partial=options.partial,
             show_progress_bar=not options.quiet,

@@ -1,4 +1,4 @@
-"""Standard streams: those that are closed, and what cannot be written to them."""
+"""Standard streams that are closed, or cannot be written."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["closed", "drop_output", "flush_output", "prepare", "say"]
+__all__ = ["closed", "flush_output", "prepare", "say"]
 
-closed: set[str] = set()  # of "stdin", "stdout" and "stderr", those that the process was started without
+closed: set[str] = set()  # those of "stdin", "stdout" and "stderr" that the process was started without
 
 
 def prepare() -> None:
-    """Opens closed standard streams on the null device, and makes errors of the others useful.
+    """Opens closed standard streams on the null device, and adds names to errors of the others.
 
-    Else the next file that is opened gets the number of one, and receives what libraries print; and Python
-    prints messages for a closed standard error into standard output.
+    Otherwise the next opened file would get the descriptor of a closed stream and receive what libraries
+    print, and Python would print messages for a closed standard error to standard output.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
         except OSError:
-            opened = os.open(os.devnull, os.O_RDWR)
-            if opened != number:
-                os.dup2(opened, number)
-                os.close(opened)
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
         if getattr(sys, name) is None:
             closed.add(name)
-            setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115, as long as we run
-        elif number and getattr(sys, name) is getattr(sys, f"__{name}__"):  # not one that a caller put there
+            setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115, open until the process ends
+        elif number and getattr(sys, name) is getattr(sys, f"__{name}__"):  # not a caller's replacement
             setattr(sys, name, _rewrapped(getattr(sys, name)))
 
 
 class _Output(io.FileIO):
-    """Standard output, whose errors name it; or standard error, which drops what it cannot write.
+    """Standard output with its name in errors; or standard error, which drops what it cannot write.
 
-    No message and no progress bar is worth the loss of the work that it reports.
+    A message or a progress bar that cannot be written must not end the work.
     """
 
     def write(self, data: Any) -> int:
@@ -71,17 +71,12 @@ def say(text: str) -> None:
 
 
 def flush_output() -> None:
-    """Writes what standard output still holds, or raises once: Python itself would try again at its end."""
+    """Flushes standard output; after an error, drops its buffer, which Python would flush again at exit."""
     try:
         sys.stdout.flush()
     except OSError:
-        drop_output()
+        with suppress(OSError, ValueError):  # it may be no file
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, sys.stdout.fileno())
+            os.close(null)
         raise
-
-
-def drop_output() -> None:
-    """Has what standard output still holds written nowhere."""
-    with suppress(OSError, ValueError):  # it may be no file
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, sys.stdout.fileno())
-        os.close(null)

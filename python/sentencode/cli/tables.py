@@ -1,4 +1,4 @@
-"""Columns of tables as sentences, and rows of numbers as tables."""
+"""Reads columns of tables, and writes arrays as tables."""
 
 from __future__ import annotations
 
@@ -12,34 +12,28 @@ import numpy.typing as npt
 from ..scale.arrow import embedding_column, embedding_type, pyarrow
 from ..scale.inputs import inputs_of
 from ..scale.shards import Columns, Shard, read
-from . import UsageError
+from .errors import UsageError
 
 __all__ = ["WRITERS", "Writer", "column", "writer"]
 
 Writer = Callable[[npt.NDArray[Any], BinaryIO], None]
-_ROWS = 4096  # that are read, or turned into text, at a time
+_ROWS = 4096  # read, or formatted, at a time
 _READ = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
-# --- reading
-
-
 def column(path: Path, name: str) -> Iterator[Any]:
-    """The texts of one column; that of a missing value is empty.
+    """Yields the texts of one column; a missing value is an empty text.
 
     Args:
         path: A .csv, .tsv, .jsonl or .parquet file.
-        name: The column, by its name in the first line, or the key of the JSON objects.
-
-    Yields:
-        One text a row.
+        name: Name of the column, or key of the JSON objects.
 
     Raises:
-        FormatError: If a row has no such text.
-        UsageError: If the file is none of these by its name.
+        FormatError: A row has no such text.
+        UsageError: The file has another suffix.
     """
     if path.suffix.lower() not in _READ:
-        raise UsageError(f"--column: {path} is none of {', '.join(_READ)} by its name")
+        raise UsageError(f"--column: {path} is not a table: expected {', '.join(_READ)}")
     (table,) = inputs_of(path)
     return _texts(read(Shard(0, table, 0, -1, table.bytes), Columns(name), _ROWS))
 
@@ -50,15 +44,8 @@ def _texts(batches: Iterator[Any]) -> Iterator[Any]:
             yield "" if text is None else text
 
 
-# --- writing
-
-
 def writer(path: Path) -> Writer | None:
-    """What makes a table of rows by the name of its file; None: it is the .npy itself.
-
-    Raises:
-        ImportError: If what it needs is not there.
-    """
+    """The function that writes an array in the format of a file name; None for .npy."""
     suffix = path.suffix.lower().removeprefix(".")
     if suffix == "parquet":
         pyarrow("parquet")
@@ -70,7 +57,7 @@ def _write_npz(rows: npt.NDArray[Any], file: BinaryIO) -> None:
 
 
 def _write_csv(rows: npt.NDArray[Any], file: BinaryIO) -> None:
-    """A line with the names of the columns, then each number with as many digits as bring it back."""
+    """Writes a header line, then numbers with enough digits to restore them exactly."""
     file.write((",".join(map(str, range(rows.shape[1]))) + "\r\n").encode())
     for begin in range(0, len(rows), _ROWS):
         lines = (",".join(map(str, row)) + "\r\n" for row in rows[begin : begin + _ROWS])
@@ -78,12 +65,12 @@ def _write_csv(rows: npt.NDArray[Any], file: BinaryIO) -> None:
 
 
 def _write_parquet(rows: npt.NDArray[Any], file: BinaryIO) -> None:
-    """One column, `embedding`, of lists of a fixed length."""
+    """Writes one column, `embedding`, of fixed-size lists."""
     arrow = pyarrow()
     schema = arrow.schema([("embedding", embedding_type(rows.shape[1], rows.dtype.name))])
-    with pyarrow("parquet").ParquetWriter(file, schema) as made:
+    with pyarrow("parquet").ParquetWriter(file, schema) as parquet:
         for begin in range(0, len(rows), _ROWS):
-            made.write_table(arrow.table([embedding_column(rows[begin : begin + _ROWS])], schema=schema))
+            parquet.write_table(arrow.table([embedding_column(rows[begin : begin + _ROWS])], schema=schema))
 
 
 WRITERS: dict[str, Writer | None] = {

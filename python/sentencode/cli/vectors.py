@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..files import read_text
 from . import sources
+from .options import add_command, add_output_options, add_storage
 
-__all__ = ["EXAMPLE", "HELP", "NAME", "STORAGES", "add_arguments", "words_of"]
+__all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "save"]
 
 NAME = "vectors"
 HELP = "convert, describe or train word vectors"
@@ -19,20 +19,22 @@ sentencode vectors convert glove.840B.300d.txt glove.sentencode
 sentencode vectors info glove.sentencode
 sentencode vectors train books/ books.sentencode --dim 200
 """
-STORAGES = ("float32", "float16", "int8")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the commands of this one."""
-    from . import add_command
-
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in (Convert, Info, Train):
         add_command(commands, command)
 
 
+def save(vectors: Any, output: Path) -> None:
+    """Saves word vectors and prints their size."""
+    vectors.save(output)
+    print(f"{output}: {len(vectors):,} words, {vectors.dim} dimensions, {vectors.storage}")
+
+
 class Convert:
-    """Writes vectors of any format in Sentencode's own.
+    """Converts word vectors of any format to Sentencode's own.
 
     It opens in milliseconds, and processes that use it share its memory.
     Formats read: GloVe's text, word2vec's text and binary, fastText's .vec and .bin, plain or packed by gzip,
@@ -49,64 +51,49 @@ sentencode vectors convert glove.6B.zip glove.sentencode --member glove.6B.300d.
 
     @staticmethod
     def add_arguments(parser: argparse.ArgumentParser) -> None:
-        """Adds the command's arguments."""
-        parser.add_argument("input", type=Path, metavar="INPUT", help="the vectors")
-        parser.add_argument("output", type=Path, metavar="OUTPUT", help="the file to write")
-        parser.add_argument(
-            "--storage", choices=STORAGES, help="number format (default: as in the file; float32 for text)"
-        )
+        parser.add_argument("input", type=Path, metavar="INPUT", help="word vectors")
+        parser.add_argument("output", type=Path, metavar="OUTPUT", help="output file")
+        add_storage(parser, None, "as in the file; float32 for text")
         parser.add_argument("--member", metavar="NAME", help="the file of a zip archive, if it has several")
         parser.add_argument("--limit", type=int, metavar="N", help="the first N words only")
-        parser.add_argument("--words", type=Path, metavar="FILE", help="these words only, one a line")
-        parser.add_argument("--dim", type=int, metavar="N", help="dimension, where the file does not say")
-        parser.add_argument("--overwrite", action="store_true", help="replace OUTPUT")
-        parser.add_argument("--quiet", action="store_true", help="no progress bar")
+        parser.add_argument("--words", type=Path, metavar="FILE", help="only the words of this file")
+        parser.add_argument("--dim", type=int, metavar="N", help="dimensions, if the file does not say")
+        add_output_options(parser, "replace OUTPUT")
 
     @staticmethod
     def run(options: argparse.Namespace) -> None:
-        """Runs the command."""
         from ..vectors import WordVectors
 
         sources.check_output(options.output, [options.input, options.words], options.overwrite)
-        words = None if options.words is None else words_of(options.words)
         vectors = WordVectors.load(
             options.input,
             limit=options.limit,
-            words=words,
+            words=sources.words_of(options.words),
             storage=options.storage,
             dim=options.dim,
             member=options.member,
             cache=False,
             progress=not options.quiet,
         )
-        vectors.save(options.output)
-        print(f"{options.output}: {len(vectors):,} words of {vectors.dim} numbers, {vectors.storage}")
-
-
-def words_of(path: Path) -> list[str]:
-    """The words in a file, one a line, however it was written."""
-    lines = (line.strip(" \t\r") for line in read_text(path).split("\n"))  # words may hold other white space
-    return [line for line in lines if line]
+        save(vectors, options.output)
 
 
 class Info:
-    """Says what a file of word vectors holds."""
+    """Describes a file of word vectors."""
 
     NAME = "info"
-    HELP = "show what a file holds"
+    HELP = "describe a file"
     EXAMPLE = """
 sentencode vectors info glove.6B.50d.txt --json
 """
 
     @staticmethod
     def add_arguments(parser: argparse.ArgumentParser) -> None:
-        """Adds the command's arguments."""
-        parser.add_argument("input", type=Path, metavar="INPUT", help="the vectors, of any format")
-        parser.add_argument("--json", action="store_true", help="as JSON")
+        parser.add_argument("input", type=Path, metavar="INPUT", help="word vectors of any format")
+        parser.add_argument("--json", action="store_true", help="print JSON")
 
     @staticmethod
     def run(options: argparse.Namespace) -> None:
-        """Runs the command."""
         from ..vectors import WordVectors
 
         vectors = WordVectors.load(options.input)
@@ -130,10 +117,9 @@ sentencode vectors info glove.6B.50d.txt --json
 
 
 class Train:
-    """Trains word vectors on text: one sentence a line, empty lines between documents.
+    """Trains word vectors on text: one sentence per line, empty lines between documents.
 
-    "ppmi" counts which words stand near each other and decomposes the table of these counts; "word2vec" is
-    gensim's skip-gram.
+    "ppmi" counts co-occurrences of words and factorizes their PPMI matrix; "word2vec" is gensim's skip-gram.
     """
 
     NAME = "train"
@@ -144,33 +130,29 @@ sentencode vectors train books.txt.xz books.sentencode --dim 200 --min-count 10
 
     @staticmethod
     def add_arguments(parser: argparse.ArgumentParser) -> None:
-        """Adds the command's arguments."""
         parser.add_argument("input", metavar="INPUT", help="a file, a folder or a glob; may be compressed")
-        parser.add_argument("output", type=Path, metavar="OUTPUT", help="the file to write")
-        parser.add_argument("--dim", type=int, default=200, metavar="N", help="dimension (default: 200)")
+        parser.add_argument("output", type=Path, metavar="OUTPUT", help="output file")
+        parser.add_argument("--dim", type=int, default=200, metavar="N", help="dimensions (default: 200)")
         parser.add_argument("--method", choices=("ppmi", "word2vec"), default="ppmi", help="(default: ppmi)")
         parser.add_argument("--window", type=int, metavar="N", help="context words on each side")
-        parser.add_argument("--min-count", type=int, metavar="N", help="leave out rarer words")
+        parser.add_argument("--min-count", type=int, metavar="N", help="ignore rarer words")
         parser.add_argument("--max-words", type=int, metavar="N", help="only the most frequent words")
-        parser.add_argument("--tokenizer", choices=("words", "whitespace"), help="tokenizer (default: words)")
+        parser.add_argument("--tokenizer", choices=("words", "whitespace"), help="(default: words)")
         parser.add_argument("--keep-case", action="store_true", help="do not lower-case")
-        parser.add_argument("--storage", choices=STORAGES, help="number format")
-        parser.add_argument("--seed", type=int, metavar="N")
-        parser.add_argument("--overwrite", action="store_true", help="replace OUTPUT")
-        parser.add_argument("--quiet", action="store_true", help="no progress bar")
+        add_storage(parser, None, "float32")
+        parser.add_argument("--seed", type=int, metavar="N", help="seed of the random numbers")
+        add_output_options(parser, "replace OUTPUT")
 
     @staticmethod
     def run(options: argparse.Namespace) -> None:
-        """Runs the command."""
         from ..vectors import WordVectors
 
         sources.check_output(options.output, sources.files_of(options.input), options.overwrite)
         names = ("window", "min_count", "max_words", "tokenizer", "storage", "seed")
-        chosen = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+        parameters = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
         if options.keep_case:
-            chosen["lowercase"] = False
+            parameters["lowercase"] = False
         vectors = WordVectors.train(
-            options.input, dim=options.dim, method=options.method, progress=not options.quiet, **chosen
+            options.input, dim=options.dim, method=options.method, progress=not options.quiet, **parameters
         )
-        vectors.save(options.output)
-        print(f"{options.output}: {len(vectors):,} words of {vectors.dim} numbers, {vectors.storage}")
+        save(vectors, options.output)

@@ -1,7 +1,7 @@
-"""One encoder on many machines: batches, files and fits on Ray, Spark and Dask, or on this machine.
+"""Encodes and fits on Ray, Spark, Dask or local processes: batches, data frames and files.
 
-Needs pyarrow, and fsspec for URLs: `pip install 'sentencode[scale]'`. Ray, Spark and Dask are extras of their
-own.
+Needs pyarrow, and fsspec for URLs: `pip install 'sentencode[scale]'`. Ray, Spark and Dask have
+extras, too.
 """
 
 from __future__ import annotations

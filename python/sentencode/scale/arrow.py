@@ -1,4 +1,4 @@
-"""What Arrow is needed for: columns of embeddings, and pyarrow itself."""
+"""Columns of embeddings as Arrow arrays, and the import of pyarrow."""
 
 from __future__ import annotations
 
@@ -13,33 +13,22 @@ __all__ = ["embedding_column", "embedding_rows", "embedding_type", "plain_column
 
 
 def pyarrow(part: str = "") -> Any:
-    """Imports pyarrow, or one of its modules such as "parquet"."""
+    """The module pyarrow, or one of its submodules such as "parquet"."""
     return require(f"pyarrow.{part}" if part else "pyarrow", "scale")
 
 
 def embedding_type(dim: int, precision: str) -> Any:
-    """Arrow's type of an embedding: a list of as many numbers as it has.
-
-    Args:
-        dim: How many.
-        precision: "float32" or "float16".
-
-    Returns:
-        A `pyarrow.DataType`.
-    """
+    """The Arrow type of an embedding: a fixed-size list of `dim` "float32" or "float16"."""
     arrow = pyarrow()
     return arrow.list_(arrow.from_numpy_dtype(np.dtype(precision)), dim)
 
 
 def embedding_column(rows: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None = None) -> Any:
-    """Embeddings as a column of Arrow; the numbers are not copied.
+    """A `pyarrow.FixedSizeListArray` of embeddings, without a copy.
 
     Args:
-        rows: [n, dim], float32 or float16.
-        absent: Which of them are null. None: none.
-
-    Returns:
-        A `pyarrow.FixedSizeListArray`.
+        rows: Embeddings [n, dim], float32 or float16.
+        absent: Mask [n] of the nulls. None: no nulls.
 
     Example:
         >>> embedding_column(np.eye(2, dtype=np.float32)).type
@@ -52,24 +41,19 @@ def embedding_column(rows: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | Non
 
 
 def embedding_rows(column: Any) -> npt.NDArray[Any]:
-    """The numbers of such a column [n, dim]; those of a null are NaN.
+    """The embeddings of a column of fixed-size lists [n, dim]; nulls become NaN.
 
-    Args:
-        column: A `pyarrow.Array` or `ChunkedArray` of lists of a fixed length.
-
-    Returns:
-        An array of the column's precision; a view where nothing is null and there is one piece.
+    It is a view if the column has one chunk and no nulls.
     """
     dim = column.type.list_size
-    pieces = column.chunks if hasattr(column, "chunks") else [column]
     blocks = []
-    for piece in pieces:
-        # Of a slice, `values` would be those of the whole.
-        values = piece.values.slice(piece.offset * dim, len(piece) * dim)
+    for chunk in column.chunks if hasattr(column, "chunks") else [column]:
+        # `values` of a slice are those of the whole array.
+        values = chunk.values.slice(chunk.offset * dim, len(chunk) * dim)
         rows = values.to_numpy(zero_copy_only=False).reshape(-1, dim)
-        if piece.null_count:
+        if chunk.null_count:
             rows = rows.copy()
-            rows[~piece.is_valid().to_numpy(zero_copy_only=False)] = np.nan
+            rows[~chunk.is_valid().to_numpy(zero_copy_only=False)] = np.nan
         blocks.append(rows)
     if not blocks:
         return np.empty((0, dim), dtype=column.type.value_type.to_pandas_dtype())
@@ -77,13 +61,9 @@ def embedding_rows(column: Any) -> npt.NDArray[Any]:
 
 
 def plain_type(kind: Any) -> Any:
-    """The type for the same values that all functions of Arrow know: no dictionary, view, extension or null.
+    """The Arrow type of the same values without dictionary, view, extension or null types.
 
-    Args:
-        kind: A `pyarrow.DataType`.
-
-    Returns:
-        Another one, or the same.
+    All functions of Arrow accept it.
 
     Example:
         >>> import pyarrow
@@ -99,19 +79,12 @@ def plain_type(kind: Any) -> Any:
     if types.is_list(kind) or types.is_large_list(kind):
         inner = plain_type(kind.value_type)
         return kind if inner == kind.value_type else arrow.large_list(inner)
-    # By name: earlier versions of pyarrow have no views.
+    # By name, since old versions of pyarrow have no views.
     names = {"string_view": "large_string", "null": "large_string", "binary_view": "large_binary"}
     return arrow.type_for_alias(names[str(kind)]) if str(kind) in names else kind
 
 
 def plain_column(column: Any) -> Any:
-    """A column as one of its `plain_type`.
-
-    Args:
-        column: A `pyarrow.Array` or `ChunkedArray`.
-
-    Returns:
-        The same values; the column itself where its type is plain.
-    """
+    """A column cast to its `plain_type`, without a copy if it has that type already."""
     kind = plain_type(column.type)
     return column if kind == column.type else column.cast(kind)

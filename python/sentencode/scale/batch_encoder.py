@@ -1,4 +1,4 @@
-"""One callable for batches of any engine."""
+"""A picklable callable that encodes batches of tables, for every engine."""
 
 from __future__ import annotations
 
@@ -19,26 +19,25 @@ Precision = Literal["float32", "float16"]
 
 
 class BatchEncoder:
-    """A function from batches of a table to the same batches with a column of embeddings.
+    """Adds a column of embeddings to batches of a table.
 
-    It is what Ray's `map_batches`, Spark's `mapInArrow` and Dask's `map_partitions` are given; see
-    `sentencode.scale.ray`, `spark` and `dask`. Its pickle holds plain arguments alone: the encoder is read
-    from its file once in each process, with word vectors that all processes of a machine share. Rows keep
-    their order and number.
+    Pass it to Ray's `map_batches`, Spark's `mapInArrow` or Dask's `map_partitions`, or use `encode` of
+    `sentencode.scale.ray`, `spark` or `dask`. Its pickle is small: each process reads the encoder from its
+    file once, and the processes of a machine share its word vectors. Rows keep their order.
 
     Args:
-        encoder: The path or URL of a saved encoder, which every machine must be able to read; or an encoder,
-            which is saved below `cache_dir()`: for engines on this machine.
-        column: The column with the sentences: text, bytes or lists of tokens.
-        output: The column to add; one of that name is replaced.
-        normalize: Whether to divide each row by its length.
+        encoder: Path or URL of a saved encoder that every machine can read; or an encoder, which is saved
+            below `cache_dir()`, for engines on this machine.
+        column: Column with the sentences: text, bytes or lists of tokens.
+        output: Column of the embeddings; an existing one is replaced.
+        normalize: Whether to normalize each embedding to length 1.
         precision: "float32" or "float16".
-        missing: The row of a sentence that is null, or has no text: "zero", or "null" (in arrays of NumPy,
-            which know no null, NaN). A sentence without a known word has a row of zeros either way.
-        threads: How many threads to compute with. None: the worker's share, which is Ray's `num_cpus`,
-            Spark's `spark.task.cpus`, the threads of Dask's worker; outside of engines, `num_threads()`.
-        device: Where a neural encoder computes: "cuda". None: as it was saved.
-        **options: Of `sentencode.load`: `tokenizer`, `trust_tokenizer`, `vectors`, `trust_vectors`.
+        missing: Embedding of a sentence that is null or empty: "zero" or "null" (NaN in NumPy arrays). A
+            sentence of unknown words is zero in both cases.
+        threads: Number of threads. None: the worker's share (Ray's `num_cpus`, Spark's `spark.task.cpus`,
+            the threads of Dask's worker); outside of engines, `num_threads()`.
+        device: Device of a neural encoder, such as "cuda". None: as it was saved.
+        **options: Keywords of `sentencode.load`: `tokenizer`, `trust_tokenizer`, `vectors`, `trust_vectors`.
 
     Example:
         >>> import pyarrow, sentencode as se
@@ -77,30 +76,28 @@ class BatchEncoder:
             encoder if isinstance(encoder, SavedEncoder) else SavedEncoder.of(encoder, options, device)
         )
 
+    @classmethod
+    def of(cls, encoder: Any, options: dict[str, Any]) -> BatchEncoder:
+        """A `BatchEncoder` unchanged, or a new one of an encoder and keywords."""
+        return encoder if isinstance(encoder, BatchEncoder) else cls(encoder, **options)
+
     @property
     def dim(self) -> int:
-        """The length of a row."""
+        """Dimensions of an embedding."""
         return self.saved.dim
 
     @property
     def fingerprint(self) -> str:
-        """That of the encoder."""
+        """Fingerprint of the encoder."""
         return self.saved.fingerprint
 
     @property
     def arrow_type(self) -> Any:
-        """Arrow's type of the column that is added."""
+        """Arrow type of the column of embeddings."""
         return embedding_type(self.dim, self.precision)
 
     def rows(self, sentences: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-        """The embeddings of sentences.
-
-        Args:
-            sentences: A column of any library, some of it null.
-
-        Returns:
-            Rows [n, dim], and which of them are null [n], or None if none is.
-        """
+        """The embeddings [n, dim] of a column of any library, and the mask [n] of nulls or None."""
         texts = _texts(sentences)
         encoder: Any = self.saved.open()
         with computing(self.threads):
@@ -113,7 +110,7 @@ class BatchEncoder:
         if self.missing == "zero":
             return rows, None
         absent = np.zeros(len(rows), dtype=bool)
-        for i in np.flatnonzero(~rows.any(axis=1)):  # a row without text is zero, but not the reverse
+        for i in np.flatnonzero(~rows.any(axis=1)):  # empty sentences are zero, but so are unknown words
             absent[i] = is_blank(texts[i])
         return rows, absent
 
@@ -121,32 +118,32 @@ class BatchEncoder:
         """Adds the column.
 
         Args:
-            batch: A table or record batch of Arrow, a data frame of pandas, or a dict of arrays.
+            batch: Arrow table or record batch, pandas data frame, or dict of arrays.
 
         Returns:
-            The same kind of batch. The column is `fixed_size_list` in Arrow, and in pandas as an `ArrowDtype`
-            of it; in a dict it is an array [n, dim].
+            The same kind of batch. The column is a `fixed_size_list` in Arrow, an `ArrowDtype` of it in
+            pandas, and an array [n, dim] in a dict.
 
         Raises:
-            TypeError: If it is something else.
-            KeyError: If it has no such column.
+            TypeError: `batch` is something else.
+            KeyError: It lacks the column.
         """
         if hasattr(batch, "schema") and hasattr(batch, "num_rows"):
             return self._arrow(batch)
         if hasattr(batch, "columns") and hasattr(batch, "assign"):
             return self._pandas(batch)
         if isinstance(batch, dict):
-            rows, absent = self.rows(self._chosen(batch, list(batch)))
+            rows, absent = self.rows(self._column(batch, list(batch)))
             if absent is not None:
                 rows[absent] = np.nan
             return {**batch, self.output: rows}
         raise TypeError(
-            "a batch is a table of Arrow, a data frame of pandas or a dict of arrays, "
+            "batch must be an Arrow table, a pandas data frame or a dict of arrays, "
             f"got a {type(batch).__name__}"
         )
 
     def _arrow(self, batch: Any) -> Any:
-        column = embedding_column(*self.rows(self._chosen(batch, batch.schema.names)))
+        column = embedding_column(*self.rows(self._column(batch, batch.schema.names)))
         names = batch.schema.names
         if self.output in names:
             return batch.set_column(names.index(self.output), self.output, column)
@@ -155,11 +152,11 @@ class BatchEncoder:
     def _pandas(self, frame: Any) -> Any:
         import pandas
 
-        column = embedding_column(*self.rows(self._chosen(frame, list(frame.columns))))
+        column = embedding_column(*self.rows(self._column(frame, list(frame.columns))))
         values = pandas.array(column, dtype=pandas.ArrowDtype(self.arrow_type))
         return frame.assign(**{self.output: pandas.Series(values, index=frame.index)})
 
-    def _chosen(self, batch: Any, names: list[str]) -> Any:
+    def _column(self, batch: Any, names: list[str]) -> Any:
         if self.column not in names:
             raise KeyError(f"there is no column {self.column!r}; there are {', '.join(map(str, names))}")
         return batch[self.column]
@@ -172,7 +169,7 @@ class BatchEncoder:
 
 
 def _texts(sentences: Any) -> Any:
-    """A list of the sentences, with empty ones where there is none."""
+    """The sentences as a list or plain column, with empty texts instead of nulls."""
     if not hasattr(sentences, "type") or not hasattr(sentences, "null_count"):
         return filled(sentences)[0]
     sentences = plain_column(sentences)

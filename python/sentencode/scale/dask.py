@@ -1,4 +1,4 @@
-"""Dask: tasks of its cluster, and columns of its data frames."""
+"""Dask: runs tasks on its cluster, and encodes its data frames."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .engines import attempt, warn_ignored
 __all__ = ["DaskEngine", "encode", "new_cluster"]
 
 _LOOPBACK = "127.0.0.1"
-_LEAVE, _LOOK = 30.0, 0.1  # seconds that running tasks are waited for at most, and between two looks at them
+_CANCEL_TIMEOUT, _POLL = 30.0, 0.1  # seconds
 
 
 def encode(frame: Any, encoder: Any, **options: Any) -> Any:
@@ -25,11 +25,11 @@ def encode(frame: Any, encoder: Any, **options: Any) -> Any:
 
     Args:
         frame: A `dask.dataframe.DataFrame`.
-        encoder: A `BatchEncoder`, or what one is made of.
-        **options: Of `BatchEncoder`: `column`, `output`, `precision` and so on.
+        encoder: A `BatchEncoder`, or its first argument.
+        **options: Keywords of `BatchEncoder`: `column`, `output`, `precision` and so on.
 
     Returns:
-        A data frame, which is computed when it is asked for.
+        A lazy data frame.
 
     Example:
         ::
@@ -39,25 +39,25 @@ def encode(frame: Any, encoder: Any, **options: Any) -> Any:
     """
     import pandas
 
-    made = encoder if isinstance(encoder, BatchEncoder) else BatchEncoder(encoder, **options)
-    column = pandas.Series([], dtype=pandas.ArrowDtype(made.arrow_type))
-    return frame.map_partitions(made, meta=frame._meta.assign(**{made.output: column}))
+    encoder = BatchEncoder.of(encoder, options)
+    column = pandas.Series([], dtype=pandas.ArrowDtype(encoder.arrow_type))
+    return frame.map_partitions(encoder, meta=frame._meta.assign(**{encoder.output: column}))
 
 
 class DaskEngine:
-    """Runs tasks on Dask: by the client of this process, else on workers of this machine.
+    """Runs tasks on Dask: with the client of this process, or else on workers of this machine.
 
     Args:
-        workers: Of this machine, where there is no client. None: Dask's choice.
-        threads: Of each of them. None: one.
-        address: Of a scheduler, where there is no client.
+        workers: Number of workers, if there is no client. None: as many as `num_threads()` allows.
+        threads: Threads of each worker. None: one.
+        address: Address of a scheduler, if there is no client.
     """
 
     def __init__(
         self, workers: int | None = None, threads: int | None = None, address: str | None = None
     ) -> None:
         distributed = require("distributed", "dask")
-        self.threads = None  # a worker knows how many it has
+        self.threads = None  # the worker decides
         try:
             self._client = distributed.get_client()
         except ValueError:
@@ -69,62 +69,60 @@ class DaskEngine:
 
     @property
     def workers(self) -> int:
-        """How many tasks run at a time."""
+        """Number of simultaneous tasks."""
         return max(1, sum(map(int, self._client.nthreads().values())))
 
     def run(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """As `Engine.run`."""
         distributed = require("distributed", "dask")
         futures = self._client.map(partial(attempt, work), list(tasks), pure=False, retries=3)
-        # Futures that are done are let go of: else Dask keeps their results, and does them all again when the
-        # worker is lost that has them.
-        left = {future.key: (place, future) for place, future in enumerate(futures)}
+        # Finished futures are released: otherwise Dask keeps their results on a worker, and computes them
+        # again when it loses that worker.
+        left = {future.key: (i, future) for i, future in enumerate(futures)}
         finished = distributed.as_completed(futures)
         del futures
         try:
             for done in finished:
-                place, _ = left.pop(done.key)
+                i, _ = left.pop(done.key)
                 try:
                     result = done.result()
-                except Exception as error:  # of Dask: a task's own is a result
-                    raise RuntimeError(f"{tasks[place]}: its workers were lost: {error}") from error
+                except Exception as error:  # Dask's: errors of tasks are results
+                    raise RuntimeError(f"{tasks[i]}: its workers were lost: {error}") from error
                 done.release()
-                yield place, result
+                yield i, result
         finally:
             if left:
-                with suppress(Exception):  # of a cluster that is gone: why the job ended matters more
-                    self._leave(left)
+                with suppress(Exception):  # the cluster may be gone; why the job ended matters more
+                    self._cancel(left)
 
-    def _leave(self, left: dict[str, tuple[int, Any]]) -> None:
-        """Cancels tasks, and waits for those that run, which Dask cannot stop: they write files yet."""
+    def _cancel(self, left: dict[str, tuple[int, Any]]) -> None:
+        """Cancels tasks, and waits for running ones: Dask cannot stop them, and they still write files."""
         self._client.cancel([future for _, future in left.values()])
-        deadline = time.monotonic() + _LEAVE
+        deadline = time.monotonic() + _CANCEL_TIMEOUT
         while time.monotonic() < deadline:
             if not any(left.keys() & stacks.keys() for stacks in self._client.call_stack().values()):
                 return
-            time.sleep(_LOOK)
+            time.sleep(_POLL)
 
 
 def new_cluster(workers: int | None = None, threads: int | None = None) -> Any:
-    """Workers of this machine that import nothing of the program: it needs no `if __name__ == "__main__"`.
+    """A `distributed.SpecCluster` of this machine, for a `distributed.Client`.
 
-    Scheduler and workers listen on the loopback address alone, and have no dashboard: whoever reaches their
-    ports can run code.
+    Workers do not import the main module, so it needs no `if __name__ == "__main__"`. Scheduler and workers
+    listen on the loopback address only and have no dashboard, because whoever reaches their ports can run
+    code.
 
     Args:
-        workers: How many. None: as many as `num_threads()` allows.
-        threads: Of each. None: one.
-
-    Returns:
-        A `distributed.SpecCluster`, for a `distributed.Client`.
+        workers: Number of workers. None: as many as `num_threads()` allows.
+        threads: Threads of each worker. None: one.
     """
     distributed = require("distributed", "dask")
     process = require("distributed.deploy.subprocess", "dask").SubprocessWorker
     threads = threads or 1
-    # The port for a dashboard serves a few pages without one, too: by default 8787, here any.
+    # The dashboard's port, by default 8787, serves some pages even without a dashboard: use any free port.
     private = {"host": _LOOPBACK, "dashboard": False, "dashboard_address": f"{_LOOPBACK}:0"}
     options = {"worker_kwargs": {"nthreads": threads, "silence_logs": logging.WARNING, **private}}
-    # Not its SubprocessCluster, which waits for ever where the scheduler needs more than 30 s to start.
+    # SubprocessCluster would wait for ever if the scheduler takes more than 30 s to start.
     return distributed.SpecCluster(
         workers={
             i: {"cls": process, "options": options}

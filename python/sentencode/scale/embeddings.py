@@ -1,4 +1,4 @@
-"""What was encoded, read again."""
+"""Reads folders of embeddings."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class Embeddings:
     r"""A folder that `sentencode.scale.encode` or `sentencode encode --output` has written.
 
     Args:
-        folder: Its path or URL.
+        folder: Path or URL.
 
     Attributes:
-        dim: The length of a row.
-        fingerprint: That of the encoder.
+        dim: Dimensions of an embedding.
+        fingerprint: Fingerprint of the encoder.
 
     Raises:
-        FileNotFoundError: If it has no manifest.
-        FormatError: If the manifest is damaged.
-        ValueError: If the job is not finished.
+        FileNotFoundError: It has no manifest.
+        FormatError: The manifest is damaged.
+        ValueError: The job is not finished.
 
     Example:
         >>> import pathlib, tempfile, sentencode as se
@@ -43,31 +43,31 @@ class Embeddings:
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> _ = (folder / "in.jsonl").write_text('{"id": 7, "text": "dog"}\n{"id": 9, "text": null}\n')
         >>> _ = se.scale.encode(encoder, folder / "in.jsonl", folder / "out", id="id", workers=1)
-        >>> found = se.scale.Embeddings(folder / "out")
-        >>> len(found), found.dim
+        >>> embeddings = se.scale.Embeddings(folder / "out")
+        >>> len(embeddings), embeddings.dim
         (2, 2)
-        >>> for ids, rows in found.batches():
+        >>> for ids, rows in embeddings.batches():
         ...     print(ids, rows.tolist())
         [7 9] [[0.0, 1.0], [0.0, 0.0]]
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = Folder(folder)
-        found = manifests.load(self._folder)
-        if found is None:
+        manifest = manifests.load(self._folder)
+        if manifest is None:
             raise FileNotFoundError(2, "there is no manifest", self._folder.name_of(manifests.FILE))
-        if not found["complete"]:
-            missing = sum("rows" not in part for part in found["parts"])
+        if not manifest["complete"]:
+            missing = sum("rows" not in part for part in manifest["parts"])
             raise ValueError(
-                f"{self._folder.path}: {missing} of {len(found['parts'])} parts are missing: give the "
-                "command that makes it again"
+                f"{self._folder.path}: {missing} of {len(manifest['parts'])} parts are missing: run the same "
+                "job again"
             )
-        self.manifest = found
-        self.dim = int(found["encoder"]["dim"])
-        self.fingerprint = str(found["encoder"]["fingerprint"])
-        self._column = str(found["columns"]["embedding"])
-        self._id: str | None = found["columns"]["id"]
-        self._precision = str(found["options"]["precision"])
+        self.manifest = manifest
+        self.dim = int(manifest["encoder"]["dim"])
+        self.fingerprint = str(manifest["encoder"]["fingerprint"])
+        self._column = str(manifest["columns"]["embedding"])
+        self._id: str | None = manifest["columns"]["id"]
+        self._precision = str(manifest["options"]["precision"])
 
     @property
     def files(self) -> list[str]:
@@ -81,28 +81,28 @@ class Embeddings:
         """Ids and embeddings, in order.
 
         Args:
-            size: The most rows at a time.
+            size: Maximum number of rows.
 
         Yields:
-            Ids [n], which are places from 0 where the job copied none, and objects where whole numbers are
-            among nulls; and rows [n, dim], of NaN where an embedding is null.
+            Ids [n], or indices from 0 if the job copied none; integers with nulls are objects. Embeddings
+            [n, dim]; nulls are NaN.
         """
-        place = 0
-        wanted = [self._column] if self._id is None else [self._id, self._column]
+        begin = 0
+        columns = [self._column] if self._id is None else [self._id, self._column]
         for path in self.files:
             with opened(path) as file:
                 table = pyarrow("parquet").ParquetFile(file)
-                for batch in table.iter_batches(batch_size=size, columns=wanted):
+                for batch in table.iter_batches(batch_size=size, columns=columns):
                     rows = embedding_rows(batch[self._column])
-                    places = np.arange(place, place + len(rows))
-                    place += len(rows)
-                    yield places if self._id is None else _ids(batch[self._id]), rows
+                    indices = np.arange(begin, begin + len(rows))
+                    begin += len(rows)
+                    yield indices if self._id is None else _ids(batch[self._id]), rows
 
     def to_numpy(self, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
         """All embeddings.
 
         Args:
-            out: An array or memory map [n, dim] that is filled and returned. None: a new one.
+            out: Array or memory map [n, dim] to fill. None: a new array.
 
         Returns:
             [n, dim], in the precision of the files.
@@ -111,18 +111,18 @@ class Embeddings:
             out = np.empty((len(self), self.dim), dtype=self._precision)
         elif out.shape != (len(self), self.dim):
             raise ValueError(f"out must have the shape [{len(self)}, {self.dim}], got {list(out.shape)}")
-        place = 0
+        begin = 0
         for _, rows in self.batches():
-            out[place : place + len(rows)] = rows
-            place += len(rows)
+            out[begin : begin + len(rows)] = rows
+            begin += len(rows)
         return out
 
     def verify(self) -> None:
-        """Reads all files, to see that they are as they were written.
+        """Checks the checksums of all files.
 
         Raises:
-            FormatError: If one is not; names it.
-            OSError: If one is not there.
+            FormatError: A file is damaged.
+            OSError: A file is missing.
         """
         for part, path in zip(self.manifest["parts"], self.files, strict=True):
             checksum = 0
@@ -137,7 +137,9 @@ class Embeddings:
 
 
 def _ids(column: Any) -> npt.NDArray[Any]:
-    if column.null_count and pyarrow("types").is_integer(column.type):  # floats would not hold them all
+    if column.null_count and pyarrow("types").is_integer(
+        column.type
+    ):  # NumPy would make floats, which are not exact
         return np.array(column.to_pylist(), dtype=object)
-    found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    return found
+    ids: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return ids

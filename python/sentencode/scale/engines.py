@@ -1,4 +1,4 @@
-"""What runs tasks: processes of this machine, or an engine that the user runs already."""
+"""Engines: they run tasks in local processes, or on Ray, Spark or Dask."""
 
 from __future__ import annotations
 
@@ -18,88 +18,88 @@ __all__ = ["ENGINES", "Engine", "Failure", "attempt", "engine_of", "running", "w
 
 ENGINES = ("local", "ray", "spark", "dask")
 
-_PAUSES = (1.0, 4.0, 16.0)  # seconds before a task is tried again
-# Errors that trying again does not mend; all else that storage and networks raise may pass.
-_STAY = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
-_STAY_NUMBERS = (errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EROFS)
+_PAUSES = (1.0, 4.0, 16.0)  # seconds before retries
+# Errors that a retry does not fix; all other errors of storage and networks may be transient.
+_PERMANENT = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
+_PERMANENT_NUMBERS = (errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EROFS)
 
 
 class Failure:
-    """Stands for the result of a task that raised an error.
+    """The result of a task that raised an error.
 
-    It is a result, so that no engine tries the task again: a file that is damaged stays so. Tasks are tried
-    again where their worker was lost, and by `attempt`.
-
-    Args:
-        error: The error.
+    Engines do not retry such tasks, since a damaged file stays damaged. They retry tasks of lost workers, and
+    `attempt` retries transient errors.
     """
 
     def __init__(self, error: Exception) -> None:
         try:
             pickle.loads(pickle.dumps(error))
-        except Exception:  # errors of libraries need not cross to another process
+        except Exception:  # some errors of libraries cannot be pickled
             error = RuntimeError(f"{type(error).__name__}: {error}")
         self.error = error
 
 
 def attempt(work: Callable[[Any], Any], task: Any) -> Any:
-    """The result of a task, or the `Failure` that it is; storage that did not answer is asked again."""
+    """The result of a task or its `Failure`, after retries of transient errors."""
     pauses = iter(_PAUSES)
     while True:
         try:
             return work(task)
         except Exception as error:
-            pause = next(pauses, None) if _may_pass(error) else None
+            pause = next(pauses, None) if _is_transient(error) else None
             if pause is None:
                 return Failure(error)
         time.sleep(pause)
 
 
-def _may_pass(error: Exception) -> bool:
-    """Whether the same task may well succeed a little later."""
-    if isinstance(error, asyncio.TimeoutError):  # fsspec's, which is no OSError before Python 3.11
+def _is_transient(error: Exception) -> bool:
+    if isinstance(error, asyncio.TimeoutError):  # fsspec's; not an OSError before Python 3.11
         return True
-    return isinstance(error, OSError) and not isinstance(error, _STAY) and error.errno not in _STAY_NUMBERS
+    return (
+        isinstance(error, OSError)
+        and not isinstance(error, _PERMANENT)
+        and error.errno not in _PERMANENT_NUMBERS
+    )
 
 
 def warn_ignored(there: str, **settings: tuple[Any, Any]) -> None:
-    """Warns where an engine that runs already is another one than was asked for.
+    """Warns if a running engine has other settings than requested.
 
     Args:
-        there: What runs.
-        **settings: Of each setting what was asked for, or None, and what runs has.
+        there: Name of the engine in the warning.
+        **settings: Requested value or None, and actual value, of each setting.
     """
-    for name, (given, found) in settings.items():
-        if given is not None and given != found:
-            warnings.warn(f"{name}={given} is ignored: {there} has {found}", UserWarning, stacklevel=5)
+    for name, (requested, actual) in settings.items():
+        if requested is not None and requested != actual:
+            warnings.warn(f"{name}={requested} is ignored: {there} has {actual}", UserWarning, stacklevel=5)
 
 
 class Engine(Protocol):
     """Runs tasks on workers.
 
     Attributes:
-        threads: How many threads a task may compute with; None: the worker's share.
+        threads: Threads of a task. None: the worker's share.
     """
 
     threads: int | None
 
     @property
     def workers(self) -> int:
-        """How many tasks run at a time."""
+        """Number of simultaneous tasks."""
         ...
 
     def run(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-        """Runs tasks in any order; one whose worker is lost is run again.
+        """Runs tasks in any order, and those of lost workers again.
 
         Args:
-            work: A function of a task; it is pickled once.
-            tasks: What it is called with; they are pickled.
+            work: Function of a task; pickled once.
+            tasks: Its arguments; pickled.
 
         Yields:
-            The place of each task once, with its result or the `Failure` that it is, as soon as it is known.
+            Index of each task, and its result or `Failure`, as soon as it is known.
 
         Raises:
-            RuntimeError: If workers are lost on one task again and again.
+            RuntimeError: Workers are lost on one task again and again.
         """
         ...
 
@@ -108,18 +108,10 @@ class Engine(Protocol):
 def running(
     engine: Engine, work: Callable[[Any], Any], tasks: Sequence[Any]
 ) -> Iterator[Iterator[tuple[int, Any]]]:
-    """Results of tasks, the first error of which is raised. At the end of the block nothing runs any more.
+    """Runs tasks; yields an iterator over their indices and results, which raises the first error.
 
-    Without it, an engine would notice that nobody takes its results when the error has been handled: until
-    then its workers would write into a folder that is no longer theirs.
-
-    Args:
-        engine: What runs them.
-        work: As for `Engine.run`.
-        tasks: Likewise.
-
-    Yields:
-        The place of each task, with its result.
+    No task runs after the block. Without it, workers would write to the job's folder until the generator is
+    closed, that is after the error has been handled.
     """
     results = engine.run(work, tasks)
     try:
@@ -130,10 +122,10 @@ def running(
 
 
 def _successful(results: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
-    for place, result in results:
+    for i, result in results:
         if isinstance(result, Failure):
             raise result.error
-        yield place, result
+        yield i, result
 
 
 def engine_of(
@@ -144,27 +136,24 @@ def engine_of(
     device: str | None = None,
     address: str | None = None,
 ) -> Engine:
-    """The engine by a name, or as it is.
+    """The engine of a name, or an engine unchanged.
 
     Args:
         engine: One of `ENGINES`, or an engine.
-        workers: How many tasks at a time.
-        threads: How many threads a task computes with.
-        device: Where it computes; for Ray, which counts GPUs.
-        address: Of the engine's cluster, where this process is connected to none.
-
-    Returns:
-        The engine.
+        workers: Number of simultaneous tasks.
+        threads: Threads of a task.
+        device: Device of a task, for Ray, which counts GPUs.
+        address: Address of the engine's cluster, if this process is not connected to one.
 
     Raises:
-        ImportError: If it is not installed.
-        ValueError: If there is none of that name, or one that is given is to have other workers.
+        ImportError: It is not installed.
+        ValueError: There is no such engine, or an engine is to have other workers.
     """
     workers = None if workers is None else checked_int("workers", workers, 1)
     threads = None if threads is None else checked_int("threads", threads, 1)
     if not isinstance(engine, str):
         if workers is not None or threads is not None:
-            raise ValueError("workers and threads are the engine's own, where one is given: leave them out")
+            raise ValueError("workers and threads are set by the engine: leave them out")
         return engine
     if engine not in ENGINES:
         raise ValueError(f"engine must be {', '.join(map(repr, ENGINES))} or an engine, got {engine!r}")
@@ -172,8 +161,9 @@ def engine_of(
     if engine == "ray" and str(device).startswith("cuda"):
         more["num_gpus"] = 1
     module = importlib.import_module(f"{__package__}.{engine}")
-    made: Engine = getattr(module, f"{engine.capitalize()}Engine")(workers=workers, threads=threads, **more)
-    return made
+    kind = getattr(module, f"{engine.capitalize()}Engine")
+    instance: Engine = kind(workers=workers, threads=threads, **more)
+    return instance
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""Folders that workers write to: on this machine, or wherever fsspec writes."""
+"""Folders that workers write: local ones, and those of fsspec."""
 
 from __future__ import annotations
 
@@ -17,14 +17,12 @@ from ..files import as_name, whole_file
 
 __all__ = ["Folder", "real_path"]
 
-_COPIED = 1 << 22  # bytes at a time
-
 
 class Folder:
-    """Files by their names. Each is there whole or not at all: it is written under another name and renamed.
+    """A folder whose files are written under temporary names and renamed, so that they are complete.
 
     Args:
-        path: A folder, or a URL that fsspec knows.
+        path: Path, or URL of fsspec.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -33,11 +31,11 @@ class Folder:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is one of this machine, and not a URL."""
+        """Whether this is a path, not a URL."""
         return "://" not in self.path
 
     def name_of(self, name: str) -> str:
-        """The path or URL of a file."""
+        """Path or URL of a file."""
         return f"{self.path}/{name}"
 
     def _fs(self) -> tuple[Any, str]:
@@ -45,7 +43,7 @@ class Folder:
         return fs, inner
 
     def make(self) -> None:
-        """Makes it, where it is not there."""
+        """Creates the folder if it is missing."""
         if self.is_local:
             os.makedirs(self.path, exist_ok=True)
         else:
@@ -53,7 +51,7 @@ class Folder:
             fs.makedirs(inner, exist_ok=True)
 
     def names(self) -> list[str]:
-        """The files in it, sorted; none where it is not there."""
+        """Sorted names of its files; empty if it is missing."""
         if self.is_local:
             return sorted(os.listdir(self.path)) if os.path.isdir(self.path) else []
         fs, inner = self._fs()
@@ -63,7 +61,7 @@ class Folder:
         return sorted(name.rpartition("/")[2] for name in fs.ls(inner, detail=False))
 
     def size(self, name: str) -> int | None:
-        """The bytes of a file; None where there is none."""
+        """Size of a file in bytes; None if it is missing."""
         try:
             if self.is_local:
                 return os.stat(self.name_of(name)).st_size
@@ -73,22 +71,22 @@ class Folder:
             return None
 
     def remove(self, name: str) -> None:
-        """Removes a file, where there is one."""
+        """Removes a file if it exists."""
         if self.is_local:
-            with _absent_is_fine():
+            with suppress(FileNotFoundError):
                 os.unlink(self.name_of(name))
             return
         fs, inner = self._fs()
-        with _absent_is_fine():
+        with suppress(FileNotFoundError):
             fs.rm_file(f"{inner}/{name}")
 
     def inside(self, name: str) -> Folder:
-        """A folder in it."""
+        """A subfolder."""
         return Folder(self.name_of(name))
 
     def remove_all(self) -> None:
-        """Removes it, with all that is in it."""
-        with _absent_is_fine():
+        """Removes the folder and its content."""
+        with suppress(FileNotFoundError):
             if self.is_local:
                 shutil.rmtree(self.path)
             else:
@@ -97,7 +95,7 @@ class Folder:
                 fs.rm(inner, recursive=True)
 
     def remove_leftovers(self) -> None:
-        """Removes what killed writers have left."""
+        """Removes temporary files of killed writers."""
         if self.is_local:
             _core.remove_leftovers(self.path)
             return
@@ -107,21 +105,21 @@ class Folder:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Summed]:
-        """Opens a file to be written; it has its name when the block ends without an error."""
+        """Opens a file to be written; it gets its name when the block ends without an error."""
         if self.is_local:
             with whole_file(self.name_of(name)) as file:
-                # Not buffered: a full disk is told of by the write that it stops, not by a later one.
+                # Unbuffered, so that the write that fills the disk raises the error.
                 yield Summed(getattr(file, "raw", file), self.name_of(name))
             return
         fs, inner = self._fs()
-        # An engine may try a task twice at a time, on machines whose processes have the same numbers.
+        # An engine may run a task twice at a time, on machines with equal process ids.
         part = f"{inner}/{_WRITING}{uuid.uuid4().hex}-{name}"
         try:
             with fs.open(part, "wb") as file:
                 yield Summed(file, self.name_of(name))
             fs.mv(part, f"{inner}/{name}")
         except BaseException:
-            with suppress(Exception):  # what was wrong before is what is to be told
+            with suppress(Exception):  # the first error is the one to report
                 fs.rm_file(part)
             raise
 
@@ -141,7 +139,7 @@ class Folder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps other jobs out; of this machine's folders alone."""
+        """Locks a local folder against other jobs."""
         if not self.is_local:
             yield
             return
@@ -162,7 +160,7 @@ class Folder:
 
 
 def real_path(path: str) -> str:
-    """A path or URL as it compares with others: without links, and as a path where it is one of this machine.
+    """A path without links, or a normalized URL; local URLs become paths.
 
     Example:
         >>> real_path("file:///tmp/../usr/")
@@ -175,22 +173,11 @@ def real_path(path: str) -> str:
     return os.path.realpath(path)
 
 
-_WRITING = ".writing-"  # what names of files that are not finished begin with, at a URL
-
-
-@contextmanager
-def _absent_is_fine() -> Iterator[None]:
-    with suppress(FileNotFoundError):
-        yield
+_WRITING = ".writing-"  # prefix of unfinished files at a URL
 
 
 class Summed:
-    """A file that is written, and the checksum of what was. Errors have its name.
-
-    Args:
-        file: Where bytes go.
-        name: What errors call it.
-    """
+    """A writable file with the size and checksum of its content; errors have its name."""
 
     closed = False
 
@@ -217,23 +204,23 @@ class Summed:
             raise
 
     def flush(self) -> None:
-        """Nothing waits here."""
+        """Does nothing: there is no buffer."""
 
     def tell(self) -> int:
-        """How many bytes were written."""
+        """Number of bytes written."""
         return self.bytes
 
     def writable(self) -> bool:
-        """It is."""
+        """True."""
         return True
 
     def readable(self) -> bool:
-        """It is not."""
+        """False."""
         return False
 
     def seekable(self) -> bool:
-        """It is not."""
+        """False."""
         return False
 
     def close(self) -> None:
-        """Whoever opened it closes it."""
+        """Does nothing: `Folder.writing` closes the file."""

@@ -1,4 +1,4 @@
-"""Processes of this machine."""
+"""Runs tasks in processes of this machine."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .engines import attempt
 
 __all__ = ["LocalEngine"]
 
-_TRIES = 3  # of a task, whose workers are lost
+_TRIES = 3  # of a task whose workers are lost
 
 
 class LocalEngine:
-    """Runs tasks in processes of this machine, which share the word vectors that they map.
+    """Runs tasks in processes of this machine, which share memory-mapped word vectors.
 
-    They are started anew, and not forked: what threads of this process do cannot harm them, and a program
-    needs no `if __name__ == "__main__"`. They end when this process does, however it ends. A process that
-    is lost is replaced, and its task done again, three times at most.
+    Processes are spawned, not forked: threads of this process cannot harm them, and the main module needs no
+    `if __name__ == "__main__"`. They end with this process, however it ends. A lost process is replaced, and
+    its task repeated, at most three times.
 
     Args:
-        workers: How many processes. None: as many as `num_threads()` allows. One: this process itself.
-        threads: Of each. None: one; a single worker computes with all.
+        workers: Number of processes. None: as many as `num_threads()` allows. One: this process itself.
+        threads: Threads of each. None: one, or all for a single worker.
     """
 
     def __init__(self, workers: int | None = None, threads: int | None = None) -> None:
@@ -39,14 +39,14 @@ class LocalEngine:
 
     @property
     def workers(self) -> int:
-        """How many processes."""
+        """Number of processes."""
         return self._workers
 
     def run(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """As `Engine.run`."""
         if self._workers == 1:
-            for place, task in enumerate(tasks):
-                yield place, attempt(work, task)
+            for i, task in enumerate(tasks):
+                yield i, attempt(work, task)
             return
         job = _Job(pickle.dumps(work), list(enumerate(tasks)))
         feeders = [
@@ -56,10 +56,10 @@ class LocalEngine:
             feeder.start()
         try:
             for _ in tasks:
-                place, result, error = job.results.get()
+                i, result, error = job.results.get()
                 if error is not None:
                     raise error
-                yield place, result
+                yield i, result
         finally:
             job.stop()
             for feeder in feeders:
@@ -67,12 +67,7 @@ class LocalEngine:
 
 
 class _Job:
-    """Tasks that wait, results, and the processes that make one of the other.
-
-    Args:
-        work: The pickled function.
-        tasks: Their places, and themselves.
-    """
+    """Waiting tasks with their indices, results, and the processes; `work` is the pickled function."""
 
     def __init__(self, work: bytes, tasks: list[tuple[int, Any]]) -> None:
         self.work, self.waiting = work, tasks[::-1]
@@ -82,7 +77,7 @@ class _Job:
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def stop(self) -> None:
-        """Ends all processes; what they were at is lost."""
+        """Kills all processes."""
         with self.lock:
             self.stopped = True
             for process in self.processes:
@@ -93,11 +88,11 @@ class _Job:
             return self.waiting.pop() if self.waiting and not self.stopped else None
 
     def feed(self) -> None:
-        """Gives tasks to a process, one after the other, and replaces it where it is lost."""
+        """Runs tasks in a process, one after the other, and replaces a lost process."""
         process: subprocess.Popen[bytes] | None = None
         try:
             while (item := self.next()) is not None:
-                place, task = item
+                i, task = item
                 for lost in range(1, _TRIES + 1):
                     process = self._started() if process is None else process
                     if process is None:
@@ -105,7 +100,7 @@ class _Job:
                     try:
                         _send(process.stdin, pickle.dumps(task))
                         result = pickle.loads(_receive(process.stdout))
-                        self.results.put((place, result, None))
+                        self.results.put((i, result, None))
                         break
                     except (EOFError, OSError):
                         status = _status(process)
@@ -115,7 +110,7 @@ class _Job:
                             return
                         if lost == _TRIES:
                             why = f"signal {-status}" if status < 0 else f"status {status}"
-                            hint = "; perhaps the memory is not enough" if status == -signal.SIGKILL else ""
+                            hint = "; perhaps it ran out of memory" if status == -signal.SIGKILL else ""
                             raise RuntimeError(
                                 f"{task}: {_TRIES} workers were lost on it, the last one with {why}{hint}"
                             ) from None
@@ -133,7 +128,7 @@ class _Job:
                 [sys.executable, "-c", _START, *map(os.fspath, sys.path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                start_new_session=True,  # Ctrl-C is this process's affair
+                start_new_session=True,  # only this process gets Ctrl-C
             )
             self.processes.append(process)
         _send(process.stdin, self.work)
@@ -144,7 +139,7 @@ class _Job:
             try:
                 if pipe is not None:
                     pipe.close()
-            except OSError:  # what was not written yet has nobody to read it
+            except OSError:  # the process reads no more
                 pass
         process.wait()
         with self.lock:
@@ -152,7 +147,7 @@ class _Job:
 
 
 def _status(process: subprocess.Popen[bytes]) -> int:
-    """How a process ended that answers no more; its pipes may be closed a moment before."""
+    """The exit status of a process whose pipes are closed."""
     try:
         return process.wait(timeout=5)
     except subprocess.TimeoutExpired:
@@ -160,18 +155,18 @@ def _status(process: subprocess.Popen[bytes]) -> int:
         return process.wait()
 
 
-# What a worker is started with: it finds the modules that this process finds.
+# Code of a worker process; it has the import path of this process.
 _START = "import sys; sys.path[:] = sys.argv[1:]; from sentencode.scale.local import work; work()"
 
 
 def work() -> None:
-    """What a worker process does: takes a function, then tasks, and gives back results."""
+    """Main loop of a worker process: reads a function, then tasks, and writes results."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a tokenizer prints is no answer
+    os.dup2(2, 1)  # printed text must not mix with answers
     pickled = _receive(sys.stdin.buffer)
     try:
         function = pickle.loads(pickled)
-    except Exception as error:  # a tokenizer of a notebook, say, that this process does not find
+    except Exception as error:  # for example a tokenizer that is defined in a notebook
         function = partial(_refuse, error)
     tasks: queue.Queue[bytes] = queue.Queue()
 
@@ -179,14 +174,14 @@ def work() -> None:
         try:
             while True:
                 tasks.put(_receive(sys.stdin.buffer))
-        except EOFError:  # whoever gave the tasks has ended
+        except EOFError:  # the parent process has ended
             os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
     try:
         while True:
             _send(answers, pickle.dumps(attempt(function, pickle.loads(tasks.get()))))
-    except SystemExit as leaving:  # Python's own end would wait for the thread that listens
+    except SystemExit as leaving:  # a normal exit would wait for the listening thread
         os._exit(leaving.code if isinstance(leaving.code, int) else 1)
 
 
@@ -205,10 +200,10 @@ def _receive(pipe: Any) -> bytes:
 
 
 def _exactly(pipe: Any, size: int) -> bytes:
-    found: bytes = pipe.read(size)
-    if len(found) < size:
+    content: bytes = pipe.read(size)
+    if len(content) < size:
         raise EOFError
-    return found
+    return content
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""What a folder of embeddings says of itself."""
+"""The manifest of a folder of embeddings."""
 
 from __future__ import annotations
 
@@ -27,18 +27,12 @@ _SHAPE: dict[str, Any] = {
     "inputs": [{"path": str, "bytes": int}],
     "parts": [{"file": str, "input": str, "begin": int, "end": int}],
 }
-_FINISHED = {"rows": int, "bytes": int, "crc32": int}  # what a part has besides
+_FINISHED = {"rows": int, "bytes": int, "crc32": int}  # more keys of a finished part
 
 
 @dataclass(frozen=True)
 class Part:
-    """A finished file.
-
-    Args:
-        rows: How many it has.
-        bytes: Its size.
-        crc32: Its checksum.
-    """
+    """A finished file: its number of rows, its size and its checksum."""
 
     rows: int
     bytes: int
@@ -46,26 +40,25 @@ class Part:
 
 
 class Manifest:
-    """The inputs of a job, what they are encoded by, and which parts are finished.
+    """Encoder, options and inputs of a job, and its finished parts.
 
-    It is written before the first part, and after some more are finished: what it says is true whenever the
-    job is stopped, for a part is there before it is said to be.
+    It is saved before the first part and repeatedly later, and lists a part only once its file is complete.
 
     Args:
-        made_from: What all rows depend on: the encoder, options, inputs.
-        shards: In order; part i is made of shard i.
+        made_from: Everything that embeddings depend on: encoder, options, inputs.
+        shards: Shards in order; part i has the embeddings of shard i.
 
     Attributes:
-        parts: The finished ones, by their numbers.
-        tag: A hash of what is encoded by what. Parts have it in their names: a worker that nobody could stop
-            may write a part of another job yet, which must not take the place of one of this job.
+        parts: Finished parts by number.
+        tag: Hash of `made_from` and the shards, in the names of the parts: a worker of another job that could
+            not be stopped must not replace a part of this one.
     """
 
     def __init__(self, made_from: dict[str, Any], shards: list[Shard]) -> None:
         self.made_from, self.shards = made_from, shards
         self.parts: dict[int, Part] = {}
-        all_of_it = [made_from, [[shard.input.path, shard.begin, shard.end] for shard in shards]]
-        self.tag = hashlib.sha256(json.dumps(all_of_it).encode()).hexdigest()[:8]
+        content = [made_from, [[shard.input.path, shard.begin, shard.end] for shard in shards]]
+        self.tag = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:8]
 
     @property
     def complete(self) -> bool:
@@ -74,20 +67,20 @@ class Manifest:
 
     @property
     def rows(self) -> int:
-        """Of the finished parts."""
+        """Number of rows of the finished parts."""
         return sum(part.rows for part in self.parts.values())
 
     def file_of(self, number: int) -> str:
-        """The name of a part's file."""
+        """File name of a part."""
         return file_of(number, len(self.shards), self.tag)
 
     def line_of(self, shard: Shard) -> dict[str, Any]:
-        """What the manifest says of a part before it is finished."""
+        """The manifest's entry of a part before it is finished."""
         file = self.file_of(shard.number)
         return {"file": file, "input": shard.input.path, "begin": shard.begin, "end": shard.end}
 
     def save(self, folder: Folder) -> None:
-        """Writes it."""
+        """Writes the manifest to a folder."""
         parts = []
         for shard in self.shards:
             part = self.parts.get(shard.number)
@@ -100,21 +93,21 @@ class Manifest:
 
 
 def file_of(number: int, count: int, tag: str) -> str:
-    """The name of a part among so many of a job: by their names they are in order."""
-    place = f"{number:0{max(5, len(str(count - 1)))}}"
-    return f"part-{place}-{tag}.parquet" if tag else f"part-{place}.parquet"
+    """File name of part `number` of `count`; names sort in order of the parts."""
+    digits = f"{number:0{max(5, len(str(count - 1)))}}"
+    return f"part-{digits}-{tag}.parquet" if tag else f"part-{digits}.parquet"
 
 
 def is_part(name: str) -> bool:
-    """Whether a file has a name that only parts have, of whichever job."""
+    """Whether a file name is that of a part of any job."""
     return re.fullmatch(r"part-\d{5,}-[0-9a-f]{8}\.parquet", name) is not None
 
 
 def load(folder: Folder) -> dict[str, Any] | None:
-    """What the manifest of a folder says; None where there is none.
+    """The content of a folder's manifest; None without one.
 
     Raises:
-        FormatError: If it is damaged, of a later version, or of something else.
+        FormatError: It is damaged, of a later version, or another file.
     """
     try:
         content = folder.read(FILE)
@@ -122,29 +115,29 @@ def load(folder: Folder) -> dict[str, Any] | None:
         return None
     name = folder.name_of(FILE)
     try:
-        found = json.loads(content)
+        manifest = json.loads(content)
     except ValueError as error:
         raise FormatError(f"{name}: is damaged: {error}") from error
-    kind = found.get("format") if isinstance(found, dict) else None
+    kind = manifest.get("format") if isinstance(manifest, dict) else None
     if kind != _FORMAT:
-        raise FormatError(f"{name}: is no manifest of embeddings: its format is {kind!r}, not {_FORMAT!r}")
-    version = found.get("version")
+        raise FormatError(f"{name}: is not a manifest of embeddings: its format is {kind!r}, not {_FORMAT!r}")
+    version = manifest.get("version")
     if isinstance(version, int) and version > _VERSION:
-        raise FormatError(f"{name}: is of version {version}, and {_VERSION} is the last that is known here")
+        raise FormatError(f"{name}: is of version {version}; this Sentencode reads up to {_VERSION}")
     try:
-        _check_shape(found, _SHAPE)
-        for i, line in enumerate(found["parts"]):
+        _check_shape(manifest, _SHAPE)
+        for i, line in enumerate(manifest["parts"]):
             if "rows" in line:
                 _check_shape(line, _FINISHED, f"parts[{i}]")
-            elif found["complete"]:
-                raise ValueError(f"all is said to be finished, and parts[{i}] has no 'rows'")
+            elif manifest["complete"]:
+                raise ValueError(f"complete is true, but parts[{i}] has no 'rows'")
     except ValueError as error:
         raise FormatError(f"{name}: is damaged: {error}") from None
-    return dict(found)
+    return dict(manifest)
 
 
 def _check_shape(value: Any, shape: Any, where: str = "it") -> None:
-    """Refuses a value that lacks a key, or has something else where a reader expects a number, say."""
+    """Raises ValueError if a value lacks a key, or has a value of another type."""
     if isinstance(shape, list):
         _check_type(value, list, where)
         for i, one in enumerate(value):
@@ -161,5 +154,5 @@ def _check_shape(value: Any, shape: Any, where: str = "it") -> None:
 
 def _check_type(value: Any, kind: Any, where: str) -> None:
     if not isinstance(value, kind):
-        wanted = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
-        raise ValueError(f"{where}: expected {wanted}, got {value!r:.60}")
+        expected = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
+        raise ValueError(f"{where}: expected {expected}, got {value!r:.60}")

@@ -1,4 +1,4 @@
-"""Encoders that cross to workers: by the name of their file, opened once in each process."""
+"""Encoders in workers: sent as the path of a file, and loaded once per process."""
 
 from __future__ import annotations
 
@@ -26,27 +26,25 @@ from .inputs import identity_at
 
 __all__ = ["SavedEncoder", "computing", "use_threads", "worker_threads"]
 
-_COPIED = 1 << 22  # bytes at a time
+_COPY_BYTES = 1 << 22  # at a time
 
-# Of this process: the encoders that are open, by what they were opened from, and who may compute: threads of
-# one worker (Dask's) take turns, each with all threads of the worker.
-_open: dict[Any, Encoder] = {}
+_open: dict[Any, Encoder] = {}  # the encoders of this process, by `SavedEncoder._key`
 _opening = threading.Lock()
-_turn = threading.Lock()
+_turn = threading.Lock()  # threads of a Dask worker take turns, each with all threads of the worker
 
 
 @dataclass(frozen=True)
 class SavedEncoder:
-    """The file of an encoder, and what it must hold. A pickle of it is a few hundred bytes.
+    """The file of an encoder, and the encoder that it must hold. Its pickle has a few hundred bytes.
 
     Args:
-        path: The file, or a URL of it that fsspec knows.
-        fingerprint: That of the encoder.
-        dim: The length of its rows.
-        kind: Its class.
-        options: For `sentencode.load`: a tokenizer, say.
-        device: Where it computes, if it is a neural one. None: as it was saved.
-        made_with: Tells options apart: fingerprints do not see the code of a tokenizer.
+        path: Path, or URL of fsspec.
+        fingerprint: Fingerprint of the encoder.
+        dim: Dimensions of an embedding.
+        kind: Class of the encoder.
+        options: Keywords of `sentencode.load`.
+        device: Device of a neural encoder. None: as it was saved.
+        made_with: Hash of the options; fingerprints do not cover the code of a tokenizer.
     """
 
     path: str
@@ -61,43 +59,40 @@ class SavedEncoder:
     def of(
         cls, encoder: Any, options: dict[str, Any] | None = None, device: str | None = None
     ) -> SavedEncoder:
-        """Of a file, or of an encoder, which is then saved below `cache_dir()`.
+        """The `SavedEncoder` of a file, or of an encoder, which is saved below `cache_dir()`.
 
         Args:
-            encoder: The path or URL of a file, or a fitted encoder.
-            options: For `sentencode.load`.
-            device: As above.
-
-        Returns:
-            What workers open.
+            encoder: Path or URL of a saved encoder, or a fitted encoder.
+            options: Keywords of `sentencode.load`.
+            device: Device of a neural encoder.
 
         Raises:
-            TypeError: If it is neither.
-            FormatError: If the file is no encoder.
+            TypeError: `encoder` is something else.
+            FormatError: The file is not an encoder.
         """
         options = dict(options or {})
         if isinstance(encoder, Encoder):
-            path, found = _saved(encoder), encoder
-            cut = getattr(encoder, "tokenizer_", None)
-            if cut is not None and cut.split == "external":
-                options.setdefault("tokenizer", cut)
+            path, loaded = _saved(encoder), encoder
+            tokenizer = getattr(encoder, "tokenizer_", None)
+            if tokenizer is not None and tokenizer.split == "external":
+                options.setdefault("tokenizer", tokenizer)
         elif isinstance(encoder, (str, bytes, os.PathLike)):
             path = as_name(encoder)
             if "://" not in path:
                 path = os.path.abspath(path)
-            found = load(_local(path, None), **options)
+            loaded = load(_local(path), **options)
         else:
             raise TypeError(
                 "encoder must be the path of a saved encoder, or one of Sentencode's encoders, "
                 f"got a {type(encoder).__name__}"
             )
         if device is not None:
-            _check_device(found, device)
+            _check_device(loaded, device)
         made_with = _digest(options)
-        saved = cls(path, found.fingerprint(), found.dim, type(found).__name__, options, device, made_with)
-        if found is not encoder and device is None:  # a user's own may be fitted anew
+        saved = cls(path, loaded.fingerprint(), loaded.dim, type(loaded).__name__, options, device, made_with)
+        if loaded is not encoder and device is None:  # the user may fit `encoder` again
             with _opening:
-                _open[saved._key] = found
+                _open[saved._key] = loaded
         return saved
 
     @property
@@ -105,88 +100,87 @@ class SavedEncoder:
         return self.path, self.fingerprint, self.device, self.made_with
 
     def open(self) -> Any:
-        """The encoder; the first call of a process opens it, and maps its word vectors.
+        """The encoder; the first call of a process loads it.
 
         Raises:
-            FileNotFoundError: If this machine does not have the file.
-            ValueError: If it holds another encoder by now.
+            FileNotFoundError: This machine does not have the file.
+            ValueError: The file holds another encoder by now.
         """
         with _opening:
             if self._key in _open:
                 return _open[self._key]
-            # Checksums were looked at where the job was started; mapped vectors are read when words are.
-            found: Any
+            loaded: Any  # without checksums, which were verified when the job was started
             try:
-                found = load(_local(self.path, self.fingerprint), **{"verify": False, **self.options})
+                loaded = load(_local(self.path), **{"verify": False, **self.options})
             except FileNotFoundError as error:
                 raise FileNotFoundError(
                     2,
-                    "a worker does not find the encoder; its file must be where every machine can read it",
+                    "a worker does not find the encoder; every machine must be able to read its file",
                     self.path,
                 ) from error
-            if found.fingerprint() != self.fingerprint:
+            if loaded.fingerprint() != self.fingerprint:
                 raise ValueError(
                     f"{self.path}: holds another encoder than when the job was started: fingerprint "
-                    f"{found.fingerprint()[:12]}, expected {self.fingerprint[:12]}"
+                    f"{loaded.fingerprint()[:12]}, expected {self.fingerprint[:12]}"
                 )
             if self.device is not None:
-                found.set_params(device=self.device)
-            _open[self._key] = found
-            return found
+                loaded.set_params(device=self.device)
+            _open[self._key] = loaded
+            return loaded
 
 
 def _digest(options: dict[str, Any]) -> str:
     try:
         return hashlib.sha256(pickle.dumps(sorted(options.items()))).hexdigest()
-    except Exception:  # a function of a notebook: no two are known to be the same
+    except Exception:  # a function of a notebook: unlike any other
         return uuid.uuid4().hex
 
 
 def _saved(encoder: Encoder) -> str:
-    """The file of an encoder, named by its content, so that it is written once."""
+    """The file of an encoder, named by its fingerprint, so that it is written once."""
     path = cache_dir() / "encoders" / f"{encoder.fingerprint()}.sentencode"
     if not path.exists():
         make_folder(path.parent)
-        with warnings.catch_warnings():  # the tokenizer crosses in the pickle
+        with warnings.catch_warnings():  # the tokenizer is in the pickle
             warnings.simplefilter("ignore", UserWarning)
             encoder.save(without_link(path))  # type: ignore[attr-defined]
     return str(path)
 
 
-def _local(path: str, fingerprint: str | None) -> str | Path:
-    """A file of this machine: of a URL, a copy below `cache_dir()`, which all its workers share."""
+def _local(path: str) -> Path:
+    """A local file: for a URL, a copy below `cache_dir()`, which all workers of this machine share."""
     if "://" not in path:
         return as_path(path)
     fsspec = require("fsspec", "scale")
     fs, inner = fsspec.core.url_to_fs(path)
     name = fsspec.utils.tokenize(path, identity_at(fs, inner))
-    kept = cache_dir() / "encoders" / f"{name}.sentencode"
-    if not kept.exists():
-        make_folder(kept.parent)
-        with fs.open(inner, "rb") as source, whole_file(kept) as target:
-            while block := source.read(_COPIED):
+    copy = cache_dir() / "encoders" / f"{name}.sentencode"
+    if not copy.exists():
+        make_folder(copy.parent)
+        with fs.open(inner, "rb") as source, whole_file(copy) as target:
+            while block := source.read(_COPY_BYTES):
                 target.write(block)
-    return kept
+    return copy
 
 
 def _check_device(encoder: Any, device: str) -> None:
-    # A LAES has one, where it is fitted.
+    # The device of a LAES is that of fitting.
     if isinstance(encoder, LinearEncoder) or "device" not in encoder.get_params(deep=False):
-        raise ValueError(f"device={device!r}: a {type(encoder).__name__} computes on the processor alone")
+        raise ValueError(f"device={device!r}: a {type(encoder).__name__} computes on the CPU only")
 
 
 def worker_threads() -> int | None:
-    """How many threads the engine that runs this process has given its worker; None outside of engines.
+    """The number of threads that an engine grants this worker; None outside of engines.
 
-    Ray's `num_cpus` of the task or actor, Spark's `spark.task.cpus`, the threads of Dask's worker.
+    It is Ray's `num_cpus` of the task or actor, `spark.task.cpus`, or the threads of Dask's worker.
 
     Example:
         >>> worker_threads() is None
         True
     """
     for module, share in _SHARES.items():
-        if module in sys.modules and (found := share(sys.modules[module])) is not None:
-            return max(1, found)
+        if module in sys.modules and (threads := share(sys.modules[module])) is not None:
+            return max(1, threads)
     return None
 
 
@@ -208,11 +202,11 @@ def _spark_share(taskcontext: Any) -> int | None:
 def _dask_share(worker: Any) -> int | None:
     try:
         return int(worker.get_worker().state.nthreads)
-    except ValueError:  # of no worker
+    except ValueError:  # not in a worker
         return None
 
 
-# By a module of the engine's own that was imported: somebody's folder "ray" or "distributed" is none.
+# By a submodule of the engine: a user's folder may be called "ray" or "distributed".
 _SHARES = {
     "ray.runtime_context": _ray_share,
     "pyspark.taskcontext": _spark_share,
@@ -221,22 +215,17 @@ _SHARES = {
 
 
 def use_threads(threads: int | None) -> None:
-    """Lets this process compute with its share of a machine.
-
-    Args:
-        threads: How many. None: what the engine has given this worker; outside of engines, as it is.
-    """
-    wanted = worker_threads() if threads is None else threads
-    if wanted is not None and wanted != num_threads():
-        set_num_threads(wanted)
+    """Sets the number of threads; None: to the worker's share, or unchanged outside of engines."""
+    threads = worker_threads() if threads is None else threads
+    if threads is not None and threads != num_threads():
+        set_num_threads(threads)
 
 
 @contextmanager
 def computing(threads: int | None) -> Iterator[None]:
-    """Waits until no other thread of this process computes, and does so with so many threads.
+    """Computes with `threads` threads, as for `use_threads`, while no other thread of this process does.
 
-    Args:
-        threads: As for `use_threads`. Outside of engines, there are as many as before at the end.
+    Outside of engines, the number of threads is restored.
     """
     with _turn:
         before = num_threads()

@@ -1,4 +1,4 @@
-"""Ray: tasks of its cluster, and columns of its data sets."""
+"""Ray: runs tasks on its cluster, and encodes its data sets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .engines import attempt
 
 __all__ = ["RayEngine", "encode"]
 
-_IN_FLIGHT = 2  # tasks for each that can run, so that no worker waits for one
+_IN_FLIGHT = 2  # submitted tasks per worker, so that no worker waits
 
 
 def encode(
@@ -31,17 +31,16 @@ def encode(
 
     Args:
         dataset: A `ray.data.Dataset`.
-        encoder: A `BatchEncoder`, or what one is made of.
-        workers: How many actors encode, or the least and the most. They must leave a processor for what reads
-            and writes, or Ray waits for one for ever. None: as many as the cluster has processors for, but
-            one.
-        num_cpus: The processors of each, which are its threads.
-        num_gpus: Its GPUs; the encoder then needs `device="cuda"`.
-        batch_size: Rows that are encoded at a time. None: a block.
-        **options: Of `BatchEncoder`: `column`, `output`, `precision` and so on.
+        encoder: A `BatchEncoder`, or its first argument.
+        workers: Number of actors, or its minimum and maximum. Leave one processor for reading and writing, or
+            Ray waits for ever. None: one less than the cluster has processors for.
+        num_cpus: Processors of each actor, and its threads.
+        num_gpus: GPUs of each actor; the encoder then needs `device="cuda"`.
+        batch_size: Rows per batch. None: a block.
+        **options: Keywords of `BatchEncoder`: `column`, `output`, `precision` and so on.
 
     Returns:
-        A data set, which is computed when it is consumed.
+        A lazy data set.
 
     Example:
         ::
@@ -50,13 +49,13 @@ def encode(
             se.scale.ray.encode(dataset, "s3://bucket/sif.sentencode").write_parquet("s3://bucket/out")
     """
     data = require("ray.data", "ray")
-    made = encoder if isinstance(encoder, BatchEncoder) else BatchEncoder(encoder, **options)
+    encoder = BatchEncoder.of(encoder, options)
     if workers is None:
         workers = (1, max(1, RayEngine(threads=max(1, int(num_cpus))).workers - 1))
     least, most = workers if isinstance(workers, tuple) else (workers, workers)
     return dataset.map_batches(
         _Actor,
-        fn_constructor_args=(made,),
+        fn_constructor_args=(encoder,),
         batch_format="pyarrow",
         batch_size=batch_size,
         compute=data.ActorPoolStrategy(min_size=least, max_size=most),
@@ -66,7 +65,7 @@ def encode(
 
 
 class _Actor:
-    """What `map_batches` makes once in each actor."""
+    """Encodes batches; `map_batches` constructs it once in each actor."""
 
     def __init__(self, encoder: BatchEncoder) -> None:
         self.encoder = encoder
@@ -77,17 +76,17 @@ class _Actor:
 
 
 def _connect(ray: Any, address: str | None) -> None:
-    """Connects to a cluster, or starts one on this machine, whose ports are bound to the loopback address.
+    """Connects to a cluster, or starts one on this machine that listens on the loopback address only.
 
-    A cluster that another program has started for itself is left alone: it ends with that program. Ray's
-    `address="auto"` joins any that it sees.
+    Clusters that other programs have started for themselves are not joined, unlike with `address="auto"`:
+    they end with those programs.
     """
     options = {"include_dashboard": False, "log_to_driver": True, "logging_level": "warning"}
     if address is not None or "RAY_ADDRESS" in os.environ:
         ray.init(address=address, **options)
         return
-    if require("ray._private.services", "ray").find_bootstrap_address(None):  # `ray start` wrote it down
-        with suppress(ConnectionError):  # or is no longer there
+    if require("ray._private.services", "ray").find_bootstrap_address(None):  # written by `ray start`
+        with suppress(ConnectionError):  # that cluster has ended
             ray.init(address=None, **options)
             return
     with _loopback():
@@ -96,18 +95,15 @@ def _connect(ray: Any, address: str | None) -> None:
 
 @contextmanager
 def _loopback() -> Iterator[None]:
-    """Has a cluster that Ray starts listen on the loopback address alone.
+    """Makes a cluster that Ray starts listen on the loopback address only, as it does on Windows and macOS.
 
-    Ray does so where it is not meant for several machines, by default on Windows and macOS. Elsewhere it
-    listens on all addresses, and replaces a loopback address that it is given.
+    Elsewhere, Ray listens on all addresses and replaces a given loopback address.
     """
     constants: Any = require("ray._private.ray_constants", "ray")
     name = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
     before = os.environ.get(name), constants.ENABLE_RAY_CLUSTER
-    os.environ[name], constants.ENABLE_RAY_CLUSTER = (
-        "0",
-        False,
-    )  # of the processes that it starts; of this one
+    os.environ[name] = "0"  # for the processes that Ray starts
+    constants.ENABLE_RAY_CLUSTER = False  # for this process
     try:
         yield
     finally:
@@ -119,16 +115,16 @@ def _loopback() -> Iterator[None]:
 
 
 class RayEngine:
-    """Runs tasks on Ray: on the cluster that this process is connected to, else on this machine.
+    """Runs tasks on Ray: on the cluster that this process is connected to, or else on this machine.
 
-    A cluster that is started here listens on the loopback address alone, and wants Ray's token from whoever
-    calls it where Ray has one (2.52 and later; `RAY_AUTH_MODE=disabled` turns it off).
+    A cluster that is started here listens on the loopback address only, and requires Ray's token (Ray 2.52
+    and later; `RAY_AUTH_MODE=disabled` turns it off).
 
     Args:
-        workers: How many tasks at a time. None: as many as the cluster has processors for.
-        threads: The processors of each (`num_cpus`). None: one.
-        num_gpus: The GPUs of each.
-        address: Of a cluster, for `ray.init`, where this process is not connected to one.
+        workers: Number of simultaneous tasks. None: as many as the cluster has processors for.
+        threads: Processors of each task (`num_cpus`). None: one.
+        num_gpus: GPUs of each task.
+        address: Address of a cluster, for `ray.init`, if this process is not connected to one.
     """
 
     def __init__(
@@ -139,27 +135,25 @@ class RayEngine:
         address: str | None = None,
     ) -> None:
         if "ray" not in sys.modules:
-            os.environ.setdefault(
-                "RAY_AUTH_MODE", "token"
-            )  # Ray looks when it is imported; before 2.52 never
+            os.environ.setdefault("RAY_AUTH_MODE", "token")  # read when Ray is imported
         ray = require("ray", "ray")
         if not ray.is_initialized():
             _connect(ray, address)
         self._workers = workers
         self._cpus = threads or 1
         self._gpus = num_gpus
-        self.threads = None  # a worker asks Ray
+        self.threads = None  # the worker decides
 
     @property
     def workers(self) -> int:
-        """How many tasks run at a time."""
+        """Number of simultaneous tasks."""
         if self._workers is not None:
             return self._workers
-        there = require("ray", "ray").cluster_resources()
-        fitting = there.get("CPU", 1) // self._cpus
+        resources = require("ray", "ray").cluster_resources()
+        count = resources.get("CPU", 1) // self._cpus
         if self._gpus:
-            fitting = min(fitting, there.get("GPU", 0) // self._gpus)
-        return max(1, int(fitting))
+            count = min(count, resources.get("GPU", 0) // self._gpus)
+        return max(1, int(count))
 
     def run(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """As `Engine.run`."""
@@ -176,12 +170,12 @@ class RayEngine:
                 if not running:
                     return
                 for done in ray.wait(list(running), num_returns=1)[0]:
-                    place = running.pop(done)
+                    i = running.pop(done)
                     try:
                         result = ray.get(done)
                     except ray.exceptions.RayError as error:
-                        raise RuntimeError(f"{tasks[place]}: its workers were lost: {error}") from error
-                    yield place, result
+                        raise RuntimeError(f"{tasks[i]}: its workers were lost: {error}") from error
+                    yield i, result
         finally:
             for reference in running:
                 ray.cancel(reference, force=True)

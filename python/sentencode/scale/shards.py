@@ -1,4 +1,4 @@
-"""Files, cut into shards, and the rows of these."""
+"""Shards of input files, and their rows."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from .inputs import AT_ONCE, BOM, FORMATS, Input, ending, is_url, opened, unchan
 
 __all__ = ["Columns", "Shard", "read", "shards_of"]
 
-_BLOCK = 1 << 22  # bytes that are read at a time
-_MOST_SHARDS = 100_000  # of one file: with more, tasks and files are most of the work
-_OFFSETS = 64  # bytes that a column of one text may have besides it
-_REST = 1 << 16  # bytes that are read at a time behind a shard, for the rest of its last line
+_BLOCK = 1 << 22  # bytes read at a time
+_MAX_SHARDS = 100_000  # of one file: with more, tasks and files dominate the work
+_OFFSETS = 64  # bytes of a column of one text in addition to the text
+_REST = 1 << 16  # bytes read at a time after a shard, for the rest of its last line
 
-Batch = tuple[Any, Any]  # sentences, and their ids or None: lists, or columns of Arrow
+Batch = tuple[Any, Any]  # sentences, and their ids or None: lists or Arrow arrays
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of tables are read.
+    """The columns of tables to read.
 
     Args:
-        text: That of the sentences.
-        id: That of the rows' names, or None.
-        id_type: Arrow's type of it, a `pyarrow.DataType`; `shards_of` tells it.
+        text: Column of the sentences.
+        id: Column of the ids, or None.
+        id_type: Arrow type of the ids; `shards_of` sets it.
     """
 
     text: str
@@ -50,11 +50,11 @@ class Shard:
     """A part of a file that one task reads.
 
     Args:
-        number: Its place among all shards.
-        input: The file.
-        begin: The first byte, or row group; a line belongs where it begins.
-        end: That behind the last. -1: all there is.
-        size: How many bytes of the file it is, about: for progress, and to share work out.
+        number: Index among all shards.
+        input: File.
+        begin: First byte or row group; a line belongs to the shard of its first byte.
+        end: End, exclusive. -1: end of the file.
+        size: Approximate size in bytes, for progress and for balance.
     """
 
     number: int
@@ -71,53 +71,52 @@ class Shard:
 
 
 def shards_of(inputs: Iterable[Input], columns: Columns, size: int) -> tuple[list[Shard], Columns]:
-    """Cuts files into shards of about `size` bytes: text and JSON between lines, Parquet between row groups.
+    """Splits files into shards of about `size` bytes, between lines or Parquet's row groups.
 
-    What is packed, and csv, whose cells may hold line ends, is read from its beginning: a file a shard.
+    A compressed file, or a csv file, whose cells may contain line ends, is one shard.
 
     Args:
-        inputs: The files.
-        columns: Which are read.
-        size: How many bytes; of Parquet, of the columns that are read, unpacked.
+        inputs: Files.
+        columns: Columns to read.
+        size: Size in bytes; for Parquet, uncompressed bytes of the columns to read.
 
     Returns:
-        The shards, in order, and the columns with the type of the ids.
+        Shards in order, and the columns with the type of the ids.
 
     Raises:
-        FormatError: If a table has no such column, or files differ in the type of ids.
-        ValueError: If a column is asked for of what is no table by its name, or shards are so small that a
-            file has more than 100,000.
+        FormatError: A table lacks a column, or files differ in the type of ids.
+        ValueError: A file of text is to have a column, or a file has more than 100,000 shards.
     """
     inputs = list(inputs)
     for one in inputs:
         _check_columns(one, columns)
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        looked = list(pool.map(lambda one: _pieces(one, columns, size), inputs))
+        pieces_and_types = list(pool.map(lambda one: _pieces(one, columns, size), inputs))
     if columns.id is not None:
-        types = {found[1]: one.path for one, found in zip(inputs, looked, strict=True)}
+        types = {kind: one.path for one, (_, kind) in zip(inputs, pieces_and_types, strict=True)}
         types.pop(None, None)
         if len(types) > 1:
             (kind, first), (other, second) = list(types.items())[:2]
             raise FormatError(f"column {columns.id!r} is {kind} in {first} and {other} in {second}")
         columns = Columns(columns.text, columns.id, next(iter(types), pyarrow().string()))
     shards: list[Shard] = []
-    for one, (pieces, _) in zip(inputs, looked, strict=True):
+    for one, (pieces, _) in zip(inputs, pieces_and_types, strict=True):
         shards += [Shard(len(shards) + i, one, *piece) for i, piece in enumerate(pieces)]
     return shards, columns
 
 
 def _check_columns(one: Input, columns: Columns) -> None:
-    """Refuses lines of text where a column is asked for: not by default, and .txt may be among tables."""
-    asked = columns.id is not None or (columns.text != "text" and ending(one.path) != ".txt")
-    if one.format == "text" and asked:
+    """Raises ValueError if text is to have a column; the default column and .txt among tables are fine."""
+    needs_table = columns.id is not None or (columns.text != "text" and ending(one.path) != ".txt")
+    if one.format == "text" and needs_table:
         raise ValueError(
-            f"{one.path}: lines of text have no column {columns.id or columns.text!r}; tables are Parquet, "
-            f"and what ends in {', '.join(FORMATS)}"
+            f"{one.path}: lines of text have no column {columns.id or columns.text!r}; tables are Parquet "
+            f"and {', '.join(FORMATS)}"
         )
 
 
 def _pieces(one: Input, columns: Columns, size: int) -> tuple[list[tuple[int, int, int]], Any]:
-    """Begin, end and bytes of its shards; and the type of its ids, None where there are none."""
+    """Begin, end and size of the shards of a file; and the type of its ids or None."""
     if one.format == "parquet":
         with _naming(one.path), unchanged(one), opened(one.path) as file:
             return _row_groups(one, pyarrow("parquet").ParquetFile(file), columns, size)
@@ -126,10 +125,10 @@ def _pieces(one: Input, columns: Columns, size: int) -> tuple[list[tuple[int, in
         kind = pyarrow().string() if one.format != "jsonl" else _id_type(one, columns)
     if one.packed or one.format in ("csv", "tsv"):
         return [(0, -1, one.bytes)], kind
-    if one.bytes > size * _MOST_SHARDS:
-        least = -(-one.bytes // _MOST_SHARDS)
+    if one.bytes > size * _MAX_SHARDS:
+        least = -(-one.bytes // _MAX_SHARDS)
         raise ValueError(
-            f"shard_size: {size:,} bytes make more than {_MOST_SHARDS:,} shards of {one.path}, which has "
+            f"shard_size: {size:,} bytes make more than {_MAX_SHARDS:,} shards of {one.path}, which has "
             f"{one.bytes:,}: give at least {least:,} bytes"
         )
     return [(b, min(b + size, one.bytes), min(size, one.bytes - b)) for b in range(0, one.bytes, size)], kind
@@ -139,26 +138,26 @@ def _row_groups(one: Input, file: Any, columns: Columns, size: int) -> tuple[lis
     kind = _check_schema(one.path, file.schema_arrow, columns)
     sizes = _sizes(file.metadata, range(file.metadata.num_row_groups), columns)
     pieces: list[tuple[int, int, int]] = []
-    begin = held = 0
-    for end, found in enumerate(sizes, 1):
-        held += found
-        if held >= size or end == len(sizes):
-            pieces.append((begin, end, held))
-            begin, held = end, 0
+    begin = total = 0
+    for end, group_size in enumerate(sizes, 1):
+        total += group_size
+        if total >= size or end == len(sizes):
+            pieces.append((begin, end, total))
+            begin, total = end, 0
     return pieces, kind
 
 
 def _sizes(meta: Any, groups: Iterable[int], columns: Columns) -> list[int]:
-    """Of row groups, how many bytes the columns have that are read, unpacked."""
+    """The uncompressed size of the columns to read, for each row group."""
     paths = [meta.schema.column(i).path for i in range(meta.num_columns)]
-    wanted = [name for name in (columns.text, columns.id) if name is not None]
-    # Behind a dot is what a column is made of: but names may have dots, too.
-    read = [i for i, path in enumerate(paths) if any(f"{path}.".startswith(f"{name}.") for name in wanted)]
+    names = [name for name in (columns.text, columns.id) if name is not None]
+    # Parts of a nested column follow a dot; names may have dots, too.
+    read = [i for i, path in enumerate(paths) if any(f"{path}.".startswith(f"{name}.") for name in names)]
     return [sum(meta.row_group(g).column(i).total_uncompressed_size for i in read) for g in groups]
 
 
 def _check_schema(path: str, schema: Any, columns: Columns) -> Any:
-    """Refuses a table of Parquet that lacks a column, or whose sentences are none; tells the type of ids."""
+    """Returns the type of the ids; raises FormatError if a column is missing or has a wrong type."""
     _check_names(path, schema.names, columns)
     types = pyarrow().types
     kind = plain_type(schema.field(columns.text).type)
@@ -182,30 +181,27 @@ def _check_names(path: str, names: list[str], columns: Columns) -> None:
 
 
 def _id_type(one: Input, columns: Columns) -> Any:
-    """That of the first row: int64 or string; None where there is none."""
+    """The type of the first id: int64 or string; None without rows."""
     arrow = pyarrow()
     for _, ids in read(Shard(0, one, 0, -1, 0), Columns(columns.text, columns.id), 1):
         return arrow.int64() if isinstance(ids[0], int) and not isinstance(ids[0], bool) else arrow.string()
     return None
 
 
-# --- rows
-
-
 def read(shard: Shard, columns: Columns, rows: int) -> Iterator[Batch]:
-    """The sentences of a shard, and their ids, in batches.
+    """Yields batches of the sentences of a shard, and their ids.
 
     Args:
-        shard: What to read.
-        columns: Which columns of a table.
-        rows: The most in a batch; fewer where texts are long.
+        shard: Shard to read.
+        columns: Columns of a table.
+        rows: Maximum rows per batch; fewer if texts are long.
 
     Yields:
-        Texts and ids. A missing text is None, or null; ids are None where none are asked for.
+        Texts, where missing ones are None or null, and ids or None.
 
     Raises:
-        FormatError: If something cannot be read, with the file and the place.
-        OSError: If the file cannot be read.
+        FormatError: The file is damaged; the message has the position.
+        OSError: The file cannot be read.
     """
     with _naming(shard.input.path), unchanged(shard.input):
         if shard.input.format == "parquet":
@@ -222,18 +218,18 @@ def read(shard: Shard, columns: Columns, rows: int) -> Iterator[Batch]:
 
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """Names the file in what its libraries say of damage."""
+    """Adds the file's name to errors of libraries about damage."""
     try:
         yield
     except FormatError:
         raise
-    # Pyarrow's are the first two.
+    # The first two are pyarrow's.
     except (ValueError, NotImplementedError, EOFError, lzma.LZMAError, gzip.BadGzipFile) as error:
         raise FormatError(f"{path}: cannot be read: {error}") from error
-    except (TimeoutError, asyncio.TimeoutError, ConnectionError):  # may pass, see `engines.attempt`
+    except (TimeoutError, asyncio.TimeoutError, ConnectionError):  # transient, see `engines.attempt`
         raise
     except OSError as error:
-        if error.errno is None:  # pyarrow's word for damage
+        if error.errno is None:  # pyarrow's error for damage
             raise FormatError(f"{path}: cannot be read: {error}") from error
         if error.filename is None:
             raise OSError(error.errno, f"cannot be read: {error.strerror}", path) from error
@@ -249,8 +245,8 @@ def _parquet(shard: Shard, columns: Columns, rows: int) -> Iterator[Batch]:
         for group, size in zip(groups, _sizes(meta, groups, columns), strict=True):
             if size > TEXT_AT_ONCE:
                 rows = min(rows, max(1, TEXT_AT_ONCE * meta.row_group(group).num_rows // size))
-        wanted = [name for name in (columns.text, columns.id) if name is not None]
-        batches = table.iter_batches(batch_size=rows, row_groups=groups, columns=wanted, use_threads=False)
+        names = [name for name in (columns.text, columns.id) if name is not None]
+        batches = table.iter_batches(batch_size=rows, row_groups=groups, columns=names, use_threads=False)
         done = 0
         for batch in batches:
             ids = None if columns.id is None else plain_column(batch[columns.id])
@@ -264,7 +260,7 @@ def _parquet(shard: Shard, columns: Columns, rows: int) -> Iterator[Batch]:
 
 
 def _halved(texts: Any, ids: Any) -> Iterator[Batch]:
-    """Cuts a batch of much text: long ones may stand together, and Parquet stores equal ones once."""
+    """Halves a batch until its text is short enough; Parquet stores equal texts once, so sizes mislead."""
     if texts.nbytes <= TEXT_AT_ONCE or len(texts) == 1:
         yield texts, ids
         return
@@ -284,17 +280,17 @@ def _unpacked(file: BinaryIO, packed: str) -> Any:
 
 
 def _numbered(shard: Shard) -> Iterator[tuple[str, bytes]]:
-    """Where each line of a shard is, for errors; and the line."""
+    """Yields the position of each line, for errors, and the line."""
     for number, line in enumerate(_lines(shard), 1):
-        yield _place(shard, number), line
+        yield _position(shard, number), line
 
 
-def _place(shard: Shard, number: int) -> str:
-    return f"line {number}" + (f" behind byte {shard.begin:,}" if shard.begin else "")
+def _position(shard: Shard, number: int) -> str:
+    return f"line {number}" + (f" after byte {shard.begin:,}" if shard.begin else "")
 
 
 def _lines(shard: Shard) -> Iterator[bytes]:
-    """Lines without their ends, as `Corpus` has them: those that begin between `begin` and `end`."""
+    """Yields the lines of a shard without line ends, as `Corpus` does."""
     lines = _raw_lines(shard)
     if shard.begin == 0 and (first := next(lines, None)) is not None and first != BOM:
         yield _bare(first.removeprefix(BOM))
@@ -309,30 +305,30 @@ def _raw_lines(shard: Shard) -> Iterator[bytes]:
                 yield from lines
             return
         end = shard.input.bytes if shard.end < 0 else shard.end
-        place = max(shard.begin - 1, 0)
-        file.seek(place)
-        skipped = shard.begin > 0  # the line before, or its end alone
-        for lines in _line_blocks(file, shard, end - place, 0 if skipped else 1):
+        offset = max(shard.begin - 1, 0)
+        file.seek(offset)
+        skip = shard.begin > 0  # the rest of the previous shard's last line, perhaps only its end
+        for lines in _line_blocks(file, shard, end - offset, 0 if skip else 1):
             for line in lines:
-                if place >= end:
+                if offset >= end:
                     return
-                place += len(line)
-                if not skipped:
+                offset += len(line)
+                if not skip:
                     yield line
-                skipped = False
+                skip = False
 
 
 def _line_blocks(file: Any, shard: Shard, wanted: int | None, number: int) -> Iterator[list[bytes]]:
-    """Lines with their ends, those of some megabytes at a time, and no more memory than one line may take.
+    """Yields blocks of lines with their ends, in bounded memory.
 
     Args:
-        file: What is read.
-        shard: Whose lines these are, for errors.
-        wanted: How many bytes there are lines of. None: all.
-        number: That of the first line.
+        file: File to read.
+        shard: Shard, for errors.
+        wanted: Bytes of lines to read. None: all.
+        number: Number of the first line, for errors.
 
     Raises:
-        FormatError: If a line is longer than `LINE_BYTES`.
+        FormatError: A line is longer than `LINE_BYTES`.
     """
     rest = b""
     while True:
@@ -341,7 +337,9 @@ def _line_blocks(file: Any, shard: Shard, wanted: int | None, number: int) -> It
         if wanted is not None:
             wanted -= len(block)
         rest = lines.pop() if block and lines and not lines[-1].endswith(b"\n") else b""
-        for i, line in enumerate([*lines[:1], rest] if lines else [rest]):  # those between are in one block
+        for i, line in enumerate(
+            [*lines[:1], rest] if lines else [rest]
+        ):  # the others are shorter than a block
             if len(_bare(line)) > LINE_BYTES:
                 raise FormatError(_too_long(shard, number + (len(lines) if i else 0)))
         yield lines
@@ -351,7 +349,7 @@ def _line_blocks(file: Any, shard: Shard, wanted: int | None, number: int) -> It
 
 
 def _too_long(shard: Shard, number: int) -> str:
-    where = _place(shard, number) if number else f"the line before byte {shard.begin:,}"
+    where = _position(shard, number) if number else f"the line before byte {shard.begin:,}"
     return f"{shard.input.path}: {where}: longer than {LINE_BYTES:,} bytes: is this text, a sentence a line?"
 
 
@@ -369,8 +367,8 @@ def _row(columns: Columns, id_type: type | None, text: Any, id: Any, where: str)
     if columns.id is None:
         return text
     if id_type is not None and (not isinstance(id, id_type) or isinstance(id, bool)):
-        wanted = "text" if id_type is str else "a whole number"
-        raise FormatError(f"{where}: {columns.id!r}: expected {wanted}, got {id!r:.60}")
+        expected = "text" if id_type is str else "a whole number"
+        raise FormatError(f"{where}: {columns.id!r}: expected {expected}, got {id!r:.60}")
     return text, id
 
 
@@ -382,7 +380,7 @@ def _json_lines(shard: Shard, columns: Columns) -> Iterator[Any]:
             continue
         try:
             row = json.loads(line)
-        except (ValueError, RecursionError) as error:  # the second of lists in lists in lists
+        except (ValueError, RecursionError) as error:  # RecursionError: deeply nested lists
             raise FormatError(f"{path}: {where}: expected a JSON object: {error}") from error
         if not isinstance(row, dict):
             raise FormatError(f"{path}: {where}: expected a JSON object, got {row!r:.60}")
@@ -396,15 +394,13 @@ def _json_lines(shard: Shard, columns: Columns) -> Iterator[Any]:
 def _csv(shard: Shard, columns: Columns) -> Iterator[Any]:
     path = shard.input.path
     csv.field_size_limit(max(LINE_BYTES, csv.field_size_limit()))
-    held = (
-        0  # characters of the row that is being read: all that follows a quote that is not closed is one cell
-    )
+    row_size = 0  # characters of the current row; after an unclosed quote, the rest of the file is one cell
 
     def lines(text: io.TextIOWrapper) -> Iterator[str]:
-        nonlocal held
+        nonlocal row_size
         while line := text.readline(LINE_BYTES + 3):
-            held += len(line)
-            if held > LINE_BYTES and held - len(line) + len(line.rstrip("\r\n")) > LINE_BYTES:
+            row_size += len(line)
+            if row_size > LINE_BYTES and row_size - len(line) + len(line.rstrip("\r\n")) > LINE_BYTES:
                 where = f"{path}: line {table.line_num + 1}"
                 raise FormatError(f"{where}: the row is longer than {LINE_BYTES:,} characters")
             yield line
@@ -415,16 +411,16 @@ def _csv(shard: Shard, columns: Columns) -> Iterator[Any]:
         try:
             names = next(table, [])
             _check_names(path, names, columns)
-            places = [names.index(name) for name in (columns.text, columns.id) if name is not None]
-            held = 0
+            indices = [names.index(name) for name in (columns.text, columns.id) if name is not None]
+            row_size = 0
             for row in table:
-                held = 0
+                row_size = 0
                 if not row and len(names) > 1:
                     continue
-                # Of one column, an empty line is a row with an empty cell. Short rows lack their last cells.
-                cells = [row[i] if i < len(row) else None for i in places] if row else [""] * len(places)
+                # In a table of one column, an empty line is an empty cell. Short rows lack their last cells.
+                cells = [row[i] if i < len(row) else None for i in indices] if row else [""] * len(indices)
                 yield _row(columns, str, cells[0], cells[-1], f"{path}: line {table.line_num}")
         except UnicodeDecodeError as error:
-            raise FormatError(f"{path}: behind line {table.line_num}: not UTF-8: {error.reason}") from error
+            raise FormatError(f"{path}: after line {table.line_num}: not UTF-8: {error.reason}") from error
         except csv.Error as error:
             raise FormatError(f"{path}: line {table.line_num}: {error}") from error

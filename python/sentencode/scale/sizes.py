@@ -1,4 +1,4 @@
-"""Sizes as people write them."""
+"""Sizes with units, such as "64MB"."""
 
 from __future__ import annotations
 
@@ -14,17 +14,14 @@ _LEAST, _MOST = 1000, 2**60  # bytes
 
 
 def bytes_of(name: str, size: int | str) -> int:
-    """How many bytes a size is.
+    """The number of bytes of a size.
 
     Args:
-        name: What the argument is called.
-        size: A number of bytes, or text with a number and a unit: "64MB", "1.5 GiB", "2000 B".
-
-    Returns:
-        At least 1.
+        name: Name of the argument in errors.
+        size: Number of bytes, or text with a unit: "64MB", "1.5 GiB", "2000 B".
 
     Raises:
-        ValueError: If it is text without a unit, or of less than 1 KB: "64" would mean 64 bytes.
+        ValueError: It is text without a unit, or of less than 1 KB: "64" would mean 64 bytes.
 
     Example:
         >>> bytes_of("shard_size", "1.5 KB")

@@ -1,4 +1,4 @@
-"""Spark: tasks of its cluster, and columns of its data frames."""
+"""Spark: runs tasks on its cluster, and encodes its data frames."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import queue
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from .._extras import require
@@ -15,21 +16,21 @@ from .engines import attempt, warn_ignored
 
 __all__ = ["SparkEngine", "encode", "udf"]
 
-_LOOK = 0.2  # seconds between two looks at what is done
+_POLL = 0.2  # seconds
 
 
 def encode(frame: Any, encoder: Any, **options: Any) -> Any:
     """Adds a column of embeddings to a data frame of Spark, by `mapInArrow`.
 
-    The column is `array<float>`: Spark has no lists of a fixed length, and no float16.
+    The column is `array<float>`: Spark has no fixed-size lists and no float16.
 
     Args:
         frame: A `pyspark.sql.DataFrame`.
-        encoder: A `BatchEncoder`, or what one is made of.
-        **options: Of `BatchEncoder`: `column`, `output`, `normalize` and so on.
+        encoder: A `BatchEncoder`, or its first argument.
+        **options: Keywords of `BatchEncoder`: `column`, `output`, `normalize` and so on.
 
     Returns:
-        A data frame, which is computed when it is asked for.
+        A lazy data frame.
 
     Example:
         ::
@@ -38,22 +39,19 @@ def encode(frame: Any, encoder: Any, **options: Any) -> Any:
             se.scale.spark.encode(frame, "s3://bucket/sif.sentencode").write.parquet("s3://bucket/out")
     """
     types = require("pyspark.sql.types", "spark")
-    made = _encoder(encoder, options)
-    fields = [field for field in frame.schema.fields if field.name != made.output]
-    added = types.StructField(made.output, types.ArrayType(types.FloatType(), False))
-    return frame.mapInArrow(_Batches(made), types.StructType([*fields, added]))
+    encoder = _encoder(encoder, options)
+    fields = [field for field in frame.schema.fields if field.name != encoder.output]
+    added = types.StructField(encoder.output, types.ArrayType(types.FloatType(), False))
+    return frame.mapInArrow(_Batches(encoder), types.StructType([*fields, added]))
 
 
 def udf(encoder: Any, *, batch_size: int = 1024, **options: Any) -> Any:
-    """A function of a column for Spark's expressions and SQL, by `predict_batch_udf`.
+    """A function from a column of text to a column of `array<float>`, for Spark's expressions and SQL.
 
     Args:
-        encoder: A `BatchEncoder`, or what one is made of.
-        batch_size: Rows that are encoded at a time.
-        **options: Of `BatchEncoder`.
-
-    Returns:
-        A function from a column of text to a column of `array<float>`.
+        encoder: A `BatchEncoder`, or its first argument.
+        batch_size: Rows per batch.
+        **options: Keywords of `BatchEncoder`.
 
     Example:
         ::
@@ -63,21 +61,22 @@ def udf(encoder: Any, *, batch_size: int = 1024, **options: Any) -> Any:
     """
     functions = require("pyspark.ml.functions", "spark")
     types = require("pyspark.sql.types", "spark")
-    made = _encoder(encoder, options)
     return functions.predict_batch_udf(
-        _Predictor(made), return_type=types.ArrayType(types.FloatType()), batch_size=batch_size
+        _Predictor(_encoder(encoder, options)),
+        return_type=types.ArrayType(types.FloatType()),
+        batch_size=batch_size,
     )
 
 
 def _encoder(encoder: Any, options: dict[str, Any]) -> BatchEncoder:
-    made = encoder if isinstance(encoder, BatchEncoder) else BatchEncoder(encoder, **options)
-    if made.precision != "float32":
-        raise ValueError(f"Spark has no {made.precision}: leave precision at 'float32'")
-    return made
+    batches = BatchEncoder.of(encoder, options)
+    if batches.precision != "float32":
+        raise ValueError(f"Spark has no {batches.precision}: leave precision at 'float32'")
+    return batches
 
 
 class _Batches:
-    """What `mapInArrow` calls."""
+    """Encodes record batches, for `mapInArrow`; the column of embeddings is the last one."""
 
     def __init__(self, encoder: BatchEncoder) -> None:
         self.encoder = encoder
@@ -86,17 +85,16 @@ class _Batches:
         arrow = pyarrow()
         kind = arrow.list_(arrow.float32())
         for batch in batches:
-            made = self.encoder(batch)
-            place = made.schema.names.index(self.encoder.output)
-            columns = [made.column(i) for i in range(made.num_columns)]
-            names = made.schema.names
-            column = columns.pop(place).cast(kind)
-            name = names.pop(place)
-            yield arrow.RecordBatch.from_arrays([*columns, column], [*names, name])
+            encoded = self.encoder(batch)
+            columns, names = list(encoded.columns), list(encoded.schema.names)
+            i = names.index(self.encoder.output)
+            columns.append(columns.pop(i).cast(kind))
+            names.append(names.pop(i))
+            yield arrow.RecordBatch.from_arrays(columns, names)
 
 
 class _Predictor:
-    """What `predict_batch_udf` calls once in each worker, for what it calls with each batch."""
+    """Returns the function of batches; `predict_batch_udf` calls it once in each worker."""
 
     def __init__(self, encoder: BatchEncoder) -> None:
         self.encoder = encoder
@@ -106,12 +104,12 @@ class _Predictor:
 
 
 class SparkEngine:
-    """Runs tasks on Spark: by the session of this process, else on this machine.
+    """Runs tasks on Spark: with the session of this process, or else on this machine.
 
     Args:
-        workers: How many tasks at a time, where there is no session. None: as many as there are processors.
-        threads: Of each task. None: `spark.task.cpus`.
-        address: The master of a new session, such as "spark://host:7077".
+        workers: Number of simultaneous tasks, if there is no session. None: the number of processors.
+        threads: Threads of each task. None: `spark.task.cpus`.
+        address: Master of a new session, such as "spark://host:7077".
     """
 
     def __init__(
@@ -122,12 +120,12 @@ class SparkEngine:
         if session is None:
             session = _new_session(sql, workers, threads, address)
         self._context = session.sparkContext
-        self.threads = threads  # None: a worker asks Spark
+        self.threads = threads  # None: the worker decides
         warn_ignored("Spark's session", workers=(workers, self.workers))
 
     @property
     def workers(self) -> int:
-        """How many tasks run at a time."""
+        """Number of simultaneous tasks."""
         return max(1, int(self._context.defaultParallelism))
 
     def run(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
@@ -150,45 +148,40 @@ class SparkEngine:
 
         thread = _thread()(target=run, daemon=True)
         thread.start()
-        given: set[int] = set()
-        over = False
+        seen: set[int] = set()
+        is_done = False
         try:
-            while True:
-                failed = None
-                if not over:
-                    try:
-                        failed = ended.get(timeout=_LOOK)
-                        over = True
-                    except queue.Empty:
-                        pass
-                for place, result in list(results.value)[len(given) :]:
-                    if place in given:  # Spark counts what a task adds once; this is to be seen, not hoped
-                        raise RuntimeError(f"{tasks[place]}: Spark gave its result twice")
-                    given.add(place)
-                    yield place, result
-                if failed is not None:
-                    raise RuntimeError(f"Spark gave up: {_first_line(failed)}") from failed
-                if over:
-                    return
+            while not is_done:
+                error = None
+                with suppress(queue.Empty):
+                    error = ended.get(timeout=_POLL)
+                    is_done = True
+                for i, result in list(results.value)[len(seen) :]:
+                    if i in seen:  # Spark promises to add each result once
+                        raise RuntimeError(f"{tasks[i]}: Spark returned its result twice")
+                    seen.add(i)
+                    yield i, result
+                if error is not None:
+                    raise RuntimeError(f"Spark gave up: {_first_line(error)}") from error
         finally:
-            if not over:
+            if not is_done:
                 self._context.cancelJobGroup(group)
             thread.join()
 
 
 class _Task:
-    """What Spark calls for each task."""
+    """Runs one numbered task in a worker, and adds its result to an accumulator."""
 
     def __init__(self, work: Any, results: Any) -> None:
         self.work, self.results = work, results
 
     def __call__(self, numbered: tuple[int, Any]) -> None:
-        place, task = numbered
-        self.results.add([(place, attempt(self.work.value, task))])
+        i, task = numbered
+        self.results.add([(i, attempt(self.work.value, task))])
 
 
 def _listing() -> Any:
-    """An accumulator of lists: what tasks add is there when they are done, each once."""
+    """The class of accumulators of lists: each finished task appends its result once."""
     accumulators = require("pyspark.accumulators", "spark")
 
     class Listing(accumulators.AccumulatorParam):  # type: ignore[misc, name-defined, unused-ignore]
@@ -203,7 +196,7 @@ def _listing() -> Any:
 
 
 def _thread() -> Any:
-    """A thread that keeps Spark's settings of its own."""
+    """The class of threads with thread-local Spark properties."""
     try:
         return require("pyspark", "spark").InheritableThread
     except AttributeError:
@@ -213,14 +206,14 @@ def _thread() -> Any:
 def _new_session(sql: Any, workers: int | None, threads: int | None, address: str | None) -> Any:
     builder = sql.SparkSession.builder.appName("sentencode").master(address or f"local[{workers or '*'}, 4]")
     builder = builder.config("spark.ui.enabled", "false")
-    if address is None or address.startswith("local"):  # else workers of other machines call the driver
+    if address is None or address.startswith("local"):  # otherwise workers of other machines call the driver
         for name in ("spark.driver.bindAddress", "spark.driver.host"):
             builder = builder.config(name, "127.0.0.1")
     if threads is not None:
         builder = builder.config("spark.task.cpus", str(threads))
     session = builder.getOrCreate()
     if address is None:
-        session.sparkContext.pythonExec = sys.executable  # and not whichever python3 the path has
+        session.sparkContext.pythonExec = sys.executable  # not the python3 of PATH
     return session
 
 

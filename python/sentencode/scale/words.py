@@ -1,10 +1,11 @@
-"""Counting words, and pairs of them, on any engine."""
+"""Counts words and co-occurrences in files, on any engine."""
 
 from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,6 @@ import numpy as np
 
 from .. import _core
 from ..checks import checked_str
-from ..errors import FormatError
 from ..progress import progress as progress_bar
 from ..text.inputs import Progress
 from ..text.tokenizer import Tokenizer
@@ -21,12 +21,11 @@ from ..vectors import WordVectors
 from ..vectors.train import pair_counter, train
 from .arrow import pyarrow
 from .engines import Engine, engine_of
-from .fit import Group, Merging, Paths, learn, map_shards, merged, scratch_folder
 from .folders import Folder
 from .inputs import inputs_of
-from .opened import computing
 from .shards import Columns, shards_of
 from .sizes import bytes_of
+from .sums import Paths, add_sums, scratch_folder
 
 __all__ = ["count_words", "train_vectors"]
 
@@ -47,14 +46,14 @@ def count_words(
 ) -> Vocabulary:
     r"""Counts the words of files, on this machine or on a cluster: as `Vocabulary.from_corpus` does.
 
-    A worker's memory grows with its distinct words; nothing is left out before all are counted, so that the
-    result is exactly that of one process. `Frequencies(vocabulary)` makes frequencies of it.
+    The result is exactly that of one process: rare words are dropped after all are counted, so a worker's
+    memory grows with its distinct words. `Frequencies(vocabulary)` turns counts into frequencies.
 
     Args:
         inputs: As for `encode`.
-        tokenizer: A `Tokenizer`, or what one is made of.
-        min_count: Words seen less often are left out.
-        max_size: At most so many words are kept, the most frequent ones.
+        tokenizer: A `Tokenizer`, or its first argument.
+        min_count: Minimum count of a word.
+        max_size: Maximum number of words; the most frequent ones stay.
         engine: As for `encode`.
         workers: Likewise.
         threads: Likewise.
@@ -73,10 +72,10 @@ def count_words(
         >>> dict(se.scale.count_words(path, "whitespace", workers=1))
         {'a': 2, 'man': 1, 'plan': 1}
     """
-    cut = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer(tokenizer)
+    tokenizer = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer(tokenizer)
     with progress_bar(show_progress_bar, "count", "B") as bar:
         job = _Job(inputs, engine, workers, threads, column, shard_size, scratch)
-        return job.words(cut, min_count, max_size, bar)
+        return job.words(tokenizer, min_count, max_size, bar)
 
 
 def train_vectors(
@@ -101,8 +100,8 @@ def train_vectors(
 ) -> WordVectors:
     r"""Trains word vectors on files, by "ppmi": `WordVectors.train`, with workers that count.
 
-    Words and pairs are counted by workers, and their counts merged; this process decomposes them. A worker's
-    memory grows with its distinct pairs, which `max_words` bounds; so does this process's.
+    Workers count words and co-occurrences; this process factorizes their matrix. Memory grows with the number
+    of distinct pairs, which `max_words` bounds.
 
     Args:
         inputs: As for `encode`. They are read twice.
@@ -154,7 +153,7 @@ def train_vectors(
 
 
 class _Job:
-    """Files, and the engine that counts what is in them."""
+    """Counts words and pairs of files with an engine; a `vectors.train.Counting`."""
 
     def __init__(
         self,
@@ -177,153 +176,116 @@ class _Job:
         """As `vectors.train.Counting.words`."""
         bounds = vocabulary_bounds(min_count, max_size)
         with scratch_folder(self.scratch) as folder:
-            names = self._mapped(
-                folder, _CountWords(folder, self.columns, tokenizer, self.runner.threads), report
-            )
-            names = merged(self.runner, folder, names, _MergeWords(folder, self.runner.threads))
-            table, total = _merged_words(folder, names)
-        return _vocabulary(table, total, *bounds)
+            words: _Words = self._sum(_NewWords(tokenizer), folder, report)
+            return words.vocabulary(*bounds)
 
     def pairs(
         self, vocabulary: Vocabulary, tokenizer: Tokenizer, window: int, report: Progress | None
     ) -> _core.SparseMatrix:
         """As `vectors.train.Counting.pairs`."""
         with scratch_folder(self.scratch) as folder:
-            _write_words(folder, _VOCABULARY, vocabulary)
-            known = _Pairs(folder, tokenizer, window, self.runner.threads)
-            names = self._mapped(folder, _CountPairs(known, self.columns), report)
-            names = merged(self.runner, folder, names, _MergePairs(known))
-            counter = pair_counter(vocabulary, tokenizer, window)
-            for name in names:
-                _add_pairs(folder, name, counter)
-            return counter.finish()
+            words = _Words(tokenizer)
+            words.add_vocabulary(vocabulary)
+            folder.write(_VOCABULARY, words.content())
+            pairs: _Pairs = self._sum(_NewPairs(folder, tokenizer, window), folder, report)
+            return pairs.counter.finish()
 
-    def _mapped(self, folder: Folder, work: Callable[[Group], int], report: Progress | None) -> list[str]:
-        return map_shards(self.runner, folder, self.shards, work, report, few=True)
+    def _sum(self, new: Callable[[], Any], folder: Folder, report: Progress | None) -> Any:
+        return add_sums(new(), new, self.runner, folder, self.shards, self.columns, report, large=True)
 
 
-# --- words: a table of Arrow in a file, and the number of all tokens beside it
+class _Words:
+    """Counts of words, a `Sum`; its bytes are an Arrow stream."""
 
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        arrow = pyarrow()
+        self.tokenizer = tokenizer
+        self.schema = arrow.schema([("word", arrow.large_string()), ("count", arrow.int64())])
+        self.table, self.total = self.schema.empty_table(), 0
 
-def _write_words(folder: Folder, name: str, vocabulary: Vocabulary) -> None:
-    arrow = pyarrow()
-    words = arrow.array(vocabulary.words, type=arrow.large_string())
-    table = arrow.table({"word": words, "count": arrow.array(vocabulary.counts)})
-    _write_table(folder, name, table, vocabulary.total)
+    @contextmanager
+    def adding(self) -> Iterator[Callable[[Any], None]]:
+        """A context with a function that adds sentences."""
+        counter = _core.VocabularyCounter(self.tokenizer.core())
+        yield lambda texts: counter.add(self.tokenizer.prepare(texts))
+        self.add_vocabulary(Vocabulary._of(counter.finish(min_count=1, max_size=0)))
 
+    def add_vocabulary(self, vocabulary: Vocabulary) -> None:
+        """Adds the counts of a vocabulary."""
+        arrow = pyarrow()
+        words = arrow.array(vocabulary.words, type=arrow.large_string())
+        table = arrow.table([words, arrow.array(vocabulary.counts)], schema=self.schema)
+        self._add(table, vocabulary.total)
 
-def _write_table(folder: Folder, name: str, table: Any, total: int) -> None:
-    arrow = pyarrow()
-    table = table.replace_schema_metadata({"total": str(total)})
-    with folder.writing(name) as file, arrow.ipc.new_stream(file, table.schema) as writer:
-        writer.write_table(table)
+    def add(self, content: bytes) -> None:
+        """Adds counts of another process."""
+        table = pyarrow().ipc.open_stream(content).read_all()
+        self._add(table.cast(self.schema), int(table.schema.metadata[b"total"]))
 
+    def _add(self, table: Any, total: int) -> None:
+        arrow = pyarrow()
+        self.total += total
+        sums = arrow.concat_tables([self.table, table]).group_by("word").aggregate([("count", "sum")])
+        self.table = arrow.table([sums["word"], sums["count_sum"]], schema=self.schema)
 
-def _merged_words(folder: Folder, names: list[str]) -> tuple[Any, int]:
-    """All words of some files, each once, and the number of tokens."""
-    arrow = pyarrow()
-    kind = arrow.schema([("word", arrow.large_string()), ("count", arrow.int64())])
-    table, total = kind.empty_table(), 0
-    for name in names:
-        more = arrow.ipc.open_stream(folder.read(name)).read_all()
-        total += int(more.schema.metadata[b"total"])
-        both = arrow.concat_tables([table, more.cast(kind)])
-        sums = both.group_by("word").aggregate([("count", "sum")])
-        table = arrow.table([sums["word"], sums["count_sum"]], schema=kind)
-    return table, total
+    def content(self) -> bytes:
+        """The counts as bytes."""
+        arrow = pyarrow()
+        table = self.table.replace_schema_metadata({"total": str(self.total)})
+        held = arrow.BufferOutputStream()
+        with arrow.ipc.new_stream(held, table.schema) as writer:
+            writer.write_table(table)
+        return bytes(held.getvalue())
 
-
-def _vocabulary(table: Any, total: int, min_count: int, max_size: int) -> Vocabulary:
-    counts = np.ascontiguousarray(table.column("count").to_numpy())
-    whole = _core.Vocabulary(table.column("word").to_pylist(), counts, total)
-    return Vocabulary._of(whole.pruned(min_count, max_size))
+    def vocabulary(self, min_count: int, max_size: int) -> Vocabulary:
+        """The words with at least `min_count` occurrences, at most `max_size` (0: all)."""
+        counts = np.ascontiguousarray(self.table.column("count").to_numpy())
+        words = _core.Vocabulary(self.table.column("word").to_pylist(), counts, self.total)
+        return Vocabulary._of(words.pruned(min_count, max_size))
 
 
 @dataclass(frozen=True)
-class _CountWords:
-    folder: Folder
-    columns: Columns
+class _NewWords:
     tokenizer: Tokenizer
-    threads: int | None
 
-    def __call__(self, group: Group) -> int:
-        with computing(self.threads):
-            counter = _core.VocabularyCounter(self.tokenizer.core())
-            done = sum(
-                learn(shard, self.columns, lambda texts: counter.add(self.tokenizer.prepare(texts)))
-                for shard in group.shards
-            )
-            counted = Vocabulary._of(counter.finish(min_count=1, max_size=0))
-            _write_words(self.folder, group.file, counted)
-        return done
+    def __call__(self) -> _Words:
+        return _Words(self.tokenizer)
 
 
-@dataclass(frozen=True)
-class _MergeWords:
-    folder: Folder
-    threads: int | None
-
-    def __call__(self, task: Merging) -> None:
-        _write_table(self.folder, task.name, *_merged_words(self.folder, list(task.names)))
+_VOCABULARY = "vocabulary"  # file of the words whose pairs are counted
 
 
-# --- pairs: an archive of NumPy's arrays in a file
-
-_VOCABULARY = "vocabulary"
-
-
-@dataclass(frozen=True)
 class _Pairs:
-    """What all tasks count with."""
+    """Counts of pairs of words, a `Sum`; its bytes are a NumPy archive."""
 
+    def __init__(self, tokenizer: Tokenizer, counter: _core.CooccurrenceCounter) -> None:
+        self.tokenizer, self.counter = tokenizer, counter
+
+    @contextmanager
+    def adding(self) -> Iterator[Callable[[Any], None]]:
+        """A context with a function that adds sentences."""
+        yield lambda texts: self.counter.add(self.tokenizer.prepare(texts))
+
+    def add(self, content: bytes) -> None:
+        """Adds counts of another process."""
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            self.counter.add_counts(arrays["values"], arrays["columns"], arrays["offsets"])
+
+    def content(self) -> bytes:
+        """The counts as bytes; the counter is empty then."""
+        values, columns, offsets = self.counter.finish().arrays()
+        held = io.BytesIO()
+        np.savez(held, values=values, columns=columns, offsets=offsets)
+        return held.getvalue()
+
+
+@dataclass(frozen=True)
+class _NewPairs:
     folder: Folder
     tokenizer: Tokenizer
     window: int
-    threads: int | None
 
-    def counter(self) -> _core.CooccurrenceCounter:
-        table, total = _merged_words(self.folder, [_VOCABULARY])
-        return pair_counter(_vocabulary(table, total, 0, 0), self.tokenizer, self.window)
-
-    def write(self, name: str, counter: _core.CooccurrenceCounter) -> None:
-        values, columns, offsets = counter.finish().arrays()
-        held = io.BytesIO()
-        np.savez(held, values=values, columns=columns, offsets=offsets)
-        self.folder.write(name, held.getvalue())
-
-
-def _add_pairs(folder: Folder, name: str, counter: _core.CooccurrenceCounter) -> None:
-    try:
-        with np.load(io.BytesIO(folder.read(name)), allow_pickle=False) as arrays:
-            counter.add_counts(arrays["values"], arrays["columns"], arrays["offsets"])
-    except (ValueError, KeyError) as error:
-        raise FormatError(f"{folder.name_of(name)}: is damaged: {error}") from error
-
-
-@dataclass(frozen=True)
-class _CountPairs:
-    known: _Pairs
-    columns: Columns
-
-    def __call__(self, group: Group) -> int:
-        with computing(self.known.threads):
-            counter = self.known.counter()
-            cut = self.known.tokenizer
-            done = sum(
-                learn(shard, self.columns, lambda texts: counter.add(cut.prepare(texts)))
-                for shard in group.shards
-            )
-            self.known.write(group.file, counter)
-        return done
-
-
-@dataclass(frozen=True)
-class _MergePairs:
-    known: _Pairs
-
-    def __call__(self, task: Merging) -> None:
-        with computing(self.known.threads):
-            counter = self.known.counter()
-            for name in task.names:
-                _add_pairs(self.known.folder, name, counter)
-            self.known.write(task.name, counter)
+    def __call__(self) -> _Pairs:
+        words = _Words(self.tokenizer)
+        words.add(self.folder.read(_VOCABULARY))
+        return _Pairs(self.tokenizer, pair_counter(words.vocabulary(0, 0), self.tokenizer, self.window))

@@ -29,7 +29,7 @@ def test_makes_an_encoder(files, tmp_path, capsys):
     command += ["--out", str(out), "--cache", str(tmp_path / "cache"), "--quiet"]
     assert main(command) == 0
     shown = capsys.readouterr().out
-    assert "40 words of 6 numbers, from" in shown
+    assert "40 words, 6 dimensions, from" in shown
     assert "lambda" in shown
     assert "% of the teacher's embeddings of held-out sentences" in shown
     student, teacher = se.load(out), se.load(files / "teacher.sentencode")
@@ -50,7 +50,7 @@ def test_words_and_the_first_sentences(files, tmp_path, capsys):
     with pytest.warns(se.errors.ZeroRowsWarning, match="zeros for 1 of 4 words, as for 'new'"):
         assert main(command) == 0
     shown = capsys.readouterr().out
-    assert "4 words of 6 numbers" in shown
+    assert "4 words, 6 dimensions" in shown
     assert "lambda 0.5" in shown
     assert se.load(out).vectors.storage == "float16"
 

@@ -176,7 +176,7 @@ def test_what_is_there_is_not_replaced(files, capsys):
     folder, _ = files
     (folder / "rows.npy").write_text("precious")
     assert main(arguments(folder)) == 1
-    assert "rows.npy: is there already; --overwrite replaces it" in capsys.readouterr().err
+    assert "rows.npy: exists already; --overwrite replaces it" in capsys.readouterr().err
     assert (folder / "rows.npy").read_text() == "precious"
 
 
@@ -188,7 +188,7 @@ def test_what_is_read_is_not_written(files, name, capsys):
     place = [str(folder / "lines.txt"), f"{folder}/{name}"]
     command = ["encode", "--encoder", str(folder / "sif.sentencode"), *place, "--quiet", "--overwrite"]
     assert main(command) == 2
-    assert f"{folder / name} is read as well: give another file to write" in capsys.readouterr().err
+    assert f"{folder / name} is an input: give another output file" in capsys.readouterr().err
     assert (folder / name).read_bytes() == content
 
 
@@ -198,7 +198,7 @@ def test_a_saved_encoder_is_not_replaced(files, capsys):
     content = precious.read_bytes()
     make = ["encode", lines, str(folder / "rows.npy"), "--kind", "average", "--quiet"]
     assert main([*make, "--save", str(precious)]) == 1
-    assert f"{precious}: is there already; --overwrite replaces it" in capsys.readouterr().err
+    assert f"{precious}: exists already; --overwrite replaces it" in capsys.readouterr().err
     assert main([*make, "--save", lines, "--overwrite"]) == 2
     assert main([*make, "--save", str(folder / "rows.npy"), "--overwrite"]) == 2
     assert main([*make, "--save", str(folder / "none" / "x.sentencode")]) == 1
@@ -404,11 +404,11 @@ def test_encoders_made_on_the_way(files):
     [
         ([], 2, "give either --encoder FILE or --kind"),
         (["--kind", "sif", "--encoder", "x"], 2, "give either --encoder FILE or --kind"),
-        (["--encoder", "x", "--set", "a=1"], 2, "--set goes with --kind, not with --encoder"),
+        (["--encoder", "x", "--set", "a=1"], 2, "--set requires --kind and excludes --encoder"),
         (
             ["--kind", "sif", "--vectors", "VECTORS"],
             2,
-            "--kind sif learns from sentences: give them with --fit FILE",
+            "--kind sif must be fitted: give its training sentences with --fit FILE",
         ),
         (
             ["--kind", "sif", "--vectors", "VECTORS", "--set", "components"],
@@ -431,7 +431,7 @@ def test_encoders_made_on_the_way(files):
             1,
             "lowercase must be True, False or 'auto', got 'no'",
         ),
-        (["--encoder", "x", "--save", "y"], 2, "--save goes with --kind, not with --encoder"),
+        (["--encoder", "x", "--save", "y"], 2, "--save requires --kind and excludes --encoder"),
         (["--encoder", "nowhere"], 1, "nowhere"),
         (["--encoder", "TEXT"], 1, "lines.txt"),
         (
@@ -603,7 +603,7 @@ def test_a_column_of_a_table(files, suffix, capsys):
 def test_columns_of_what_is_no_table(files, capsys):
     folder, _ = files
     assert main(arguments(folder, "--column", "text")) == 2
-    assert "lines.txt is none of .csv, .tsv, .jsonl, .parquet by its name" in capsys.readouterr().err
+    assert "lines.txt is not a table: expected .csv, .tsv, .jsonl, .parquet" in capsys.readouterr().err
     for content, message in (
         (b"{", "line 1"),
         (b"[1]", "expected a JSON object"),

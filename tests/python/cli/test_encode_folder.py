@@ -91,10 +91,10 @@ def test_an_encoder_made_on_the_way(files):
     [
         (["in"], "give INPUT and OUTPUT, or INPUT... and --output DIR"),
         (["in", "a", "b"], "give INPUT and OUTPUT, or INPUT... and --output DIR"),
-        (["in", "out.npy", "--id", "id"], "--id goes with --output DIR"),
-        (["in", "out.npy", "--engine", "ray"], "--engine goes with --output DIR"),
-        (["in", "--output", "out", "--batch-size", "5"], "--batch-size does not go with --output DIR"),
-        (["in", "--output", "out", "--address", "x"], "--address is an engine's"),
+        (["in", "out.npy", "--id", "id"], "--id requires --output DIR"),
+        (["in", "out.npy", "--engine", "ray"], "--engine requires --output DIR"),
+        (["in", "--output", "out", "--batch-size", "5"], "--batch-size excludes --output DIR"),
+        (["in", "--output", "out", "--address", "x"], "--address requires --engine ray, spark or dask"),
         (["in", "--output", "out", "--kind", "sif"], "give either --encoder FILE or --kind"),
     ],
 )

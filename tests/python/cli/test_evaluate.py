@@ -81,7 +81,7 @@ def test_several_encoders_and_all_tasks(folder, capsys):
     text = page.read_text(encoding="utf-8")
     assert "mean &lt;of&gt; all" in text
     assert main(given) == 1
-    assert "report.html: is there already; --overwrite replaces it" in capsys.readouterr().err
+    assert "report.html: exists already; --overwrite replaces it" in capsys.readouterr().err
 
 
 def test_markdown(folder, capsys):
@@ -119,10 +119,10 @@ def test_speed_is_measured_without_what_was_kept(folder):
     ("more", "status", "message"),
     [
         (["--tasks", "MX"], 1, "no task is named 'MX'"),
-        (["--tasks", "all", "CR"], 2, "--tasks: all are all"),
+        (["--tasks", "all", "CR"], 2, "--tasks: all excludes other tasks"),
         (["--tasks", "CR,MR"], 2, "--tasks: put spaces between names, not commas, got 'CR,MR'"),
         (["--tasks", "CR", "--confidence", "2"], 1, "confidence must be less than 1, got 2.0"),
-        (["--curve", "STS14"], 2, "--curve: nothing is learnt in STS14"),
+        (["--curve", "STS14"], 2, "--curve: STS14 has nothing to learn"),
         (["--curve", "MX"], 1, "no task is named 'MX'"),
         (["--tsv", "mine.tsv"], 2, "--tsv: expected KIND=FILE, KIND one of classification, pair_class"),
         (["--tsv", "similarity=nowhere.tsv"], 1, "nowhere.tsv"),
@@ -135,7 +135,7 @@ def test_speed_is_measured_without_what_was_kept(folder):
         (["--tasks", "CR", "--set", "shared=7"], 1, "error: shared must be True or False, got 7 (int)"),
         (["--tasks", "CR", "--set", "depth"], 2, "--set: expected NAME=VALUE, got 'depth'"),
         (["--tasks", "CR", "--name", "a", "--name", "b"], 2, "--name: give one for each --encoder"),
-        (["--tasks", "CR", "--rows", "r.npy"], 2, "--sentences: give the file of the sentences of --rows"),
+        (["--tasks", "CR", "--rows", "r.npy"], 2, "--sentences: give the sentences of --rows"),
         (["--sentences", "s.txt"], 2, "got 1 for 0"),
         (["--baseline", "best"], 2, "--baseline: expected one of random, random-words, bow, majority, got"),
         (["--tasks", "CR", "--rows", "r.npy", "--sentences", "s.txt"], 1, "r.npy"),
@@ -160,7 +160,7 @@ def test_other_errors(folder, capsys, vectors):
     assert "2 encoders are called sif" in capsys.readouterr().err
     out = folder / "sif.sentencode"
     assert main(arguments(folder, "--out", out, encoders=("sif",))) == 2
-    assert "is read as well" in capsys.readouterr().err
+    assert "is an input" in capsys.readouterr().err
     (folder / "empty").mkdir()
     given = arguments(folder)
     given[given.index("--data") + 1] = str(folder / "empty")
@@ -169,7 +169,7 @@ def test_other_errors(folder, capsys, vectors):
     flat = se.WordVectors.from_array(["unheard"], np.ones((1, 3)), [1])
     se.Average(flat).save(folder / "flat.sentencode")
     assert main(arguments(folder, "--tasks", "CR", encoders=("flat",))) == 1
-    assert "no task has a figure: flat gave the same row" in capsys.readouterr().err
+    assert "no task has a score: flat gave the same embedding" in capsys.readouterr().err
 
 
 def test_rows_in_place_of_an_encoder(folder, capsys):
@@ -200,9 +200,9 @@ def test_rows_in_place_of_an_encoder(folder, capsys):
     capsys.readouterr()
     missing = arguments(folder, "--rows", folder / "rows.npy", *given[:4], encoders=())
     assert main(missing) == 1
-    assert "rows.npy: no task has a figure: rows raised ValueError: 1 of" in capsys.readouterr().err
+    assert "rows.npy: no task has a score: rows raised ValueError: 1 of" in capsys.readouterr().err
     assert main(arguments(folder, "--tasks", "CR", encoders=())) == 2
-    assert "nothing to judge: give --encoder" in capsys.readouterr().err
+    assert "nothing to evaluate: give --encoder" in capsys.readouterr().err
 
 
 def test_baselines_beside_an_encoder(folder, capsys):
@@ -226,7 +226,7 @@ def test_one_without_a_figure_does_not_stop_the_others(folder, capsys):
     assert [line.split()[0] for line in shown.out.splitlines() if "test.pearson" in line] == [
         "STSBenchmarkCosine"
     ] * 2
-    assert "--baseline majority: no task has a figure: majority answers only" in shown.err
+    assert "--baseline majority: no task has a score: majority answers only" in shown.err
     assert page.exists()
     assert Report.load(folder / "r-random.json")["STSBenchmarkCosine"].error is None
 
@@ -278,7 +278,7 @@ def test_tasks_of_ones_own(folder, capsys):
     assert main(arguments(folder, *of_splits, "--tasks", "CR")) == 0
     assert list(Report.load(folder / "splits.json")) == ["CR", "moods"]
     assert main(arguments(folder, *own, "--tasks", "all")) == 2
-    assert "--tasks: all are all" in capsys.readouterr().err
+    assert "--tasks: all excludes other tasks" in capsys.readouterr().err
     given = arguments(folder, "--tasks", "CR")
     at = given.index("--data")
     assert main(given[:at] + given[at + 2 :]) == 2

@@ -154,7 +154,7 @@ def test_demo(tmp_path, capsys, monkeypatch):
     image = pytest.importorskip("matplotlib.image")
     assert main(["demo", "--out", str(tmp_path / "demo")]) == 0
     shown = capsys.readouterr().out
-    assert "It measures nothing" in shown
+    assert "The scores are cosines" in shown
     edge = image.imread(tmp_path / "demo" / "similarity.png")[..., :3].copy()
     edge[3:-3, 3:-3] = 1
     assert (edge == 1).all()  # no label is cut off

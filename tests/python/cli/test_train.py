@@ -85,7 +85,7 @@ def test_it_trains_and_saves(folder, capsys):
     assert main(command(folder)) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
-    assert "aae.sentencode: MeanMaxAAE, 16 numbers a sentence" in shown.out
+    assert "aae.sentencode: MeanMaxAAE, 16 dimensions" in shown.out
     assert "step 12, loss" in shown.out
     saved = se.load(folder / "aae.sentencode")
     parameters = saved.get_params()
@@ -271,9 +271,9 @@ def test_what_a_signal_ends_goes_on_bit_by_bit(folder, capsys, kind, sent):
 def test_what_is_there_is_gone_on_with_replaced_or_refused(folder, capsys):
     assert main(command(folder)) == 0
     assert main(command(folder)) == 1
-    assert "aae.sentencode: is there already; --overwrite replaces it" in capsys.readouterr().err
+    assert "aae.sentencode: exists already; --overwrite replaces it" in capsys.readouterr().err
     assert main(command(folder, "--overwrite")) == 0
-    assert "no step was left to do" in capsys.readouterr().out
+    assert "no steps were left" in capsys.readouterr().out
     assert main(command(folder, "--overwrite", "--set", "max_steps=14")) == 0  # further
     assert "step 14" in capsys.readouterr().out
     assert main(command(folder, "--overwrite", "--set", "hidden=4", "--set", "data.valid=../b.txt")) == 1
@@ -285,7 +285,7 @@ def test_what_is_there_is_gone_on_with_replaced_or_refused(folder, capsys):
     assert main(command(folder, "--resume", "--checkpoints", "nothing", "--output", "x.sentencode")) == 1
     assert "no checkpoint" in capsys.readouterr().err
     assert main(command(folder, "--output", folder / "a.txt", "--overwrite")) == 2
-    assert "is read as well" in capsys.readouterr().err
+    assert "is an input" in capsys.readouterr().err
 
 
 def header(metadata):
@@ -353,8 +353,8 @@ def test_logs_get_their_folders_and_replace_nothing(folder, capsys):
     assert main(command(folder, "--set", f"logs.csv={log}", "--set", "max_steps=2")) == 0
     assert len(History.from_csv(log).steps) == 2
     for name, message in [
-        ("b.sentencode", "b.sentencode is to be written as well; give the log another name"),
-        ("valid.txt", "valid.txt is read as well"),
+        ("b.sentencode", "b.sentencode is also the output; give the log another name"),
+        ("valid.txt", "valid.txt is also an input"),
         ("logs", "is a folder, and must be a file"),
     ]:
         more = ["--output", folder / "b.sentencode", "--set", f"logs.csv={folder / name}"]
@@ -382,7 +382,7 @@ def test_a_restart_by_torchrun_does_not_begin_anew(folder, capsys, monkeypatch):
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
     capsys.readouterr()
     assert main(command(folder, "--overwrite", "--fresh")) == 0
-    assert "no step was left to do" in capsys.readouterr().out
+    assert "no steps were left" in capsys.readouterr().out
 
 
 def test_checkpoints_note_all_that_decides(folder):
@@ -419,7 +419,7 @@ def test_checkpoints_note_all_that_decides(folder):
         ('train = ["a.txt", "b.txt"]', "train = 3", r"\[data\] train must be a path, got 3"),
         ('"a.txt", "b.txt"', '"a.txt", "c.txt"', r"c.txt"),
         ('file = "vectors.sentencode"', "limit = 3", r"\[vectors\] lacks file"),
-        ("hidden = 8", "hidden = ", r"aae.toml: this is no TOML: .*line 4"),
+        ("hidden = 8", "hidden = ", r"aae.toml: is not TOML: .*line 4"),
         ("hidden = 8", "hidden = 9", r"hidden"),
         ("hidden = 8", 'hidden = 8\nunit_words = "yes"', r"unit_words must be True or False, got 'yes'"),
         ("hidden = 8", "hidden = 8\nunit_words = 1", r"unit_words must be True or False, got 1"),
@@ -510,7 +510,7 @@ def test_wrong_types_that_the_encoder_finds_are_named(folder, capsys, name, valu
 def test_an_output_is_needed(folder, capsys):
     (folder / "aae.toml").write_text(TOML.replace('[output]\nfile = "aae.sentencode"', ""))
     assert main(command(folder)) == 2
-    assert "has no [output] file: give it there, or by --output" in capsys.readouterr().err
+    assert "has no [output] file: give it there, or with --output" in capsys.readouterr().err
 
 
 def test_changes_stand_in_place_of_the_file(folder):
@@ -566,7 +566,7 @@ def test_labels_are_learnt_from_a_file(folder, capsys):
         assert se.load(folder / f"{kind}.sentencode").predict(pairs).shape == shape
     (folder / "labels.toml").write_text(textwrap.dedent(text.format(kind="RowRegression")))
     assert main(["train", str(folder / "labels.toml"), "--quiet"]) == 1
-    assert "[data] lacks teacher, the encoder whose rows" in capsys.readouterr().err
+    assert "[data] lacks teacher, the encoder whose embeddings" in capsys.readouterr().err
     (folder / "labels.toml").write_text(textwrap.dedent(text.format(kind="Other")))
     assert main(["train", str(folder / "labels.toml"), "--quiet"]) != 0
     assert "head: kind must be one of" in capsys.readouterr().err
@@ -702,16 +702,16 @@ def test_text_that_cannot_be_prepared(raw, capsys):
         (
             languages,
             'moses = "en"',
-            '[text] moses must be the languages of both sides, as in ["en", "de"], got',
+            '[text] moses must be both languages, as in ["en", "de"], got',
         ),
         (languages, 'moses = ["en", "German"]', "language must be two or three small letters"),
         (languages, "other = 1", "[text] has no key 'other'; it has bpe, moses"),
-        ("bpe = 40", "bpe = true", "[text] bpe must be how many pieces there are"),
+        ("bpe = 40", "bpe = true", "[text] bpe must be the vocabulary size"),
         ("bpe = 40", "bpe = 5", "size must be at least"),
         (
             "heads = 2",
             'tokenizer = "words"',
-            "[text] bpe cuts both sides, so that [encoder] can have no tokenizer",
+            "[text] bpe tokenizes both languages: leave out [encoder] tokenizer",
         ),
     ):
         assert old in PREPARED
@@ -720,7 +720,7 @@ def test_text_that_cannot_be_prepared(raw, capsys):
         assert why in capsys.readouterr().err
     toml.write_text('[encoder]\nclass = "RNNCNN"\n[data]\ntrain = "train.txt"\n[text]\nbpe = 40\n')
     assert main(command) == 1
-    assert "[text] is for encoders that translate" in capsys.readouterr().err
+    assert "[text] is for translation models" in capsys.readouterr().err
     (raw / "target.txt").write_text("Wort\n" * 6)
     toml.write_text(PREPARED)
     assert main(command) == 1
@@ -791,7 +791,11 @@ def test_a_student_learns_the_rows_of_its_teacher(folder, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('teacher = "teacher.sentencode"', "", "student.toml: [data] lacks teacher, the encoder whose rows"),
+        (
+            'teacher = "teacher.sentencode"',
+            "",
+            "student.toml: [data] lacks teacher, the encoder whose embeddings",
+        ),
         (
             '"teacher.sentencode"',
             "3",

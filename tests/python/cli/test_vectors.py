@@ -28,7 +28,7 @@ def test_convert_does_not_write_over_what_is_there(folder, capsys):
     assert main(["vectors", "convert", glove, out, "--quiet"]) == 0
     capsys.readouterr()
     assert main(["vectors", "convert", glove, out, "--quiet"]) == 1
-    assert f"{out}: is there already; --overwrite replaces it" in capsys.readouterr().err
+    assert f"{out}: exists already; --overwrite replaces it" in capsys.readouterr().err
     assert main(["vectors", "convert", glove, out, "--quiet", "--limit", "1", "--overwrite"]) == 0
     assert len(se.WordVectors.load(out)) == 1
 

@@ -119,16 +119,16 @@ def with_nan(sentences):
 
 
 DEGENERATE = {
-    "constant": (lambda s: np.ones((len(s), 3)), "gave the same row for all"),
-    "zero": (lambda s: np.zeros((len(s), 3)), "gave the same row for all"),
-    "NaN": (with_nan, "gave NaN or infinity for 1 of .* sentences, the first of them number 3"),
+    "constant": (lambda s: np.ones((len(s), 3)), "gave the same embedding for all"),
+    "zero": (lambda s: np.zeros((len(s), 3)), "gave the same embedding for all"),
+    "NaN": (with_nan, "gave NaN or infinity for 1 of .* sentences, first for sentence 3"),
     "infinite": (lambda s: rows_of(s) / np.float32(0), "gave NaN or infinity"),
     "too large": (lambda s: rows_of(s).astype(float) * 1e300, "gave NaN or infinity"),
-    "one number": (lambda s: 0.5, r"gave an array of the shape \[\]"),
-    "one row": (lambda s: rows_of(s)[0], r"gave an array of the shape \[6\]"),
-    "cubes": (lambda s: rows_of(s)[:, :, None], r"the shape \[\d+, 6, 1\] for \d+ sentences"),
-    "no column": (lambda s: rows_of(s)[:, :0], r"the shape \[\d+, 0\]"),
-    "fewer rows": (lambda s: rows_of(s)[:-1], r"the shape \[\d+, 6\] for \d+ sentences; expected \[\d+, d\]"),
+    "one number": (lambda s: 0.5, r"gave an array of shape \[\]"),
+    "one row": (lambda s: rows_of(s)[0], r"gave an array of shape \[6\]"),
+    "cubes": (lambda s: rows_of(s)[:, :, None], r"of shape \[\d+, 6, 1\] for \d+ sentences"),
+    "no column": (lambda s: rows_of(s)[:, :0], r"of shape \[\d+, 0\]"),
+    "fewer rows": (lambda s: rows_of(s)[:-1], r"of shape \[\d+, 6\] for \d+ sentences; expected \[\d+, d\]"),
     "more rows": (lambda s: rows_of([*s, "cat"]), r"expected \[\d+, d\]"),
     "nothing": (lambda s: None, "gave no array of numbers: it is NoneType"),
     "words": (lambda s: list(s), "gave no array of numbers"),
@@ -163,7 +163,7 @@ def test_a_width_that_changes():
     wide = Counting(lambda s: np.repeat(rows_of(s), len(wide.calls), axis=1))
     report = run(wide)
     assert report["mine"]["acc"] > 50
-    assert "gave rows of 12 numbers, and of 6 before" in report.results["alike"].error
+    assert "gave 12 dimensions, and 6 before" in report.results["alike"].error
 
 
 def test_an_encoder_that_fails_once_is_judged_by_the_rest():
@@ -377,7 +377,7 @@ def test_a_cache_that_cannot_be_written_is_noticed_first(tmp_path, caplog):
     warned = []
 
     def encode(sentences):
-        warned.append("rows are not kept: " in caplog.text)
+        warned.append("embeddings are not cached: " in caplog.text)
         return rows_of(sentences)
 
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):

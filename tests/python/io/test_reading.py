@@ -40,7 +40,7 @@ def test_text_that_is_not_utf_8_is_named_with_its_line(tmp_path):
     [
         (b'{"a": 1,}', "line 1, column 9: not JSON"),
         (b'{\n"a": \xff}', "line 2: byte 7 is not UTF-8"),
-        (b'{"a": NaN}', "NaN is no number"),
+        (b'{"a": NaN}', "NaN is not a number"),
         (b"[" * 100_000, "not JSON"),
         (b"1" * 10_000, "not JSON"),
     ],

@@ -1061,7 +1061,7 @@ def test_a_tokenizer_of_ones_own(tmp_path):
         se.load(tmp_path / "model")
     same(se.load(tmp_path / "model", tokenizer=by_letters), encoder)
     nameless = fitted("MeanMaxAAE", tokenizer=lambda text: text.split())
-    with pytest.warns(UserWarning, match="no name that leads to it") as told:
+    with pytest.warns(UserWarning, match="no name that identifies it") as told:
         nameless.save(tmp_path / "model")
     assert told[0].filename == __file__
     same(se.load(tmp_path / "model", tokenizer=str.split), encoder)

@@ -131,7 +131,7 @@ def test_wrong_batches(saved):
     made = BatchEncoder(saved)
     with pytest.raises(KeyError, match="there is no column 'text'; there are id, body"):
         made({"id": [1], "body": ["x"]})
-    with pytest.raises(TypeError, match="a batch is a table of Arrow, a data frame of pandas or a dict"):
+    with pytest.raises(TypeError, match="batch must be an Arrow table, a pandas data frame or a dict"):
         made(["text"])
     with pytest.raises(TypeError, match="expected str"):
         made(pa.table({"text": [1, 2]}))
@@ -140,7 +140,7 @@ def test_wrong_batches(saved):
 
 
 def test_where_a_laes_was_fitted_is_not_where_it_encodes(vectors, sentences):
-    with pytest.raises(ValueError, match="device='cuda': a LAES computes on the processor alone"):
+    with pytest.raises(ValueError, match="device='cuda': a LAES computes on the CPU only"):
         BatchEncoder(se.LAES(vectors, hidden=4).fit(sentences), device="cuda")
 
 
@@ -150,7 +150,7 @@ def test_where_a_laes_was_fitted_is_not_where_it_encodes(vectors, sentences):
         ({"precision": "float64"}, "precision must be 'float32' or 'float16', got 'float64'"),
         ({"missing": "nan"}, "missing must be 'zero' or 'null', got 'nan'"),
         ({"threads": 0}, "threads must be at least 1, got 0"),
-        ({"device": "cuda"}, "device='cuda': a SIF computes on the processor alone"),
+        ({"device": "cuda"}, "device='cuda': a SIF computes on the CPU only"),
     ],
 )
 def test_wrong_options(saved, options, error):

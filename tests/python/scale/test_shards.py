@@ -341,11 +341,15 @@ def broken(tmp_path, name, content):
         ("a.json", b'{\n"text": "x"}', r"a\.json: line 1: expected a JSON object: "),
         ("a.csv", b"body\nx\n", r"a\.csv: has no column 'text'; it has body"),
         ("a.csv", b"text,id,text\nx,1,y\n", r"a\.csv: has 2 columns 'text'; expected one"),
-        ("a.csv", b"text,id\nx,1\n\xff,2\n", r"a\.csv: behind line \d: not UTF-8"),
+        ("a.csv", b"text,id\nx,1\n\xff,2\n", r"a\.csv: after line \d: not UTF-8"),
         ("a.csv.gz", gzip.compress(b"text,id\nx,1\n" * 99, mtime=0)[:-30], r"a\.csv\.gz: cannot be read: "),
         ("a.parquet", b"PAR1 and more", r"a\.parquet: cannot be read: "),
-        ("a.txt", b"PK\x03\x04", r"a\.txt: is packed by zip or bzip2"),
-        ("a.avro", b"Obj\x01", r"a\.avro: is a file of Avro; text, csv, JSON lines and Parquet are read"),
+        ("a.txt", b"PK\x03\x04", r"a\.txt: is compressed by zip or bzip2"),
+        (
+            "a.avro",
+            b"Obj\x01",
+            r"a\.avro: is a file of Avro; text, csv, JSON lines and Parquet are supported",
+        ),
     ],
 )
 def test_what_is_wrong_is_told(tmp_path, name, content, error):
@@ -392,7 +396,7 @@ def test_a_damaged_page_is_named(tmp_path):
 def test_a_size_that_would_make_too_many_shards_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "in.txt"
     path.write_text("one\ntwo\n" * 50)  # 400 bytes
-    monkeypatch.setattr(shards_module, "_MOST_SHARDS", 40)
+    monkeypatch.setattr(shards_module, "_MAX_SHARDS", 40)
     assert len(shards_of(inputs_of([path]), TEXT, 10)[0]) == 40
     with pytest.raises(ValueError, match=r"shard_size: 9 bytes make more than 40 shards .*at least 10 bytes"):
         shards_of(inputs_of([path]), TEXT, 9)

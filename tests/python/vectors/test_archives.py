@@ -188,7 +188,7 @@ def test_nothing_in_it_is_run(tmp_path, wrap):
     path = tmp_path / "evil.kv"
     path.write_bytes(pickle.dumps(wrap(Evil())))
     with pytest.raises(
-        se.FormatError, match=r"evil.kv: UnpicklingError: asks for posix.system, which is not data"
+        se.FormatError, match=r"evil.kv: UnpicklingError: contains posix.system, which is not data"
     ):
         se.WordVectors.load(path)
     assert not os.path.exists("/tmp/never-run-by-sentencode")

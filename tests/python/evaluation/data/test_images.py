@@ -186,14 +186,14 @@ def test_runs_nothing(tmp_path):
         witness.rmdir()
         coco(tmp_path, "test.pkl").write_bytes(pickled)
         with pytest.raises(
-            FormatError, match=r"test.pkl: UnpicklingError: asks for \w+\.\w+, which is not data"
+            FormatError, match=r"test.pkl: UnpicklingError: contains \w+\.\w+, which is not data"
         ):
             convert_coco_pickles(coco(tmp_path, ""))
         assert not witness.exists()
 
 
 ODD = {
-    "class": (collections.OrderedDict(), "asks for collections.OrderedDict, which is not data"),
+    "class": (collections.OrderedDict(), "contains collections.OrderedDict, which is not data"),
     "objects": (content(np.array([None])), r"an array of 'O8', expected floats"),
     "number": (5, "expected 'features', 'image_to_caption_ids' and 'captions'.*TypeError"),
     "other keys": ({"images": []}, "expected 'features', .*KeyError: 'features'"),

@@ -1,0 +1,93 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import textwrap
+from typing import Any
+
+from .errors import UsageError
+
+__all__ = [
+    *("add_assignments", "add_command", "add_interval_options", "add_output_options", "add_storage"),
+    "assignment",
+]
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser], module: Any) -> None:
+    """Adds a command to a parser.
+
+    Args:
+        commands: Subparsers of the parser.
+        module: Module or class of the command: NAME, HELP, EXAMPLE, `add_arguments(parser)` and, unless it
+            has subcommands, `run(options)`. Its docstring is the description.
+    """
+    parser = commands.add_parser(
+        module.NAME,
+        help=module.HELP,
+        description=textwrap.fill(" ".join((module.__doc__ or "").split()), 90),
+        epilog=f"example:\n{textwrap.indent(module.EXAMPLE.strip(), '  ')}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.add_arguments(parser)
+    if hasattr(module, "run"):
+        parser.add_argument("--threads", type=int, metavar="N", help="threads (default: one per processor)")
+        parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+        parser.set_defaults(run=module.run)
+
+
+def add_output_options(parser: argparse.ArgumentParser, overwrite: str) -> None:
+    """Adds --overwrite, with a help text, and --quiet."""
+    parser.add_argument("--overwrite", action="store_true", help=overwrite)
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+
+
+def add_interval_options(parser: argparse.ArgumentParser, resamples: int) -> None:
+    """Adds --resamples, with a default, and --confidence."""
+    parser.add_argument(
+        "--resamples",
+        type=int,
+        default=resamples,
+        metavar="N",
+        help=f"bootstrap resamples (default: {resamples})",
+    )
+    parser.add_argument(
+        "--confidence",
+        type=float,
+        default=0.95,
+        metavar="LEVEL",
+        help="confidence level of the intervals (default: 0.95)",
+    )
+
+
+def add_storage(parser: argparse.ArgumentParser, default: str | None, shown: str) -> None:
+    """Adds --storage, the number format of word vectors; the help text shows the default as `shown`."""
+    help = f"number format of the vectors (default: {shown})"
+    parser.add_argument("--storage", choices=("float32", "float16", "int8"), default=default, help=help)
+
+
+def add_assignments(parser: argparse._ActionsContainer, metavar: str, help: str) -> None:
+    """Adds --set, which may be repeated."""
+    parser.add_argument(
+        "--set", action="append", default=[], metavar=metavar, help=f"{help}; may be repeated"
+    )
+
+
+def assignment(text: str, expected: str = "NAME=VALUE") -> tuple[str, Any]:
+    """The name and the value of a --set option; a value that is no Python literal is a string.
+
+    Args:
+        text: Argument of --set.
+        expected: Its form; names have a dot only if this has one.
+
+    Raises:
+        UsageError: `text` has another form.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or name.count(".") > expected.count(".") or not all(map(str.isidentifier, name.split("."))):
+        raise UsageError(f"--set: expected {expected}, got {text!r}")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
