@@ -47,7 +47,7 @@ def rendered(figure: Any, kind: str) -> bytes:
     """
     file = io.BytesIO()
     with require("matplotlib", "plot").rc_context({"svg.hashsalt": "sentencode", "svg.fonttype": "none"}):
-        figure.savefig(file, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+        figure.savefig(file, format=kind, dpi=110, metadata={"Date": None} if kind == "svg" else None)
     return file.getvalue()
 
 

@@ -1,4 +1,4 @@
-"""Paper 000 again: tables 1 to 3 and the time of training, with the published figures beside ours."""
+"""Tables 1 to 3 and the training times of paper 000, next to the published figures."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["FAMILY", "ROWS", "SIZES", "Size", "reproduce"]
 
 @dataclass(frozen=True, kw_only=True)
 class Size(CommonSize):
-    """How large networks are, and how they are trained.
+    """Sizes of the networks.
 
     Attributes:
-        hidden: Width of what one pooling gives, and of the baselines' states.
-        filters: Of the convolutional baseline, for each window.
+        hidden: Width of the embedding of one pooling, and of the baselines' states.
+        filters: Filters of the convolutional baseline for each window.
     """
 
     hidden: int
@@ -36,7 +36,7 @@ SIZES = {
             "schedule": "linear",
             "warmup": 300,
             "sampled_words": 2000,
-            "label_smoothing": 0.0,  # of both presets: a sampled softmax excludes it
+            "label_smoothing": 0.0,  # in both presets: a sampled softmax excludes it
         },
         minutes=70,
     ),
@@ -44,7 +44,7 @@ SIZES = {
 }
 
 _POOLINGS = {"mean": "mean", "max": "max", "mean-max": "mean_max"}
-# The public code, which is the AAE's alone, divides what each pooling gives by its length.
+# The public code, which has the AAE only, normalises the embedding of each pooling.
 _HALVES = {"reference": "halves"}
 _AAE = {
     f"{name} AAE": Row("MeanMaxAAE", {"pooling": pooling}, normalize=_HALVES)
@@ -63,7 +63,7 @@ FAMILY = Family(
     name="aae",
     rows=ROWS,
     sizes=SIZES,
-    # Of tables 1 and 3, and two more that tell encoders apart.
+    # Those of tables 1 and 3, and two more.
     tasks=(
         *("MR", "CR", "SUBJ", "MPQA", "SST2", "SST5", "TREC", "MRPC", "SICKEntailment"),
         *("SICKRelatedness", "STSBenchmark", "STS14"),
@@ -86,18 +86,14 @@ FAMILY = Family(
             "Table 1: SentEval's tasks, accuracy and F1 in percent, Pearson's r",
             "1",
             rows=("mean-max AAE", *(name for name, row in ROWS.items() if not row.trained)),
+            printed={"average of words": "GloVe BOW"},
         ),
         "2": Averages("Table 2: macro and micro averages of accuracy", "2", of="1"),
-        "3": Scores(
-            "Table 3: poolings, and recurrent networks in place of attention",
-            "3",
-            beside=True,
-            intervals=True,
-        ),
+        "3": Scores("Table 3: poolings, and recurrent networks in place of attention", "3"),
         "cost": Cost(
             "Section 4.4: parameters, and time of training",
             "section 4.4",
-            remark='; the paper says "about 39 million" of its own',
+            remark='; the paper reports "about 39 million" for its own',
         ),
     },
     remarks=("STS14 is the mean of its subsets, weighted by their sizes.",),

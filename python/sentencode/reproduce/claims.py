@@ -1,4 +1,4 @@
-"""What a paper says of its rows, and whether ours say the same: differences of means, with intervals."""
+"""Claims of a paper about its rows, and whether they hold here: differences of means, with intervals."""
 
 from __future__ import annotations
 
@@ -14,29 +14,40 @@ import numpy.typing as npt
 
 from .._extras import require
 from .._figures import forest, new_figure, rendered
-from ..evaluation import Report as Judged
+from ..evaluation import Report as Evaluated
 from ..evaluation import paired_t_test
 from ..evaluation.statistics.joint_bootstrap import drawn_mean
-from .report import Made, Report
+from .report import Report
 from .results_folder import Result
-from .tables import MISSING, differing
+from .score_tables import Scores
+from .tables import MISSING, Made, differing
 
-__all__ = ["Claim", "Claims", "judged_claims", "picture"]
+__all__ = [
+    "CLAIM_HEADER",
+    "Claim",
+    "Claims",
+    "claim_cells",
+    "evaluated_claims",
+    "picture",
+    "published_difference",
+]
 
-_ROUND = 4  # digits that are kept
-_SEED = 1111  # of the bootstrap, as `evaluate` has it
+_DIGITS = 4  # of stored differences
+_SEED = 1111  # of the bootstrap, as in `evaluate`
+CLAIM_HEADER = ["claim", "compared", "paper", "ours (95 % interval)", "verdict", "why"]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """That one row is as good as another one on the mean of some tasks, or better.
+    """The claim that a row is as good as another one in the mean of some tasks, or better.
 
     Attributes:
-        name: What it is called, as in "Finding I".
-        row: The row that is said to be so.
-        other: What it is compared with.
-        tasks: Over which means are taken.
-        within: Points that rows may be apart and still count as equally good. None: `row` is to be better.
+        name: Name, as in "Finding I".
+        row: Row that the claim is about.
+        other: Row that it is compared with.
+        tasks: Tasks of the mean.
+        within: Largest difference, in points, of rows that count as equally good. None: the claim is that
+            `row` is better.
     """
 
     name: str
@@ -46,7 +57,7 @@ class Claim:
     within: float | None = 1.0
 
     def verdict(self, low: float, high: float) -> str:
-        """What follows from the interval of the difference, in points."""
+        """The verdict that follows from the interval of the difference, in points."""
         if self.within is None:
             return "holds" if low > 0 else "differs" if high < 0 else "undecided"
         if -self.within <= low and high <= self.within:
@@ -54,42 +65,36 @@ class Claim:
         return "differs" if low > self.within or high < -self.within else "undecided"
 
 
-def judged_claims(
+def evaluated_claims(
     claims: Sequence[Claim], reports: Mapping[str, Sequence[Path]], resamples: int
 ) -> list[Result]:
-    """Claims of which both rows are there, each with the difference, its interval and the verdict.
+    """The difference of each claim, with its interval and verdict; claims with a missing row are left out.
 
-    The variance of a difference has two parts: that of resampled test examples, the same ones for both rows,
-    and that of the seeds that rows were trained with. Few seeds tell little of the latter, so that all rows
-    tell it together, and Student's t takes account of how many they are. With one seed each it is unknown,
-    and left out.
+    The variance of a difference has two parts: one of resampled test examples, the same for both rows, and
+    one of the training seeds. The latter is pooled over all rows, because each row has few seeds, and
+    Student's t accounts for their number. With one seed each it is unknown and left out.
 
     Args:
         claims: The claims.
-        reports: Row -> the files of what `evaluate` said of it, one for each seed.
-        resamples: Of the bootstrap.
+        reports: Row -> files of its evaluation reports, one for each seed.
+        resamples: Number of bootstrap resamples.
     """
-    read = {row: [Judged.load(path) for path in paths] for row, paths in reports.items()}
-    found = []
+    read = {row: [Evaluated.load(path) for path in paths] for row, paths in reports.items()}
+    evaluated = []
     for claim in claims:
         both = [read.get(row, []) for row in (claim.row, claim.other)]
-        tasks = tuple(task for task in claim.tasks if all(task in one for one in (*both[0], *both[1])))
+        tasks = tuple(task for task in claim.tasks if all(task in run for run in (*both[0], *both[1])))
         if not (both[0] and both[1] and tasks):
             continue
-        runs = [
-            np.stack([_mean(one, tasks, resamples) for one in of_row]) for of_row in both
-        ]  # [seeds, 1 + R]
-        difference = runs[0].mean(0) - runs[1].mean(0)
+        means = [np.stack([_mean(run, tasks, resamples) for run in runs]) for runs in both]  # [seeds, 1 + R]
+        difference = means[0].mean(0) - means[1].mean(0)
         between = _between_seeds(
-            [
-                [_mean(one, tasks, 1)[0] for one in of_row if set(tasks) <= set(one)]
-                for of_row in read.values()
-            ]
+            [[_mean(run, tasks, 1)[0] for run in runs if set(tasks) <= set(run)] for runs in read.values()]
         )
         tested = _tested(both, tasks[0]) if claim.within is None and len(claim.tasks) == 1 else {}
-        half = _half_width(difference[1:].var(), between, [len(of_row) for of_row in both])
+        half = _half_width(difference[1:].var(), between, [len(runs) for runs in both])
         value = float(difference[0])
-        found.append(
+        evaluated.append(
             {
                 "claim": claim.name,
                 "row": claim.row,
@@ -98,94 +103,124 @@ def judged_claims(
                 "of": len(claim.tasks),
                 "seeds": min(map(len, both)),
                 "within": claim.within,
-                "value": round(value, _ROUND),
-                "low": round(value - half, _ROUND),
-                "high": round(value + half, _ROUND),
+                "value": round(value, _DIGITS),
+                "low": round(value - half, _DIGITS),
+                "high": round(value + half, _DIGITS),
                 "verdict": claim.verdict(value - half, value + half),
                 **tested,
             }
         )
-    return found
+    return evaluated
 
 
-def _mean(report: Judged, tasks: Sequence[str], resamples: int) -> npt.NDArray[np.float64]:
-    """The mean over tasks: of the examples as they are, then of resamples."""
+def published_difference(report: Report, finding: Result) -> float | None:
+    """The difference between the two rows of a finding in the paper, in points; None if it is not printed."""
+    for table in report.tables.values():
+        if not isinstance(table, Scores):
+            continue
+        lines = table.lines or {row: (row,) for row in report.rows}
+        names = [[line for line, rows in lines.items() if finding[side] in rows] for side in ("row", "other")]
+        if not all(names):
+            continue
+        both = [table.published(report, lines[0]) for lines in names]
+        means = [_published_mean(figures, finding["tasks"]) for figures in both]
+        if None not in means:
+            return round(means[0] - means[1], _DIGITS)  # type: ignore[operator]
+    return None
+
+
+def _published_mean(figures: Mapping[str, str], tasks: Sequence[str]) -> float | None:
+    """The mean over tasks of the published accuracies, and of the correlations times 100."""
+    means = []
+    for task in tasks:
+        if f"{task} accuracy" in figures:
+            means.append(float(figures[f"{task} accuracy"]))
+        elif f"{task} pearson" in figures:
+            both = [figures[f"{task} {of}"] for of in ("pearson", "spearman") if f"{task} {of}" in figures]
+            means.append(100 * sum(map(float, both)) / len(both))
+        else:
+            return None
+    return sum(means) / len(means)
+
+
+def _mean(report: Evaluated, tasks: Sequence[str], resamples: int) -> npt.NDArray[np.float64]:
+    """The mean over tasks: of the test examples, then of each resample."""
     drawn = drawn_mean([report[task] for task in tasks], [1 / len(tasks)] * len(tasks), resamples, _SEED)
     if drawn is None:
-        raise ValueError(f"the report on {report.encoder} does not hold what was said of each example")
+        raise ValueError(f"the report on {report.encoder} does not hold the predictions for each example")
     return drawn
 
 
-def _tested(both: Sequence[Sequence[Judged]], task: str) -> Result:
-    """One-tailed paired t-tests of accuracies: over examples, of seeds the mean, and over seeds."""
-    results = [[one[task] for one in of_row] for of_row in both]
-    if any(result.headline != "acc" for of_row in results for result in of_row):
+def _tested(both: Sequence[Sequence[Evaluated]], task: str) -> Result:
+    """One-tailed paired t-tests of accuracies: over examples (means of the seeds), and over seeds."""
+    results = [[run[task] for run in runs] for runs in both]
+    if any(result.headline != "acc" for runs in results for result in runs):
         return {}
-    judged = [[result.judged["test"] for result in of_row] for of_row in results]
-    right = [np.mean([one.said == one.gold for one in of_row], axis=(0, 1)) for of_row in judged]
-    found = {"examples": paired_t_test(*right).p_one_tailed}
-    accuracies = [[result.figure("acc") for result in of_row] for of_row in results]
+    outputs = [[result.judged["test"] for result in runs] for runs in results]
+    correct = [np.mean([one.said == one.gold for one in runs], axis=(0, 1)) for runs in outputs]
+    p = {"examples": paired_t_test(*correct).p_one_tailed}
+    accuracies = [[result.figure("acc") for result in runs] for runs in results]
     if len(accuracies[0]) == len(accuracies[1]) > 1:
-        found["seeds"] = paired_t_test(*accuracies).p_one_tailed
-    return {"p": found}
+        p["seeds"] = paired_t_test(*accuracies).p_one_tailed
+    return {"p": p}
 
 
 class _Variance(NamedTuple):
-    """Of the means of rows that differ in their seeds alone."""
+    """The variance of the means of one row between seeds."""
 
     value: float
     freedom: int
 
 
 def _between_seeds(means: Sequence[Sequence[float]]) -> _Variance:
-    """That of all rows together."""
-    freedom = sum(len(of_row) - 1 for of_row in means if of_row)
-    squares = sum(float(np.var(of_row)) * len(of_row) for of_row in means if of_row)
+    """The variance between seeds, pooled over rows."""
+    freedom = sum(len(runs) - 1 for runs in means if runs)
+    squares = sum(float(np.var(runs)) * len(runs) for runs in means if runs)
     return _Variance(squares / freedom if freedom else 0.0, freedom)
 
 
 def _half_width(examples: float, seeds: _Variance, counts: Sequence[int]) -> float:
-    """Of the 95 % interval, by Student's t with Welch's and Satterthwaite's degrees of freedom."""
+    """Half the 95 % interval, by Student's t with the degrees of freedom of Welch and Satterthwaite."""
     stats: Any = require("scipy.stats", "eval")
-    of_seeds = seeds.value * sum(1 / count for count in counts)
-    both = examples + of_seeds
-    if of_seeds == 0:
+    from_seeds = seeds.value * sum(1 / count for count in counts)
+    both = examples + from_seeds
+    if from_seeds == 0:
         return float(stats.norm.ppf(0.975)) * math.sqrt(both)
-    return float(stats.t.ppf(0.975, seeds.freedom * (both / of_seeds) ** 2)) * math.sqrt(both)
+    return float(stats.t.ppf(0.975, seeds.freedom * (both / from_seeds) ** 2)) * math.sqrt(both)
 
 
 def picture(findings: Sequence[Result], kind: str) -> bytes:
-    """Differences and their intervals, one below the other, as the content of a file.
+    """The differences of claims with their intervals, one below the other, as the content of a picture file.
 
     Args:
-        findings: As `judged_claims` gives them, at least one.
+        findings: Results of `evaluated_claims`, at least one.
         kind: `"png"`, `"svg"`, or another format of matplotlib.
 
     Raises:
         ImportError: matplotlib is not installed.
     """
     figure, (axes,) = new_figure(8.5, 0.8 + 0.42 * len(findings))
-    for row, one in enumerate(findings):
-        if one["within"] is not None:
-            axes.barh(row, 2 * one["within"], 1, -one["within"], color="0.93", lw=0)
+    for y, finding in enumerate(findings):
+        if finding["within"] is not None:
+            axes.barh(y, 2 * finding["within"], 1, -finding["within"], color="0.93", lw=0)
     forest(
         axes,
-        [f"{one['row']}\nless {one['other']}" for one in findings],
-        [(one["value"], (one["low"], one["high"])) for one in findings],
-        [one["verdict"] for one in findings],
+        [f"{finding['row']}\nminus {finding['other']}" for finding in findings],
+        [(finding["value"], (finding["low"], finding["high"])) for finding in findings],
+        [finding["verdict"] for finding in findings],
         {"holds": "C2", "undecided": "0.5", "differs": "C3"},
     )
-    axes.set_xlabel("mean difference in points, 95 % interval; grey: what counts as equally good")
+    axes.set_xlabel("mean difference in points, 95 % interval; grey: equally good")
     return rendered(figure, kind)
 
 
 @dataclass(frozen=True)
 class Claims:
-    """What the paper finds, and whether it holds here.
+    """The claims of the paper, and whether they hold here.
 
     Attributes:
-        title: Of the table.
-        rows: Those that are compared.
+        title: Title of the table.
+        rows: Rows that are compared.
     """
 
     title: str
@@ -193,49 +228,58 @@ class Claims:
 
     def made(self, report: Report) -> Iterator[Made]:
         """The table."""
-        rows = [
-            [one["claim"], one["row"], one["other"], differing(one, 2), one["verdict"] + _incomplete(one)]
-            for one in report.findings
-        ]
-        heading = ["finding", "row", "less", "mean difference (95 % interval)", "verdict"]
-        if any("p" in one for one in report.findings):
-            heading += ["p over examples", "p over seeds"]
-            rows = [
-                [*row, *_levels(one.get("p", {}))] for row, one in zip(rows, report.findings, strict=True)
-            ]
-        yield self.title, heading, rows
+        tested = any("p" in finding for finding in report.findings)
+        yield (
+            self.title,
+            CLAIM_HEADER + ["p over examples", "p over seeds"] * tested,
+            [claim_cells(finding) + _levels(finding) * tested for finding in report.findings],
+        )
 
     def notes(self, report: Report) -> Iterator[str]:
-        """How verdicts are come by, and what they make together."""
+        """How the verdicts follow, and their counts."""
         if not report.findings:
             return
         yield (
-            "Findings: differences of means over tasks, of accuracies in percent and of correlations times "
-            "100 (of Pearson's and Spearman's the mean). Intervals are of test examples, the same resamples "
-            "for both rows, and of seeds, whose variance is that of all rows together; with one seed, of "
-            'examples alone. That rows are as good "holds" where the interval lies within one point, and '
-            '"differs" where it lies beyond; that one is better "holds" where it lies above 0, and "differs" '
-            'where it lies below. All else is "undecided".'
+            "Claims: differences of means over tasks, in percent or correlation times 100 (mean of Pearson's "
+            "and Spearman's). The intervals cover test examples (the same resamples for both rows) and seeds "
+            '(variance pooled over rows; unknown with one seed). "Equally good" holds if the interval is '
+            'within one point and differs if it is outside; "better" holds if it is above 0 and differs if '
+            "it is below. Everything else is undecided."
         )
-        if any("p" in one for one in report.findings):
+        if any("p" in finding for finding in report.findings):
             yield (
-                "p: of a one-tailed paired t-test, over test examples (each one's mean of seeds) and over "
+                "p: one-tailed paired t-test over test examples (each with the mean of the seeds), and over "
                 "seeds."
             )
-        for name in dict.fromkeys(one["claim"] for one in report.findings):
-            of_it = [one for one in report.findings if one["claim"] == name]
-            counts = Counter(one["verdict"] for one in of_it)
+        for name in dict.fromkeys(finding["claim"] for finding in report.findings):
+            findings = [finding for finding in report.findings if finding["claim"] == name]
+            counts = Counter(finding["verdict"] for finding in findings)
             said = ", ".join(f"{verdict} in {count}" for verdict, count in counts.most_common())
-            tasks = dict.fromkeys(task for one in of_it for task in one["tasks"])
-            yield f"{name}, over {', '.join(tasks)}: {said} of {len(of_it)}."
+            tasks = dict.fromkeys(task for finding in findings for task in finding["tasks"])
+            yield f"{name}, over {', '.join(tasks)}: {said} of {len(findings)}."
 
 
-def _levels(p: Result) -> list[str]:
+def claim_cells(finding: Result) -> list[str]:
+    """The cells of a finding below `CLAIM_HEADER`."""
+    paper = finding.get("paper")
+    reasons = []
+    if finding["verdict"] == "undecided":
+        within = finding["within"]
+        reasons.append("interval contains 0" if within is None else f"interval exceeds ±{within:g}")
+    if len(finding["tasks"]) < finding["of"]:
+        reasons.append(f"{len(finding['tasks'])} of {finding['of']} tasks")
+    if finding["seeds"] == 1:
+        reasons.append("one seed")
+    return [
+        finding["claim"],
+        f"{finding['row']} / {finding['other']}",
+        MISSING if paper is None else f"{paper:+.1f}",
+        differing(finding, 2),
+        finding["verdict"],
+        ", ".join(reasons),
+    ]
+
+
+def _levels(finding: Result) -> list[str]:
+    p = finding.get("p", {})
     return [f"{p[over]:.2g}" if over in p else MISSING for over in ("examples", "seeds")]
-
-
-def _incomplete(one: Result) -> str:
-    """What a verdict lacks."""
-    lacks = [f"{len(one['tasks'])} of {one['of']} tasks"] * (len(one["tasks"]) < one["of"])
-    lacks += ["one seed"] * (one["seeds"] == 1)
-    return f" ({', '.join(lacks)})" if lacks else ""

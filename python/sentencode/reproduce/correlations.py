@@ -1,4 +1,4 @@
-"""Whether encoders that are better in one thing are better in another: correlations, and pictures."""
+"""Correlations over encoders between BLEU, heads and the metrics of embeddings, and their pictures."""
 
 from __future__ import annotations
 
@@ -7,63 +7,60 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .._figures import heat_map, new_figure, scatter
-from .report import Made, Report
-from .tables import MISSING, write_picture
+from .report import Report
+from .tables import MISSING, Made, write_picture
 
 __all__ = ["Correlations", "permutation_test"]
 
-_SEED = 1111  # as `evaluate` has it
+_SEED = 1111  # as in `evaluate`
 _RESAMPLES = 2000
 _PERMUTATIONS = 10_000
-_FEWEST = 4  # encoders of which a correlation tells anything
-_FEWEST_DRAWN = 8  # encoders that are resampled: of fewer, too many resamples hold two or three of them
+_FEWEST = 4  # encoders of a correlation
+_FEWEST_RESAMPLED = (
+    8  # encoders of an interval: of fewer, too many resamples hold two or three different ones
+)
 Floats = npt.NDArray[np.float64]
+Correlated = Callable[[Floats, Floats, Floats], Floats]  # BLEU, heads, metrics -> correlations
 
-# What the paper's text tells: one correlation, or mean and deviation over metrics.
+# From the paper's text: one correlation, or mean and deviation over metrics.
 _PAPER = {
-    ("de", "heads"): "0.31",
-    ("cs", "heads"): "0.87",
-    ("cs", "pairwise"): "0.78 ± 0.32",
-    ("cs", "bleu"): "-0.57 ± 0.31",
-    ("cs", "heads and metrics"): "-0.81 ± 0.12",
-    ("de", "heads and metrics"): "-0.18 ± 0.19",
-}
-_ASKED = {
-    "heads": "heads and BLEU",
-    "pairwise": "metrics of vectors with each other",
-    "bleu": "BLEU and metrics of vectors",
-    "heads and metrics": "heads and metrics of vectors",
+    ("de", "heads and BLEU"): "0.31",
+    ("cs", "heads and BLEU"): "0.87",
+    ("cs", "metrics of vectors with each other"): "0.78 ± 0.32",
+    ("cs", "BLEU and metrics of vectors"): "-0.57 ± 0.31",
+    ("cs", "heads and metrics of vectors"): "-0.81 ± 0.12",
+    ("de", "heads and metrics of vectors"): "-0.18 ± 0.19",
 }
 
 
-class _Figures(NamedTuple):
-    """What is correlated, of encoders of one language."""
+class _Encoders(NamedTuple):
+    """The variables of the encoders of one language."""
 
     names: list[str]
-    metrics: list[str]  # that all have, and that are not the same for all
-    constant: list[str]  # that are
-    bleu: Floats  # [rows]
-    heads: Floats  # [rows], NaN without inner attention
-    values: Floats  # [rows, metrics]
+    metrics: list[str]  # that all encoders have, and that vary
+    constant: list[str]  # that do not vary
+    bleu: Floats  # [encoders]
+    heads: Floats  # [encoders], NaN without inner attention
+    values: Floats  # [encoders, metrics]
 
 
 @dataclass(frozen=True)
 class Correlations:
-    """The paper's question: whether BLEU and what judges vectors go together.
+    """The paper's question: whether BLEU and the quality of embeddings are in opposition.
 
     Attributes:
-        title: Of the table.
-        bleu: By target languages, the column of BLEU.
-        rows: By target languages, rows that translate and have vectors.
-        heads: Of rows with inner attention, how many.
-        metrics: Columns that judge vectors, of which those count that all rows have.
-        average: The column that figure 3 shows.
+        title: Title of the table.
+        bleu: Target language -> column of its BLEU.
+        rows: Target language -> rows that translate and have embeddings.
+        heads: Row with inner attention -> number of heads.
+        metrics: Columns of the metrics of embeddings; those that all rows have are used.
+        average: Column of figure 3.
     """
 
     title: str
@@ -74,76 +71,79 @@ class Correlations:
     average: str
 
     def made(self, report: Report) -> Iterator[Made]:
-        """The table of means, and that of each metric."""
+        """The table of mean correlations, and that of BLEU with each metric."""
         means, each = [], []
-        for language, of in self._languages(report):
-            every = np.ones(len(of.names), np.bool_)
-            with_heads = np.isfinite(of.heads)
-            asked: dict[str, tuple[Callable[[Floats, Floats, Floats], Floats], npt.NDArray[np.bool_]]] = {
-                "heads": (lambda b, h, v: _with(h, b[:, None]), with_heads),
-                "pairwise": (lambda b, h, v: _pairwise(v), every),
-                "bleu": (lambda b, h, v: _with(b, v), every),
-                "heads and metrics": (lambda b, h, v: _with(h, v), with_heads),
+        for language, encoders in self._languages(report):
+            every = np.ones(len(encoders.names), np.bool_)
+            with_heads = np.isfinite(encoders.heads)
+            questions: dict[str, tuple[Correlated, npt.NDArray[np.bool_]]] = {
+                "heads and BLEU": (lambda b, h, v: _with(h, b[:, None]), with_heads),
+                "metrics of vectors with each other": (lambda b, h, v: _pairwise(v), every),
+                "BLEU and metrics of vectors": (lambda b, h, v: _with(b, v), every),
+                "heads and metrics of vectors": (lambda b, h, v: _with(h, v), with_heads),
             }
-            for key, (correlated, kept) in asked.items():
-                if kept.sum() < _FEWEST:
+            for question, (correlated, chosen) in questions.items():
+                if chosen.sum() < _FEWEST:
                     continue
-                given = of.bleu[kept], of.heads[kept], of.values[kept]
-                found = correlated(*given)
-                spread = f" ± {np.nanstd(found):.2f}" if len(found) > 1 else ""
-                ends = _interval(correlated, *given)
+                variables = encoders.bleu[chosen], encoders.heads[chosen], encoders.values[chosen]
+                values = correlated(*variables)
+                spread = f" ± {np.nanstd(values):.2f}" if len(values) > 1 else ""
+                interval = _interval(correlated, *variables)
                 means.append(
                     [
-                        f"{language}, {_ASKED[key]}",
-                        str(int(kept.sum())),
-                        f"{np.nanmean(found):.2f}{spread}",
-                        MISSING if ends is None else f"{ends[0]:.2f} to {ends[1]:.2f}",
-                        _PAPER.get((language, key), MISSING),
+                        f"{language}, {question}",
+                        str(int(chosen.sum())),
+                        f"{np.nanmean(values):.2f}{spread}",
+                        MISSING if interval is None else "{:.2f} to {:.2f}".format(*interval),
+                        _PAPER.get((language, question), MISSING),
                     ]
                 )
-            for metric, value in zip(of.metrics, _with(of.bleu, of.values), strict=True):
-                each.append([f"{language}, {metric}", f"{value:.2f}"])
+            values = _with(encoders.bleu, encoders.values)
+            each += [[f"{language}, {m}", f"{v:.2f}"] for m, v in zip(encoders.metrics, values, strict=True)]
         heading = ["correlation", "encoders", "mean ± deviation over metrics"]
         yield self.title, [*heading, "95 % interval of the mean", "paper"], means
         yield "BLEU and each metric", ["metric", "correlation"], each
 
     def notes(self, report: Report) -> Iterator[str]:
-        """What the figures are, and the answer to the paper's question."""
+        """How the correlations were computed, and the answer to the paper's question."""
         yield (
-            "Correlations are Pearson's over encoders that have a vector; those with heads are over encoders "
-            "with inner attention. Intervals resample encoders with replacement (percentiles; about 90 % "
-            f"rather than 95 % of them hold the truth with ten encoders). Below {_FEWEST_DRAWN} encoders "
-            "there is none. They do not know what another seed would change."
+            "Correlations are Pearson's, over encoders with an embedding; those with heads are over encoders "
+            "with inner attention. Intervals resample encoders with replacement (percentiles; with ten "
+            "encoders they cover the true value in about 90 % of cases, not 95 %); with fewer than "
+            f"{_FEWEST_RESAMPLED} encoders there is none. They do not cover the variance between seeds."
         )
-        for language, of in self._languages(report):
-            mean, p = permutation_test(of.bleu, of.values)
+        for language, encoders in self._languages(report):
+            mean, p = permutation_test(encoders.bleu, encoders.values)
             answer = (
-                "undecided"
+                "Undecided"
                 if p >= 0.05
-                else "yes: the better the translation, the worse the vectors"
+                else "Yes: the better the translation, the worse the vectors"
                 if mean < 0
-                else "no: the better the translation, the better the vectors"
+                else "No: the better the translation, the better the vectors"
             )
             yield (
-                f"Are BLEU and vectors in opposition, {language}? {answer[0].upper()}{answer[1:]}. The mean "
-                f"correlation over {len(of.metrics)} metrics and {len(of.names)} encoders is {mean:.2f}; "
+                f"Are BLEU and vectors in opposition, {language}? {answer}. The mean correlation over "
+                f"{len(encoders.metrics)} metrics and {len(encoders.names)} encoders is {mean:.2f}; "
                 f"p = {p:.3f} by a two-sided permutation test of BLEU over encoders."
             )
-            if of.constant:
-                yield f"The same for all encoders, and in no correlation: {', '.join(of.constant)}."
+            if encoders.constant:
+                yield f"Equal for all encoders and left out: {', '.join(encoders.constant)}."
 
     def draw(self, report: Report, folder: str | os.PathLike[str]) -> None:
         """Draws figure 2, a heat map for each language, and figure 3, BLEU against the average."""
-        for language, of in self._languages(report):
-            heads = int(np.isfinite(of.heads).sum())
+        for language, encoders in self._languages(report):
+            heads = int(np.isfinite(encoders.heads).sum())
             labels = ["BLEU", f"heads ({heads} encoders)"]
-            labels += [self._short(report, metric) for metric in of.metrics]
-            columns = np.column_stack([of.bleu, of.heads, of.values])  # [rows, 2 + metrics]
+            labels += [self._short(report, metric) for metric in encoders.metrics]
+            columns = np.column_stack(
+                [encoders.bleu, encoders.heads, encoders.values]
+            )  # [encoders, 2 + metrics]
             matrix = np.array([[_correlation(a, b) for a in columns.T] for b in columns.T])
             side = 2.2 + 0.36 * len(labels)
             figure, (axes,) = new_figure(side, side)
             heat_map(figure, axes, labels, matrix)
-            axes.set_title(f"Pearson's correlation over {len(of.names)} encoders, en-{language}", fontsize=10)
+            count = len(encoders.names)
+            axes.set_title(f"Pearson's correlation over {count} encoders, en-{language}", fontsize=10)
             write_picture(figure, folder, f"fig2-{language}")
             self._scatter(report, language, folder)
 
@@ -151,9 +151,9 @@ class Correlations:
         scores = {name.partition("-")[2]: report.scores(name) for name in self.rows[language]}
         bleu = self.bleu[language]
         points = {
-            name: (of[bleu], of[self.average])
-            for name, of in scores.items()
-            if bleu in of and self.average in of
+            name: (values[bleu], values[self.average])
+            for name, values in scores.items()
+            if bleu in values and self.average in values
         }
         if not points:
             return
@@ -163,22 +163,20 @@ class Correlations:
         axes.set_ylabel(f"{self.average.partition(' ')[0]}: mean accuracy, percent")
         write_picture(figure, folder, f"fig3-{language}")
 
-    def _languages(self, report: Report) -> Iterator[tuple[str, _Figures]]:
-        """Those with enough encoders, and a metric."""
-        for language in self.rows:
+    def _languages(self, report: Report) -> Iterator[tuple[str, _Encoders]]:
+        """The languages with enough encoders and a metric."""
+        for language, column in self.bleu.items():
             scores = {name: report.scores(name) for name in self.rows[language]}
-            scores = {name: of for name, of in scores.items() if self.bleu[language] in of}
+            scores = {name: values for name, values in scores.items() if column in values}
             if len(scores) < _FEWEST:
                 continue
-            there = [one for one in self.metrics if all(one in of for of in scores.values())]
-            constant = [one for one in there if len({of[one] for of in scores.values()}) == 1]
-            metrics = [one for one in there if one not in constant]
-            if not metrics:
-                continue
-            bleu = np.array([of[self.bleu[language]] for of in scores.values()])
-            heads = np.array([self.heads.get(name, math.nan) for name in scores])
-            values = np.array([[of[one] for one in metrics] for of in scores.values()])
-            yield language, _Figures(list(scores), metrics, constant, bleu, heads, values)
+            common = [one for one in self.metrics if all(one in values for values in scores.values())]
+            constant = [one for one in common if len({values[one] for values in scores.values()}) == 1]
+            if metrics := [one for one in common if one not in constant]:
+                bleu = np.array([values[column] for values in scores.values()])
+                heads = np.array([self.heads.get(name, math.nan) for name in scores])
+                table = np.array([[values[one] for one in metrics] for values in scores.values()])
+                yield language, _Encoders(list(scores), metrics, constant, bleu, heads, table)
 
     @staticmethod
     def _short(report: Report, column: str) -> str:
@@ -186,29 +184,29 @@ class Correlations:
 
 
 def permutation_test(bleu: Floats, values: Floats) -> tuple[float, float]:
-    """The mean correlation of a figure with others, and how probable one as far from 0 is by chance.
+    """The mean correlation of BLEU with the metrics, and its two-sided p over permutations of BLEU.
 
     Args:
-        bleu: Of each encoder [rows]: what is dealt out anew.
-        values: Of each encoder, which stay together [rows, metrics].
+        bleu: BLEU of each encoder [encoders].
+        values: Metrics of each encoder [encoders, metrics]; they are permuted together.
 
     Returns:
-        The mean over metrics, and p: the share of permutations, with the one that is there, whose mean is at
-        least as far from 0.
+        The mean over metrics; and p, the fraction of permutations, with the identity, whose mean is at least
+        as far from 0.
     """
-    draw = np.random.default_rng(_SEED)
+    rng = np.random.default_rng(_SEED)
     mean = float(np.nanmean(_with(bleu, values)))
-    apart = values - values.mean(0)
-    norms = np.linalg.norm(apart, axis=0)
-    units = (apart[:, norms > 0] / norms[norms > 0]).mean(1)  # of all metrics together [rows]
-    centred = (bleu - bleu.mean()) / np.linalg.norm(bleu - bleu.mean())
-    others = np.array([draw.permutation(centred) @ units for _ in range(_PERMUTATIONS)])
-    far = int((np.abs(others) >= abs(mean) - 1e-12).sum())
+    centred = values - values.mean(0)
+    norms = np.linalg.norm(centred, axis=0)
+    units = (centred[:, norms > 0] / norms[norms > 0]).mean(1)  # mean of the standardised metrics [encoders]
+    unit_bleu = (bleu - bleu.mean()) / np.linalg.norm(bleu - bleu.mean())
+    permuted = np.array([rng.permutation(unit_bleu) @ units for _ in range(_PERMUTATIONS)])
+    far = int((np.abs(permuted) >= abs(mean) - 1e-12).sum())
     return mean, (far + 1) / (_PERMUTATIONS + 1)
 
 
 def _correlation(a: Floats, b: Floats) -> float:
-    """Pearson's, of rows that have both; NaN where there are too few, or all are the same."""
+    """Pearson's correlation of the finite pairs; NaN where they are too few, or constant."""
     both = np.isfinite(a) & np.isfinite(b)
     a, b = a[both], b[both]
     if len(a) < _FEWEST or np.ptp(a) == 0 or np.ptp(b) == 0:
@@ -217,7 +215,7 @@ def _correlation(a: Floats, b: Floats) -> float:
 
 
 def _with(one: Floats, values: Floats) -> Floats:
-    """The correlation of a figure with each column of others."""
+    """The correlation of a variable with each column."""
     return np.array([_correlation(one, column) for column in values.T])
 
 
@@ -226,18 +224,20 @@ def _pairwise(values: Floats) -> Floats:
     return np.array([_correlation(a, b) for a, b in itertools.combinations(values.T, 2)])
 
 
-def _interval(correlated: Any, bleu: Floats, heads: Floats, values: Floats) -> tuple[float, float] | None:
-    """Of the mean, over resampled rows of which some differ; None where there are too few rows."""
-    if len(bleu) < _FEWEST_DRAWN:
+def _interval(
+    correlated: Correlated, bleu: Floats, heads: Floats, values: Floats
+) -> tuple[float, float] | None:
+    """The 95 % interval of the mean over resampled encoders; None where they are too few."""
+    if len(bleu) < _FEWEST_RESAMPLED:
         return None
-    draw = np.random.default_rng(_SEED)
+    rng = np.random.default_rng(_SEED)
     means: list[float] = []
     while len(means) < _RESAMPLES:
-        rows = draw.integers(len(bleu), size=len(bleu))
-        if len(set(rows.tolist())) < _FEWEST:
+        sample = rng.integers(len(bleu), size=len(bleu))
+        if len(set(sample.tolist())) < _FEWEST:
             continue
-        found = correlated(bleu[rows], heads[rows], values[rows])
-        if np.isfinite(found).any():
-            means.append(float(np.nanmean(found)))
+        correlations = correlated(bleu[sample], heads[sample], values[sample])
+        if np.isfinite(correlations).any():
+            means.append(float(np.nanmean(correlations)))
     low, high = np.percentile(means, [2.5, 97.5])
     return float(low), float(high)

@@ -14,7 +14,7 @@ from ..evaluation import Task
 from ..text.corpus import Corpus
 from ..vectors import WordVectors
 from .bench import Bench, Measure, checked_networks
-from .claims import Claim, judged_claims, picture
+from .claims import Claim, evaluated_claims, picture, published_difference
 from .judging import Judge, paired, tasks_there
 from .labelled import Labels
 from .papers import PAPERS
@@ -242,7 +242,8 @@ class Family:
         return Report(
             results,
             settings,
-            {name: self.tables[name] for name in tables or self.tables},
+            {name: self.tables[name] for name in (self.tables if tables is None else tables)},
+            self.name,
             self.rows,
             PAPERS[self.name],
             self.columns,
@@ -297,7 +298,9 @@ class Family:
             if result["row"] in wanted and "missing" not in result:
                 of_row = reports.setdefault(result["row"], [])
                 of_row.append(bench.report_of(result["row"], result["seed"]))
-        return judged_claims(self.claims, reports, bench.judge.resamples)
+        findings = evaluated_claims(self.claims, reports, bench.judge.resamples)
+        every = self.report(results, bench.results.settings)
+        return [{**finding, "paper": published_difference(every, finding)} for finding in findings]
 
     def _compare(self, bench: Bench, results: Sequence[Result], resamples: int) -> None:
         """Says of each result what it has more than the baseline, with the same seed or the first one."""

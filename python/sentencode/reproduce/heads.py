@@ -1,4 +1,4 @@
-"""What tables of scores do not show of heads: accuracy after each epoch, and where their weights lie."""
+"""Accuracy after each epoch by the number of heads, and the attention weights of heads."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from .._figures import legend, lines, new_figure
 from ..files import as_path
 from ..saved import load
-from .report import Made, Report
-from .tables import MISSING, number, write_picture
+from .report import Report
+from .tables import MISSING, Made, number, write_picture
 
 if TYPE_CHECKING:
     from .labelled import Labels
@@ -22,30 +22,28 @@ __all__ = ["SENTENCE", "Epochs", "Heads", "head_distance", "heat_maps"]
 SENTENCE = (
     'Martin Luther King "I was not afraid of the words of the violent, but of the silence of the honest"'
 )
-_SOME = 200  # examples whose heads are compared
+_EXAMPLES = 200  # whose heads are compared
 
 
 def head_distance(encoder: Any, labels: Labels) -> float:
-    """The mean distance of two heads' weights, over some of the first sentences that test an encoder."""
+    """The mean distance between the weights of two heads, over sentences of the first test set."""
     examples = next(iter(labels.tests.values())).sentences
-    some = examples[:: max(1, len(examples) // _SOME)][:_SOME]
-    texts = [one if isinstance(one, str) else one[-1] for one in some]
-    found = []
-    for text in texts:
+    distances = []
+    for example in examples[:: max(1, len(examples) // _EXAMPLES)][:_EXAMPLES]:
         try:
-            found.append(encoder.head_distance(text))
-        except ValueError:  # none of its words is known
+            distances.append(encoder.head_distance(example if isinstance(example, str) else example[-1]))
+        except ValueError:  # the vocabulary has none of its words
             continue
-    return round(statistics.fmean(found), 6) if found else 0.0
+    return round(statistics.fmean(distances), 6) if distances else 0.0
 
 
 @dataclass(frozen=True)
 class Epochs:
-    """Accuracy on what is validated on, after each epoch: the paper's Figure 1.
+    """Accuracy on the development set after each epoch: the paper's Figure 1.
 
     Attributes:
-        title: Of the table.
-        lines: By kinds of weights, which have a panel each, rows by numbers of heads.
+        title: Title of the table.
+        lines: Kind of weights, each with a panel -> number of heads -> row.
     """
 
     title: str
@@ -53,13 +51,13 @@ class Epochs:
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """All of them."""
-        return tuple(row for of in self.lines.values() for row in of.values())
+        """All rows."""
+        return tuple(row for rows in self.lines.values() for row in rows.values())
 
     def curves(self, report: Report) -> Iterator[tuple[str, int, list[float]]]:
-        """Of rows that are there: the kind of weights, heads, and percents, the mean of seeds."""
-        for kind, of in self.lines.items():
-            for heads, row in of.items():
+        """The kind of weights, the number of heads and the curve (mean of the seeds, percent) of each row."""
+        for kind, rows in self.lines.items():
+            for heads, row in rows.items():
                 runs = [[100 * one[2] for one in result["validations"]] for result in report.of(row)]
                 if runs:
                     yield kind, heads, [statistics.fmean(at) for at in zip(*runs, strict=False)]
@@ -78,7 +76,7 @@ class Epochs:
         yield self.title, ["weights", *map(str, range(1, epochs + 1)), "best"], rows
 
     def notes(self, report: Report) -> Iterator[str]:
-        """What there is in the paper's text."""
+        """The paper's figures."""
         yield "The paper's best on SNLI's development set: vectors, 9 heads, 86.8; scalars, 7 heads, 86.4."
 
     def draw(self, report: Report, folder: str | os.PathLike[str]) -> None:
@@ -101,11 +99,11 @@ class Epochs:
 
 @dataclass(frozen=True)
 class Heads:
-    """How far apart heads are, and whether the penalty was at work.
+    """The distance between heads, and whether the penalty was active.
 
     Attributes:
-        title: Of the table.
-        rows: That it shows.
+        title: Title of the table.
+        rows: Rows to show.
     """
 
     title: str
@@ -116,33 +114,35 @@ class Heads:
         rows = []
         for row, name, result in report.each():
             if row in self.rows and "config" in result:
-                told = result.get("figures", {})
-                cells = [number(told.get(when, {}).get("active"), 3) for when in ("first", "last")]
-                mu = result.get("taken", f"mu {result['config']['mu']}") if told else MISSING
+                figures = result.get("figures", {})
+                cells = [number(figures.get(step, {}).get("active"), 3) for step in ("first", "last")]
+                mu = result.get("taken", f"mu {result['config']['mu']}") if figures else MISSING
                 distance = result["scores"].get("head distance", {}).get("value")
                 rows.append([name, mu.removeprefix("mu "), *cells, number(distance, 4)])
         yield self.title, ["row", "mu", "active, first step", "active, last step", "head distance"], rows
 
     def notes(self, report: Report) -> Iterator[str]:
-        """What the figures are."""
+        """Definitions."""
         yield (
-            "Head distance: sqrt(mean over numbers of sum over words of (A_i - A_j)^2), the mean of pairs of "
-            f"heads and {_SOME} test sentences. Active: the share of pairs of heads that are nearer than the "
-            "margin, so that the penalty is not 0."
+            "Head distance: sqrt(mean over dimensions of sum over words of (A_i - A_j)^2), mean over pairs "
+            f"of heads and {_EXAMPLES} test sentences. Active: the fraction of pairs of heads within the "
+            "margin."
         )
 
 
 def heat_maps(
     report: Report, folder: str | os.PathLike[str], name: str, rows: Sequence[str], sentence: str = ""
 ) -> None:
-    """Draws the weights of rows' heads beside each other, as the paper's Figure 2, if all are there.
+    """Draws the attention weights of several rows side by side, as in the paper's Figure 2.
+
+    Nothing is drawn if a row is missing.
 
     Args:
-        report: Of the rows.
-        folder: Of results, with their encoders.
-        name: Of the pictures.
-        rows: With as many heads; the first seed's are drawn.
-        sentence: Whose words are weighed. "": the paper's.
+        report: Report with the rows.
+        folder: Folder of results, with the encoders.
+        name: Name of the pictures.
+        rows: Rows with the same number of heads; the encoders of the first seed are drawn.
+        sentence: Sentence to draw. "": the paper's.
     """
     from matplotlib.figure import Figure
 

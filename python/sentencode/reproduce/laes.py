@@ -1,7 +1,7 @@
-"""Paper 004 again: tables I and II and figure 2, with the published figures beside ours.
+"""Tables I and II and figure 2 of paper 004, next to the published figures.
 
-Every encoder is fitted to the training sentences of the benchmark. A pair's score is the cosine of its two
-rows; what is reported is Pearson's correlation of these with the gold scores. Numbers of components and of
+Every encoder is fitted to the training sentences of the benchmark. The score of a pair is the cosine of its
+embeddings; the tables have Pearson's correlation with the gold scores. The numbers of components and of
 hidden units are chosen on the development set, from the paper's grids.
 """
 
@@ -25,20 +25,20 @@ from ..linear import LAES, SIF, USIF
 from ..linear.selection import Selection
 from ..vectors import WordVectors
 from .papers import published
-from .results_folder import Result, Results, as_json, file_identity
+from .results_folder import Result, Results, file_identity, results_json
 from .rows import chosen, computed
-from .tables import MISSING, between, differing, number, printed_tables
+from .tables import MISSING, Made, Tables, differing, score
 
 __all__ = ["ROWS", "TASKS", "Grids", "Report", "reproduce"]
 
-TASKS = {"SICKRelatedness": "SICK", "STSBenchmark": "STSBenchmark"}  # and what the paper calls them
+TASKS = {"SICKRelatedness": "SICK", "STSBenchmark": "STSBenchmark"}  # task -> the paper's name
 SPLITS = ("train", "dev", "test")
-BASELINE = "SIF"  # what other rows are compared with, pair by pair
+BASELINE = "SIF"  # of the paired differences
 
 
 @dataclass(frozen=True)
 class Grids:
-    """The sizes among which the development set chooses. The defaults are the paper's."""
+    """The sizes to choose from on the development set. The defaults are the paper's."""
 
     hidden: Sequence[int] = (150, 300, 600, 1200, 2400)  # LAES-HID and -RECO
     residual: Sequence[int] = tuple(range(1, 151))  # LAES-RES and -BRES
@@ -49,7 +49,7 @@ class Grids:
 
 
 class Benchmark:
-    """A task, and what is fitted to its sentences when it is first asked for."""
+    """A task, and the encoders that are fitted to its sentences on first use."""
 
     def __init__(
         self,
@@ -75,20 +75,20 @@ class Benchmark:
         return first + second
 
     def sif(self, split: str) -> SIF:
-        """SIF with the directions of a split, from which any number can be selected."""
+        """SIF fitted to a split."""
         encoder = SIF(self.vectors, a=self._a, **self._common)
         encoder.fit(self.sentences(split))
         return encoder
 
     def usif(self, split: str) -> USIF:
-        """The same of uSIF, which has five."""
+        """The encoder uSIF fitted to a split."""
         encoder = USIF(self.vectors, **self._common)
         encoder.fit(self.sentences(split))
         return encoder
 
     @functools.cached_property
     def laes(self) -> LAES:
-        """Residuals in both directions. It keeps the sums from which other modes and sizes are solved for."""
+        """LAES with residuals in both directions; other modes and sizes are solved from its sums."""
         encoder = LAES(
             self.vectors,
             hidden=max(self.grids.residual),
@@ -103,22 +103,22 @@ class Benchmark:
 
     @functools.cached_property
     def large_laes(self) -> LAES:
-        """States of as many units as the grid has, forward."""
+        """LAES with forward states of the largest size of the grid."""
         return self.laes.variant(hidden=max(self.grids.hidden), mode="hidden", direction="forward")
 
     def select(self, encoder: SIF | LAES, sizes: Iterable[int], split: str = "dev") -> Selection:
-        """What does best on a split."""
+        """The best size on a split."""
         return encoder.select(self.task[split].pairs, self.task[split].labels, sizes)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The encoder of each split, and what was chosen on the development set."""
+    """The encoder of each split, and the setting chosen on the development set."""
 
     encoders: Mapping[str, Encoder]
     n_h: int | None = None
     combine: str | None = None
-    curves: Mapping[str, Any] | None = None  # what the choice was made by
+    curves: Mapping[str, Any] | None = None  # scores of all sizes
 
     @classmethod
     def of(cls, selection: Selection, **curves: Selection) -> Choice:
@@ -126,23 +126,23 @@ class Choice:
         combine = selection.variant if selection.variant in ("sum", "concat") else None
         shown: dict[str, Any] = {"n_h": selection.settings.tolist()}
         for split, other in {"dev": selection, **curves}.items():
-            shown[split] = {name: _numbers(curve) for name, curve in other.curves.items()}
+            shown[split] = {name: _finite(curve) for name, curve in other.curves.items()}
         return cls(dict.fromkeys(SPLITS, selection.encoder), selection.setting, combine, shown)
 
 
 def weighted_average(b: Benchmark) -> Choice:
-    """No direction is taken away: SIF with no component."""
+    """SIF without removing a component."""
     return Choice(dict.fromkeys(SPLITS, b.select(b.sif("train"), [0]).encoder))
 
 
 def sif(b: Benchmark) -> Choice:
-    """Directions of the training sentences. The test curve is figure 2's; nothing is chosen by it."""
+    """Components of the training sentences. The test curve is for figure 2 only."""
     encoder, sizes = b.sif("train"), range(b.grids.components + 1)
     return Choice.of(b.select(encoder, sizes), test=b.select(encoder, sizes, "test"))
 
 
 def sif_evaluated(b: Benchmark) -> Choice:
-    """Directions of the very sentences that are compared, as SIF's own paper computes them."""
+    """Components of the evaluated sentences, as in SIF's paper."""
     fitted = {split: b.sif(split) for split in SPLITS}
     selection = b.select(fitted["dev"], range(b.grids.components + 1))
     encoders = {split: b.select(fitted[split], [selection.setting], split).encoder for split in SPLITS}
@@ -150,13 +150,13 @@ def sif_evaluated(b: Benchmark) -> Choice:
 
 
 def usif(b: Benchmark) -> Choice:
-    """Directions of the training sentences."""
+    """Components of the training sentences."""
     encoder = b.usif("train")
     return Choice(dict.fromkeys(SPLITS, encoder), encoder.components)
 
 
 def usif_evaluated(b: Benchmark) -> Choice:
-    """Directions of the very sentences that are compared, as uSIF's public code computes them."""
+    """Components of the evaluated sentences, as in uSIF's public code."""
     encoders = {split: b.usif(split) for split in SPLITS}
     return Choice(encoders, encoders["test"].components)
 
@@ -172,7 +172,7 @@ def laes_reco(b: Benchmark) -> Choice:
 
 
 def laes_res(b: Benchmark) -> Choice:
-    """Section V.C. The test curve is figure 2's; nothing is chosen by it."""
+    """Section V.C. The test curve is for figure 2 only."""
     encoder = b.laes.variant(direction="forward")
     return Choice.of(b.select(encoder, b.grids.residual), test=b.select(encoder, b.grids.residual, "test"))
 
@@ -185,8 +185,7 @@ def laes_bres(b: Benchmark) -> Choice:
 def laes_bres_cat(b: Benchmark) -> Choice:
     """Section V.D: concatenation, as in table II."""
     selection = b.select(b.laes, b.grids.residual)
-    place = int(np.nanargmax(selection.curves["concat"]))
-    hidden = int(selection.settings[place])
+    hidden = int(selection.settings[int(np.nanargmax(selection.curves["concat"]))])
     encoder = b.laes.variant(hidden=hidden, combine="concat")
     return Choice.of(replace(selection, variant="concat", setting=hidden, encoder=encoder))
 
@@ -232,20 +231,20 @@ def reproduce(
     Args:
         data: SentEval's `data` folder, with SICK and STSBenchmark.
         vectors: Word vectors, or their file.
-        frequencies: Where the probabilities of words come from, as `SIF` takes them. None: the vectors'
-            counts, or their order where they have none.
-        tables: Of `TABLES`: `"I"`, `"II"`, `"figure-2"`. None: all.
-        rows: Of `ROWS`, by their names in small letters, as in `"laes-bres"`. None: all of the tables.
-        out: A folder for the results: one JSON file for each row and task as soon as it is computed, then all
-            tables as `tables.md` and `results.json`, and the figure. None: nothing is written.
-        resume: Whether to go on in a folder that holds results, made from the same things.
-        grids: Other sizes to choose from than the paper's.
+        frequencies: Source of the word probabilities, as for `SIF`. None: the counts of the vectors, or their
+            order where they have none.
+        tables: Names of `TABLES`: `"I"`, `"II"`, `"figure-2"`. None: all.
+        rows: Names of `ROWS` in small letters, as in `"laes-bres"`. None: all rows of the tables.
+        out: Folder for the results: one JSON file for each row and task, written when it is computed, then
+            the tables as `tables.md` and `results.json`, and the figure. None: nothing is written.
+        resume: Continue in a folder that holds results of the same settings.
+        grids: Sizes to choose from. None: the paper's.
         tokenizer: `"words"` or `"whitespace"`. Words are lower-cased if the vectors hold none with capitals.
-        max_length: LAES is fitted to at most so many words of a sentence.
-        resamples: Of the bootstrap.
-        seed: Of the bootstrap.
-        partial: Whether to accept files with other numbers of pairs than were published.
-        show_progress_bar: Whether to show one.
+        max_length: Number of words of a sentence that LAES is fitted to, at most.
+        resamples: Number of bootstrap resamples.
+        seed: Seed of the bootstrap.
+        partial: Accept files whose number of pairs is not the published one.
+        show_progress_bar: Show a progress bar.
 
     Returns:
         The report.
@@ -253,8 +252,8 @@ def reproduce(
     Raises:
         ValueError: There is no such table or row, or `out` holds results of other settings.
         FileExistsError: `out` holds results, and `resume` is False.
-        FormatError: The data or the vectors are not what they should be.
-        ImportError: The figure is wanted, but matplotlib is not installed.
+        FormatError: A file of the data or the vectors has another format.
+        ImportError: The figure requires matplotlib, which is not installed.
     """
     grids = grids or Grids()
     max_length = checked_int("max_length", max_length, 1)
@@ -264,11 +263,11 @@ def reproduce(
     wanted_rows = chosen(rows, [row for row in ROWS if any(row in TABLES[t] for t in wanted_tables)], "row")
     can_draw = {*TABLES["figure-2"]} <= {*wanted_rows}
     if tables is not None and "figure-2" in wanted_tables and not can_draw:
-        raise ValueError(f"figure 2 needs the rows {' and '.join(TABLES['figure-2'])}")
+        raise ValueError(f"figure 2 requires the rows {' and '.join(TABLES['figure-2'])}")
     draws = out is not None and can_draw and "figure-2" in wanted_tables
     if draws and importlib.util.find_spec("matplotlib") is None:
         raise ImportError(
-            "figure 2 needs matplotlib: pip install 'sentencode[plot]', or leave it out of the tables"
+            "figure 2 requires matplotlib: pip install 'sentencode[plot]', or omit it from the tables"
         )
     if not isinstance(vectors, WordVectors):
         vectors = WordVectors.load(vectors)
@@ -289,16 +288,17 @@ def reproduce(
     }
     results = Results(out, settings, resume)
     given = {"frequencies": frequencies, "tokenizer": tokenizer, "max_length": max_length}
-    todo = (  # one task after the other, for what was fitted to one is large
+    todo = (  # one task after the other, because the encoders fitted to one are large
         (f"{TASKS[name]}, {row}", f"{row} {name}", functools.partial(_cell, benchmark, row, resamples, seed))
         for name, task in tasks.items()
         for benchmark in [Benchmark(task, vectors, grids, **given)]
         for row in wanted_rows
     )
     cells = computed("laes", todo, len(tasks) * len(wanted_rows), results, show=show_progress_bar)
+    _differences(cells, resamples, seed)
     report = Report(cells, results.settings, wanted_tables, drawn=draws)
-    if tables_there := report.markdown():  # none where only the figure was asked for
-        results.write("tables.md", tables_there)
+    if tables_markdown := report.markdown():  # empty if only the figure is computed
+        results.write("tables.md", tables_markdown)
     results.write("results.json", report.json())
     if draws:
         for kind in ("png", "svg"):
@@ -307,7 +307,7 @@ def reproduce(
 
 
 def _cell(b: Benchmark, row: str, resamples: int, seed: int) -> Result:
-    """All that a row says of a task; numbers for every split, and every pair of the test set."""
+    """The results of a row on a task: scores of every split, and of every pair of the test set."""
     choice = ROWS[row](b)
     splits = {}
     for split, encoder in choice.encoders.items():
@@ -321,7 +321,7 @@ def _cell(b: Benchmark, row: str, resamples: int, seed: int) -> Result:
         "n_h": choice.n_h,
         "combine": choice.combine,
         "splits": {
-            split: dict(zip(values, _numbers(values.values()), strict=True))
+            split: dict(zip(values, _finite(values.values()), strict=True))
             for split, values in splits.items()
         },
         "curves": choice.curves,
@@ -330,30 +330,30 @@ def _cell(b: Benchmark, row: str, resamples: int, seed: int) -> Result:
     }
 
 
-def _numbers(values: Iterable[float]) -> list[float | None]:
-    """As JSON has them, which knows no NaN: where cosines are all equal there is no correlation."""
+def _finite(values: Iterable[float]) -> list[float | None]:
+    """Rounded values for JSON, with None for NaN: equal cosines have no correlation."""
     return [None if math.isnan(value) else round(float(value), 7) for value in values]
 
 
 def _identity(frequencies: Any) -> Any:
-    """What tells frequencies apart: a file by its content."""
+    """The identity of frequencies in the settings: of a file, its content."""
     if not isinstance(frequencies, str | os.PathLike) or frequencies in ("counts", "zipf"):
         return frequencies
     return file_identity(frequencies)
 
 
-# --- what is shown of them ---
+# --- the report ---
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Tables):
     """The results of a reproduction.
 
     Attributes:
-        cells: One for each row and task, as they are kept in the folder of results.
-        settings: All that decided what came out.
-        tables: Which tables are shown.
-        drawn: Whether the figure lies in the folder of results.
+        cells: One result for each row and task, as stored in the folder of results.
+        settings: Everything that the results depend on.
+        tables: Names of the tables to show.
+        drawn: Whether the folder of results holds the figure.
     """
 
     cells: Sequence[Result]
@@ -362,21 +362,13 @@ class Report:
     drawn: bool = False
 
     def cell(self, row: str, task: str) -> Result | None:
-        """The results of a row on a task, if they were computed."""
+        """The result of a row on a task; None if it was not computed."""
         return next((cell for cell in self.cells if (cell["row"], cell["task"]) == (row, task)), None)
 
-    def text(self) -> str:
-        """The tables, for a terminal."""
-        return self._printed(markdown=False)
-
-    def markdown(self) -> str:
-        """The tables as Markdown."""
-        return self._printed(markdown=True)
-
     def json(self) -> str:
-        """Everything but the scores of single pairs."""
-        kept = [{k: v for k, v in cell.items() if k not in ("cosines", "gold")} for cell in self.cells]
-        return as_json({"settings": self.settings, "cells": kept})
+        """Everything except the scores of single pairs."""
+        cells = [{k: v for k, v in cell.items() if k not in ("cosines", "gold")} for cell in self.cells]
+        return results_json("laes", self.settings, cells=cells)
 
     def figure(self, kind: str = "png") -> bytes:
         """Figure 2: the test set of STSBenchmark against n_h, for SIF and LAES-RES.
@@ -395,7 +387,7 @@ class Report:
         for row, colour in zip(TABLES["figure-2"], ("tab:orange", "tab:blue"), strict=True):
             cell = self.cell(row, "STSBenchmark")
             if cell is None:
-                raise ValueError(f"figure 2 needs the row {row}")
+                raise ValueError(f"figure 2 requires the row {row}")
             (curve,) = cell["curves"]["test"].values()
             points = [
                 (x, 100 * y)
@@ -413,88 +405,65 @@ class Report:
         axes.legend(loc="lower right")
         return rendered(figure, kind)
 
-    def _printed(self, markdown: bool) -> str:
-        return printed_tables(self._tables(), markdown=markdown)
-
-    def _tables(self) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    def made(self) -> Iterator[Made]:
+        """Tables I, one for each task, and II."""
         for task, name in TASKS.items():
             if "I" in self.tables and (rows := list(self._table_1(task))):
-                header = ["model", "n_h paper", "n_h"]
-                header += [column for split in SPLITS for column in (f"{split} paper", split)]
-                header += ["95 % interval", f"less {BASELINE}"]
+                splits = (column for split in SPLITS for column in (f"{split} paper", split))
+                header = ["model", "n_h paper", "n_h", *splits, f"minus {BASELINE}"]
                 yield f"Table I, {name}, cosine: Pearson x 100", header, rows
         if "II" in self.tables and (rows := list(self._table_2())):
-            header = [
-                "model",
-                *(column for name in TASKS.values() for column in (name, "n_h", "95 % interval")),
-            ]
+            header = ["model", *(column for name in TASKS.values() for column in (name, "n_h"))]
             yield "Table II, test sets, cosine: Pearson x 100", header, rows
 
     def _table_1(self, task: str) -> Iterator[list[str]]:
         figures = published("laes")["tables"]["I"]
         for row in TABLES["I"]:
-            cell = self.cell(row, task)
-            if cell is None:
+            if (cell := self.cell(row, task)) is None:
                 continue
             paper = figures.get(row.partition(",")[0], {}).get(task, {})  # "SIF, evaluated set" is SIF there
             line = [row, _published(paper, "n_h"), _chosen(cell)]
             for split in SPLITS:
-                line += [_published(paper, split), _percent(cell["splits"][split]["pearson"])]
-            yield [*line, _interval(cell), self._less_baseline(cell)]
-
-    def _less_baseline(self, cell: Result) -> str:
-        """How much better than SIF on the test set, from the same pairs drawn for both."""
-        baseline = self.cell(BASELINE, cell["task"])
-        if baseline is None or baseline is cell:
-            return MISSING
-        low, high = bootstrap_difference(
-            cell["cosines"],
-            baseline["cosines"],
-            cell["gold"],
-            resamples=self.settings["resamples"],
-            seed=self.settings["seed"],
-        )
-        both = [other["splits"]["test"]["pearson"] for other in (cell, baseline)]
-        if None in both:
-            return MISSING
-        return differing({"value": 100 * (both[0] - both[1]), "low": 100 * low, "high": 100 * high})
+                line += [_published(paper, split), _percent(cell, split)]
+            yield [*line, differing(cell.get("less"))]
 
     def _table_2(self) -> Iterator[list[str]]:
-        found = [row for row in TABLES["II"] if any(self.cell(row, task) for task in TASKS)]
-        if not found:
-            return
-        for row, figures in published("laes")["tables"]["II"].items():
-            line = [f"{row}, paper"]
-            for task in TASKS:
-                line += [
-                    _published(figures.get(task, {}), "test"),
-                    _published(figures.get(task, {}), "n_h"),
-                    MISSING,
-                ]
-            yield line
-        for row in found:
-            line = [row]
-            for task in TASKS:
-                cell = self.cell(row, task)
-                line += [MISSING] * 3 if cell is None else [_test(cell), _chosen(cell), _interval(cell)]
-            yield line
+        for row in TABLES["II"]:
+            cells = [self.cell(row, task) for task in TASKS]
+            if not any(cells):
+                continue
+            figures = published("laes")["tables"]["II"][row]
+            paper = [figures.get(task, {}) for task in TASKS]
+            yield [f"{row}, paper", *(_published(of, name) for of in paper for name in ("test", "n_h"))]
+            ours = (
+                [MISSING] * 2 if cell is None else [_percent(cell, "test"), _chosen(cell)] for cell in cells
+            )
+            yield [row, *(one for both in ours for one in both)]
+
+
+def _differences(cells: Sequence[Result], resamples: int, seed: int) -> None:
+    """Adds to each cell `less`, the difference to the baseline on the test set over the same resamples."""
+    baselines = {cell["task"]: cell for cell in cells if cell["row"] == BASELINE}
+    for cell in cells:
+        baseline = baselines.get(cell["task"], cell)
+        both = [one["splits"]["test"]["pearson"] for one in (cell, baseline)]
+        if baseline is cell or None in both:
+            continue
+        low, high = bootstrap_difference(
+            cell["cosines"], baseline["cosines"], cell["gold"], resamples=resamples, seed=seed
+        )
+        cell["less"] = {"value": 100 * (both[0] - both[1]), "low": 100 * low, "high": 100 * high}
 
 
 def _published(figures: Mapping[str, float], name: str) -> str:
     return str(figures.get(name, MISSING))
 
 
-def _percent(value: float | None) -> str:
-    return number(None if value is None else 100 * value)
-
-
-def _test(cell: Result) -> str:
-    return _percent(cell["splits"]["test"]["pearson"])
-
-
-def _interval(cell: Result) -> str:
-    test = cell["splits"]["test"]
-    return between({key: 100 * test[key] for key in ("low", "high") if test[key] is not None})
+def _percent(cell: Result, split: str) -> str:
+    """Pearson's correlation times 100; of the test set with its interval."""
+    values = {"pearson": "value", **({"low": "low", "high": "high"} if split == "test" else {})}
+    figures = {name: cell["splits"][split].get(key) for key, name in values.items()}
+    return score({name: 100 * value for name, value in figures.items() if value is not None})
 
 
 def _chosen(cell: Result) -> str:

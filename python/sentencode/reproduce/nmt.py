@@ -1,4 +1,4 @@
-"""Paper 003 again: does better translation make worse vectors of sentences?"""
+"""Tables 4 to 7 and figures 2 to 5 of paper 003: does better translation make worse sentence embeddings?"""
 
 from __future__ import annotations
 
@@ -387,14 +387,12 @@ FAMILY = Family(
             "4",
             rows=tuple(_GERMAN),
             columns=_BLEU["de"],
-            intervals=True,
         ),
         "5": Scores(
             "Table 5: translation into Czech",
             "5",
             rows=tuple(_CZECH),
             columns=(*_BLEU["cs"], "en-cs manual_wins"),
-            intervals=True,
         ),
         "6": Scores(
             "Table 6: SentEval in averages, and clusters of paraphrases",
@@ -404,7 +402,7 @@ FAMILY = Family(
                 *("SNLI accuracy", "SICKEntailment accuracy", "AvgAcc accuracy", "local-7 accuracy"),
                 *("AvgSim correlation", "local-6 correlation", *_PARAPHRASES),
             ),
-            intervals=True,
+            printed={"average of words": "GloVe-BOW"},
             remark=f"local-7: the mean of {', '.join(_ACCURACIES)}; local-6: of Pearson's and Spearman's of "
             f"{', '.join(_SIMILARITIES)}. The paper's AvgAcc is over ten tasks, its AvgSim over seven.",
         ),
@@ -413,29 +411,28 @@ FAMILY = Family(
             "7",
             rows=_VECTORS,
             columns=(*_SCORES, "AvgAcc accuracy", "local-7 accuracy"),
+            printed={"average of words": "GloVe-BOW"},
         ),
         "correlations": FIGURES,
         "distances": Scores(
-            "Table 6, last lines: how far the English side is from what judges",
+            "Table 6, last lines: distance between the English training text and the tasks",
             "6",
             rows=tuple(_SOURCES),
             columns=_DISTANCES,
-            remark="Perplexity is that of a 4-gram model with Kneser-Ney smoothing, learnt from the English "
-            "side of what is trained on, of the words that it knows and the ends of sentences; oov are words "
-            "that it lacks, and seen are sentences that it was learnt from, both in percent. All are of all "
-            "sentences of a task, prepared as encoders read them; local-7 and local-6 of those of all their "
-            "tasks. What the paper's perplexity does with unknown words is not known.",
+            remark="Perplexity is that of a 4-gram model with Kneser-Ney smoothing, trained on the English "
+            "side, over known words and ends of sentences; oov: unknown words, seen: sentences of the "
+            "training text, both in percent. All are over the sentences of a task, preprocessed as for the "
+            "encoders; local-7 and local-6 over those of all their tasks. The paper does not say how its "
+            "perplexity treats unknown words.",
         ),
         "cost": Cost("Parameters, and time of training"),
     },
     remarks=(
-        "Rows are named after the paper's, and by their widths where the paper gives sizes: its 600 (Czech: "
-        "1000) are our vectors' width, 1200 twice and 2400 (4000) four times as wide.",
+        "The paper's sizes 600 (Czech: 1000), 1200 and 2400 (4000) are one, two and four times our width.",
         "STS12 to STS15 are means of their subsets, weighted by their sizes.",
-        "After each epoch the loss on dev is taken; the weights of the lowest one translate, and are judged. "
-        "BLEU on dev is therefore of sentences that chose them.",
-        "Tasks that are cut as Penn Treebank does are put together again, and then cut and cased as what "
-        "encoders learnt from. The average of words is given their own tokens.",
+        "The weights of the epoch with the lowest loss on dev are evaluated, so BLEU on dev is biased.",
+        "Penn Treebank tokens of the tasks are joined, then tokenized and cased as in training. The average "
+        "of words reads the original tokens.",
     ),
     further=(),
     labelled=tuple(_CORPORA),

@@ -1,4 +1,4 @@
-"""Paper 002 again: generalized pooling, its penalties and its heads; and students of a transformer."""
+"""Tables 1 to 4 and figures 1 and 2 of paper 002 on generalized pooling, and students of a transformer."""
 
 from __future__ import annotations
 
@@ -230,19 +230,27 @@ ROWS = {
 }
 
 
-def _lines(names: Sequence[str], corpora: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    return {name: tuple(_named(name, corpus) for corpus in corpora) for name in names}
-
-
 def _scores(
-    title: str, table: str, names: Sequence[str], corpora: Sequence[str], columns: Sequence[str]
+    title: str,
+    table: str,
+    names: Sequence[str],
+    corpora: Sequence[str],
+    columns: Sequence[str],
+    prefix: str = "BiLSTM ",
 ) -> Scores:
-    """A table with a line for each name, and columns of corpora."""
-    lines = _lines(names, corpora)
-    rows = tuple(row for of in lines.values() for row in of)
+    """A table with a line for each name, and columns of corpora; `prefix` begins the paper's names."""
+    lines = {name: tuple(_named(name, corpus) for corpus in corpora) for name in names}
     ours = [f"{test} accuracy" for corpus in corpora for test in _TESTS[corpus]]
+    printed = {name: f"{prefix}{name}" for name in names}
+    if table == "4":
+        printed[_GENERALIZED] += ", penalty on parameter matrices"
     return Scores(
-        title, table, rows, columns=tuple(dict.fromkeys((*columns, *ours))), intervals=True, lines=lines
+        title,
+        table,
+        rows=tuple(row for rows in lines.values() for row in rows),
+        columns=tuple(dict.fromkeys((*columns, *ours))),
+        lines=lines,
+        printed=printed,
     )
 
 
@@ -349,7 +357,7 @@ FAMILY = Family(
         "sentences/s speed": "sentences/s",
     },
     tables={
-        "1": _scores("Table 1: inference, SNLI", "1", _WITH_CONTROLS, ("nli",), ()),
+        "1": _scores("Table 1: inference, SNLI", "1", _WITH_CONTROLS, ("nli",), (), "1200D BiLSTM "),
         "2": _scores("Table 2: inference, MultiNLI", "2", _WITH_CONTROLS, ("multinli",), ()),
         "3": _scores(
             "Table 3: single sentences", "3", _WITH_CONTROLS, _SINGLES, ("Yelp accuracy", "Age accuracy")
@@ -374,19 +382,17 @@ FAMILY = Family(
                 *(f"{task} accuracy" for task in _FINALISTS[:-2]),
                 *("SICKRelatedness pearson", "STSBenchmark pearson", "STS14 pearson"),
             ),
-            intervals=True,
         ),
         "students": Scores(
             "Students of a transformer",
             rows=tuple(_STUDENTS),
             columns=(*(f"{task} pearson" for task in _COSINES), "sentences/s speed"),
-            intervals=True,
         ),
-        "cost": Cost("Parameters, and time of training", remark=", with the classifier beside the softmax"),
+        "cost": Cost("Parameters, and time of training", remark=", including the classifier"),
     },
     remarks=(
-        "Generalized pooling without further words has the penalty on parameter matrices, as the paper's.",
-        "Averages of words and the untrained network are frozen: a logistic regression learns from them.",
+        "Generalized pooling has the penalty on parameter matrices unless the name says otherwise.",
+        "Averages of words and the untrained network are frozen; a logistic regression is trained on them.",
     ),
     options={"mu": 0.01, "margin": 1.0},
     labelled=(*_CORPORA, "teacher"),

@@ -1,4 +1,4 @@
-"""What a reproduction says: its tables, with the published figures beside ours."""
+"""The report of a family: its tables, with the published figures next to ours."""
 
 from __future__ import annotations
 
@@ -10,46 +10,44 @@ from typing import Any, Protocol
 from ..evaluation import PublishedFigure
 from ..evaluation import published as published_figures
 from .papers import printed
-from .results_folder import Result, as_json
+from .results_folder import Result, results_json
 from .rows import Row
-from .tables import MISSING, printed_tables
+from .tables import MARK, MISSING, Made, Tables
 
-__all__ = ["MARK", "Made", "Report", "Table"]
-
-MARK = "‡"  # of a figure that hangs on another protocol than ours
-
-Made = tuple[str, list[str], list[list[str]]]  # a title, a header, and rows
+__all__ = ["Report", "Table"]
 
 
 class Table(Protocol):
     """A kind of table, as in `score_tables`."""
 
     def made(self, report: Report) -> Iterator[Made]:
-        """The tables that it is: itself, and maybe more that belong to it."""
+        """The table, and those that belong to it."""
 
     def notes(self, report: Report) -> Iterator[str]:
-        """What is to be said of it."""
+        """Paragraphs below all tables."""
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Tables):
     """The results of a reproduction.
 
     Attributes:
-        results: One for each row and seed, as they are kept in the folder of results.
-        settings: All that decided what came out.
-        tables: Which tables are shown, by their names.
-        rows: Of the family.
-        paper: Where its figures were published.
-        columns: Those of its tables, as in `"MRPC f1"`, in their order.
-        names: Columns -> what headers call them, where that is not the task.
-        remarks: What is to be said under all tables.
-        findings: What became of the paper's claims.
+        results: One for each row and seed, as stored in the folder of results.
+        settings: Everything that the results depend on.
+        tables: Tables to show, by name.
+        family: Name of the family.
+        rows: Rows of the family.
+        paper: Number of the paper.
+        columns: Columns of the tables in order, as in `"MRPC f1"`.
+        names: Column -> its heading, where that is not the task.
+        remarks: Notes for all tables.
+        findings: Verdicts on the paper's claims.
     """
 
     results: Sequence[Result]
     settings: Mapping[str, Any]
     tables: Mapping[str, Table]
+    family: str
     rows: Mapping[str, Row]
     paper: str
     columns: Sequence[str]
@@ -57,46 +55,50 @@ class Report:
     remarks: Sequence[str] = ()
     findings: Sequence[Result] = ()
 
-    def text(self) -> str:
-        """The tables, for a terminal: in ASCII alone."""
-        return self._printed(markdown=False).replace(MARK, "*")
-
-    def markdown(self) -> str:
-        """The tables as Markdown."""
-        return self._printed(markdown=True)
-
     def json(self) -> str:
         """Settings and results."""
-        findings = {"findings": list(self.findings)} if self.findings else {}
-        return as_json({"settings": self.settings, "rows": list(self.results), **findings})
+        lists = {"rows": self.results, **({"findings": self.findings} if self.findings else {})}
+        return results_json(self.family, self.settings, **lists)
 
     def of(self, row: str) -> list[Result]:
         """The results of a row, one for each seed."""
         return [result for result in self.results if result["row"] == row and "missing" not in result]
 
-    def scores(self, row: str) -> dict[str, float]:
-        """What a row has in each column, as the paper prints it: the mean of its seeds."""
-        found = self.of(row)
-        columns = found[0]["scores"] if found else {}
+    def intervals(self, row: str) -> dict[str, dict[str, float]]:
+        """The value and the interval of a row in each column: the means over its seeds."""
+        runs = [result["scores"] for result in self.of(row)]
         return {
-            column: statistics.fmean(result["scores"][column]["value"] for result in found)
-            for column in columns
+            column: {
+                key: statistics.fmean(run[column][key] for run in runs)
+                for key in ("value", "low", "high")
+                if all(key in run[column] for run in runs)
+            }
+            for column in (runs[0] if runs else {})
         }
 
-    # What tables are made of.
+    def scores(self, row: str) -> dict[str, float]:
+        """The value of a row in each column: the mean over its seeds."""
+        return {column: score["value"] for column, score in self.intervals(row).items()}
 
-    def there(self) -> set[str]:
-        """The columns of which there is a figure of ours."""
-        return {column for row in self.rows for result in self.of(row) for column in result["scores"]}
+    # For the tables.
+
+    def made(self) -> Iterator[Made]:
+        """The tables."""
+        return (made for table in self.tables.values() for made in table.made(self))
 
     def ours(self, name: str, rows: Sequence[str] = ()) -> str:
-        """What a line of ours is called, which shows these rows; none: that of its name."""
+        """The first cell of a line with our figures.
+
+        Args:
+            name: Name of the line.
+            rows: Rows that the line shows. None: the row of that name.
+        """
         counts = {len(self.of(row)) for row in rows or (name,)}
         seeds = " to ".join(map(str, sorted({min(counts), max(counts)})))
         return f"{name}, ours" + (f" ({seeds} seeds)" if counts != {1} else "")
 
     def each(self) -> Iterator[tuple[str, str, Result]]:
-        """Every result: its row, what it is called, and itself."""
+        """Every result, with its row and its name in tables."""
         for row in self.rows:
             several = len(self.of(row)) > 1
             for result in self.of(row):
@@ -106,53 +108,47 @@ class Report:
         """A table of the paper: row -> column -> figure."""
         return printed(self.paper, table)
 
-    def shown_columns(self, columns: Sequence[str] | None) -> list[str]:
-        """Those of the paper, and ours where there are figures."""
-        known = self.there() | {f"{figure.task} {figure.metric}" for figure in published_figures(self.paper)}
-        return [column for column in columns or self.columns if column in known]
-
     def heading(self, columns: Sequence[str]) -> list[str]:
-        """What headers call columns."""
+        """The header of a table."""
         return ["encoder", *(self.names.get(column, column.partition(" ")[0]) for column in columns)]
 
     def marked(self, columns: Sequence[str], figures: Mapping[str, str]) -> list[str]:
-        """Figures of the paper, marked where they hang on a protocol that is another one than ours."""
+        """Figures of the paper, marked where they depend on another protocol than ours."""
         learnt = {f"{one.task} {one.metric}" for one in self.of_other_protocols()}
         marks = ((column, f" {MARK}" if column in learnt else "") for column in columns)
         return [figures[column] + mark if column in figures else MISSING for column, mark in marks]
 
     def of_other_protocols(self) -> list[PublishedFigure]:
-        """The paper's figures that hang on another protocol than ours: none of encoders' own classifiers."""
+        """The paper's figures that depend on another protocol than ours; none of trained classifiers."""
         if "labels" in self.settings:
             return []
         return [figure for figure in published_figures(self.paper) if figure.learnt]
 
-    def _printed(self, markdown: bool) -> str:
-        made = [one for table in self.tables.values() for one in table.made(self)]
-        return printed_tables(made, self._notes(), markdown=markdown)
-
-    def _notes(self) -> list[str]:
-        judged = f"Judged on {', '.join(self.settings['tasks'])}; protocol {self.settings['protocol']}."
+    def notes(self) -> list[str]:
+        """How the figures were computed."""
+        tasks = self.settings.get("tasks")
         notes = [
-            judged,
+            *([f"Tasks: {', '.join(tasks)}; protocol {self.settings['protocol']}."] if tasks else []),
+            "±: half the width of the 95 % interval over resampled test examples; of several seeds the mean.",
             *self._examples(),
             *self.remarks,
-            *(note for t in self.tables.values() for note in t.notes(self)),
+            *(note for table in self.tables.values() for note in table.notes(self)),
         ]
         if how := self.settings.get("normalize"):
             rows = [row for row, made in self.rows.items() if how in made.normalize.values() and self.of(row)]
             if rows:
-                notes.append(f"Judged with normalize={how!r}: {', '.join(rows)}.")
+                notes.append(f"Evaluated with normalize={how!r}: {', '.join(rows)}.")
         for result in self.results:
             if "missing" in result:
                 notes.append(f"Left out: {result['row']} ({result['missing']}).")
         return list(dict.fromkeys(notes))
 
     def _examples(self) -> Iterator[str]:
-        """How many labelled examples there are."""
+        """Counts of labelled examples."""
         for name, facts in self.settings.get("labels", {}).items():
             counts = {what: n for what, n in facts.items() if isinstance(n, int) and what != "seed"}
-            left_out = counts.pop("also_tested", 0) + counts.pop("also_validated", 0)
+            removed = counts.pop("also_tested", 0) + counts.pop("also_validated", 0)
             said = ", ".join(f"{what} {n:,}" for what, n in counts.items())
-            also = f"; left out of train, as others have them: {left_out:,}" if "also_tested" in facts else ""
-            yield f"{'Translations' if 'text' in facts else 'Labelled examples'}, {name}: {said}{also}."
+            also = f"; removed from train because other splits have them: {removed:,}"
+            kind = "Translations" if "text" in facts else "Labelled examples"
+            yield f"{kind}, {name}: {said}{also if 'also_tested' in facts else ''}."

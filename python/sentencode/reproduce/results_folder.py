@@ -1,4 +1,4 @@
-"""A folder of results that a stopped run goes on from: one JSON file for each of them."""
+"""A folder of results, one JSON file each, from which a stopped run continues."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from ..files import as_path, make_folder, read_json, whole_file
 
-__all__ = ["Result", "Results", "as_json", "file_identity", "settings_of", "slug"]
+__all__ = ["Result", "Results", "as_json", "file_identity", "results_json", "settings_of", "slug"]
 
 Result = dict[str, Any]
 
@@ -21,23 +21,22 @@ Result = dict[str, Any]
 class Results:
     """Results in a folder, one JSON file each.
 
-    A file is there whole or not at all, so that a run which was stopped can be continued: what is there is
-    not computed again.
+    Files are written atomically, so a stopped run continues with the results that are missing.
 
     Args:
-        folder: Made if it is not there. None: nothing is kept.
-        settings: All that decides what comes out, as JSON has it.
-        resume: Whether to go on in a folder that holds results, made with the same settings.
+        folder: The folder, created if necessary. None: nothing is stored.
+        settings: Everything that the results depend on, as JSON values.
+        resume: Continue in a folder that holds results of the same settings.
 
     Raises:
         FileExistsError: The folder holds results, and `resume` is False.
-        ValueError: They were made with other settings.
+        ValueError: The folder holds results of other settings.
     """
 
     def __init__(
         self, folder: str | os.PathLike[str] | None, settings: Mapping[str, Any], resume: bool = False
     ) -> None:
-        self.settings = json.loads(json.dumps(settings))  # as a file gives them back
+        self.settings = json.loads(json.dumps(settings))  # as read from a file
         self.folder = None if folder is None else as_path(folder)
         if self.folder is None:
             return
@@ -52,51 +51,49 @@ class Results:
         self.write("settings.json", as_json(self.settings))
 
     def get(self, name: str, compute: Callable[[], Result]) -> Result:
-        """The result of that name: read if it is there, else computed and kept, with the seconds it took."""
-        path = None if self.folder is None else self.folder / "rows" / f"{slug(name)}.json"
-        if (found := self.read(f"rows/{slug(name)}.json")) is not None:
-            return found
+        """The stored result of that name, or else the computed one, which is stored with its seconds."""
+        file = f"rows/{slug(name)}.json"
+        if (stored := self.read(file)) is not None:
+            return stored
         begin = time.perf_counter()
         result = compute()
         result["seconds"] = round(time.perf_counter() - begin, 3)
-        kept = as_json(result)
-        if path is not None:
-            self.write(f"rows/{path.name}", kept)
-        again: Result = json.loads(kept)  # as a file gives it back
-        return again
+        content = as_json(result)
+        self.write(file, content)
+        computed: Result = json.loads(content)  # as read from a file
+        return computed
 
     def read(self, name: str) -> Result | None:
-        """The JSON file of that name in the folder; None if there is none."""
+        """The content of the JSON file of that name in the folder; None if there is none."""
         if self.folder is None or not (self.folder / name).exists():
             return None
-        found: Result = read_json(self.folder / name)
-        return found
+        content: Result = read_json(self.folder / name)
+        return content
 
     def write(self, name: str, content: str | bytes) -> None:
-        """Writes a file into the folder, whole or not at all; without a folder, nothing."""
+        """Writes a file into the folder atomically; without a folder nothing."""
         if self.folder is None:
             return
         path = self.folder / name
         make_folder(path.parent, within=self.folder)
-        data = content.encode("utf-8") if isinstance(content, str) else content
         with whole_file(path) as file:
-            file.write(data)
+            file.write(content.encode("utf-8") if isinstance(content, str) else content)
 
 
 def settings_of(folder: str | os.PathLike[str]) -> Result | None:
-    """The settings that the results in a folder were made with; None if it holds none."""
+    """The settings of the results in a folder; None if it holds no results."""
     path = as_path(folder) / "settings.json"
-    found: Result | None = read_json(path) if path.exists() else None
-    return found
+    settings: Result | None = read_json(path) if path.exists() else None
+    return settings
 
 
 def slug(name: str) -> str:
-    """A name as arguments and files have it: small letters, digits and hyphens."""
+    """A name in the form of arguments and files: small letters, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 def file_identity(path: str | os.PathLike[str]) -> dict[str, str]:
-    """What tells a file from others, wherever it lies."""
+    """The name and the digest of a file, which identify it in every folder."""
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         while block := file.read(1 << 20):
@@ -105,8 +102,27 @@ def file_identity(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def as_json(value: Any) -> str:
-    """JSON that people can read, and other programs too: NaN is refused."""
+    """Indented JSON; NaN is refused, because other programs do not read it."""
     return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def results_json(family: str, settings: Any, **lists: Iterable[Any]) -> str:
+    """The content of `results.json`, with one line for each result.
+
+    Args:
+        family: Name of the family, which `sentencode reproduce page` needs.
+        settings: Everything that the results depend on.
+        **lists: Lists of results.
+    """
+
+    def compact(value: Any) -> str:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+    parts = [f'"family": {compact(family)}', f'"settings": {compact(settings)}']
+    for name, values in lists.items():
+        lines = ",\n".join(map(compact, values))
+        parts.append(f'"{name}": [\n{lines}\n]')
+    return "{" + ",\n".join(parts) + "}\n"
 
 
 def _check_same(path: Path, before: Any, now: Any) -> None:

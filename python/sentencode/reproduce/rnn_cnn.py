@@ -1,4 +1,4 @@
-"""Paper 001 again: which decoder matters, RNN-CNN beside other encoders, and its hyperparameters."""
+"""Tables 1 to 3 of paper 001, its findings on decoders, and its hyperparameters."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ __all__ = ["FAMILY", "ROWS", "SIZES", "Size", "reproduce"]
 
 @dataclass(frozen=True, kw_only=True)
 class Size(CommonSize):
-    """How large networks are, and how they are trained.
+    """Sizes of the networks.
 
     Attributes:
-        small: Units of each direction of the encoder.
-        double: The like, of "double-sized" encoders.
-        large: The like, of the largest one.
-        channels: Of a decoder's maps, for each word.
-        inner: Of its first convolution.
-        skip: Width of skip-thoughts: that of the small encoder's vectors.
-        aae: Width of what one pooling of the mean-max autoencoder gives: half of the like.
+        small: Units of each direction of the small encoder.
+        double: Units of each direction of "double-sized" encoders.
+        large: Units of each direction of the large encoder.
+        channels: Channels of a decoder's feature maps, for each word.
+        inner: Channels of a decoder's first convolution.
+        skip: Width of skip-thoughts, as wide as the small encoder's embeddings.
+        aae: Width of one pooling of the mean-max autoencoder, half as wide as the small encoder's embeddings.
     """
 
     small: int
@@ -49,7 +49,7 @@ class Size(CommonSize):
 
     @property
     def wide_inner(self) -> int:
-        """The like."""
+        """Channels of its first convolution."""
         return 2 * self.inner
 
 
@@ -65,7 +65,7 @@ SIZES = {
         training={"vocabulary_size": 8000, "max_length": 40, "learning_rate": 1e-3, "clip_norm": 5.0},
         steps=1500,
         word_dim=100,
-        valid_sentences=1000,  # always sampling draws word by word there, too
+        valid_sentences=1000,  # always sampling generates word by word in validation, too
     ),
     "paper": Size(
         small=300,
@@ -100,7 +100,7 @@ def _skip_thoughts(**options: Any) -> Row:
     return Row("SkipThoughts", {"max_length": 30, **options}, {"hidden": "skip"}, expanded=True)
 
 
-# As table 1 has them.
+# The rows of table 1.
 _TABLE_1 = {
     **{
         f"autoregressive {kind.upper()}, {name}": _rnn_cnn(decoder=f"autoregressive_{kind}", feeding=feeding)
@@ -113,8 +113,8 @@ _TABLE_1 = {
     "predict-all-words CNN, double-sized encoder": _rnn_cnn(_DOUBLE),
     "predict-all-words CNN, max only, double-sized encoder": _rnn_cnn(_DOUBLE, pooling="max"),
 }
-_NLI = "small NLI"  # in the place of SNLI, where that is not to be had
-# Those of table 2 that are not there yet: the small one on books is table 1's predict-all-words CNN.
+_NLI = "small NLI"  # a replacement for SNLI
+# Further rows of table 2; its small encoder on books is table 1's predict-all-words CNN.
 _TABLE_2 = {
     "large RNN-CNN": replace(_rnn_cnn(_LARGE), further=True),
     "small RNN-CNN, reviews": replace(_rnn_cnn(), corpus="reviews"),
@@ -122,10 +122,10 @@ _TABLE_2 = {
     "skip-thoughts": replace(_skip_thoughts(), further=True),
     "skip-thoughts, two directions": _skip_thoughts(bidirectional=True),
     "skip-thoughts, tied": _skip_thoughts(tied=True),
-    # Attention wants a warm-up: without one it came out below its untrained self.
+    # Without a warm-up, attention scores below its untrained control.
     "mean-max AAE": Row("MeanMaxAAE", {"label_smoothing": 0.0, "warmup": 300}, {"hidden": "aae"}),
 }
-# Section 3.4; its table is in the paper's supplement, which is not to be had.
+# Section 3.4; its table is in the paper's supplement, which is not available.
 _BASE = "predict-all-words CNN"
 _WIDER = {"hidden": "small", "channels": "wide_channels", "inner": "wide_inner"}
 _HYPER = {
@@ -197,6 +197,15 @@ _CLAIMS = (
         for size, on_books in (("small", "predict-all-words CNN"), ("large", "large RNN-CNN"))
     ),
 )
+# The paper's names in tables 2 and 3.
+_PRINTED = {
+    "predict-all-words CNN": "small RNN-CNN, BookCorpus",
+    "large RNN-CNN": "large RNN-CNN, BookCorpus",
+    "small RNN-CNN, reviews": "small RNN-CNN, Amazon book reviews",
+    "large RNN-CNN, reviews": "large RNN-CNN, Amazon book reviews",
+    "average of words": "GloVe BOW",
+    "SIF": "SIF (GloVe+WR)",
+}
 _CLAIMED = tuple(dict.fromkeys(row for claim in _CLAIMS for row in (claim.row, claim.other)))
 
 FAMILY = Family(
@@ -220,33 +229,30 @@ FAMILY = Family(
     },
     tables={
         "1": Scores(
-            "Table 1: decoders, and what autoregressive ones are fed with",
+            "Table 1: decoders, and the input modes of autoregressive ones",
             "1",
             rows=tuple(_TABLE_1),
-            beside=True,
-            intervals=True,
         ),
         "2": Scores(
-            "Table 2: both corpora, beside other encoders",
+            "Table 2: both corpora, and other encoders",
             "2",
             rows=("predict-all-words CNN", *_TABLE_2, *_CONTROLS),
-            intervals=True,
+            printed={**_PRINTED, "skip-thoughts": "Skip-thoughts"},
         ),
         "3": Scores(
             "Table 3: inference between sentences, by a classifier of frozen embeddings",
             "3",
             rows=tuple(name for name, row in ROWS.items() if row.further),
             columns=("SNLI accuracy", f"{_NLI} accuracy"),
-            intervals=True,
+            printed={**_PRINTED, "skip-thoughts": "Skip-thoughts (Vendrov et al.)"},
             remark="Table 3: the classifier is a logistic regression of [u; v; |u - v|; u * v], SentEval's "
-            "features (inferred: the paper names that of Vendrov et al. 2015).",
+            "features (inferred: the paper uses that of Vendrov et al. 2015).",
         ),
         "findings": Claims("The paper's findings, and whether they hold here", _CLAIMED),
         "hyper": Scores(
-            "Section 3.4: what is told, and how large networks are",
+            "Section 3.4: targets, and sizes of the networks",
             rows=(_BASE, *_HYPER, f"{_BASE}, double-sized encoder", "large RNN-CNN"),
             columns=("SICKRelatedness pearson", "SICKEntailment accuracy", "STS14 pearson", "STS14 spearman"),
-            intervals=True,
         ),
         "cost": Cost("Parameters, and time of training"),
     },
@@ -265,13 +271,13 @@ FAMILY = Family(
 
 
 def reproduce(*args: Any, nli: Mapping[str, str | os.PathLike[str]] | None = None, **more: Any) -> Report:
-    """The paper's tables again: see `Family.reproduce`.
+    """Computes the paper's tables, see `Family.reproduce`.
 
     Args:
-        *args: As there.
-        nli: Files of inference between sentences, "train", "dev" and "test", in the place of SNLI, as
-            `load_nli_task` takes them: the large encoders of table 3 are judged on them, too.
-        **more: As there.
+        *args: Arguments of `Family.reproduce`.
+        nli: Files "train", "dev" and "test" of sentence pairs for `load_nli_task`, in addition to SNLI. The
+            encoders of table 3 are evaluated on them.
+        **more: Arguments of `Family.reproduce`.
     """
     further = () if nli is None else [load_nli_task(nli, name=_NLI)]
     return FAMILY.reproduce(*args, **more, further=further)

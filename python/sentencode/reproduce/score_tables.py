@@ -1,80 +1,71 @@
-"""Kinds of tables: scores beside the published ones, their averages, differences, and costs of training."""
+"""Kinds of tables: scores next to the published ones, their averages, differences, and training costs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..evaluation import published as published_figures
 from ..evaluation.report.averages import PAPER_TASKS, macro_and_micro
 from ..evaluation.report.published import ANOTHER_PROTOCOL
-from .report import MARK, Made, Report
-from .tables import MISSING, between, differing, digits, number
+from .report import Report
+from .tables import MARK, MISSING, Made, differing, digits, filled_columns, number, score
 
 __all__ = ["Averages", "Cost", "Differences", "Scores"]
 
 _PROTOCOLS = (
     f"{MARK} {ANOTHER_PROTOCOL}",
     "Learnt: a regression was trained on the task's training pairs; cosine: nothing was trained. "
-    "The two do not compare.",
+    "The two are not comparable.",
 )
 
 
 @dataclass(frozen=True)
 class Scores:
-    """A table of the paper, and our rows.
+    """Our rows, each below the published row of the same encoder.
 
     Attributes:
-        title: Of the table.
-        table: Of the paper; "" where there is none.
-        rows: Ours that it shows. None: all.
-        beside: Whether each of ours stands below the published one of its name, which alone are shown then.
-            If not, ours follow all that is published.
-        columns: As in `"MRPC f1"`. None: the family's.
-        intervals: Whether a table of our intervals follows.
-        remark: What is to be said of it.
-        lines: What ours are called there, where a line shows the figures of several rows, such as one for
-            each corpus -> these rows. None: each row has a line.
+        title: Title of the table.
+        table: Number of the paper's table; "" for none.
+        rows: Our rows. None: all.
+        columns: Columns, as in `"MRPC f1"`. None: the family's.
+        remark: A note.
+        lines: Name of a line -> the rows whose figures it shows, for example one row for each corpus.
+            None: one line for each row.
+        printed: Name of a line -> the paper's name of it, where this table has another one than the row.
     """
 
     title: str
     table: str = ""
     rows: Sequence[str] | None = None
-    beside: bool = False
     columns: Sequence[str] | None = None
-    intervals: bool = False
     remark: str = ""
     lines: Mapping[str, Sequence[str]] | None = None
+    printed: Mapping[str, str] = field(default_factory=dict)
 
     def made(self, report: Report) -> Iterator[Made]:
-        """The table, and that of intervals."""
-        columns = report.shown_columns(self.columns)
-        printed = report.printed(self.table) if self.table else {}
-        wanted: Sequence[str] = tuple(report.rows) if self.rows is None else self.rows
-        rows = [
-            [name, *report.marked(columns, of)]
-            for name, of in printed.items()
-            if not self.beside and not of.keys().isdisjoint(columns)
-        ]
-        lines = self.lines or {row: (row,) for row in wanted}
-        for line, of in lines.items():
-            name = report.rows[of[0]].printed or line
-            if self.beside and name in printed:
-                rows.append([f"{name}, paper", *report.marked(columns, printed[name])])
-            if there := [row for row in of if report.of(row)]:
-                scores = {column: value for row in there for column, value in report.scores(row).items()}
-                cells = (number(scores.get(column), digits(column)) for column in columns)
-                rows.append([report.ours(line, there), *cells])
-        yield self.title, report.heading(columns), rows
-        if self.intervals:
-            known = report.there()
-            columns = [column for column in columns if column in known]
-            rows = [
-                [name, *(between(result["scores"].get(column), digits(column)) for column in columns)]
-                for row, name, result in report.each()
-                if row in wanted
-            ]
-            yield "95 % intervals of our figures", report.heading(columns), rows
+        """The table; columns without figures are left out."""
+        columns = self.columns or report.columns
+        cells = []
+        for line, rows in (self.lines or {row: (row,) for row in self.rows or report.rows}).items():
+            if computed := [row for row in rows if report.of(row)]:
+                if figures := self.published(report, line):
+                    cells.append(
+                        [f"{self.paper_name(report, line)}, paper", *report.marked(columns, figures)]
+                    )
+                scores = {column: one for row in computed for column, one in report.intervals(row).items()}
+                ours = (score(scores.get(column), digits(column)) for column in columns)
+                cells.append([report.ours(line, computed), *ours])
+        yield self.title, *filled_columns(report.heading(columns), cells)
+
+    def published(self, report: Report, line: str) -> dict[str, str]:
+        """The paper's figures of a line: column -> figure."""
+        return report.printed(self.table).get(self.paper_name(report, line), {}) if self.table else {}
+
+    def paper_name(self, report: Report, line: str) -> str:
+        """The paper's name of a line."""
+        row = report.rows[(self.lines or {}).get(line, (line,))[0]]
+        return self.printed.get(line) or row.printed or line
 
     def notes(self, report: Report) -> Iterator[str]:
         """What the marks mean."""
@@ -85,12 +76,12 @@ class Scores:
 
 @dataclass(frozen=True)
 class Averages:
-    """Macro and micro averages of accuracies: the paper's, then those of the tasks that are there.
+    """Macro and micro averages of accuracies over the paper's tasks, then over those that were evaluated.
 
     Attributes:
-        title: Of the table.
-        table: Of the paper, with averages.
-        of: Of the paper, with the accuracies that they are over.
+        title: Title of the table.
+        table: Number of the paper's table of averages.
+        of: Number of the paper's table of accuracies.
     """
 
     title: str
@@ -99,52 +90,47 @@ class Averages:
 
     def made(self, report: Report) -> Iterator[Made]:
         """The table."""
-        common, own = self._common(report), self._own(report)
-        columns = [f"{kind} {len(tasks)}" for tasks in PAPER_TASKS for kind in ("macro", "micro")]
-        columns += [f"{kind} of {' '.join(common)}" for kind in ("macro", "micro")] * own
-        rows = []
-        averages = report.printed(self.table)
-        for system, figures in report.printed(self.of).items():
-            accuracies = _accuracies(figures)
-            if system in averages or macro_and_micro(accuracies, common):
-                names = [
-                    f"average-{len(tasks)} {kind}" for tasks in PAPER_TASKS for kind in ("macro", "micro")
-                ]
-                cells = [averages.get(system, {}).get(name, MISSING) for name in names]
-                cells += _averages(accuracies, common) * own
-                rows.append([system, *(cell if cell == MISSING else f"{cell} {MARK}" for cell in cells)])
+        common = self._common(report)
+        kinds = ("macro", "micro")
+        sets: list[tuple[Sequence[str], str]] = [(tasks, str(len(tasks))) for tasks in PAPER_TASKS]
+        if len(common) > 1 and tuple(common) not in PAPER_TASKS:
+            sets.append((tuple(common), f"of {' '.join(common)}"))
+        columns = [f"{kind} {name}" for _, name in sets for kind in kinds]
+        averages, accuracies = report.printed(self.table), report.printed(self.of)
+        cells = []
         for row in report.rows:
-            if report.of(row):
-                accuracies = _accuracies(report.scores(row))
-                cells = [cell for tasks in PAPER_TASKS for cell in _averages(accuracies, tasks)]
-                rows.append([report.ours(row), *cells, *_averages(accuracies, common) * own])
-        yield self.title, ["encoder", *columns], rows
+            if not report.of(row):
+                continue
+            if row in accuracies:
+                figures = [
+                    averages.get(row, {}).get(f"average-{len(t)} {k}") for t in PAPER_TASKS for k in kinds
+                ]
+                paper = [figure or MISSING for figure in figures]
+                for tasks, _ in sets[len(PAPER_TASKS) :]:
+                    paper += _averages(_accuracies(accuracies[row]), tasks)
+                cells.append([f"{row}, paper", *(c if c == MISSING else f"{c} {MARK}" for c in paper)])
+            ours = _accuracies(report.scores(row))
+            cells.append([report.ours(row), *(cell for tasks, _ in sets for cell in _averages(ours, tasks))])
+        yield self.title, *filled_columns(["encoder", *columns], cells)
 
     def notes(self, report: Report) -> Iterator[str]:
-        """What the marks mean, and which averages are ours."""
+        """What the marks mean, and which averages the paper does not have."""
         yield from _PROTOCOLS
         if tuple(self._common(report)) not in PAPER_TASKS:
-            yield (
-                f"The last two averages of table {self.table}, over the tasks that are there, are ours in "
-                "every line."
-            )
-
-    def _own(self, report: Report) -> bool:
-        common = self._common(report)
-        return len(common) > 1 and tuple(common) not in PAPER_TASKS
+            yield f"Table {self.table}: the averages over the evaluated tasks are ours in every line."
 
     def _common(self, report: Report) -> list[str]:
-        """The tasks of the paper's averages that are there."""
-        there = {column.partition(" ")[0] for column in report.there()}
-        return [task for task in PAPER_TASKS[0] if task in there]
+        """The tasks of the paper's averages that were evaluated."""
+        columns = {column for row in report.rows for result in report.of(row) for column in result["scores"]}
+        return [task for task in PAPER_TASKS[0] if f"{task} accuracy" in columns]
 
 
 @dataclass(frozen=True)
 class Differences:
-    """What rows have more than the family's baseline, from the same examples drawn for both.
+    """Differences of rows to the family's baseline, over the same resampled examples.
 
     Attributes:
-        title: Of the table.
+        title: Title of the table.
     """
 
     title: str
@@ -152,26 +138,26 @@ class Differences:
     def made(self, report: Report) -> Iterator[Made]:
         """The table."""
         compared = [(name, result["less"]) for _, name, result in report.each() if "less" in result]
-        there = {column: None for _, less in compared for column in less}
-        columns = [column for column in report.columns if column in there]
-        means = [column for column in there if column.endswith(" average")]
+        computed = {column: None for _, less in compared for column in less}
+        columns = [column for column in report.columns if column in computed]
+        means = [column for column in computed if column.endswith(" average")]
         rows = [[name, *(differing(less.get(c)) for c in (*columns, *means))] for name, less in compared]
         heading = [*report.heading(columns), *(mean.removesuffix(" average") for mean in means)]
         yield self.title, heading, rows
 
     def notes(self, report: Report) -> Iterator[str]:
-        """What the figures are."""
-        yield "Differences are in percent or correlation times 100, on the same resampled examples."
+        """The unit."""
+        yield "Differences are in percent or correlation times 100, over the same resampled examples."
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Parameters, and the time of training.
+    """Numbers of parameters, and training times.
 
     Attributes:
-        title: Of the table.
-        table: Of the paper, with minutes a thousand batches; "" where there is none.
-        remark: What is to be said of the paper's.
+        title: Title of the table.
+        table: Number of the paper's table of minutes per 1000 batches; "" for none.
+        remark: What follows the note on parameters.
     """
 
     title: str
@@ -208,8 +194,8 @@ class Cost:
 
     def notes(self, report: Report) -> Iterator[str]:
         """What is counted."""
-        yield f"Parameters are those that are trained{self.remark}."
-        yield "Times are of training steps, without validations."
+        yield f"Parameters are the trained ones{self.remark}."
+        yield "Times are those of training steps, without validation."
 
 
 def _accuracies(figures: Mapping[str, str] | Mapping[str, float]) -> dict[str, float]:
@@ -219,5 +205,5 @@ def _accuracies(figures: Mapping[str, str] | Mapping[str, float]) -> dict[str, f
 
 def _averages(accuracies: Mapping[str, float], tasks: Sequence[str]) -> list[str]:
     """Macro and micro average, as cells."""
-    both = macro_and_micro(accuracies, tasks) if tasks else None
+    both = macro_and_micro(accuracies, tasks)
     return [MISSING] * 2 if both is None else [number(value) for value in both]

@@ -1,32 +1,63 @@
-"""Tables as text and as Markdown, and figures as their cells."""
+"""Tables as text and as Markdown, and the formats of their cells."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .._figures import rendered
 from ..files import as_path, whole_file
 
 __all__ = [
+    "MARK",
     "MISSING",
-    "between",
+    "Made",
+    "Tables",
     "differing",
     "digits",
+    "filled_columns",
     "markdown_table",
     "number",
-    "printed_tables",
+    "score",
     "text_table",
     "write_picture",
 ]
 
-MISSING = "-"  # of a figure that is not there
-Rows = Iterable[Sequence[str]]
+MISSING = "-"
+MARK = "‡"  # of a figure whose protocol differs from ours
+_ASCII = {MARK: "*", "±": "+-"}  # for terminals
+
+Made = tuple[str, list[str], list[list[str]]]  # a title, a header, and rows
+
+
+class Tables:
+    """A report that consists of tables and notes."""
+
+    def made(self) -> Iterator[Made]:
+        """The tables, in the order in which they are shown."""
+        raise NotImplementedError
+
+    def notes(self) -> Iterable[str]:
+        """Paragraphs below the tables."""
+        return ()
+
+    def text(self) -> str:
+        """The tables for a terminal, in ASCII."""
+        parts = [f"{title}\n{text_table(header, rows)}" for title, header, rows in self.made()]
+        text = "\n".join([*parts, *(f"{note}\n" for note in self.notes())])
+        for mark, ascii_mark in _ASCII.items():
+            text = text.replace(mark, ascii_mark)
+        return text
+
+    def markdown(self) -> str:
+        """The tables as Markdown."""
+        parts = [f"### {title}\n\n{markdown_table(header, rows)}" for title, header, rows in self.made()]
+        return "\n".join([*parts, *(f"{note}\n" for note in self.notes())])
 
 
 def text_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Columns under each other, the first to the left and the others to the right."""
+    """A table in columns of equal width, the first aligned left and the others right."""
     table = [list(header), *map(list, rows)]
     widths = [max(len(row[i]) for row in table) for i in range(len(header))]
     lines = (
@@ -40,43 +71,37 @@ def text_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table as Markdown has it, numbers to the right."""
+    """A Markdown table, the first column aligned left and the others right."""
     lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def printed_tables(
-    tables: Iterable[tuple[str, Sequence[str], Rows]], notes: Iterable[str] = (), *, markdown: bool
-) -> str:
-    """Tables below each other, each with its title, and what there is to say of them.
-
-    Args:
-        tables: Titles, headers and rows.
-        notes: A paragraph each.
-        markdown: Whether as Markdown, and not for a terminal.
-    """
-    table, title = (markdown_table, "### {}\n\n") if markdown else (text_table, "{}\n")
-    parts = [title.format(name) + table(header, rows) for name, header, rows in tables]
-    return "\n".join([*parts, *(f"{note}\n" for note in notes)])
+def filled_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """The header and rows without the columns in which every cell is missing."""
+    filled = [i for i in range(len(header)) if i == 0 or any(row[i] != MISSING for row in rows)]
+    return [header[i] for i in filled], [[row[i] for i in filled] for row in rows]
 
 
 # Cells.
 
 
 def number(value: float | None, places: int = 1) -> str:
-    """A figure with so many decimal places."""
+    """A number with a fixed count of decimal places."""
     return MISSING if value is None else f"{value:.{places}f}"
 
 
-def between(score: Mapping[str, float] | None, places: int = 1) -> str:
-    """The interval of a score that has `low` and `high`."""
-    if score is None or score.get("low") is None:
+def score(score: Mapping[str, float] | None, places: int = 1) -> str:
+    """A score, and half the width of its interval where it has one: `73.5 ± 0.8`."""
+    if score is None or score.get("value") is None:
         return MISSING
-    return f"{number(score['low'], places)} to {number(score['high'], places)}"
+    value = number(score["value"], places)
+    if score.get("low") is None:
+        return value
+    return f"{value} ± {number((score['high'] - score['low']) / 2, places)}"
 
 
 def differing(score: Mapping[str, float] | None, places: int = 1) -> str:
-    """A difference, `value`, with its interval, from `low` to `high`."""
+    """A difference with its interval: `+1.2 (+0.4 to +2.0)`."""
     if score is None:
         return MISSING
     value, low, high = (f"{score[key]:+.{places}f}" for key in ("value", "low", "high"))
@@ -84,7 +109,7 @@ def differing(score: Mapping[str, float] | None, places: int = 1) -> str:
 
 
 def digits(column: str) -> int:
-    """How many decimal places papers give what a column measures: one of percent, three of correlations."""
+    """Decimal places of a column, as papers print it: one for percents, three for correlations."""
     percent = (
         "accuracy",
         "f1",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sentencode.evaluation import Report, Split, Task, evaluate, task_kind
-from sentencode.reproduce.claims import Claim, _between_seeds, _half_width, judged_claims
+from sentencode.reproduce.claims import Claim, _between_seeds, _half_width, evaluated_claims
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_differences_are_those_of_the_means(reports):
         Claim("not there", "good", "nothing", ("TREC",)),
         Claim("no task", "good", "bad", ("MR",)),
     ]
-    found = {one["claim"]: one for one in judged_claims(claims, reports, 200)}
+    found = {one["claim"]: one for one in evaluated_claims(claims, reports, 200)}
     assert set(found) == {"same", "other", "better", "worse"}
     verdicts = {name: one["verdict"] for name, one in found.items()}
     assert verdicts == {"same": "holds", "other": "differs", "better": "holds", "worse": "differs"}
@@ -81,12 +81,12 @@ def test_differences_are_those_of_the_means(reports):
     assert found["same"]["low"] < 0 < found["same"]["high"]  # seeds vary
     assert 15 < found["better"]["low"] < found["better"]["value"] < found["better"]["high"] < 35
     assert found["worse"]["value"] == -found["better"]["value"]
-    assert judged_claims(claims, reports, 200) == list(found.values())
+    assert evaluated_claims(claims, reports, 200) == list(found.values())
 
 
 def test_both_rows_have_the_same_examples(reports):
     one_seed = {row: paths[:1] for row, paths in reports.items()}
-    (same, other) = judged_claims(
+    (same, other) = evaluated_claims(
         [Claim("", "good", "as good", ("TREC",)), Claim("", "good", "bad", ("TREC", "MR"))], one_seed, 200
     )
     assert same["low"] == same["value"] == same["high"] == 0
@@ -103,8 +103,8 @@ def test_a_report_without_examples_is_refused(reports, tmp_path):
     content["results"]["TREC"]["judged"] = {}
     path = tmp_path / "bare.json"
     path.write_text(json.dumps(content))
-    with pytest.raises(ValueError, match="does not hold what was said of each example"):
-        judged_claims([Claim("", "a", "b", ("TREC",))], {"a": [path], "b": [path]}, 20)
+    with pytest.raises(ValueError, match="does not hold the predictions for each example"):
+        evaluated_claims([Claim("", "a", "b", ("TREC",))], {"a": [path], "b": [path]}, 20)
 
 
 @pytest.mark.parametrize("seeds", [2, 3])

@@ -136,7 +136,7 @@ def test_what_cannot_be_computed_is_said(report):
     made, out = report
     assert not (out / "rows" / "model2vec.json").exists()  # a resume tries again
     assert (
-        "Left out: model2vec (model2vec wants a model of sentence-transformers, by its name)." in made.text()
+        "Left out: model2vec (model2vec requires the name of a sentence-transformers model)." in made.text()
     )
     assert "| student, not mapped |" in made.markdown()
 

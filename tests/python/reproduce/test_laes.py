@@ -234,7 +234,7 @@ def test_figure_alone(data, vectors, tmp_path, capsys, monkeypatch):
     command += ["--table", "figure-2", "--quiet", "--resamples", "20", "--partial"]
     command += ["--out", str(tmp_path / "out")]
     assert main([*command, "--rows", "sif"]) == 1
-    assert "figure 2 needs the rows SIF and LAES-RES" in capsys.readouterr().err
+    assert "figure 2 requires the rows SIF and LAES-RES" in capsys.readouterr().err
     assert main(command) == 0
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == f"figure 2: {tmp_path / 'out' / 'figure-2.png'}"

@@ -1,0 +1,228 @@
+"""A page of results, as Markdown and a picture, from the `results.json` of a reproduction.
+
+The numbers come from the results. A key `page` of the file holds what a person has to add:
+
+| key | content |
+| --- | --- |
+| title, paper, verdict | the heading, the paper's short name, and the conclusion in one line |
+| date, machine, commands | how the results were computed |
+| budget | rows `[what, here, paper]`: how much of the paper's budget was used |
+| setup | rows `[what, here, paper]` of other differences |
+| claims | rows below `claims.CLAIM_HEADER`, where the results have no findings |
+| why | claim -> why it is undecided or differs |
+| picture, alt | `points` with `labels` and a `line`, or `report`, and its description |
+| tables, folded | names of tables that are open, and of those that are folded |
+| extra | tables with `title`, `header`, `rows`, which do not follow from the results |
+| notes | sentences |
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from .._figures import new_figure, rendered
+from ..evaluation import published as published_figures
+from ..files import as_path, read_json, whole_file
+from . import claims
+from .papers import PAPERS
+from .tables import Tables, filled_columns, markdown_table
+
+__all__ = ["index", "markdown", "write_pages"]
+
+Content = dict[str, Any]
+_BAR = 20  # characters
+
+
+def write_pages(files: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """Writes the page of each `results.json`, and its picture, next to it.
+
+    Args:
+        files: Files as `sentencode reproduce` writes them.
+
+    Returns:
+        The written files.
+
+    Raises:
+        ImportError: A page has a picture, and matplotlib is not installed.
+        ValueError: A file was written by an older version and does not name its family.
+    """
+    written: list[Path] = []
+    for path in map(as_path, files):
+        content = read_json(path)
+        outputs = {path.with_suffix(".md"): markdown(content, path.stem).encode()}
+        if _has_picture(content):
+            outputs[path.with_suffix(".png")] = _picture(content)
+        for output, data in outputs.items():
+            with whole_file(output) as file:
+                file.write(data)
+        written += outputs
+    return written
+
+
+def markdown(content: Content, name: str = "results") -> str:
+    """The page as Markdown.
+
+    Args:
+        content: Content of a `results.json`.
+        name: Name of the page's picture and of its JSON file, without the suffix.
+    """
+    if "family" not in content:
+        raise ValueError("results.json does not name its family: run sentencode reproduce with --resume once")
+    page = content.get("page", {})
+    parts = [
+        f"# {page.get('title') or _citation(content)}",
+        f"**{page.get('verdict') or _counted(content)}**",
+    ]
+    if _has_picture(content):
+        parts.append(f"![{page.get('alt', 'Differences of means with their 95 % intervals')}]({name}.png)")
+    shown, rest = _claims(content)
+    if shown:
+        parts += ["## Claims", _text_table(claims.CLAIM_HEADER, shown)]
+    if "budget" in page:
+        parts += ["## Share of the paper's budget", _text_table(["", "here", "paper", "used"], _budget(page))]
+    report, folded = (
+        _report(content, page.get(key, default)) for key, default in (("tables", None), ("folded", ()))
+    )
+    parts += [_details(made[0], _table(*made[1:]), opened=True) for made in report.made() if made[2]]
+    parts += [_details(made[0], _table(*made[1:])) for made in folded.made() if made[2]]
+    if rest:
+        parts.append(
+            _details("Claims on data that the paper does not use", _text_table(claims.CLAIM_HEADER, rest))
+        )
+    for table in page.get("extra", ()):
+        body = [_table(table["header"], table["rows"]), *table.get("notes", ())]
+        parts.append(_details(table["title"], "\n".join(body)))
+    parts.append(_details("How it was run", "\n".join(_run(page, name))))
+    notes = dict.fromkeys([*page.get("notes", ()), *report.notes()])
+    parts.append(_details("Notes", "".join(f"- {note}\n" for note in notes)))
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def index(files: Sequence[str | os.PathLike[str]]) -> str:
+    """The table of all pages: the paper, counts of verdicts, the share of the paper's budget.
+
+    Args:
+        files: As for `write_pages`; those without a paper are left out.
+    """
+    rows = []
+    for path in map(as_path, files):
+        content = read_json(path)
+        page = content["page"]
+        if "paper" not in page:
+            continue
+        counts = Counter(row[4] for part in _claims(content) for row in part)
+        verdicts = [str(counts[verdict]) for verdict in ("holds", "differs", "undecided")]
+        (what, *_), used = page["budget"][0], _budget(page)[0][-1]
+        rows.append(
+            [f"[{page['paper']}]({path.stem}.md)", *verdicts, f"{used.split('`')[-1].strip()} ({what})"]
+        )
+    return _table(["paper", "hold", "fail", "undecided", "share of the paper's budget"], rows)
+
+
+def _report(content: Content, tables: Sequence[str] | None) -> Tables:
+    module = importlib.import_module(f".{content['family'].replace('-', '_')}", __package__)
+    settings = content["settings"]
+    results = content.get("rows", content.get("cells"))
+    if hasattr(module, "FAMILY"):
+        report: Tables = module.FAMILY.report(results, settings, tables, content.get("findings", ()))
+    else:
+        report = module.Report(results, settings, module.TABLES if tables is None else tables)
+    return report
+
+
+def _citation(content: Content) -> str:
+    family = content["family"]
+    if family not in PAPERS:
+        return f"sentencode reproduce {family}"
+    return published_figures(PAPERS[family])[0].paper.citation.rstrip(".")
+
+
+def _counted(content: Content) -> str:
+    """The counts of verdicts, as a sentence."""
+    counts = Counter(finding["verdict"] for finding in content.get("findings", ()))
+    return ", ".join(f"{count} claims: {verdict}" for verdict, count in counts.most_common()) or "Results"
+
+
+def _claims(content: Content) -> tuple[list[list[str]], list[list[str]]]:
+    """The cells of the claims; those that the paper has a difference for, and the others."""
+    page = content.get("page", {})
+    if "claims" in page:
+        return page["claims"], []
+    parts: tuple[list[list[str]], list[list[str]]] = ([], [])
+    for finding in content.get("findings", ()):
+        cells = claims.claim_cells(finding)
+        if finding["verdict"] != "holds":
+            cells[-1] = "; ".join(filter(None, [cells[-1], page.get("why", {}).get(finding["claim"])]))
+        parts[finding.get("paper") is None].append(cells)
+    return parts if parts[0] else (parts[1], [])
+
+
+def _budget(page: Content) -> list[list[str]]:
+    """Rows of the budget, with the used share as a bar and in percent."""
+    rows = []
+    for what, here, paper in page["budget"]:
+        share = here / paper
+        bar = ("█" * max(1, round(_BAR * min(1, share)))).ljust(_BAR, "░")
+        percent = f"{share:.0%}" if share > 0.1 else f"{100 * share:.2g}%"
+        rows.append([what, f"{here:,}", f"{paper:,}", f"`{bar}` {percent}".replace("%", " %")])
+    return rows
+
+
+def _run(page: Content, name: str) -> Iterator[str]:
+    """The commands, the date and the machine, and what differs from the paper."""
+    if "date" in page:
+        yield f"Date: {page['date']}. Machine: {page['machine']}.\n"
+    for command in page.get("commands", ()):
+        yield f"```\n{command}\n```\n"
+    yield f"[{name}.json]({name}.json) has all numbers, with those of each seed and the training times."
+    yield f"`sentencode reproduce page {name}.json` writes this page.\n"
+    if "setup" in page:
+        yield _text_table(["", "here", "paper"], page["setup"])
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return markdown_table(*filled_columns(header, rows))
+
+
+def _text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of text, with all columns aligned left."""
+    return _table(header, rows).replace("---:", "---")
+
+
+def _details(title: str, body: str, *, opened: bool = False) -> str:
+    """A section that readers open and close."""
+    return f"<details{' open' * opened}>\n<summary>{title}</summary>\n\n{body.strip()}\n\n</details>"
+
+
+# Pictures.
+
+
+def _has_picture(content: Content) -> bool:
+    return bool(content.get("findings") or content.get("page", {}).get("picture"))
+
+
+def _picture(content: Content) -> bytes:
+    """The page's picture as PNG."""
+    spec = content.get("page", {}).get("picture")
+    if spec is None:
+        compared = [finding for finding in content["findings"] if finding.get("paper") is not None]
+        return claims.picture(compared or content["findings"], "png")
+    if spec == "report":
+        return _report(content, None).figure("png")  # type: ignore[attr-defined,no-any-return]
+    points = spec["points"]
+    figure, (axes,) = new_figure(7, 0.9 + 0.26 * len(points))
+    axes.set(**spec["labels"])
+    for y, (_, value, group) in enumerate(points):
+        axes.plot(value, y, "o", color=f"C{group}")
+        axes.annotate(str(value), (value, y), (6, -3), textcoords="offset points", fontsize=8)
+    axes.set_yticks(range(len(points)), [name for name, *_ in points], fontsize=8)
+    axes.invert_yaxis()
+    axes.margins(x=0.12)
+    axes.grid(alpha=0.3)
+    axes.axvline(spec["line"], color="0.6", lw=0.8)
+    return rendered(figure, "png")

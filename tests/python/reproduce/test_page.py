@@ -1,0 +1,52 @@
+"""Pages of results: those of the documentation, and one of a new run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from sentencode.cli import main
+from sentencode.evaluation import published
+from sentencode.files import read_json
+from sentencode.reproduce import page
+
+FOLDER = Path(__file__).parents[3] / "docs" / "results"
+PAGES = [path for path in sorted(FOLDER.glob("*.json")) if path.with_suffix(".md").exists()]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_pages_of_the_documentation_are_up_to_date_and_begin_briefly(path):
+    markdown = page.markdown(read_json(path), path.stem)
+    assert markdown == path.with_suffix(".md").read_text()
+    before_the_fold, _, _ = markdown.partition("<details")
+    assert len(before_the_fold.split()) <= 900
+    assert path.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_index_is_up_to_date():
+    assert len(PAGES) == 6
+    order = ("aae", "rnn-cnn", "pooling", "nmt", "laes", "distill")
+    assert page.index([FOLDER / f"{name}.json" for name in order]) in (FOLDER / "index.md").read_text()
+
+
+def test_a_page_of_a_new_run(tmp_path, capsys):
+    scores = {"CR accuracy": {"value": 70.0, "low": 68.0, "high": 72.0}}
+    content = {
+        "family": "aae",
+        "settings": {"tasks": ["CR"], "protocol": "optimum"},
+        "rows": [{"row": "mean AAE", "seed": 0, "dim": 8, "scores": scores}],
+    }
+    (tmp_path / "results.json").write_text(json.dumps(content))
+    assert main(["reproduce", "page", str(tmp_path / "results.json")]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'results.md'}\n"
+    markdown = (tmp_path / "results.md").read_text()
+    assert published("000")[0].paper.title in markdown
+    assert "| mean AAE, ours | - | 70.0 ± 2.0 |" in markdown
+    del content["family"]
+    (tmp_path / "results.json").write_text(json.dumps(content))
+    assert main(["reproduce", "page", str(tmp_path / "results.json")]) == 1
+    assert "does not name its family" in capsys.readouterr().err
