@@ -1,4 +1,4 @@
-"""How much heads look at each part of a sentence, and pictures of what they look at."""
+"""Plots of attention weights: alignments, and weights by position in the sentence."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _WIDEST = 5.0  # points
 
 
 def position_shares(weights: Floats, bins: int) -> Floats:
-    """How much of each head lies in each of equal parts of a sentence.
+    """Return the weight of each head in each of `bins` equal parts of a sentence.
 
-    A word of T is a T-th of the sentence, and its weight lies evenly on it.
+    The weight of a word is spread evenly over its 1 / T of a sentence of T words.
 
     Args:
         weights: [heads, words].
-        bins: Into how many parts the sentence is cut.
+        bins: Number of parts.
 
     Returns:
-        [heads, bins]; rows sum to what those of `weights` do.
+        [heads, bins]; rows have the sums of those of `weights`.
 
     Example:
         >>> import numpy as np
@@ -40,17 +40,17 @@ def position_shares(weights: Floats, bins: int) -> Floats:
 
 
 def draw_positions(weights: Floats, axes: Any = None) -> Any:
-    """A plot for each head: how much of it lies where in sentences.
+    """Draw the weight of each head by position, a plot for each.
 
     Args:
-        weights: [heads, bins], as of `position_shares`.
-        axes: As many axes as there are heads; None: new ones.
+        weights: [heads, bins], as `position_shares` returns them.
+        axes: Axes to draw on, one for each head; None: new ones.
 
     Returns:
         The axes [heads].
 
     Raises:
-        ImportError: If matplotlib is not there.
+        ImportError: If matplotlib is not installed.
         ValueError: If there are not as many axes as heads.
     """
     pyplot = require("matplotlib.pyplot", "plot")
@@ -72,7 +72,7 @@ def draw_positions(weights: Floats, axes: Any = None) -> Any:
         raise ValueError(f"axes must be {heads}, one for each head, got {len(axes)}")
     for i, (ax, row, colour) in enumerate(zip(axes, weights, _colours(pyplot, heads), strict=True)):
         ax.stairs(row, np.linspace(0, 1, bins + 1), fill=True, color=colour)
-        ax.axhline(1 / bins, color="0.5", linewidth=0.8, linestyle=":")  # where all words weigh the same
+        ax.axhline(1 / bins, color="0.5", linewidth=0.8, linestyle=":")  # uniform attention
         ax.set_xlim(0, 1)
         ax.set_xticks([0, 0.5, 1])
         ax.set_title(f"head {i + 1}", fontsize="medium")
@@ -82,23 +82,23 @@ def draw_positions(weights: Floats, axes: Any = None) -> Any:
 def draw_alignment(
     source: Sequence[str], target: Sequence[str], parts: Floats, *, least: float, ax: Any = None
 ) -> Any:
-    """Strokes from words of a sentence, at the left, to those of its translation, a colour for each head.
+    """Draw lines between the words of a sentence and those of its translation, a colour for each head.
 
     Args:
-        source: The sentence's words.
-        target: The translation's.
-        parts: Weights [heads, target, source], which are the strokes' widths.
-        least: Up to this, weights are left out.
+        source: The words of the sentence, on the left.
+        target: The words of the translation, on the right.
+        parts: Weights [heads, target, source], the widths of the lines.
+        least: Weights up to this are left out.
         ax: Axes to draw on; None: new ones.
 
     Returns:
-        The axes, with a collection of strokes for each head.
+        The axes, with a collection of lines for each head.
 
     Raises:
-        ImportError: If matplotlib is not there.
+        ImportError: If matplotlib is not installed.
     """
     pyplot = require("matplotlib.pyplot", "plot")
-    strokes = require("matplotlib.collections", "plot").LineCollection
+    line_collection = require("matplotlib.collections", "plot").LineCollection
     high = max(len(source), len(target))
     if ax is None:
         longest = max(map(len, [*source, *target]))
@@ -110,10 +110,10 @@ def draw_alignment(
     if len(target) == high:
         right = np.arange(high, dtype=float)
     for part, colour in zip(parts, _colours(pyplot, len(parts)), strict=True):
-        drawn = np.argwhere(part > least)
-        lines = [((0.0, left[j]), (1.0, right[i])) for i, j in drawn]
-        widths = [_WIDEST * part[i, j] for i, j in drawn]
-        ax.add_collection(strokes(lines, linewidths=widths, colors=[colour], alpha=0.8))
+        shown = np.argwhere(part > least)
+        lines = [((0.0, left[j]), (1.0, right[i])) for i, j in shown]
+        widths = [_WIDEST * part[i, j] for i, j in shown]
+        ax.add_collection(line_collection(lines, linewidths=widths, colors=[colour], alpha=0.8))
     ax.set_xlim(0, 1)
     ax.set_ylim(high - 0.5, -0.5)
     ax.set_yticks(left, source)

@@ -1,4 +1,4 @@
-"""Several networks as one: their probabilities together, or one network with the mean of their weights."""
+"""Several networks as one: the mean of their probabilities, or of their weights."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["EnsembleDecoder", "average_checkpoints", "average_weights"]
 
 
 class EnsembleDecoder(Decoder):
-    """Decoders that write one sentence together: each word's probability is the mean of theirs.
+    """A decoder whose probability of each word is the mean of several decoders'.
 
     Args:
-        decoders: With the same words.
-        given: How many tensors of the memory belong to each, in their order.
+        decoders: Decoders with the same words.
+        given: The number of tensors of the memory of each, in order.
 
     Example:
         >>> import torch
@@ -52,11 +52,11 @@ class EnsembleDecoder(Decoder):
         self._caches: list[int] = []
 
     def start(self, memory: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-        """The memories and caches of all, one after the other."""
+        """Return the memories and caches of all decoders, concatenated."""
         started = []
         for decoder, part in zip(self.decoders, _parts(memory, self.given), strict=True):
-            found = decoder.start(part)
-            started.append(found if isinstance(found, tuple) else ([], found))
+            start = decoder.start(part)
+            started.append(start if isinstance(start, tuple) else ([], start))
         self._memories = [len(of) for of, _ in started]
         self._caches = [len(cache) for _, cache in started]
         return [one for of, _ in started for one in of], [one for _, cache in started for one in cache]
@@ -64,34 +64,34 @@ class EnsembleDecoder(Decoder):
     def step(
         self, ids: Tensor, memory: Sequence[Tensor], cache: Sequence[Tensor]
     ) -> tuple[Tensor, list[Tensor], Tensor | None]:
-        """Log mean p [hypotheses, words], and the next caches."""
-        told, caches = [], []
+        """Return the logarithm of the mean probabilities [hypotheses, words], and the next caches."""
+        log_p, caches = [], []
         parts = zip(_parts(memory, self._memories), _parts(cache, self._caches), strict=True)
-        for decoder, (own, state) in zip(self.decoders, parts, strict=True):
-            step = decoder.step(ids, own, state) if own else decoder.step(ids, state)
-            told.append(step[0].log_softmax(-1))
+        for decoder, (part, state) in zip(self.decoders, parts, strict=True):
+            step = decoder.step(ids, part, state) if part else decoder.step(ids, state)
+            log_p.append(step[0].log_softmax(-1))
             caches += step[1]
-        return torch.stack(told).logsumexp(0) - math.log(len(told)), caches, None
+        return torch.stack(log_p).logsumexp(0) - math.log(len(log_p)), caches, None
 
     def reorder(self, cache: Sequence[Tensor], index: Tensor) -> list[Tensor]:
-        """Each as it does it."""
-        found = []
+        """Return the caches of the hypotheses `index`."""
+        caches = []
         for decoder, part in zip(self.decoders, _parts(cache, self._caches), strict=True):
-            found += decoder.reorder(part, index)
-        return found
+            caches += decoder.reorder(part, index)
+        return caches
 
 
 def average_weights(encoders: Sequence[Any]) -> Any:
-    """An encoder whose weights are the mean of those of others, such as of several points of one training.
+    """Return an encoder with the mean of the weights of several, such as of steps of one training.
 
     Args:
         encoders: Fitted neural encoders of one architecture, with the same words.
 
     Returns:
-        A new encoder; in all else it is as the first one.
+        A new encoder, otherwise equal to the first one.
 
     Raises:
-        NotFittedError: If one has to be fitted first.
+        NotFittedError: If one is not fitted.
         TypeError: If one has no network.
         ValueError: If there are none, or classes, words or shapes differ.
 
@@ -121,28 +121,30 @@ def average_weights(encoders: Sequence[Any]) -> Any:
         states.append(_weights(encoder))
         check_same_words(first, encoder, f"encoders[{i}]")
         for name in sorted(states[0].keys() | states[i].keys()):
-            there, here = (None if name not in s else list(s[name].shape) for s in (states[0], states[i]))
-            if there != here:
-                raise ValueError(f"encoders[{i}]: {name} is {here}, that of the first {there}")
+            first_shape, shape = (
+                None if name not in state else list(state[name].shape) for state in (states[0], states[i])
+            )
+            if first_shape != shape:
+                raise ValueError(f"encoders[{i}]: {name} is {shape}, that of the first {first_shape}")
     return _with_mean(first, states)
 
 
 def average_checkpoints(encoder: Any, folder: str | os.PathLike[str], *, last: int = 5) -> Any:
-    """An encoder whose weights are the mean of those of the last checkpoints of its training.
+    """Return an encoder with the mean of the weights in the last checkpoints of its training.
 
     Args:
         encoder: A neural encoder, fitted with `checkpoints=folder`, and `keep_last` of at least `last`.
-        folder: That of its checkpoints.
-        last: How many of them, those of the highest steps.
+        folder: The folder of its checkpoints.
+        last: The number of checkpoints, those of the last steps.
 
     Returns:
-        A new encoder; in all else it is as that one.
+        A new encoder, otherwise equal to `encoder`.
 
     Raises:
-        NotFittedError: If it has to be fitted first.
+        NotFittedError: If it is not fitted.
         TypeError: If it has no network.
         FormatError: If a checkpoint is damaged.
-        ValueError: If there are not as many, or one is of another network.
+        ValueError: If there are fewer checkpoints, or one is of another network.
 
     Example:
         >>> import tempfile
@@ -160,7 +162,7 @@ def average_checkpoints(encoder: Any, folder: str | os.PathLike[str], *, last: i
     """
     if not hasattr(type(encoder), "network_class"):
         raise TypeError(f"encoder must be a neural encoder, got {type(encoder).__name__}")
-    own, last = _weights(encoder), checked_int("last", last, 1)
+    weights, last = _weights(encoder), checked_int("last", last, 1)
     files = step_files(folder)
     if len(files) < last:
         raise ValueError(
@@ -169,40 +171,41 @@ def average_checkpoints(encoder: Any, folder: str | os.PathLike[str], *, last: i
         )
     states = []
     for path in files[-last:]:
-        found = _nn.checkpoint_weights(path)
+        state = _nn.checkpoint_weights(path)
         if encoder._learnt is not None:
-            found = {name.removeprefix("network."): weight for name, weight in found.items()}
-        for name in sorted(own.keys() | found.keys()):
-            mine, its = (None if name not in of else list(of[name].shape) for of in (own, found))
-            if mine != its:
-                raise ValueError(f"{path}: {name} is {its}, that of the encoder {mine}")
-        states.append(found)
+            state = {name.removeprefix("network."): weight for name, weight in state.items()}
+        for name in sorted(weights.keys() | state.keys()):
+            expected, shape = (None if name not in of else list(of[name].shape) for of in (weights, state))
+            if expected != shape:
+                raise ValueError(f"{path}: {name} is {shape}, that of the encoder {expected}")
+        states.append(state)
     return _with_mean(encoder, states)
 
 
 def check_same_words(first: Any, other: Any, name: str) -> None:
-    """Whether both read and write the same words.
+    """Checks that two encoders have the same vocabularies.
 
     Args:
         first: An encoder.
         other: Another one.
-        name: What messages call that.
+        name: The name of that in messages.
 
     Raises:
-        ValueError: If they do not.
+        ValueError: If they differ.
     """
-    for what, side in (("vocabulary_", ""), ("target_vocabulary_", " of the target")):
-        mine, theirs = (getattr(encoder, what, None) for encoder in (first, other))
-        if getattr(mine, "words", None) != getattr(theirs, "words", None):
+    for attribute, side in (("vocabulary_", ""), ("target_vocabulary_", " of the target")):
+        vocabularies = (getattr(encoder, attribute, None) for encoder in (first, other))
+        words, other_words = (getattr(vocabulary, "words", None) for vocabulary in vocabularies)
+        if words != other_words:
             raise ValueError(f"{name} has other words{side} than the first encoder")
 
 
 def _parts(tensors: Sequence[Tensor], counts: Sequence[int]) -> list[list[Tensor]]:
-    found, begin = [], 0
+    parts, begin = [], 0
     for count in counts:
-        found.append(list(tensors[begin : begin + count]))
+        parts.append(list(tensors[begin : begin + count]))
         begin += count
-    return found
+    return parts
 
 
 def _with_mean(first: Any, states: Sequence[dict[str, Tensor]]) -> Any:
@@ -216,8 +219,8 @@ def _with_mean(first: Any, states: Sequence[dict[str, Tensor]]) -> Any:
 
 
 def _weights(encoder: Any) -> dict[str, Tensor]:
-    """Those of its network, and of its head."""
-    found: dict[str, Tensor] = dict(encoder.network.state_dict())
+    """The weights of its network and head."""
+    weights: dict[str, Tensor] = dict(encoder.network.state_dict())
     if (learnt := encoder._learnt) is not None:
-        found |= {f"head.{name}": weight for name, weight in learnt.head.state_dict().items()}
-    return found
+        weights |= {f"head.{name}": weight for name, weight in learnt.head.state_dict().items()}
+    return weights

@@ -1,4 +1,4 @@
-"""Vocabulary expansion: learnt rows for words that were not trained with."""
+"""Vocabulary expansion: rows of a trained word table for words that were not trained."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ..vectors import WordVectors
 __all__ = ["expanded"]
 
 Doubles = npt.NDArray[np.float64]
-_ROWS = 1 << 16  # that are mapped together
+_ROWS = 1 << 16  # mapped together
 
 
 def linear_map(x: Doubles, y: Doubles, ridge: float) -> tuple[Doubles, Doubles]:
-    """min_A,b |x A + b - y|^2 + ridge |A|^2; of several without ridge the one of the least A.
+    """Return argmin_A,b |x A + b - y|^2 + ridge |A|^2; the one with minimal A if it is not unique.
 
     Args:
         x: [n, E].
         y: [n, F].
-        ridge: Not negative.
+        ridge: At least 0.
 
     Returns:
         A [E, F] and b [F].
@@ -34,30 +34,30 @@ def linear_map(x: Doubles, y: Doubles, ridge: float) -> tuple[Doubles, Doubles]:
     return a, mean_y - mean_x @ a
 
 
-def expanded(vocabulary: Vocabulary, learnt: Doubles, vectors: WordVectors, ridge: float) -> WordVectors:
-    """A table of all words of `vectors`, in the space of the learnt rows.
+def expanded(vocabulary: Vocabulary, trained: Doubles, vectors: WordVectors, ridge: float) -> WordVectors:
+    """Return vectors of all words of `vectors`, mapped into the space of a trained word table.
 
     Args:
-        vocabulary: The words that have learnt rows.
-        learnt: Their rows [words, F].
-        vectors: Of words.
-        ridge: As for `linear_map`.
+        vocabulary: The words of the table.
+        trained: Their rows [words, F].
+        vectors: Word vectors.
+        ridge: As in `linear_map`.
 
     Returns:
-        Float32 rows; those of words that are learnt are the learnt ones.
+        Float32 vectors; trained words keep their rows.
 
     Raises:
         ValueError: If no word has both.
     """
-    places = [(i, word) for i, word in enumerate(vocabulary.words) if word in vectors]
-    if not places:
-        raise ValueError("vectors: none of the words that are learnt has one, so that nothing can be mapped")
-    ids = np.array([i for i, _ in places])
-    a, b = linear_map(vectors.matrix([word for _, word in places]).astype(np.float64), learnt[ids], ridge)
-    rows = np.empty((len(vectors), learnt.shape[1]), np.float32)
+    shared = [(i, word) for i, word in enumerate(vocabulary.words) if word in vectors]
+    if not shared:
+        raise ValueError("vectors: none of the trained words has one, so that nothing can be mapped")
+    ids = np.array([i for i, _ in shared])
+    a, b = linear_map(vectors.matrix([word for _, word in shared]).astype(np.float64), trained[ids], ridge)
+    rows = np.empty((len(vectors), trained.shape[1]), np.float32)
     for begin in range(0, len(rows), _ROWS):
-        some = np.arange(begin, min(begin + _ROWS, len(rows)))
-        rows[some] = vectors._core.rows(some).astype(np.float64) @ a + b
-    rows[[vectors._core.find(word) for _, word in places]] = learnt[ids]
-    made = WordVectors.from_array(list(vectors.words), rows, vectors.counts)
-    return made if vectors.oov == "subwords" else made.with_oov(vectors.oov)  # type: ignore[arg-type]
+        block = np.arange(begin, min(begin + _ROWS, len(rows)))
+        rows[block] = vectors._core.rows(block).astype(np.float64) @ a + b
+    rows[[vectors._core.find(word) for _, word in shared]] = trained[ids]
+    mapped = WordVectors.from_array(list(vectors.words), rows, vectors.counts)
+    return mapped if vectors.oov == "subwords" else mapped.with_oov(vectors.oov)  # type: ignore[arg-type]

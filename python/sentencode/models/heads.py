@@ -1,4 +1,4 @@
-"""What is learnt from the rows of sentences: classes, scores, ranks, the rows of another encoder."""
+"""Heads: losses on sentence embeddings, for classes, scores, rankings or embeddings of another encoder."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ __all__ = [
 
 
 def _core_head(**config: Any) -> Any:
-    """A head of the core. joblib cannot hash the core's own function, which modules remember."""
+    """A head in C++. Modules hold this function, as joblib cannot hash those of C++."""
     return _nn.make_head(json.dumps(config))
 
 
 class HeadModule(CppModule):
-    """A head's weights: a C++ module that takes sentences' rows.
+    """A head with weights, a module of C++ whose inputs are sentence embeddings.
 
     Args:
-        config: Its kind and options, as the core has them.
+        config: Its kind and options in C++.
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
@@ -49,67 +49,67 @@ class HeadModule(CppModule):
         self._bind(self._cpp.node())
 
     def predict(self, rows: Sequence[Tensor]) -> Tensor:
-        """What it says of examples, given the rows [B, dim] of their sentences; never with dropout."""
-        found: Tensor = self._cpp.predict(list(rows))
-        return found
+        """Return predictions without dropout, given embeddings [B, dim] of each sentence of examples."""
+        predictions: Tensor = self._cpp.predict(list(rows))
+        return predictions
 
     def loss(
         self, rows: Sequence[Tensor], labels: Tensor | None = None
     ) -> tuple[Tensor, float, Tensor | None]:
-        """The sum of examples' losses, how many they are, and how many are right, if that means something."""
-        found: tuple[Tensor, float, Tensor | None] = self._cpp.loss(list(rows), labels)
-        return found
+        """Return the sum of the losses, the number of examples, and that of correct ones if it is defined."""
+        loss: tuple[Tensor, float, Tensor | None] = self._cpp.loss(list(rows), labels)
+        return loss
 
 
 @dataclass(frozen=True)
 class Head:
-    """What an encoder learns to do with its rows: its subclasses are `head=` of any neural encoder."""
+    """A loss on sentence embeddings. Its subclasses are the parameter `head` of every neural encoder."""
 
     sentences: ClassVar[tuple[int, ...]] = (1,)
-    """How many sentences an example may have."""
+    """The numbers of sentences that an example may have."""
     labels: ClassVar[Literal["int64", "float32"] | None] = None
-    """What becomes of `y`; None: it is not looked at."""
+    """The type of labels; None: `y` is not used."""
     estimator_type: ClassVar[Literal["classifier", "regressor"] | None] = None
-    """What scikit-learn takes an encoder with this head for."""
+    """The type of an encoder with this head in scikit-learn."""
 
     def to_config(self) -> dict[str, Any]:
-        """Its kind and options, of which `as_head` makes it again."""
+        """Return kind and options, for `as_head`."""
         return {"kind": type(self).__name__, **asdict(self)}
 
     def core_options(self, dim: int, sides: int, learnt: Any) -> dict[str, Any]:
-        """The core's options.
+        """Return the options in C++.
 
         Args:
-            dim: Of rows.
-            sides: Sentences of an example.
-            learnt: What `learn` returned.
+            dim: Dimensions of an embedding.
+            sides: Number of sentences of an example.
+            learnt: The result of `learn`.
         """
         return asdict(self)
 
     def learn(self, y: Any) -> Any:
-        """What labels to train on say of all labels: the classes, the width of rows."""
+        """Return what is known from the training labels: the classes, or the dimensions of the targets."""
 
     def numbers(self, y: Any, learnt: Any, what: str) -> npt.NDArray[Any] | None:
-        """Labels as the core has them; None for none."""
+        """Return labels for C++; None if there are none."""
         if y is not None:
-            raise ValueError(f"{type(self).__name__} learns without labels: {what} must be None")
+            raise ValueError(f"{type(self).__name__} is trained without labels: {what} must be None")
         return None
 
 
 @dataclass(frozen=True)
 class Classifier(Head):
-    """Tells the class of a sentence, or of a pair: a perceptron over `[a; b; |a - b|; a * b]`.
+    """A classifier of sentences or pairs: a multi-layer perceptron over `[a; b; |a - b|; a * b]`.
 
-    Labels are strings, whole numbers or truths. `predict`, `predict_proba`, `score` and `classes_` of the
-    encoder are then as in scikit-learn.
+    Labels are strings, integers or booleans. `predict`, `predict_proba`, `score` and `classes_` of the
+    encoder are as in scikit-learn.
 
     Attributes:
         hidden: Units of each hidden layer.
-        layers: Hidden layers; 0: logistic regression.
-        shortcuts: Whether hidden layers above the first see the input, too.
+        layers: Number of hidden layers; 0: logistic regression.
+        shortcuts: Whether the input is an input of every hidden layer.
         activation: "relu", "tanh", "gelu" or "none".
-        dropout: On hidden layers.
-        class_weight: None; "balanced", where each class counts as much as any other; or weights by class.
+        dropout: Dropout probability of the hidden layers.
+        class_weight: None; "balanced", which gives all classes the same weight; or weights by class.
 
     Example:
         >>> import sentencode as se
@@ -144,7 +144,7 @@ class Classifier(Head):
         return hash((self.hidden, self.layers, self.shortcuts, self.activation, self.dropout))
 
     def to_config(self) -> dict[str, Any]:
-        """As `Head.to_config`; weights by class as pairs."""
+        """As in `Head`; weights by class are pairs."""
         weight = self.class_weight
         pairs = (
             [[_plain(name), float(w)] for name, w in weight.items()]
@@ -154,12 +154,12 @@ class Classifier(Head):
         return {**super().to_config(), "class_weight": pairs}
 
     def core_options(self, dim: int, sides: int, learnt: list[Any]) -> dict[str, Any]:
-        """As `Head.core_options`."""
-        own = {name: value for name, value in asdict(self).items() if name != "class_weight"}
-        return {**own, "features": dim, "sentences": sides, "classes": len(learnt)}
+        """As in `Head`."""
+        options = {name: value for name, value in asdict(self).items() if name != "class_weight"}
+        return {**options, "features": dim, "sentences": sides, "classes": len(learnt)}
 
     def learn(self, y: Any) -> list[Any]:
-        """The classes, sorted."""
+        """Return the classes, sorted."""
         classes = sorted(set(_classes(y, "y")), key=lambda name: (str(type(name)), name))
         if len(classes) < 2:
             count = f"{len(classes)} class{'' if len(classes) == 1 else 'es'}"
@@ -167,17 +167,17 @@ class Classifier(Head):
         return classes
 
     def numbers(self, y: Any, learnt: list[Any], what: str) -> npt.NDArray[np.int64]:
-        """The places of labels among the classes."""
-        places = {name: i for i, name in enumerate(learnt)}
-        found = _classes(y, what)
-        for i, name in enumerate(found):
-            if name not in places:
+        """Return the index of the class of each label."""
+        index = {name: i for i, name in enumerate(learnt)}
+        labels = _classes(y, what)
+        for i, name in enumerate(labels):
+            if name not in index:
                 some = ", ".join(map(repr, learnt[:10])) + (", ..." if len(learnt) > 10 else "")
                 raise ValueError(f"{what}[{i}] is {name!r}, none of the classes {some}")
-        return np.array([places[name] for name in found], np.int64)
+        return np.array([index[name] for name in labels], np.int64)
 
     def weights(self, labels: npt.NDArray[np.int64], classes: list[Any]) -> npt.NDArray[np.float32]:
-        """What each class's losses are multiplied by [classes]."""
+        """Return the factor of each class's losses [classes]."""
         if self.class_weight is None:
             return np.ones(len(classes), np.float32)
         if self.class_weight == "balanced":
@@ -186,17 +186,17 @@ class Classifier(Head):
         assert isinstance(self.class_weight, Mapping)
         if unknown := [name for name in self.class_weight if name not in classes]:
             raise ValueError(f"class_weight: {unknown[0]!r} is none of the classes {classes!r:.60}")
-        given = [self.class_weight.get(name, 1.0) for name in classes]
-        return np.array([checked_float("class_weight", w, 0) for w in given], np.float32)
+        weights = [self.class_weight.get(name, 1.0) for name in classes]
+        return np.array([checked_float("class_weight", w, 0) for w in weights], np.float32)
 
 
 @dataclass(frozen=True)
 class CosineRegression(Head):
-    """The cosine of a pair's rows is its score: least squares.
+    """Least-squares regression of a pair's score on the cosine of its embeddings.
 
     Attributes:
-        low: The score that a cosine of 0 stands for.
-        high: That of 1; STSBenchmark's is 5.
+        low: The score of a cosine of 0.
+        high: The score of a cosine of 1; 5 in STSBenchmark.
 
     Example:
         >>> import sentencode as se
@@ -216,19 +216,20 @@ class CosineRegression(Head):
             raise ValueError(f"high must be more than low={self.low}, got {self.high}")
 
     def numbers(self, y: Any, learnt: Any, what: str) -> npt.NDArray[np.float32]:
-        """Scores."""
+        """Return scores."""
         return _scores(y, what, 1).astype(np.float32)
 
 
 @dataclass(frozen=True)
 class MultipleNegatives(Head):
-    """A sentence belongs to its own partner, and not to those of others in the batch: pairs without labels.
+    """Ranks the partner of a sentence above others in the batch. Examples are pairs without labels.
 
-    Triples bring a wrong partner each, which is wrong for all of the batch. What repeats in a batch counts as
-    wrong, too: leave out pairs whose second sentence many share. Of several processes each ranks its part.
+    The third sentences of triples are further negatives for the whole batch. Equal sentences in a batch are
+    negatives, too: leave out pairs whose second sentence is frequent. Each process ranks its part of the
+    batch.
 
     Attributes:
-        scale: What cosines are multiplied by before the softmax.
+        scale: Factor of the cosines in the softmax.
 
     Example:
         >>> import sentencode as se
@@ -246,10 +247,10 @@ class MultipleNegatives(Head):
 
 @dataclass(frozen=True)
 class Triplet(Head):
-    """A sentence lies nearer to the second than to the third, by a margin: triples without labels.
+    """Makes a sentence closer to the second than to the third. Examples are triples without labels.
 
     Attributes:
-        margin: By how much.
+        margin: Margin between the two distances.
         distance: "euclidean" or "cosine".
 
     Example:
@@ -270,11 +271,11 @@ class Triplet(Head):
 
 @dataclass(frozen=True)
 class RowRegression(Head):
-    """A sentence's row is that of another encoder: `fit(sentences, teacher.encode(sentences))`.
+    """Regression of the embeddings of another encoder: `fit(sentences, teacher.encode(sentences))`.
 
     Attributes:
-        projection: Whether a linear map leads from rows to the teacher's; `predict` gives what it makes.
-            None: where widths differ.
+        projection: Whether embeddings are mapped linearly to the teacher's; `predict` returns the result.
+            None: if dimensions differ.
         distance: "euclidean", the mean of squared differences; or "cosine".
 
     Example:
@@ -294,45 +295,47 @@ class RowRegression(Head):
         _check_distance(self.distance)
 
     def core_options(self, dim: int, sides: int, learnt: int) -> dict[str, Any]:
-        """As `Head.core_options`."""
+        """As in `Head`."""
         projection = dim != learnt if self.projection is None else self.projection
         return {"features": dim, "targets": learnt, "projection": projection, "distance": self.distance}
 
     def learn(self, y: Any) -> int:
-        """How wide the teacher's rows are."""
+        """Return the dimensions of the teacher's embeddings."""
         return int(_scores(y, "y", 2).shape[1])
 
     def numbers(self, y: Any, learnt: int, what: str) -> npt.NDArray[np.float32]:
-        """The teacher's rows [n, Y]; the core is given their places."""
-        rows = _scores(y, what, 2)
-        if rows.shape[1] != learnt:
-            raise ValueError(f"{what} must be rows of {learnt} numbers as y's are, got {rows.shape[1]}")
-        return np.ascontiguousarray(rows, np.float32)
+        """Return the teacher's embeddings [n, Y]; labels in C++ are their indices."""
+        targets = _scores(y, what, 2)
+        if targets.shape[1] != learnt:
+            raise ValueError(
+                f"{what} must be {learnt}-dimensional embeddings as y, got {targets.shape[1]} dimensions"
+            )
+        return np.ascontiguousarray(targets, np.float32)
 
 
-_EXACT = 2**53  # floats hold every whole number up to it
+_EXACT = 2**53  # floats represent all integers up to it
 
 _KINDS: dict[Any, type[Head]] = {
     kind.__name__: kind for kind in (Classifier, CosineRegression, MultipleNegatives, RowRegression, Triplet)
 }
 
 
-def as_head(given: Any) -> Head | None:
-    """A head of what was given as one.
+def as_head(head: Any) -> Head | None:
+    """Return a head.
 
     Args:
-        given: A head; its name; or a dict of its `kind` and options, as files of `sentencode train` hold it.
+        head: A head; its name; or a dict of its `kind` and options, as in files of `sentencode train`.
 
     Raises:
         TypeError: If it is none of these.
         ValueError: If there is no such head, or an option is wrong.
     """
-    if given is None or isinstance(given, Head):
-        return given
-    config = {"kind": given} if isinstance(given, str) else given
+    if head is None or isinstance(head, Head):
+        return head
+    config = {"kind": head} if isinstance(head, str) else head
     if not isinstance(config, Mapping):
         raise TypeError(
-            f"head must be a head such as se.Classifier(), got {given!r:.40} ({type(given).__name__})"
+            f"head must be a head such as se.Classifier(), got {head!r:.40} ({type(head).__name__})"
         )
     options = dict(config)
     name = options.pop("kind", None)
@@ -346,7 +349,7 @@ def as_head(given: Any) -> Head | None:
 
 
 def made_head(head: Head, dim: int, sides: int, learnt: Any, seed: int) -> HeadModule:
-    """A head with weights of its own."""
+    """Return a module with new weights."""
     with isolated_generators(seed):
         return HeadModule({"head": type(head).__name__, **head.core_options(dim, sides, learnt)})
 
@@ -357,32 +360,32 @@ def _plain(name: Any) -> Any:
 
 def _classes(y: Any, what: str) -> list[Any]:
     if y is None:
-        raise ValueError(f"a Classifier learns from labels: {what} is None")
+        raise ValueError(f"a Classifier needs labels: {what} is None")
     y = one_column(y, what)
-    found = [_plain(name) for name in (y.tolist() if isinstance(y, np.ndarray) else y)]
-    for i, name in enumerate(found):
+    labels = [_plain(name) for name in (y.tolist() if isinstance(y, np.ndarray) else y)]
+    for i, name in enumerate(labels):
         if isinstance(name, float) and name.is_integer():
             if abs(name) > _EXACT:
                 raise ValueError(f"{what}[{i}] is the float {name!r}, too large to be exact: give an int")
-            found[i] = int(name)
+            labels[i] = int(name)
         elif not isinstance(name, str | int):
             raise TypeError(
                 f"{what}[{i}] must be a class's name, a str or a whole number, got {name!r:.40} "
                 f"({type(name).__name__})"
             )
-        if type(found[i]) is not type(found[0]):
+        if type(labels[i]) is not type(labels[0]):
             raise TypeError(
-                f"{what}[{i}] is {found[i]!r:.40} ({type(found[i]).__name__}), but {what}[0] is "
-                f"{found[0]!r:.40} ({type(found[0]).__name__}): classes must be of one type"
+                f"{what}[{i}] is {labels[i]!r:.40} ({type(labels[i]).__name__}), but {what}[0] is "
+                f"{labels[0]!r:.40} ({type(labels[0]).__name__}): classes must be of one type"
             )
-    return found
+    return labels
 
 
 def class_array(classes: list[Any]) -> npt.NDArray[Any]:
-    """Classes as an array that holds each unchanged: as Python's objects where no dtype of numpy does.
+    """Return classes as an array; of Python objects if no dtype represents them all exactly.
 
     Args:
-        classes: Names or whole numbers; those of an old file may be of several types.
+        classes: Names or integers; those of old files may have several types.
     """
     kinds = {type(name) for name in classes}
     if kinds == {int} and (min(classes) < -(2**63) or max(classes) >= 2**63):

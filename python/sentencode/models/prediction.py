@@ -1,4 +1,4 @@
-"""What a head that was trained says: classes, scores, rows."""
+"""Predictions of heads: classes, scores, embeddings."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .supervised import sides_of
 __all__ = ["Learnt", "Prediction", "checked_finite"]
 
 Rows = npt.NDArray[Any]
-_ROWS = 4096  # that a head sees at a time
+_BATCH = 4096  # embeddings in one call of a head
 
 
 @dataclass(frozen=True)
 class Learnt:
-    """What was learnt from the rows.
+    """A trained head.
 
     Attributes:
-        head: Its weights.
-        sides: How many sentences an example has.
-        classes: Of a classifier, in the order of its scores; else None.
+        head: The module.
+        sides: Number of sentences of an example.
+        classes: Classes of a classifier, in the order of its scores; else None.
     """
 
     head: HeadModule
@@ -37,35 +37,35 @@ class Learnt:
     classes: list[Any] | None
 
     def begin_with(self, other: Any) -> None:
-        """Takes the weights of another encoder's head, if it is one alike."""
-        theirs: Learnt | None = other._learnt
-        if theirs is None or (theirs.classes, theirs.sides) != (self.classes, self.sides):
+        """Copies the weights of another encoder's head, if it has the same kind, shape and classes."""
+        learnt: Learnt | None = other._learnt
+        if learnt is None or (learnt.classes, learnt.sides) != (self.classes, self.sides):
             return
-        mine = self.head.state_dict()
-        given = {name: tensor for name, tensor in theirs.head.state_dict().items() if name != "class_weights"}
-        if self.head._config["head"] == theirs.head._config["head"] and all(
-            name in mine and mine[name].shape == tensor.shape for name, tensor in given.items()
+        state = self.head.state_dict()
+        weights = {name: w for name, w in learnt.head.state_dict().items() if name != "class_weights"}
+        if self.head._config["head"] == learnt.head._config["head"] and all(
+            name in state and state[name].shape == weight.shape for name, weight in weights.items()
         ):
-            self.head.load_state_dict(given, strict=False)
+            self.head.load_state_dict(weights, strict=False)
 
     @classmethod
-    def read(cls, core: Any, given: Any, head: Head | None, dim: int) -> Learnt | None:
-        """That of a file.
+    def read(cls, core: Any, saved: Any, head: Head | None, dim: int) -> Learnt | None:
+        """The head of a file.
 
         Args:
-            core: The core's head, or None.
-            given: What stands beside the parameters.
-            head: The parameter.
-            dim: Of the embeddings.
+            core: The head in C++, or None.
+            saved: What the file has besides its weights.
+            head: The parameter `head`.
+            dim: Dimensions of the embeddings.
 
         Raises:
             ValueError: If these do not belong together.
         """
-        if core is None and given is None:
+        if core is None and saved is None:
             return None
-        if core is None or not isinstance(given, Mapping) or set(given) != {"sides", "classes"}:
+        if core is None or not isinstance(saved, Mapping) or set(saved) != {"sides", "classes"}:
             raise ValueError("params: a head needs what it has learnt, with sides and classes")
-        config, classes, sides = json.loads(core.config()), given["classes"], given["sides"]
+        config, classes, sides = json.loads(core.config()), saved["classes"], saved["sides"]
         kind = config.pop("head")
         if head is None or kind != type(head).__name__:
             raise ValueError(f"params: head is {type(head).__name__}, but config has {kind}")
@@ -94,10 +94,10 @@ class Learnt:
 
 
 def checked_finite(values: torch.Tensor, what: str) -> torch.Tensor:
-    """The values, if all are finite.
+    """Return the values.
 
     Raises:
-        DivergedError: If one is not.
+        DivergedError: If one is not finite.
     """
     if not values.isfinite().all():
         raise DivergedError(f"{what} is not finite: weights are damaged, or the training diverged")
@@ -105,7 +105,7 @@ def checked_finite(values: torch.Tensor, what: str) -> torch.Tensor:
 
 
 class Prediction(CoreEncoder):
-    """The side of a `NeuralEncoder` that says what its head has learnt."""
+    """Predictions of a `NeuralEncoder` with a head."""
 
     _learnt: Learnt | None = None
     settings: Any
@@ -115,21 +115,21 @@ class Prediction(CoreEncoder):
     def _estimator_type(self) -> Literal["classifier", "regressor"] | None:
         try:
             head = self.settings()["head"]
-        except (TypeError, ValueError):  # of a parameter that cannot be used; `fit` raises it
+        except (TypeError, ValueError):  # `fit` reports invalid parameters
             return None
         return None if head is None else head.estimator_type
 
     @property
     def head_(self) -> HeadModule:
-        """What was learnt from the rows, a `torch.nn.Module`."""
+        """The trained head, a `torch.nn.Module`."""
         return self._learnt_head().head
 
     @property
     def classes_(self) -> Rows:
-        """The classes that a classifier knows, sorted.
+        """The classes of a classifier, sorted.
 
         Raises:
-            NotFittedError: If the encoder was not fitted.
+            NotFittedError: If the encoder is not fitted.
             AttributeError: If its head is no classifier.
         """
         classes = self._learnt_head().classes
@@ -147,112 +147,111 @@ class Prediction(CoreEncoder):
             )
         return self._learnt
 
-    def _said(self, sentences: Any) -> Rows:
-        """What the head says of examples."""
+    def _predicted(self, sentences: Any) -> Rows:
+        """The head's predictions for examples."""
         self._check_fitted()
         learnt = self._learnt_head()
         sides = sides_of(sentences, (learnt.sides,))
         if len(sides) != learnt.sides:
             raise ValueError(
-                f"{type(self).__name__} learnt from examples of {learnt.sides} sentences, got {len(sides)}"
+                f"{type(self).__name__} was trained on examples of {learnt.sides} sentences, got {len(sides)}"
                 + (": pairs are tuples, as in [(first, second), ...]" if len(sides) == 1 else "")
             )
         every = [sentence for side in sides for sentence in side]
-        rows, count = torch.from_numpy(self.encode(every)), len(sides[0])
+        z, count = torch.from_numpy(self.encode(every)), len(sides[0])
         device = next((t.device for t in self.network.parameters()), torch.device("cpu"))
         with torch.no_grad():
-            found = [
+            predictions = [
                 learnt.head.predict(
                     [
-                        rows[side * count + begin : side * count + min(begin + _ROWS, count)].to(device)
+                        z[side * count + begin : side * count + min(begin + _BATCH, count)].to(device)
                         for side in range(learnt.sides)
                     ]
                 ).cpu()
-                for begin in range(0, count, _ROWS)
+                for begin in range(0, count, _BATCH)
             ]
-        return checked_finite(torch.cat(found).float(), f"{type(self).__name__}: a prediction").numpy()
+        return checked_finite(torch.cat(predictions).float(), f"{type(self).__name__}: a prediction").numpy()
 
     def predict_proba(self, sentences: Any) -> Rows:
-        """How likely each class is.
+        """Return the probability of each class.
 
         Args:
-            sentences: As for `fit`.
+            sentences: As in `fit`.
 
         Returns:
             [n, classes], in the order of `classes_`.
 
         Raises:
-            NotFittedError: If the encoder has to be fitted first.
+            NotFittedError: If the encoder is not fitted.
             AttributeError: If its head is no classifier.
         """
         self.classes_  # noqa: B018
-        return self._said(sentences)
+        return self._predicted(sentences)
 
     def predict(self, sentences: Any) -> Rows:
-        """What the head says.
+        """Return the head's predictions.
 
-        That is the class of each example; of regression the score of a pair, or the row that was imitated; of
-        a ranking the cosine of a pair; of triples how much nearer the second sentence is than the third.
+        A classifier predicts classes; a regression the scores of pairs, or target embeddings; a ranking the
+        cosines of pairs; a triplet head how much closer the second sentence is than the third.
 
         Args:
-            sentences: As for `fit`.
+            sentences: As in `fit`.
 
         Returns:
-            [n], or rows [n, d].
+            [n], or embeddings [n, d].
 
         Raises:
-            NotFittedError: If the encoder has to be fitted first.
+            NotFittedError: If the encoder is not fitted.
             AttributeError: If it has no head.
         """
         if self._learnt_head().classes is None:
-            return self._said(sentences)
-        best = self.predict_proba(sentences).argmax(axis=1)
-        found: Rows = self.classes_[best]
-        return found
+            return self._predicted(sentences)
+        predictions: Rows = self.classes_[self.predict_proba(sentences).argmax(axis=1)]
+        return predictions
 
     def score(self, sentences: Any, y: Any) -> float:
-        """How good predictions are: a classifier's accuracy; Spearman's rank correlation of scores.
+        """Return the accuracy of a classifier, or Spearman's rank correlation of predicted scores.
 
         Args:
-            sentences: As for `fit`.
-            y: What is right.
+            sentences: As in `fit`.
+            y: The true classes or scores.
 
         Raises:
-            NotFittedError: If the encoder has to be fitted first.
+            NotFittedError: If the encoder is not fitted.
             AttributeError: If it has no head.
-            NotImplementedError: If its head learns neither classes nor scores.
+            NotImplementedError: If its head predicts neither classes nor scores.
         """
         learnt, head = self._learnt_head(), self.settings()["head"]
         if isinstance(head, Classifier):
-            return float((self._places(y) == self.predict_proba(sentences).argmax(axis=1)).mean())
+            return float((self._class_ids(y) == self.predict_proba(sentences).argmax(axis=1)).mean())
         if not isinstance(head, CosineRegression):
-            raise NotImplementedError(f"{type(head).__name__} learns neither classes nor scores")
+            raise NotImplementedError(f"{type(head).__name__} predicts neither classes nor scores")
         from ..evaluation.metrics.scores import spearman
 
         return float(spearman(self.predict(sentences), head.numbers(y, learnt.classes, "y")))
 
     def confusion_matrix(self, sentences: Any, y: Any) -> npt.NDArray[np.int64]:
-        """How often each class is taken for each other one.
+        """Return the confusion matrix of a classifier.
 
         Args:
-            sentences: As for `fit`.
-            y: The classes that are right.
+            sentences: As in `fit`.
+            y: The true classes.
 
         Returns:
-            [classes, classes]: a row for each right class, a column for what was predicted.
+            [classes, classes]: a row for each true class, a column for each predicted one.
 
         Raises:
-            NotFittedError: If the encoder has to be fitted first.
+            NotFittedError: If the encoder is not fitted.
             AttributeError: If its head is no classifier.
         """
-        count, right = len(self.classes_), self._places(y)
-        cells = right * count + self.predict_proba(sentences).argmax(axis=1)
+        count, true = len(self.classes_), self._class_ids(y)
+        cells = true * count + self.predict_proba(sentences).argmax(axis=1)
         return np.bincount(cells, minlength=count**2).reshape(count, count).astype(np.int64)
 
-    def _places(self, y: Any) -> npt.NDArray[np.int64]:
-        """Labels as places among the classes."""
+    def _class_ids(self, y: Any) -> npt.NDArray[np.int64]:
+        """Labels as indices of classes."""
         head = self.settings()["head"]
         if not isinstance(head, Classifier):
             self.classes_  # noqa: B018
-        found: npt.NDArray[np.int64] = head.numbers(y, self._learnt_head().classes, "y")
-        return found
+        ids: npt.NDArray[np.int64] = head.numbers(y, self._learnt_head().classes, "y")
+        return ids

@@ -1,4 +1,4 @@
-"""Networks that are written in Python, as the core sees them."""
+"""Networks written in Python, as C++ reads them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["Inputs", "Words", "core_network", "network_name", "register"]
 
 @dataclass(frozen=True)
 class Inputs:
-    """Sentences that a network in Python is to encode.
+    """The input of `encode` of a network in Python.
 
     Attributes:
-        x: Words' vectors [B, T, features], or what `word_rows` makes of the words; zero where there is none.
+        x: Word vectors [B, T, features], or the result of `word_rows`; zero for padding.
         lengths: [B] int64.
-        mask: [B, T] bool: true where there is a word.
+        mask: [B, T] bool: true for words, false for padding.
     """
 
     x: Tensor
@@ -41,14 +41,14 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Words:
-    """Distinct words, as a network sees them that makes their rows itself.
+    """The input of `word_rows` of a network in Python: distinct words.
 
     Attributes:
-        vectors: [W, features]; of words without a vector what the policy of the vectors says, else zero.
-        known: [W] bool: whether it is a vector of the word's own.
-        ids: [W] int64; of words without an id that of unknown ones.
-        characters: [W, max_characters] int64, where the network has an `alphabet`, else None: 2 is the
-            first of the alphabet, 1 stands for all others, 0 is behind the last character.
+        vectors: [W, features]; of words without a vector the policy's substitute, or zero.
+        known: [W] bool: whether the word itself has a vector.
+        ids: [W] int64; of words without an id that of unknown words.
+        characters: [W, max_characters] int64, if the network has an `alphabet`, else None: 2 is the first
+            character of the alphabet, 1 stands for all other characters, 0 is padding.
     """
 
     vectors: Tensor
@@ -61,7 +61,7 @@ class Words:
 
 
 class _NetworkParts(ModuleParts):
-    """A module as C++ sees it (`_nn.PythonNetwork`)."""
+    """The methods of a module that C++ calls (`_nn.PythonNetwork`)."""
 
     def __init__(self, module: nn.Module, config: dict[str, Any]) -> None:
         super().__init__(module, ("tokens",))
@@ -76,30 +76,28 @@ class _NetworkParts(ModuleParts):
         self._trained: list[nn.Module] = []
 
     def encode(self, x: Tensor, lengths: Tensor, mask: Tensor, evaluating: bool) -> Tensor:
-        """Rows; `evaluating`, as if the module were not in training."""
+        """Return embeddings; with `evaluating` as in evaluation mode."""
         with self._evaluating() if evaluating else nullcontext():
-            found: Tensor = self.module.encode(Inputs(x, lengths, mask))  # type: ignore[operator]
-        if not isinstance(found, Tensor):
-            raise TypeError(
-                f"{type(self.module).__name__}.encode must return a tensor, got {type(found).__name__}"
-            )
-        return found
+            z: Tensor = self.module.encode(Inputs(x, lengths, mask))  # type: ignore[operator]
+        return self._checked("encode", z)
 
     def word_rows(
         self, vectors: Tensor, known: Tensor, ids: Tensor, characters: Tensor | None, evaluating: bool
     ) -> Tensor:
-        """The rows of words; `evaluating`, as if the module were not in training."""
+        """Return word vectors; with `evaluating` as in evaluation mode."""
         with self._evaluating() if evaluating else nullcontext():
-            found: Tensor = self.module.word_rows(Words(vectors, known, ids, characters))  # type: ignore[operator]
-        if not isinstance(found, Tensor):
-            raise TypeError(
-                f"{type(self.module).__name__}.word_rows must return a tensor, got {type(found).__name__}"
-            )
-        return found
+            rows: Tensor = self.module.word_rows(Words(vectors, known, ids, characters))  # type: ignore[operator]
+        return self._checked("word_rows", rows)
+
+    def _checked(self, method: str, result: Any) -> Tensor:
+        if not isinstance(result, Tensor):
+            name = type(self.module).__name__
+            raise TypeError(f"{name}.{method} must return a tensor, got {type(result).__name__}")
+        return result
 
     @contextmanager
     def _evaluating(self) -> Iterator[None]:
-        """No part of the module is in training, until the last of the threads that encode has left."""
+        """All parts of the module are in evaluation mode until the last encoding thread has left."""
         with self._lock:
             if self._encoding == 0:
                 self._trained = [part for part in self.module.modules() if part.training]
@@ -116,19 +114,19 @@ class _NetworkParts(ModuleParts):
                         part.training = True
 
     def buffers(self) -> list[tuple[str, Tensor]]:
-        """Those that are kept: of the others a network makes its own."""
-        kept = self.module.state_dict()
-        return [(name, tensor) for name, tensor in super().buffers() if name in kept]
+        """The persistent buffers."""
+        state = self.module.state_dict()
+        return [(name, tensor) for name, tensor in super().buffers() if name in state]
 
     def end(self) -> None:
-        """Sentences have no end here."""
+        """Sentences of networks in Python have no end."""
 
 
 def alphabet_of(network: Any) -> tuple[str, int]:
-    """The characters that a network tells apart, and how many of a word it sees; "" and 0: none.
+    """The characters that have ids, and how many of a word a network reads; "" and 0: none.
 
     Args:
-        network: Which may have `alphabet` and `max_characters`.
+        network: A network that may have `alphabet` and `max_characters`.
     """
     if not hasattr(network, "alphabet"):
         return "", 0
@@ -138,54 +136,54 @@ def alphabet_of(network: Any) -> tuple[str, int]:
 
 
 def core_network(network: Any, name: str, settings: dict[str, Any], *, head: bool = False) -> Any:
-    """What the core's encoder is made with.
+    """Return a network as C++ reads it.
 
     Args:
         network: One of C++, or any module with `dim`, `encode` and `loss`, made with `words` and `features`.
         name: The encoder's class, for messages.
         settings: The network's options.
-        head: Whether a head learns from its rows, so that it needs no `loss`.
+        head: Whether a head is trained, so that the network needs no `loss`.
 
     Raises:
-        TypeError: The module lacks one of these.
+        TypeError: If the module lacks one of these.
     """
     if isinstance(network, CppModule):
         return network._cpp
-    for wanted in ("dim", "encode", "loss", "words", "features"):
-        if not hasattr(network, wanted) and not (head and wanted == "loss"):
-            raise TypeError(f"{name}: the network {type(network).__name__} has no {wanted}")
+    for required in ("dim", "encode", "loss", "words", "features"):
+        if not hasattr(network, required) and not (head and required == "loss"):
+            raise TypeError(f"{name}: the network {type(network).__name__} has no {required}")
     sizes = {"words": int(network.words), "features": int(network.features)}
     config = {"network": network_name(name, type(network)), **sizes, **settings}
     for option, value in settings.items():
         if json.loads(json.dumps(value, default=repr)) != value or isinstance(value, dict):
             raise TypeError(
-                f"{name}: {option}={value!r:.40} cannot be kept: only numbers, strings, None and lists can"
+                f"{name}: {option}={value!r:.40} cannot be saved: only numbers, strings, None and lists can"
             )
     return _nn.PythonNetwork(_NetworkParts(network, config))
 
 
 def _check_size(network: Any, options: dict[str, Any]) -> None:
-    """Refuses what is larger than the file that describes it, before there is memory for it."""
+    """Refuses a network that is larger than its file, before it allocates memory."""
     try:
         with torch.device("meta"):
             empty = network(**options)
-    except Exception:  # it computes with its weights, which have no values there
+    except Exception:  # it reads its weights, which have no values on "meta"
         return
     for tensor in empty.state_dict().values():
         _nn.check_limit(list(tensor.shape))
 
 
 def network_name(encoder: str, network: Any) -> str:
-    """What files call a network in Python: two encoders may have networks of one name."""
+    """The name of a network in Python in files: the networks of two encoders may have one name."""
     return f"{encoder}.{network.__name__}"
 
 
 def register(encoder: str, network: Any) -> None:
-    """Lets files of an encoder be read whose network is a class in Python.
+    """Lets `load` read files of an encoder whose network is a class in Python.
 
     Args:
-        encoder: The encoder's class.
-        network: The network's.
+        encoder: The name of the encoder's class.
+        network: The network's class.
     """
 
     def make(config: str) -> Any:

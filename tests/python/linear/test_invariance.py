@@ -28,7 +28,7 @@ def threads_as_before():
 
 @quick
 @given(SENTENCES, st.integers(1, 31), st.randoms(use_true_random=False), st.sampled_from([1, 2, 5]))
-def test_alone_and_in_any_batch(encoder, sentences, batch_size, random, threads):
+def test_embeddings_do_not_depend_on_the_batch(encoder, sentences, batch_size, random, threads):
     se.set_num_threads(1)
     alone = [encoder.encode(s) for s in sentences]
     se.set_num_threads(threads)

@@ -89,7 +89,7 @@ def test_both_sides_may_have_the_same_words(tmp_path):
     assert se.load(tmp_path / "nmt").translate(texts) == found.translate(texts)
 
 
-def test_what_is_not_given_is_the_papers_or_the_public_codes_or_the_transformers():
+def test_defaults_of_presets_and_transformers():
     def chosen(names, **options):
         found = se.CompoundNMT(**options).settings()
         return tuple(found[name] for name in names)
@@ -144,7 +144,7 @@ def test_unknown_words_are_read_and_can_be_copied(nmt):
     assert changed or not any("<unk>" in text for text in texts)
 
 
-def test_one_sentence_many_none_and_empty_ones(nmt):
+def test_one_many_no_and_empty_sentences(nmt):
     assert nmt.translate(SOURCE[0]) == nmt.translate([SOURCE[0]])[0] == nmt.translate([SOURCE[0].split()])[0]
     assert nmt.translate([]) == []
     assert nmt.translate(["", SOURCE[1], " "]) == ["", nmt.translate(SOURCE[1]), ""]
@@ -222,7 +222,7 @@ def test_alignments_of_a_transformer_are_those_of_a_layer(architecture):
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_what_an_architecture_has_not_is_said(architecture):
+def test_what_an_architecture_lacks_is_reported(architecture):
     found = made(architecture, max_steps=1).fit(SOURCE, TARGET)
     text = SOURCE[1]
     asked = {
@@ -251,7 +251,7 @@ def test_what_an_architecture_has_not_is_said(architecture):
             assert np.isfinite(np.concatenate([np.ravel(ask()[-1])])).all()
 
 
-def test_picture_of_an_alignment(nmt):
+def test_plot_alignment(nmt):
     pytest.importorskip("matplotlib").use("agg")
     axes = nmt.plot_alignment(SOURCE[1], TARGET[1], least=0.02)
     words, told, weights = nmt.alignment(SOURCE[1], TARGET[1])
@@ -309,7 +309,7 @@ def test_weights_by_position_are_those_of_a_loop(nmt):
         nmt.position_weights(texts, bins=0)
 
 
-def test_picture_of_positions(nmt):
+def test_plot_positions(nmt):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("agg")
     weights = nmt.position_weights(SOURCE, bins=5, least_words=3)
@@ -339,7 +339,7 @@ def test_a_vocabulary_of_the_target_makes_another_encoder(tmp_path):
     assert found[0].fingerprint() != found[1].fingerprint()
 
 
-def test_subwords_are_kept_in_the_file_and_put_together_again(tmp_path):
+def test_a_bpe_is_saved_and_detokenizes(tmp_path):
     tokenizers = pytest.importorskip("tokenizers")
     bpe = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="<unk>"))
     bpe.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
@@ -385,7 +385,7 @@ def test_files_are_read_line_by_line(nmt, tmp_path):
         ([""] * len(SOURCE), TARGET, "no sentence that has a word"),
     ],
 )
-def test_sides_that_do_not_fit_are_told(source, target, message):
+def test_mismatched_sides_are_reported(source, target, message):
     with pytest.raises(ValueError, match=message):
         made().fit(source, target)
 
@@ -398,7 +398,7 @@ def test_valid_has_two_sides():
     assert 0 <= found.history_.validations[-1].accuracy <= 1
 
 
-def test_a_training_goes_on_bit_by_bit(tmp_path):
+def test_a_resumed_training_is_bit_equal(tmp_path):
     whole = made(dropout=0.2, max_steps=30).fit(SOURCE, TARGET)
     made(dropout=0.2, max_steps=13).fit(SOURCE, TARGET, checkpoints=tmp_path / "run")
     resumed = made(dropout=0.2, max_steps=30).fit(SOURCE, TARGET, checkpoints=tmp_path / "run")
@@ -419,7 +419,7 @@ def test_token_budgets_count_both_sides():
     assert many > 1.5 * few
 
 
-def test_vectors_are_where_the_rows_of_the_source_begin():
+def test_source_rows_are_initialised_with_vectors():
     vectors = se.WordVectors.from_dict({"dog": np.arange(6.0), "cat": np.ones(6)})
     found = made(vectors=vectors, max_steps=1, learning_rate=1e-30).fit(SOURCE, TARGET)
     row = found.network.source.weight[found.vocabulary_.words.index("dog")].detach().numpy()
@@ -428,12 +428,12 @@ def test_vectors_are_where_the_rows_of_the_source_begin():
     assert "runs" in found.vocabulary_
 
 
-def test_what_is_unknown_stays_so(nmt):
+def test_expand_vocabulary_is_not_available(nmt):
     with pytest.raises(NotImplementedError, match=r"has no expand_vocabulary: .* read as unknown"):
         nmt.expand_vocabulary(se.WordVectors.from_dict({"dog": np.ones(4), "zebra": np.ones(4)}))
 
 
-def test_it_begins_with_another_and_keeps_what_is_frozen(nmt):
+def test_init_copies_weights_and_freeze_keeps_them(nmt):
     found = made(max_steps=3).fit(SOURCE, TARGET, init=nmt, freeze=["encoder", "source"])
     for name, tensor in nmt.network.state_dict().items():
         kept = torch.equal(tensor, found.network.state_dict()[name])
@@ -469,7 +469,7 @@ def test_unknown_target_words_are_sampled_as_often_as_they_occur():
     assert torch.equal(found.network.state_dict()["expected"], fresh.state_dict()["expected"])
 
 
-def test_its_vectors_are_tuned_to_labels(nmt):
+def test_embeddings_are_tuned_to_labels(nmt):
     labels = [text.split()[1] for text in SOURCE]
     found = made(head=Classifier(hidden=8, dropout=0.0), max_steps=150).fit(SOURCE, labels, init=nmt)
     assert found.score(SOURCE, labels) == (found.predict(SOURCE) == np.array(labels)).mean() > 0.9

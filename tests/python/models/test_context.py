@@ -167,7 +167,7 @@ def test_a_loss_does_not_depend_on_the_batch(name):
 
 
 @pytest.mark.parametrize("decoder", [*DECODERS, "autoregressive_cnn-2-layers", "autoregressive_cnn-4-layers"])
-def test_word_by_word_is_all_at_once(decoder):
+def test_decoding_steps_equal_forward(decoder):
     # What comes one after the other cannot see what is to come, and so neither does the parallel pass.
     mine = network(decoder).eval()
     fields = batch(decoder)
@@ -177,7 +177,7 @@ def test_word_by_word_is_all_at_once(decoder):
 
 
 @each_decoder
-def test_what_follows_is_told_place_by_place(decoder):
+def test_following_has_a_prediction_for_each_position(decoder):
     mine = network(decoder).eval()
     z = torch.randn(3, mine.dim, dtype=torch.float64)
     found = mine.following(z)
@@ -190,7 +190,7 @@ def test_what_follows_is_told_place_by_place(decoder):
 
 
 @pytest.mark.parametrize("decoder", [*AUTOREGRESSIVE, "autoregressive_cnn-4-layers"])
-def test_no_word_is_told_by_itself_or_later_ones(decoder):
+def test_predictions_depend_on_previous_words_alone(decoder):
     mine = network(decoder)
     ids, lengths, following, _ = batch(decoder, lengths=(4,), following=(PREDICT,))
     other = following.clone()
@@ -207,7 +207,7 @@ def test_no_word_is_told_by_itself_or_later_ones(decoder):
 
 
 @each_decoder
-def test_several_hypotheses_a_sentence(decoder):
+def test_several_hypotheses_per_sentence(decoder):
     mine = network(decoder).eval()
     z, first = torch.randn(3, mine.dim, dtype=torch.float64), torch.zeros(3, dtype=torch.int64)
     greedy = nn.greedy_search(mine._cpp, [z], first, end=END, max_length=PREDICT)
@@ -249,7 +249,7 @@ def test_uniform_sampling_takes_any_words(decoder):
 
 
 @pytest.mark.parametrize("decoder", AUTOREGRESSIVE)
-def test_always_sampling_takes_the_decoders_own_words(decoder):
+def test_always_sampling_feeds_back_sampled_words(decoder):
     mine = network(decoder, feeding="always_sampling")
     # One word is by far the most likely, whatever came before: it is what is drawn.
     with torch.no_grad():
@@ -273,7 +273,7 @@ def test_always_sampling_takes_the_decoders_own_words(decoder):
 
 @pytest.mark.parametrize("feeding", ["always_sampling", "uniform_sampling"])
 @pytest.mark.parametrize("decoder", ["cnn", "rnn"])
-def test_what_tells_all_at_once_is_fed_with_nothing(decoder, feeding):
+def test_feeding_requires_an_autoregressive_decoder(decoder, feeding):
     with pytest.raises(ValueError, match=f"feeding='{feeding}' is for autoregressive .*decoder='{decoder}'"):
         network(decoder, feeding=feeding)
 
@@ -281,7 +281,7 @@ def test_what_tells_all_at_once_is_fed_with_nothing(decoder, feeding):
 # --- Modules ------------------------------------------------------------------------------------------------
 
 
-def test_both_decoders_that_tell_all_at_once_are_about_as_large():
+def test_cnn_and_rnn_decoders_have_about_as_many_parameters():
     def size(decoder):
         made = models.ContextNetwork(words=50, features=300, decoder=decoder)
         return sum(p.numel() for name, p in made.named_parameters() if name.startswith("decoder"))

@@ -72,7 +72,7 @@ def examples(kind, sentences=TEXT, **change):
     ]
 
 
-def test_the_words_that_follow_go_over_sentences_and_not_over_documents():
+def test_following_words_cross_sentences_but_not_documents():
     found = examples(FollowingWords)
     assert found[0] == {"tokens": TEXT[0], "following": "a dog ran on the mat . the <unk>"}
     assert found[1] == {"tokens": TEXT[1], "following": "the <unk> sat ."}  # fewer at a document's end
@@ -83,7 +83,7 @@ def test_the_words_that_follow_go_over_sentences_and_not_over_documents():
     assert len(one) == 6
 
 
-def test_the_next_sentence_is_cut_to_what_is_told():
+def test_the_next_sentence_is_truncated():
     found = examples(FollowingWords, targets="sentence", predict=5)
     assert found[0] == {"tokens": TEXT[0], "next": "a dog ran on </s>"}
     assert found[1] == {"tokens": TEXT[1], "next": "the <unk> sat . </s>"}
@@ -95,7 +95,7 @@ def test_the_next_sentence_is_cut_to_what_is_told():
     assert examples(FollowingWords, targets="sentence", max_length=5)[0]["next"] == f"{TEXT[5]} </s>"
 
 
-def test_both_sentences_around():
+def test_previous_and_next_sentences():
     found = examples(Surroundings)
     assert found[0] == {
         "tokens": TEXT[1],
@@ -107,7 +107,7 @@ def test_both_sentences_around():
     assert len(examples(Surroundings, [*TEXT, " ".join(["the"] * 31)])) == 3
 
 
-def test_a_file_is_what_its_lines_are(tmp_path):
+def test_a_file_gives_the_same_encoder_as_its_lines(tmp_path):
     (tmp_path / "text.txt").write_text("\n".join(TEXT), encoding="utf-8")
     for documents in (True, False):
         in_memory = examples(FollowingWords, documents=documents)
@@ -134,7 +134,7 @@ def test_training_on_a_sample_of_the_words(word_bias):
     assert np.isfinite([step.loss for step in encoder.history_.steps]).all()
 
 
-def test_the_table_begins_with_the_words_vectors():
+def test_the_table_is_initialised_with_word_vectors():
     encoder = fitted("cnn", max_steps=1, learning_rate=1e-9)
     table = encoder.network.table.weight.detach().numpy()
     known = len(encoder.vocabulary_)
@@ -162,7 +162,7 @@ class Interrupt(Callback):
 
 @each_encoder
 @pytest.mark.parametrize("valid", [None, TEXT])
-def test_a_training_goes_on_bit_by_bit(name, valid, tmp_path):
+def test_a_resumed_training_is_bit_equal(name, valid, tmp_path):
     encoder = unfitted(name, validate_every=1)
     with pytest.raises(KeyboardInterrupt):
         encoder.fit(TEXT, valid=valid, checkpoints=tmp_path, callbacks=[Interrupt()])
@@ -177,13 +177,13 @@ def test_a_training_goes_on_bit_by_bit(name, valid, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["sampling", "uniform"])
-def test_validations_draw_the_same_words(name):
+def test_validations_sample_the_same_words(name):
     encoder = unfitted(name, learning_rate=1e-30, validate_every=1).fit(TEXT, valid=TEXT)
     assert len({one.loss for one in encoder.history_.validations}) == 1
     assert len({one.step for one in encoder.history_.validations}) == 4
 
 
-def test_skip_thoughts_tell_both_decoders_losses():
+def test_skip_thoughts_reports_the_losses_of_both_decoders():
     steps = unfitted("skip").fit(TEXT, valid=TEXT).history_
     for step in steps.steps:
         assert set(step.figures) == {"previous", "next"}
@@ -249,7 +249,7 @@ def test_rows_are_those_of_the_trained_table(name):
 
 
 @each_encoder
-def test_alone_and_in_any_batch(name):
+def test_embeddings_do_not_depend_on_the_batch(name):
     encoder = fitted(name)
     rows = encoder.encode(SENTENCES)
     assert rows.shape == (len(SENTENCES), encoder.dim)
@@ -282,7 +282,7 @@ def test_following(name):
         unfitted(name).following("the cat")
 
 
-def test_what_follows_is_learnt():
+def test_following_words_are_learnt():
     encoder = fitted("cnn", max_steps=200, learning_rate=0.02)
     told = [place[0][0] for place in encoder.following(TEXT[1], best=1)]
     assert told[:4] == ["the", "<unk>", "sat", "."]
@@ -300,7 +300,7 @@ def test_files(name, tmp_path):
         assert torch.equal(tensor, again.network.state_dict()[key]), key
 
 
-def test_files_know_how_many_words_follow_by_an_earlier_name(tmp_path):
+def test_old_files_with_the_parameter_predict(tmp_path):
     encoder = fitted("cnn")
     model = encoder._described_model()
     content = json.loads(model.params)

@@ -98,7 +98,7 @@ np.savez(folder / "found.npz", **found)
 
 
 @pytest.mark.slow
-def test_every_family_gives_the_same_numbers_with_another_default(tmp_path):
+def test_results_do_not_depend_on_the_default_dtype(tmp_path):
     found = {}
     for dtype in ("float32", "float64"):
         (tmp_path / dtype).mkdir()

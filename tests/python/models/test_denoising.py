@@ -30,7 +30,7 @@ def back(x, lengths):
     swap=st.sampled_from([0.0, 0.5, 1.0]),
     seed=st.integers(0, 2**32),
 )
-def test_what_noise_may_do(lengths, drop, swap, seed):
+def test_effects_of_noise(lengths, drop, swap, seed):
     before = [[*range(10, 9 + n), 1] for n in lengths]
     torch.manual_seed(seed)
     x, left = models.noisy(*words(*before), drop, swap)

@@ -139,7 +139,7 @@ def reference(name, encoder, texts, max_words=512):
 
 @each_family
 @pytest.mark.parametrize("options", [{}, {"unit_words": True}, {"max_words": 3}], ids=str)
-def test_rows_are_those_of_the_eager_network(name, options):
+def test_embeddings_equal_those_of_the_eager_network(name, options):
     encoder = fitted(name, **options)
     rows = encoder.encode(TEXTS)
     expected = reference(name, encoder, TEXTS, encoder.max_words)
@@ -184,7 +184,7 @@ def test_tokens_are_read_as_texts_are():
     np.testing.assert_array_equal(encoder.encode(["The CAT sat"]), encoder.encode([["The", "CAT", "sat"]]))
 
 
-def test_an_end_that_has_a_vector_is_that_vector():
+def test_the_end_symbol_uses_its_word_vector():
     words = [*SEEN, "</s>", "<s>"]
     encoder = fitted("MeanMaxAAE", se.WordVectors.from_array(words, ROWS[: len(words)]))
     table = encoder.network.state_dict()["table.weight"].numpy()
@@ -222,7 +222,7 @@ SENTENCES = st.lists(
 @each_encoder
 @quick
 @given(sentences=SENTENCES, size=st.integers(1, 13), data=st.data(), threads=st.sampled_from([1, 2, 5]))
-def test_alone_and_in_any_batch(name, sentences, size, data, threads):
+def test_embeddings_do_not_depend_on_the_batch(name, sentences, size, data, threads):
     encoder = shared(name)
     se.set_num_threads(1)
     alone = [encoder.encode(text) for text in sentences]
@@ -289,7 +289,7 @@ def test_lists_files_and_iterators_are_the_same(name, tmp_path):
         same(unfitted(name).fit(sentences), shared(name))
 
 
-def test_the_words_that_are_written():
+def test_word_counts_of_the_targets():
     encoder = shared("MeanMaxAAE")
     assert set(encoder.vocabulary_.words) == set(SEEN)
     rare = fitted("MeanMaxAAE", vocabulary_size=7, min_count=3)
@@ -301,7 +301,7 @@ def test_the_words_that_are_written():
     np.testing.assert_array_equal(table[: len(SEEN) + 1], VECTORS.matrix(given.vocabulary_.words))
 
 
-def test_unit_words_are_written_as_units():
+def test_unit_words_have_unit_targets():
     encoder = fitted("RAE", unit_words=True)
     table = encoder.network.state_dict()["table.weight"].numpy()
     np.testing.assert_allclose(np.linalg.norm(table, axis=1), 1, rtol=1e-5)
@@ -316,7 +316,7 @@ def test_training_learns():
     )
 
 
-def test_training_of_the_rows_that_are_read(tmp_path):
+def test_training_updates_the_rows_that_encoding_reads(tmp_path):
     given = {
         "optimizer": "sgd",
         "learning_rate": 0.05,
@@ -347,7 +347,7 @@ def test_training_on_a_sample_of_the_words(tmp_path):
     assert np.abs(encoder.encode(TEXTS) - shared("MeanMaxAAE").encode(TEXTS)).max() > 0.01
 
 
-def test_a_seed_is_a_training():
+def test_a_seed_determines_the_training():
     same(fitted("RAE", seed=3), fitted("RAE", seed=3))
     assert np.abs(fitted("RAE", seed=3).encode(TEXTS) - shared("RAE").encode(TEXTS)).max() > 0.01
 
@@ -362,7 +362,7 @@ def test_a_seed_is_a_training():
     ],
     ids=["fit", "deepcopy", "pickle", "load"],
 )
-def test_chance_elsewhere_stays_as_it_was(work, tmp_path):
+def test_global_random_states_are_unchanged(work, tmp_path):
     shared("CNNLSTMAE")
     torch.manual_seed(7)
     expected = torch.rand(3)
@@ -381,7 +381,7 @@ class Interrupt(Callback):
 
 
 @each_encoder
-def test_a_training_goes_on_bit_by_bit(name, tmp_path):
+def test_a_resumed_training_is_bit_equal(name, tmp_path):
     encoder = unfitted(name)
     with pytest.raises(KeyboardInterrupt):
         encoder.fit(TRAIN, checkpoints=tmp_path, callbacks=[Interrupt(2)])
@@ -442,7 +442,7 @@ def test_checkpoints_of_another_training_are_refused(tmp_path, change, message):
     assert encoder.fitted
 
 
-def test_a_linear_schedule_ends_where_it_began_to(tmp_path):
+def test_the_end_of_a_linear_schedule_is_fixed(tmp_path):
     unfitted("RAE", schedule="linear").fit(TRAIN, checkpoints=tmp_path)
     with pytest.raises(ValueError, match=r"schedule_steps was 4 and is 6$"):
         unfitted("RAE", schedule="linear", max_steps=6).fit(TRAIN, checkpoints=tmp_path)
@@ -464,7 +464,7 @@ def test_validation_by_accuracy_decay_and_accumulated_batches(tmp_path):
 
 
 @pytest.mark.parametrize("kept", [False, True], ids=["in memory", "in a folder"])
-def test_a_function_says_which_weights_are_best(tmp_path, kept):
+def test_a_metric_function_selects_the_best_weights(tmp_path, kept):
     told = []
 
     def score(encoder):
@@ -494,7 +494,7 @@ def test_a_function_says_which_weights_are_best(tmp_path, kept):
     ],
     ids=str,
 )
-def test_what_needs_validations_says_so(change, message):
+def test_options_that_require_validation(change, message):
     with pytest.raises(ValueError, match=message):
         unfitted("MeanMaxAAE", **change).fit(UNREAD)
 
@@ -540,7 +540,7 @@ def test_the_best_weights_and_an_early_stop(tmp_path, kept):
     ],
     ids=["missing", "cut", "empty"],
 )
-def test_a_training_that_is_done_outlives_its_best_weights(tmp_path, lose, message):
+def test_losing_the_best_weights_keeps_the_last_ones(tmp_path, lose, message):
     wild = {"learning_rate": 0.5, "clip_norm": None, "max_epochs": None}
     options = {**wild, "max_steps": 12, "validate_every": 1}
     encoder = unfitted("MeanMaxAAE", **options).fit(TRAIN, valid=TRAIN[:3], checkpoints=tmp_path)
@@ -555,7 +555,7 @@ def test_a_training_that_is_done_outlives_its_best_weights(tmp_path, lose, messa
     same(again, unfitted("MeanMaxAAE", **wild, max_steps=12).fit(TRAIN))
 
 
-def test_best_weights_of_another_network_are_not_taken_by_halves(tmp_path):
+def test_best_weights_of_another_network_are_not_loaded_partially(tmp_path):
     options = {"max_steps": 3, "validate_every": 1, "max_epochs": None}
     fit = {"valid": TRAIN[:3]}
     wide = {**options, "inner": 12}  # some of its tensors have the same shapes
@@ -572,7 +572,7 @@ def test_progress_is_shown(capsys):
     assert "loss" in capsys.readouterr().err
 
 
-def test_there_is_no_partial_fit():
+def test_partial_fit_is_not_available():
     with pytest.raises(NotImplementedError, match="MeanMaxAAE has no partial_fit; fit"):
         unfitted("MeanMaxAAE").partial_fit(TRAIN)
 
@@ -647,7 +647,7 @@ def test_defaults_are_those_of_the_paper():
     ],
     ids=str,
 )
-def test_wrong_parameters_are_told_of_before_a_sentence_is_read(change, error, message):
+def test_wrong_parameters_are_reported_before_reading(change, error, message):
     with pytest.raises(error, match=message):
         unfitted("CNNLSTMAE" if "windows" in change else "MeanMaxAAE").set_params(**change).fit(UNREAD)
 
@@ -674,7 +674,7 @@ def test_wrong_parameters_of_training(change, message):
 
 
 @pytest.mark.parametrize("policy", ["zero", "mean", "random"])
-def test_words_without_vectors_are_left_out_or_kept(policy):
+def test_words_without_vectors_follow_the_policy(policy):
     left_out = fitted("RAE")
     assert not left_out.encode("zzz").any()
     same_row = left_out.encode("the dog"), left_out.encode("the zzz dog")
@@ -691,7 +691,7 @@ def test_words_without_vectors_are_left_out_or_kept(policy):
     np.testing.assert_allclose(kept.encode("the zzz dog"), expected, **TOLERANCE)
 
 
-def test_words_made_of_their_subwords_are_read(tmp_path):
+def test_subword_vectors_are_read(tmp_path):
     core = VECTORS._core.with_subwords(
         [2, 3], np.random.default_rng(1).normal(size=(50, 6)).astype(np.float32)
     )
@@ -735,7 +735,7 @@ def by_hand(encoder, text):
 
 @each_encoder
 @pytest.mark.parametrize("unit_words", [False, True])
-def test_trained_words_are_read_as_they_were_learnt(name, unit_words, tmp_path):
+def test_encoding_reads_trained_rows(name, unit_words, tmp_path):
     seen = []
 
     def score(encoder):
@@ -761,7 +761,7 @@ def test_trained_words_are_read_as_they_were_learnt(name, unit_words, tmp_path):
     assert not hasattr(encoder, "attention") or encoder.attention("a ship zzz")[0] == ["a", "ship", "</s>"]
 
 
-def test_tables_that_are_not_trained_are_not_read():
+def test_untrained_tables_are_not_read():
     np.testing.assert_array_equal(
         shared("RAE").encode(TEXTS), fitted("RAE", trainable_words=False).encode(TEXTS)
     )
@@ -799,7 +799,7 @@ def test_expansion_is_the_linear_regression(name, ridge, unit_words, tmp_path):
     for other in (loaded, pickle.loads(pickle.dumps(loaded)), copy.deepcopy(encoder)):
         np.testing.assert_array_equal(other.encode(texts), encoder.encode(texts))
         assert other.fingerprint() == encoder.fingerprint()
-    with pytest.raises(ValueError, match="none of the words that are learnt has one"):
+    with pytest.raises(ValueError, match="none of the trained words has one"):
         encoder.expand_vocabulary({"boat": [1.0]})
 
 
@@ -843,13 +843,13 @@ def test_the_network_cannot_be_replaced():
         _ = unfitted("MeanMaxAAE").network
 
 
-def test_no_bound_is_one_epoch():
+def test_without_bounds_training_is_one_epoch():
     assert len(unfitted("RAE", max_steps=None, max_epochs=None).fit(TRAIN).history_.steps) == len(
         unfitted("RAE", max_steps=None, max_epochs=1).fit(TRAIN).history_.steps
     )
 
 
-def test_changed_parameters_ask_for_fit():
+def test_changed_parameters_require_fit():
     encoder = fitted("CNNLSTMAE")
     rows = encoder.encode(TEXTS)
     for change, back in [({"hidden": 9}, {"hidden": 8}), ({"windows": [1, 3]}, {"windows": (1, 3)})]:
@@ -872,7 +872,7 @@ def test_changed_parameters_ask_for_fit():
     assert encoder.fitted
 
 
-def test_what_is_not_fitted_says_so():
+def test_unfitted_encoders_raise():
     encoder = unfitted("MeanMaxAAE")
     for ask in (
         lambda: encoder.encode("the cat"),
@@ -957,7 +957,7 @@ def test_hooks_fire_where_the_network_is_called(name):
 
 
 @each_family
-def test_another_precision(name, tmp_path):
+def test_double_precision(name, tmp_path):
     encoder = fitted(name)
     rows = encoder.encode(TEXTS)
     encoder.network.double()
@@ -1053,7 +1053,7 @@ def by_letters(text):
     return text.split()
 
 
-def test_a_tokenizer_of_ones_own(tmp_path):
+def test_a_user_defined_tokenizer(tmp_path):
     encoder = fitted("MeanMaxAAE", tokenizer=by_letters)
     same(encoder, fitted("MeanMaxAAE", tokenizer="whitespace"))
     encoder.save(tmp_path / "model")
@@ -1182,7 +1182,7 @@ def test_files_that_contradict_themselves_are_refused(file, change, message):
     assert "changed" in str(error.value)  # the file's name
 
 
-def test_params_that_are_no_json(file):
+def test_params_must_be_json(file):
     with pytest.raises(se.FormatError):
         se.load(rewritten(file, lambda m, c, p: m.update(params="{", config=None) or c.clear()))
 
@@ -1237,7 +1237,7 @@ def test_reconstruct(overfitted):
 
 
 @each_family
-def test_every_family_writes(name):
+def test_every_family_reconstructs(name):
     told = shared(name).reconstruct([*TRAIN, "a ship sank"], beam=2, max_length=6)
     assert len(told) == len(TRAIN) + 1
     for text in told:
@@ -1255,7 +1255,7 @@ def test_every_family_writes(name):
         ({"beam": 2, "length_penalty": "a"}, "length_penalty must be a number, got 'a'"),
     ],
 )
-def test_wrong_ways_to_write(change, message):
+def test_wrong_arguments_of_reconstruct(change, message):
     with pytest.raises((ValueError, TypeError), match=message):
         shared("RAE").reconstruct(TRAIN, **change)
 
@@ -1414,7 +1414,7 @@ def test_the_device_of_rows(monkeypatch):
     encoder = shared("MeanMaxAAE")
     rows = encoder.encode(TEXTS, convert_to_tensor=True)
     assert isinstance(rows, torch.Tensor)
-    with pytest.raises(ValueError, match="it does not say where MeanMaxAAE itself computes"):
+    with pytest.raises(ValueError, match="it does not change where MeanMaxAAE computes"):
         encoder.encode(TEXTS, device="cuda")
     if not torch.cuda.is_available():
         with pytest.raises(ValueError, match="device='cuda' cannot be used"):
@@ -1423,7 +1423,7 @@ def test_the_device_of_rows(monkeypatch):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
-def test_what_a_gpu_made_computes_on_what_is_there(file):
+def test_encoders_of_a_gpu_load_without_one(file):
     made = rewritten(file, lambda m, c, p: p["params"].update(device="cuda"))
     with pytest.warns(UserWarning, match="device='cuda' cannot be used: .*; it computes on cpu"):
         encoder = se.load(made)

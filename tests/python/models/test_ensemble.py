@@ -62,7 +62,7 @@ def test_greedy_takes_the_most_likely_word_of_the_mean(members):
     assert mean.argmax(1).tolist() == [*ids, len(words) - 1]
 
 
-def test_an_ensemble_of_one_kind_is_that_one(members):
+def test_an_ensemble_of_equal_encoders_equals_each(members):
     nmt = members[0]
     alone = nmt.translate([*SOURCE, ""], beam=3, best=2, scores=True)
     together = nmt.translate([*SOURCE, ""], beam=3, best=2, scores=True, ensemble=[nmt, nmt])
@@ -79,7 +79,7 @@ def test_batches_are_translated_as_one_by_one(members):
     assert batch == [first.translate(sentence, ensemble=others) for sentence in SOURCE]
 
 
-def test_who_does_not_fit_is_named(members):
+def test_mismatched_members_are_named(members):
     nmt = members[0]
     with pytest.raises(TypeError, match=r"ensemble\[1\] must be a CompoundNMT, got Average"):
         nmt.translate(SOURCE, ensemble=[nmt, se.Average(se.WordVectors.from_array(["a"], np.ones((1, 2))))])
@@ -98,7 +98,7 @@ def test_who_does_not_fit_is_named(members):
         EnsembleDecoder([nmt.network._cpp], [1, 1])
 
 
-def test_decoders_in_python_write_along(members):
+def test_decoders_in_python_join_an_ensemble(members):
     nmt = members[0]
     network = nmt.network.eval()
     with torch.no_grad():
@@ -173,7 +173,7 @@ def test_means_have_their_heads():
     assert mean.predict_proba(SOURCE).shape == (4, 2)
 
 
-def test_what_has_no_mean_is_named(members):
+def test_average_weights_of_incompatible_encoders(members):
     with pytest.raises(ValueError, match="give at least one"):
         average_weights([])
     with pytest.raises(TypeError, match=r"encoders\[0\] must be a neural encoder, got Average"):
@@ -212,7 +212,7 @@ def test_the_mean_of_the_last_checkpoints(tmp_path):
         average_checkpoints(whole, tmp_path, last=4)
 
 
-def test_heads_are_averaged_along(tmp_path):
+def test_average_weights_includes_heads(tmp_path):
     options = {"head": Classifier(hidden=4, dropout=0.0), "save_every": 4}
     nmt = se.CompoundNMT(**{**SMALL, "max_steps": 8, **options})
     nmt.fit(SOURCE, [0, 1, 1, 0], checkpoints=tmp_path)

@@ -64,7 +64,7 @@ def inputs(seed=1):
 
 
 @each_variant
-def test_rows_and_all_gradients_are_those_of_the_twin(name):
+def test_embeddings_and_gradients_equal_the_twins(name):
     mine, theirs = pair(name)
     x, y = inputs().requires_grad_(), inputs().requires_grad_()
     z, expected = mine.encode(x, LENGTHS), theirs.encode(y, LENGTHS)
@@ -92,7 +92,7 @@ def test_gradcheck(name):
 
 
 @each_variant
-def test_a_row_depends_on_no_other_sentence(name):
+def test_an_embedding_depends_on_its_sentence_alone(name):
     mine, _ = pair(name)
     x = inputs()
     rows = mine.encode(x, LENGTHS)
@@ -108,7 +108,7 @@ def test_a_sentence_without_words_has_a_row_of_zeros_where_words_are_summed():
 
 
 @each_variant
-def test_attention_says_what_rows_are_made_of(name):
+def test_attention_weights_reproduce_the_embedding(name):
     mine, theirs = pair(name)
     x = inputs()
     a = mine.attention(x, LENGTHS)  # [B, I, T, D or 1]
@@ -145,7 +145,7 @@ def test_penalties_are_added_to_the_loss_of_each_example(pooling, penalty, batch
     np.testing.assert_allclose(losses[0.3] - losses[0.0], 0.3 * expected.item(), rtol=1e-6)
 
 
-def test_with_boundaries_penalties_are_of_sentences_with_their_symbols():
+def test_penalties_include_boundary_symbols():
     mine, theirs = pair("generalized", boundaries=True, penalty="attention", mu=1.0, margin=9.0)
     head = made_classifier(mine.dim, 2, sides=2)
     words = inputs()[0]
@@ -264,7 +264,7 @@ def fitted(**change):
     return se.GeneralizedPooling(VECTORS, **TINY | change).fit(PAIRS, LABELS)
 
 
-def test_unknown_words_are_told_apart_by_their_characters():
+def test_unknown_words_differ_by_their_characters():
     encoder = fitted()
     rows = encoder.encode(["the zork sat", "the blicket sat", "the sat"])
     assert np.abs(rows[0] - rows[1]).max() > 1e-5
@@ -275,7 +275,7 @@ def test_unknown_words_are_told_apart_by_their_characters():
     assert len(encoder.vocabulary_) == 0  # nothing depends on which words were seen
 
 
-def test_words_that_are_trained_have_rows_of_their_own():
+def test_trained_words_have_rows():
     encoder = fitted(trainable_words=True, max_steps=30)
     assert sorted(encoder.vocabulary_.words) == sorted(
         {w for pair in PAIRS for text in pair for w in text.split()}
@@ -297,7 +297,7 @@ def test_attention_has_no_dropout_on_any_thread_while_the_network_trains():
     assert all(part.training for part in encoder.network.modules())
 
 
-def test_training_is_the_same_while_others_look_at_the_network():
+def test_training_is_the_same_while_other_threads_encode():
     """They draw no dropout, which is drawn from numbers that all threads share."""
 
     def trained(looked_at):
@@ -342,7 +342,7 @@ def test_evaluating_is_left_by_the_thread_that_entered_it():
 
 
 @pytest.mark.parametrize("trainable", [True, False])
-def test_words_are_their_vectors_beside_their_characters(trainable):
+def test_word_rows_concatenates_vectors_and_characters(trainable):
     encoder = fitted(trainable_words=trainable, alphabet="acdeghnostz", max_characters=4)
     state = encoder.network.state_dict()
     twin = Characters(2 + 11, 2, 3, [1, 3, 5])
@@ -382,7 +382,7 @@ def test_explanations(pooling):
         encoder.attention("zork")
 
 
-def test_boundaries_are_two_more_words():
+def test_boundaries_add_two_words():
     encoder = fitted(boundaries=True, dropout=0.1)
     bare = fitted(boundaries=True, dropout=0.1, max_steps=1, learning_rate=1e-12)
     begun, symbols = (e.network.boundaries.detach() for e in (bare, encoder))
@@ -407,7 +407,7 @@ def test_boundaries_are_two_more_words():
     assert not encoder.encode("").any()
 
 
-def test_a_picture_of_the_heads():
+def test_plot_attention_of_each_head():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     encoder = fitted()
     axes = encoder.plot_attention("the dog sat")
@@ -437,7 +437,7 @@ def test_presets():
     assert small.fit(PAIRS, LABELS).dim == 8
 
 
-def test_the_rate_is_halved_and_the_best_weights_come_back_when_validation_is_no_better():
+def test_the_rate_is_halved_and_the_best_weights_are_reloaded():
     encoder = se.GeneralizedPooling(
         VECTORS, **TINY | {"max_steps": 40, "learning_rate": 0.3, "least_rate": 0.03}
     )
@@ -452,7 +452,7 @@ def test_the_rate_is_halved_and_the_best_weights_come_back_when_validation_is_no
     assert encoder.score(PAIRS, LABELS) == pytest.approx(best)
 
 
-def test_figures_say_whether_the_penalty_does_anything():
+def test_figures_report_penalty_and_active_pairs():
     steps = fitted(penalty="parameters", margin=1e-6).history_.steps
     assert {step.figures["active"] for step in steps} == {0.0}
     steps = fitted(penalty="attention", margin=100.0).history_.steps

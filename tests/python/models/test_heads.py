@@ -226,7 +226,7 @@ def test_every_network_learns_by_every_head(kind, ground, tmp_path):
 
 
 @each_encoder
-def test_what_is_trained_on_is_what_is_encoded(kind):
+def test_heads_are_trained_on_the_embeddings_of_encode(kind):
     """The loss before the first step is that of the rows that encoding gives."""
     encoder = unfitted(kind, "pairs", head=se.CosineRegression(high=5.0), learning_rate=1e-9, max_steps=1,
                        batch_size=6, batching="plain")  # fmt: skip
@@ -268,7 +268,7 @@ class Interrupt(Callback):
 
 @pytest.mark.parametrize("kind", ["GeneralizedPooling", "RNNCNN", "own"])
 @pytest.mark.parametrize("ground", ["pairs", "rows", "ranking"])
-def test_a_training_goes_on_bit_by_bit(kind, ground, tmp_path):
+def test_a_resumed_training_is_bit_equal(kind, ground, tmp_path):
     _, examples, labels = GROUND[ground]
     encoder = unfitted(kind, ground)
     with pytest.raises(KeyboardInterrupt):
@@ -333,7 +333,7 @@ def test_two_processes_learn_what_one_does(tmp_path):
 # --- Predictions --------------------------------------------------------------------------------------------
 
 
-def test_a_classifier_is_as_scikit_learns():
+def test_a_classifier_has_the_interface_of_scikit_learn():
     encoder = fitted("own", "pairs", max_steps=200, learning_rate=0.05)
     assert encoder.classes_.tolist() == ["no", "yes"]
     p = encoder.predict_proba(PAIRS)
@@ -392,7 +392,7 @@ def test_classes_are_of_one_type_and_exact(labels, error, message):
         encoder.score(PAIRS, ["yes", 1, "no", "yes", "no", "no"])
 
 
-def test_classes_of_several_types_in_an_old_file_stay_what_they_are(tmp_path):
+def test_old_files_with_classes_of_several_types(tmp_path):
     """numpy makes a text of each number among texts."""
     encoder = unfitted("own").fit(PAIRS, ["dog", "cat", "1"] * 2)
     encoder._learnt.classes[0] = 1
@@ -442,7 +442,7 @@ def test_scores_are_compared_by_their_ranks():
 
     expected = spearmanr(encoder.predict(PAIRS), SCORES).statistic
     assert encoder.score(PAIRS, SCORES) == pytest.approx(expected)
-    with pytest.raises(NotImplementedError, match="Triplet learns neither classes nor scores"):
+    with pytest.raises(NotImplementedError, match="Triplet predicts neither classes nor scores"):
         fitted("own", "triplet").score(TRIPLES, None)
 
 
@@ -471,7 +471,7 @@ def test_examples_may_be_arrays_frames_and_tokens():
     assert unfitted("own", "sentences").fit(single, [0, 1] * 3).predict(single).shape == (6,)
 
 
-def test_long_texts_are_cut_and_not_left_out():
+def test_long_texts_are_truncated():
     long = [("the cat " * 100, "a mat"), *PAIRS[1:]]
     encoder = unfitted("own", max_length=3)
     encoder.fit(long, LABELS)
@@ -480,7 +480,7 @@ def test_long_texts_are_cut_and_not_left_out():
     assert max(step.tokens for step in encoder.history_.steps) <= 4 * 6
 
 
-def test_a_head_that_fit_is_given_is_the_parameter():
+def test_fit_sets_the_parameter_head():
     encoder = BagForHeads(VECTORS, **SHARED)
     assert encoder.fit(PAIRS, LABELS, head=se.Classifier(hidden=5)) is encoder
     assert encoder.head == se.Classifier(hidden=5)
@@ -497,7 +497,7 @@ def test_heads_by_name(given):
     assert isinstance(encoder.settings()["head"], se.Classifier)
 
 
-def test_init_takes_network_and_head():
+def test_init_copies_network_and_head():
     first = fitted("own", max_steps=50)
     same = unfitted("own", learning_rate=1e-9, max_steps=1).fit(PAIRS, LABELS, init=first)
     np.testing.assert_allclose(same.predict_proba(PAIRS), first.predict_proba(PAIRS), atol=1e-4)
@@ -555,14 +555,14 @@ def test_without_a_head_there_is_nothing_to_predict():
         (se.CosineRegression(), SINGLE, SCORES, "examples of 2 sentences, got 1: pairs are tuples"),
         (se.CosineRegression(), PAIRS, LABELS, "y must be a number for each example"),
         (se.CosineRegression(), PAIRS, [np.nan] * 6, "y must be finite"),
-        (se.MultipleNegatives(), PAIRS, LABELS, "learns without labels: y must be None"),
+        (se.MultipleNegatives(), PAIRS, LABELS, "is trained without labels: y must be None"),
         (se.RowRegression(), SINGLE, SCORES, "y must be a row of numbers for each sentence"),
         (se.RowRegression(projection=False), SINGLE, ROWS, "rows of 4 numbers cannot be those of 5"),
         ("Classify", PAIRS, LABELS, "kind must be one of Classifier, CosineRegression"),
         ({"kind": "Triplet", "size": 3}, TRIPLES, None, "Triplet has no option 'size'"),
     ],
 )
-def test_what_does_not_fit_is_told(head, examples, y, message):
+def test_mismatched_examples_are_reported(head, examples, y, message):
     with pytest.raises(ValueError, match=message):
         unfitted("own", head=head).fit(examples, y)
 

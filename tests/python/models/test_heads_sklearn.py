@@ -93,7 +93,7 @@ def test_calibration():
     assert calibrated.score(TEXTS, LABELS) > 0.9
 
 
-def test_parameters_are_kept_unchanged():
+def test_parameters_are_stored_unchanged():
     head, betas = {"kind": "Classifier", "dropout": 7}, [0.5]  # neither can be used: fit says so
     encoder = se.GeneralizedPooling("no such file", head=head, betas=betas, hidden="many", preset="none")
     assert (encoder.head, encoder.betas, encoder.vectors) == (head, betas, "no such file")

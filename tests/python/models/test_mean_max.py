@@ -64,7 +64,7 @@ def test_twins_have_codes_of_the_same_width():
         assert widths == {16 if pooling == "mean_max" else 8}
 
 
-def test_words_beyond_the_table_of_places_have_its_last_row():
+def test_positions_beyond_the_table_have_its_last_row():
     network = models.MeanMaxNetwork(**SMALL, positions="learnt", places=3).double().eval()
     x = torch.randn(1, 6, 6, dtype=torch.float64)
     found = network.encode(x, torch.tensor([6]))

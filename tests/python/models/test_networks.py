@@ -122,7 +122,7 @@ def test_equals_its_eager_twin_with_all_gradients(name, change, lengths, seed, s
 
 
 @pytest.mark.parametrize(("name", "change"), VARIANTS)
-def test_codes_and_states_are_the_twins(name, change):
+def test_embeddings_and_states_equal_the_twins(name, change):
     mine, theirs = pair(name, **change)
     ids, lengths = sentences()
     x, y = theirs.table(ids), theirs.table(theirs.before(ids))
@@ -191,7 +191,7 @@ def test_a_sentence_does_not_depend_on_its_batch(name, train):
 
 
 @each_network
-def test_what_is_no_word_gives_no_gradient(name):
+def test_padding_has_no_gradient(name):
     mine = network(name)
     ids, lengths = sentences()
     x = with_garbage(mine.table.weight.detach()[ids], lengths).requires_grad_()
@@ -222,7 +222,7 @@ def trained(name, **change):
 
 
 @each_network
-def test_overfits_one_batch_and_writes_it_again(name):
+def test_overfits_and_reconstructs_one_batch(name):
     mine, ids, lengths = trained(name)
     loss = mine.loss(ids, lengths)
     assert loss.sum / loss.tokens < 0.05
@@ -243,7 +243,7 @@ def log_p(mine, z, ids):
 
 @each_network
 @pytest.mark.parametrize("seed", range(3))
-def test_word_by_word_is_teacher_forcing(name, seed):
+def test_decoding_steps_equal_teacher_forcing(name, seed):
     mine = network(name, seed=seed).eval()
     ids, lengths = sentences(seed)
     z = mine.encode(mine.table.weight[ids].detach(), lengths)
@@ -305,7 +305,7 @@ def test_sampled_words_are_those_of_training_alone():
     assert few.loss(ids, lengths).right == expected.right
 
 
-def test_word_counts_say_what_is_sampled():
+def test_word_counts_set_sampling_probabilities():
     mine = network("denoising", sampled_words=3)
     before = mine.expected.clone()
     mine.set_word_counts(torch.tensor([0, 0, 100, 1, 1, 1, 1, 1, 1, 1, 1]))

@@ -120,7 +120,7 @@ ELSEWHERE = re.compile(r"families\.py|models/networks\.h|reproduce/|data/")
 
 
 @pytest.mark.parametrize("name", sorted(FAMILIES))
-def test_nothing_else_knows_a_familys_name(name):
+def test_no_other_file_names_a_family(name):
     if not (ROOT / "cpp").is_dir():
         pytest.skip("needs the sources")
     own = f"models/{FAMILIES[name]}.py"

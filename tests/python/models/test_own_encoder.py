@@ -104,7 +104,7 @@ def test_learns_and_encodes_without_noise(fitted):
     np.testing.assert_allclose(rows[0], expected, atol=1e-6)
 
 
-def test_tells_its_own_figures(fitted, tmp_path):
+def test_a_network_in_python_reports_figures(fitted, tmp_path):
     from sentencode.training import History
 
     steps, validations = fitted.history_.steps, fitted.history_.validations
@@ -135,7 +135,7 @@ def test_is_saved_and_pickled(fitted, tmp_path):
     assert "SmallEncoder" in done.stderr
 
 
-def test_begins_with_another_and_keeps_what_is_frozen(fitted, vectors):
+def test_init_copies_words_and_freeze_keeps_weights(fitted, vectors):
     more = [*SENTENCES, "never trained before"]
     later = encoder(vectors, hidden=5, max_steps=5).fit(
         more, [*LABELS, 1], init=fitted, freeze=["layer", "table.*"]
@@ -169,7 +169,7 @@ def test_an_interrupted_training_resumes(vectors, tmp_path):
         encoder(vectors, noise=0.1).fit(SENTENCES, LABELS, checkpoints=tmp_path)
 
 
-def test_what_a_network_lacks_is_said(vectors):
+def test_missing_attributes_of_a_network_are_reported(vectors):
     class Dumb(torch.nn.Module):
         def __init__(self, words, features, hidden=2):
             super().__init__()
@@ -195,7 +195,7 @@ def test_what_a_network_lacks_is_said(vectors):
         type("ShadowsEncoder", (NeuralEncoder,), {"network_class": Shadows})
 
 
-def test_classes_of_one_name_and_subclasses_are_told_apart(vectors, tmp_path):
+def test_classes_of_one_name_and_subclasses_are_distinguished(vectors, tmp_path):
     class Other(Bag):
         def encode(self, inputs):
             return 2 * super().encode(inputs)
@@ -243,7 +243,7 @@ def test_networks_without_a_table_and_of_other_types_are_saved(vectors, tmp_path
     np.testing.assert_allclose(
         se.load(tmp_path / "plain").encode(SENTENCES), made.encode(SENTENCES), rtol=1e-6
     )
-    with pytest.raises(TypeError, match="shift=<class 'int'> cannot be kept"):
+    with pytest.raises(TypeError, match="shift=<class 'int'> cannot be saved"):
         PlainEncoder(vectors, shift=int, **options).fit(SENTENCES)
 
 
@@ -268,7 +268,7 @@ def test_weights_that_are_no_word_tables_are_copied_by_position():
     assert torch.equal(one.table.weight, other.table.weight[[2, 1, 0, 3]])
 
 
-def test_a_class_that_takes_the_place_of_another_is_told_of():
+def test_redefining_a_class_of_another_module_warns():
     def defined(module):
         type("TwiceEncoder", (NeuralEncoder,), {"network_class": Bag, "__module__": module})
 
@@ -278,7 +278,7 @@ def test_a_class_that_takes_the_place_of_another_is_told_of():
         defined("two")
 
 
-def test_labels_that_cannot_be(vectors):
+def test_invalid_labels(vectors):
     with pytest.raises(ValueError, match="y must be numbers, one for each sentence, got <U1"):
         encoder(vectors).fit(SENTENCES, ["a"] * len(SENTENCES))
     with pytest.raises(ValueError, match=r"shorter|longer"):
@@ -303,7 +303,7 @@ class CellEncoder(NeuralEncoder):
 """
 
 
-def test_other_code_is_another_encoder_and_another_run(vectors, tmp_path):
+def test_changed_code_changes_fingerprint_and_checkpoints(vectors, tmp_path):
     options = {"max_steps": 4, "max_epochs": None, "device": "cpu"}
     first = redefined(CELL.format(factor=1))(vectors, **options)
     first.fit(SENTENCES, LABELS, checkpoints=tmp_path / "run")
@@ -320,7 +320,7 @@ def test_other_code_is_another_encoder_and_another_run(vectors, tmp_path):
         other(vectors, **options).fit(SENTENCES, LABELS, checkpoints=tmp_path / "run")
 
 
-def test_code_that_cannot_be_told_from_others_is_like_none(vectors, monkeypatch):
+def test_code_without_a_digest_is_unique(vectors, monkeypatch):
     monkeypatch.setattr(neural_files, "code_digest", lambda of: None)
     options = {"max_steps": 1, "max_epochs": None, "device": "cpu"}
     first, other = (
@@ -330,7 +330,7 @@ def test_code_that_cannot_be_told_from_others_is_like_none(vectors, monkeypatch)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("too hot")], ids=["interrupt", "error"])
-def test_what_encode_raises_comes_out_and_leaves_the_network_as_it_was(fitted, monkeypatch, error):
+def test_errors_of_encode_leave_the_network_unchanged(fitted, monkeypatch, error):
     rows = fitted.encode(SENTENCES)
     fitted.network.train()
 
@@ -349,7 +349,7 @@ def test_what_encode_raises_comes_out_and_leaves_the_network_as_it_was(fitted, m
     np.testing.assert_array_equal(fitted.encode(SENTENCES), rows)
 
 
-def test_threads_that_encode_together_see_no_noise(fitted):
+def test_concurrent_encoding_has_no_dropout(fitted):
     fitted.network.eval()
     rows = fitted.encode(SENTENCES)
     fitted.network.train()
@@ -382,7 +382,7 @@ def test_damage_is_refused(fitted, tmp_path):
             se.load(tmp_path / "changed")
 
 
-def test_no_memory_is_taken_because_a_file_says_so(fitted, tmp_path):
+def test_damaged_files_do_not_allocate_memory(fitted, tmp_path):
     path = tmp_path / "bag"
     fitted.save(path)
     header, body = saved_files.parts(path.read_bytes())
@@ -394,7 +394,7 @@ def test_no_memory_is_taken_because_a_file_says_so(fitted, tmp_path):
         se.load(path)
 
 
-def test_labels_mean_nothing_to_an_autoencoder(vectors):
+def test_autoencoders_ignore_labels(vectors):
     long = ["a good film a bad film", "very good very bad", "good good fun today"]
     options = {"hidden": 8, "heads": 2, "max_steps": 2, "min_length": 2, "device": "cpu"}
     plain = se.RAE(vectors, **options).fit(long, valid=(long[0], long[1]))
@@ -486,7 +486,7 @@ def spelling(vectors, request):
     return made.fit(SPELT, [1, 0, 1, 0] * 15)
 
 
-def test_words_are_seen_with_their_ids_and_characters(spelling):
+def test_word_rows_gets_ids_and_characters(spelling):
     assert spelling.history_.steps[-1].accuracy == 1
     assert {"unseen", "mäßig"} <= set(spelling.vocabulary_.words) - set(spelling.words_.words)
     np.testing.assert_allclose(spelling.encode(TEXTS), spelt_by_hand(spelling, TEXTS), atol=1e-5)
@@ -510,7 +510,7 @@ def test_rows_of_words_are_the_same_in_any_batch_and_on_any_threads(spelling):
     np.testing.assert_allclose(spelling.encode(tokens), expected, atol=1e-5)
 
 
-def test_characters_stand_behind_their_words(spelling):
+def test_character_features_follow_word_vectors(spelling):
     network, words = spelling.network, spelling.vocabulary_.words
     expected = [[ALPHABET.index(c) + 2 if c in ALPHABET else 1 for c in word[:4]] for word in words]
     expected = [[*row, 0, 0, 0, 0][:4] for row in expected]
@@ -518,7 +518,7 @@ def test_characters_stand_behind_their_words(spelling):
     assert network.characters[-1].tolist() == [0] * 4  # unknown words
 
 
-def test_networks_that_see_words_are_kept(spelling, vectors, tmp_path):
+def test_networks_with_word_rows_are_saved(spelling, vectors, tmp_path):
     path = tmp_path / "spelling"
     spelling.save(path)
     again = se.load(path)
@@ -550,7 +550,7 @@ def test_networks_that_see_words_are_kept(spelling, vectors, tmp_path):
         se.load(path)
 
 
-def test_another_process_reads_networks_that_see_words(spelling, tmp_path):
+def test_another_process_loads_networks_with_word_rows(spelling, tmp_path):
     spelling.save(tmp_path / "spelling")
     code = (
         f"from {__name__} import TEXTS; import sentencode as se, sys\n"
@@ -562,7 +562,7 @@ def test_another_process_reads_networks_that_see_words(spelling, tmp_path):
     np.testing.assert_allclose(rows, spelling.encode(TEXTS), atol=1e-6)
 
 
-def test_a_training_on_words_goes_on_bit_by_bit(vectors, tmp_path):
+def test_a_resumed_training_of_words_is_bit_equal(vectors, tmp_path):
     class Stop(Callback):
         def on_step(self, trainer, step):
             if step.step == 7:
@@ -581,7 +581,7 @@ def clone(made):
     return type(made)(**made.get_params(deep=False))
 
 
-def test_what_is_wrong_with_rows_of_words_is_said(spelling, vectors, monkeypatch):
+def test_wrong_results_of_word_rows_are_reported(spelling, vectors, monkeypatch):
     rows = spelling.encode(TEXTS)
     with monkeypatch.context() as patch:
         patch.setattr(Spelling, "word_rows", lambda self, words: 1)
@@ -634,7 +634,7 @@ class TabledEncoder(NeuralEncoder):
     task_class = OwnSpace
 
 
-def test_a_table_of_its_own_is_expanded(vectors):
+def test_expand_vocabulary_of_a_network_in_python(vectors):
     options = {"max_steps": 2, "max_epochs": None, "device": "cpu", "vocabulary_size": 6}
     made = TabledEncoder(vectors.with_oov("zero"), **options).fit(SENTENCES)
     table, words = made.network.table.weight.detach().numpy(), made.vocabulary_.words

@@ -24,7 +24,7 @@ PAIRS = [
 ]
 
 
-def test_raw_text_in_raw_text_out(tmp_path):
+def test_translates_raw_text_to_raw_text(tmp_path):
     source, target = map(list, zip(*PAIRS, strict=True))
     english, german = Moses("en").learn(source), Moses("de").learn(target)
     prepared = english.prepare(source), german.prepare(target)

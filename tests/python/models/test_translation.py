@@ -193,7 +193,7 @@ def test_vectors_are_those_of_the_equations(architecture):
 
 
 @pytest.mark.parametrize("architecture", WITH_VECTOR)
-def test_nothing_but_the_vector_reaches_the_decoder(architecture):
+def test_the_decoder_reads_the_embedding_alone(architecture):
     network = made(architecture).eval()
     source, lengths, target, ends = batch()
     (z,) = network.read(network.source.weight[source], lengths)
@@ -212,7 +212,7 @@ def test_nothing_but_the_vector_reaches_the_decoder(architecture):
 
 
 @pytest.mark.parametrize("architecture", ["attn", "trf"])
-def test_without_a_vector_all_states_reach_the_decoder_and_encode_says_why(architecture):
+def test_without_an_embedding_the_decoder_reads_all_states(architecture):
     network = made(architecture).eval()
     source, lengths, target, ends = batch()
     x = network.source.weight[source]
@@ -242,7 +242,7 @@ def test_steps_score_what_teacher_forcing_scores(architecture):
 
 
 @pytest.mark.parametrize("architecture", ALL)
-def test_a_sentence_is_read_and_written_as_by_itself(architecture):
+def test_a_reconstruction_does_not_depend_on_the_batch(architecture):
     network = made(architecture).eval()
     source, lengths, _, _ = batch()
     x = network.source.weight[source]
@@ -257,7 +257,7 @@ def test_a_sentence_is_read_and_written_as_by_itself(architecture):
         torch.testing.assert_close(alone.scores[0], together.scores[i])
 
 
-def test_maximum_of_negative_states_is_negative_beside_longer_sentences():
+def test_maximum_of_negative_states_ignores_padding():
     """The public code pads with about zero, which clips what is negative."""
     network = made("maxpool").eval()
     x = network.source.weight[torch.tensor([[1, 0, 0], [2, 3, 4]])]
@@ -267,7 +267,7 @@ def test_maximum_of_negative_states_is_negative_beside_longer_sentences():
 
 
 @pytest.mark.parametrize("architecture", ["attn", "attn_attn", "trf", "trf_attn_attn"])
-def test_attentions_are_distributions_over_what_is_there(architecture):
+def test_attention_weights_sum_to_one_over_words(architecture):
     network = made(architecture).eval()
     source, lengths, target, ends = batch()
     x = network.source.weight[source]
@@ -283,7 +283,7 @@ def test_attentions_are_distributions_over_what_is_there(architecture):
         assert (b[i, :m, n:] == 0).all()
 
 
-def test_layers_of_a_transformer_look_elsewhere():
+def test_layers_of_a_transformer_have_different_attention():
     network = made("trf").eval()
     source, lengths, target, ends = batch()
     given = network.read(network.source.weight[source], lengths)
@@ -295,7 +295,7 @@ def test_layers_of_a_transformer_look_elsewhere():
 
 
 @pytest.mark.parametrize("architecture", sorted(set(ALL) - set(INNER)))
-def test_no_inner_attention_is_said(architecture):
+def test_missing_inner_attention_is_reported(architecture):
     network = made(architecture)
     with pytest.raises(ValueError, match=f"architecture='{architecture}' has no inner attention"):
         network.inner_attention(torch.randn(1, 2, E, dtype=torch.double), torch.tensor([2]))
