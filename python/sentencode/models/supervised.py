@@ -166,10 +166,12 @@ class Supervised(Task):
         """As in the family."""
         self.family.prepare(network, examples)
 
-    def _read(self, words: Sequence[str], **characters: Any) -> tuple[Tensor, ...]:
+    def _read(
+        self, words: Sequence[str], **characters: Any
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]:
         """What encoding reads of words: see `_nn.read_words`."""
         read = WordVectorsOf(self.family.read_words(), unit=self.words.unit)
-        found: tuple[Tensor, ...] = _nn.read_words(
+        return _nn.read_words(
             words,
             read.vectors._core,
             read.weights(),
@@ -177,7 +179,6 @@ class Supervised(Task):
             type(self.family).unknown_id(self.vocabulary),
             **characters,
         )
-        return found
 
     def model(self, network: Any, core: Any, examples: Examples, device: torch.device) -> SupervisedModel:
         """The network with a new head.
