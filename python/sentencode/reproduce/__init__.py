@@ -1,9 +1,8 @@
 """The papers' tables and figures, computed again.
 
-A module for each family says which rows there are, how each encoder is made, and which columns are shown.
-What they share lies beside them: trainings that go on where they were stopped (`family`, `bench`), controls
-(`controls`), results kept in a folder (`results_folder`), judging (`judging`), the figures of the papers
-(`papers`), and tables of both (`report`, `score_tables`, `tables`).
+A module for each family defines rows, encoders and tables. The others are shared: resumable trainings
+(`family`, `bench`), controls (`controls`), results on disk (`results_folder`), evaluation (`evaluator`),
+claims (`claims`), published figures (`papers`), tables (`report`, `score_tables`, `tables`), pages (`page`).
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from ..text.corpus import Corpus
 from ..text.inputs import is_blank
 from ..threads import num_threads
 from ..vectors import WordVectors
-from .judging import Judge, paired, speed_of, tasks_there
+from .evaluator import Evaluator, paired, speed_of, tasks_there
 from .results_folder import Result, Results, file_identity, results_json, slug
 from .rows import NotAvailableError, chosen, computed
 from .tables import MISSING, Made, Tables, differing, number, score
@@ -243,8 +243,8 @@ def reproduce(
         tables = [name for name in tables if name != "intervals"] or None
     wanted_tables = chosen(tables, TABLES, "table")
     wanted_rows = chosen(rows, list(ROWS), "row")
-    judging: dict[str, Any] = {"protocol": protocol, "options": options or {}, "resamples": resamples}
-    Judge(**judging)  # checks the options before anything is read
+    evaluation: dict[str, Any] = {"protocol": protocol, "options": options or {}, "resamples": resamples}
+    Evaluator(**evaluation)  # checks the options before anything is read
     if isinstance(sentences, str | os.PathLike):
         sentences = [sentences]
     corpus = sentences if isinstance(sentences, Corpus) else Corpus.from_files(sentences)
@@ -260,14 +260,14 @@ def reproduce(
     listed = [word.rstrip("\n") for word in Corpus(words)] if isinstance(words, str | os.PathLike) else words
     if vectors is not None and not isinstance(vectors, WordVectors):
         vectors = WordVectors.load(vectors)
-    judge = Judge(tasks_there(_ALL, data, partial=partial), **judging, show=show_progress_bar)
+    evaluator = Evaluator(tasks_there(_ALL, data, partial=partial), **evaluation, show=show_progress_bar)
     settings = {
         "teacher": _identity(teacher, texts),
         "bfloat16": bfloat16,
         "sentences": [file_identity(file) for file in corpus.files],
         "words": None if listed is None else hashlib.sha256("\n".join(listed).encode()).hexdigest(),
         "vectors": None if vectors is None else vectors.fingerprint,
-        **judge.settings(),
+        **evaluator.settings(),
     }
     results = Results(out, settings, resume)
     bench = Bench(
@@ -278,14 +278,14 @@ def reproduce(
         bfloat16=bfloat16,
         show=show_progress_bar,
     )
-    todo = ((name, name, functools.partial(_result, bench, results, name, judge)) for name in wanted_rows)
+    todo = ((name, name, functools.partial(_result, bench, results, name, evaluator)) for name in wanted_rows)
     computed_rows = computed("distill", todo, len(wanted_rows), results, show=show_progress_bar)
     for row in computed_rows:
         if "missing" not in row:
             years = [row["scores"][year]["value"] for year in YEARS if year in row["scores"]]
             row["years"] = statistics.fmean(years) if years else None
             if STUDENT in wanted_rows and ROWS[row["row"]].part:
-                row["less"] = _less(results, row["row"], judge.resamples)
+                row["less"] = _less(results, row["row"], evaluator.resamples)
     report = Report(computed_rows, results.settings, wanted_tables)
     results.write("tables.md", report.markdown())
     results.write("results.json", report.json())
@@ -295,13 +295,13 @@ def reproduce(
     return report
 
 
-def _result(bench: Bench, results: Results, name: str, judge: Judge) -> Result:
+def _result(bench: Bench, results: Results, name: str, evaluator: Evaluator) -> Result:
     """The result of a row."""
     bench.last = None
     encoder = ROWS[name].make(bench)
     path = _report_of(results, name)
     make_folder(path.parent)
-    report = judge(encoder, name, [task for task in judge.tasks if task.name in ROWS[name].tasks])
+    report = evaluator(encoder, name, [task for task in evaluator.tasks if task.name in ROWS[name].tasks])
     report.to_json(without_link(path))
     scores: Result = {}
     for task, evaluated in report.items():

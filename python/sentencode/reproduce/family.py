@@ -1,4 +1,4 @@
-"""A family of encoders that are trained: what its paper's tables hold, and how they are computed again."""
+"""A family of trained encoders: the rows and tables of its paper, and their computation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..text.corpus import Corpus
 from ..vectors import WordVectors
 from .bench import Bench, Measure, checked_networks
 from .claims import Claim, evaluated_claims, picture, published_difference
-from .judging import Judge, paired, tasks_there
+from .evaluator import Evaluator, paired, tasks_there
 from .labelled import Labels
 from .papers import PAPERS
 from .report import Report, Table
@@ -32,26 +32,23 @@ class Family:
     """Rows and columns of a paper's tables.
 
     Attributes:
-        name: As in `sentencode reproduce <family>`; a key of `papers.PAPERS`.
-        rows: By the names that the paper gives them, controls among them.
-        sizes: How large encoders are, by name.
-        tables: By their names, in the order in which they are shown.
-        tasks: SentEval's that rows are judged on, where their files are there.
-        further: The like, of rows that say so.
-        columns: Of the tables, as in `"MRPC f1"`.
-        names: Columns -> what headers call them, where that is not the task.
-        remarks: What is to be said under all tables.
-        options: Parameters of every network that one may choose, besides the preset and the device, and what
-            they are if one does not.
-        baseline: A row that the others are compared with, example by example; "" for none.
-        read: Makes of files what `fit` takes, and what it is validated on; it tells its `files`.
-        corpora: Names of other corpora, which rows are trained on that say so.
-        ordered: Whether sentences are learnt from by those around them: then those that a training is
-            validated on stand together.
-        labelled: Names of corpora of labelled examples, which rows are trained on that say so: families that
-            have such have no others.
-        measure: Adds figures of what SentEval does not judge.
-        claims: What the paper says of its rows.
+        name: Name in `sentencode reproduce <family>`; a key of `papers.PAPERS`.
+        rows: Rows, with controls, by the paper's names.
+        sizes: Sizes of the networks, by name.
+        tables: Tables in the order in which they are shown, by name.
+        tasks: SentEval's tasks that rows are evaluated on, where their files are available.
+        further: Tasks of the rows with `further`.
+        columns: Columns of the tables, as in `"MRPC f1"`.
+        names: Column -> its heading, where that is not the task.
+        remarks: Notes for all tables.
+        options: Parameters of every network that users may set, besides preset and device, with defaults.
+        baseline: Row of the paired differences; "" for none.
+        read: Reads files into what `fit` takes; has `files`.
+        corpora: Names of further corpora of sentences.
+        ordered: Whether training uses neighbouring sentences, so validation sentences must be consecutive.
+        labelled: Names of labelled corpora, instead of sentences.
+        measure: Adds scores that SentEval does not have.
+        claims: Claims of the paper about its rows.
     """
 
     name: str
@@ -102,48 +99,45 @@ class Family:
         show_progress_bar: bool = False,
         **shared: Any,
     ) -> Report:
-        """Trains and judges the rows of the paper's tables, beside controls that are not trained.
+        """Trains and evaluates the rows of the paper's tables, and untrained controls.
 
-        Every row is trained on the same sentences with the same words, for the same time (or the same number
-        of steps). One that was stopped goes on from its checkpoint.
+        Every row is trained on the same sentences with the same vocabulary, for the same time (or number of
+        steps). A stopped training continues from its checkpoint.
 
         Args:
-            data: SentEval's `data` folder. Tasks whose files are there are judged.
+            data: SentEval's `data` folder. Tasks without files are left out.
             vectors: Word vectors, or their file.
-            train: Files of sentences to train on.
-            valid: Files of sentences to validate on.
-            out: A folder for the results: one JSON file for each row and seed in `rows`, reports in
-                `reports`, encoders, logs of the training; all tables as `tables.md` and `results.json`,
-                findings as a picture, too, where matplotlib is installed.
-            others: The family's other corpora, by their names: files to train on, files to validate on. Rows
-                of those that are not given are left out.
-            labels: The family's labelled corpora, by their names. Rows of those that are not given are left
-                out.
-            values: By parameters, values of which validation chooses, for rows that say so: each is trained
-                with.
-            size: "cpu", "paper", or one of your own.
-            minutes: Of training for all trained rows together, one seed each: every row has its share,
-                whichever rows are asked for. From the time of its first steps follows how many it takes.
-                Judging comes on top. None: the size's.
-            steps: Of each training, in place of time.
+            train: Files of training sentences.
+            valid: Files of validation sentences.
+            out: Folder for the results: one JSON file for each row and seed in `rows`, reports in `reports`,
+                encoders, training logs; the tables as `tables.md` and `results.json`, and a picture of the
+                claims if matplotlib is installed.
+            others: Further corpus -> its training files and validation files. Rows of missing corpora are
+                left out.
+            labels: Labelled corpora by name. Rows of missing corpora are left out.
+            values: Parameter -> values to choose from by validation, for rows with `chosen`.
+            size: "cpu", "paper", or a size.
+            minutes: Training time of all trained rows together, with one seed each. Every row gets an equal
+                part, whichever rows are selected; the number of steps follows from the time of the first
+                ones. Evaluation is extra. None: the size's.
+            steps: Steps of each training, instead of a time.
             tables: Names of tables. None: all.
             rows: Names of rows, as in `"mean-max-aae"`. None: those of `tables`.
-            seeds: Each row with a network is trained once with each; tables show means.
-            preset: Of the networks: "paper" or "reference".
-            normalize: How rows are judged: "none", as they are, or "halves", as `encode(..., normalize=)`
-                does it, for rows whose public code does. None: as the preset's code does, or, in a folder
-                that is gone on with, as before.
-            device: Of the networks.
-            autocast: Of trainings: "bfloat16" takes half the time where the hardware has it. Embeddings are
-                computed in float32.
-            further: Tasks of your own, which rows are judged on that are judged on the family's further ones.
-            resume: Whether to go on in a folder that holds results, made from the same things.
-            protocol: Of `evaluate`.
-            options: Of the protocol.
-            resamples: Of the bootstrap.
-            partial: Whether to accept files of another size than was published.
-            show_progress_bar: Whether to show them.
-            **shared: The family's own options, parameters of all networks.
+            seeds: Training seeds of each row with a network; tables show means.
+            preset: Preset of the networks: "paper" or "reference".
+            normalize: Normalisation in the evaluation: "none", or "halves" for rows whose public code has it.
+                None: that of the preset's code, or of the resumed folder.
+            device: Device of the networks.
+            autocast: Precision of trainings: "bfloat16" takes half the time on hardware that supports it.
+                Embeddings are computed in float32.
+            further: Further tasks, for the rows with `further`.
+            resume: Continue in a folder that holds results of the same settings.
+            protocol: Protocol of `evaluate`.
+            options: Options of the protocol.
+            resamples: Number of bootstrap resamples.
+            partial: Accept files whose size is not the published one.
+            show_progress_bar: Show progress bars.
+            **shared: The family's options.
 
         Returns:
             The report.
@@ -152,23 +146,24 @@ class Family:
             ValueError: There is no such size, table or row, a task failed, or `out` holds results of other
                 settings.
             FileExistsError: `out` holds results, and `resume` is False.
-            FileNotFoundError: A file of sentences, or the files of all tasks, are not there.
-            FormatError: The data or the vectors are not what they should be.
+            FileNotFoundError: A file of sentences, or the files of all tasks, are missing.
+            FormatError: A file of the data or the vectors has another format.
         """
         wanted_tables = chosen(tables, list(self.tables), "table")
-        asked = self._rows_of(tables) if rows is None and tables is not None else rows
-        wanted_rows = chosen(asked, list(self.rows), "row")
+        if rows is None and tables is not None:
+            rows = self._rows_of(tables)
+        wanted_rows = chosen(rows, list(self.rows), "row")
         seeds = checked_seeds(seeds)
-        of_size = self._sized(size).limited(minutes, steps)
-        judging: dict[str, Any] = {"protocol": protocol, "options": options or {}, "resamples": resamples}
-        Judge(**judging)  # finds fault before anything is read
+        sized = self.sized(size).limited(minutes, steps)
+        evaluation: dict[str, Any] = {"protocol": protocol, "options": options or {}, "resamples": resamples}
+        Evaluator(**evaluation)  # checks the options before anything is read
         if unknown := set(shared) - set(self.options):
             raise TypeError(f"{self.name} has no option {', '.join(sorted(unknown))}")
         normalize = self._normalize(normalize, preset, out)
-        own = {**self.options, **shared}
-        half = {} if autocast is None else {"autocast": autocast}
-        networks = {"preset": preset, **own, **half, "device": device}
-        dim = of_size.word_dim or (vectors.dim if isinstance(vectors, WordVectors) else 2)
+        family_options = {**self.options, **shared}
+        precision = {} if autocast is None else {"autocast": autocast}
+        networks = {"preset": preset, **family_options, **precision, "device": device}
+        dim = sized.word_dim or (vectors.dim if isinstance(vectors, WordVectors) else 2)
         checked_networks({name: self.rows[name] for name in wanted_rows}, networks, dim)
         labels, values = labels or {}, values or {}
         if unknown := {*(others or {}), *labels} - {*self.corpora, *self.labelled}:
@@ -177,16 +172,16 @@ class Family:
         texts = {name: (self.read(of[0]), self.read(of[1])) for name, of in files.items()}
         if not isinstance(vectors, WordVectors):
             vectors = WordVectors.load(vectors)
-        if of_size.word_dim is not None:
-            vectors = vectors.reduced(of_size.word_dim)
+        if sized.word_dim is not None:
+            vectors = vectors.reduced(sized.word_dim)
         tasks = [*tasks_there((*self.tasks, *self.further), data, partial=partial), *further]
-        judge = Judge(tasks, **judging, show=show_progress_bar)
+        evaluator = Evaluator(tasks, **evaluation, show=show_progress_bar)
         settings = {
-            "size": {name: value for name, value in asdict(of_size).items() if value != {}},
+            "size": {name: value for name, value in asdict(sized).items() if value != {}},
             "preset": preset,
             **({} if normalize is None else {"normalize": normalize}),
-            **own,
-            **half,
+            **family_options,
+            **precision,
             "vectors": {"words": len(vectors), "dim": vectors.dim, "fingerprint": vectors.fingerprint},
             **{
                 " ".join([*([name] if name else []), what]): [file_identity(file) for file in corpus.files]
@@ -195,15 +190,15 @@ class Family:
             },
             **({"labels": {name: of.facts for name, of in labels.items()}} if labels else {}),
             **({"values": values} if values else {}),
-            **judge.settings(),
+            **evaluator.settings(),
         }
         results = Results(out, settings, resume)
         bench = Bench(
             vectors,
             {**texts, **labels},
-            of_size,
+            sized,
             results,
-            judge,
+            evaluator,
             parts=sum(row.trained for row in self.rows.values()),
             shared=networks,
             normalize=normalize,
@@ -214,9 +209,10 @@ class Family:
             show=show_progress_bar,
         )
         todo = self._todo(bench, wanted_rows, seeds)
-        found = computed(self.name, todo, len(todo), results, show=show_progress_bar)
-        self._compare(bench, found, judge.resamples)
-        report = self.report(found, results.settings, wanted_tables, self._findings(bench, found))
+        rows_of_todo = computed(self.name, todo, len(todo), results, show=show_progress_bar)
+        self._compare(bench, rows_of_todo, evaluator.resamples)
+        findings = self._findings(bench, rows_of_todo)
+        report = self.report(rows_of_todo, results.settings, wanted_tables, findings)
         results.write("tables.md", report.markdown())
         results.write("results.json", report.json())
         if report.findings and importlib.util.find_spec("matplotlib") is not None:
@@ -234,10 +230,10 @@ class Family:
         """The report on results.
 
         Args:
-            results: One for each row and seed.
-            settings: All that decided what came out.
+            results: One result for each row and seed.
+            settings: Everything that the results depend on.
             tables: Names of tables. None: all.
-            findings: What became of the claims.
+            findings: Verdicts on the claims.
         """
         return Report(
             results,
@@ -253,14 +249,15 @@ class Family:
         )
 
     def _rows_of(self, tables: Sequence[str]) -> list[str]:
-        """The rows that tables show; those that show what is there show all, if they stand alone."""
+        """The rows of tables; all rows if no table names its rows."""
         shown = [self.tables[name] for name in chosen(tables, list(self.tables), "table")]
         named = [table.rows for table in shown if hasattr(table, "rows")]
         if not named or None in named:
             return list(self.rows)
         return list(dict.fromkeys(row for rows in named for row in rows))
 
-    def _sized(self, size: str | Size) -> Size:
+    def sized(self, size: str | Size) -> Size:
+        """The size of that name, or the given one."""
         if not isinstance(size, str):
             return size
         if size not in self.sizes:
@@ -268,12 +265,11 @@ class Family:
         return self.sizes[size]
 
     def _normalize(self, normalize: str | None, preset: str, out: File) -> str | None:
-        """How rows are judged; a folder of results that was begun before says how it was begun."""
+        """The normalisation in the evaluation; a resumed folder keeps its own."""
         ways = {row.normalize[preset] for row in self.rows.values() if preset in row.normalize}
         known = {way for row in self.rows.values() for way in row.normalize.values()}
         if normalize is None:
-            before = settings_of(out)
-            if before is not None:
+            if (before := settings_of(out)) is not None:
                 return before.get("normalize")
             return min(ways, default=None)
         if normalize not in {"none", *known}:
@@ -281,7 +277,7 @@ class Family:
         return None if normalize == "none" else normalize
 
     def _todo(self, bench: Bench, rows: Sequence[str], seeds: Sequence[int]) -> list[Todo]:
-        """What is to be computed: controls first, which take no time."""
+        """The rows to compute: controls first, which take no time."""
         todo: list[Todo] = []
         for name in sorted(rows, key=lambda name: self.rows[name].trained):
             row = self.rows[name]
@@ -291,19 +287,19 @@ class Family:
         return todo
 
     def _findings(self, bench: Bench, results: Sequence[Result]) -> list[Result]:
-        """What becomes of the claims."""
-        wanted = {row for claim in self.claims for row in (claim.row, claim.other)}
+        """The verdicts on the claims."""
+        claimed = {row for claim in self.claims for row in (claim.row, claim.other)}
         reports: dict[str, list[Path]] = {}
         for result in results:
-            if result["row"] in wanted and "missing" not in result:
-                of_row = reports.setdefault(result["row"], [])
-                of_row.append(bench.report_of(result["row"], result["seed"]))
-        findings = evaluated_claims(self.claims, reports, bench.judge.resamples)
+            row = result["row"]
+            if row in claimed and "missing" not in result:
+                reports.setdefault(row, []).append(bench.report_of(row, result["seed"]))
+        findings = evaluated_claims(self.claims, reports, bench.evaluator.resamples)
         every = self.report(results, bench.results.settings)
         return [{**finding, "paper": published_difference(every, finding)} for finding in findings]
 
     def _compare(self, bench: Bench, results: Sequence[Result], resamples: int) -> None:
-        """Says of each result what it has more than the baseline, with the same seed or the first one."""
+        """Adds to each result its difference to the baseline with the same seed, or else the first one."""
         bases = {result["seed"]: result for result in results if result["row"] == self.baseline}
         for result in results:
             if bases and "missing" not in result and result["row"] != self.baseline:

@@ -1,4 +1,4 @@
-"""Labelled examples of a reproduction: to learn from, to validate on, and to be judged by."""
+"""Labelled examples of a reproduction: training, validation and test sets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import random
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,14 +20,14 @@ from ..files import as_path
 from ..text.tokenizer import Tokenizer
 from .results_folder import file_identity
 
-__all__ = ["Examples", "Labels", "judged_labels", "labels_of", "labels_of_files", "labels_of_task"]
+__all__ = ["Examples", "Labels", "evaluated_labels", "labels_of", "labels_of_files", "labels_of_task"]
 
 File = str | os.PathLike[str]
-_SIDES = ("s1", "s2", "labels")  # of a folder as SentEval has them
+_SIDES = ("s1", "s2", "labels")  # files of a folder of SentEval
 
 
 class Examples(NamedTuple):
-    """Sentences or pairs, and a label for each, as `fit` takes them."""
+    """Sentences or pairs with their labels, as for `fit`."""
 
     sentences: list[Any]
     labels: Any
@@ -38,10 +38,10 @@ class Labels:
     """A corpus of labelled examples.
 
     Attributes:
-        train: Which are learnt from.
-        valid: On which is validated.
-        tests: By what figures are called, those that judge.
-        facts: What decides which examples these are, as settings tell it.
+        train: Training examples.
+        valid: Validation examples.
+        tests: Name of a score -> test examples.
+        facts: What identifies the examples in the settings.
     """
 
     train: Examples
@@ -50,7 +50,7 @@ class Labels:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def tasks(self) -> list[Task]:
-        """The same as tasks of frozen embeddings, for controls; texts are cut as Penn Treebank does."""
+        """The corpus as tasks for frozen embeddings of controls, with Penn Treebank tokens."""
         classes = sorted(set(self.train.labels), key=str)
         pairs = isinstance(self.train.sentences[0], tuple)
         kind = Kind("classification", "dev", pairs, ("u", "v", "|u-v|", "u*v") if pairs else ())
@@ -78,23 +78,20 @@ def labels_of_files(
     """Reads labelled examples, see `labels_of`.
 
     Args:
-        train: Files as `read_labelled` takes them. `FOLDER:SPLIT` is that split of a folder that has
-            SentEval's files.
-        valid: The like. None: some are held out of the first file to train on.
-        tests: By what figures are called, a file each.
-        held_out: How many, if there is no file to validate on.
-        most: To train on; None: all.
-        seed: Chooses these.
+        train: Training files for `read_labelled`, or `FOLDER:SPLIT` of a folder with SentEval's files.
+        valid: Validation files. None: examples of the first training file are held out.
+        tests: Name of a score -> test file.
+        held_out: Number of held-out examples without validation files.
+        most: Largest number of training examples. None: all.
+        seed: Seed of the selection.
 
     Raises:
-        FormatError: A file is not what it should be.
+        FormatError: A file has another format.
         ValueError: No example is left.
     """
-    read = [_read(file) for file in train]
-    both = [_joined([_read(file) for file in files]) if files else None for files in (valid, ())]
-    found = labels_of(
-        read,
-        both[0],
+    labels = labels_of(
+        [_read(file) for file in train],
+        _joined([_read(file) for file in valid]) if valid else None,
         {name: Examples(*_read(file)[:2]) for name, file in tests.items()},
         held_out=held_out,
         most=most,
@@ -104,16 +101,16 @@ def labels_of_files(
     identities = {
         name: [identity for file in of for identity in _identities(file)] for name, of in files.items()
     }
-    return Labels(found.train, found.valid, found.tests, {"files": identities, **found.facts})
+    return replace(labels, facts={"files": identities, **labels.facts})
 
 
 def labels_of_task(task: Task, name: str, *, most: int | None = None, seed: int = 0) -> Labels:
-    """The examples of a task that has splits "train", "dev" and "test", see `labels_of`."""
+    """The examples of a task with the splits "train", "dev" and "test", see `labels_of`."""
     splits = {
         split: Examples(list(of.sentences[0] if len(of.sentences) == 1 else of.pairs), of.labels.tolist())
         for split, of in task.splits.items()
     }
-    found = labels_of(
+    labels = labels_of(
         [Labelled(*splits["train"], 0)],
         splits["dev"],
         {name: splits["test"]},
@@ -121,7 +118,7 @@ def labels_of_task(task: Task, name: str, *, most: int | None = None, seed: int 
         most=most,
         seed=seed,
     )
-    return Labels(found.train, found.valid, found.tests, {"task": task.name, **found.facts})
+    return replace(labels, facts={"task": task.name, **labels.facts})
 
 
 def labels_of(
@@ -133,17 +130,17 @@ def labels_of(
     most: int | None = None,
     seed: int = 0,
 ) -> Labels:
-    """Splits examples so that none to train on has a (first) sentence of those to validate on, or to test.
+    """Splits examples so that no training example shares its (first) sentence with validation or test.
 
-    Sentences are the same if their letters and digits are. Pairs of a premise stay together.
+    Sentences are equal if their letters and digits are. Pairs with the same premise stay together.
 
     Args:
-        train: Parts to train on; some of the first one are held out if there is no `valid`.
-        valid: To validate on, if there are such.
-        tests: To test, by names.
-        held_out: About how many are held out.
-        most: To train on; None: all.
-        seed: Chooses these.
+        train: Parts of the training examples.
+        valid: Validation examples. None: examples of the first part of `train` are held out.
+        tests: Name -> test examples.
+        held_out: Approximate number of held-out examples.
+        most: Largest number of training examples. None: all.
+        seed: Seed of the selection.
 
     Raises:
         ValueError: No example is left.
@@ -153,67 +150,66 @@ def labels_of(
         [(_key(one), one, label) for one, label in zip(part.sentences, part.labels, strict=True)]
         for part in train
     ]
-    left = [[row for row in part if row[0] not in tested] for part in parts]
-    facts: dict[str, Any] = {"seed": seed, "also_tested": sum(map(len, parts)) - sum(map(len, left))}
-    chance = random.Random(seed)
+    untested = [[row for row in part if row[0] not in tested] for part in parts]
+    facts: dict[str, Any] = {"seed": seed, "also_tested": sum(map(len, parts)) - sum(map(len, untested))}
+    rng = random.Random(seed)
     held = 0
     if valid is None:
-        keys = sorted({key for key, *_ in left[0]})
-        chance.shuffle(keys)
-        of_key: dict[str, list[Any]] = {}
-        taken: list[str] = []
-        for key, *row in left[0]:
-            of_key.setdefault(key, []).append(row)
-        while keys and held < held_out:
-            taken.append(keys.pop())
-            held += len(of_key[taken[-1]])
-        valid = Examples(*([row[i] for key in taken for row in of_key[key]] for i in (0, 1)))
+        keys = sorted({key for key, *_ in untested[0]})
+        rng.shuffle(keys)
+        groups: dict[str, list[Any]] = {}
+        for key, *row in untested[0]:
+            groups.setdefault(key, []).append(row)
+        selected: list[Any] = []
+        while keys and len(selected) < held_out:
+            selected += groups[keys.pop()]
+        held = len(selected)
+        valid = Examples(*([row[i] for row in selected] for i in (0, 1)))
     validated = {_key(one) for one in valid.sentences}
-    kept = [row for part in left for row in part if row[0] not in validated]
-    facts["also_validated"] = sum(map(len, left)) - len(kept) - held
-    if most is not None and most < len(kept):
-        kept = [kept[i] for i in sorted(chance.sample(range(len(kept)), most))]
-    if not kept or not valid.sentences:
+    rows = [row for part in untested for row in part if row[0] not in validated]
+    facts["also_validated"] = sum(map(len, untested)) - len(rows) - held
+    if most is not None and most < len(rows):
+        rows = [rows[i] for i in sorted(rng.sample(range(len(rows)), most))]
+    if not rows or not valid.sentences:
         raise ValueError(
-            f"there must be examples to train and to validate on, got {len(kept)} and {len(valid.sentences)}"
+            f"there must be examples to train and to validate on, got {len(rows)} and {len(valid.sentences)}"
         )
-    found = Examples([row[1] for row in kept], [row[2] for row in kept])
-    facts |= {"train": len(kept), "valid": len(valid.sentences)}
+    facts |= {"train": len(rows), "valid": len(valid.sentences)}
     facts |= {name: len(test.sentences) for name, test in tests.items()}
-    return Labels(found, valid, tests, facts)
+    return Labels(Examples([row[1] for row in rows], [row[2] for row in rows]), valid, tests, facts)
 
 
-def judged_labels(encoder: Any, labels: Labels, *, resamples: int) -> dict[str, TaskResult]:
-    """What an encoder's own classifier says of the examples that test it, as `evaluate` tells of tasks.
+def evaluated_labels(encoder: Any, labels: Labels, *, resamples: int) -> dict[str, TaskResult]:
+    """The results of an encoder's own classifier on the test examples, in the form of `evaluate`.
 
     Args:
-        encoder: Fitted, with a classifier.
-        labels: Whose tests are asked.
-        resamples: Of the bootstrap.
+        encoder: Fitted encoder with a classifier.
+        labels: Corpus with test examples.
+        resamples: Number of bootstrap resamples.
 
     Raises:
-        ValueError: An example's class is none that was learnt.
+        ValueError: The class of a test example is not in the training examples.
     """
     number = {name: i for i, name in enumerate(encoder.classes_.tolist())}
     dev = 100 * encoder.score(*labels.valid)
-    found = {}
+    results = {}
     for name, test in labels.tests.items():
         if unknown := set(test.labels) - set(number):
             raise ValueError(f"{name}: no training example is of the class {min(unknown, key=str)!r}")
         gold = np.array([number[label] for label in test.labels], np.int64)
-        said = encoder.predict_proba(test.sentences).argmax(axis=1).astype(np.int64)
-        low, high = bootstrap_mean(said == gold, resamples=resamples)
+        predicted = encoder.predict_proba(test.sentences).argmax(axis=1).astype(np.int64)
+        low, high = bootstrap_mean(predicted == gold, resamples=resamples)
         figures = {
             "devacc": round(dev, 2),
-            "acc": round(100 * float((said == gold).mean()), 2),
+            "acc": round(100 * float((predicted == gold).mean()), 2),
             "ndev": len(labels.valid.labels),
             "ntest": len(gold),
         }
         keys = keys_of(_split(test, list(number)))
-        judged = Judged("test", np.arange(len(gold)), said, gold, keys=keys)
+        judged = Judged("test", np.arange(len(gold)), predicted, gold, keys=keys)
         intervals = {"acc": Interval(100 * low, 100 * high)}
-        found[name] = TaskResult(name, figures, intervals, {"test": judged}, {"classes": list(number)})
-    return found
+        results[name] = TaskResult(name, figures, intervals, {"test": judged}, {"classes": list(number)})
+    return results
 
 
 def _read(file: File) -> Labelled:
@@ -222,7 +218,7 @@ def _read(file: File) -> Labelled:
 
 
 def _split_of(file: File) -> tuple[Path, str | None]:
-    """A file; or a folder and the name of its split."""
+    """A file and None, or a folder and the name of its split."""
     path = as_path(file)
     folder, colon, split = os.fspath(path).rpartition(":")
     return (Path(folder), split) if colon and not path.exists() else (path, None)
@@ -242,15 +238,15 @@ def _joined(parts: Sequence[Labelled]) -> Examples:
 
 
 def _key(example: Any) -> str:
-    """What tells the first sentence of an example, or the only one, from others."""
+    """The letters and digits of the (first) sentence of an example."""
     text = example if isinstance(example, str) else example[0]
     return re.sub(r"[\W_]+", "", text.casefold()) or text
 
 
 def _split(examples: Examples, classes: Sequence[Any]) -> Split:
-    cut = Tokenizer("words", lowercase=False)
+    tokenizer = Tokenizer("words", lowercase=False)
     pairs = isinstance(examples.sentences[0], tuple)
     sides = zip(*examples.sentences, strict=True) if pairs else [examples.sentences]
     number = {name: i for i, name in enumerate(classes)}
     labels = np.array([number[label] for label in examples.labels], np.int64)
-    return Split(tuple([" ".join(tokens) for tokens in cut(list(side))] for side in sides), labels)
+    return Split(tuple([" ".join(tokens) for tokens in tokenizer(list(side))] for side in sides), labels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..evaluation import Report as Judged
@@ -31,16 +31,16 @@ File = str | os.PathLike[str]
 
 @dataclass(frozen=True, kw_only=True)
 class Size(CommonSize):
-    """How large networks are, how they are trained, and how they translate.
+    """Sizes of the networks, and options of the search.
 
     Attributes:
-        hidden: Units of each direction of encoders for German. Vectors have twice as many numbers.
+        hidden: Units of each direction of encoders for German, half the embedding dimension.
         cs_hidden: Units of each direction of encoders for Czech.
-        transformer: Width, layers, and width inside, of Transformers.
-        warmup: Steps in which their learning rate rises.
-        pieces: By target languages, pieces of the joint BPE; 0: words.
-        beam: Hypotheses that are kept.
-        length_penalty: Of `translate`.
+        transformer: Width, layers and inner width of Transformers.
+        warmup: Warm-up steps of Transformers.
+        pieces: Target language -> pieces of the joint BPE; 0: words.
+        beam: Beam size.
+        length_penalty: Length penalty of `translate`.
     """
 
     hidden: int
@@ -53,32 +53,32 @@ class Size(CommonSize):
 
     @property
     def width(self) -> int:
-        """Of vectors."""
+        """Embedding dimension."""
         return 2 * self.hidden
 
     @property
     def width_12(self) -> int:
-        """The like, for 3, 6 and 12 heads to share."""
+        """Embedding dimension that 3, 6 and 12 heads divide."""
         return self.width // 12 * 12
 
     @property
     def twice_12(self) -> int:
-        """Twice that."""
+        """Twice `width_12`."""
         return 2 * self.width_12
 
     @property
     def fourfold_12(self) -> int:
-        """Four times that."""
+        """Four times `width_12`."""
         return 4 * self.width_12
 
     @property
     def cs_width(self) -> int:
-        """Of vectors of Czech's rows."""
+        """Embedding dimension of Czech rows."""
         return 2 * self.cs_hidden
 
     @property
     def cs_fourfold(self) -> int:
-        """Four times that."""
+        """Four times `cs_width`."""
         return 4 * self.cs_width
 
     @property
@@ -88,12 +88,12 @@ class Size(CommonSize):
 
     @property
     def trf_layers(self) -> int:
-        """Their layers, on each side."""
+        """Layers of Transformers, on each side."""
         return self.transformer[1]
 
     @property
     def trf_inner(self) -> int:
-        """Their width inside."""
+        """Inner width of Transformers."""
         return self.transformer[2]
 
 
@@ -163,14 +163,14 @@ def _row(architecture: str, corpus: str, *, heads: int = 0, width: str = "width"
 
 
 def _inner(corpus: str, architecture: str, heads: int, wide: str = "", size: int = 0) -> dict[str, Row]:
-    """A row with inner attention; `size` is what the paper has, if it has it."""
+    """A row with inner attention; `size` is the embedding dimension of the paper's row, 0 for none."""
     kind = f"{corpus}-{architecture.upper().replace('_', '-')}"
     name = f"{kind}, {heads} head{'s' * (heads > 1)}{wide}"
     if corpus == "cs":
         width = "cs_fourfold" if wide else "cs_width"
     else:
         width = "width" if heads in (1, 4, 8) else _WIDE[wide]
-    several = (corpus, architecture) != ("cs", "attn_ctx")  # the paper has one of that
+    several = (corpus, architecture) != ("cs", "attn_ctx")  # of which the paper has one row
     printed = f"{kind}, {size}, {heads} heads" if several else kind
     return {name: _row(architecture, corpus, heads=heads, width=width, printed=printed if size else "")}
 
@@ -228,7 +228,7 @@ _CONTROLS = {
         }.items()
     },
 }
-# Nothing is learnt of these: they tell how far what is translated is from what judges.
+# Not encoders: the distance between the training text and the tasks.
 _SOURCES = {
     f"English side of the {corpus} data": Row(
         trained=False, make=lambda _: None, corpus=corpus, tasks=(), further=True
@@ -237,8 +237,8 @@ _SOURCES = {
 }
 ROWS = {**_GERMAN, **_CZECH, **_CONTROLS, **_SOURCES}
 
-# What two cores train in some hours: of German every architecture, and heads from one to eight; of Czech the
-# paper's rows. Controls beside them.
+# Rows that two cores train in some hours: for German every architecture, and one to eight heads; for Czech
+# the paper's rows; and controls.
 _GRID_GERMAN = (
     *("de-ATTN", "de-TRF", "de-ATTN-ATTN, 8 heads", "de-ATTN-ATTN, 4 heads", "de-ATTN-ATTN, 1 head"),
     *("de-TRF-ATTN-ATTN, 3 heads", "de-ATTN-CTX, 4 heads", "de-MAXPOOL-CTX", "de-FINAL-CTX"),
@@ -276,43 +276,45 @@ _DISTANCES = tuple(
 )
 
 
-def _measured(bench: Any, encoder: Any, found: Result) -> Result:
-    """BLEU, averages of tasks that are there, and HyTER's share, of which half of each group is held out."""
-    row = ROWS[found["row"]]
+def _measured(bench: Any, encoder: Any, result: Result) -> Result:
+    """BLEU, averages of tasks, and HyTER's accuracy with half of each group held out."""
+    row = ROWS[result["row"]]
     scores: Result = {}
-    path = bench.report_of(found["row"], found["seed"])
+    path = bench.report_of(result["row"], result["seed"])
     if row.tasks is None:
         report = Judged.load(path)
         for name, tasks in _LOCAL.items():
             if set(tasks) <= set(report):
-                scores[name] = _mean(report, name, tasks, bench.judge.resamples)
+                scores[name] = _mean(report, name, tasks, bench.evaluator.resamples)
         if "HyTER" in report:
-            held = report["HyTER"]
-            low, high = held.intervals["cl_half"]
-            scores["HyTER cluster_accuracy"] = {"value": held.figure("cl_half"), "low": low, "high": high}
+            hyter = report["HyTER"]
+            low, high = hyter.intervals["cl_half"]
+            scores["HyTER cluster_accuracy"] = {"value": hyter.figure("cl_half"), "low": low, "high": high}
     corpus = bench.labels(row)
     if not isinstance(corpus, Parallel):
         return scores
     if row.kind == "":
-        return _distances(corpus, bench.judge.tasks)
+        return _distances(corpus, bench.evaluator.tasks)
     if not row.trained:
         return scores
     size = bench.size
     search = {"beam": size.beam, "length_penalty": size.length_penalty}
     for split in corpus.references:
-        made = translated(encoder, corpus, split, resamples=bench.judge.resamples, **search)
+        translation = translated(encoder, corpus, split, resamples=bench.evaluator.resamples, **search)
         ending = "" if split == "test" else f" {split}"
-        score, low, high, found["bleu"] = made.bleu
+        score, low, high, result["bleu"] = translation.bleu
         scores[f"{corpus.direction} bleu{ending}"] = {"value": score, "low": low, "high": high}
-        name = slug(f"{found['row']} {found['seed']}")
-        bench.results.write(f"translations/{name}.{split}.txt", "".join(f"{text}\n" for text in made.texts))
+        name = slug(f"{result['row']} {result['seed']}")
+        bench.results.write(
+            f"translations/{name}.{split}.txt", "".join(f"{text}\n" for text in translation.texts)
+        )
     return scores
 
 
 def _distances(corpus: Parallel, tasks: Sequence[Task]) -> Result:
-    """How well the source of a corpus tells each task's sentences, and how many words it lacks."""
+    """Perplexity of each task's sentences under the source text of a corpus, and unknown words."""
     model = NgramModel(order=4).fit(corpus.train.sentences)
-    learnt = set(corpus.train.sentences)
+    trained_on = set(corpus.train.sentences)
     texts = {
         task.name: corpus.prepare(
             [text for of in task.splits.values() for side in of.sentences for text in side]
@@ -326,7 +328,9 @@ def _distances(corpus: Parallel, tasks: Sequence[Task]) -> Result:
     for name, sentences in texts.items():
         scores[f"{name} lm_perplexity"] = {"value": model.perplexity(sentences)}
         scores[f"{name} oov"] = {"value": 100 * model.oov_rate(sentences)}
-        scores[f"{name} seen"] = {"value": 100 * sum(text in learnt for text in sentences) / len(sentences)}
+        scores[f"{name} seen"] = {
+            "value": 100 * sum(text in trained_on for text in sentences) / len(sentences)
+        }
     return scores
 
 
@@ -346,7 +350,7 @@ _HEADS = {
     name: int(row.options["heads"]) for name, row in ROWS.items() if row.trained and row.options.get("heads")
 }
 FIGURES = Correlations(
-    "Figure 2: is better translation a worse vector? Pearson's correlations over encoders",
+    "Figure 2: does better translation make worse embeddings? Pearson's correlations over encoders",
     bleu={corpus: of[1] for corpus, of in _BLEU.items()},
     rows={
         corpus: tuple(name for name in _VECTORS if ROWS[name].corpus == corpus and ROWS[name].trained)
@@ -455,42 +459,39 @@ def reproduce(
     sentence: str = "",
     **more: Any,
 ) -> Report:
-    """The paper's tables and figures again: see `Family.reproduce`.
+    """Computes the paper's tables and figures, see `Family.reproduce`.
 
-    Every row is trained on the same sentences and their translations, translates what is validated on and
-    tested, and its vectors are judged as those of every encoder.
+    Every row is trained on the same sentences and their translations. Its translations of the validation and
+    test sets are evaluated by BLEU, its embeddings on SentEval's tasks and on paraphrases.
 
     Args:
-        data: As there.
-        vectors: As there; of the average of words alone.
-        labels: Target languages, "de" or "cs", each with "train", "valid" and "test": two files, English and
-            its translation line by line.
-        out: As there; it gets translations and figures 2 to 5, too.
-        coco: Captions, five lines an image: paraphrases that Table 6 groups.
-        hyter: Paraphrases as lines of a group's name, a tab and a sentence.
-        size: As there.
-        epochs: Of each training. None: the size's.
-        rows: As there; "grid" are those that two cores train in some hours, of the languages that are given.
-            None: these with the size "cpu", else those of `tables`.
-        tables: As there.
-        sentence: That figure 4 shows. "": the first one that is tested.
-        **more: As there.
+        data: SentEval's `data` folder.
+        vectors: Word vectors of the average of words.
+        labels: Target language, "de" or "cs" -> "train", "valid" and "test": two files each, English and its
+            translation line by line.
+        out: Folder for the results, with translations and figures 2 to 5.
+        coco: File of captions, five lines for each image: paraphrases of Table 6.
+        hyter: File of paraphrases, lines of a group's name, a tab and a sentence.
+        size: "cpu", "paper", or a size.
+        epochs: Epochs of each training. None: the size's.
+        rows: Names of rows; "grid" are those that two cores train in some hours, for the given languages.
+            None: the grid with the size "cpu", else the rows of `tables`.
+        tables: Names of tables. None: all.
+        sentence: Sentence of figure 4. "": the first test sentence.
+        **more: Arguments of `Family.reproduce`.
 
     Raises:
         ImportError: sacremoses, sacrebleu or tokenizers are not installed.
-        ValueError: A corpus lacks files, or see there.
+        ValueError: A corpus lacks files; or as `Family.reproduce`.
     """
-    chosen = FAMILY._sized(size)
+    chosen = FAMILY.sized(size)
     if not isinstance(chosen, Size):
         raise TypeError(f"size must be a name or a Size of this module, got {type(size).__name__}")
     if not labels:
         raise ValueError("labels: give at least one target language, de or cs")
     if epochs is not None and (more.get("steps"), more.get("minutes")) != (None, None):
-        raise ValueError("give epochs, steps or minutes, and not several of them")
-    if epochs is not None:
-        of_corpus = {name: {**of, "max_epochs": epochs} for name, of in chosen.of_corpus.items()}
-        training = {**chosen.training, "max_epochs": epochs}
-        chosen = replace(chosen, training=training, of_corpus=of_corpus)
+        raise ValueError("give epochs, steps or minutes, but only one of them")
+    chosen = chosen.with_epochs(epochs)
     if rows is None and size == "cpu" and tables is None:
         rows = ["grid"]
     if rows is not None:

@@ -1,4 +1,4 @@
-"""What the papers printed, by family: to stand beside what is computed here."""
+"""The published figures of the papers, by family."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from ..evaluation import published as published_figures
 
 __all__ = ["PAPERS", "printed", "published"]
 
-# Family, as in `sentencode reproduce <family>` -> where its figures were published.
+# Family, as in `sentencode reproduce <family>` -> number of the paper.
 PAPERS = {"aae": "000", "rnn-cnn": "001", "pooling": "002", "nmt": "003", "laes": "004"}
 
 
 def published(family: str) -> dict[str, Any]:
-    """The figures that a paper printed, with where they come from.
+    """The published figures of a paper with their source, as tables.
 
-    They are those of `sentencode.evaluation.published`, as tables.
+    The figures are those of `sentencode.evaluation.published`.
 
     Args:
         family: `"aae"`, `"rnn-cnn"`, `"pooling"`, `"nmt"` or `"laes"`.
 
     Returns:
-        `citation`, `notes`, and `tables`: table -> row -> task -> figures. Figures have the names of their
-        metrics, and of their splits where these are not the test set; the cosines of paper 004 have those of
-        splits alone. Rows of one name have their sizes and numbers of heads behind it.
+        `citation`, `notes`, and `tables`: table -> row -> task -> figures. Figures are named after the
+        metric, and the split if it is not the test set; the cosines of paper 004 after the split alone. Rows
+        with the same name are distinguished by size and number of heads.
 
     Raises:
         ValueError: There is no such family.
@@ -51,33 +51,33 @@ def published(family: str) -> dict[str, Any]:
 
 
 def printed(paper: str, table: str) -> dict[str, dict[str, str]]:
-    """A published table: row -> column, as in `"MRPC f1"` -> the test set's figure as printed.
+    """A published table: row -> column, as in `"MRPC f1"` -> printed figure.
 
     Args:
         paper: `"000"` to `"004"`.
-        table: Its number.
+        table: Number of the table.
     """
-    found: dict[str, dict[str, str]] = {}
+    rows: dict[str, dict[str, str]] = {}
     for row, figure in _rows(paper, table):
         split = "" if figure.split == "test" else f" {figure.split}"
-        found.setdefault(row, {})[f"{figure.task} {figure.metric}{split}"] = figure.printed
-    return found
+        rows.setdefault(row, {})[f"{figure.task} {figure.metric}{split}"] = figure.printed
+    return rows
 
 
 def _rows(paper: str, table: str) -> list[tuple[str, PublishedFigure]]:
-    """A table's figures, each with the name of its row: a system's, and its size where several have one."""
+    """The figures of a table with their rows: the system, and the size where a system has several."""
     figures = published_figures(paper, table)
     variants = defaultdict(set)
     for figure in figures:
         variants[figure.system].add((figure.size, figure.heads))
-    found = []
+    rows = []
     for figure in figures:
         row = figure.system
         if len(variants[row]) > 1:
             row += "" if figure.size is None else f", {figure.size}"
             row += "" if figure.heads is None else f", {figure.heads} heads"
-        found.append((row, figure))
-    return found
+        rows.append((row, figure))
+    return rows
 
 
 def _key(figure: PublishedFigure) -> str:

@@ -1,4 +1,4 @@
-"""Sentences and their translations for a reproduction: prepared to learn from, raw to be judged by."""
+"""Parallel corpora of a reproduction: preprocessed for training, raw for BLEU."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Side = Sequence[File]
 
 @dataclass(frozen=True, eq=False)
 class Parallel(Labels):
-    """A parallel corpus. Its labels are translations; sentences are tokens, cased as within sentences.
+    """A parallel corpus: tokenized, truecased sentences, with their translations as labels.
 
     Attributes:
-        languages: Of the sentences, and of their translations.
-        source: Prepares sentences.
-        target: Prepares translations, and restores what is written.
-        references: By what splits are called, sentences and translations as they came.
-        parameters: Of every encoder that learns from it: what cuts words.
+        languages: Languages of the sentences and of the translations.
+        source: Preprocessing of sentences.
+        target: Preprocessing of translations, and its inverse.
+        references: Split -> raw sentences and translations.
+        parameters: Tokenizer parameters of every encoder that is trained on the corpus.
     """
 
     languages: tuple[str, str] = ("", "")
@@ -41,10 +41,11 @@ class Parallel(Labels):
     _prepared: dict[str, str] = field(default_factory=dict, init=False, repr=False)
 
     def prepare(self, texts: Sequence[str]) -> list[str]:
-        """What is done to a task's texts before an encoder that learnt from it reads them.
+        """The texts of a task, preprocessed like the training text.
 
-        Many of SentEval's are cut as Penn Treebank does, which is undone first: "does n't" was "doesn't". All
-        rows are judged on the same texts, and Moses takes longer than encoding: they are kept.
+        Many of SentEval's texts are tokenized as in the Penn Treebank, which is undone first: "does n't" was
+        "doesn't". The results are cached, because all rows have the same texts and Moses is slower than
+        encoding.
         """
         new = [text for text in dict.fromkeys(texts) if text not in self._prepared]
         whole = [_without_treebank(text) for text in new]
@@ -53,16 +54,16 @@ class Parallel(Labels):
 
     @property
     def direction(self) -> str:
-        """As figures are called after: "en-de"."""
+        """The direction in names of scores: "en-de"."""
         return "-".join(self.languages)
 
 
 class Translated(NamedTuple):
-    """How a split was translated.
+    """The translation of a split.
 
     Attributes:
-        bleu: Of it.
-        texts: As they are printed.
+        bleu: BLEU of the split.
+        texts: Detokenized translations.
     """
 
     bleu: Bleu
@@ -78,15 +79,15 @@ def parallel_of_files(
     pieces: int = 0,
     most: int | None = None,
 ) -> Parallel:
-    """Reads a parallel corpus, learns how its words are cased and cut, and prepares it.
+    """Reads a parallel corpus, learns truecasing and BPE, and preprocesses it.
 
     Args:
-        languages: Two letters each, as `Moses` takes them.
-        train: Files of sentences, and files of their translations line by line.
-        valid: The like. They are the split "dev", too.
-        tests: The like, by what splits are called.
-        pieces: Of a joint BPE; 0: words.
-        most: To train on; None: all. The first ones are.
+        languages: Language codes of two letters, as for `Moses`.
+        train: Training files: of sentences, and of their translations line by line.
+        valid: Validation files, which are also the split "dev".
+        tests: Split -> test files.
+        pieces: Number of pieces of a joint BPE; 0: words.
+        most: Number of training pairs, the first ones. None: all.
 
     Raises:
         ImportError: sacremoses, or tokenizers for a BPE, are not installed.
@@ -97,13 +98,11 @@ def parallel_of_files(
         raw["train"] = Examples(*(side[:most] for side in raw["train"]))
     moses = [Moses(language).learn(side) for language, side in zip(languages, raw["train"], strict=True)]
 
-    def prepared(of: Examples) -> Examples:
-        return Examples(*(one.prepare(side) for one, side in zip(moses, of, strict=True)))
+    def prepared(examples: Examples) -> Examples:
+        return Examples(*(one.prepare(side) for one, side in zip(moses, examples, strict=True)))
 
-    learnt = prepared(raw["train"])
-    parameters: dict[str, Any] = {}
-    if pieces:
-        parameters["tokenizer"] = learn_bpe(*learnt, size=pieces)
+    training = prepared(raw["train"])
+    parameters = {"tokenizer": learn_bpe(*training, size=pieces)} if pieces else {}
     references = {name: of for name, of in raw.items() if name != "train"}
     facts = {
         "files": {
@@ -114,7 +113,7 @@ def parallel_of_files(
         **{name: len(of.sentences) for name, of in raw.items()},
     }
     return Parallel(
-        learnt,
+        training,
         prepared(raw["dev"]),
         facts=facts,
         languages=languages,
@@ -126,18 +125,18 @@ def parallel_of_files(
 
 
 def translated(encoder: Any, corpus: Parallel, split: str, *, resamples: int, **search: Any) -> Translated:
-    """Translates a split, and compares it with what it is translated to.
+    """Translates a split and computes BLEU.
 
     Args:
-        encoder: Fitted.
-        corpus: Which it learnt from.
-        split: One of its `references`.
-        resamples: Of the bootstrap.
-        **search: Of `translate`.
+        encoder: Fitted encoder.
+        corpus: Its training corpus.
+        split: Split of `references`.
+        resamples: Number of bootstrap resamples.
+        **search: Options of `translate`.
     """
     raw = corpus.references[split]
-    written = encoder.translate(corpus.source.prepare(raw.sentences), **search)
-    texts = corpus.target.restore(written)
+    tokenized = encoder.translate(corpus.source.prepare(raw.sentences), **search)
+    texts = corpus.target.restore(tokenized)
     return Translated(bleu(texts, raw.labels, resamples=resamples), texts)
 
 
@@ -146,16 +145,16 @@ _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "``": '"', 
 
 
 def _without_treebank(text: str) -> str:
-    """A text before Penn Treebank's tokens were cut: clitics joined, brackets and quotes as they were."""
+    """The text of Penn Treebank tokens: clitics joined, brackets and quotes restored."""
     words = (_BRACKETS.get(word, word) for word in text.split(" "))
     return _CLITICS.sub(r"\1", " ".join(words))
 
 
 def _read(name: str, of: tuple[Side, Side]) -> Examples:
-    """Files of both sides, line by line; pairs of which one side is blank are left out."""
+    """The pairs of aligned files, without pairs that are blank on one side."""
     if any(len(side) == 0 for side in of) or len(of[0]) != len(of[1]):
         raise ValueError(f"{name}: give as many files of sentences as of translations, at least one")
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for files in zip(*of, strict=True):
         sides = [list(Corpus(file, keep_empty=True)) for file in files]
         if len(sides[0]) != len(sides[1]):
@@ -163,8 +162,8 @@ def _read(name: str, of: tuple[Side, Side]) -> Examples:
                 f"{os.fsdecode(files[0])} has {len(sides[0]):,} lines and {os.fsdecode(files[1])} "
                 f"{len(sides[1]):,}: expected a translation for each sentence"
             )
-        found += zip(*sides, strict=True)
-    kept = [pair for pair in found if all(text.strip() for text in pair)]
-    if not kept:
+        pairs += zip(*sides, strict=True)
+    pairs = [pair for pair in pairs if all(text.strip() for text in pair)]
+    if not pairs:
         raise ValueError(f"{name}: the files have no sentences")
-    return Examples(*(list(side) for side in zip(*kept, strict=True)))
+    return Examples(*(list(side) for side in zip(*pairs, strict=True)))

@@ -13,9 +13,9 @@ from ..evaluation import load_task
 from ..linear import Average
 from ..text.corpus import Corpus
 from .claims import Claim, Claims
+from .evaluator import Keyed, speed_of
 from .family import Family
 from .heads import Epochs, Heads, head_distance, heat_maps
-from .judging import Keyed, speed_of
 from .labelled import Examples, Labels, labels_of_files, labels_of_task
 from .report import Report
 from .results_folder import Result, file_identity
@@ -32,11 +32,11 @@ MU = (1.0, 0.1, 0.01, 0.001, 0.0001)  # the paper's
 
 @dataclass(frozen=True, kw_only=True)
 class Size(CommonSize):
-    """How large networks are, and how they are trained.
+    """Sizes of the networks.
 
     Attributes:
-        pairs: Units of each direction, and of a head's scores, where pairs of sentences are learnt from.
-        single: The like, where single sentences are.
+        pairs: Units of each direction, and of a head's scores, for pairs of sentences.
+        single: Units of each direction, and of a head's scores, for single sentences.
         student: Units of each direction of a student.
     """
 
@@ -49,7 +49,7 @@ def _perceptron(hidden: int, dropout: float = 0.5) -> dict[str, Any]:
     return {"kind": "Classifier", "hidden": hidden, "dropout": dropout}
 
 
-# What the paper says of Yelp and Age, and we of all single sentences.
+# The paper's settings for Yelp and Age, here for all single sentences.
 _SINGLE = {"layers": 1, "clip_norm": 0.5, "trainable_words": True}
 _REVIEWS = {**_SINGLE, "max_length": 100, "max_words": 100}
 _PAPERS = {**_SINGLE, "batch_size": 32, "learning_rate": 1e-3, "head": _perceptron(300)}
@@ -63,7 +63,7 @@ SIZES = {
             "layers": 1,
             "character_filters": 33,
             "max_length": 40,
-            "dropout": 0.1,  # with the paper's, and 4e-4, 17,000 pairs teach next to nothing in a few epochs
+            "dropout": 0.1,  # with the paper's, few epochs on 17,000 pairs train next to nothing
             "head": _perceptron(100, dropout=0.1),
             "learning_rate": 1e-3,
             "batch_size": 32,
@@ -94,7 +94,7 @@ SIZES = {
     ),
 }
 
-# Corpora, as rows are named after them; what figures of them are called; which are pairs.
+# Corpora: suffixes of row names, names of test sets, and those of pairs.
 _CORPORA = {
     "nli": "NLI",
     "multinli": "MultiNLI",
@@ -112,7 +112,7 @@ _TESTS: dict[str, tuple[str, ...]] = {
     "sst5": ("SST-5",),
 }
 _PAIRS = ("nli", "multinli")
-_TASKS = {"sst2": "SST2", "sst5": "SST5"}  # whose files are SentEval's
+_TASKS = {"sst2": "SST2", "sst5": "SST5"}  # corpora from SentEval's files
 _HELD_OUT = {"nli": 1000}
 _HELD_OUT_ELSE = 2000
 _COSINES = ("STSBenchmarkCosine", "SICKCosine")
@@ -170,7 +170,7 @@ def _named(name: str, corpus: str) -> str:
 
 
 def _rows_of(corpus: str) -> dict[str, Row]:
-    """Those of tables 1 to 4."""
+    """The rows of tables 1 to 4."""
     rows = {_named(name, corpus): _row(corpus, **options) for name, options in _POOLINGS.items()}
     return rows | {
         _named(name, corpus): _row(corpus, penalty, pooling="generalized")
@@ -179,7 +179,7 @@ def _rows_of(corpus: str) -> dict[str, Row]:
 
 
 def _controls(corpus: str) -> dict[str, Row]:
-    """Frozen ones, whose rows a logistic regression learns from."""
+    """Frozen encoders; a logistic regression is trained on their embeddings."""
     return {
         _named("average of words", corpus): Row(trained=False, make=Average, corpus=corpus, tasks=()),
         _named("untrained max pooling", corpus): untrained(_row(corpus, pooling="max")),
@@ -197,13 +197,13 @@ def _student(**options: Any) -> Row:
     )
 
 
-def _teacher(given: Any = None) -> Row:
-    def made(_: Any) -> Any:
-        if given is None:
+def _teacher(teacher: Any = None) -> Row:
+    def make(_: Any) -> Any:
+        if teacher is None:
             raise NotAvailableError("no teacher was given")
-        return given
+        return teacher
 
-    return Row(trained=False, make=made, tasks=_COSINES, texts=True)
+    return Row(trained=False, make=make, tasks=_COSINES, texts=True)
 
 
 _BY_CORPUS = {corpus: _rows_of(corpus) for corpus in _CORPORA}
@@ -260,14 +260,12 @@ _WITH_CONTROLS = ("average of words", "untrained max pooling", *_COMPARED)
 
 
 def _claims(corpus: str) -> list[Claim]:
-    of = {name: _named(name, corpus) for name in (*_POOLINGS, *_PENALTIES)}
-    tests = _TESTS[corpus]
-    title = _CORPORA[corpus]
-    better = f"generalized pooling is better, {title}"
-    found = [Claim(better, of[_GENERALIZED], of[other], tests, within=None) for other in _POOLINGS]
-    penalties = [name for name in _PENALTIES if name != _NONE]
-    return found + [
-        Claim(f"penalties help, {title}", of[name], of[_NONE], tests, within=None) for name in penalties
+    rows = {name: _named(name, corpus) for name in (*_POOLINGS, *_PENALTIES)}
+    tests, title = _TESTS[corpus], _CORPORA[corpus]
+    better, helps = f"generalized pooling is better, {title}", f"penalties help, {title}"
+    return [
+        *(Claim(better, rows[_GENERALIZED], rows[other], tests, within=None) for other in _POOLINGS),
+        *(Claim(helps, rows[name], rows[_NONE], tests, within=None) for name in _PENALTIES if name != _NONE),
     ]
 
 
@@ -299,7 +297,7 @@ _CLAIMED = tuple(dict.fromkeys(row for claim in _CLAIMS for row in (claim.row, c
 
 
 def _figure_1(pooling: str) -> dict[int, str]:
-    """By numbers of heads, the rows."""
+    """Number of heads -> row."""
     return {
         heads: _named(pooling if heads == 5 else f"{pooling}, {heads} head{'s' * (heads > 1)}", "nli")
         for heads in _HEADS
@@ -311,14 +309,14 @@ FIGURE_1 = Epochs(
     {"vectors": _figure_1(_NONE), "scalars": _figure_1("scalar attention")},
 )
 FIGURE_2 = Heads(
-    "Figure 2: how far apart heads are",
+    "Figure 2: distances between heads",
     tuple(_named(name, corpus) for corpus in ("nli", "ratings") for name in _PENALTIES),
 )
 
 
-def _measured(bench: Any, encoder: Any, found: Result) -> Result:
-    """How far apart a network's heads are; how fast a student is."""
-    row = ROWS[found["row"]]
+def _measured(bench: Any, encoder: Any, result: Result) -> Result:
+    """The distance between the heads of a network; the speed of a student."""
+    row = ROWS[result["row"]]
     labels = bench.labels(row)
     if (
         labels is not None
@@ -417,38 +415,35 @@ def reproduce(
     show_progress_bar: bool = False,
     **more: Any,
 ) -> Report:
-    """The paper's tables and figures again: see `Family.reproduce`.
+    """Computes the paper's tables and figures, see `Family.reproduce`.
 
-    Every row learns from labels: a classifier is trained with the encoder, and judges it by its accuracy.
+    Every row is trained with a classifier on labelled examples, and evaluated by its accuracy.
 
     Args:
-        data: As there. SST-2 and SST-5 are learnt from, too, if their files are there.
-        vectors: As there.
-        labels: Corpora, "nli", "multinli", "ratings" or "age", each with its files: "train", "valid" and
-            "test", as `read_labelled` takes them. `FOLDER:SPLIT` is that split of a folder that has
-            SentEval's files. Without "valid" 1,000 pairs of "nli", else 2,000 examples, are held out of the
-            first file to train on; pairs of a premise stay together. "multinli" has two files to test,
-            matched and mismatched. What is tested, or validated on, is left out of what is trained on.
-        out: As there; it gets the figures, too, where matplotlib is installed.
-        teacher: A model of sentence-transformers, or the file of a saved encoder, for the students.
-        sentences: Files of sentences to teach students by. The teacher's rows of them are kept below
-            Sentencode's cache.
-        mu_grid: Weights of penalties, of which validation chooses. None: `mu` alone.
-        size: As there.
-        epochs: Of each training. None: the size's.
-        sentence: That figure 2 shows. "": the paper's.
-        partial: As there.
-        show_progress_bar: As there.
-        **more: As there.
+        data: SentEval's `data` folder, whose SST-2 and SST-5 are training corpora, too.
+        vectors: Word vectors, or their file.
+        labels: Corpus, "nli", "multinli", "ratings" or "age" -> "train", "valid" and "test": files for
+            `read_labelled`, or `FOLDER:SPLIT` of a folder with SentEval's files. Without "valid", 1,000 pairs
+            of "nli" or 2,000 examples of others are held out of the first training file; pairs with the same
+            premise stay together. "multinli" has two test files, matched and mismatched. Validation and test
+            examples are removed from the training examples.
+        out: Folder for the results, with the figures if matplotlib is installed.
+        teacher: Name of a sentence-transformers model, or file of a saved encoder, for the students.
+        sentences: Files of training sentences of the students. The teacher's embeddings of them are stored
+            in Sentencode's cache.
+        mu_grid: Weights of the penalties to choose from by validation. None: `mu`.
+        size: "cpu", "paper", or a size.
+        epochs: Epochs of each training. None: the size's.
+        sentence: Sentence of figure 2. "": the paper's.
+        partial: Accept files whose size is not the published one.
+        show_progress_bar: Show progress bars.
+        **more: Arguments of `Family.reproduce`.
 
     Raises:
-        ValueError: A corpus lacks files, or see there.
+        ValueError: A corpus lacks files; or as `Family.reproduce`.
     """
-    family, chosen = FAMILY, FAMILY._sized(size)
-    if epochs is not None:
-        of_corpus = {name: {**of, "max_epochs": epochs} for name, of in chosen.of_corpus.items()}
-        training = {**chosen.training, "max_epochs": epochs}
-        chosen = replace(chosen, training=training, of_corpus=of_corpus)
+    family, chosen = FAMILY, FAMILY.sized(size)
+    chosen = chosen.with_epochs(epochs)
     read = {name: _labels(name, files, chosen) for name, files in labels.items()}
     for name, task in _TASKS.items():
         try:
@@ -457,7 +452,7 @@ def reproduce(
             continue
         read[name] = labels_of_task(of_task, _TESTS[name][0], most=chosen.examples.get(name))
     if (teacher is None) != (not sentences):
-        raise ValueError("a teacher needs sentences, and sentences a teacher: give both, or neither")
+        raise ValueError("a teacher requires sentences, and sentences a teacher: give both, or neither")
     if teacher is not None:
         model = teacher_named(teacher)
         read["teacher"] = _taught(teacher, model, sentences, chosen, show=show_progress_bar)
@@ -488,7 +483,7 @@ def _labels(name: str, files: Mapping[str, Sequence[File]], size: CommonSize) ->
         raise ValueError(f"labels: no corpus is named {name!r}; there are {', '.join(known)}")
     tests = _TESTS[name]
     if not files.get("train") or len(files.get("test") or ()) != len(tests):
-        raise ValueError(f"{name}: give files to train on, and to test {' and '.join(tests)} a file each")
+        raise ValueError(f"{name}: give training files, and a test file for {' and '.join(tests)}")
     return labels_of_files(
         files["train"],
         files.get("valid") or (),
@@ -499,16 +494,16 @@ def _labels(name: str, files: Mapping[str, Sequence[File]], size: CommonSize) ->
 
 
 def _taught(name: str, model: Any, sentences: Sequence[File], size: CommonSize, *, show: bool) -> Labels:
-    """Sentences, and the teacher's rows of them."""
+    """Sentences with the teacher's embeddings as labels."""
     texts = list(dict.fromkeys(text for text in Corpus.from_files(sentences) if text.strip()))
     most = size.examples.get("teacher", len(texts)) + _HELD_OUT_ELSE
     texts = texts[:: -(-len(texts) // most)]
     held = min(_HELD_OUT_ELSE, len(texts) // 10)
-    rows = teacher_rows(model, texts, progress=show)
+    embeddings = teacher_rows(model, texts, progress=show)
     facts = {"teacher": name, "files": [file_identity(file) for file in sentences], "seed": 0}
     facts |= {"also_tested": 0, "also_validated": 0, "train": len(texts) - held, "valid": held}
-    step = len(texts) // held  # of all parts of the files
+    step = len(texts) // held  # spread over the files
     valid = set(range(0, step * held, step))
     parts = [[i for i in range(len(texts)) if (i in valid) is validating] for validating in (False, True)]
-    train, dev = (Examples([texts[i] for i in part], rows[part]) for part in parts)
+    train, dev = (Examples([texts[i] for i in part], embeddings[part]) for part in parts)
     return Labels(train, dev, {}, facts)

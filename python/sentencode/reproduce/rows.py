@@ -1,10 +1,10 @@
-"""Rows of tables: what they are made of, which of them are wanted, and how they are computed one by one."""
+"""Rows of tables: their encoders, the selection of rows, and their computation one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ..checks import checked_float, checked_int
 from .results_folder import Result, Results, slug
@@ -12,24 +12,26 @@ from .results_folder import Result, Results, slug
 __all__ = ["NotAvailableError", "Row", "Size", "Todo", "checked_seeds", "chosen", "computed", "untrained"]
 
 
+SizeType = TypeVar("SizeType", bound="Size")
+
+
 class NotAvailableError(Exception):
-    """A row cannot be computed here, and why."""
+    """The reason why a row cannot be computed here."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """How encoders are trained; a family adds how wide they are.
+    """How encoders are trained. Families add the sizes of their networks.
 
     Attributes:
-        training: Parameters that all of them share.
-        of_corpus: By the names of corpora, what else those have that are trained on them.
-        examples: By the names of labelled corpora, at most so many to train on.
-        steps: Of each training; None: as many as there is time for, or as `training` says.
-        minutes: Of training for all rows of the tables together, a share for each; None: `steps` count, if
-            they are given.
-        word_dim: Words' vectors are reduced to so many numbers; None: they stay as they are.
-        valid_sentences: At most so many are read to validate on.
-        probe: Steps whose time tells how many there will be.
+        training: Training parameters of all encoders.
+        of_corpus: Corpus -> further parameters of the encoders that are trained on it.
+        examples: Labelled corpus -> largest number of training examples.
+        steps: Steps of each training. None: as many as `minutes` allow, or as `training` says.
+        minutes: Training time of all rows together, in equal parts. None: `steps` count.
+        word_dim: Dimension that word vectors are reduced to. None: they are not reduced.
+        valid_sentences: Largest number of validation sentences.
+        probe: Number of steps whose time is measured to derive the number of steps from `minutes`.
     """
 
     training: Mapping[str, Any] = field(default_factory=dict)
@@ -42,7 +44,7 @@ class Size:
     probe: int = 40
 
     def limited(self, minutes: float | None, steps: int | None) -> Size:
-        """The same with another end of trainings, if one is given."""
+        """The size with another end of trainings, if one is given."""
         if minutes is not None and steps is not None:
             raise ValueError("give minutes or steps, not both")
         if minutes is not None:
@@ -51,26 +53,33 @@ class Size:
             return replace(self, steps=checked_int("steps", steps, 1), minutes=None)
         return self
 
+    def with_epochs(self: SizeType, epochs: int | None) -> SizeType:
+        """The size with another number of epochs of every training, if one is given."""
+        if epochs is None:
+            return self
+        of_corpus = {name: {**of, "max_epochs": epochs} for name, of in self.of_corpus.items()}
+        return replace(self, training={**self.training, "max_epochs": epochs}, of_corpus=of_corpus)
+
 
 @dataclass(frozen=True)
 class Row:
     """A row of a table: an encoder that is trained, or a control.
 
     Attributes:
-        kind: Its class in `sentencode.models`; "" for one that is not made of a network.
-        options: What its constructor is given besides what the size says.
-        sized: Its parameter -> what it is in a `Size`.
-        trained: Whether it is.
-        make: Of a control that is not made of a network: makes it of word vectors.
-        normalize: Preset -> how it is judged with that, as `encode(..., normalize=)` of the encoder takes it.
-        corpus: Which of the family's other corpora it is trained on; "" for the one of all rows.
-        printed: What the paper calls it, where that is another name.
-        further: Whether it is judged on the family's further tasks, too.
-        tasks: Which of SentEval's it is judged on. None: the family's.
-        texts: Whether it is given texts there, which it cuts itself, and not SentEval's tokens.
-        chosen: Parameters of which validation chooses, where the family is given values of them.
-        expanded: Whether its learnt table of words is expanded to all vectors before it is judged.
-        vectors: Whether its words begin with the vectors that are given, and not by chance.
+        kind: Class in `sentencode.models`; "" for a control without a network.
+        options: Constructor arguments besides those of the size.
+        sized: Constructor argument -> attribute of the `Size`.
+        trained: Whether the encoder is trained.
+        make: Makes a control without a network from word vectors.
+        normalize: Preset -> value of `encode(..., normalize=)` in the evaluation.
+        corpus: Corpus that the encoder is trained on; "" for the common one.
+        printed: The paper's name of the row, where that is another one.
+        further: Whether the row is evaluated on the family's further tasks, too.
+        tasks: SentEval's tasks that the row is evaluated on. None: the family's.
+        texts: Whether the encoder gets texts in the evaluation, and not SentEval's tokens.
+        chosen: Parameters that are chosen by validation, where the family has values of them.
+        expanded: Whether the learnt word table is expanded to all vectors before the evaluation.
+        vectors: Whether the word table is initialised with the word vectors, and not at random.
     """
 
     kind: str = ""
@@ -90,15 +99,15 @@ class Row:
 
 
 def untrained(row: Row) -> Row:
-    """The control of a row: the same network, as training would begin with it."""
+    """The untrained control of a row: the same network at its initialisation."""
     return replace(row, trained=False, printed="", expanded=False)
 
 
 def chosen(wanted: Sequence[str] | None, known: Sequence[str], what: str) -> list[str]:
-    """Those of the known names that are wanted, in their own order; None: all.
+    """The wanted names in the order of the known ones; None: all.
 
     Raises:
-        ValueError: One is not known.
+        ValueError: A name is unknown.
     """
     if wanted is None:
         return list(known)
@@ -106,15 +115,15 @@ def chosen(wanted: Sequence[str] | None, known: Sequence[str], what: str) -> lis
     for name in wanted:
         if slug(name) not in slugs:
             raise ValueError(f"no {what} is named {name!r}; there are {', '.join(slugs)}")
-    asked = {slug(name) for name in wanted}
-    return [name for slug, name in slugs.items() if slug in asked]
+    selected = {slug(name) for name in wanted}
+    return [name for slug, name in slugs.items() if slug in selected]
 
 
 def checked_seeds(seeds: Sequence[int]) -> list[int]:
-    """The seeds, if they differ.
+    """The seeds.
 
     Raises:
-        ValueError: Two are the same, or there are none.
+        ValueError: Two are equal, or there are none.
     """
     checked = [checked_int(f"seeds[{i}]", seed, 0, 2**63 - 1) for i, seed in enumerate(seeds)]
     if not checked or len(set(checked)) < len(checked):
@@ -122,30 +131,31 @@ def checked_seeds(seeds: Sequence[int]) -> list[int]:
     return checked
 
 
-Todo = tuple[str, str, Callable[[], Result]]  # a row, the name of its file, and what computes it
+Todo = tuple[str, str, Callable[[], Result]]  # a row, the name of its file, and its computation
 
 
 def computed(family: str, todo: Iterable[Todo], count: int, results: Results, *, show: bool) -> list[Result]:
-    """Computes rows that the folder of results does not hold yet, under a progress bar.
+    """Computes the rows that the folder of results does not hold yet, with a progress bar.
 
-    A row that cannot be computed here says why, as `missing`. That is not kept: a resume tries again.
+    The result of a row that cannot be computed here has the reason as `missing`. It is not stored, so a
+    resumed run tries again.
 
     Args:
-        family: What the bar is called.
-        todo: Rows, taken one after the other.
-        count: How many they are.
-        results: The folder.
-        show: Whether to show the bar.
+        family: Name of the progress bar.
+        todo: The rows.
+        count: Number of rows.
+        results: Folder of results.
+        show: Show the progress bar.
     """
     from tqdm import tqdm
 
-    found = []
+    rows = []
     with tqdm(total=count, desc=f"reproduce {family}", unit="row", disable=not show) as bar:
         for row, name, compute in todo:
             bar.set_postfix_str(row)
             try:
-                found.append(results.get(name, compute))
+                rows.append(results.get(name, compute))
             except NotAvailableError as reason:
-                found.append({"row": row, "missing": str(reason)})
+                rows.append({"row": row, "missing": str(reason)})
             bar.update()
-    return found
+    return rows

@@ -1,4 +1,4 @@
-"""Where the heads of compound attention look: an alignment, and weights by relative position."""
+"""Attention weights of the heads of compound attention: an alignment, and weights by relative position."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ def draw_alignment(
     sentence: str = "",
     **search: Any,
 ) -> None:
-    """Draws what each word of a translation looks at, by heads, if the row is there: the paper's Figure 4.
+    """Draws the attention of each translated word, by head, as in the paper's Figure 4.
+
+    Nothing is drawn if the row is missing.
 
     Args:
-        report: Of rows.
-        folder: Of results, with their encoders.
-        name: Of the pictures.
-        row: With inner attention; the first seed's is drawn.
-        corpus: Which it learnt from.
-        sentence: That is translated. "": the first one that is tested.
-        **search: Of `translate`.
+        report: Report with the row.
+        folder: Folder of results, with the encoders.
+        name: Name of the pictures.
+        row: Row with inner attention; the encoder of the first seed is drawn.
+        corpus: Training corpus of the row.
+        sentence: Sentence to translate. "": the first test sentence.
+        **search: Options of `translate`.
     """
     encoder = _encoder(report, folder, row)
     if encoder is None:
@@ -49,14 +51,14 @@ def draw_alignment(
 def draw_positions(
     report: Report, folder: str | os.PathLike[str], name: str, row: str, corpus: Parallel
 ) -> None:
-    """Draws the weights of heads by relative position, the mean of what is validated on: Figure 5.
+    """Draws the mean weights of heads by relative position in validation sentences: the paper's Figure 5.
 
     Args:
-        report: As for `draw_alignment`.
-        folder: As there.
-        name: As there.
-        row: As there.
-        corpus: As there.
+        report: Report with the row.
+        folder: Folder of results, with the encoders.
+        name: Name of the pictures.
+        row: Row with inner attention.
+        corpus: Training corpus of the row.
     """
     encoder = _encoder(report, folder, row)
     if encoder is None:
@@ -69,6 +71,6 @@ def draw_positions(
 
 
 def _encoder(report: Report, folder: str | os.PathLike[str], row: str) -> Any:
-    """That of the first seed; None if the row is not there."""
-    found = report.of(row)[:1]
-    return load(as_path(folder) / "encoders" / found[0]["encoder"]) if found else None
+    """The encoder of the first seed; None if the row is missing."""
+    results = report.of(row)
+    return load(as_path(folder) / "encoders" / results[0]["encoder"]) if results else None

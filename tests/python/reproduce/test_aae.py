@@ -18,7 +18,7 @@ from sentencode.cli import main
 from sentencode.evaluation import published
 from sentencode.reproduce import aae, bench
 from sentencode.reproduce.controls import MeanMaxOfWords
-from sentencode.reproduce.judging import Normalized
+from sentencode.reproduce.evaluator import Normalized
 from sentencode.reproduce.results_folder import slug
 from sentencode.training import History
 
@@ -61,7 +61,7 @@ def done(folder, vectors, tmp_path_factory):
     return reproduce(folder, vectors, out), out
 
 
-def test_every_row_is_trained_and_judged(done):
+def test_every_row_is_trained_and_evaluated(done):
     report, out = done
     assert {result["row"] for result in report.results} == set(aae.ROWS)
     for result in report.results:
@@ -227,7 +227,7 @@ def rows_of(report):
     return {result["row"]: result["scores"] for result in report.results}
 
 
-def test_the_preset_reference_judges_as_the_public_code(folder, vectors, tmp_path, monkeypatch):
+def test_the_preset_reference_normalises_as_the_public_code(folder, vectors, tmp_path, monkeypatch):
     wanted = {"rows": ["mean-max-aae", "mean-max-rae", "untrained-mean-max-aae"], "preset": "reference"}
     halves = reproduce(folder, vectors, tmp_path / "halves", **wanted)
     plain = reproduce(folder, vectors, tmp_path / "plain", normalize="none", **wanted)
@@ -250,15 +250,15 @@ def test_the_preset_reference_judges_as_the_public_code(folder, vectors, tmp_pat
         reproduce(folder, vectors, tmp_path / "more", normalize="whole", **wanted)
 
 
-def test_rows_are_judged_by_what_encode_gives_with_halves(done, vectors):
+def test_rows_are_evaluated_with_normalised_halves(done, vectors):
     _, out = done
     encoder = se.load(out / "encoders" / "mean-max-aae-0.sentencode")
-    judged = Normalized(encoder, "halves")
+    normalized = Normalized(encoder, "halves")
     sentences = [["the", "film", "was", "great"], ["awful"]]
-    np.testing.assert_array_equal(judged.encode(sentences), encoder.encode(sentences, normalize="halves"))
-    halves = judged.encode(sentences).reshape(2, 2, 8)
+    np.testing.assert_array_equal(normalized.encode(sentences), encoder.encode(sentences, normalize="halves"))
+    halves = normalized.encode(sentences).reshape(2, 2, 8)
     np.testing.assert_allclose(np.linalg.norm(halves, axis=-1), 1, rtol=1e-5)
-    assert judged.fingerprint() != encoder.fingerprint()
+    assert normalized.fingerprint() != encoder.fingerprint()
 
 
 def test_a_family_option_that_is_not_there(folder, vectors, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 import sentencode as se
 from sentencode.cli import main
-from sentencode.reproduce import distill, judging
+from sentencode.reproduce import distill, evaluator
 from sentencode.reproduce.results_folder import slug
 
 WORDS = [f"w{i}" for i in range(1500)]  # each so rare that weights differ little
@@ -65,7 +65,7 @@ def files(tmp_path_factory):
 @pytest.fixture(scope="module", autouse=True)
 def hardly_timed():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(judging, "_TIMED", 0.005)
+        patch.setattr(evaluator, "_TIMED", 0.005)
         yield
 
 
@@ -93,7 +93,7 @@ def score(report, row):
 @pytest.mark.parametrize("content", ["", "\n \n\t\n"])
 def test_without_sentences_nothing_is_done(files, tmp_path, content, monkeypatch, capsys):
     (tmp_path / "none.txt").write_text(content)
-    monkeypatch.setattr(distill, "Judge", lambda **_: None)  # neither is a task read
+    monkeypatch.setattr(distill, "Evaluator", lambda **_: None)  # neither is a task read
 
     def loaded(*_args, **_options):
         raise AssertionError("the teacher was loaded")

@@ -90,7 +90,7 @@ def done(folder, tmp_path_factory):
         return reproduce(folder, out), out
 
 
-def test_translations_are_judged_as_they_are_printed(done, folder):
+def test_bleu_is_that_of_the_detokenized_translations(done, folder):
     report, out = done
     for row in (COMPOUND, BAHDANAU, TRF):
         (result,) = report.of(row)
@@ -115,7 +115,7 @@ def test_translations_are_judged_as_they_are_printed(done, folder):
             assert corpus.target.restore(again) == written.splitlines()
 
 
-def test_vectors_are_judged_on_prepared_texts(done, folder):
+def test_embeddings_are_evaluated_on_preprocessed_texts(done, folder):
     report, out = done
     (result,) = report.of(COMPOUND)
     encoder = se.load(out / "encoders" / result["encoder"])

@@ -16,7 +16,7 @@ pytest.importorskip("torch")
 import sentencode as se
 from sentencode.cli import main
 from sentencode.evaluation import Labelled, Report, paired_t_test, published
-from sentencode.reproduce import judging, pooling
+from sentencode.reproduce import evaluator, pooling
 from sentencode.reproduce.labelled import Examples, labels_of, labels_of_files
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -74,7 +74,7 @@ def labels(folder):
 @pytest.fixture(autouse=True)
 def few_are_held_out(monkeypatch):
     monkeypatch.setattr(pooling, "_HELD_OUT_ELSE", 10)
-    monkeypatch.setattr(judging, "_TIMED", 0.005)
+    monkeypatch.setattr(evaluator, "_TIMED", 0.005)
 
 
 def reproduce(folder, out, **more):
@@ -140,7 +140,7 @@ def test_folders_of_sentevals_files(tmp_path):
     assert [one["file"] for one in found.facts["files"]["train"]] == ["s1.dev", "s2.dev", "labels.dev"]
 
 
-def test_rows_learn_from_labels_and_are_judged_by_their_own_classifier(done, folder):
+def test_rows_are_evaluated_by_their_own_classifier(done, folder):
     report, out = done
     assert {result["row"] for result in report.results} == set(ASKED)
     test = se.evaluation.read_labelled(folder / "nli.test.tsv")
@@ -263,10 +263,10 @@ def test_validation_chooses_the_penaltys_weight(folder, tmp_path):
     assert f"| {ATTENTION} | {best.removeprefix('mu ')} |" in report.markdown()
 
 
-def test_students_are_judged_by_what_they_imitate(folder, tmp_path):
+def test_students_are_evaluated_by_the_imitated_embeddings(folder, tmp_path):
     rows = ["teacher", "max pooling, taught", "average of words, not taught"]
     given = {"rows": rows, "tables": ["students"], "seeds": (0,), "labels": {}}
-    with pytest.raises(ValueError, match="a teacher needs sentences"):
+    with pytest.raises(ValueError, match="a teacher requires sentences"):
         reproduce(folder, tmp_path / "none", **given, teacher="teacher.sentencode")
     taught = {"teacher": str(folder / "teacher.sentencode"), "sentences": [folder / "books.txt"]}
     report = reproduce(folder, tmp_path / "out", **given, **taught)
@@ -289,9 +289,7 @@ def test_wrong_corpora(folder, tmp_path):
     nli = labels(folder)["nli"]
     with pytest.raises(ValueError, match="no corpus is named 'snli'; there are nli, multinli, ratings, age"):
         reproduce(folder, tmp_path / "a", labels={"snli": nli})
-    with pytest.raises(
-        ValueError, match=r"multinli: give files .* MultiNLI-in and MultiNLI-cross a file each"
-    ):
+    with pytest.raises(ValueError, match=r"multinli: give .* a test file for MultiNLI-in and MultiNLI-cross"):
         reproduce(folder, tmp_path / "b", labels={"multinli": nli})
     report = reproduce(folder, tmp_path / "c", labels={}, rows=[MAX], seeds=(0,))
     assert "Left out: max pooling, NLI (no nli were given)." in report.text()
@@ -306,7 +304,7 @@ def test_both_tests_of_multinli(folder, tmp_path):
     assert len(report.of(row)[0]["validations"]) == 1
 
 
-def test_finalists_are_judged_on_senteval_too(folder, tmp_path):
+def test_finalists_are_evaluated_on_senteval_too(folder, tmp_path):
     size = replace(TINY, steps=2)
     given = {"rows": [MAX, "last pooling, NLI"], "seeds": (0,), "tables": ["senteval"], "size": size}
     report = reproduce(folder, tmp_path / "out", **given)
@@ -332,7 +330,7 @@ def test_the_command(folder, tmp_path, capsys, monkeypatch):
         *("--nli", str(folder / "nli.train.tsv"), "--autocast", "bfloat16", "--mu-grid", "1", ".1"),
     ]
     assert main([*common, "--out", str(tmp_path / "one")]) != 0
-    assert "nli: give files to train on, and to test SNLI a file each" in capsys.readouterr().err
+    assert "nli: give training files, and a test file for SNLI" in capsys.readouterr().err
     given = [
         *common,
         "--nli-test",

@@ -150,7 +150,7 @@ def test_hyperparameters_are_those_of_the_rows(folder, tmp_path):
     assert sizes["no bias of words"]["with_softmax"] == sizes["no bias of words"]["without_softmax"]
 
 
-def test_large_encoders_and_controls_are_judged_by_inference(folder, tmp_path):
+def test_large_encoders_and_controls_are_evaluated_on_inference(folder, tmp_path):
     lines = [
         f"{('entailment', 'neutral', 'contradiction')[i % 3]}\ta b c\tb {'abc'[i % 3]}" for i in range(30)
     ]
@@ -159,8 +159,8 @@ def test_large_encoders_and_controls_are_judged_by_inference(folder, tmp_path):
     given = {"nli": files, "tables": ["3"], "size": replace(TINY, steps=1)}
     rows = ["large RNN-CNN", "average of words", "small RNN-CNN, reviews"]
     report = reproduce(folder, tmp_path / "out", rows=rows, **given)
-    judged = {result["row"]: "small NLI accuracy" in result["scores"] for result in report.results}
-    assert judged == {"large RNN-CNN": True, "average of words": True, "small RNN-CNN, reviews": False}
+    evaluated = {result["row"]: "small NLI accuracy" in result["scores"] for result in report.results}
+    assert evaluated == {"large RNN-CNN": True, "average of words": True, "small RNN-CNN, reviews": False}
     assert "| large RNN-CNN, ours |" in report.markdown()
     assert "Vendrov" in report.markdown()
     with pytest.raises(ValueError, match="tasks"):

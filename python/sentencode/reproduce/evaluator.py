@@ -1,4 +1,4 @@
-"""How rows are judged: on which tasks, by which protocol, and what of it the tables show."""
+"""The evaluation of rows: tasks, protocol, and the scores that tables show."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from ..checks import checked_int
-from ..evaluation import Report as Judged
+from ..evaluation import Report as Evaluated
 from ..evaluation import Task, TaskResult, compare, evaluate, load_task
 from ..evaluation.metrics.protocols import protocol_named
 from .results_folder import Result
 
 __all__ = [
+    "Evaluator",
     "Imitating",
-    "Judge",
     "Keyed",
     "Normalized",
     "Prepared",
@@ -33,15 +33,15 @@ _TIMES = 7
 
 
 @dataclass(frozen=True)
-class Judge:
+class Evaluator:
     """Tasks and a protocol.
 
     Attributes:
-        tasks: On which rows are judged.
-        protocol: Of `evaluate`.
-        options: Of the protocol.
-        resamples: Of the bootstrap.
-        show: Whether to show progress bars.
+        tasks: Tasks that rows are evaluated on.
+        protocol: Protocol of `evaluate`.
+        options: Options of the protocol.
+        resamples: Number of bootstrap resamples.
+        show: Show progress bars.
 
     Raises:
         ValueError: There is no such protocol or option, or `resamples` is out of range.
@@ -58,7 +58,7 @@ class Judge:
         protocol_named(self.protocol, **self.options)
 
     def settings(self) -> dict[str, Any]:
-        """What of it decides the figures."""
+        """The settings that the scores depend on."""
         sizes = {task.name: sum(len(split) for split in task.splits.values()) for task in self.tasks}
         return {
             "tasks": sizes,
@@ -67,20 +67,20 @@ class Judge:
             "resamples": self.resamples,
         }
 
-    def __call__(self, encoder: Any, name: str, tasks: Sequence[Task], **more: Any) -> Judged:
-        """What `evaluate` says of an encoder.
+    def __call__(self, encoder: Any, name: str, tasks: Sequence[Task], **more: Any) -> Evaluated:
+        """The evaluation report of an encoder.
 
         Args:
             encoder: The encoder.
-            name: What it is called in the report.
-            tasks: On which it is judged.
-            **more: Of `evaluate`.
+            name: Name of the encoder in the report.
+            tasks: Tasks of the evaluation.
+            **more: Further arguments of `evaluate`.
 
         Raises:
             ValueError: A task failed.
         """
         if not tasks:
-            return Judged(name, facts={"confidence": 0.95, "resamples": self.resamples})
+            return Evaluated(name, facts={"confidence": 0.95, "resamples": self.resamples})
         report = evaluate(
             encoder,
             tasks,
@@ -98,55 +98,55 @@ class Judge:
 
 
 class Normalized:
-    """An encoder that is judged with `encode(..., normalize=how)`."""
+    """An encoder evaluated with `encode(..., normalize=how)`."""
 
     def __init__(self, encoder: Any, how: str) -> None:
         self.encoder = encoder
         self.how = how
-        # What reports tell of words that the encoder does not know is told by these.
+        # Reports count unknown words by these attributes.
         self.vectors, self.tokenizer, self.lowercase = encoder.vectors, encoder.tokenizer, encoder.lowercase
 
     def fingerprint(self) -> str:
-        """What tells it from others, and from the encoder itself."""
+        """The identity of the encoder with its preprocessing."""
         return f"{self.encoder.fingerprint()}, normalize={self.how}"
 
     def encode(self, sentences: Any) -> Any:
-        """Rows of sentences."""
+        """The embeddings of sentences."""
         return self.encoder.encode(sentences, normalize=self.how, show_progress_bar=False)
 
 
 class Imitating:
-    """An encoder that is judged by the rows that it has learnt to imitate: those that its head makes."""
+    """An encoder evaluated by the output of its head, which imitates a teacher's embeddings."""
 
     def __init__(self, encoder: Any) -> None:
         self.encoder = encoder
 
     def fingerprint(self) -> str:
-        """What tells it from others, and from the encoder itself."""
+        """The identity of the encoder with its preprocessing."""
         return f"{self.encoder.fingerprint()}, predict"
 
     def encode(self, sentences: Any) -> Any:
-        """Rows of sentences."""
+        """The embeddings of sentences."""
         return self.encoder.predict(list(sentences))
 
 
 class Prepared:
-    """An encoder that is judged on texts which are prepared as those that it learnt from."""
+    """An encoder evaluated on texts that are preprocessed like its training text."""
 
     def __init__(self, encoder: Any, prepare: Callable[[Sequence[str]], list[str]]) -> None:
         self.encoder, self.prepare = encoder, prepare
 
     def fingerprint(self) -> str:
-        """What tells it from others, and from the encoder itself."""
+        """The identity of the encoder with its preprocessing."""
         return f"{self.encoder.fingerprint()}, prepared"
 
     def encode(self, sentences: Any) -> Any:
-        """Rows of sentences."""
+        """The embeddings of sentences."""
         return self.encoder.encode(self.prepare(list(sentences)), show_progress_bar=False)
 
 
 class Keyed:
-    """An encoder that is told from others by a key, as one of another package."""
+    """An encoder of another package, identified by a key."""
 
     def __init__(self, encoder: Any, key: str) -> None:
         self.encoder, self.key = encoder, key
@@ -156,16 +156,16 @@ class Keyed:
         return self.key
 
     def encode(self, sentences: Any) -> Any:
-        """Rows of sentences."""
+        """The embeddings of sentences."""
         return self.encoder.encode(sentences)
 
 
 def speed_of(encoder: Any, sentences: Sequence[str]) -> dict[str, float]:
-    """Sentences a second, raw text in: the median of seven, and the ends."""
+    """Sentences per second, raw text in: median, lowest and highest of seven runs."""
     encode = encoder.encode
     count = min(256, len(sentences))
     encode(sentences[:count])
-    while True:  # as many as take long enough
+    while True:  # until the sentences take long enough
         some = [sentences[i % len(sentences)] for i in range(count)]
         begin = time.perf_counter()
         encode(some)
@@ -186,24 +186,24 @@ def speed_of(encoder: Any, sentences: Sequence[str]) -> dict[str, float]:
 
 
 def tasks_there(names: Sequence[str], data: str | os.PathLike[str], *, partial: bool = False) -> list[Task]:
-    """Those of the tasks whose files are in SentEval's folder.
+    """The tasks whose files are in SentEval's folder.
 
     Raises:
-        FileNotFoundError: None are.
+        FileNotFoundError: There are none.
     """
-    found, missing = [], None
+    tasks, missing = [], None
     for name in names:
         try:
-            found.append(load_task(name, data, partial=partial))
+            tasks.append(load_task(name, data, partial=partial))
         except FileNotFoundError as error:
             missing = error
-    if not found:
-        raise FileNotFoundError(f"{os.fsdecode(data)}: no task's files are there; of the last one: {missing}")
-    return found
+    if not tasks:
+        raise FileNotFoundError(f"{os.fsdecode(data)}: there are no files of a task; the last one: {missing}")
+    return tasks
 
 
-def scores_of(report: Judged) -> Result:
-    """Column, as in `"MRPC f1"` -> its value and its interval."""
+def scores_of(report: Evaluated) -> Result:
+    """Column, as in `"MRPC f1"` -> value and interval."""
     return {
         f"{task} {metric}": score
         for task, result in report.items()
@@ -212,7 +212,7 @@ def scores_of(report: Judged) -> Result:
 
 
 def _scores(result: TaskResult) -> Result:
-    """The figures that tables show, by the papers' names."""
+    """Metric, by the papers' names -> value and interval."""
     subsets, cosines = "all" in result.figures, "test" in result.figures
     correlation = "all.{}.wmean" if subsets else "test.{}" if cosines else "{}"
     keys = {
@@ -223,37 +223,37 @@ def _scores(result: TaskResult) -> Result:
         "inverse_davies_bouldin": "idb",
         **{name: correlation.format(name) for name in ("pearson", "spearman")},
     }
-    found: Result = {}
+    scores: Result = {}
     for metric, key in keys.items():
         try:
             value = result.figure(key)
         except (KeyError, ValueError):
             continue
         interval = result.intervals.get(key)
-        found[metric] = {
+        scores[metric] = {
             "value": value,
             **({} if interval is None else {"low": interval.low, "high": interval.high}),
         }
-    return found
+    return scores
 
 
 _METRICS = {"acc": "accuracy", "f1": "f1", "pearson": "pearson", "spearman": "spearman"}
 
 
 def paired(report: Path, baseline: Path, resamples: int) -> Result:
-    """What a row has more than another one, by resamples of the same examples.
+    """The differences between two rows, over the same resampled examples.
 
     Args:
-        report: The file of what `evaluate` said of the row.
-        baseline: That of the other one.
-        resamples: Of the bootstrap.
+        report: File of the evaluation report of the row.
+        baseline: File of the report of the other row.
+        resamples: Number of bootstrap resamples.
 
     Returns:
         Column, as in `"MRPC f1"`, or for averages `"macro of MR CR average"` -> the difference, in percent or
         correlation times 100, with its interval.
     """
-    found: Result = {}
-    for row in compare(Judged.load(report), Judged.load(baseline), resamples=resamples):
+    differences: Result = {}
+    for row in compare(Evaluated.load(report), Evaluated.load(baseline), resamples=resamples):
         averaged = row.part == "average"
         whole = averaged or row.part in ("test", "all", "weighted mean")
         if not row.test.startswith("paired bootstrap") or not whole:
@@ -261,5 +261,5 @@ def paired(report: Path, baseline: Path, resamples: int) -> Result:
         low, high = row.interval
         score = {"value": round(row.difference, 4), "low": round(low, 4), "high": round(high, 4)}
         metric = "average" if averaged else _METRICS.get(row.figure, row.figure)
-        found[f"{row.task} {metric}"] = score
-    return found
+        differences[f"{row.task} {metric}"] = score
+    return differences
