@@ -196,6 +196,12 @@ def best_seconds(run: Callable[[], Any]) -> float:
     return float(min(times))
 
 
+def memory(field: str) -> float:
+    """A field of this process's memory in MiB, such as VmRSS or VmHWM."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field + ":"))
+
+
 def copy_bandwidth(threads: int, megabytes: int = 512, rounds: int = 5) -> float:
     """Bytes read and written a second when `threads` threads copy memory that no cache holds: the best of
     some rounds, for the machine's floor is what it can do undisturbed."""
@@ -231,6 +237,11 @@ def arguments_of(parser: argparse.ArgumentParser, rounds: int) -> None:
     """What all benchmarks can be told."""
     parser.add_argument("--rounds", type=int, default=rounds, help="of which medians are taken")
     parser.add_argument("--json", type=Path, help="where all measurements are written")
+
+
+def say(line: str) -> None:
+    """Prints a line at once, also into a pipe."""
+    print(line, flush=True)
 
 
 def write_json(path: Path | None, **facts: Any) -> None:

@@ -17,7 +17,6 @@ All take turns, one process each.
 from __future__ import annotations
 
 import argparse
-import time
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +37,7 @@ from common import (
     verdict,
     write_json,
 )
+from steps import eager_steps, our_steps
 
 FEATURES, PREDICT, CHANNELS, INNER, WINDOW = 300, 30, 600, 300, 3
 
@@ -154,40 +154,26 @@ def ours(case: dict[str, Any]) -> Result:
     import torch
 
     from sentencode import models
-    from sentencode.training import Batcher, Callback, Examples, Trainer
+    from sentencode.training import Batcher, Examples
 
     torch.set_num_threads(case["threads"])
     torch.manual_seed(1)
     examples = Examples.open(case["path"])
     network = getattr(models, case["model"])(**sizes_of(case, examples))
-    warm = 2
-
-    class Stamps(Callback):
-        times: list[float] = []  # noqa: RUF012
-        sentences = tokens = 0
-
-        def on_step(self, trainer: Any, step: Any) -> None:
-            self.times.append(time.perf_counter())
-            if step.step > warm:
-                self.sentences += step.examples
-                self.tokens += step.tokens
-
-    stamps = Stamps()
-    Trainer(
+    timing = our_steps(
         network,
         Batcher(examples, batch_size=case["batch"], mode=case["mode"], seed=1),
+        warm=2,
+        steps=case["steps"],
         learning_rate=5e-4,
         clip_norm=5.0,
-        max_steps=warm + case["steps"],
-        callbacks=[stamps],
-    ).run()
-    seconds = stamps.times[-1] - stamps.times[warm - 1]
-    found: Result = {"rate": stamps.sentences / seconds}
+    )
+    result: Result = {"rate": timing.examples / timing.seconds}
     if case["model"] == "ContextNetwork" and case["decoder"] == "cnn":
         length = float(np.diff(examples.core.offsets("tokens")).mean())
         bare = product_seconds(case, examples.vocabulary_size() + 2, round(length))
-        found["products"] = bare * case["steps"] / seconds
-    return found
+        result["products"] = bare * case["steps"] / timing.seconds
+    return result
 
 
 def eager(case: dict[str, Any]) -> Result:
@@ -200,23 +186,17 @@ def eager(case: dict[str, Any]) -> Result:
     torch.manual_seed(1)
     examples = Examples.open(case["path"])
     network = Context(**sizes_of(case, examples))
-    optimizer = torch.optim.Adam(network.parameters(), lr=5e-4)
-    warm, sentences, begin = 2, 0, 0.0
-    batches = Batcher(examples, batch_size=case["batch"], mode=case["mode"], seed=1)
-    for number, batch in zip(range(1, warm + case["steps"] + 1), batches, strict=False):
+
+    def loss_of(batch: Any) -> tuple[Any, int]:
         fields = []
         for name in ("tokens", "following"):
             fields += [torch.from_numpy(batch.ids[name]), torch.from_numpy(batch.lengths[name])]
-        optimizer.zero_grad()
-        total, count = network.loss(*fields)
-        (total / count).backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), 5.0)
-        optimizer.step()
-        if number == warm:
-            begin = time.perf_counter()
-        elif number > warm:
-            sentences += len(batch)
-    return {"rate": sentences / (time.perf_counter() - begin)}
+        return network.loss(*fields)
+
+    batches = Batcher(examples, batch_size=case["batch"], mode=case["mode"], seed=1)
+    parameters = network.parameters()
+    timing = eager_steps(parameters, batches, loss_of, warm=2, steps=case["steps"], clip_norm=5.0, lr=5e-4)
+    return {"rate": timing.examples / timing.seconds}
 
 
 def product_seconds(case: dict[str, Any], words: int, length: int) -> float:

@@ -38,6 +38,7 @@ from common import (
     data_argument,
     machine,
     median,
+    say,
     spread,
     verdict,
     write_json,
@@ -488,10 +489,6 @@ def main() -> None:
         for name, error in runs[0]["errors"].items():
             say(f"       {name} has no figure: {error}")
     write_json(given.json, results=CONTESTANTS.everything)
-
-
-def say(line: str) -> None:
-    print(line, flush=True)
 
 
 def tell(name: str, dim: int, ours: list[dict], they: dict, warm: dict) -> None:

@@ -30,6 +30,7 @@ from common import (
     data_argument,
     machine,
     median,
+    say,
     spread,
     verdict,
     write_json,
@@ -308,10 +309,6 @@ def main() -> None:
         say(f"demo   {hidden} units: {work:.2f} s of processors {verdict(work, 1.5, at_least=False)},")
         say(f"       {seconds(we)} by the clock, memory {we[0]['mebibytes']} MiB")
     write_json(given.json, results=CONTESTANTS.everything)
-
-
-def say(line: str) -> None:
-    print(line, flush=True)
 
 
 def seconds(runs: list[dict]) -> str:

@@ -28,6 +28,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import steps
 from common import (
     BUILD,
     Contestants,
@@ -36,6 +37,7 @@ from common import (
     data_argument,
     machine,
     median,
+    memory,
     processors,
     spread,
     verdict,
@@ -247,11 +249,6 @@ def products(case: dict[str, Any], rows: list[int], product: Any) -> Callable[[]
     return work
 
 
-def memory(field: str) -> float:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field + ":"))
-
-
 def agree(case: dict[str, Any]) -> float:
     """Fails where the two sides differ. The share of a batch's places that are words."""
     batches, pooling = batches_of({**case, "batches": 2}), pooling_of(case)
@@ -365,37 +362,19 @@ def our_steps(case: dict[str, Any]) -> Result:
     import torch
 
     from sentencode.models.supervised import SupervisedModel
-    from sentencode.training import Callback, Trainer
 
     batches, vectors = batches_of_pairs(case)
     network, head = ours_made(case)
     known, ids = torch.ones(len(vectors), dtype=torch.bool), torch.zeros(len(vectors), dtype=torch.int64)
-    warm = 2
-
-    class Stamps(Callback):
-        times: list[float] = []  # noqa: RUF012
-        losses: list[float] = []  # noqa: RUF012
-        pairs = 0
-
-        def on_step(self, trainer: Any, step: Any) -> None:
-            self.times.append(time.perf_counter())
-            self.losses.append(step.loss)
-            if step.step > warm:
-                self.pairs += step.examples
-
-    stamps = Stamps()
-    Trainer(
+    timing = steps.our_steps(
         SupervisedModel(network, network._cpp, head, (vectors, known, ids, None)),
         batches,
+        warm=2,
+        steps=case["batches"],
         learning_rate=4e-4,
         clip_norm=10.0,
-        max_steps=warm + case["batches"],
-        callbacks=[stamps],
-    ).run()
-    return {
-        "rate": stamps.pairs / (stamps.times[-1] - stamps.times[warm - 1]),
-        "losses": stamps.losses[:warm],
-    }
+    )
+    return {"rate": timing.examples / timing.seconds, "losses": timing.losses[:2]}
 
 
 def eager_steps(case: dict[str, Any]) -> Result:
@@ -412,27 +391,21 @@ def eager_steps(case: dict[str, Any]) -> Result:
             for name, tensor in theirs.core_state().items():
                 tensor.copy_(state[name])
     pooling = SimpleNamespace(hidden=encoder.w1, score=encoder.w2, heads=case["heads"], scores=case["scores"])
-    parameters = [*encoder.parameters(), *classifier.parameters()]
-    optimizer = torch.optim.Adam(parameters, lr=4e-4)
-    warm, pairs, begin = 2, 0, 0.0
-    losses = []
-    for number, batch in zip(range(1, warm + case["batches"] + 1), batches, strict=False):
-        optimizer.zero_grad()
-        rows = []
+
+    def loss_of(batch: Any) -> tuple[Any, int]:
+        embeddings = []
         for name in ("first", "second"):
             lengths = torch.from_numpy(batch.lengths[name])
             h, _ = encoder.states(vectors[torch.from_numpy(batch.ids[name])], lengths)
-            rows.append(eager_pooling(pooling, h, lengths))
-        loss = torch.nn.functional.cross_entropy(classifier(*rows), torch.from_numpy(batch.labels))
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(parameters, 10.0)
-        optimizer.step()
-        losses.append(loss.item())
-        if number == warm:
-            begin = time.perf_counter()
-        elif number > warm:
-            pairs += len(batch)
-    return {"rate": pairs / (time.perf_counter() - begin), "losses": losses[:warm]}
+            embeddings.append(eager_pooling(pooling, h, lengths))
+        labels = torch.from_numpy(batch.labels)
+        return torch.nn.functional.cross_entropy(classifier(*embeddings), labels), 1  # already a mean
+
+    parameters = [*encoder.parameters(), *classifier.parameters()]
+    timing = steps.eager_steps(
+        parameters, batches, loss_of, warm=2, steps=case["batches"], clip_norm=10.0, lr=4e-4
+    )
+    return {"rate": timing.examples / timing.seconds, "losses": timing.losses[:2]}
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from common import Contestants, Result, arguments_of, machine, median, processors, verdict, write_json
+from common import Contestants, Result, arguments_of, machine, median, memory, processors, verdict, write_json
 
 MEMORY = 0.25  # of the naive composition's: at most
 
@@ -142,11 +142,6 @@ def measured(case: list[Any], loss: Any) -> Result:
         "gradients": gradients,
         "product_seconds": timed(products),
     }
-
-
-def memory(field: str) -> float:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field + ":"))
 
 
 def agree(case: list[Any]) -> None:

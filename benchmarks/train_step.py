@@ -39,6 +39,7 @@ from common import (
     verdict,
     write_json,
 )
+from steps import Timing, eager_steps, our_steps
 
 TARGET = 1.5  # times the eager version's sentences a second
 PAPER = 1000 * 64 / (3.3 * 60)  # sentences a second: 3.3 minutes for 1,000 batches of 64, 2,048 units
@@ -173,7 +174,7 @@ def ours(case: dict[str, Any]) -> Result:
     import torch
 
     from sentencode.models import MeanMaxNetwork
-    from sentencode.training import Batcher, Callback, Examples, Trainer
+    from sentencode.training import Batcher, Examples
 
     torch.set_num_threads(case["threads"])
     torch.manual_seed(1)
@@ -182,35 +183,18 @@ def ours(case: dict[str, Any]) -> Result:
     network = MeanMaxNetwork(**options_of(case, words), sampled_words=case["sampled"])
     network.load_words(rows_of(len(network.table.weight)))
     network.to(case["device"])
-    steps, warm = case["steps"], max(2, case["steps"] // 8)
-
-    class Stamps(Callback):
-        begin = 0.0
-        sentences = tokens = 0
-        loss = 0.0
-
-        def on_step(self, trainer: Any, step: Any) -> None:
-            if step.step == warm:
-                self.begin = time.perf_counter()
-            elif step.step > warm:
-                self.sentences += step.examples
-                self.tokens += step.tokens
-                self.loss = step.loss
-
-    stamps = Stamps()
-    Trainer(
+    timing = our_steps(
         network,
         Batcher(examples, batch_size=case["batch"], mode=case["mode"], seed=1),
+        warm=max(2, case["steps"] // 8),
+        steps=case["steps"],
         learning_rate=1e-3,
         betas=(0.9, 0.98),
         clip_norm=5.0,
-        max_steps=warm + steps,
         autocast=case["autocast"],
         sparse_rows=case.get("sparse_rows", False),
-        callbacks=[stamps],
-    ).run()
-    seconds = time.perf_counter() - stamps.begin
-    return facts(case, words, stamps.sentences, stamps.tokens, seconds, stamps.loss)
+    )
+    return facts(case, words, timing)
 
 
 def sparse(case: dict[str, Any]) -> Result:
@@ -231,49 +215,40 @@ def eager(case: dict[str, Any]) -> Result:
     with torch.no_grad():
         network.table.weight.copy_(rows_of(len(network.table.weight)))
     network.to(case["device"])
-    trained = [p for p in network.parameters() if p.requires_grad]
-    optimizer = torch.optim.Adam(trained, lr=1e-3, betas=(0.9, 0.98))
-    batches = Batcher(examples, batch_size=case["batch"], mode=case["mode"], seed=1)
-    steps, warm = case["steps"], max(2, case["steps"] // 8)
-    sentences, tokens, begin, loss = 0, 0, 0.0, 0.0
     network.train()
-    for number, batch in zip(range(1, warm + steps + 1), forever(batches), strict=False):
+
+    def loss_of(batch: Any) -> tuple[Any, int]:
         ids = torch.from_numpy(batch.ids["tokens"]).to(case["device"])
         lengths = torch.from_numpy(batch.lengths["tokens"]).to(case["device"])
-        optimizer.zero_grad()
-        with torch.autocast(case["device"], torch.bfloat16, enabled=case["autocast"] is not None):
-            total, count, _ = network.loss(ids, lengths)
-        (total / count).backward()
-        torch.nn.utils.clip_grad_norm_(trained, 5.0)
-        optimizer.step()
-        loss = total.item() / count
-        if number == warm:
-            begin = time.perf_counter()
-        elif number > warm:
-            sentences += len(batch)
-            tokens += count
-    return facts(case, words, sentences, tokens, time.perf_counter() - begin, loss)
+        return network.loss(ids, lengths)[:2]
+
+    timing = eager_steps(
+        network.parameters(),
+        Batcher(examples, batch_size=case["batch"], mode=case["mode"], seed=1),
+        loss_of,
+        warm=max(2, case["steps"] // 8),
+        steps=case["steps"],
+        clip_norm=5.0,
+        autocast=lambda: torch.autocast(case["device"], torch.bfloat16, enabled=case["autocast"] is not None),
+        lr=1e-3,
+        betas=(0.9, 0.98),
+    )
+    return facts(case, words, timing)
 
 
-def forever(batches: Any) -> Any:
-    while True:
-        yield from batches
-
-
-def facts(
-    case: dict[str, Any], words: int, sentences: int, tokens: int, seconds: float, loss: float
-) -> Result:
+def facts(case: dict[str, Any], words: int, timing: Timing) -> Result:
     import resource
 
+    seconds, tokens = timing.seconds, timing.tokens
     bare = product_seconds(case, words, tokens // case["steps"]) * case["steps"]
     multiplied = sum(inner * outer for inner, outer in shapes_of(case, words))
     return {
-        "rate": sentences / seconds,
+        "rate": timing.examples / seconds,
         "step": 1000 * seconds / case["steps"],
         "products": bare / seconds,
         "peak": 3 * 2 * tokens * multiplied / seconds / peak(case),
         "mebibytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "loss": loss,
+        "loss": timing.losses[-1],
     }
 
 

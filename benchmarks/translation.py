@@ -43,6 +43,7 @@ from common import (
     verdict,
     write_json,
 )
+from steps import eager_steps, our_steps
 
 TRAIN, TRANSLATE, PACKED, PADDED = 1.3, 2.0, 1.5, 2.0
 FIELDS = ("source", "target")
@@ -298,28 +299,17 @@ def losses_agree(case: dict[str, Any]) -> None:
 
 
 def ours(case: dict[str, Any]) -> Result:
-    from sentencode.training import Callback, Trainer
-
     network, _ = both(case)
     warm = 5
-
-    class Stamps(Callback):
-        times: list[float] = []  # noqa: RUF012
-        words = 0
-
-        def on_step(self, trainer: Any, step: Any) -> None:
-            self.times.append(time.perf_counter())
-
-    stamps = Stamps()
-    Trainer(
+    timing = our_steps(
         network,
         batches_of(case),
+        warm=warm,
+        steps=case["steps"],
         learning_rate=1e-3,
         clip_norm=1.0,
-        max_steps=warm + case["steps"],
-        callbacks=[stamps],
-    ).run()
-    seconds = stamps.times[-1] - stamps.times[warm - 1]
+    )
+    seconds = timing.seconds
     batches = [batch for batch, _ in zip(batches_of(case), range(warm + case["steps"]), strict=False)][warm:]
     words = sum(int(batch.lengths["target"].sum()) for batch in batches)
     bare = sum(product_seconds(case, batch) for batch in batches[:5]) / min(5, len(batches)) * len(batches)
@@ -327,22 +317,24 @@ def ours(case: dict[str, Any]) -> Result:
 
 
 def eager(case: dict[str, Any]) -> Result:
-    import torch
 
     _, peer = both(case)
-    optimizer = torch.optim.Adam(peer.parameters(), lr=1e-3, fused=True)
-    warm, words, begin = 5, 0, 0.0
-    for number, batch in zip(range(1, warm + case["steps"] + 1), batches_of(case), strict=False):
+
+    def loss_of(batch: Any) -> tuple[Any, int]:
         fields = list(tensors_of(batch))
-        optimizer.zero_grad()
-        (peer.loss(*fields) / fields[3].sum()).backward()
-        torch.nn.utils.clip_grad_norm_(peer.parameters(), 1.0)
-        optimizer.step()
-        if number == warm:
-            begin = time.perf_counter()
-        elif number > warm:
-            words += int(fields[3].sum())
-    return {"rate": words / (time.perf_counter() - begin)}
+        return peer.loss(*fields), int(fields[3].sum())
+
+    timing = eager_steps(
+        peer.parameters(),
+        batches_of(case),
+        loss_of,
+        warm=5,
+        steps=case["steps"],
+        clip_norm=1.0,
+        lr=1e-3,
+        fused=True,
+    )
+    return {"rate": timing.tokens / timing.seconds}
 
 
 def product_seconds(case: dict[str, Any], batch: Any) -> float:

@@ -1,4 +1,4 @@
-"""What the tests of tables share."""
+"""Fixtures of the tests of tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sentencode as se
 
 
 @pytest.fixture(autouse=True, scope="module")
-def own_cache(tmp_path_factory):
+def cache_of_tests(tmp_path_factory):
     before = se.cache_dir()
     se.set_cache_dir(tmp_path_factory.mktemp("cache"))
     yield

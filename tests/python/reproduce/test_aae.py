@@ -23,7 +23,7 @@ from sentencode.reproduce.results_folder import slug
 from sentencode.training import History
 
 sys.path.insert(0, str(Path(__file__).parent))
-from small import WORDS, fill, word_vectors  # the module beside this one
+from small import WORDS, fill, word_vectors  # a module of this folder
 
 TINY = aae.Size(
     hidden=8,
@@ -51,8 +51,8 @@ def folder(tmp_path_factory, vectors):
 
 def reproduce(folder, vectors, out, **more):
     train = [folder / "books.txt", folder / "reviews.txt"]
-    given = {"size": TINY, **QUICK, **more}
-    return aae.reproduce(folder / "data", vectors, train, [folder / "valid.txt"], out=out, **given)
+    arguments = {"size": TINY, **QUICK, **more}
+    return aae.reproduce(folder / "data", vectors, train, [folder / "valid.txt"], out=out, **arguments)
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +170,7 @@ def test_averages_with_a_task_missing_name_their_tasks(done):
     assert "Table 2: the averages over the evaluated tasks are ours" in report.text()
 
 
-def test_a_row_goes_on_where_it_was_stopped(folder, vectors, tmp_path, done, monkeypatch):
+def test_a_stopped_row_is_resumed(folder, vectors, tmp_path, done, monkeypatch):
     first, kept = done
     rows = ["mean-max-aae", "max-rae"]
 
@@ -281,7 +281,7 @@ def test_several_seeds(folder, vectors, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({"rows": ["median-aae"]}, "no row is named 'median-aae'; there are mean-aae"),
         ({"tables": ["4"]}, "no table is named '4'; there are 1, 2, 3, cost"),
@@ -296,9 +296,9 @@ def test_several_seeds(folder, vectors, tmp_path):
         ({"protocol": "optimal"}, "optimal"),
     ],
 )
-def test_wrong_arguments_are_told_before_any_work(given, message, tmp_path):
+def test_wrong_arguments_are_reported_before_any_work(arguments, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        aae.reproduce("nowhere", "nowhere", ["a"], ["b"], out=tmp_path / "out", **given)
+        aae.reproduce("nowhere", "nowhere", ["a"], ["b"], out=tmp_path / "out", **arguments)
     assert not (tmp_path / "out").exists()
 
 

@@ -1,4 +1,4 @@
-"""What is said of rows that a paper calls equally good, or better."""
+"""Claims that rows are equally good, or better."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def test_verdicts(within, interval, verdict):
     assert Claim("", "a", "b", ("MR",), within).verdict(*interval) == verdict
 
 
-class Knows:
-    """Rows that tell a share of the labels."""
+class Predictor:
+    """Embeddings that predict a fraction of the labels."""
 
     def __init__(self, share, seed=0):
         self.share, self.seed = share, seed
@@ -53,9 +53,9 @@ def reports(tmp_path_factory):
     task = Task("TREC", splits, task_kind("TREC"), ("0", "1"), partial=True)
     made = {}
     for name, encoders in {
-        "good": [Knows(0.95), Knows(0.95, 1)],
-        "as good": [Knows(0.95), Knows(0.95, 1)],
-        "bad": [Knows(0.7), Knows(0.7, 1)],
+        "good": [Predictor(0.95), Predictor(0.95, 1)],
+        "as good": [Predictor(0.95), Predictor(0.95, 1)],
+        "bad": [Predictor(0.7), Predictor(0.7, 1)],
     }.items():
         paths = [folder / f"{name} {i}.json" for i in range(len(encoders))]
         for encoder, path in zip(encoders, paths, strict=True):
@@ -84,7 +84,7 @@ def test_differences_are_those_of_the_means(reports):
     assert evaluated_claims(claims, reports, 200) == list(found.values())
 
 
-def test_both_rows_have_the_same_examples(reports):
+def test_differences_are_paired(reports):
     one_seed = {row: paths[:1] for row, paths in reports.items()}
     (same, other) = evaluated_claims(
         [Claim("", "good", "as good", ("TREC",)), Claim("", "good", "bad", ("TREC", "MR"))], one_seed, 200
@@ -109,7 +109,7 @@ def test_a_report_without_examples_is_refused(reports, tmp_path):
 
 @pytest.mark.parametrize("seeds", [2, 3])
 @pytest.mark.parametrize("examples", [0.0, 0.5])
-def test_intervals_hold_the_truth_as_often_as_they_say(seeds, examples):
+def test_intervals_cover_the_true_difference_at_their_level(seeds, examples):
     rng, inside, runs = np.random.default_rng(3), 0, 1500
     for _ in range(runs):
         rows = rng.normal(0, 0.7, (6, seeds))  # of which none is better than another

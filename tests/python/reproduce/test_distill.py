@@ -114,7 +114,7 @@ def test_without_sentences_nothing_is_done(files, tmp_path, content, monkeypatch
     assert not (tmp_path / "out").exists()
 
 
-def test_what_helps_is_told(report):
+def test_contributions_of_the_parts(report):
     made, _ = report
     assert score(made, "teacher") > 99
     assert score(made, "student") > 90
@@ -132,7 +132,7 @@ def test_what_helps_is_told(report):
     assert less["high"] - less["low"] < 100
 
 
-def test_what_cannot_be_computed_is_said(report):
+def test_rows_that_cannot_be_computed_are_reported(report):
     made, out = report
     assert not (out / "rows" / "model2vec.json").exists()  # a resume tries again
     assert (
@@ -141,16 +141,16 @@ def test_what_cannot_be_computed_is_said(report):
     assert "| student, not mapped |" in made.markdown()
 
 
-def test_is_kept_and_goes_on(report, files):
+def test_results_are_stored_and_resumed(report, files):
     made, out = report
     assert {"tables.md", "results.json", "quality-speed.svg", "rows", "reports"} <= {
         p.name for p in out.iterdir()
     }
     kept = json.loads((out / "results.json").read_text())
     assert [row["row"] for row in kept["rows"]] == [r["row"] for r in made.results]
-    given = (files / "data", Teacher(), [files / "text.txt"])
+    arguments = (files / "data", Teacher(), [files / "text.txt"])
     again = distill.reproduce(
-        *given, words=files / "words.txt", out=out, rows=ROWS, resamples=100, partial=True, resume=True
+        *arguments, words=files / "words.txt", out=out, rows=ROWS, resamples=100, partial=True, resume=True
     )
     assert again.markdown() == made.markdown()
     with pytest.raises(ValueError, match="other settings: teacher was"):
@@ -166,9 +166,11 @@ def test_is_kept_and_goes_on(report, files):
             resume=True,
         )
     with pytest.raises(FileExistsError, match="resume"):
-        distill.reproduce(*given, words=files / "words.txt", out=out, rows=ROWS, resamples=100, partial=True)
+        distill.reproduce(
+            *arguments, words=files / "words.txt", out=out, rows=ROWS, resamples=100, partial=True
+        )
     with pytest.raises(ValueError, match=r"words was '[0-9a-f]{64}' and is None"):
-        distill.reproduce(*given, out=out, rows=ROWS, resamples=100, partial=True, resume=True)
+        distill.reproduce(*arguments, out=out, rows=ROWS, resamples=100, partial=True, resume=True)
 
 
 def test_command(files, tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""A family that is listed here: what its module must say, and what it need not."""
+"""A minimal family, with and without optional attributes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sentencode.reproduce.rows import Row, Size
 from sentencode.reproduce.score_tables import Differences, Scores
 
 sys.path.insert(0, str(Path(__file__).parent))
-from small import fill, word_vectors  # the module beside this one
+from small import fill, word_vectors  # a module of this folder
 
 SIZE = Size(training={"vocabulary_size": 30, "batch_size": 8}, steps=2, valid_sentences=10)
 FAMILY = Family(
@@ -77,7 +77,7 @@ def lines_of(markdown, first):
     return [line[1:] for line in lines if line[0] == first]
 
 
-def test_our_rows_stand_below_the_published_ones_by_their_names(report):
+def test_our_rows_are_below_the_published_ones(report):
     markdown = report.markdown()
     header = next(line for line in markdown.splitlines() if line.startswith("| encoder"))
     assert header == "| encoder | TREC | SST2 | CR | hours | STS14 |"
@@ -115,7 +115,7 @@ def test_differences_are_paired(report):
     assert line[0] == f"{value['value']:+.1f} ({value['low']:+.1f} to {value['high']:+.1f})"
 
 
-def test_a_row_that_cannot_be_computed_is_said(report):
+def test_a_row_that_cannot_be_computed_is_reported(report):
     assert "Left out: nowhere (it cannot be made here)." in report.text()
     assert report.of("nowhere") == []
 
@@ -134,7 +134,7 @@ def test_every_family_has_its_published_figures(family):
     assert told == len(figures)  # none hides another
 
 
-def test_rows_of_one_name_are_told_apart():
+def test_rows_of_one_name_are_distinguished():
     table = tables_of("nmt")["tables"]["4"]
     assert table["de-ATTN-ATTN, 2400, 12 heads"]["en-de"] == {"bleu dev": 36.2, "bleu": 34.8}
     assert "de-ATTN" in table
@@ -149,7 +149,7 @@ def test_no_such_family():
         tables_of("bert")
 
 
-def test_encoders_tell_their_tokenizer(vectors):
+def test_encoders_have_a_tokenizer(vectors):
     assert se.Average(vectors).tokenizer_.split in ("words", "punctuation")
     fitted = se.SIF(vectors, tokenizer="whitespace").fit(["the film was nice", "a film"])
     assert fitted.tokenizer_("the film") == ["the", "film"]

@@ -14,7 +14,7 @@ from sentencode.cli import main
 from sentencode.reproduce import laes
 
 sys.path.insert(0, str(Path(__file__).parent))
-import reference  # the module beside this one
+import reference  # a module of this folder
 
 WORDS = [f"w{chr(97 + i)}" for i in range(14)]
 A = 1e-3
@@ -175,7 +175,7 @@ def test_the_folder_holds_everything(report):
     assert f"{100 * report.cell('LAES-BRES', 'SICKRelatedness')['splits']['test']['pearson']:.1f}" in line
 
 
-def test_what_is_there_is_not_computed_again(data, vectors, tmp_path, monkeypatch):
+def test_stored_results_are_not_computed_again(data, vectors, tmp_path, monkeypatch):
     arguments = {
         "out": tmp_path,
         "grids": GRIDS,
@@ -201,7 +201,7 @@ def test_wrong_names(data, vectors):
 
 
 @pytest.mark.parametrize("name", ["max_length", "resamples"])
-def test_wrong_numbers_are_told_before_any_work(name):
+def test_wrong_numbers_are_reported_before_any_work(name):
     with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
         laes.reproduce("nowhere", "nowhere", **{name: 0})
 

@@ -25,7 +25,7 @@ from sentencode.reproduce.parallel import parallel_of_files
 from sentencode.text.ngram_model import NgramModel
 
 sys.path.insert(0, str(Path(__file__).parent))
-from small import fill, sentence, word_vectors  # the module beside this one
+from small import fill, sentence, word_vectors  # a module of this folder
 
 TINY = nmt.Size(
     hidden=12,
@@ -75,10 +75,17 @@ def labels(folder, *languages):
 
 
 def reproduce(folder, out, *languages, **more):
-    given = {"size": TINY, "rows": ASKED, "options": {"folds": 2}, "resamples": 20, "partial": True, **more}
-    given = {"device": "cpu", "labels": labels(folder, *(languages or ("de",))), **given}
-    given = {"coco": folder / "coco.txt", "hyter": folder / "hyter.tsv", **given}
-    return nmt.reproduce(folder / "data", word_vectors(), out=out, **given)
+    arguments = {
+        "size": TINY,
+        "rows": ASKED,
+        "options": {"folds": 2},
+        "resamples": 20,
+        "partial": True,
+        **more,
+    }
+    arguments = {"device": "cpu", "labels": labels(folder, *(languages or ("de",))), **arguments}
+    arguments = {"coco": folder / "coco.txt", "hyter": folder / "hyter.tsv", **arguments}
+    return nmt.reproduce(folder / "data", word_vectors(), out=out, **arguments)
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +161,7 @@ def test_the_untrained_control_has_the_words_that_are_trained_on(done):
     assert trained == untrained
 
 
-def test_how_far_the_source_is(done, folder):
+def test_distance_of_the_source(done, folder):
     report, _ = done
     (result,) = report.of("English side of the de data")
     corpus = parallel_of_files(
@@ -252,7 +259,7 @@ def test_p_of_permutations_is_level():
     assert permutation_test(bleu, values)[0] == pytest.approx(expected)
 
 
-def test_what_is_the_same_for_all_is_left_out():
+def test_constant_metrics_are_left_out():
     report = of_the_paper("cs")
     for result in report.results:
         result["scores"]["HyTER neighbour_accuracy"] = {"value": 100.0}
@@ -261,7 +268,7 @@ def test_what_is_the_same_for_all_is_left_out():
     assert not any("nan" in note for note in notes)
 
 
-def test_treebanks_tokens_are_put_together(folder):
+def test_treebank_tokens_are_joined(folder):
     corpus = parallel_of_files(
         ("en", "de"),
         *(([folder / f"{name}.en"], [folder / f"{name}.de"]) for name in ("train", "valid")),
@@ -283,7 +290,7 @@ def test_a_second_call_computes_nothing_and_other_settings_are_refused(done, fol
             reproduce(folder, out, resume=True, **change)
 
 
-def test_words_are_cut_at_spaces_without_pieces(folder, tmp_path):
+def test_without_pieces_words_are_split_at_spaces(folder, tmp_path):
     size = replace(TINY, pieces={}, steps=2)
     report = reproduce(folder, tmp_path / "out", "cs", rows=["cs-ATTN-ATTN, 4 heads"], size=size, coco=None)
     (result,) = report.of("cs-ATTN-ATTN, 4 heads")
@@ -319,10 +326,10 @@ def test_wrong_files(folder, tmp_path):
         reproduce(folder, tmp_path / "a", labels={"fr": labels(folder, "de")["de"]})
     with pytest.raises(ValueError, match="de: test must be two files, English and its translation"):
         reproduce(folder, tmp_path / "b", labels={"de": {**labels(folder, "de")["de"], "test": []}})
-    given = labels(folder, "de")["de"]
-    given["valid"] = [folder / "valid.en", folder / "test.de"]
+    arguments = labels(folder, "de")["de"]
+    arguments["valid"] = [folder / "valid.en", folder / "test.de"]
     with pytest.raises(ValueError, match=r"valid.en has 10 lines and .*test.de 12: expected a translation"):
-        reproduce(folder, tmp_path / "c", labels={"de": given})
+        reproduce(folder, tmp_path / "c", labels={"de": arguments})
 
 
 def test_the_command(folder, tmp_path, capsys, monkeypatch):

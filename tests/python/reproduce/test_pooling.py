@@ -20,7 +20,7 @@ from sentencode.reproduce import evaluator, pooling
 from sentencode.reproduce.labelled import Examples, labels_of, labels_of_files
 
 sys.path.insert(0, str(Path(__file__).parent))
-from small import BAD, GOOD, fill, sentence, word_vectors  # the module beside this one
+from small import BAD, GOOD, fill, sentence, word_vectors  # a module of this folder
 
 TINY = pooling.Size(
     **{"pairs": 4, "single": 4, "student": 3},
@@ -78,9 +78,16 @@ def few_are_held_out(monkeypatch):
 
 
 def reproduce(folder, out, **more):
-    given = {"size": TINY, "rows": ASKED, "options": {"folds": 2}, "resamples": 20, "partial": True, **more}
-    given = {"seeds": (0, 1), "device": "cpu", "labels": labels(folder), **given}
-    return pooling.reproduce(folder / "data", word_vectors(), out=out, **given)
+    arguments = {
+        "size": TINY,
+        "rows": ASKED,
+        "options": {"folds": 2},
+        "resamples": 20,
+        "partial": True,
+        **more,
+    }
+    arguments = {"seeds": (0, 1), "device": "cpu", "labels": labels(folder), **arguments}
+    return pooling.reproduce(folder / "data", word_vectors(), out=out, **arguments)
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +129,7 @@ def test_pairs_of_a_premise_stay_together():
     assert all(pairs[one] == label for one, label in zip(few.train.sentences, few.train.labels, strict=True))
 
 
-def test_given_examples_to_validate_on_are_kept():
+def test_validation_examples_are_used():
     both, tests = parts()
     valid = Examples([("premise 3", "v")], ["yes"])
     found = labels_of(both, valid, tests, held_out=12)
@@ -246,8 +253,8 @@ def test_a_second_call_computes_nothing_and_other_settings_are_refused(done, fol
 
 
 def test_validation_chooses_the_penaltys_weight(folder, tmp_path):
-    given = {"rows": [ATTENTION, MAX], "mu_grid": (10.0, 0.1), "seeds": (0,), "tables": ["4", "fig2"]}
-    report = reproduce(folder, tmp_path / "out", **given)
+    arguments = {"rows": [ATTENTION, MAX], "mu_grid": (10.0, 0.1), "seeds": (0,), "tables": ["4", "fig2"]}
+    report = reproduce(folder, tmp_path / "out", **arguments)
     (result,) = report.of(ATTENTION)
     assert set(result["tried"]) == {"mu 10.0", "mu 0.1"}
     best = max(result["tried"], key=result["tried"].get)
@@ -265,11 +272,11 @@ def test_validation_chooses_the_penaltys_weight(folder, tmp_path):
 
 def test_students_are_evaluated_by_the_imitated_embeddings(folder, tmp_path):
     rows = ["teacher", "max pooling, taught", "average of words, not taught"]
-    given = {"rows": rows, "tables": ["students"], "seeds": (0,), "labels": {}}
+    arguments = {"rows": rows, "tables": ["students"], "seeds": (0,), "labels": {}}
     with pytest.raises(ValueError, match="a teacher requires sentences"):
-        reproduce(folder, tmp_path / "none", **given, teacher="teacher.sentencode")
+        reproduce(folder, tmp_path / "none", **arguments, teacher="teacher.sentencode")
     taught = {"teacher": str(folder / "teacher.sentencode"), "sentences": [folder / "books.txt"]}
-    report = reproduce(folder, tmp_path / "out", **given, **taught)
+    report = reproduce(folder, tmp_path / "out", **arguments, **taught)
     (teacher,), (student,), (words,) = (report.of(row) for row in rows)
     assert (teacher["dim"], student["dim"], words["dim"]) == (6, 6, 4)
     encoder = se.load(tmp_path / "out" / "encoders" / student["encoder"])
@@ -280,7 +287,7 @@ def test_students_are_evaluated_by_the_imitated_embeddings(folder, tmp_path):
     found = student["scores"]["STSBenchmarkCosine pearson"]["value"]
     assert found == pytest.approx(np.corrcoef(cosines, pairs.labels)[0, 1], abs=1e-5)
     assert student["scores"]["sentences/s speed"]["value"] > 0
-    without = reproduce(folder, tmp_path / "without", **given)
+    without = reproduce(folder, tmp_path / "without", **arguments)
     assert "Left out: teacher (no teacher was given)." in without.text()
     assert "Left out: max pooling, taught (no teacher were given)." in without.text()
 
@@ -297,17 +304,19 @@ def test_wrong_corpora(folder, tmp_path):
 
 def test_both_tests_of_multinli(folder, tmp_path):
     nli = labels(folder)["nli"]
-    given = {"multinli": {**nli, "test": [folder / "nli.test.tsv", folder / "nli.valid.tsv"]}}
+    arguments = {"multinli": {**nli, "test": [folder / "nli.test.tsv", folder / "nli.valid.tsv"]}}
     row = "mean pooling, MultiNLI"
-    report = reproduce(folder, tmp_path / "out", labels=given, rows=[row], seeds=(0,), tables=["2"], epochs=1)
+    report = reproduce(
+        folder, tmp_path / "out", labels=arguments, rows=[row], seeds=(0,), tables=["2"], epochs=1
+    )
     assert {"MultiNLI-in accuracy", "MultiNLI-cross accuracy"} <= set(report.scores(row))
     assert len(report.of(row)[0]["validations"]) == 1
 
 
 def test_finalists_are_evaluated_on_senteval_too(folder, tmp_path):
     size = replace(TINY, steps=2)
-    given = {"rows": [MAX, "last pooling, NLI"], "seeds": (0,), "tables": ["senteval"], "size": size}
-    report = reproduce(folder, tmp_path / "out", **given)
+    arguments = {"rows": [MAX, "last pooling, NLI"], "seeds": (0,), "tables": ["senteval"], "size": size}
+    report = reproduce(folder, tmp_path / "out", **arguments)
     assert {"SNLI accuracy", "TREC accuracy", "CR accuracy"} <= set(report.scores(MAX))
     assert set(report.scores("last pooling, NLI")) == {"SNLI accuracy"}
 
@@ -331,14 +340,14 @@ def test_the_command(folder, tmp_path, capsys, monkeypatch):
     ]
     assert main([*common, "--out", str(tmp_path / "one")]) != 0
     assert "nli: give training files, and a test file for SNLI" in capsys.readouterr().err
-    given = [
+    arguments = [
         *common,
         "--nli-test",
         str(folder / "nli.test.tsv"),
         "--nli-valid",
         str(folder / "nli.valid.tsv"),
     ]
-    assert main([*given, "--out", str(tmp_path / "two")]) == 0
+    assert main([*arguments, "--out", str(tmp_path / "two")]) == 0
     settings = json.loads((tmp_path / "two" / "results.json").read_text())["settings"]
     assert settings["values"] == {"mu": [1.0, 0.1]}
     assert (settings["autocast"], settings["margin"]) == ("bfloat16", 1.0)

@@ -20,7 +20,7 @@ from sentencode.reproduce.bench import _few_in_order
 from sentencode.text.corpus import Corpus
 
 sys.path.insert(0, str(Path(__file__).parent))
-from small import fill, word_vectors  # the module beside this one
+from small import fill, word_vectors  # a module of this folder
 
 TINY = rnn_cnn.Size(
     **{"small": 4, "double": 6, "large": 8, "channels": 6, "inner": 4, "skip": 8, "aae": 8},
@@ -40,11 +40,24 @@ def folder(tmp_path_factory):
 
 
 def reproduce(folder, out, **more):
-    given = {"size": TINY, "rows": ASKED, "options": {"folds": 2}, "resamples": 20, "partial": True, **more}
+    arguments = {
+        "size": TINY,
+        "rows": ASKED,
+        "options": {"folds": 2},
+        "resamples": 20,
+        "partial": True,
+        **more,
+    }
     books, valid = [folder / "books.txt"], [folder / "valid.txt"]
     others = {"reviews": ([folder / "reviews.txt"], valid)}
     return rnn_cnn.reproduce(
-        folder / "data", word_vectors(), books, valid, out=out, device="cpu", **{"others": others, **given}
+        folder / "data",
+        word_vectors(),
+        books,
+        valid,
+        out=out,
+        device="cpu",
+        **{"others": others, **arguments},
     )
 
 
@@ -84,7 +97,7 @@ def test_each_corpus_has_its_words(done):
     assert encoder.vocabulary_.words == reviews.words
 
 
-def test_rows_of_a_corpus_that_is_not_there_are_left_out(folder, tmp_path):
+def test_rows_of_a_missing_corpus_are_left_out(folder, tmp_path):
     report = reproduce(folder, tmp_path / "out", rows=["small RNN-CNN, reviews", "SIF"], others=None)
     assert "Left out: small RNN-CNN, reviews (no reviews were given)." in report.text()
     with pytest.raises(ValueError, match="rnn-cnn has no corpus news"):
@@ -102,7 +115,7 @@ def test_rows_have_the_names_of_the_paper(done):
     assert "| Skip-thoughts, paper |" in markdown  # of table 2
 
 
-def test_findings_are_of_rows_that_are_there(done):
+def test_findings_of_computed_rows(done):
     report, out = done
     found = {(one["row"], one["other"]): one for one in report.findings}
     reviews = ("small RNN-CNN, reviews", "predict-all-words CNN") in found  # where MR, CR or SST2 are there
@@ -128,7 +141,7 @@ def test_findings_are_of_rows_that_are_there(done):
         assert "undecided" in svg
 
 
-def test_a_table_asks_for_its_rows():
+def test_rows_of_tables():
     rows = rnn_cnn.FAMILY._rows_of
     assert set(rows(["1"])) == set(rnn_cnn._TABLE_1)
     assert set(rows(["hyper"])) > set(rnn_cnn._HYPER)
@@ -156,15 +169,15 @@ def test_large_encoders_and_controls_are_evaluated_on_inference(folder, tmp_path
     ]
     files = dict.fromkeys(("train", "dev", "test"), tmp_path / "pairs.tsv")
     files["train"].write_text("\n".join(["gold_label\tsentence1\tsentence2", *lines]))
-    given = {"nli": files, "tables": ["3"], "size": replace(TINY, steps=1)}
+    arguments = {"nli": files, "tables": ["3"], "size": replace(TINY, steps=1)}
     rows = ["large RNN-CNN", "average of words", "small RNN-CNN, reviews"]
-    report = reproduce(folder, tmp_path / "out", rows=rows, **given)
+    report = reproduce(folder, tmp_path / "out", rows=rows, **arguments)
     evaluated = {result["row"]: "small NLI accuracy" in result["scores"] for result in report.results}
     assert evaluated == {"large RNN-CNN": True, "average of words": True, "small RNN-CNN, reviews": False}
     assert "| large RNN-CNN, ours |" in report.markdown()
     assert "Vendrov" in report.markdown()
     with pytest.raises(ValueError, match="tasks"):
-        reproduce(folder, tmp_path / "out", rows=rows, resume=True, **{**given, "nli": None})
+        reproduce(folder, tmp_path / "out", rows=rows, resume=True, **{**arguments, "nli": None})
 
 
 def test_a_second_call_computes_nothing(done, folder):
@@ -202,7 +215,7 @@ def test_the_command(folder, tmp_path, capsys, monkeypatch):
     assert main([*common, "--out", str(tmp_path / "one")]) != 0
     assert "--reviews and --reviews-valid: give both, or neither" in capsys.readouterr().err
     half = ["--autocast", "bfloat16"]
-    given = [*common, *half, "--reviews-valid", str(folder / "valid.txt"), "--out", str(tmp_path / "two")]
-    assert main(given) == 0
+    arguments = [*common, *half, "--reviews-valid", str(folder / "valid.txt"), "--out", str(tmp_path / "two")]
+    assert main(arguments) == 0
     assert json.loads((tmp_path / "two" / "results.json").read_text())["settings"]["autocast"] == "bfloat16"
     assert "small RNN-CNN, reviews, ours" in capsys.readouterr().out
