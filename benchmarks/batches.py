@@ -59,9 +59,9 @@ def build_in_python(corpus: str) -> dict:
         full = (line.rstrip("\n") for line in lines if not line.isspace())
         while batch := list(itertools.islice(full, 10_000)):
             cuts = [tokens for tokens in cut(batch) if tokens]  # a line may hold nothing but what is no word
-            found = [np.array([table.get(t, unknown) for t in tokens], np.int32) for tokens in cuts]
-            rows += len(found)
-            ids.extend(found)
+            encoded = [np.array([table.get(t, unknown) for t in tokens], np.int32) for tokens in cuts]
+            rows += len(encoded)
+            ids.extend(encoded)
     return clock.facts(sentences=rows, sum=int(np.concatenate(ids).sum(dtype=np.int64)))
 
 
@@ -114,15 +114,15 @@ def main() -> None:
     data_argument(parser)
     arguments_of(parser, rounds=3)
     parser.add_argument("--sentences", type=int, help="of books.train.txt.xz; by default the file as it is")
-    given = parser.parse_args()
-    contestants.options = ["--data", given.data]
-    if contestants.run_child(given):
+    args = parser.parse_args()
+    contestants.options = ["--data", args.data]
+    if contestants.run_child(args):
         return
 
-    corpus = given.data / "text" / "books.train.txt.xz"
-    corpus = str(sentences_of(corpus, given.sentences) if given.sentences else corpus)
+    corpus = args.data / "text" / "books.train.txt.xz"
+    corpus = str(sentences_of(corpus, args.sentences) if args.sentences else corpus)
     print(machine())
-    ours, theirs = contestants.measure(given.rounds, ("build", corpus), ("build_in_python", corpus))
+    ours, theirs = contestants.measure(args.rounds, ("build", corpus), ("build_in_python", corpus))
     if (ours[0]["sentences"], ours[0]["sum"]) != (theirs[0]["sentences"], theirs[0]["sum"]):
         raise SystemExit(f"the two made different ids: {ours[0]} and {theirs[0]}")
     rate = {}
@@ -134,11 +134,11 @@ def main() -> None:
     print(f"ours against plain Python: {ratio:.1f}\n")
 
     everything = []
-    (peer,) = contestants.measure(given.rounds, ("torch_loader", corpus, 5.0))
+    (peer,) = contestants.measure(args.rounds, ("torch_loader", corpus, 5.0))
     theirs_rate = peer[0]["sentences"] / peer[0]["seconds"]
     print(f"batches, torch DataLoader  {theirs_rate:12,.0f} sentences/s")
     for mode in ("plain", "equal_length", "buckets", "sorted_buffer", "token_budget"):
-        (runs,) = contestants.measure(given.rounds, ("batches", corpus, mode))
+        (runs,) = contestants.measure(args.rounds, ("batches", corpus, mode))
         everything.append(runs)
         speed = runs[0]["sentences"] / median(runs, "seconds")
         padding = 100 * runs[0]["padding"]
@@ -146,7 +146,7 @@ def main() -> None:
             f"batches, {mode:17} {speed:12,.0f} sentences/s, {padding:4.1f} % padding, "
             f"{speed / theirs_rate:.0f} times torch"
         )
-    write_json(given.json, results=contestants.everything)
+    write_json(args.json, results=contestants.everything)
 
 
 if __name__ == "__main__":

@@ -38,44 +38,47 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=100, help="of training")
     parser.add_argument("--child", choices=list(WORKS), help=argparse.SUPPRESS)
     parser.add_argument("--torch-first", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.torch_first:
+    args = parser.parse_args()
+    if args.torch_first:
         importlib.import_module("torch")
-    if given.child:
-        print(json.dumps(measured(WORKS[given.child](given))))
+    if args.child:
+        print(json.dumps(measured(WORKS[args.child](args))))
         return
 
     runs: list[dict[str, Any]] = []
-    for i in range(given.rounds):
-        for work in given.only:
+    for i in range(args.rounds):
+        for work in args.only:
             for way, more in WAYS.items():
                 for beside in (0, processors()):
-                    print(f"round {i + 1} of {given.rounds}: {work}, {way}, beside {beside}", file=sys.stderr)
-                    options = ["--data", given.data, "--steps", given.steps, "--child", work]
+                    print(
+                        f"round {i + 1} of {args.rounds}: {work}, {way}, beside {beside}",
+                        file=sys.stderr,
+                    )
+                    options = ["--data", args.data, "--steps", args.steps, "--child", work]
                     command = [sys.executable, __file__, *map(str, options), *more]
                     with endless_loops(beside):
                         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-                    found = json.loads(done.stdout.splitlines()[-1])
-                    runs.append({"work": work, "way": way, "beside": beside, **found})
+                    measurement = json.loads(done.stdout.splitlines()[-1])
+                    runs.append({"work": work, "way": way, "beside": beside, **measurement})
 
     def median(figure: str, *which: object) -> float:
         names = ("work", "way", "beside")
         return statistics.median(r[figure] for r in runs if tuple(r[name] for name in names) == which)
 
     print(machine())
-    print(f"medians of {given.rounds} rounds; beside {processors()} endless loops\n")
+    print(f"medians of {args.rounds} rounds; beside {processors()} endless loops\n")
     print(f"{'processor time in seconds':28} {'alone':>7} {'beside':>7} {'ratio':>6}")
-    for work in given.only:
+    for work in args.only:
         for way in WAYS:
             alone, beside = (median("processor", work, way, n) for n in (0, processors()))
             aim = verdict(beside / alone, BUSY, at_least=False) if way == "ours" else ""
             print(f"{work + ', ' + way:28} {alone:7.2f} {beside:7.2f} {beside / alone:6.2f} {aim}".rstrip())
     print(f"\n{'seconds alone':28} {'ours':>7} {'torch':>7} {'ratio':>6}")
-    for work in given.only:
+    for work in args.only:
         ours, theirs = (median("seconds", work, way, 0) for way in WAYS)
         aim = verdict(ours / theirs, IDLE, at_least=False)
         print(f"{work:28} {ours:7.2f} {theirs:7.2f} {ours / theirs:6.2f} {aim}")
-    write_json(given.json, runs=runs)
+    write_json(args.json, runs=runs)
 
 
 @contextmanager
@@ -110,7 +113,7 @@ def random_vectors(dim: int) -> Any:
     return se.WordVectors.from_array(WORDS, rows)
 
 
-def training(given: argparse.Namespace) -> Callable[[], object]:
+def training(args: argparse.Namespace) -> Callable[[], object]:
     """Steps of a small network."""
     from sentencode.models import MeanMaxNetwork
     from sentencode.training import Batcher, Examples, Trainer
@@ -132,20 +135,20 @@ def training(given: argparse.Namespace) -> Callable[[], object]:
         return Trainer(network, Batcher(examples), max_steps=count).run(show_progress_bar=False)
 
     steps(3)
-    return lambda: steps(given.steps)
+    return lambda: steps(args.steps)
 
 
-def evaluation(given: argparse.Namespace) -> Callable[[], object]:
+def evaluation(args: argparse.Namespace) -> Callable[[], object]:
     """TREC's classifiers, by the default protocol."""
     import sentencode as se
     from sentencode._extras import require_nn
 
     require_nn()  # torch is loaded before the clock starts, either way
     encoder = se.Average(se.WordVectors.default())
-    return lambda: se.evaluate(encoder, "TREC", given.data / "senteval", cache=False)
+    return lambda: se.evaluate(encoder, "TREC", args.data / "senteval", cache=False)
 
 
-def encoding(given: argparse.Namespace) -> Callable[[], object]:
+def encoding(args: argparse.Namespace) -> Callable[[], object]:
     """Rows of a network."""
     import sentencode as se
 
@@ -156,7 +159,7 @@ def encoding(given: argparse.Namespace) -> Callable[[], object]:
     return lambda: encoder.encode(sentences)
 
 
-def linear(given: argparse.Namespace) -> Callable[[], object]:
+def linear(args: argparse.Namespace) -> Callable[[], object]:
     """SIF's directions, and rows without them."""
     import sentencode as se
 
@@ -164,7 +167,7 @@ def linear(given: argparse.Namespace) -> Callable[[], object]:
     return lambda: [se.SIF(vectors).fit(sentences).encode(sentences) for _ in range(5)]
 
 
-def laes(given: argparse.Namespace) -> Callable[[], object]:
+def laes(args: argparse.Namespace) -> Callable[[], object]:
     """LAES, fitted and used."""
     import sentencode as se
 

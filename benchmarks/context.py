@@ -1,17 +1,17 @@
 """RNN-CNN of paper 001, in training and in encoding.
 
-Training steps on ordered text (forward, backward, clipping, Adam): the decoder that tells 30 words at once,
-against skip-thoughts with vectors as wide, and against an eager PyTorch version (benchmarks/eager: packed
-GRU, all logits at once) on the same batches and on random ones, padded to the longest. The share of bare
-products is that of the step's matrix products made alone.
+Training steps on ordered text (forward, backward, clipping, Adam): the decoder that predicts 30 words at
+once, against skip-thoughts with embeddings of the same width, and against an eager PyTorch version
+(benchmarks/eager: packed GRU, all logits at once) on the same batches and on random ones, padded to the
+longest. "Bare products" is the fraction of the time that the step's matrix products take alone.
 
-Encoding: the bidirectional encoder over word vectors of real sentences, in batches as our encoders make them,
-against torch's own GRU, packed and padded: on batches of 64 in the text's order, and on the same as ours.
-Making batches counts.
+Encoding: the bidirectional encoder over word vectors of real sentences, in the batches of our encoders,
+against torch's GRU, packed and padded, on batches of 64 in the text's order and on our batches. Batching is
+included.
 
-Skip-thoughts reads other sentences than RNN-CNN: those of at most 30 words that have both neighbours.
+Skip-thoughts reads sentences of at most 30 words that have both neighbours, unlike RNN-CNN.
 
-All take turns, one process each.
+All are measured in turns, in one process each.
 """
 
 from __future__ import annotations
@@ -57,27 +57,27 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--threads", type=int, default=processors())
-    given = parser.parse_args()
-    if contestants.run_child(given):
+    args = parser.parse_args()
+    if contestants.run_child(args):
         return
-    contestants.options = ["--data", given.data]
+    contestants.options = ["--data", args.data]
 
-    text = sentences_of(given.data / "text" / "books.train.txt.xz", given.sentences)
+    text = sentences_of(args.data / "text" / "books.train.txt.xz", args.sentences)
     paths = {
-        kind: str(BUILD / "data" / f"{text.stem}-{given.words}-{kind}.examples") for kind in ("words", "both")
+        kind: str(BUILD / "data" / f"{text.stem}-{args.words}-{kind}.examples") for kind in ("words", "both")
     }
-    prepare(text, given.words, paths)
+    prepare(text, args.words, paths)
     case: dict[str, Any] = {
         "path": paths["words"],
         "model": "ContextNetwork",
         "decoder": "cnn",
         "mode": "equal_length",
-        **{name: getattr(given, name) for name in ("hidden", "batch", "steps", "threads")},
+        **{name: getattr(args, name) for name in ("hidden", "batch", "steps", "threads")},
     }
     skip = {**case, "path": paths["both"], "model": "SkipThoughtsNetwork"}
     encoded: dict[str, Any] = {
-        **{"path": paths["words"], "hidden": given.hidden, "threads": given.threads},
-        "sentences": given.encoded,
+        **{"path": paths["words"], "hidden": args.hidden, "threads": args.threads},
+        "sentences": args.encoded,
     }
     training = {
         "ours": ["ours", case],
@@ -96,9 +96,9 @@ def main() -> None:
             for how in ("ours", "packed", "padded", "packed, our batches", "padded, our batches")
         },
     }
-    print(f"{machine()}\n{given.threads} threads, medians of {given.rounds} processes\n")
+    print(f"{machine()}\n{args.threads} threads, medians of {args.rounds} processes\n")
     results: dict[str, list[Result]] = {name: [] for name in cases}
-    for _ in range(given.rounds):
+    for _ in range(args.rounds):
         for name, turn in cases.items():
             results[name] += contestants.measure(1, turn)[0]
     for name, runs in results.items():
@@ -120,11 +120,11 @@ def main() -> None:
         ("encode: ours", "encode: packed, our batches", None),
         ("encode: ours", "encode: padded, our batches", None),
     ]:
-        found = ratio(one, other)
-        print(f"{one} against {other}: {found:.2f} {verdict(found, target) if target else ''}")
+        median_ratio = ratio(one, other)
+        print(f"{one} against {other}: {median_ratio:.2f} {verdict(median_ratio, target) if target else ''}")
     floor = median(results["ours"], "products")
     print(f"bare products in a step of ours: {floor:.0%} {verdict(floor, 0.85)}")
-    write_json(given.json, results=contestants.everything)
+    write_json(args.json, results=contestants.everything)
 
 
 def prepare(text: Path, words: int, paths: dict[str, str]) -> None:
@@ -200,16 +200,16 @@ def eager(case: dict[str, Any]) -> Result:
 
 
 def product_seconds(case: dict[str, Any], words: int, length: int) -> float:
-    """Of the matrix products of one step: each made forward, and twice backward."""
+    """Seconds of the matrix products of one step: each once forward, and twice backward."""
     batch, hidden = case["batch"], case["hidden"]
-    told = batch * PREDICT
+    predicted = batch * PREDICT
     shapes = [
-        *[(batch * length, FEATURES, 3 * hidden)] * 2,  # what words give the gates, of both directions
-        *[(batch, hidden, 3 * hidden)] * 2 * length,  # what states give them
+        *[(batch * length, FEATURES, 3 * hidden)] * 2,  # gates from words, both directions
+        *[(batch, hidden, 3 * hidden)] * 2 * length,  # gates from states
         (batch, 4 * hidden, PREDICT * CHANNELS),
-        (told, WINDOW * CHANNELS, INNER),
-        (told, WINDOW * INNER, FEATURES),
-        (told, FEATURES, words),
+        (predicted, WINDOW * CHANNELS, INNER),
+        (predicted, WINDOW * INNER, FEATURES),
+        (predicted, FEATURES, words),
     ]
     return 3 * sum(shapes.count(shape) * forward_seconds(*shape) for shape in set(shapes))
 

@@ -34,8 +34,8 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=384)
     parser.add_argument("--teacher", help="a model of sentence-transformers")
     parser.add_argument("--text", help="a file of sentences, for the teacher")
-    given = parser.parse_args()
-    reading(given.teacher, given.text, max(3, given.rounds)) if given.teacher else solve(given)
+    args = parser.parse_args()
+    reading(args.teacher, args.text, max(3, args.rounds)) if args.teacher else solve(args)
 
 
 def reading(name: str, text: str, rounds: int) -> None:
@@ -61,33 +61,33 @@ def reading(name: str, text: str, rounds: int) -> None:
     print(f"ratio {both[0] / both[1]:.3f} {verdict(both[0] / both[1], 1.0)}")
 
 
-def solve(given: argparse.Namespace) -> None:
+def solve(args: argparse.Namespace) -> None:
     """All that follows once the teacher's embeddings are there."""
 
     random = np.random.default_rng(0)
-    words = [f"w{i}" for i in range(given.words)]
-    shares = 1 / np.arange(10, given.words + 10)  # as Zipf's law has them
+    words = [f"w{i}" for i in range(args.words)]
+    shares = 1 / np.arange(10, args.words + 10)  # as Zipf's law has them
     shares /= shares.sum()
     weights = (1e-3 / (1e-3 + shares)).astype(np.float32)
     vocabulary = Vocabulary(dict(zip(words, np.maximum(1, 1e9 * shares).astype(int).tolist(), strict=True)))
     tokenizer = Tokenizer("whitespace")
-    truth = random.standard_normal((given.words, given.dim), dtype=np.float32)
-    sums = _core.Distillation(vocabulary.core, tokenizer.core(), weights, given.dim)
-    held = _core.Distillation(vocabulary.core, tokenizer.core(), weights, given.dim)
+    truth = random.standard_normal((args.words, args.dim), dtype=np.float32)
+    sums = _core.Distillation(vocabulary.core, tokenizer.core(), weights, args.dim)
+    held = _core.Distillation(vocabulary.core, tokenizer.core(), weights, args.dim)
 
     ids, lengths, adding = [], [], 0.0
-    for first in range(0, given.sentences, 8192):
-        count = min(8192, given.sentences - first)
+    for first in range(0, args.sentences, 8192):
+        count = min(8192, args.sentences - first)
         some = random.integers(6, 26, count)
-        found = np.split(random.choice(given.words, some.sum(), p=shares), np.cumsum(some)[:-1])
-        rows = np.stack([(truth[one] * weights[one, None]).mean(0) for one in found])
+        sentences = np.split(random.choice(args.words, some.sum(), p=shares), np.cumsum(some)[:-1])
+        rows = np.stack([(truth[one] * weights[one, None]).mean(0) for one in sentences])
         rows += 0.05 * random.standard_normal(rows.shape, dtype=np.float32)
-        texts = [" ".join([words[i] for i in one]) for one in found]
+        texts = [" ".join([words[i] for i in one]) for one in sentences]
         begin = time.perf_counter()
         (held if first == 0 else sums).add(tokenizer.prepare(texts), rows)
         adding += time.perf_counter() - begin
         if first > 0:
-            ids += found
+            ids += sentences
             lengths += some.tolist()
     prior = truth + 0.5 * random.standard_normal(truth.shape, dtype=np.float32)
 
@@ -97,7 +97,7 @@ def solve(given: argparse.Namespace) -> None:
         held.error(_core.mapped(prior, moments.map(ridge)), whole_mean)
     mapping = time.perf_counter() - begin
     begin = time.perf_counter()
-    which = np.unique(np.linspace(0, given.dim - 1, 32).astype(int)).tolist()
+    which = np.unique(np.linspace(0, args.dim - 1, 32).astype(int)).tolist()
     few, few_held, mean = sums.of_columns(which), held.of_columns(which), sums.of_columns(which).mean()
     start = np.ascontiguousarray(prior[:, which])
     for penalty in PENALTIES:
@@ -113,14 +113,14 @@ def solve(given: argparse.Namespace) -> None:
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     columns = np.concatenate(ids)
     data = weights[columns] / np.repeat(np.asarray(lengths, np.float32), lengths)
-    a = scipy.sparse.csr_matrix((data, columns, offsets), shape=(len(lengths), given.words))
+    a = scipy.sparse.csr_matrix((data, columns, offsets), shape=(len(lengths), args.words))
     transposed = a.T.tocsr()
     begin = time.perf_counter()
     transposed @ (a @ truth)
     floor = (time.perf_counter() - begin) * (iterations + 1)
 
     print(machine())
-    print(f"{a.shape[0]:,} sentences of {a.nnz / a.shape[0]:.1f} words, {given.words:,} words, {given.dim}-d")
+    print(f"{a.shape[0]:,} sentences of {a.nnz / a.shape[0]:.1f} words, {args.words:,} words, {args.dim}-d")
     print(f"adding rows      {adding:7.1f} s")
     print(f"choosing the map {mapping:7.1f} s, {len(RIDGES)} of them")
     print(f"choosing lambda  {choosing:7.1f} s, {len(PENALTIES)} of them")
@@ -130,7 +130,7 @@ def solve(given: argparse.Namespace) -> None:
     print(f"scipy's products {floor:7.1f} s, on one thread: ours takes {solving / floor:.2f} times as long")
     print(f"memory           {memory:7.2f} GiB {verdict(memory, GIBIBYTES, at_least=False)}")
     write_json(
-        given.json,
+        args.json,
         runs=[
             {"adding": adding, "mapping": mapping, "choosing": choosing, "solving": solving, "floor": floor}
         ],

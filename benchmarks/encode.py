@@ -57,14 +57,14 @@ def main() -> None:
     )
     parser.add_argument("--sentences", type=int, default=1_000_000)
     parser.add_argument("--ours-only", action="store_true", help="leave the peers out")
-    given = parser.parse_args()
+    args = parser.parse_args()
 
-    vectors = unpacked_vectors(given.vectors or given.data / "vectors" / "glove.local.300d.f16.npz")
-    sentences = sentences_of(given.corpus or given.data / "text" / "books.train.txt.xz", given.sentences)
+    vectors = unpacked_vectors(args.vectors or args.data / "vectors" / "glove.local.300d.f16.npz")
+    sentences = sentences_of(args.corpus or args.data / "text" / "books.train.txt.xz", args.sentences)
     worker = [sys.executable, WORKERS / "ours.py"]
     workers = {OURS: worker, **{name: [*worker, *options] for name, options in BESIDE.items()}}
     once = set(BESIDE) - {PLAIN}
-    if not given.ours_only:
+    if not args.ours_only:
         static = [model2vec(), WORKERS / "model2vec_static.py"]
         workers |= {
             "fse": [fse(), WORKERS / "fse_sif.py"],
@@ -77,11 +77,11 @@ def main() -> None:
         name: [*command, "--vectors", vectors, "--sentences", sentences, "--rows", rows[name]]
         for name, command in workers.items()
     }
-    results = take_turns(commands, given.rounds, once)
+    results = take_turns(commands, args.rounds, once)
     rates = {name: median(runs, "rate") for name, runs in results.items()}
 
     print(machine())
-    print(f"{given.sentences:,} sentences of {sentences.name}, median of {given.rounds} rounds\n")
+    print(f"{args.sentences:,} sentences of {sentences.name}, median of {args.rounds} rounds\n")
     for name, runs in results.items():
         ratio = "" if name == OURS else f"{OURS} / it = {rates[OURS] / rates[name]:.2f}"
         print(f"{name:33} {rates[name]:10,.0f} sentences/s ({spread(runs, 'rate')}) {ratio}")
@@ -93,9 +93,9 @@ def main() -> None:
             theirs = max(rate for other, rate in rates.items() if other.split(",")[0] == name)
             ratio = rates[ours] / theirs
             print(f"{ours} against {name}: {ratio:.1f} {verdict(ratio, target)}")
-    floor = report_floor(results[OURS][0], rates[OURS], given.sentences, vectors)
+    floor = report_floor(results[OURS][0], rates[OURS], args.sentences, vectors)
     agreement = report_agreement({name: np.load(path) for name, path in rows.items()})
-    write_json(given.json, results=results, floor=floor, agreement=agreement)
+    write_json(args.json, results=results, floor=floor, agreement=agreement)
 
 
 def report_floor(run: dict, rate: float, sentences: int, vectors: Path) -> dict:
@@ -123,7 +123,7 @@ def report_agreement(rows: dict[str, np.ndarray]) -> dict:
         (PLAIN, "model2vec"),
         (PLAIN, "model2vec, sequential"),
     ]
-    found = {}
+    differences = {}
     for a, b in pairs:
         if b not in rows:
             continue
@@ -139,10 +139,10 @@ def report_agreement(rows: dict[str, np.ndarray]) -> dict:
             f"distance {np.median(distance):.1e} median, {distance.max():.1e} at most; {one_sided} rows are "
             "zero on one side alone"
         )
-        found[f"{a} / {b}"] = {"least cosine": cosine.min(), "largest distance": distance.max()}
+        differences[f"{a} / {b}"] = {"least cosine": cosine.min(), "largest distance": distance.max()}
         if cosine.min() < 0.999:
             raise SystemExit(f"{a} and {b} do not compute the same thing")
-    return found
+    return differences
 
 
 if __name__ == "__main__":

@@ -45,21 +45,21 @@ def main() -> None:
     parser.add_argument("--heads", type=int, default=8)
     parser.add_argument("--threads", type=int, default=processors())
     parser.add_argument("--device", default="cpu")
-    given = parser.parse_args()
-    if contestants.run_child(given):
+    args = parser.parse_args()
+    if contestants.run_child(args):
         return
-    contestants.options = ["--data", given.data]
+    contestants.options = ["--data", args.data]
 
     case: dict[str, Any] = {
-        "vectors": str(unpacked_vectors(given.data / "vectors" / "glove.local.300d.f16.npz")),
-        "text": str(sentences_of(given.data / "text" / "books.train.txt.xz", given.sentences)),
-        "hidden": given.hidden,
-        "heads": given.heads,
-        "threads": given.threads,
-        "device": given.device,
+        "vectors": str(unpacked_vectors(args.data / "vectors" / "glove.local.300d.f16.npz")),
+        "text": str(sentences_of(args.data / "text" / "books.train.txt.xz", args.sentences)),
+        "hidden": args.hidden,
+        "heads": args.heads,
+        "threads": args.threads,
+        "device": args.device,
         "sorted": False,
     }
-    print(f"{machine()}, {given.device}\n{given.threads} threads, medians of {given.rounds} processes\n")
+    print(f"{machine()}, {args.device}\n{args.threads} threads, medians of {args.rounds} processes\n")
     cases = {
         "ours": ["ours", case],
         "eager": ["eager", case],
@@ -68,7 +68,7 @@ def main() -> None:
     }
     results = {}
     for name, turn in cases.items():
-        results[name] = runs = contestants.measure(given.rounds, turn)[0]
+        results[name] = runs = contestants.measure(args.rounds, turn)[0]
         print(
             f"{name:14} {median(runs, 'rate'):8.0f} sentences/s ({spread(runs, 'rate')}), "
             f"{median(runs, 'tokens_rate'):8.0f} words/s, bare products {median(runs, 'products'):.0%}"
@@ -76,12 +76,12 @@ def main() -> None:
     for order in ("", ", sorted"):
         mine, theirs = results[f"ours{order}"], results[f"eager{order}"]
         apart = np.abs(np.array(mine[0]["sample"]) - np.array(theirs[0]["sample"])).max()
-        if apart > (1e-4 if given.device == "cpu" else 1e-2):
+        if apart > (1e-4 if args.device == "cpu" else 1e-2):
             raise SystemExit(f"the two do not compute the same thing: rows differ by {apart:.1e}")
         ratio = median(mine, "rate") / median(theirs, "rate")
         aim = verdict(ratio, TARGET) if order == "" else ""
         print(f"ours{order} against eager{order}: {ratio:.2f} {aim}")
-    write_json(given.json, results=contestants.everything)
+    write_json(args.json, results=contestants.everything)
 
 
 def read(case: dict[str, Any]) -> list[str]:

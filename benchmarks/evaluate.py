@@ -126,8 +126,8 @@ def ours(name: str, dim: int, tolerance: float) -> dict:
         def predict(self, examples: Examples, fits: Any, on_progress: Any) -> Predictions:
             plain = classifiers.fit_logistic
 
-            def fit_logistic(*given: Any, **options: Any) -> Any:
-                kept.append((list(fits), plain(*given, **options)))
+            def fit_logistic(*args: Any, **options: Any) -> Any:
+                kept.append((list(fits), plain(*args, **options)))
                 return kept[-1][1]
 
             classifiers.fit_logistic = fit_logistic
@@ -139,7 +139,7 @@ def ours(name: str, dim: int, tolerance: float) -> dict:
     few = np.arange(0, len(case.examples.labels), 50)
     classify(Optimum(), case.examples, {"train": few, "test": few}, "folds", 2)  # libraries are loaded
     with Clock() as clock:
-        found = classify(Kept(tolerance=tolerance), case.examples, case.splits, case.validation, FOLDS)
+        classified = classify(Kept(tolerance=tolerance), case.examples, case.splits, case.validation, FOLDS)
     facts = clock.facts(fits=sum(len(fits) for fits, _ in kept))
     x, labels = case.examples.features(), case.examples.labels
     gradient = max(
@@ -149,14 +149,14 @@ def ours(name: str, dim: int, tolerance: float) -> dict:
     )
     products = [bare_products(x, solved) for _, solved in kept]
     return facts | {
-        "claimed": found.gradient,
+        "claimed": classified.gradient,
         "gradient": gradient,
         "iterations": int(max(solved.iterations.max() for _, solved in kept)),
         "short": int(sum(solved.short.sum() for _, solved in kept)),
         "products": sum(seconds for seconds, _ in products),
         "gflop": sum(gflop for _, gflop in products),
-        "acc": found.test,
-        "chosen": found.chosen,
+        "acc": classified.test,
+        "chosen": classified.chosen,
         "shape": list(x.shape),
     }
 
@@ -245,13 +245,13 @@ class Peer:
                 continue
             if solver == "newton-cholesky" and x.shape[1] * outputs > 8192:
                 continue  # its Hessian alone would take half a gigabyte
-            name, given = f"{solver}{' dual' if dual else ''} {dtype.__name__}", x.astype(dtype)
+            name, features = f"{solver}{' dual' if dual else ''} {dtype.__name__}", x.astype(dtype)
             times: list[float] = []
             try:
                 while not times or (sum(times) < 1 and len(times) < 3):
                     begin = time.perf_counter()
                     with threadpool_limits(1), at_most(GIVEN_UP * self.seconds):
-                        _, w, b, _ = fitted(given, labels, fit, solver, dual)
+                        _, w, b, _ = fitted(features, labels, fit, solver, dual)
                     times.append(time.perf_counter() - begin)
             except TimeoutError:
                 if not times:
@@ -263,7 +263,7 @@ class Peer:
             # liblinear's problem is another one, of whose gradient ours says nothing. Others stop at most
             # where ours does, but for a rounding.
             if solver == "liblinear" or gradient <= SMALL:
-                self.ranking.append((seconds, name, solver, dual, given))
+                self.ranking.append((seconds, name, solver, dual, features))
                 self.seconds = min(self.seconds, seconds)
         self.ranking.sort(key=lambda one: one[0])
 
@@ -278,9 +278,9 @@ class Peer:
         import joblib
 
         work = (joblib.delayed(fitted)(self.x, self.labels, fit, self.solver, self.dual) for fit in fits)
-        found = joblib.Parallel(PROCESSES)(work)
-        self.kept += [(fit, w, b) for fit, (_, w, b, _) in zip(fits, found, strict=True)]
-        return Predictions(np.stack([classes for classes, *_ in found]), np.full(len(fits), np.nan))
+        models = joblib.Parallel(PROCESSES)(work)
+        self.kept += [(fit, w, b) for fit, (_, w, b, _) in zip(fits, models, strict=True)]
+        return Predictions(np.stack([classes for classes, *_ in models]), np.full(len(fits), np.nan))
 
     def without_the_last(self, fit: Fit) -> dict:
         """What a fit takes of its time without the last iteration, and with what gradient it ends then."""
@@ -324,12 +324,12 @@ def scikit_learn(name: str, dim: int) -> dict:
                 splits = {"train": train[outer[0]], "dev": train[outer[1]], "test": splits["test"]}
                 validation, how = "dev", f"one of {FOLDS} folds, extrapolated"
         with Clock() as clock:
-            found = classify(peer, case.examples, splits, validation, FOLDS)
+            classified = classify(peer, case.examples, splits, validation, FOLDS)
         gradient = max(steepest(x, labels, *peer.kept[i]) for i in some(len(peer.kept)))
         facts = clock.facts(fits=len(peer.kept), solver=peer.name, gradient=gradient, how=how)
         times = all_fits[case.validation] / len(peer.kept)
         facts |= {"timed": clock.seconds, "seconds": clock.seconds * times}
-        facts["acc"] = found.test if how == "all fits" else None
+        facts["acc"] = classified.test if how == "all fits" else None
         # One fit says little of all: of those that take seconds each solver is asked for all of them.
         small = peer.solver == "liblinear" or gradient <= SMALL
         if small and (not best or facts["seconds"] < best["seconds"]):
@@ -367,7 +367,7 @@ def warm_started(name: str, dim: int, seconds: float) -> dict:
     for solver, dtype in (("lbfgs", np.float64), ("lbfgs", np.float32), ("newton-cholesky", np.float64)):
         if solver == "newton-cholesky" and x.shape[1] * outputs > 8192:
             continue  # its Hessian alone would take half a gigabyte
-        label, given = f"LogisticRegressionCV {solver} {dtype.__name__}", x.astype(dtype)
+        label, features = f"LogisticRegressionCV {solver} {dtype.__name__}", x.astype(dtype)
         gradient, spent, timed = 0.0, 0.0, 0
         right: list[float] = []
         with warnings.catch_warnings():
@@ -394,7 +394,7 @@ def warm_started(name: str, dim: int, seconds: float) -> dict:
                 begin = time.perf_counter()
                 try:
                     with at_most(most):
-                        model.fit(given[both], labels[both])
+                        model.fit(features[both], labels[both])
                 except TimeoutError:
                     get_reusable_executor().shutdown(wait=True, kill_workers=True)
                     tried[label] = f"stopped after {most:.0f} s"
@@ -405,7 +405,7 @@ def warm_started(name: str, dim: int, seconds: float) -> dict:
                         w = np.atleast_2d(model.coefs_paths_[fold, 0, c].reshape(outputs, -1))
                         fit = Fit(both[cut[fold][0]], cs[c])
                         gradient = max(gradient, steepest(x, labels, fit, w[:, :-1], w[:, -1]))
-                right.append(float((model.predict(given[test]) == labels[test]).mean()))
+                right.append(float((model.predict(features[test]) == labels[test]).mean()))
                 if spent / timed * len(outer) > min(BUDGET, most):
                     break
         if timed == 0:
@@ -456,30 +456,30 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=300, help="seconds of scikit-learn's fits, about")
     parser.add_argument("--quick", action="store_true", help="CR and TREC by 300 dimensions, a small budget")
     CONTESTANTS.argument(parser)
-    given = parser.parse_args()
+    args = parser.parse_args()
     global DATA, BUDGET
-    DATA, BUDGET = given.data, given.budget
-    if CONTESTANTS.run_child(given):
+    DATA, BUDGET = args.data, args.budget
+    if CONTESTANTS.run_child(args):
         return
-    if given.quick:
-        given.only, given.tasks, BUDGET = ("300",), ("CR", "TREC"), min(BUDGET, 20.0)
+    if args.quick:
+        args.only, args.tasks, BUDGET = ("300",), ("CR", "TREC"), min(BUDGET, 20.0)
     CONTESTANTS.options = ["--data", DATA, "--budget", str(BUDGET)]
     measure = CONTESTANTS.measure
 
     say(machine())
-    for dim in (int(part) for part in given.only if part != "suite"):
-        for name in given.tasks:
+    for dim in (int(part) for part in args.only if part != "suite"):
+        for name in args.tasks:
             ((they,),) = measure(1, ("scikit_learn", name, dim))
             ((warm,),) = measure(1, ("warm_started", name, dim, they["seconds"]))
             tolerance = min(TOLERANCE, max(they["gradient"], LEAST_TOLERANCE))
-            (we,) = measure(given.rounds, ("ours", name, dim, tolerance))
+            (we,) = measure(args.rounds, ("ours", name, dim, tolerance))
             # Ours stops by its gradient in float32, to which the rounding of its weights may add.
             while we[0]["gradient"] > they["gradient"] and tolerance > LEAST_TOLERANCE:
                 tolerance = max(0.7 * tolerance, LEAST_TOLERANCE)
-                (we,) = measure(given.rounds, ("ours", name, dim, tolerance))
+                (we,) = measure(args.rounds, ("ours", name, dim, tolerance))
             tell(name, dim, we, they, warm)
-    if "suite" in given.only:
-        (runs,) = measure(given.rounds, ("suite",))
+    if "suite" in args.only:
+        (runs,) = measure(args.rounds, ("suite",))
         seconds = median(runs, "seconds")
         slowest = sorted(runs[0]["tasks"].items(), key=lambda one: -one[1])[:4]
         say(f"suite, {len(runs[0]['tasks'])} tasks: {seconds:.1f} s ({spread(runs, 'seconds')})")
@@ -488,7 +488,7 @@ def main() -> None:
         say("       most of it " + ", ".join(f"{name} {spent:.1f} s" for name, spent in slowest))
         for name, error in runs[0]["errors"].items():
             say(f"       {name} has no figure: {error}")
-    write_json(given.json, results=CONTESTANTS.everything)
+    write_json(args.json, results=CONTESTANTS.everything)
 
 
 def tell(name: str, dim: int, ours: list[dict], they: dict, warm: dict) -> None:

@@ -39,13 +39,13 @@ def main() -> None:
     )
     arguments_of(parser, rounds=7)
     parser.add_argument("--threads", type=int, help="of both sides; default: as many as processors")
-    given = parser.parse_args()
-    threads = given.threads or processors()
+    args = parser.parse_args()
+    threads = args.threads or processors()
     se.set_num_threads(threads)
     set_numpy_threads(threads)
 
     print(machine())
-    print(f"{_core.build_info()}\n{threads} threads, median of {given.rounds} rounds\n")
+    print(f"{_core.build_info()}\n{threads} threads, median of {args.rounds} rounds\n")
     random = np.random.default_rng(1)
     results = {}
     for name, (m, n, k) in SHAPES.items():
@@ -55,7 +55,7 @@ def main() -> None:
             raise SystemExit(f"{name}: the two products differ by {apart:.1e} of the largest number")
         repeats = max(1, round(2e10 / (2 * m * n * k)))  # a few tenths of a second
         times: dict[str, list[float]] = {"ours": [], "numpy": []}
-        for i in range(given.rounds):
+        for i in range(args.rounds):
             for product in (ours, numpys) if i % 2 == 0 else (numpys, ours):
                 time.sleep(PAUSE)
                 side = "ours" if product is ours else "numpy"
@@ -72,7 +72,7 @@ def main() -> None:
             f"NumPy {gflops['numpy']:6.1f}: {ratio:.3f} {verdict(ratio, TARGET)}"
         )
         results[name] = {"shape": [m, n, k], "repeats": repeats, "seconds": times, "ratio": ratio}
-    write_json(given.json, threads=threads, results=results)
+    write_json(args.json, threads=threads, results=results)
 
 
 def ours(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -29,9 +29,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     arguments_of(parser, rounds=15)
-    given = parser.parse_args()
+    args = parser.parse_args()
     seconds: dict[str, list[float]] = {name: [] for name in STATEMENTS}
-    for i in range(given.rounds + 1):
+    for i in range(args.rounds + 1):
         for name, statement in STATEMENTS.items():
             start = time.perf_counter()
             subprocess.run([sys.executable, "-c", statement], check=True)
@@ -42,12 +42,12 @@ def main() -> None:
     subprocess.run([sys.executable, "-c", check], check=True)
 
     print(machine())
-    print(f"median of {given.rounds} rounds in milliseconds, and without the interpreter's own start\n")
+    print(f"median of {args.rounds} rounds in milliseconds, and without the interpreter's own start\n")
     milliseconds = {name: 1000 * statistics.median(times) for name, times in seconds.items()}
     for name, total in milliseconds.items():
         aim = verdict(total, TARGET, at_least=False) if name == "import sentencode" else ""
         print(f"{name:28} {total:6.0f} {total - milliseconds['nothing']:6.0f} {aim}".rstrip())
-    write_json(given.json, seconds=seconds)
+    write_json(args.json, seconds=seconds)
 
 
 if __name__ == "__main__":

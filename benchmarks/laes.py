@@ -147,9 +147,10 @@ def ours(name: str, count: int, hidden: int, max_length: int) -> dict:
     with Clock() as clock:
         encoder.partial_fit(sentences)
         encoder.solve()
-    found = encoder.parameters("forward")
+    parameters = encoder.parameters("forward")
     return clock.facts(
-        longest=found["longest"], **invariants(found["A"], found["B"], found["singular_values"])
+        longest=parameters["longest"],
+        **invariants(parameters["A"], parameters["B"], parameters["singular_values"]),
     )
 
 
@@ -262,53 +263,53 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, default=150, help="of all parts but `large`")
     parser.add_argument("--large", type=int, default=2400, help="hidden units of the part `large`")
     CONTESTANTS.argument(parser)
-    given = parser.parse_args()
+    args = parser.parse_args()
     global DATA
-    DATA = given.data
+    DATA = args.data
     CONTESTANTS.options = ["--data", DATA]
-    if CONTESTANTS.run_child(given):
+    if CONTESTANTS.run_child(args):
         return
     measure = CONTESTANTS.measure
 
     say(machine())
-    some, hidden = given.sentences, given.hidden
-    once = given.dense_rounds < given.rounds
-    if "dense" in given.only:
-        for name, count in (("sick", given.dense_sentences), ("stsb", given.stsb_sentences)):
+    some, hidden = args.sentences, args.hidden
+    once = args.dense_rounds < args.rounds
+    if "dense" in args.only:
+        for name, count in (("sick", args.dense_sentences), ("stsb", args.stsb_sentences)):
             case = (name, count, hidden, 64)
-            runs = measure(given.rounds, ("ours", *case), ("dense", *case), once=("dense",) if once else ())
+            runs = measure(args.rounds, ("ours", *case), ("dense", *case), once=("dense",) if once else ())
             tell(f"dense  {name}", *runs, 100)
-    if "blocks" in given.only:
+    if "blocks" in args.only:
         case = ("sick", some, hidden, 64)
-        runs = measure(given.rounds, ("ours", *case), ("blocks", *case), once=("blocks",) if once else ())
+        runs = measure(args.rounds, ("ours", *case), ("blocks", *case), once=("blocks",) if once else ())
         tell("blocks sick", *runs, 1)
-    if "floor" in given.only:
+    if "floor" in args.only:
         case = ("books", some, hidden, 40)
-        we, they = measure(given.rounds, ("ours", *case), ("products", *case))
+        we, they = measure(args.rounds, ("ours", *case), ("products", *case))
         ratio = median(we, "seconds") / median(they, "seconds")
         say(f"floor  books: bare products {seconds(they)} at {median(they, 'gflops'):.0f} GFLOP/s,")
         say(f"       whole fit {seconds(we)}: x{ratio:.2f} {verdict(ratio, 2, at_least=False)};")
         say(f"       memory {we[0]['mebibytes']} MiB")
-    if "sweep" in given.only:
+    if "sweep" in args.only:
         for name in ("sick", "stsb"):
-            (we,) = measure(given.rounds, ("sweep", name, some, hidden, 64))
+            (we,) = measure(args.rounds, ("sweep", name, some, hidden, 64))
             ratio = median(we, "ratio")
             say(f"sweep  {name}: fit {median(we, 'fit'):.2f} s,")
             say(f"       {hidden} sizes scored on dev in {seconds(we)}:")
             say(f"       x{ratio:.2f} {verdict(ratio, 3, at_least=False)};")
             say(f"       best {we[0]['best']}: Pearson {100 * we[0]['pearson']:.2f}")
-    if "large" in given.only:
+    if "large" in args.only:
         for name in ("sick", "stsb"):
-            (we,) = measure(1, ("ours", name, some, given.large, 64))
+            (we,) = measure(1, ("ours", name, some, args.large, 64))
             aim = verdict(we[0]["seconds"], 180, at_least=False) if name == "sick" else ""
-            say(f"large  {name}: {given.large} units in {seconds(we)} {aim};")
+            say(f"large  {name}: {args.large} units in {seconds(we)} {aim};")
             say(f"       memory {we[0]['mebibytes']} MiB")
-    if "demo" in given.only:
-        (we,) = measure(given.rounds, ("demo", "demo", some, hidden, 64))
+    if "demo" in args.only:
+        (we,) = measure(args.rounds, ("demo", "demo", some, hidden, 64))
         work = median(we, "work")
         say(f"demo   {hidden} units: {work:.2f} s of processors {verdict(work, 1.5, at_least=False)},")
         say(f"       {seconds(we)} by the clock, memory {we[0]['mebibytes']} MiB")
-    write_json(given.json, results=CONTESTANTS.everything)
+    write_json(args.json, results=CONTESTANTS.everything)
 
 
 def seconds(runs: list[dict]) -> str:

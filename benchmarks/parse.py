@@ -35,9 +35,9 @@ def main() -> None:
     arguments_of(parser, rounds=3)
     parser.add_argument("--vectors", type=Path, help=".npz; default: glove.local.300d.f16.npz of the data")
     parser.add_argument("--text", type=Path, help="GloVe text; default: written from --vectors")
-    given = parser.parse_args()
+    args = parser.parse_args()
 
-    text = given.text or glove_text(given.vectors or given.data / "vectors" / "glove.local.300d.f16.npz")
+    text = args.text or glove_text(args.vectors or args.data / "vectors" / "glove.local.300d.f16.npz")
     native = BUILD / "data" / f"native-{digest(text)}.sentencode"
     worker = WORKERS / "parse_ours.py"
     run([sys.executable, worker, "convert", text, native])
@@ -47,7 +47,7 @@ def main() -> None:
             "gensim": [gensim(), WORKERS / "parse_gensim.py", text],
             "native file": [sys.executable, worker, "open", native],
         },
-        given.rounds,
+        args.rounds,
     )
     ours, theirs = results["sentencode"][0], results["gensim"][0]
     if ours["words"] != theirs["words"] or not np.isclose(ours["sum"], theirs["sum"], rtol=1e-5):
@@ -56,7 +56,7 @@ def main() -> None:
 
     print(machine())
     size = text.stat().st_size
-    print(f"{ours['words']:,} words, {size / 1e6:.0f} MB of text, median of {given.rounds} rounds\n")
+    print(f"{ours['words']:,} words, {size / 1e6:.0f} MB of text, median of {args.rounds} rounds\n")
     for name in ("sentencode", "gensim"):
         rate = size / seconds[name] / 1e6
         print(f"{name:12} {seconds[name]:8.3f} s ({spread(results[name], 'seconds')}), {rate:6.0f} MB/s")
@@ -65,7 +65,7 @@ def main() -> None:
     opened = 1000 * seconds["native file"]
     aim = verdict(opened, OPEN_MILLISECONDS, at_least=False)
     print(f"opening the native file, one row read: {opened:.2f} ms {aim}")
-    write_json(given.json, results=results)
+    write_json(args.json, results=results)
 
 
 def glove_text(path: Path) -> Path:

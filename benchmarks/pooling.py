@@ -68,32 +68,32 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=1, help="of the LSTM, in whole steps")
     parser.add_argument("--parts", nargs="+", default=["pooling", "steps"], choices=["pooling", "steps"])
     parser.add_argument("--threads", type=int, default=processors())
-    given = parser.parse_args()
-    if contestants.run_child(given):
+    args = parser.parse_args()
+    if contestants.run_child(args):
         return
-    contestants.options = ["--data", given.data]
+    contestants.options = ["--data", args.data]
 
-    print(f"{machine()}\n{given.threads} threads, medians of {given.rounds} processes\n")
+    print(f"{machine()}\n{args.threads} threads, medians of {args.rounds} processes\n")
     choices = [
         (scores, *sizes)
-        for scores in given.scores
-        for sizes in itertools.product(given.hidden, given.active or (0.5, TRAINED[scores]), given.batch)
+        for scores in args.scores
+        for sizes in itertools.product(args.hidden, args.active or (0.5, TRAINED[scores]), args.batch)
     ]
-    for scores, hidden, active, batch in choices if "pooling" in given.parts else ():
+    for scores, hidden, active, batch in choices if "pooling" in args.parts else ():
         case: dict[str, Any] = {
-            **{name: getattr(given, name) for name in ("features", "heads", "batches", "threads")},
+            **{name: getattr(args, name) for name in ("features", "heads", "batches", "threads")},
             **{"scores": scores, "hidden": hidden, "active": active, "batch": batch},
-            "lengths": str(given.data / "senteval" / "downstream" / "SNLI"),
+            "lengths": str(args.data / "senteval" / "downstream" / "SNLI"),
         }
         filled = agree(case)
-        theirs, mine = contestants.measure(given.rounds, ["eager", case], ["ours", case])
+        theirs, mine = contestants.measure(args.rounds, ["eager", case], ["ours", case])
         print(
             f"{scores} scores, {hidden} hidden units ({active:.0%} active), {batch} sentences, "
             f"{filled:.0%} of the places words:"
         )
         for name, runs in (("eager", theirs), ("ours", mine)):
             share = median(runs, "product_seconds") / median(runs, "seconds")
-            milliseconds = 1e3 * median(runs, "seconds") / given.batches
+            milliseconds = 1e3 * median(runs, "seconds") / args.batches
             print(
                 f"  {name:5} {milliseconds:7.2f} ms a batch, bare products {share:4.0%} of it; "
                 f"{median(runs, 'mebibytes'):6.1f} MiB (of these gradients {runs[0]['gradients']:.1f})"
@@ -107,9 +107,9 @@ def main() -> None:
             f"  memory {memory:.2f} of the eager {verdict(memory, MEMORY, at_least=False)}; "
             f"without gradients {beside[0] / beside[1]:.2f}\n"
         )
-    if "steps" in given.parts:
-        whole_steps(contestants, given)
-    write_json(given.json, results=contestants.everything)
+    if "steps" in args.parts:
+        whole_steps(contestants, args)
+    write_json(args.json, results=contestants.everything)
 
 
 def ours(case: dict[str, Any]) -> Result:
@@ -147,15 +147,15 @@ def batches_of(case: dict[str, Any]) -> list[tuple[Any, Any]]:
     import torch
 
     generator = torch.Generator().manual_seed(1)
-    found = []
+    batches = []
     for name in ("s1.dev", "s2.dev"):
         text = (Path(case["lengths"]) / name).read_text(encoding="utf-8").splitlines()
         sizes = torch.tensor([len(line.split()) for line in text])
         sizes = sizes[torch.randperm(len(sizes), generator=generator)]
         for lengths in sizes.split(case["batch"])[: case["batches"] // 2]:
             shape = (len(lengths), int(lengths.max()), case["features"])
-            found.append((torch.randn(shape, generator=generator).requires_grad_(), lengths))
-    return found
+            batches.append((torch.randn(shape, generator=generator).requires_grad_(), lengths))
+    return batches
 
 
 def pooling_of(case: dict[str, Any]) -> Any:
@@ -270,13 +270,18 @@ def agree(case: dict[str, Any]) -> float:
 # --- whole steps ---
 
 
-def whole_steps(contestants: Contestants, given: argparse.Namespace) -> None:
+def whole_steps(contestants: Contestants, args: argparse.Namespace) -> None:
     path = BUILD / "data" / "snli-dev-pairs.examples"
-    prepare_pairs(given.data / "senteval" / "downstream" / "SNLI", path)
-    for scores in given.scores:
+    prepare_pairs(args.data / "senteval" / "downstream" / "SNLI", path)
+    for scores in args.scores:
         case: dict[str, Any] = {
-            **{name: getattr(given, name) for name in ("features", "heads", "layers", "batches", "threads")},
-            **{"scores": scores, "hidden": given.hidden[0], "batch": given.batch[0], "path": str(path)},
+            **{name: getattr(args, name) for name in ("features", "heads", "layers", "batches", "threads")},
+            **{
+                "scores": scores,
+                "hidden": args.hidden[0],
+                "batch": args.batch[0],
+                "path": str(path),
+            },
             "mode": "sorted_buffer",
         }
         cases = {
@@ -285,13 +290,13 @@ def whole_steps(contestants: Contestants, given: argparse.Namespace) -> None:
             "eager, random batches": ["eager_steps", {**case, "mode": "plain"}],
         }
         results: dict[str, list[Result]] = {name: [] for name in cases}
-        for _ in range(given.rounds):
+        for _ in range(args.rounds):
             for name, turn in cases.items():
                 results[name] += contestants.measure(1, turn)[0]
         losses = [results[name][0]["losses"] for name in ("ours", "eager, our batches")]
         np.testing.assert_allclose(*losses, rtol=1e-4)
         print(
-            f"whole steps, {scores} scores, {given.layers} layers of {given.features // 2} units a direction:"
+            f"whole steps, {scores} scores, {args.layers} layers of {args.features // 2} units a direction:"
         )
         for name, runs in results.items():
             print(f"  {name:21} {median(runs, 'rate'):8.1f} pairs/s ({spread(runs, 'rate')})")
@@ -351,8 +356,8 @@ def ours_made(case: dict[str, Any]) -> tuple[Any, Any]:
 
     torch.manual_seed(2)
     options, sizes = sizes_of(case)
-    given = {"words": 1, "features": FEATURES, "characters": False, "dropout": 0.0, "penalty": "none"}
-    network = models.GeneralizedPoolingNetwork(**given, **options)
+    shared = {"words": 1, "features": FEATURES, "characters": False, "dropout": 0.0, "penalty": "none"}
+    network = models.GeneralizedPoolingNetwork(**shared, **options)
     options = {"layers": 2, "shortcuts": True, "activation": "relu", "dropout": 0.0}
     head = {"head": "Classifier", "features": network.dim, "sentences": 2, **sizes, **options}
     return network, models.HeadModule(head)

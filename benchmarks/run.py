@@ -45,29 +45,29 @@ def main() -> None:
     parser.add_argument("--trial", action="store_true", help="small sizes: does everything work?")
     parser.add_argument("--prepare", action="store_true", help="only make the peers' environments")
     parser.add_argument("--out", type=Path, default=BUILD / "results", help="folder of .txt and .json")
-    given = parser.parse_args()
+    args = parser.parse_args()
 
     for peer in (gensim, model2vec, fse):
         peer()
-    if given.prepare:
+    if args.prepare:
         return
     load = os.getloadavg()[0]
-    if load > 0.5 * processors() and not given.trial:
+    if load > 0.5 * processors() and not args.trial:
         print(f"warning: the load is {load:.1f}; the machine should be idle", file=sys.stderr)
-    given.out.mkdir(parents=True, exist_ok=True)
-    for name in given.only:
-        options = ORDER[name].split() if given.trial else []
+    args.out.mkdir(parents=True, exist_ok=True)
+    for name in args.only:
+        options = ORDER[name].split() if args.trial else []
         if name not in WITHOUT_DATA:
-            options += ["--data", str(given.data)]
+            options += ["--data", str(args.data)]
         print(f"\n== benchmarks/{name}.py\n", flush=True)
         begin = time.perf_counter()
-        command = [sys.executable, HERE / f"{name}.py", *options, "--json", given.out / f"{name}.json"]
+        command = [sys.executable, HERE / f"{name}.py", *options, "--json", args.out / f"{name}.json"]
         text = []
         with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True) as process:
             for line in process.stdout or ():
                 print(line, end="", flush=True)
                 text.append(line)
-        (given.out / f"{name}.txt").write_text("".join(text), encoding="utf-8")
+        (args.out / f"{name}.txt").write_text("".join(text), encoding="utf-8")
         if process.returncode != 0:
             raise SystemExit(f"benchmarks/{name}.py failed")
         print(f"\n({time.perf_counter() - begin:.0f} s)", flush=True)

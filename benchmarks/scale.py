@@ -49,44 +49,45 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--folder", type=Path, help="where files are made, and removed (default: temporary)")
     parser.add_argument("--run", nargs=3, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.run:
-        print(json.dumps(JOBS[given.run[0]](Path(given.run[1]), int(given.run[2]))))
+    args = parser.parse_args()
+    if args.run:
+        print(json.dumps(JOBS[args.run[0]](Path(args.run[1]), int(args.run[2]))))
         return
     print(machine(), flush=True)
-    facts: dict[str, object] = {"sentences": given.sentences, "shards": given.shards}
-    with tempfile.TemporaryDirectory(dir=given.folder) as name:
+    facts: dict[str, object] = {"sentences": args.sentences, "shards": args.shards}
+    with tempfile.TemporaryDirectory(dir=args.folder) as name:
         folder = Path(name)
         se.Average(se.WordVectors.default()).save(folder / "average.sentencode")
-        engines = [one for one in ENGINES if one in given.only and importlib.util.find_spec(ENGINES[one])]
+        engines = [one for one in ENGINES if one in args.only and importlib.util.find_spec(ENGINES[one])]
         if engines:
-            make(folder / "in", given.sentences, given.shards)
-            for _ in range(given.rounds):
+            make(folder / "in", args.sentences, args.shards)
+            for _ in range(args.rounds):
                 for one in ["one process", *engines]:
-                    found = child(one, folder, given.shards)
+                    figures = child(one, folder, args.shards)
                     best = facts.get(one)
-                    facts[one] = max(best or found, found, key=lambda x: x["rate"])  # type: ignore[index]
+                    facts[one] = max(best or figures, figures, key=lambda x: x["rate"])  # type: ignore[index]
             whole = facts["one process"]["rate"]  # type: ignore[index]
             print(f"{'one process':12} {whole:10,.0f} sentences a second")
             for one in engines:
-                found = facts[one]
-                share = found["rate"] / whole  # type: ignore[index]
+                figures = facts[one]
+                share = figures["rate"] / whole  # type: ignore[index]
                 print(
-                    f"{one:12} {found['rate']:10,.0f}  {share:5.0%} {verdict(share, SHARE)}  "  # type: ignore[index]
-                    f"start {found['start']:.1f} s, memory of a worker {found['memory'] / 1e6:.0f} MB"  # type: ignore[index]
+                    f"{one:12} {figures['rate']:10,.0f}  {share:5.0%} {verdict(share, SHARE)}  "  # type: ignore[index]
+                    f"start {figures['start']:.1f} s, memory of a worker {figures['memory'] / 1e6:.0f} MB"  # type: ignore[index]
                 )
-        if "overhead" in given.only:
+        if "overhead" in args.only:
             facts["overhead"] = child("overhead", folder, 0)
             print(json.dumps(facts["overhead"]))
-        if "fit" in given.only:
-            make(folder / "fit", given.fitted, 8)
-            found = facts["fit"] = child("fit", folder, 8)
-            ratio = found["many"] / found["one"]  # type: ignore[index]
+        if "fit" in args.only:
+            make(folder / "fit", args.fitted, 8)
+            figures = facts["fit"] = child("fit", folder, 8)
+            ratio = figures["many"] / figures["one"]  # type: ignore[index]
             print(
-                f"LAES over 8 shards: {found['many']:.1f} s, one process {found['one']:.1f} s: {ratio:.2f} x "  # type: ignore[index]
-                f"{verdict(ratio, FIT, at_least=False)}, difference {found['difference']:.1e}"  # type: ignore[index]
+                f"LAES over 8 shards: {figures['many']:.1f} s, "  # type: ignore[index]
+                f"one process {figures['one']:.1f} s: {ratio:.2f} x "  # type: ignore[index]
+                f"{verdict(ratio, FIT, at_least=False)}, difference {figures['difference']:.1e}"  # type: ignore[index]
             )
-    write_json(given.json, **facts)
+    write_json(args.json, **facts)
 
 
 def make(folder: Path, sentences: int, files: int) -> None:
@@ -108,11 +109,11 @@ def make(folder: Path, sentences: int, files: int) -> None:
 
 def child(job: str, folder: Path, shards: int) -> dict[str, float]:
     command = [sys.executable, __file__, "--run", job, str(folder), str(shards)]
-    found: dict[str, float] = json.loads(
+    figures: dict[str, float] = json.loads(
         subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1]
     )
-    print(job, found, file=sys.stderr, flush=True)
-    return found
+    print(job, figures, file=sys.stderr, flush=True)
+    return figures
 
 
 # --- jobs, each in a process of its own
@@ -218,7 +219,7 @@ def overhead(folder: Path, _: int) -> dict[str, float]:
     lines = folder / "lines.txt"
     books = (resources.files("sentencode") / "data/demo_sentences.txt").read_text("utf-8")
     lines.write_text(books * 64, "utf-8")
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     seconds = {}
     for shards in (20, 1000):
         size = -(-lines.stat().st_size // shards)
@@ -232,12 +233,12 @@ def overhead(folder: Path, _: int) -> dict[str, float]:
             shard_size=size,
         )
         seconds[shards] = time.perf_counter() - begin
-        found[f"memory of a worker, {shards} shards, MB"] = round(watch.most() / 1e6, 1)
+        figures[f"memory of a worker, {shards} shards, MB"] = round(watch.most() / 1e6, 1)
         shutil.rmtree(folder / f"out{shards}")
-    found["milliseconds of a worker for a shard"] = round(
+    figures["milliseconds of a worker for a shard"] = round(
         1000 * processors() * (seconds[1000] - seconds[20]) / 980, 2
     )
-    return found
+    return figures
 
 
 def fit(folder: Path, shards: int) -> dict[str, float]:

@@ -32,24 +32,24 @@ def main() -> None:
     parser.add_argument("--autocast", action="store_true", help="products in bfloat16")
     parser.add_argument("--threads", type=int, default=processors())
     parser.add_argument("--chunk-rows", type=int, default=0, help="of ours; 0: as it chooses")
-    given = parser.parse_args()
-    if contestants.run_child(given):
+    args = parser.parse_args()
+    if contestants.run_child(args):
         return
 
-    print(f"{machine()}\n{given.threads} threads, medians of {given.rounds} processes\n")
-    for features in given.features:
+    print(f"{machine()}\n{args.threads} threads, medians of {args.rounds} processes\n")
+    for features in args.features:
         case: list[Any] = [
-            given.rows,
+            args.rows,
             features,
-            given.words,
-            given.smoothing,
-            given.autocast,
-            given.threads,
-            given.chunk_rows,
+            args.words,
+            args.smoothing,
+            args.autocast,
+            args.threads,
+            args.chunk_rows,
         ]
         agree(case)
-        theirs, mine = contestants.measure(given.rounds, ["naive", case], ["ours", case])
-        print(f"{given.rows} rows of {features}, {given.words} words:")
+        theirs, mine = contestants.measure(args.rounds, ["naive", case], ["ours", case])
+        print(f"{args.rows} rows of {features}, {args.words} words:")
         for name, results in (("naive", theirs), ("ours", mine)):
             print(
                 f"  {name:6} {median(results, 'seconds'):7.3f} s {median(results, 'mebibytes'):7.0f} MiB "
@@ -60,7 +60,7 @@ def main() -> None:
         share = median(mine, "product_seconds") / median(mine, "seconds")
         print(f"  speed {speed:.2f} x, bare products {share:.0%} of our time")
         print(f"  memory {memory:.3f} of the naive {verdict(memory, MEMORY, at_least=False)}\n")
-    write_json(given.json, results=contestants.everything)
+    write_json(args.json, results=contestants.everything)
 
 
 def ours(case: list[Any]) -> Result:

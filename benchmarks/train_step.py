@@ -1,17 +1,17 @@
 r"""Training steps of MeanMaxAAE, against an eager PyTorch version of the same model in Python.
 
-Both train on the same sentences, forward, backward, clipping and Adam among what is timed. Ours takes
-batches of one length and never holds all logits; the peer (benchmarks/eager) takes random batches, padded to
-the longest, and full logits, as one would write it first. Beside: the peer in our batches, and ours with a
-sampled softmax, and in larger batches where --batch names some. The share of bare products is that of the
-matrix products of a step, forward and backward, made alone; that of the peak compares their multiplications
-with those of one large product of the same type. The paper's size on a GPU, beside the paper's speed:
+Both train on the same sentences; forward, backward, clipping and Adam are timed. Ours has batches of one
+length and never stores all logits; the peer (benchmarks/eager) has random batches, padded to the longest, and
+all logits. Also: the peer with our batches, ours with a sampled softmax, and larger batches with --batch.
+"Bare products" is the fraction of the time that the matrix products of a step, forward and backward, take
+alone; "of the peak" compares their multiplications with those of one large product of the same type. The
+paper's size on a GPU, compared with the paper's speed:
 
   python benchmarks/train_step.py --hidden 2048 --words 21583 --batch 64 256 1024 --device cuda \
       --autocast bfloat16
 
-With --rows, what is compared is dense and sparse gradients (sparse_rows) of tables of so many words, with a
-sampled softmax, and nothing else:
+With --rows, only dense and sparse gradients (sparse_rows) of word tables of these sizes are compared, with
+a sampled softmax:
 
   python benchmarks/train_step.py --rows 20000 300000
 """
@@ -53,55 +53,55 @@ def main() -> None:
     arguments_of(parser, rounds=3)
     contestants = Contestants(__file__, ours, sparse, eager)
     contestants.argument(parser)
-    parser.add_argument("--sentences", type=int, default=200_000, help="of books, before they are chosen")
+    parser.add_argument("--sentences", type=int, default=200_000, help="of books, before selection")
     parser.add_argument("--words", type=int, default=15_000)
     parser.add_argument("--hidden", type=int, default=512)
     parser.add_argument("--heads", type=int, default=8)
-    parser.add_argument("--batch", type=int, nargs="+", default=[64], help="the first one is compared")
+    parser.add_argument("--batch", type=int, nargs="+", default=[64], help="sizes; the first one is compared")
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--sampled", type=int, default=2_000, help="words of the sampled softmax")
     parser.add_argument("--rows", type=int, nargs="+", help="words of tables with sparse_rows and without")
     parser.add_argument("--threads", type=int, default=processors())
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--autocast", choices=["bfloat16"])
-    given = parser.parse_args()
-    if contestants.run_child(given):
+    args = parser.parse_args()
+    if contestants.run_child(args):
         return
-    contestants.options = ["--data", given.data]
+    contestants.options = ["--data", args.data]
 
-    vectors = unpacked_vectors(given.data / "vectors" / "glove.local.300d.f16.npz")
-    text = sentences_of(given.data / "text" / "books.train.txt.xz", given.sentences)
-    path = BUILD / "data" / f"{text.stem}-{given.words}.examples"
+    vectors = unpacked_vectors(args.data / "vectors" / "glove.local.300d.f16.npz")
+    text = sentences_of(args.data / "text" / "books.train.txt.xz", args.sentences)
+    path = BUILD / "data" / f"{text.stem}-{args.words}.examples"
     case: dict[str, Any] = {
         "path": str(path),
         "vectors": str(vectors),
-        "hidden": given.hidden,
-        "heads": given.heads,
-        "batch": given.batch[0],
-        "steps": given.steps,
-        "threads": given.threads,
-        "device": given.device,
-        "autocast": given.autocast,
+        "hidden": args.hidden,
+        "heads": args.heads,
+        "batch": args.batch[0],
+        "steps": args.steps,
+        "threads": args.threads,
+        "device": args.device,
+        "autocast": args.autocast,
         "sampled": 0,
         "rows": 0,
         "mode": "equal_length",
     }
-    prepare(text, vectors, given.words, path)
-    print(f"{machine()}, {given.device}\n{given.threads} threads, medians of {given.rounds} processes\n")
-    if given.rows:
-        compare_gradients(contestants, given, case)
-        write_json(given.json, results=contestants.everything)
+    prepare(text, vectors, args.words, path)
+    print(f"{machine()}, {args.device}\n{args.threads} threads, medians of {args.rounds} processes\n")
+    if args.rows:
+        compare_gradients(contestants, args, case)
+        write_json(args.json, results=contestants.everything)
         return
     cases = {
         "ours": ["ours", case],
-        **{f"ours, batches of {size}": ["ours", {**case, "batch": size}] for size in given.batch[1:]},
-        "ours, sampled": ["ours", {**case, "sampled": min(given.sampled, given.words)}],
+        **{f"ours, batches of {size}": ["ours", {**case, "batch": size}] for size in args.batch[1:]},
+        "ours, sampled": ["ours", {**case, "sampled": min(args.sampled, args.words)}],
         "eager, random batches": ["eager", {**case, "mode": "plain"}],
         "eager, our batches": ["eager", case],
     }
     results = {}
     for name, turn in cases.items():
-        results[name] = contestants.measure(given.rounds, turn)[0]
+        results[name] = contestants.measure(args.rounds, turn)[0]
         runs = results[name]
         print(
             f"{name:22} {median(runs, 'rate'):8.0f} sentences/s ({spread(runs, 'rate')}), "
@@ -110,21 +110,21 @@ def main() -> None:
         )
     ratio = median(results["ours"], "rate") / median(results["eager, random batches"], "rate")
     print(f"\nours against eager: {ratio:.2f} {verdict(ratio, TARGET)}")
-    if given.hidden == 2048:
+    if args.hidden == 2048:
         best = max(
             (name for name in results if "sampled" not in name), key=lambda n: median(results[n], "rate")
         )
         for name in dict.fromkeys(("ours", best)):
             times = median(results[name], "rate") / PAPER
             print(f"{name}: {times:.1f} times the {PAPER:.0f} sentences/s that the paper reports")
-    write_json(given.json, results=contestants.everything)
+    write_json(args.json, results=contestants.everything)
 
 
-def compare_gradients(contestants: Contestants, given: argparse.Namespace, case: dict[str, Any]) -> None:
+def compare_gradients(contestants: Contestants, args: argparse.Namespace, case: dict[str, Any]) -> None:
     """Of tables of some numbers of words, in the softmax of sampled words: dense and sparse."""
-    for rows in given.rows:
-        wide = {**case, "sampled": given.sampled, "rows": rows}
-        dense, few = contestants.measure(given.rounds, ["ours", wide], ["sparse", wide])
+    for rows in args.rows:
+        wide = {**case, "sampled": args.sampled, "rows": rows}
+        dense, few = contestants.measure(args.rounds, ["ours", wide], ["sparse", wide])
         for name, runs in (("dense", dense), ("sparse", few)):
             print(
                 f"{rows} rows, {name:6} {median(runs, 'step'):6.0f} ms a step ({spread(runs, 'step')}), "
@@ -253,7 +253,7 @@ def facts(case: dict[str, Any], words: int, timing: Timing) -> Result:
 
 
 def shapes_of(case: dict[str, Any], words: int) -> list[tuple[int, int]]:
-    """Of the matrices that every word's row is multiplied by."""
+    """Shapes of the matrices that the state of every word is multiplied by."""
     hidden, wide = case["hidden"], case["sampled"] or words
     layers = [(300, hidden)] * 6 + [(hidden, 2 * hidden), (2 * hidden, hidden)] * 2 + [(hidden, hidden)]
     return [*layers, (hidden, wide)]

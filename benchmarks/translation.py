@@ -79,27 +79,27 @@ def main() -> None:
         choices=["training", "translating", "encoding"],
     )
     parser.add_argument("--threads", type=int, default=processors())
-    given = parser.parse_args()
-    if contestants.run_child(given):
+    args = parser.parse_args()
+    if contestants.run_child(args):
         return
-    contestants.options = ["--data", given.data]
+    contestants.options = ["--data", args.data]
 
-    path = BUILD / "data" / f"multi30k-{given.sentences}-{given.pieces}"
-    prepare(given, path)
+    path = BUILD / "data" / f"multi30k-{args.sentences}-{args.pieces}"
+    prepare(args, path)
     names = ("features", "hidden", "decoder_hidden", "attention", "heads", "dropout", "batch", "steps")
     case: dict[str, Any] = {
-        **{name: getattr(given, name) for name in (*names, "threads", "beam")},
+        **{name: getattr(args, name) for name in (*names, "threads", "beam")},
         **{"path": str(path), "architecture": "attn"},
     }
     compound = {**case, "architecture": "attn_attn"}
-    print(f"{machine()}\n{given.threads} threads, medians of {given.rounds} processes\n")
-    if "training" in given.parts:
+    print(f"{machine()}\n{args.threads} threads, medians of {args.rounds} processes\n")
+    if "training" in args.parts:
         for one in (case, compound):
             losses_agree(one)
             random = {**one, "mode": "plain"}
             results = turns(
                 contestants,
-                given.rounds,
+                args.rounds,
                 {
                     "ours": ["ours", one],
                     "eager, our batches": ["eager", one],
@@ -111,29 +111,29 @@ def main() -> None:
             print(f"  bare products in a step of ours: {median(results['ours'], 'products'):.0%}")
             compared(results, "eager, our batches", TRAIN)
             compared(results, "eager, random batches")
-    if "translating" in given.parts:
-        trained = {**case, "trained": given.trained, "sentences": given.translated, "who": "ours"}
+    if "translating" in args.parts:
+        trained = {**case, "trained": args.trained, "sentences": args.translated, "who": "ours"}
         train(trained)
         translations_agree(trained)
         results = turns(
             contestants,
-            given.rounds,
+            args.rounds,
             {
                 "ours": ["translating", trained],
                 "eager": ["translating", {**trained, "who": "eager"}],
                 "eager, finished ones leave": ["translating", {**trained, "who": "leave"}],
             },
         )
-        print(f"translating by {case['architecture']}, a beam of {given.beam}:")
+        print(f"translating by {case['architecture']}, a beam of {args.beam}:")
         shown(results, "rate", "sentences/s")
         compared(results, "eager", TRANSLATE)
         compared(results, "eager, finished ones leave", TRANSLATE)
-    if "encoding" in given.parts:
-        encoded = {**compound, "sentences": given.encoded}
+    if "encoding" in args.parts:
+        encoded = {**compound, "sentences": args.encoded}
         vectors_agree(encoded)
         ways = ("ours", "packed", "padded", "packed, our batches", "padded, our batches")
         results = turns(
-            contestants, given.rounds, {how: ["encoding", {**encoded, "how": how}] for how in ways}
+            contestants, args.rounds, {how: ["encoding", {**encoded, "how": how}] for how in ways}
         )
         print(f"encoding by {compound['architecture']}:")
         shown(results, "rate", "sentences/s")
@@ -141,7 +141,7 @@ def main() -> None:
         compared(results, "padded", PADDED)
         compared(results, "packed, our batches")
         compared(results, "padded, our batches")
-    write_json(given.json, results=contestants.everything)
+    write_json(args.json, results=contestants.everything)
 
 
 # --- turns ---
@@ -164,8 +164,8 @@ def shown(results: dict[str, list[Result]], key: str, unit: str) -> None:
 def compared(results: dict[str, list[Result]], other: str, target: float | None = None) -> None:
     """Of the turns that followed each other."""
     pairs = zip(results["ours"], results[other], strict=True)
-    found = float(np.median([mine["rate"] / theirs["rate"] for mine, theirs in pairs]))
-    print(f"  ours against {other}: {found:.2f} {verdict(found, target) if target else ''}")
+    median_ratio = float(np.median([mine["rate"] / theirs["rate"] for mine, theirs in pairs]))
+    print(f"  ours against {other}: {median_ratio:.2f} {verdict(median_ratio, target) if target else ''}")
 
 
 # --- data ---
@@ -176,7 +176,7 @@ def lines_of(path: Path) -> list[str]:
         return file.read().splitlines()
 
 
-def prepare(given: argparse.Namespace, path: Path) -> None:
+def prepare(args: argparse.Namespace, path: Path) -> None:
     """Pairs to train on, and English sentences to translate, as ids."""
     from sentencode import Tokenizer, Vocabulary
     from sentencode.text.subwords import learn_bpe
@@ -186,9 +186,9 @@ def prepare(given: argparse.Namespace, path: Path) -> None:
     if all(Path(file).exists() for file in files):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    folder = given.data / "multi30k"
-    sides = [lines_of(folder / f"train.{language}.gz")[: given.sentences] for language in ("en", "de")]
-    cut = Tokenizer(learn_bpe(*sides, size=given.pieces))
+    folder = args.data / "multi30k"
+    sides = [lines_of(folder / f"train.{language}.gz")[: args.sentences] for language in ("en", "de")]
+    cut = Tokenizer(learn_bpe(*sides, size=args.pieces))
     known = {name: Vocabulary.from_corpus(side, cut) for name, side in zip(FIELDS, sides, strict=True)}
     tests = [lines_of(folder / f"test_2016_flickr.{language}.gz") for language in ("en", "de")]
     for file, pairs in zip(files, (sides, tests), strict=True):
@@ -394,9 +394,9 @@ def translated(case: dict[str, Any], model: Any, ids: list[Any]) -> Any:
     source = pad_sequence(ids, batch_first=True)
     if case["who"] != "ours":
         return model.beam_search(source, lengths, case["beam"], LONGEST, PENALTY, case["who"] == "leave")
-    given = model.read(model.source.weight[source], lengths)
-    found = model.translate(given, beam=case["beam"], max_length=LONGEST, length_penalty=PENALTY)
-    return found.ids[:, 0], found.lengths[:, 0], found.scores[:, 0]
+    states = model.read(model.source.weight[source], lengths)
+    translations = model.translate(states, beam=case["beam"], max_length=LONGEST, length_penalty=PENALTY)
+    return translations.ids[:, 0], translations.lengths[:, 0], translations.scores[:, 0]
 
 
 def translations_agree(case: dict[str, Any]) -> None:
@@ -406,15 +406,15 @@ def translations_agree(case: dict[str, Any]) -> None:
     network, peer = (model.eval() for model in both(case))
     with torch.inference_mode():
         for ids in by_length(sources_of(case, "test"), case["batch"])[::5]:
-            found = [
+            translations = [
                 translated({**case, "who": who}, network if who == "ours" else peer, ids)
                 for who in ("ours", "eager", "leave")
             ]
-            for words, lengths, scores in found[1:]:
-                torch.testing.assert_close(scores.double(), found[0][2], rtol=1e-3, atol=1e-3)
+            for words, lengths, scores in translations[1:]:
+                torch.testing.assert_close(scores.double(), translations[0][2], rtol=1e-3, atol=1e-3)
                 same = [
                     one[:n].tolist() == other[:m].tolist()
-                    for one, n, other, m in zip(words, lengths, *found[0][:2], strict=True)
+                    for one, n, other, m in zip(words, lengths, *translations[0][:2], strict=True)
                 ]
                 assert sum(same) >= 0.95 * len(same), (
                     f"only {sum(same)} of {len(same)} translations are the same"
@@ -462,8 +462,10 @@ def vectors_agree(case: dict[str, Any]) -> None:
     network, peer = (model.eval() for model in both(case))
     part = sources_of(case, "train")[:64]
     with torch.inference_mode():
-        found = [encode({"how": how}, model, part) for how, model in (("ours", network), ("packed", peer))]
-    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)
+        embeddings = [
+            encode({"how": how}, model, part) for how, model in (("ours", network), ("packed", peer))
+        ]
+    torch.testing.assert_close(*embeddings, rtol=1e-4, atol=1e-5)
 
 
 def encoding(case: dict[str, Any]) -> Result:

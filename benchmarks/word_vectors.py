@@ -36,16 +36,16 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=175)
     parser.add_argument("--epochs", type=int, default=5, help="of skip-gram")
     parser.add_argument("--json", type=Path, help="where all measurements are written")
-    given = parser.parse_args()
-    text = sentences_of(given.corpus or given.data / "text" / "books.train.txt.xz", given.sentences)
-    tasks = {name: load_task(name, given.data / "senteval") for name in TASKS}
+    args = parser.parse_args()
+    text = sentences_of(args.corpus or args.data / "text" / "books.train.txt.xz", args.sentences)
+    tasks = {name: load_task(name, args.data / "senteval") for name in TASKS}
 
     print(machine())
-    print(f"{given.sentences:,} sentences of {text.name}, {given.dim} numbers a word\n")
+    print(f"{args.sentences:,} sentences of {text.name}, {args.dim} numbers a word\n")
     results = {}
     for method in ("ppmi", "word2vec"):
         begin = time.perf_counter()
-        vectors = se.WordVectors.train(text, dim=given.dim, method=method, epochs=given.epochs)
+        vectors = se.WordVectors.train(text, dim=args.dim, method=method, epochs=args.epochs)
         seconds = time.perf_counter() - begin
         results[method] = {"seconds": seconds, "words": len(vectors), "tasks": {}}
         print(f"{method}: {len(vectors):,} words in {seconds:.0f} s")
@@ -64,8 +64,8 @@ def main() -> None:
         low, high = bootstrap_difference(ours, theirs, task["test"].labels, resamples=2000, seed=1111)
         print(f"ppmi less word2vec, {name}: {100 * low:+.1f} to {100 * high:+.1f}")
         results[f"difference {name}"] = [low, high]
-    if given.json:
-        given.json.write_text(json.dumps({"machine": machine(), "results": results}, indent=1) + "\n")
+    if args.json:
+        args.json.write_text(json.dumps({"machine": machine(), "results": results}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

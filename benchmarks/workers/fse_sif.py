@@ -7,13 +7,13 @@ import numpy as np
 from fse import SIF
 from fse.models.average import FAST_VERSION
 from gensim.models import KeyedVectors
-from inputs import TRAINING, arguments, measure, sentences, vectors
+from inputs import TRAINING, measure, parsed_arguments, sentences, vectors
 
 
 def main():
-    given = arguments()
-    words, matrix, counts = vectors(given.vectors)
-    texts = sentences(given.sentences)
+    args = parsed_arguments()
+    words, matrix, counts = vectors(args.vectors)
+    texts = sentences(args.sentences)
     table = KeyedVectors(matrix.shape[1], count=len(words), dtype=np.float32)
     table.add_vectors(words, matrix)
     for word, count in zip(words, counts.tolist(), strict=True):
@@ -25,7 +25,7 @@ def main():
     def encode(batch):
         return model.infer([(text.lower().split(), i) for i, text in enumerate(batch)])
 
-    measure("fse 1.0.0 SIF.infer", encode, texts, given.rows, gensim=gensim.__version__)
+    measure("fse 1.0.0 SIF.infer", encode, texts, args.rows, gensim=gensim.__version__)
 
 
 if __name__ == "__main__":

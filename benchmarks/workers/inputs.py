@@ -13,7 +13,7 @@ TRAINING = 20_000  # sentences to which the common direction is fitted
 SHOWN = 10_000  # rows that are compared between systems
 
 
-def arguments(parser=None):
+def parsed_arguments(parser=None):
     parser = parser or argparse.ArgumentParser()
     parser.add_argument("--vectors", type=Path, required=True)
     parser.add_argument("--sentences", type=Path, required=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from inputs import arguments, measure, sentences, vectors
+from inputs import measure, parsed_arguments, sentences, vectors
 from model2vec import StaticModel
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
@@ -13,9 +13,9 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--sequential", action="store_true")
-    given = arguments(parser)
-    words, matrix, counts = vectors(given.vectors)
-    texts = sentences(given.sentences)
+    args = parsed_arguments(parser)
+    words, matrix, counts = vectors(args.vectors)
+    texts = sentences(args.sentences)
     weights = 1e-3 / (1e-3 + counts / counts.sum())
     # An unknown word has an id of its own, which model2vec leaves out of the mean.
     vocabulary = {word: i for i, word in enumerate([*words, "[UNK]"])}
@@ -26,10 +26,10 @@ def main():
     model = StaticModel(rows, tokenizer, max_length=None)  # no time goes into cutting long sentences
 
     def encode(batch):
-        return model.encode(batch, use_multiprocessing=not given.sequential)
+        return model.encode(batch, use_multiprocessing=not args.sequential)
 
-    name = "model2vec 0.10.0 StaticModel.encode" + (", sequential" if given.sequential else ", default")
-    measure(name, encode, texts, given.rows)
+    name = "model2vec 0.10.0 StaticModel.encode" + (", sequential" if args.sequential else ", default")
+    measure(name, encode, texts, args.rows)
 
 
 if __name__ == "__main__":

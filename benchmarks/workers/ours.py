@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from inputs import TRAINING, arguments, measure, sentences, vectors
+from inputs import TRAINING, measure, parsed_arguments, sentences, vectors
 
 import sentencode as se
 
@@ -22,19 +22,19 @@ def main():
     parser.add_argument("--storage", choices=["float32", "float16", "int8"], default="float16")
     parser.add_argument("--components", type=int, default=1)
     parser.add_argument("--threads", type=int)
-    given = arguments(parser)
-    if given.threads:
-        se.set_num_threads(given.threads)
-    words, matrix, counts = vectors(given.vectors)
-    texts = sentences(given.sentences)
-    table = se.WordVectors.from_array(words, matrix, counts=counts, storage=given.storage)
-    tokenizer = se.Tokenizer(given.tokenizer, lowercase=True)
-    model = se.SIF(table, a=1e-3, components=given.components, tokenizer=tokenizer).fit(texts[:TRAINING])
+    args = parsed_arguments(parser)
+    if args.threads:
+        se.set_num_threads(args.threads)
+    words, matrix, counts = vectors(args.vectors)
+    texts = sentences(args.sentences)
+    table = se.WordVectors.from_array(words, matrix, counts=counts, storage=args.storage)
+    tokenizer = se.Tokenizer(args.tokenizer, lowercase=True)
+    model = se.SIF(table, a=1e-3, components=args.components, tokenizer=tokenizer).fit(texts[:TRAINING])
     measure(
-        f"sentencode SIF.encode, {given.tokenizer}, {given.storage}, {se.num_threads()} threads",
+        f"sentencode SIF.encode, {args.tokenizer}, {args.storage}, {se.num_threads()} threads",
         model.encode,
         texts,
-        given.rows,
+        args.rows,
         calls=5,
         tokens=known_words(table, tokenizer, texts),
     )

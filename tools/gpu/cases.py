@@ -118,26 +118,26 @@ class Data:
     """What families learn from, read once.
 
     Args:
-        given: The options of the part.
+        args: Options of the part.
         sentences: How many of the books.
         pairs: How many labelled pairs, and translations.
         trained: How many of the sentences to train on; default: all.
     """
 
     def __init__(
-        self, given: argparse.Namespace, sentences: int, pairs: int, trained: int | None = None
+        self, args: argparse.Namespace, sentences: int, pairs: int, trained: int | None = None
     ) -> None:
         import gzip
 
         import sentencode as se
 
-        self.vectors = word_vectors(given)
+        self.vectors = word_vectors(args)
         # As many words as in the paper, whichever of them the sample has.
         words = self.vectors.words
         self.vocabulary = se.Vocabulary({word: len(words) - i for i, word in enumerate(words)})
-        self.sentences = text(given, sentences)
+        self.sentences = text(args, sentences)
         self.trained = self.sentences[:trained]
-        folder = given.kit / "data" / "senteval" / "downstream" / "SNLI"
+        folder = args.kit / "data" / "senteval" / "downstream" / "SNLI"
         sides = [
             (folder / f"{name}.dev").read_text(encoding="utf-8").splitlines()[:pairs]
             for name in ("s1", "s2", "labels")
@@ -145,7 +145,7 @@ class Data:
         self.pairs, self.labels = list(zip(*sides[:2], strict=True)), sides[2]
         self.translations = []
         for language in ("en", "de"):
-            path = given.kit / "data" / "multi30k" / f"train.{language}.gz"
+            path = args.kit / "data" / "multi30k" / f"train.{language}.gz"
             with gzip.open(path, "rt", encoding="utf-8") as lines:
                 self.translations.append([line.strip() for line in itertools.islice(lines, pairs)])
 

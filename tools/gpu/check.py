@@ -91,56 +91,56 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, default=os.environ.get("SENTENCODE_DATA"), help="for --evaluate")
     parser.add_argument("--page", type=Path, nargs="*", metavar="JSON", help="write docs/results/gpu.md")
-    given = parser.parse_args()
-    if given.pack:
+    args = parser.parse_args()
+    if args.pack:
         import kit
 
-        kit.pack(given.pack, given.kit)
-    elif given.evaluate:
+        kit.pack(args.pack, args.kit)
+    elif args.evaluate:
         import evaluate
 
-        evaluate.evaluate(given)
-    elif given.page is not None:
+        evaluate.evaluate(args)
+    elif args.page is not None:
         import page
 
-        page.write(given.page)
+        page.write(args.page)
     else:
-        sys.exit(Check(given).run())
+        sys.exit(Check(args).run())
 
 
 class Check:
     """One call: its budget, its folders and its results."""
 
-    def __init__(self, given: argparse.Namespace) -> None:
-        self.given, self.begin = given, time.monotonic()
-        self.work = given.work.resolve()
-        self.out = (given.out or Path(os.environ.get("OUT") or self.work / "out")).resolve()
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args, self.begin = args, time.monotonic()
+        self.work = args.work.resolve()
+        self.out = (args.out or Path(os.environ.get("OUT") or self.work / "out")).resolve()
         self.logs = self.work / "logs"
         for folder in (self.work, self.out, self.logs):
             folder.mkdir(parents=True, exist_ok=True)
         self.kit = self.work / "kit"
-        resumed = read_json(self.work / "results.json") or (given.resume and read_json(given.resume))
-        self.results: dict[str, Any] = resumed or {"rehearsal": given.rehearse, "parts": {}, "calls": []}
-        if self.results["rehearsal"] != given.rehearse:
+        resumed = read_json(self.work / "results.json") or (args.resume and read_json(args.resume))
+        self.results: dict[str, Any] = resumed or {"rehearsal": args.rehearse, "parts": {}, "calls": []}
+        if self.results["rehearsal"] != args.rehearse:
             raise SystemExit("a rehearsal and a check do not share results: name another --work")
         self.modules = self.work / "modules"
 
     @property
     def left(self) -> float:
-        return self.given.minutes * 60 - (time.monotonic() - self.begin)
+        return self.args.minutes * 60 - (time.monotonic() - self.begin)
 
     def run(self) -> int:
         started = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime())
-        call = {"started": started, "minutes": self.given.minutes, "parts": []}
+        call = {"started": started, "minutes": self.args.minutes, "parts": []}
         self.results["calls"].append(call)
         failed = False
         for name in LIMITS:
             done = self.results["parts"].get(name, {}).get("status") == "ok"
-            if name in self.given.skip or (self.given.only and name not in self.given.only):
+            if name in self.args.skip or (self.args.only and name not in self.args.only):
                 continue
             if name == "build":
                 done = done and self.importable() == ""
-            if done and not self.given.only and name != "training":
+            if done and not self.args.only and name != "training":
                 print(f"== {name}: done in an earlier call", flush=True)
                 continue
             if self.left - RESERVE < LEAST:
@@ -162,7 +162,7 @@ class Check:
             write_json(folder / "results.json", self.results)
 
     def part(self, name: str) -> bool:
-        limit = LIMITS[name] * (REHEARSED if self.given.rehearse and name != "training" else 1)
+        limit = LIMITS[name] * (REHEARSED if self.args.rehearse and name != "training" else 1)
         limit = min(limit, self.left - RESERVE)
         print(f"== {name} (at most {limit:.0f} s; {self.left:.0f} s left)", flush=True)
         begin = time.monotonic()
@@ -234,7 +234,7 @@ class Check:
         facts = self.work / f"{name}.json"
         facts.unlink(missing_ok=True)
         options: list[Any] = ["--facts", facts, "--work", self.work, "--out", self.out, "--kit", self.kit]
-        options += ["--seconds", limit - 5, *(["--rehearse"] if self.given.rehearse else [])]
+        options += ["--seconds", limit - 5, *(["--rehearse"] if self.args.rehearse else [])]
         code = self.command(name, [sys.executable, TOOLS / f"{name}.py", *options], limit)
         status = {0: "ok", 124: "out of time"}.get(code, "failed")
         return status, read_json(facts) or {}
@@ -265,7 +265,7 @@ class Check:
         }.items():
             facts[name] = " ".join(self.output(command).split())[:300]
         print(json.dumps(facts, indent=1), flush=True)
-        good = facts.get("gpu") or self.given.rehearse
+        good = facts.get("gpu") or self.args.rehearse
         return ("ok" if good and "error" not in facts else "failed"), facts
 
     def output(self, command: Sequence[str]) -> str:
@@ -286,24 +286,24 @@ class Check:
     def part_build(self, limit: float) -> tuple[str, dict[str, Any]]:
         deadline = time.monotonic() + limit
         facts: dict[str, Any] = {}
-        archive = self.given.kit / "kit.tar.xz"
+        archive = self.args.kit / "kit.tar.xz"
         if not (self.kit / "done").exists():
             if not archive.exists():
                 return "failed", {"error": f"{archive} is missing: tools/gpu_check --pack DATA makes it"}
             with tarfile.open(archive) as packed:
                 packed.extractall(self.kit, filter="data")
             (self.kit / "done").touch()
-        if self.given.build_dir:
-            self.install(self.given.build_dir)
-        elif (self.given.kit / "modules.tar.gz").exists():  # of an earlier call on such a machine
-            with tarfile.open(self.given.kit / "modules.tar.gz") as packed:
+        if self.args.build_dir:
+            self.install(self.args.build_dir)
+        elif (self.args.kit / "modules.tar.gz").exists():  # of an earlier call on such a machine
+            with tarfile.open(self.args.kit / "modules.tar.gz") as packed:
                 packed.extractall(ROOT / "python" / "sentencode", filter="data")
             blas = self.kit / "site" / "scipy_openblas32" / "lib" / "libscipy_openblas.so"
             (ROOT / "python" / "sentencode" / "lib").mkdir(exist_ok=True)
             shutil.copy(blas, ROOT / "python" / "sentencode" / "lib")
             facts["modules"] = "carried"
         why = self.importable()
-        if why and not self.given.build_dir:
+        if why and not self.args.build_dir:
             facts.update(self.compile(deadline))
             why = self.importable()
         if why and not self.results.get("libraries"):
@@ -337,15 +337,15 @@ class Check:
             f"-DSENTENCODE_TORCH_JOBS={self.given.jobs}",
             # Both modules by torch's own copy, whichever version is installed.
             "-DCMAKE_DISABLE_FIND_PACKAGE_pybind11=ON",
-            *(f"-D{option}" for option in self.given.define),
+            *(f"-D{option}" for option in self.args.define),
         ]
         if not (include / "Python.h").exists():
             folder = self.kit / f"python{sys.version_info[0]}.{sys.version_info[1]}"
             if folder.exists():
                 options.append(f"-DPython_INCLUDE_DIR={folder}")
-        cuda = "auto" if self.given.rehearse else "ON"
+        cuda = "auto" if self.args.rehearse else "ON"
         native = [f"-DSENTENCODE_CUDA={cuda}"]
-        if not self.given.rehearse:
+        if not self.args.rehearse:
             native.append("-DSENTENCODE_CUDA_ARCH=native")  # one architecture compiles faster
         attempts = {
             "all": native,
@@ -366,7 +366,7 @@ class Check:
         else:
             return facts
         facts["configure_seconds"] = round(time.monotonic() - begin, 1)
-        build = ["cmake", "--build", tree, "-j", self.given.jobs]
+        build = ["cmake", "--build", tree, "-j", self.args.jobs]
         if generator == "Ninja":
             build += ["--", "-k", "0"]  # one call shows all errors
         code = self.command("build", build, deadline - time.monotonic(), append=True)

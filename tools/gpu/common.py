@@ -41,11 +41,11 @@ class Facts:
     """The results of a part. Every change is on disk before the next line runs.
 
     Args:
-        given: The options that the driver gives to every part.
+        args: Options that the driver passes to every part.
     """
 
-    def __init__(self, given: argparse.Namespace) -> None:
-        self.path, self.values = given.facts, {}
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.path, self.values = args.facts, {}
         self.failures: dict[str, str] = {}
 
     def put(self, **values: Any) -> None:
@@ -84,9 +84,9 @@ def options_of_part() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def gpu(given: argparse.Namespace) -> str:
+def gpu(args: argparse.Namespace) -> str:
     """The device under test; a processor stands in for it in a rehearsal."""
-    return "cpu" if given.rehearse else "cuda"
+    return "cpu" if args.rehearse else "cuda"
 
 
 def synchronize(device: str) -> None:
@@ -96,22 +96,22 @@ def synchronize(device: str) -> None:
         torch.cuda.synchronize()
 
 
-def text(given: argparse.Namespace, sentences: int | None = None) -> list[str]:
+def text(args: argparse.Namespace, sentences: int | None = None) -> list[str]:
     """Sentences of the kit's books in their order; an empty line ends a book."""
     import itertools
     import lzma
 
-    path = given.kit / "data" / "text" / "books.train.txt.xz"
+    path = args.kit / "data" / "text" / "books.train.txt.xz"
     with lzma.open(path, "rt", encoding="utf-8", newline="\n") as lines:
         return [line.rstrip("\n") for line in itertools.islice(lines, sentences)]
 
 
-def word_vectors(given: argparse.Namespace) -> Any:
+def word_vectors(args: argparse.Namespace) -> Any:
     import numpy as np
 
     import sentencode as se
 
-    with np.load(given.kit / "data" / "vectors" / "glove.local.300d.f16.npz") as arrays:
+    with np.load(args.kit / "data" / "vectors" / "glove.local.300d.f16.npz") as arrays:
         words = bytes(arrays["words"]).decode("utf-8").split("\n")
         rows = arrays["vectors"].astype(np.float32)
     return se.WordVectors.from_array(words, rows, storage="float16")

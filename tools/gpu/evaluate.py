@@ -14,26 +14,26 @@ from training import encoder_of
 TASKS = ("STSBenchmark", "SICKRelatedness", "SICKEntailment", "STS14", "MR", "CR", "SST2", "TREC", "MRPC")
 
 
-def evaluate(given: argparse.Namespace) -> None:
+def evaluate(args: argparse.Namespace) -> None:
     """Adds "evaluation" to the results.json of the folder: of the trained encoder, and of controls."""
     import sentencode as se
 
-    if given.data is None:
+    if args.data is None:
         raise SystemExit("--evaluate needs --data, or SENTENCODE_DATA")
-    folder = given.evaluate
+    folder = args.evaluate
     results = read_json(folder / "results.json")
     if results is None or "encoder" not in results["parts"].get("training", {}):
         raise SystemExit(f"{folder / 'results.json'} has no trained encoder")
-    kit = given.work / "kit"
+    kit = args.work / "kit"
     if not (kit / "done").exists():
-        with tarfile.open(given.kit / "kit.tar.xz") as packed:
+        with tarfile.open(args.kit / "kit.tar.xz") as packed:
             packed.extractall(kit, filter="data")
         (kit / "done").touch()
     found = SimpleNamespace(kit=kit)
     rehearsal = results["rehearsal"]
     lines = [line for line in text(found, 3_000 if rehearsal else 60_000) if line.strip()]
     with np.load(
-        given.data / "vectors" / "glove.local.300d.f16.npz"
+        args.data / "vectors" / "glove.local.300d.f16.npz"
     ) as arrays:  # all words, as tasks have them
         words = bytes(arrays["words"]).decode("utf-8").split("\n")
         vectors = se.WordVectors.from_array(words, arrays["vectors"].astype(np.float32), storage="float16")
@@ -43,7 +43,7 @@ def evaluate(given: argparse.Namespace) -> None:
     load(encoder, folder, results["parts"]["training"]["encoder"])
     contenders["mean-max AAE"] = encoder
     contenders["mean-max AAE, halves normalised"] = lambda texts: encoder.encode(texts, normalize="halves")
-    downstream = given.data / "senteval"
+    downstream = args.data / "senteval"
     evaluation = results.setdefault("evaluation", {})
     tasks = TASKS[:2] if rehearsal else TASKS
     for name, contender in contenders.items():

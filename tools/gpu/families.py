@@ -19,11 +19,11 @@ def main() -> None:
     import numpy as np
     import torch
 
-    given = options_of_part()
-    facts, device = Facts(given), gpu(given)
+    args = options_of_part()
+    facts, device = Facts(args), gpu(args)
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
-    deadline = time.monotonic() + given.seconds
-    data = Data(given, 600, 300)
+    deadline = time.monotonic() + args.seconds
+    data = Data(args, 600, 300)
     plain = {"optimizer": "sgd", "max_steps": 1, "batch_size": 32, "clip_norm": None, "schedule": "constant"}
 
     def compare(case: Any) -> dict[str, Any]:

@@ -23,12 +23,12 @@ SIZES = ((1, 1, 1), (37, 35, 3), (128, 64, 5), (600, 300, 5))  # features, hidde
 def main() -> None:
     import torch
 
-    given = options_of_part()
-    facts, device = Facts(given), gpu(given)
+    args = options_of_part()
+    facts, device = Facts(args), gpu(args)
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
 
-    if not given.rehearse:
-        facts.attempt("the kernel's own check", lambda: own_check(given))
+    if not args.rehearse:
+        facts.attempt("the kernel's own check", lambda: own_check(args))
 
     def compare(
         lengths: tuple[int, ...], sizes: tuple[int, int, int], scores: str, dtype: Any
@@ -89,11 +89,11 @@ def main() -> None:
             for repeat in range(3):
                 synchronize(device)
                 begin = time.perf_counter()
-                for _ in range(2 if given.rehearse else 50):
+                for _ in range(2 if args.rehearse else 50):
                     call().sum().backward()
                 synchronize(device)
                 if repeat == 2:
-                    times[way] = 1e3 * (time.perf_counter() - begin) / (2 if given.rehearse else 50)
+                    times[way] = 1e3 * (time.perf_counter() - begin) / (2 if args.rehearse else 50)
         return {"milliseconds": times}
 
     for scores in ("vector", "scalar"):
@@ -101,10 +101,10 @@ def main() -> None:
     facts.finish()
 
 
-def own_check(given: Any) -> dict[str, Any]:
+def own_check(args: Any) -> dict[str, Any]:
     """The kernel's file alone, compiled by one line."""
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    program = given.work / "pooling"
+    program = args.work / "pooling"
     source = ROOT / "cpp" / "src" / "cuda" / "generalized_pooling.cu"
     command = [
         nvcc,

@@ -13,16 +13,16 @@ def main() -> None:
 
     import sentencode as se
 
-    given = options_of_part()
-    facts = Facts(given)
-    device = "cpu:0" if given.rehearse else "cuda"  # on "cpu:0", torch runs the code for devices
-    path = given.kit / "data" / "senteval" / "downstream" / "SICK" / "SICK_train.txt"
+    args = options_of_part()
+    facts = Facts(args)
+    device = "cpu:0" if args.rehearse else "cuda"  # on "cpu:0", torch runs the code for devices
+    path = args.kit / "data" / "senteval" / "downstream" / "SICK" / "SICK_train.txt"
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()[1:]]
     sentences = [row[1] for row in rows] + [row[2] for row in rows]
     hidden = 2400
-    if given.rehearse:
+    if args.rehearse:
         sentences, hidden = [" ".join(line.split()[:5]) for line in sentences[:500]], 60
-    vectors = word_vectors(given)
+    vectors = word_vectors(args)
     facts.put(hidden=hidden, sentences=len(sentences), device=device)
     found: dict[str, Any] = {}
 

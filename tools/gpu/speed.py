@@ -26,12 +26,12 @@ def main() -> None:
 
     from sentencode.training import Callback
 
-    given = options_of_part()
-    facts, device = Facts(given), gpu(given)
-    deadline = time.monotonic() + given.seconds
-    small = given.rehearse
+    args = options_of_part()
+    facts, device = Facts(args), gpu(args)
+    deadline = time.monotonic() + args.seconds
+    small = args.rehearse
     warm, steps = (2, 4) if small else (64, 64)  # an epoch each
-    data = Data(given, *((2_000, 500) if small else (30_000, 64 * 64, 64 * 64)))
+    data = Data(args, *((2_000, 500) if small else (30_000, 64 * 64, 64 * 64)))
     torch.backends.cuda.enable_cudnn_sdp(False)
     recorder = Recorder()
     facts.put(paper_sentences_per_second=PAPER, device=device, warm=warm, steps=steps)

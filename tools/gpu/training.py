@@ -51,22 +51,20 @@ def main() -> None:
     import sentencode as se
     from sentencode.training import Callback
 
-    given = options_of_part()
-    facts, device = Facts(given), gpu(given)
+    args = options_of_part()
+    facts, device = Facts(args), gpu(args)
     begin = time.monotonic()
     end = (
-        begin
-        + (min(given.seconds, 60) if given.rehearse else given.seconds)
-        - (0 if given.rehearse else RESERVE)
+        begin + (min(args.seconds, 60) if args.rehearse else args.seconds) - (0 if args.rehearse else RESERVE)
     )
-    recorder, path = Recorder(), given.work / "history.json"
+    recorder, path = Recorder(), args.work / "history.json"
     history = read_json(path) or {"steps": [], "validations": [], "seconds": 0.0}
     before = history["seconds"]
     if (
         history["steps"]
-        and history["steps"][-1]["step"] >= (SMALL if given.rehearse else OPTIONS)["max_steps"]
+        and history["steps"][-1]["step"] >= (SMALL if args.rehearse else OPTIONS)["max_steps"]
     ):
-        facts.put(**(read_json(given.work / "trained.json") or {}))
+        facts.put(**(read_json(args.work / "trained.json") or {}))
         return
 
     class Log(Callback):
@@ -83,7 +81,7 @@ def main() -> None:
             self.tokens += step.tokens
             self.examples += step.examples
             self.steps += 1
-            if step.step % (10 if given.rehearse else 500) == 0:
+            if step.step % (10 if args.rehearse else 500) == 0:
                 history["steps"].append(
                     {
                         "step": step.step,
@@ -109,22 +107,22 @@ def main() -> None:
             self.last = trainer.step
 
     log = Log()
-    vectors = word_vectors(given)
-    with lzma.open(given.kit / "data" / "text" / "books.valid.txt.xz", "rt", encoding="utf-8") as lines:
-        valid = [line.rstrip("\n") for line in lines if line.strip()][: 100 if given.rehearse else VALIDATED]
-    training = [line for line in text(given, 3_000 if given.rehearse else None) if line.strip()]
+    vectors = word_vectors(args)
+    with lzma.open(args.kit / "data" / "text" / "books.valid.txt.xz", "rt", encoding="utf-8") as lines:
+        valid = [line.rstrip("\n") for line in lines if line.strip()][: 100 if args.rehearse else VALIDATED]
+    training = [line for line in text(args, 3_000 if args.rehearse else None) if line.strip()]
     facts.put(
         options=dict(OPTIONS),
         sentences=len(training),
         read_seconds=time.monotonic() - begin,
     )
     encoder = encoder_of(
-        vectors, given.rehearse, device, **({} if given.rehearse else {"autocast": "bfloat16"})
+        vectors, args.rehearse, device, **({} if args.rehearse else {"autocast": "bfloat16"})
     )
     ended = "all steps"
     try:
         encoder.fit(
-            training, valid=valid, checkpoints=given.work / "checkpoints", keep_last=1, callbacks=[log]
+            training, valid=valid, checkpoints=args.work / "checkpoints", keep_last=1, callbacks=[log]
         )
     except KeyboardInterrupt:
         ended = "time"
@@ -139,17 +137,17 @@ def main() -> None:
         "history": history,
         "examples": len(examples),
         "vocabulary": examples.vocabulary_size(),
-        "encoder": export(network, given),
+        "encoder": export(network, args),
         "version": se.__version__,
     }
     if log.steps > 1:
         seconds = time.monotonic() - log.started
         result["steps_per_second"] = (log.last - log.first) / seconds
     facts.put(**result)
-    write_json(given.work / "trained.json", facts.values)
+    write_json(args.work / "trained.json", facts.values)
 
 
-def export(network: Any, given: Any) -> dict[str, Any]:
+def export(network: Any, args: Any) -> dict[str, Any]:
     """Writes the weights that encoding reads, and says where each lies."""
     import numpy as np
 
@@ -159,12 +157,12 @@ def export(network: Any, given: Any) -> dict[str, Any]:
     tensors["end"] = state["table.weight"][config["end"]]
     flat = [t.detach().float().cpu().numpy().astype(np.float16) for t in tensors.values()]
     content = b"".join(array.tobytes() for array in flat)
-    for old in given.out.glob("encoder-*.bin"):
+    for old in args.out.glob("encoder-*.bin"):
         old.unlink()
     files = []
     for number, begin in enumerate(range(0, len(content), PIECE)):
         files.append(f"encoder-{number}.bin")
-        (given.out / files[-1]).write_bytes(content[begin : begin + PIECE])
+        (args.out / files[-1]).write_bytes(content[begin : begin + PIECE])
     shapes = {name: list(array.shape) for name, array in zip(tensors, flat, strict=True)}
     return {"files": files, "shapes": shapes, "config": config}
 
