@@ -305,7 +305,7 @@ def test_wrong_arguments_are_reported_before_any_work(arguments, message, tmp_pa
 def test_missing_files(folder, vectors, tmp_path):
     with pytest.raises(FileNotFoundError, match="no-such-file"):
         aae.reproduce(folder / "data", vectors, ["no-such-file"], ["b"], out=tmp_path / "out")
-    with pytest.raises(FileNotFoundError, match="no task's files are there"):
+    with pytest.raises(FileNotFoundError, match="there are no files of a task"):
         aae.reproduce(tmp_path, vectors, [folder / "books.txt"], [folder / "valid.txt"], out=tmp_path / "out")
 
 
