@@ -47,7 +47,8 @@ from common import (
 import sentencode as se
 from sentencode.evaluation import classifiers, load_task
 from sentencode.evaluation.embeddings import distinct
-from sentencode.evaluation.metrics.classifiers import Examples, Fit, Optimum, Predictions, classify
+from sentencode.evaluation.metrics.classifiers import Examples, Fit, Optimum, Predictions
+from sentencode.evaluation.metrics.validation import cross_validate, stratified_folds
 
 TASKS = ("MR", "CR", "SST2", "TREC", "MRPC", "SICKEntailment")
 PARTS = ("300", "2048", "suite")
@@ -137,9 +138,11 @@ def ours(name: str, dim: int, tolerance: float) -> dict:
                 classifiers.fit_logistic = plain
 
     few = np.arange(0, len(case.examples.labels), 50)
-    classify(Optimum(), case.examples, {"train": few, "test": few}, "folds", 2)  # libraries are loaded
+    cross_validate(Optimum(), case.examples, {"train": few, "test": few}, "folds", 2)  # libraries are loaded
     with Clock() as clock:
-        classified = classify(Kept(tolerance=tolerance), case.examples, case.splits, case.validation, FOLDS)
+        classified = cross_validate(
+            Kept(tolerance=tolerance), case.examples, case.splits, case.validation, FOLDS
+        )
     facts = clock.facts(fits=sum(len(fits) for fits, _ in kept))
     x, labels = case.examples.features(), case.examples.labels
     gradient = max(
@@ -155,8 +158,8 @@ def ours(name: str, dim: int, tolerance: float) -> dict:
         "short": int(sum(solved.short.sum() for _, solved in kept)),
         "products": sum(seconds for seconds, _ in products),
         "gflop": sum(gflop for _, gflop in products),
-        "acc": classified.test,
-        "chosen": classified.chosen,
+        "acc": classified.accuracy,
+        "chosen": classified.penalties,
         "shape": list(x.shape),
     }
 
@@ -316,7 +319,7 @@ def scikit_learn(name: str, dim: int) -> dict:
         if expected > BUDGET and validation != "dev":
             if best:
                 break
-            outer = classifiers.stratified(labels[train], FOLDS)[0]
+            outer = stratified_folds(labels[train], FOLDS)[0]
             if validation == "nested":  # what is left of an outer fold is cut into folds again
                 splits = {"train": train[outer[0]], "test": train[outer[1]]}
                 validation, how = "folds", f"one of {FOLDS} outer folds, extrapolated"
@@ -324,12 +327,12 @@ def scikit_learn(name: str, dim: int) -> dict:
                 splits = {"train": train[outer[0]], "dev": train[outer[1]], "test": splits["test"]}
                 validation, how = "dev", f"one of {FOLDS} folds, extrapolated"
         with Clock() as clock:
-            classified = classify(peer, case.examples, splits, validation, FOLDS)
+            classified = cross_validate(peer, case.examples, splits, validation, FOLDS)
         gradient = max(steepest(x, labels, *peer.kept[i]) for i in some(len(peer.kept)))
         facts = clock.facts(fits=len(peer.kept), solver=peer.name, gradient=gradient, how=how)
         times = all_fits[case.validation] / len(peer.kept)
         facts |= {"timed": clock.seconds, "seconds": clock.seconds * times}
-        facts["acc"] = classified.test if how == "all fits" else None
+        facts["acc"] = classified.accuracy if how == "all fits" else None
         # One fit says little of all: of those that take seconds each solver is asked for all of them.
         small = peer.solver == "liblinear" or gradient <= SMALL
         if small and (not best or facts["seconds"] < best["seconds"]):
@@ -358,7 +361,7 @@ def warm_started(name: str, dim: int, seconds: float) -> dict:
     cs = sorted(Optimum().penalties(case.validation))
     train = case.splits["all" if case.validation == "nested" else "train"]
     if case.validation == "nested":
-        outer = [(train[a], train[b]) for a, b in classifiers.stratified(labels[train], FOLDS)]
+        outer = [(train[a], train[b]) for a, b in stratified_folds(labels[train], FOLDS)]
     else:
         outer = [(train, case.splits["test"])]
     best: dict = {}
@@ -378,7 +381,7 @@ def warm_started(name: str, dim: int, seconds: float) -> dict:
                     both = np.concatenate([rows, dev])
                     cut = [(np.arange(len(rows)), np.arange(len(rows), len(both)))]
                 else:
-                    both, cut = rows, classifiers.stratified(labels[rows], FOLDS)
+                    both, cut = rows, stratified_folds(labels[rows], FOLDS)
                 model = LogisticRegressionCV(
                     Cs=cs,
                     cv=cut,

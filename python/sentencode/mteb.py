@@ -1,4 +1,4 @@
-"""Encoders as models of mteb, the benchmark of hundreds of tasks: versions 1 and 2, without importing it."""
+"""Encoders as models of mteb, versions 1 and 2, without importing it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,20 @@ __all__ = ["Model", "model"]
 
 
 def model(encoder: Any, name: str | None = None, revision: str | None = None) -> Model:
-    """Makes an encoder one of mteb's models, of version 2 and of version 1.
+    """Wrap an encoder as a model of mteb, for versions 1 and 2.
 
     Args:
         encoder: A fitted encoder.
-        name: Under which mteb keeps results, as "organisation/model". None: "sentencode/" and the encoder's
-            class.
-        revision: Which of the models of this name: mteb does not run a task again whose result it has for
-            name and revision. None: the encoder's fingerprint, so that different encoders do not share
-            results.
+        name: Name in mteb's results, as "organisation/model". None: "sentencode/" and the encoder's class.
+        revision: Revision of the model; mteb reuses results of the same name and revision. None: the
+            encoder's fingerprint, so that different encoders do not share results.
 
     Returns:
         A model for `mteb.evaluate(model, tasks)`, or `MTEB(tasks).run(model)` in version 1.
 
     Raises:
-        NotFittedError: If the encoder has to be fitted first.
-        ValueError: If its rows depend on the sentences that are encoded together.
+        NotFittedError: The encoder is not fitted.
+        ValueError: Its embeddings depend on the sentences that are encoded together.
 
     Example:
         >>> import numpy as np, sentencode as se
@@ -43,14 +41,14 @@ def model(encoder: Any, name: str | None = None, revision: str | None = None) ->
         encoder._check_fitted()
     if getattr(encoder, "statistics", None) == "evaluated":
         raise ValueError(
-            f"mteb.model: {type(encoder).__name__} with statistics='evaluated' learns from what is encoded "
-            "together, and mteb hands over parts of a task; use 'fit'"
+            f"mteb.model: {type(encoder).__name__} with statistics='evaluated' learns from all sentences "
+            "of a call, and mteb passes parts of a task; use 'fit'"
         )
     return Model(encoder, name or f"sentencode/{type(encoder).__name__}", revision)
 
 
 class Model:
-    """An encoder with the face that mteb expects. See `model`."""
+    """An encoder with mteb's interface. See `model`."""
 
     def __init__(self, encoder: Any, name: str, revision: str | None = None) -> None:
         self.encoder = encoder
@@ -60,37 +58,37 @@ class Model:
         )
 
     def encode(self, inputs: Any, **options: Any) -> npt.NDArray[Any]:
-        """Encodes what mteb hands over.
+        """Encode texts or batches of texts.
 
         Args:
             inputs: Version 2: an iterable of batches, each a dictionary with a list of texts under "text".
-                Version 1: the texts themselves.
-            **options: `batch_size`, `show_progress_bar`, `normalize_embeddings` and `precision` are the
-                encoder's. All else says nothing to it: the task, its prompts.
+                Version 1: the texts.
+            **options: `batch_size`, `show_progress_bar`, `normalize_embeddings` and `precision` are passed
+                to the encoder; others, such as the task and prompts, are ignored.
 
         Returns:
-            float32 [n, dim], or float16 with precision="float16".
+            Embeddings, float32 [n, dim], or float16 with precision="float16".
 
         Raises:
-            ValueError: If a batch has no texts: the task is one of images or sound; or if the precision is
-                none of the encoder's, for mteb writes it beside the result.
+            ValueError: A batch has no texts (the task is one of images or audio), or the encoder does not
+                have the precision, which mteb records with the result.
         """
-        known = ("batch_size", "show_progress_bar", "normalize_embeddings", "precision")
-        passed = {name: options[name] for name in known if options.get(name) is not None}
-        rows: npt.NDArray[Any] = self.encoder.encode(_texts(inputs), **passed)
-        return rows
+        names = ("batch_size", "show_progress_bar", "normalize_embeddings", "precision")
+        passed = {name: options[name] for name in names if options.get(name) is not None}
+        embeddings: npt.NDArray[Any] = self.encoder.encode(_texts(inputs), **passed)
+        return embeddings
 
     def similarity(self, a: Any, b: Any) -> Any:
-        """The cosine of every row of `a` with every row of `b`: a tensor, as mteb's protocol says."""
+        """Cosine of every embedding of `a` with every one of `b`, as a tensor."""
         return _tensor(similarity(a, b))
 
     def similarity_pairwise(self, a: Any, b: Any) -> Any:
-        """The cosine of each row of `a` with the same row of `b`, likewise."""
+        """Cosine of each row of `a` with the same row of `b`, as a tensor."""
         return _tensor(similarity_pairwise(a, b))
 
     @property
     def mteb_model_meta(self) -> Any:
-        """What mteb writes beside results: name, revision, dimension, that cosine is the similarity."""
+        """Metadata of mteb's results: name, revision, dimension, similarity."""
         from mteb.models.model_meta import (  # type: ignore[import-not-found,unused-ignore]
             ModelMeta,
             ScoringFunction,
@@ -112,7 +110,7 @@ class Model:
 
 
 def _tensor(values: Any) -> Any:
-    """A tensor, once mteb has loaded torch: it calls `float` on results [1, 1], which NumPy refuses."""
+    """A tensor, if mteb has loaded torch: it calls `float` on results [1, 1], which NumPy refuses."""
     torch = sys.modules.get("torch")
     return values if torch is None else torch.as_tensor(values)
 

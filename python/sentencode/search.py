@@ -1,4 +1,4 @@
-"""How similar embeddings are: all pairs, pair by pair, and the nearest of a stream."""
+"""Similarity of embeddings: all pairs, row by row, and nearest-neighbour search in a stream."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from . import _core
 __all__ = ["Hits", "semantic_search", "similarity", "similarity_pairwise"]
 
 Measure = Literal["cosine", "dot"]
-_BLOCK_BYTES = 1 << 26  # of embeddings that are looked at together
+_BLOCK_BYTES = 1 << 26  # embeddings of the corpus per block
 
 
 class Hits(NamedTuple):
-    """What a search found, best first: for each query a row, or one row alone for a single query.
+    """Nearest embeddings of each query, best first: [q, top_k], or [top_k] for a single query.
 
     Attributes:
-        indices: Places in the corpus, int64.
-        scores: Their similarities with the query, float32.
+        indices: Indices in the corpus, int64.
+        scores: Similarities, float32.
     """
 
     indices: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float32]
 
     def to_dicts(self) -> list[list[dict[str, Any]]]:
-        """The hits as `sentence_transformers.util.semantic_search` returns them.
+        """Hits in the format of `sentence_transformers.util.semantic_search`.
 
         Returns:
             For each query a list of dictionaries with "corpus_id" and "score".
@@ -46,18 +46,18 @@ class Hits(NamedTuple):
 
 
 def similarity(a: Any, b: Any, measure: Measure = "cosine") -> Any:
-    """The similarity of every row of `a` with every row of `b`.
+    """Similarity of every embedding of `a` with every one of `b`.
 
     Args:
         a: Embeddings [n, dim], or one [dim]: an array, a tensor, or a list of either.
         b: Embeddings [m, dim], or one.
-        measure: "cosine" (with a row of zeros it is 0) or "dot", the inner product.
+        measure: "cosine" (0 for zero vectors) or "dot", the inner product.
 
     Returns:
         An array, float32 [n, m]. If `a` or `b` is a tensor, a tensor on its device, without a gradient.
 
     Raises:
-        ValueError: If the dimensions differ, or `measure` is something else.
+        ValueError: If the dimensions differ, or `measure` is invalid.
 
     Example:
         >>> import numpy as np, sentencode as se
@@ -69,18 +69,18 @@ def similarity(a: Any, b: Any, measure: Measure = "cosine") -> Any:
 
 
 def similarity_pairwise(a: Any, b: Any, measure: Measure = "cosine") -> Any:
-    """The similarity of each row of `a` with the same row of `b`.
+    """Similarity of each row of `a` with the same row of `b`.
 
     Args:
         a: Embeddings [n, dim], or one [dim]: an array, a tensor, or a list of either.
-        b: As many.
-        measure: "cosine" (with a row of zeros it is 0) or "dot", the inner product.
+        b: Embeddings of the same shape.
+        measure: "cosine" (0 for zero vectors) or "dot", the inner product.
 
     Returns:
         An array, float32 [n]. If `a` or `b` is a tensor, a tensor on its device, without a gradient.
 
     Raises:
-        ValueError: If the shapes differ, or `measure` is something else.
+        ValueError: If the shapes differ, or `measure` is invalid.
 
     Example:
         >>> import numpy as np, sentencode as se
@@ -96,24 +96,22 @@ def similarity_pairwise(a: Any, b: Any, measure: Measure = "cosine") -> Any:
 
 
 def semantic_search(queries: Any, corpus: Any, top_k: int = 10, *, measure: Measure = "cosine") -> Hits:
-    """The rows of a corpus that are most similar to each query.
+    """Find the embeddings of a corpus that are most similar to each query.
 
-    The corpus is looked at block by block: a memory map is never read into memory as a whole, and the
-    similarities of all queries with all rows are never there together.
+    The corpus is searched block by block: neither a memory map nor all similarities are held in memory.
 
     Args:
         queries: Embeddings [q, dim], or one [dim]: an array or a tensor.
         corpus: Embeddings [n, dim]: an array of any floating type, a memory map, a tensor; or an iterable of
-            such blocks, whose rows are numbered on.
-        top_k: How many; where the corpus has fewer, all.
-        measure: "cosine" (with a row of zeros it is 0) or "dot", the inner product.
+            such blocks, which are numbered consecutively.
+        top_k: Number of hits; all, if the corpus has fewer.
+        measure: "cosine" (0 for zero vectors) or "dot", the inner product.
 
     Returns:
-        Indices and scores [q, top_k], or [top_k] for one query, best first. Of equals, what comes first in
-        the corpus.
+        Indices and scores [q, top_k], or [top_k] for one query, best first; ties in the order of the corpus.
 
     Raises:
-        ValueError: If the dimensions differ, `top_k` is less than 1, or `measure` is something else.
+        ValueError: If the dimensions differ, `top_k` is less than 1, or `measure` is invalid.
 
     Example:
         >>> import numpy as np, sentencode as se
@@ -144,7 +142,7 @@ def _blocks(corpus: Any) -> Iterator[npt.NDArray[np.float32]]:
 
 
 def lengths_of(rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """The length of each row [..., d], in double: float32 holds no squares of numbers below 1e-19.
+    """Norm of each row [..., d] in float64: squares of numbers below 1e-19 underflow in float32.
 
     Example:
         >>> lengths_of(np.array([[3e-30, 4e-30]], dtype=np.float32)).tolist()
@@ -155,8 +153,8 @@ def lengths_of(rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 
 
 def _rows(values: Any, name: str) -> npt.NDArray[np.float32]:
-    """Embeddings as the core takes them; copied only when they are not float32 rows already."""
-    if hasattr(values, "detach"):  # a tensor, wherever it lives
+    """Embeddings as a contiguous float32 matrix, copied only if necessary."""
+    if hasattr(values, "detach"):  # a tensor
         values = values.detach().cpu()
     elif _a_tensor(values) is not None:
         values = [value.detach().cpu().numpy() for value in values]
@@ -169,20 +167,20 @@ def _rows(values: Any, name: str) -> npt.NDArray[np.float32]:
 
 
 def _a_tensor(values: Any) -> Any:
-    """The tensor that these embeddings are, or that is the first in a list of them; None if they are none."""
+    """The tensor itself, or the first one of a list of tensors; None for anything else."""
     if isinstance(values, (list, tuple)) and values:
         values = values[0]
     return values if hasattr(values, "detach") else None
 
 
-def _like(given: tuple[Any, ...], found: npt.NDArray[np.float32]) -> Any:
-    """What was computed from `given`, as a tensor where one of them is: whoever passes tensors goes on so."""
-    for values in given:
+def _like(inputs: tuple[Any, ...], similarities: npt.NDArray[np.float32]) -> Any:
+    """The similarities as a tensor, if one of the inputs is a tensor."""
+    for values in inputs:
         if (tensor := _a_tensor(values)) is not None:
             import torch
 
-            return torch.from_numpy(found).to(tensor.device)
-    return found
+            return torch.from_numpy(similarities).to(tensor.device)
+    return similarities
 
 
 def _checked(measure: str) -> str:

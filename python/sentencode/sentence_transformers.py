@@ -1,4 +1,4 @@
-"""Encoders as models of sentence-transformers, so that its losses train layers on top of them."""
+"""Encoders as modules of sentence-transformers, whose losses can train layers on top of them."""
 
 from __future__ import annotations
 
@@ -14,25 +14,24 @@ _FILE = "encoder.sentencode"
 
 
 def model(encoder: Any, *layers: Any) -> Any:
-    """Makes an encoder the first module of a `sentence_transformers.SentenceTransformer`.
+    """Make an encoder the first module of a `sentence_transformers.SentenceTransformer`.
 
-    The encoder stays as it is: losses train the layers after it, such as
+    The encoder is not trained, only the layers after it, such as
     `sentence_transformers.sentence_transformer.modules.Dense`.
 
-    Evaluators of sentence-transformers need none of this: they take encoders as they are.
+    Evaluators of sentence-transformers take encoders directly.
 
     Args:
         encoder: A fitted encoder.
-        *layers: Further modules of sentence-transformers. They read and write "sentence_embedding".
+        *layers: Further modules of sentence-transformers, which read and write "sentence_embedding".
 
     Returns:
-        The model, with `encode`, `save` and all else that sentence-transformers gives it. What it saves,
-        `sentence_transformers.SentenceTransformer(path, trust_remote_code=True)` loads; Sentencode has to be
-        installed there.
+        The model. `sentence_transformers.SentenceTransformer(path, trust_remote_code=True)` loads a saved
+        one, if Sentencode is installed.
 
     Raises:
-        ImportError: If sentence-transformers is not installed.
-        NotFittedError: If the encoder has to be fitted first.
+        ImportError: sentence-transformers is not installed.
+        NotFittedError: The encoder is not fitted.
 
     Example:
         >>> import sentencode as se
@@ -48,7 +47,7 @@ def model(encoder: Any, *layers: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "EncoderModule":  # by this name a saved model finds it
+    if name == "EncoderModule":  # the name in saved models
         _import()
         return _module_class()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -70,7 +69,7 @@ def _module_class() -> Any:
     from sentence_transformers.base.modules import InputModule
 
     class EncoderModule(InputModule):  # type: ignore[misc,unused-ignore]
-        """Text in, an encoder's rows out."""
+        """Module that embeds texts with an encoder."""
 
         save_in_root = False
 
@@ -79,7 +78,7 @@ def _module_class() -> Any:
             self.encoder = encoder
 
         def preprocess(self, inputs: Any, prompt: str | None = None, **others: Any) -> dict[str, Any]:
-            # Rows are made here, where the texts are: what follows on the device is tensors alone.
+            # Texts are embedded here: `forward` receives tensors only.
             texts = self._prepend_prompt(inputs, prompt) if prompt else list(inputs)
             return {"sentence_embedding": torch.from_numpy(self.encoder.encode(texts))}
 

@@ -1,4 +1,4 @@
-"""Tasks, how well scores agree with them, which system is better, and what was published of them."""
+"""Evaluation of sentence encoders: tasks, metrics, significance tests, reports and published scores."""
 
 from __future__ import annotations
 
@@ -49,24 +49,9 @@ from .metrics import (
     spearman,
 )
 from .precomputed import Precomputed, sentences_of
-from .report import (
-    Paper,
-    PublishedFigure,
-    Report,
-    plots,
-    published,
-    published_for,
-    write_html,
-)
-from .statistics.significance import (
-    Comparison,
-    mcnemar_test,
-    paired_bootstrap,
-    paired_bootstrap_correlation,
-    paired_t_test,
-    steiger_test,
-    williams_test,
-)
+from .report import Paper, PublishedFigure, Report, plots, published, published_for, write_html
+from .statistics.correlation_tests import paired_bootstrap_correlation, steiger_test, williams_test
+from .statistics.significance import Comparison, mcnemar_test, paired_bootstrap, paired_t_test
 
 __all__ = [
     "PROTOCOLS",

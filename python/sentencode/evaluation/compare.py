@@ -1,4 +1,4 @@
-"""Whether one encoder is better than another, task by task, on the examples that both were judged by."""
+"""Compares two encoders task by task with significance tests on the same examples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from .metrics.results import TaskResult, examples_of, is_class, plain
 from .metrics.scores import ranks_apart
-from .report.averages import averages_of, drawn_average
+from .report.averages import averages_of, resampled_average
 from .report.report import Report
 from .report.tables import markdown, markdown_row, percent
 from .statistics.comparison import Compared, aligned, by_holm, notes_of, row_of, rows_of_task
@@ -22,7 +22,7 @@ __all__ = ["Compared", "Comparisons", "Differing", "compare"]
 
 
 class Differing(NamedTuple):
-    """An example of which two encoders say different things."""
+    """An example with different predictions of two encoders."""
 
     sentences: tuple[str, ...]
     gold: Any
@@ -32,16 +32,16 @@ class Differing(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Comparisons(Sequence[Compared]):
-    """What `sentencode.compare` found: a row for each task and test.
+    """Result of `sentencode.compare`: a row for each task and test.
 
     Attributes:
-        a: What the one encoder is called.
-        b: What the other is called.
-        rows: In the order of the first report's tasks, then averages.
+        a: Name of encoder a.
+        b: Name of encoder b.
+        rows: Results in the order of the first report's tasks, then those of averages.
         skipped: Tasks that could not be compared, and why.
-        confidence: Of the intervals.
-        protocols: What the one and the other was judged by.
-        notes: What the tests of some tasks suppose, by task.
+        confidence: Confidence level of the intervals.
+        protocols: Protocols of a and b.
+        notes: Limits of the tests, by task.
     """
 
     a: str
@@ -64,43 +64,43 @@ class Comparisons(Sequence[Compared]):
         return len(self.rows)
 
     def of(self, task: str) -> tuple[Compared, ...]:
-        """The rows of one task."""
+        """Rows of one task."""
         self._both(task)
         return tuple(row for row in self.rows if row.task == task)
 
     def differing(self, task: str, limit: int | None = None) -> list[Differing]:
-        """The examples that the encoders put into different classes, or to the most distant ranks.
+        """Examples with different predicted classes, or different ranks.
 
         Args:
-            task: The task.
-            limit: How many at most.
+            task: Name of the task.
+            limit: Maximum number of examples.
 
         Returns:
-            The examples: of classes, those first that one of the encoders has right; of scores, those first
-            whose ranks are farthest apart. Of several seeds the first one's.
+            The examples, by the first seed's predictions: for classes, those first that one encoder
+            predicted correctly; for scores, those first whose ranks differ most.
 
         Raises:
             KeyError: The task was not compared.
             ValueError: Both reports were read from files, which have no sentences.
         """
-        found: list[tuple[float, Differing]] = []
+        differing: list[tuple[float, Differing]] = []
         both = self._both(task)
         splits = examples_of(*both)
-        for name, one, other in aligned(*both):
-            gold, said = one.gold, (one.predicted, other.predicted)
+        for name, judged_a, judged_b in aligned(*both):
+            gold, a, b = judged_a.gold, judged_a.predicted, judged_b.predicted
             if is_class(gold):
-                apart = (said[0] != said[1]) * (1.0 + ((said[0] == gold) | (said[1] == gold)))
+                distance = (a != b) * (1.0 + ((a == gold) | (b == gold)))
             else:
-                apart = ranks_apart(*said) / len(gold)
-            for i in np.argsort(-apart, kind="stable")[:limit]:
-                if apart[i] > 0:
-                    sentences = tuple(side[one.places[i]] for side in splits[name].sentences)
-                    values = (row[i].item() for row in (gold, *said))
-                    found.append((-apart[i], Differing(sentences, *values)))
-        return [example for _, example in sorted(found, key=lambda pair: pair[0])[:limit]]
+                distance = ranks_apart(a, b) / len(gold)
+            for i in np.argsort(-distance, kind="stable")[:limit]:
+                if distance[i] > 0:
+                    sentences = tuple(side[judged_a.places[i]] for side in splits[name].sentences)
+                    values = (row[i].item() for row in (gold, a, b))
+                    differing.append((-distance[i], Differing(sentences, *values)))
+        return [example for _, example in sorted(differing, key=lambda pair: pair[0])[:limit]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON has it; what is not a finite number is a string."""
+        """The result as JSON values; NaN and infinity are strings."""
         rows = [plain(row._asdict()) for row in self.rows]
         return {
             "a": self.a,
@@ -113,7 +113,7 @@ class Comparisons(Sequence[Compared]):
         }
 
     def to_markdown(self) -> str:
-        """A table of all rows, and below it what they are."""
+        """A table of all rows with notes."""
         a, b = (self.a, self.b) if self.a != self.b else (f"{self.a} (a)", f"{self.b} (b)")
         if self.protocols[0] != self.protocols[1]:
             a, b = (f"{name} ({protocol})" for name, protocol in zip((a, b), self.protocols, strict=True))
@@ -137,17 +137,13 @@ class Comparisons(Sequence[Compared]):
                 )
             )
         notes = [
-            f"Differences are {a} less {b}, in percent or correlation times 100; one-tailed: {a} is better. "
-            "p is of each test alone; p, Holm, is corrected for all rows of the same kind of test: where the "
-            "two do not differ, any of these is below 0.05 at most once in twenty tables."
+            f"Differences are {a} minus {b}, in percent or correlation times 100; one-tailed: {a} is better. "
+            "p is of each test alone; p, Holm, is corrected for all rows of the same kind of test: if the "
+            "two do not differ, at most one table in twenty has any of these below 0.05."
         ]
-        one, other = self.protocols
-        if one != other:
-            notes.append(
-                markdown(
-                    f"They were judged by different protocols ({one}; {other}): their figures do not compare."
-                )
-            )
+        if self.protocols[0] != self.protocols[1]:
+            protocols = "; ".join(map(str, self.protocols))
+            notes.append(markdown(f"Their protocols differ ({protocols}): the scores are not comparable."))
         notes += [markdown(f"{task}: {note}.") for task, note in self.notes.items()]
         notes += [markdown(f"{task}: not compared, {why}.") for task, why in self.skipped.items()]
         return "\n".join([*lines, "", *notes]) + "\n"
@@ -159,7 +155,7 @@ class Comparisons(Sequence[Compared]):
         return f"Comparisons({self.a!r}, {self.b!r}: {len(self.rows)} tests on {', '.join(self._results)})"
 
     def _label(self, row: Compared) -> str:
-        """What a row is of, as other tables call it."""
+        """Name of a row's task and part."""
         if row.part == "average":
             return row.task
         label = self._results[row.task][0].label
@@ -175,35 +171,31 @@ class Comparisons(Sequence[Compared]):
 def compare(
     a: Report, b: Report, *, confidence: float = 0.95, resamples: int = 2000, seed: int = 1111
 ) -> Comparisons:
-    """Compares two encoders on every task that both reports have, example by example.
+    """Compare two encoders on every task that both reports have, example by example.
 
-    Accuracies are compared by McNemar's test, Student's paired t-test and the paired bootstrap; F1 by the
-    last alone; correlations by Williams' test and the paired bootstrap. Of STS years each subset is
-    compared, and all pairs pooled; the mean over the subsets, weighted by their sizes, by a bootstrap within
-    subsets. Averages over tasks that both reports have are compared by a bootstrap in which an example that
-    several tasks share is drawn for all of them at once.
+    Accuracies are compared by McNemar's test, the paired t-test and the paired bootstrap; F1 by the bootstrap
+    only; correlations by Williams' test and the paired bootstrap. For STS years, each subset and all pairs
+    pooled are compared, and the mean over subsets, weighted by size, by a bootstrap within subsets. Averages
+    over tasks that both reports have are compared by a bootstrap that resamples an example of several tasks
+    in all of them.
 
-    Where many differences are tested, some look large by chance: `p_holm` is what to go by then. Its family
-    are all rows of one kind of test, for McNemar's and Student's test and the bootstrap of one accuracy ask
-    the same question thrice.
+    With many tests, some differences are significant by chance: use `p_holm` then. Its families are the rows
+    of one kind of test, because McNemar's test, the t-test and the bootstrap test the same difference.
 
-    Sentences of one group, and captions of one image, hang together: the tests are of groups then, and the
-    bootstrap draws whole groups. Of several seeds the figures are means over all. McNemar's test and the
-    t-test take what all seeds say of an example as one group, so that they tell of other examples and the
-    same seeds; the bootstrap draws seeds anew, too. `Comparisons.notes` says where it is so.
+    Sentences of a group, and captions of an image, are not independent: groups are tested and resampled then.
+    With several seeds, scores are means over seeds. McNemar's test and the t-test treat the predictions of
+    all seeds for an example as one group, so they hold for other examples and the same seeds; the bootstrap
+    resamples seeds, too. `Comparisons.notes` says where this applies.
 
     Args:
-        a: One encoder's report.
-        b: The other's, on the same examples.
-        confidence: Of the intervals.
-        resamples: Of the bootstrap.
-        seed: Of the bootstrap.
-
-    Returns:
-        A row for each task and test.
+        a: Report of encoder a.
+        b: Report of encoder b on the same examples.
+        confidence: Confidence level of the intervals.
+        resamples: Number of bootstrap resamples.
+        seed: Seed of the bootstrap.
 
     Raises:
-        TypeError: One of the two is no report.
+        TypeError: `a` or `b` is not a report.
         ValueError: The reports have no task in common, or are of different examples of a task; or an option
             is out of range.
 
@@ -217,10 +209,10 @@ def compare(
         ...     return [[6, words.index(s)] for s in sentences]
         >>> def far(sentences):
         ...     return [[3, len(s)] for s in sentences]
-        >>> found = se.compare(se.evaluate(near, task, name="near"), se.evaluate(far, task, name="far"))
-        >>> found[0].test, round(found[0].difference), round(found[0].p_one_tailed, 3)
+        >>> result = se.compare(se.evaluate(near, task, name="near"), se.evaluate(far, task, name="far"))
+        >>> result[0].test, round(result[0].difference), round(result[0].p_one_tailed, 3)
         ('Williams', 93, 0.026)
-        >>> found.differing("mine", limit=1)
+        >>> result.differing("mine", limit=1)
         [Differing(sentences=('six', 'one'), gold=0.0, a=0.76..., b=1.0)]
     """
     for name, report in (("a", a), ("b", b)):
@@ -237,14 +229,14 @@ def compare(
     skipped = {task: "only one report has it" for task in dict.fromkeys([*a, *b]) if task not in common}
     compared = {}
     for task in common:
-        wrong = [(name, report[task].error) for name, report in (("a", a), ("b", b)) if report[task].error]
-        if wrong:
-            skipped[task] = "; ".join(f"{name} has no figure ({why})" for name, why in wrong)
+        errors = [(name, report[task].error) for name, report in (("a", a), ("b", b)) if report[task].error]
+        if errors:
+            skipped[task] = "; ".join(f"{name} has no figure ({why})" for name, why in errors)
             continue
         compared[task] = (a[task], b[task])
         rows += rows_of_task(*compared[task], options)
-        if said := notes_of(*compared[task]):
-            notes[task] = said
+        if note := notes_of(*compared[task]):
+            notes[task] = note
     rows += _averages(compared, options)
     protocols = (a.facts.get("protocol"), b.facts.get("protocol"))
     return Comparisons(a.encoder, b.encoder, by_holm(rows), skipped, confidence, protocols, notes, compared)
@@ -257,38 +249,37 @@ def _listed(report: Report) -> str:
 def _averages(
     compared: dict[str, tuple[TaskResult, TaskResult]], options: dict[str, Any]
 ) -> Iterator[Compared]:
-    """The averages over the tasks that were compared, on resamples that are the same for both encoders."""
+    """Tests of the averages over the compared tasks, on the same resamples for both encoders."""
     sides = [_comparable(compared, side) for side in (0, 1)]
     a, b = ({average.name: average for average in averages_of(side, resamples=1)} for side in sides)
     for name in [name for name in a if name in b]:
-        drawn = [
-            drawn_average(side, of[name], options["resamples"], options["seed"])
-            for side, of in zip(sides, (a, b), strict=True)
-        ]
-        if drawn[0] is None or drawn[1] is None:
+        of_a, of_b = (
+            resampled_average(side, averages[name], options["resamples"], options["seed"])
+            for side, averages in zip(sides, (a, b), strict=True)
+        )
+        if of_a is None or of_b is None:
             continue
-        values = [a[name].value, b[name].value]
-        difference, moved = (values[0] - values[1]) / 100, (drawn[0] - drawn[1]) / 100
-        outcome = bootstrapped(
+        scores = [a[name].value, b[name].value]
+        difference, resampled = (scores[0] - scores[1]) / 100, (of_a - of_b) / 100
+        comparison = bootstrapped(
             "paired bootstrap of shared examples",
             difference,
-            difference + moved[1:] - moved[0],
+            difference + resampled[1:] - resampled[0],
             distinct_examples([sides[0][task] for task in a[name].tasks]),
             confidence=options["confidence"],
         )
-        yield row_of(a[name].label, "average", a[name].figure, values, outcome)
+        yield row_of(a[name].label, "average", a[name].figure, scores, comparison)
 
 
 def _comparable(compared: dict[str, tuple[TaskResult, TaskResult]], side: int) -> dict[str, TaskResult]:
-    """One encoder's results; where the other's do not tell shared examples from others, its own do not."""
-    found = {}
+    """Results of one encoder, without keys of the examples if the other's have none."""
+    results = {}
     for task, both in compared.items():
-        known = all(judged.keys is not None for result in both for judged in result.judged.values())
         judged = both[side].judged
-        if not known:
-            judged = {name: replace(one, keys=None) for name, one in judged.items()}
-        found[task] = replace(both[side], judged=judged)
-    return found
+        if any(part.keys is None for result in both for part in result.judged.values()):
+            judged = {name: replace(part, keys=None) for name, part in judged.items()}
+        results[task] = replace(both[side], judged=judged)
+    return results
 
 
 def _p(value: float) -> str:

@@ -1,4 +1,4 @@
-"""Sentences of tasks as rows: every distinct one encoded once, whatever the encoder, and kept on disk."""
+"""Embeddings of the sentences of tasks: each distinct sentence is encoded once and cached on disk."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from .precomputed import Precomputed, sentences_of
 
 __all__ = ["DegenerateEncoderError", "Embedder", "distinct"]
 
-_REMEMBERED = 1 << 30  # bytes of rows
-_AT_ONCE = 1 << 16  # sentences
+_MEMORY = 1 << 30  # bytes of embeddings that are kept in memory
+_BLOCK = 1 << 16  # sentences
 
 
 @dataclass
 class Embedder(EncoderRows):
-    """Gives the rows of tasks' sentences, and tells how fast they came and which words were unknown.
+    """Embeds the sentences of tasks, and measures the encoder's speed and unknown words.
 
-    Rows of sentences that several tasks have (`expect`) are kept in memory as well. Of what is `Precomputed`,
-    none are kept on disk.
+    Embeddings of sentences of several tasks (`expect`) are kept in memory, too. `Precomputed` embeddings are
+    not cached on disk.
 
     Attributes:
-        seconds: How long encoding took; what came from the cache or was computed elsewhere is left out.
-        sentences: How many sentences that were.
-        timings: The same of each call of the encoder.
+        seconds: Time spent encoding, without cached and precomputed embeddings.
+        sentences: Number of sentences encoded in this time.
+        timings: Number of sentences and seconds of each call of the encoder.
     """
 
     seconds: float = field(default=0.0, init=False)
@@ -47,37 +47,34 @@ class Embedder(EncoderRows):
         super().__post_init__()
 
     def __call__(self, sentences: list[str]) -> Rows:
-        """As of `EncoderRows`; sentences that are kept in memory are not encoded again."""
+        """Embed sentences as `EncoderRows` does; those in memory are not encoded again."""
         rows = super().__call__(sentences)
         self._remember(sentences, rows)
         return rows
 
     def speeds(self) -> list[float]:
-        """Sentences a second, least and most, of the calls of some size; empty where there are not two."""
-        some = [
+        """Lowest and highest sentences per second of the larger calls; empty if there are fewer than two."""
+        speeds = [
             count / seconds for count, seconds in self.timings if seconds > 0 and 50 * count > self.sentences
         ]
-        return [round(min(some), 1), round(max(some), 1)] if len(some) > 1 else []
+        return [round(min(speeds), 1), round(max(speeds), 1)] if len(speeds) > 1 else []
 
     def expect(self, tasks: Iterable[Task]) -> None:
-        """Says which tasks will be encoded, so that a sentence of several of them is encoded once.
+        """Announce the tasks, so that sentences of several tasks are encoded once.
 
-        Their rows are kept in memory, up to a gibibyte: first come, first kept.
+        Their embeddings are kept in memory, up to 1 GiB.
 
         Args:
-            tasks: All that are to come.
+            tasks: All tasks that will be encoded.
         """
-        found = Counter(sentence for task in tasks for sentence in sentences_of(task))
-        self._shared = {sentence for sentence, count in found.items() if count > 1}
+        counts = Counter(sentence for task in tasks for sentence in sentences_of(task))
+        self._shared = {sentence for sentence, count in counts.items() if count > 1}
 
     def unknown(self, sentences: list[str]) -> float | None:
-        """The share of tokens that the encoder's word vectors do not hold; None where it has none.
+        """Fraction of tokens without a word vector; None for encoders without word vectors.
 
         Args:
-            sentences: Tokens with a space between them.
-
-        Returns:
-            From 0 to 1.
+            sentences: Sentences as tokens separated by spaces.
         """
         vectors = getattr(self.encoder, "vectors", None)
         if not self.tokens or not isinstance(vectors, WordVectors):
@@ -85,15 +82,15 @@ class Embedder(EncoderRows):
         lowercase = getattr(self.encoder, "lowercase", "auto")
         lower = not vectors.cased if lowercase == "auto" else bool(lowercase)
         tokenizer = getattr(self.encoder, "tokenizer", "whitespace")
-        cut = chosen_tokenizer("", tokenizer, lowercase, compounds=vectors.compounds)
-        if cut.split == "punctuation":  # it cuts tokens further
-            sentences = [" ".join(tokens) for tokens in cut(sentences)]
+        tokenize = chosen_tokenizer("", tokenizer, lowercase, compounds=vectors.compounds)
+        if tokenize.split == "punctuation":  # it splits tokens further
+            sentences = [" ".join(tokens) for tokens in tokenize(sentences)]
         counts = Counter(token for sentence in sentences for token in sentence.split())
         missing = sum(n for token, n in counts.items() if (token.lower() if lower else token) not in vectors)
         return missing / max(1, counts.total())
 
     def _remember(self, sentences: list[str], rows: Rows) -> None:
-        room = _REMEMBERED // (rows.shape[1] * rows.itemsize)
+        room = _MEMORY // (rows.shape[1] * rows.itemsize)
         for i, sentence in enumerate(sentences):
             if sentence in self._shared and sentence not in self._rows and len(self._rows) < room:
                 self._rows[sentence] = rows[i].copy()
@@ -107,9 +104,9 @@ class Embedder(EncoderRows):
         for i, sentence in enumerate(sentences):
             if sentence in self._rows:
                 rows[i] = self._rows[sentence]
-        for first in range(0, len(new), _AT_ONCE):  # else all would be held twice
-            some = new[first : first + _AT_ONCE]
-            rows[some] = self._timed([sentences[i] for i in some])
+        for first in range(0, len(new), _BLOCK):  # blocks save a second copy of all
+            block = new[first : first + _BLOCK]
+            rows[block] = self._timed([sentences[i] for i in block])
         return rows
 
     def _timed(self, sentences: list[str]) -> Rows:
@@ -124,12 +121,9 @@ class Embedder(EncoderRows):
 
 
 def distinct(sides: Iterable[list[str]]) -> tuple[list[str], list[NDArray[np.int64]]]:
-    """The distinct sentences of several lists, by first appearance, and each list as numbers of them.
-
-    Example:
-        >>> distinct([["a", "b", "a"], ["b", "c"]])
-        (['a', 'b', 'c'], [array([0, 1, 0]), array([1, 2])])
-    """
-    number: dict[str, int] = {}
-    places = [np.array([number.setdefault(s, len(number)) for s in side], dtype=np.int64) for side in sides]
-    return list(number), places
+    """Distinct sentences of several lists by first appearance, and the indices of each list's sentences."""
+    numbers: dict[str, int] = {}
+    indices = [
+        np.array([numbers.setdefault(s, len(numbers)) for s in side], dtype=np.int64) for side in sides
+    ]
+    return list(numbers), indices

@@ -1,4 +1,4 @@
-"""`evaluate`: an encoder on many tasks."""
+"""Evaluates an encoder on many tasks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .data import Task, digest_of, load_task, task_kind, task_names
 from .embeddings import DegenerateEncoderError, Embedder
 from .metrics.protocols import Protocol, protocol_named
 from .metrics.results import TaskResult
-from .progress import Bars
+from .progress import ProgressBar
 from .report.file import ReportFile
 from .report.report import Report
 from .runner import check_installed, run_task, splits_in_order
@@ -30,7 +30,7 @@ from .statistics.joint_bootstrap import keys_of
 __all__ = ["evaluate"]
 
 _LOG = logging.getLogger("sentencode")
-_RUN = uuid.uuid4().hex  # of this process: speeds of one run compare with each other
+_RUN = uuid.uuid4().hex  # identifies this process: speeds are comparable within one run
 
 
 def evaluate(
@@ -50,44 +50,44 @@ def evaluate(
     resamples: int = 2000,
     show_progress_bar: bool | None = None,
 ) -> Report:
-    """Judges an encoder on SentEval's tasks, and on one's own.
+    """Evaluate an encoder on SentEval's tasks, or on tasks of your own.
 
-    Tasks, splits, figures and their names are SentEval's; see the guide for what protocols differ in.
+    Tasks, splits, scores and their names are SentEval's; the guide describes the protocols.
 
     Args:
-        encoder: One of ours, fitted; anything with `encode` or `transform`; a function from a list of
-            sentences to an array; rows that are `Precomputed`; or a `baseline`.
-        tasks: Names of tasks, or tasks that were loaded. `"all"`: those whose files are there.
-        data: SentEval's `data` folder; needed for names.
+        encoder: A fitted encoder of Sentencode; an object with `encode` or `transform`; a function from a
+            list of sentences to an array; `Precomputed` embeddings; or a `baseline`.
+        tasks: Names of tasks, or loaded tasks. `"all"`: all tasks with files in `data`.
+        data: SentEval's `data` folder; required for names.
         protocol: `"optimum"`, `"fast"`, `"senteval-sklearn"`, `"liblinear"` or `"senteval-torch"`.
         options: Options of the protocol's classifier or ranking, `folds`, `seeds` or `similarity`.
-        name: What the encoder is called in the report. None: its class.
-        key: What tells an encoder without a fingerprint from all others, so that its rows can be kept.
-        tokens: Give the encoder lists of tokens, as SentEval does, and not strings. None: if it is ours.
-        cache: Keep rows on disk: in this folder, or (True) in Sentencode's cache. Without a fingerprint or a
-            `key`, nothing is kept.
-        out: A JSON file of the report, written after each task; what it holds already, for the same encoder,
-            protocol and examples, is not computed again. Tasks in it that are not asked for stay in it, as do
-            those that other runs add in the meantime; the report that is returned has only those that are
-            asked for. Without a fingerprint or a `key` nothing tells whether it is the same encoder: a file
-            that is there is refused, as it is where a function of the protocol cannot be compared.
+        name: Name of the encoder in the report. None: its class.
+        key: Identifies an encoder without a fingerprint, so that its embeddings can be cached.
+        tokens: Pass lists of tokens, as SentEval does, instead of strings. None: for Sentencode's encoders.
+        cache: Cache of embeddings: a folder, or (True) Sentencode's cache. An encoder without a fingerprint
+            or a `key` is not cached.
+        out: A JSON file of the report, written after each task. Results that it has for the same encoder,
+            protocol and examples are reused. The file keeps other tasks, and those that other runs add
+            meanwhile; the returned report has only the requested ones. An existing file is refused if the
+            encoder has no fingerprint or `key`, or a function of the protocol cannot be compared.
         partial: Accept files with fewer or more examples than were published.
-        confidence: Of the intervals.
-        resamples: Of the bootstrap.
-        show_progress_bar: None: where the log shows information.
+        confidence: Confidence level of the intervals.
+        resamples: Number of bootstrap resamples.
+        show_progress_bar: Whether to show a progress bar. None: if the log shows information.
 
     Returns:
-        The report. A task that cannot be judged, by what the encoder gave, what its examples are or whatever
-        else fails, has an `error` in place of figures; the log warns of it.
+        The report. A task that failed, because of the encoder, its examples or anything else, has an `error`
+        instead of scores; the log has a warning.
 
     Raises:
-        ValueError: A task or protocol does not exist, no task is asked for or has its files there, two are
-            of one name, an option is out of range, or `out` is, or becomes, the report of something else.
+        ValueError: A task or protocol does not exist, no task is requested or has files, two tasks have the
+            same name, an option is out of range, or `out` is, or becomes, the report of another encoder or
+            protocol.
         OSError: `out` cannot be written.
-        FileNotFoundError: Files of a task that was named are missing.
-        FormatError: A file is not what it should be.
-        ImportError: A package that judging uses is not installed; the message says what installs it.
-        TypeError: The encoder is none.
+        FileNotFoundError: Files of a named task are missing.
+        FormatError: A file has an invalid format.
+        ImportError: A required package is not installed; the message says which extra installs it.
+        TypeError: `encoder` is not an encoder.
 
     Example:
         >>> import numpy as np, sentencode as se
@@ -102,7 +102,7 @@ def evaluate(
     chosen = protocol_named(protocol, **(options or {}))
     checked_int("resamples", resamples, 1)
     checked_float("confidence", confidence, 0, 1, above=True, below=True)
-    wanted, skipped = _tasks(tasks, data)
+    requested, skipped = _tasks(tasks, data)
     embedder = Embedder(encoder, name, cache_folder(cache), key, tokens)
     assert embedder.name is not None
     report = Report(embedder.name, skipped=skipped)
@@ -116,52 +116,52 @@ def evaluate(
         "resamples": resamples,
         "versions": _versions(),
     }
-    kept = ReportFile(out, report)
-    before = kept.before
+    file = ReportFile(out, report)
+    before = file.before
     done = {name: result for name, result in before.results.items() if result.error is None}
     report.facts = before.facts | report.facts
-    report.curves = before.curves  # of which stale ones are dropped below
+    report.curves = before.curves  # outdated ones are deleted below
     digests: dict[str, str] = {}
-    judged: dict[str, TaskResult] = {}
-    with Bars(show_progress_bar, len(wanted), "evaluate", "task") as bars:
+    results: dict[str, TaskResult] = {}
+    with ProgressBar(show_progress_bar, len(requested), "evaluate", "task") as bar:
         todo: dict[str, Task] = {}
-        for given in wanted:
-            label = given if isinstance(given, str) else given.name
-            task = given if isinstance(given, Task) else _loaded(given, data, partial, tasks, report)
+        for entry in requested:
+            label = entry if isinstance(entry, str) else entry.name
+            task = entry if isinstance(entry, Task) else _loaded(entry, data, partial, tasks, report)
             if task is None:
-                bars.finish()
+                bar.finish()
                 continue
-            chosen.seeded(task.kind.question)  # before anything is encoded
+            chosen.seeded(task.kind.question)  # raises before anything is encoded
             digests[label] = digest_of(task)
             if label in report.curves and report.curves[label].data not in ("", digests[label]):
                 del report.curves[label]
             if label in done and done[label].details.get("data") == digests[label]:
                 done[label].splits = splits_in_order(task)
-                _give_keys(done[label])
-                judged[label] = done[label]
-                bars.finish()
+                _add_keys(done[label])
+                results[label] = done[label]
+                bar.finish()
             else:
                 check_installed(task.kind, chosen)
                 todo[label] = task
         embedder.expect(todo.values())
         for label, task in todo.items():
-            result = _result(label, task, embedder, chosen, bars, confidence=confidence, resamples=resamples)
+            result = _result(label, task, embedder, chosen, bar, confidence=confidence, resamples=resamples)
             result.details["data"] = digests[label]
-            _give_keys(result)
-            judged[label] = result
-            report.results = {name: judged[name] for name in digests if name in judged}
+            _add_keys(result)
+            results[label] = result
+            report.results = {name: results[name] for name in digests if name in results}
             report.facts["dim"] = embedder.dim
             if embedder.seconds > 0:
                 report.facts["sentences_per_second"] = round(embedder.sentences / embedder.seconds, 1)
                 report.facts["run"] = _RUN
                 if speeds := embedder.speeds():
                     report.facts["speed_of_tasks"] = speeds
-            kept.write(report)
-            bars.finish()
-    report.results = {name: judged[name] for name in digests}
+            file.write(report)
+            bar.finish()
+    report.results = {name: results[name] for name in digests}
     if not report.results:
         raise ValueError(f"evaluate: none of the tasks has its files in {os.fsdecode(data or '.')}")
-    kept.write(report)
+    file.write(report)
     return report
 
 
@@ -172,35 +172,35 @@ def _tasks(
         return [tasks], {}
     skipped: dict[str, str] = {}
     if tasks == "all":
-        wanted: list[str | Task] = list(task_names())
+        requested: list[str | Task] = list(task_names())
     else:
-        wanted = [tasks] if isinstance(tasks, str) else _listed(tasks)
-    for given in wanted:
-        if isinstance(given, str):
-            task_kind(given)  # says which there are
+        requested = [tasks] if isinstance(tasks, str) else _listed(tasks)
+    for entry in requested:
+        if isinstance(entry, str):
+            task_kind(entry)  # raises if there is no such task
             if data is None:
-                raise ValueError(f"evaluate: data is missing: the folder that the files of {given} are in")
-    return wanted, skipped
+                raise ValueError(f"evaluate: data is missing: the folder that the files of {entry} are in")
+    return requested, skipped
 
 
 def _listed(tasks: Any) -> list[str | Task]:
-    """Several tasks, each of another name."""
+    """Several tasks with distinct names."""
     try:
-        wanted = list(tasks)
+        requested = list(tasks)
     except TypeError:
-        wanted = [tasks]
-    for given in wanted:
-        if not isinstance(given, (str, Task)):
+        requested = [tasks]
+    for entry in requested:
+        if not isinstance(entry, (str, Task)):
             raise TypeError(
-                f"tasks must be names or tasks, or 'all'; got {given!r:.40} ({type(given).__name__})"
+                f"tasks must be names or tasks, or 'all'; got {entry!r:.40} ({type(entry).__name__})"
             )
-    if not wanted:
+    if not requested:
         raise ValueError("evaluate: tasks is empty: name some, or 'all'")
-    names = Counter(given if isinstance(given, str) else given.name for given in wanted)
+    names = Counter(entry if isinstance(entry, str) else entry.name for entry in requested)
     name, count = names.most_common(1)[0]
     if count > 1:
-        raise ValueError(f"evaluate: {count} tasks are called {name!r}: give each a name of its own")
-    return wanted
+        raise ValueError(f"evaluate: {count} tasks are called {name!r}: names must differ")
+    return requested
 
 
 def _loaded(name: str, data: Any, partial: bool, tasks: Any, report: Report) -> Task | None:
@@ -214,41 +214,41 @@ def _loaded(name: str, data: Any, partial: bool, tasks: Any, report: Report) -> 
 
 
 def _versions() -> dict[str, str]:
-    """Of what figures depend on."""
-    found = {"sentencode": sentencode_version}
+    """Versions of the packages that affect scores."""
+    versions = {"sentencode": sentencode_version}
     for name in ("numpy", "scipy", "scikit-learn", "torch"):
         with suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
+            versions[name] = metadata.version(name)
+    return versions
 
 
 def _result(
-    label: str, task: Task, embedder: Embedder, protocol: Protocol, bars: Bars, **judging: Any
+    label: str, task: Task, embedder: Embedder, protocol: Protocol, bar: ProgressBar, **options: Any
 ) -> TaskResult:
-    """What is found of a task, or why nothing is: those that are done are kept, and the next may do."""
-    bars.show(label)
+    """The result of a task, or an error: other tasks go on."""
+    bar.show(label)
     try:
-        return run_task(task, embedder, protocol, on_progress=functools.partial(bars.show, label), **judging)
-    except ImportError:  # so would the next task fail
+        return run_task(task, embedder, protocol, on_progress=functools.partial(bar.show, label), **options)
+    except ImportError:  # the next task would fail, too
         raise
     except Exception as error:
-        return _without_figure(label, error)
+        return _failed(label, error)
 
 
-def _give_keys(result: TaskResult) -> None:
-    """Says which examples were judged, so that averages know which ones tasks share."""
+def _add_keys(result: TaskResult) -> None:
+    """Add keys of the examples, so that averages know which ones tasks share."""
     for name, judged in result.judged.items():
         if result.splits is not None and judged.keys is None:
             keys = keys_of(result.splits[name])[judged.places]
             result.judged[name] = replace(judged, keys=keys)
 
 
-def _without_figure(label: str, error: Exception) -> TaskResult:
+def _failed(label: str, error: Exception) -> TaskResult:
     why = str(error).removeprefix(f"{label}: ")
-    foreseen = isinstance(error, (ValueError, MemoryError)) and why
-    if not foreseen:
+    expected = isinstance(error, (ValueError, MemoryError)) and why
+    if not expected:
         why = f"{type(error).__name__}: {why}".removesuffix(": ")
-    # Of an encoder that failed, and of what nobody foresaw, where; all else is said in full.
-    where = error.__cause__ if isinstance(error, DegenerateEncoderError) else None if foreseen else error
-    _LOG.warning("%s: %s", label, why, exc_info=where)
+    # A traceback for errors of the encoder and unexpected ones; the message of others suffices.
+    traceback = error.__cause__ if isinstance(error, DegenerateEncoderError) else None if expected else error
+    _LOG.warning("%s: %s", label, why, exc_info=traceback)
     return TaskResult(label, error=why)

@@ -1,4 +1,4 @@
-"""How an encoder's score grows with the number of training examples."""
+"""Learning curves: the score of an encoder against the number of training examples."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from ..checks import checked_float, checked_int
 from ..encoder_rows import cache_folder
 from .data import Task, digest_of, load_task
 from .embeddings import Embedder
-from .metrics.classifiers import Classifier, Examples, Fit, Places, Predictions, check_splits, stratified
+from .metrics.classifiers import Classifier, Examples, Fit, Indices, Predictions
 from .metrics.protocols import Protocol, protocol_named
 from .metrics.results import Curve, TaskResult
-from .progress import Bars
-from .runner import Encoded, check_installed, encode_task, judge_task
+from .metrics.validation import check_splits, stratified_folds
+from .progress import ProgressBar
+from .runner import Encoded, check_installed, encode_task, score_task
 from .statistics.seeds import over_runs
 
 __all__ = ["learning_curve"]
 
-_SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+_FRACTIONS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 _REPEATS = 5
 
-# By the key of the figure.
-_SHOWN = {
+# Scale and label of the y axis, by the key of the headline score.
+_Y_AXIS = {
     "acc": (1, "accuracy, percent"),
     "pearson": (100, "Pearson's correlation of learnt scores x 100"),
     "t2i.r1": (1, "recall at 1 of images, percent"),
@@ -40,7 +41,7 @@ def learning_curve(
     task: str | Task,
     data: str | os.PathLike[str] | None = None,
     *,
-    sizes: Sequence[float] = _SHARES,
+    sizes: Sequence[float] = _FRACTIONS,
     protocol: str | Protocol = "optimum",
     options: dict[str, Any] | None = None,
     repeats: int | None = None,
@@ -53,36 +54,37 @@ def learning_curve(
     resamples: int = 2000,
     show_progress_bar: bool | None = None,
 ) -> Curve:
-    """The score of a task against the number of examples that its classifier is trained on.
+    """Score of a task against the number of training examples of its classifier.
 
-    Each repetition draws an order of the training examples, in which every beginning has about all classes'
-    shares; a size is such a beginning, so that small sets are parts of larger ones. Penalties are chosen
-    anew for each, as the protocol does. Where a task has no test split, repetition i is tested on the i-th of
-    SentEval's folds, and trained on the others.
+    Each repetition shuffles the training examples such that every prefix is nearly stratified; each size is a
+    prefix, so that smaller sets are subsets of larger ones. Penalties are chosen for each, as in the
+    protocol. Without a test split, repetition i is tested on the i-th of SentEval's folds, and trained on the
+    others.
 
     Args:
-        encoder: As `evaluate` takes it.
-        task: One with a classifier, learnt relatedness, or images and captions.
-        data: SentEval's `data` folder; needed for a name.
-        sizes: Numbers of examples (whole numbers), or shares of all (up to 1.0).
-        protocol: As `evaluate` takes it.
-        options: The same.
-        repeats: How many orders are drawn. None: five, or one a fold where there are fewer.
-        seed: Decides which.
-        key: As in `evaluate`.
-        tokens: As in `evaluate`.
-        cache: As in `evaluate`.
-        partial: As in `evaluate`.
-        confidence: Of the intervals, which cover other tested examples and other training examples of the
-            same task; with all training examples of a task that has a test split, the former alone.
-        resamples: Of the bootstrap.
-        show_progress_bar: None: where the log shows information.
+        encoder: Encoder, as for `evaluate`.
+        task: A task with a classifier, learnt relatedness, or images and captions, or its name.
+        data: SentEval's `data` folder; required for a name.
+        sizes: Numbers of examples (`int`), or fractions of all (`float`, up to 1.0).
+        protocol: Protocol, as for `evaluate`.
+        options: Options of the protocol, as for `evaluate`.
+        repeats: Number of repetitions. None: five, or the number of folds, if smaller.
+        seed: Seed of the shuffling.
+        key: As for `evaluate`.
+        tokens: As for `evaluate`.
+        cache: As for `evaluate`.
+        partial: As for `evaluate`.
+        confidence: Confidence level of the intervals, which cover other test examples and other training
+            examples; only other test examples, where all training examples of a task with a test split are
+            used.
+        resamples: Number of bootstrap resamples.
+        show_progress_bar: Whether to show a progress bar. None: if the log shows information.
 
     Returns:
-        The means over repetitions. `report.curves["TREC"] = curve` puts it into a report.
+        The means over repetitions. `report.curves["TREC"] = curve` adds it to a report.
 
     Raises:
-        ValueError: The task has nothing that is learnt, sizes are out of range or too small for the folds.
+        ValueError: The task trains nothing, or sizes are out of range or too small for the folds.
 
     Example:
         >>> import numpy as np, sentencode as se
@@ -106,37 +108,36 @@ def learning_curve(
             raise ValueError(f"learning_curve: data is missing: the folder that the files of {task} are in")
         task = load_task(task, data, partial=partial)
     if task.kind.validation is None:
-        raise ValueError(f"learning_curve: nothing is learnt in {task.name}")
+        raise ValueError(f"learning_curve: {task.name} trains nothing")
     check_splits(task.splits, task.kind.validation)
     check_installed(task.kind, chosen)
     seeded = chosen.seeded(task.kind.question)
     encoded = encode_task(task, Embedder(encoder, None, folder, key, tokens))
-    cuts = _cuts(encoded.task, chosen.folds, repeats, seed)
-    least = min(len(train) for train, _ in cuts)
-    numbers = sorted({_number(size, least) for size in sizes})
-    if not numbers:
+    shuffles = _shuffles(encoded.task, chosen.folds, repeats, seed)
+    most = min(len(train) for train, _ in shuffles)
+    counts = sorted({_count(size, most) for size in sizes})
+    if not counts:
         raise ValueError("learning_curve: sizes is empty")
-    judging: dict[str, Any] = {"confidence": confidence, "resamples": resamples}
-    points: list[tuple[TaskResult, str]] = []
-    # All training examples are the same set, in whatever order.
-    whole = {} if task.kind.validation == "nested" else {least: cuts[:1]}
-    orders = {number: whole.get(number, cuts) for number in numbers}
-    total = len(seeded) * sum(map(len, orders.values()))
-    with Bars(show_progress_bar, total, f"learning curve of {task.name}", "training") as bars:
-        for number, of_number in orders.items():
-            bars.show(f"{number} examples")
+    bootstrap: dict[str, Any] = {"confidence": confidence, "resamples": resamples}
+    results: list[TaskResult] = []
+    # All training examples are the same set in every order.
+    once = {} if task.kind.validation == "nested" else {most: shuffles[:1]}
+    repetitions = {count: once.get(count, shuffles) for count in counts}
+    total = len(seeded) * sum(map(len, repetitions.values()))
+    with ProgressBar(show_progress_bar, total, f"learning curve of {task.name}", "training") as bar:
+        for count, repeated in repetitions.items():
+            bar.show(f"{count} examples")
             runs = []
-            for train, test in of_number:
-                for one in seeded:
-                    runs.append(_run(encoded, train[:number], test, one, judging))
-                    bars.finish()
-            result = over_runs(runs, **judging)
-            points.append((result, result.headline))
-    scale, label = _SHOWN[points[0][1]]
-    intervals = [result.intervals[headline] for result, headline in points]
+            for train, test in repeated:
+                for with_seed in seeded:
+                    runs.append(_run(encoded, train[:count], test, with_seed, bootstrap))
+                    bar.finish()
+            results.append(over_runs(runs, **bootstrap))
+    scale, label = _Y_AXIS[results[0].headline]
+    intervals = [result.intervals[result.headline] for result in results]
     return Curve(
-        tuple(numbers),
-        tuple(scale * result.figure(headline) for result, headline in points),
+        tuple(counts),
+        tuple(scale * result.figure(result.headline) for result in results),
         tuple(scale * interval.low for interval in intervals),
         tuple(scale * interval.high for interval in intervals),
         y_label=label,
@@ -145,34 +146,34 @@ def learning_curve(
     )
 
 
-def _number(size: float, most: int) -> int:
-    number = round(size * most) if isinstance(size, float) else checked_int("sizes", size, 1)
-    if not 1 <= number <= most:
+def _count(size: float, most: int) -> int:
+    count = round(size * most) if isinstance(size, float) else checked_int("sizes", size, 1)
+    if not 1 <= count <= most:
         raise ValueError(
-            f"learning_curve: sizes must be from 1 to the {most} training examples, or shares of them up to "
-            f"1.0, got {size}"
+            f"learning_curve: sizes must be from 1 to the {most} training examples, or fractions up to 1.0, "
+            f"got {size}"
         )
-    return number
+    return count
 
 
-def _cuts(task: Task, folds: int, repeats: int | None, seed: int) -> list[tuple[Places, Places | None]]:
-    """For each repetition, training examples in the order in which they are taken, and a fold to test on."""
+def _shuffles(task: Task, folds: int, repeats: int | None, seed: int) -> list[tuple[Indices, Indices | None]]:
+    """Shuffled training examples of each repetition, and the test fold, if the task has no test split."""
     random = np.random.default_rng(seed)
     if task.kind.validation != "nested":
         labels = task["train"].labels
         return [(_order(labels, random), None) for _ in range(repeats or _REPEATS)]
     repeats = repeats or min(_REPEATS, folds)
     labels = np.asarray(task["all"].labels, dtype=np.int64)
-    outer = stratified(labels, folds)
+    outer = stratified_folds(labels, folds)
     if repeats > folds:
         raise ValueError(f"learning_curve: {task.name} has {folds} folds to test on, got repeats={repeats}")
     return [(train[_order(labels[train], random)], test) for train, test in outer[:repeats]]
 
 
-def _order(labels: NDArray[Any], random: np.random.Generator) -> Places:
-    """A random order whose every beginning has about the shares of all classes; scores are no classes."""
+def _order(labels: NDArray[Any], random: np.random.Generator) -> Indices:
+    """A random order whose prefixes are nearly stratified by class."""
     shuffled = random.permutation(len(labels))
-    if labels.dtype.kind == "f":
+    if labels.dtype.kind == "f":  # scores, not classes
         return shuffled
     of_class = labels[shuffled]
     counts = np.bincount(of_class)
@@ -184,7 +185,7 @@ def _order(labels: NDArray[Any], random: np.random.Generator) -> Places:
 
 @dataclass(frozen=True)
 class _OfNested:
-    """A classifier that tries the penalties of tasks without a test split, although it is given one."""
+    """A classifier with the grid of nested cross-validation, although it gets a test split."""
 
     classifier: Classifier
 
@@ -196,38 +197,36 @@ class _OfNested:
 
 
 def _run(
-    encoded: Encoded, train: Places, test: Places | None, protocol: Protocol, judging: dict[str, Any]
+    encoded: Encoded, train: Indices, test: Indices | None, protocol: Protocol, bootstrap: dict[str, Any]
 ) -> TaskResult:
     part = _part(encoded, train, test)
     if test is not None:
         protocol = replace(protocol, classifier=_OfNested(protocol.classifier))
-    with warnings.catch_warnings():  # of few examples, some classes have fewer than there are folds
+    with warnings.catch_warnings():  # small subsets have rare classes
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        result = judge_task(part, protocol, **judging)
+        result = score_task(part, protocol, **bootstrap)
     if test is None:
         return result
-    (judged,) = result.judged.values()  # whose places count from the fold's first example
+    (judged,) = result.judged.values()  # its places are relative to the fold
     result.judged = {"all": replace(judged, split="all", places=test[judged.places])}
     return result
 
 
-def _part(encoded: Encoded, train: Places, test: Places | None) -> Encoded:
-    """The task with some of its training examples, in SentEval's order, and a fold as its test split."""
+def _part(encoded: Encoded, train: Indices, test: Indices | None) -> Encoded:
+    """The task with a subset of its training examples, in SentEval's order, and a fold as its test split."""
     task, train = encoded.task, np.sort(train)
-    places = encoded.by_split()
-    chosen: dict[str, tuple[str, Places | slice]] = {name: (name, slice(None)) for name in task.splits}
+    sentences = encoded.by_split()
+    subsets: dict[str, tuple[str, Indices | slice]] = {name: (name, slice(None)) for name in task.splits}
     if test is None:
-        chosen["train"] = ("train", train)
+        subsets["train"] = ("train", train)
     else:
-        chosen = {"train": ("all", train), "test": ("all", test)}
-    splits, rows = {}, []
-    for name, (source, rows_of) in chosen.items():
+        subsets = {"train": ("all", train), "test": ("all", test)}
+    splits, indices = {}, []
+    for name, (source, subset) in subsets.items():
         split = task[source]
-        splits[name] = replace(
-            split,
-            sentences=tuple([""] * len(split.labels[rows_of]) for _ in split.sentences),
-            labels=split.labels[rows_of],
-        )
-        rows += [side[rows_of] for side in places[source]]
+        labels = split.labels[subset]
+        blank = tuple([""] * len(labels) for _ in split.sentences)
+        splits[name] = replace(split, sentences=blank, labels=labels)
+        indices += [side[subset] for side in sentences[source]]
     kind = task.kind if test is None else replace(task.kind, validation="folds")
-    return replace(encoded, task=replace(task, splits=splits, kind=kind), places=rows)
+    return replace(encoded, task=replace(task, splits=splits, kind=kind), indices=indices)

@@ -1,4 +1,4 @@
-"""Rows that were computed elsewhere, in the place of an encoder."""
+"""Precomputed embeddings, evaluated like an encoder."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from .data import Task
 
 __all__ = ["Precomputed", "sentences_of"]
 
-_BLOCK = 1 << 14  # rows that are hashed at a time
-_APART = 0.02  # of a row's length: rows of one sentence differ by rounding, not by more
+_BLOCK = 1 << 14  # rows per block of hashing
+_TOLERANCE = 0.02  # relative difference of two embeddings of the same sentence, for rounding
 
 
 class Precomputed:
-    """Sentences and their rows, which `sentencode.evaluate` takes as it takes an encoder.
+    """Sentences and their embeddings, which `sentencode.evaluate` takes as an encoder.
 
-    Sentences are found by their tokens with one space between them, whatever white space they were given
-    with. `sentences_of` gives those of tasks.
+    Sentences are compared with white space normalised. `sentences_of` returns those of tasks.
 
     Args:
-        sentences: The sentences, as strings or lists of tokens; or a text file of them, one a line, which may
-            be packed.
-        rows: `(n, d)`, one for each: an array, a memory map, or a `.npy` file, which is not read as a whole.
-        name: What it is called in reports. None: the name of the file of rows, or `"Precomputed"`.
+        sentences: Sentences as strings or lists of tokens; or a text file with one per line, perhaps
+            compressed.
+        rows: Embedding of each sentence `(n, d)`: an array, a memory map, or a `.npy` file, which is
+            memory-mapped.
+        name: Name in reports. None: the name of the `.npy` file, or `"Precomputed"`.
 
     Raises:
-        ValueError: There are not as many rows as sentences, or a sentence that is there twice has rows that
-            are not the same.
-        FormatError: The file of rows is no array.
+        ValueError: The numbers of embeddings and sentences differ, or a repeated sentence has different
+            embeddings.
+        FormatError: The `.npy` file is not an array.
         OSError: A file cannot be read.
 
     Example:
@@ -59,7 +59,7 @@ class Precomputed:
     ) -> None:
         from_file = isinstance(rows, (str, bytes, os.PathLike))
         where = as_name(rows) if isinstance(rows, (str, bytes, os.PathLike)) else "rows"
-        self.rows: NDArray[Any] = _opened(Path(where)) if from_file else np.asarray(rows)
+        self.rows: NDArray[Any] = _mapped(Path(where)) if from_file else np.asarray(rows)
         self.__name__ = name or (Path(where).stem if from_file else type(self).__name__)
         if self.rows.ndim != 2 or self.rows.dtype.kind not in "fiu":
             shape = f"{self.rows.dtype} of shape {list(self.rows.shape)}"
@@ -68,12 +68,12 @@ class Precomputed:
         if isinstance(sentences, (str, bytes, os.PathLike)):
             source = as_name(sentences)
             sentences = Corpus(Path(source), keep_empty=True)
-        self._place: dict[str, int] = {}
+        self._index: dict[str, int] = {}
         count = 0
         for i, sentence in enumerate(sentences):
             count = i + 1
             key = _joined(sentence)
-            first = self._place.setdefault(key, i)
+            first = self._index.setdefault(key, i)
             if first != i and count <= len(self.rows):
                 self._check_same(key, first, i, where)
         if count != len(self.rows):
@@ -81,18 +81,15 @@ class Precomputed:
 
     @classmethod
     def of_task(cls, task: Task, rows: Mapping[str, Any], name: str | None = None) -> Precomputed:
-        """Rows that stand as the examples of a task do.
+        """Embeddings in the order of the examples of a task.
 
         Args:
             task: The task.
-            rows: By split, an array with a row for each example; of pairs, two of them.
-            name: As in `Precomputed`.
-
-        Returns:
-            The sentences of the task with these rows.
+            rows: Embeddings of the examples of each split: an array, or two for pairs.
+            name: Name in reports, as for `Precomputed`.
 
         Raises:
-            ValueError: A split has no rows, or not as many as examples.
+            ValueError: A split has no embeddings, or not as many as examples.
 
         Example:
             >>> import numpy as np
@@ -109,8 +106,7 @@ class Precomputed:
                 raise ValueError(
                     f"rows of {task.name} have no {split_name!r}; there are {', '.join(rows) or 'none'}"
                 )
-            given = rows[split_name]
-            sides = given if len(split.sentences) == 2 else (given,)
+            sides = rows[split_name] if len(split.sentences) == 2 else (rows[split_name],)
             if len(sides) != len(split.sentences) or any(len(side) != len(split) for side in sides):
                 raise ValueError(
                     f"rows of {task.name}, {split_name}: expected "
@@ -123,45 +119,42 @@ class Precomputed:
         return cls(sentences, np.concatenate(blocks), name)
 
     def encode(self, sentences: Iterable[str | Sequence[str]]) -> NDArray[Any]:
-        """Looks up the rows of sentences.
+        """Look up the embeddings of sentences.
 
         Args:
             sentences: Strings, or lists of tokens.
 
-        Returns:
-            Their rows.
-
         Raises:
-            ValueError: Some have none.
+            ValueError: A sentence has no embedding.
         """
-        wanted = [_joined(sentence) for sentence in sentences]
-        missing = [sentence for sentence in wanted if sentence not in self._place]
+        keys = [_joined(sentence) for sentence in sentences]
+        missing = [key for key in keys if key not in self._index]
         if missing:
             raise ValueError(
-                f"{len(missing)} of {len(wanted)} sentences have no row among the {len(self.rows)} of "
+                f"{len(missing)} of {len(keys)} sentences have no row among the {len(self.rows)} of "
                 f"{self.__name__}; the first of them: {missing[0]!r}"
             )
-        found: NDArray[Any] = self.rows[[self._place[sentence] for sentence in wanted]]
-        return found
+        embeddings: NDArray[Any] = self.rows[[self._index[key] for key in keys]]
+        return embeddings
 
     def fingerprint(self) -> str:
-        """Tells these sentences and rows from all others."""
+        """Identify these sentences and embeddings."""
         digest = hashlib.sha256(f"precomputed {self.rows.dtype.str} {self.rows.shape}\n".encode())
-        for sentence, place in self._place.items():
-            digest.update(f"{place} {sentence}\n".encode("utf-8", "surrogatepass"))
+        for sentence, index in self._index.items():
+            digest.update(f"{index} {sentence}\n".encode("utf-8", "surrogatepass"))
         for first in range(0, len(self.rows), _BLOCK):
             digest.update(np.ascontiguousarray(self.rows[first : first + _BLOCK]).tobytes())
         return digest.hexdigest()
 
     def __repr__(self) -> str:
         return (
-            f"Precomputed({self.__name__!r}, {len(self._place)} sentences, {self.rows.shape[1]} numbers each)"
+            f"Precomputed({self.__name__!r}, {len(self._index)} sentences, {self.rows.shape[1]} dimensions)"
         )
 
     def _check_same(self, sentence: str, first: int, again: int, where: str) -> None:
-        """Rows that were mixed up with others' show here, where a sentence is there twice."""
+        """Embeddings in a wrong order show where a sentence is repeated."""
         a, b = (np.asarray(self.rows[i], dtype=np.float64) for i in (first, again))
-        if np.linalg.norm(a - b) > _APART * np.linalg.norm(a):
+        if np.linalg.norm(a - b) > _TOLERANCE * np.linalg.norm(a):
             raise ValueError(
                 f"{where}: rows {first} and {again} differ, but both are of the sentence {sentence!r}: are "
                 "rows and sentences in the same order?"
@@ -169,13 +162,13 @@ class Precomputed:
 
 
 def sentences_of(*tasks: Task) -> list[str]:
-    """The distinct sentences of tasks, in the order of their examples: what rows are needed of.
+    """Distinct sentences of tasks, in the order of their examples, for embedding them elsewhere.
 
     Args:
-        *tasks: Any tasks.
+        *tasks: The tasks.
 
     Returns:
-        The sentences; none has a line end in it.
+        The sentences, without line breaks.
 
     Example:
         >>> import numpy as np
@@ -194,7 +187,7 @@ def _joined(sentence: str | bytes | Sequence[str]) -> str:
     return " ".join(sentence.split() if isinstance(sentence, str) else sentence)
 
 
-def _opened(path: Path) -> NDArray[Any]:
+def _mapped(path: Path) -> NDArray[Any]:
     try:
         rows: NDArray[Any] = np.lib.format.open_memmap(path, mode="r")
     except (EOFError, ValueError) as error:

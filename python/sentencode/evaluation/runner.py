@@ -1,4 +1,4 @@
-"""Runs one task with one encoder."""
+"""Evaluates one encoder on one task."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .._extras import require
 from .data import Kind, Split, Task
 from .embeddings import DegenerateEncoderError, Embedder, distinct
 from .metrics.baselines import MajorityClass
-from .metrics.classifiers import Classifier, Examples, Optimum, Places, ScikitLearn, classify
+from .metrics.classifiers import Classifier, Examples, Indices, Optimum, ScikitLearn
 from .metrics.intervals import (
     SEED,
     Interval,
@@ -38,95 +38,86 @@ from .metrics.scores import (
     spearman,
     values_of,
 )
+from .metrics.validation import cross_validate
 from .statistics.seeds import over_runs
 
-__all__ = ["Encoded", "encode_task", "judge_task", "part_of", "run_task", "splits_in_order"]
+__all__ = ["Encoded", "encode_task", "part_of", "run_task", "score_task", "splits_in_order"]
 
 Progress = Callable[[int, int], None]
 Scores = NDArray[np.float64]
-Rows = NDArray[np.float32]
+Embeddings = NDArray[np.float32]
 
 
-def run_task(task: Task, embedder: Embedder, protocol: Protocol, **judging: Any) -> TaskResult:
-    """Encodes the sentences of a task and judges their rows: see `encode_task` and `judge_task`."""
+def run_task(task: Task, embedder: Embedder, protocol: Protocol, **options: Any) -> TaskResult:
+    """Encode the sentences of a task and score the embeddings: see `encode_task` and `score_task`."""
     encoded = encode_task(task, embedder)
-    result = judge_task(encoded, protocol, **judging)
+    result = score_task(encoded, protocol, **options)
     result.splits = dict(encoded.task.splits)
     return result
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """A task and the rows of its sentences: all that judging needs.
+    """A task and the embeddings of its sentences.
 
     Attributes:
-        task: Its examples are in the order in which they are cut into folds, or drawn for batches.
-        places: For each side of each split, one after the other, which row each sentence is.
-        rows: One for each distinct sentence.
-        details: What is known of the encoding.
-        classifier: What stands in place of the protocol's, where the encoder is a classifier.
+        task: The task, its examples in the order of folds and batches.
+        indices: For each split and side, the index of each sentence in `embeddings`.
+        embeddings: Embeddings of the distinct sentences.
+        details: Details of the encoding for the result.
+        classifier: Replaces the protocol's classifier, if the encoder is one.
     """
 
     task: Task
-    places: list[Places]
-    rows: NDArray[np.float32]
+    indices: list[Indices]
+    embeddings: Embeddings
     details: dict[str, Any] = field(default_factory=dict)
     classifier: MajorityClass | None = None
 
-    def by_split(self) -> dict[str, list[Places]]:
-        """Of each split, which row each sentence is, side by side."""
+    def by_split(self) -> dict[str, list[Indices]]:
+        """Indices of the sentences of each split, by side."""
         splits = self.task.splits
-        sides = len(self.places) // len(splits)
-        return {name: self.places[i * sides : (i + 1) * sides] for i, name in enumerate(splits)}
+        sides = len(self.indices) // len(splits)
+        return {name: self.indices[i * sides : (i + 1) * sides] for i, name in enumerate(splits)}
 
-    def examples(self) -> tuple[Examples, NDArray[Any], dict[str, Places]]:
-        """The examples of all splits, one after the other; their labels; and which of them each split has.
-
-        The classes of the examples are left to be set where labels are classes.
-        """
+    def examples(self) -> tuple[Examples, NDArray[Any], dict[str, Indices]]:
+        """Examples of all splits, concatenated, without classes; their labels; and indices of each split."""
         splits = self.task.splits
         sides = tuple(np.concatenate(side) for side in zip(*self.by_split().values(), strict=True))
         bounds = np.cumsum([0, *(len(split) for split in splits.values())])
         numbers = {name: np.arange(bounds[i], bounds[i + 1]) for i, name in enumerate(splits)}
         labels = np.concatenate([split.labels for split in splits.values()])
         blank = np.zeros(len(labels), dtype=np.int64)
-        return Examples(self.rows, sides, self.task.kind.features, blank, 0), labels, numbers
+        return Examples(self.embeddings, sides, self.task.kind.features, blank, 0), labels, numbers
 
 
 def encode_task(task: Task, embedder: Embedder) -> Encoded:
-    """Encodes the distinct sentences of a task.
-
-    Raises:
-        DegenerateEncoderError: The encoder's rows cannot be judged.
-    """
+    """Encode the distinct sentences of a task."""
     begin = time.perf_counter()
     splits = splits_in_order(task)
-    sentences, places = distinct(side for split in splits.values() for side in split.sentences)
+    sentences, indices = distinct(side for split in splits.values() for side in split.sentences)
     classifier = embedder.encoder if isinstance(embedder.encoder, MajorityClass) else None
     if classifier is None:
-        rows = embedder(sentences)
+        embeddings = embedder(sentences)
     elif task.kind.question == "classification":
-        rows = classifier.encode(sentences)
+        embeddings = classifier.encode(sentences)
     else:
-        raise DegenerateEncoderError(f"{embedder.name} answers only tasks of classes")
+        raise DegenerateEncoderError(f"{embedder.name} predicts only classes")
     details = {
         "distinct_sentences": len(sentences),
         "seconds_encode": round(time.perf_counter() - begin, 4),
         "unknown_tokens": embedder.unknown(sentences),
         "partial": task.partial,
     }
-    return Encoded(replace(task, splits=splits), places, rows, details, classifier)
+    return Encoded(replace(task, splits=splits), indices, embeddings, details, classifier)
 
 
 def check_installed(kind: Kind, protocol: Protocol) -> None:
-    """Checks, before anything is encoded, that the packages are there that judging a task uses.
+    """Check, before anything is encoded, that the packages for a task are installed.
 
     Args:
-        kind: The task's.
-        protocol: How classifiers are trained.
-
-    Raises:
-        ImportError: One is missing; the message says what installs it.
+        kind: Kind of the task.
+        protocol: The protocol.
     """
     sklearn = isinstance(protocol.classifier, ScikitLearn) and kind.question == "classification"
     needed = {
@@ -134,12 +125,12 @@ def check_installed(kind: Kind, protocol: Protocol) -> None:
         "sklearn.model_selection": sklearn or kind.validation in ("nested", "folds"),
         "torch": not sklearn and (kind.validation is not None or kind.question == "retrieval"),
     }
-    for module, used in needed.items():
-        if used:
+    for module, is_needed in needed.items():
+        if is_needed:
             require(module, "eval")
 
 
-def judge_task(
+def score_task(
     encoded: Encoded,
     protocol: Protocol,
     *,
@@ -147,22 +138,17 @@ def judge_task(
     resamples: int = 2000,
     on_progress: Progress | None = None,
 ) -> TaskResult:
-    """Judges the rows of a task. The sentences are not looked at.
+    """Score the embeddings of a task.
 
     Args:
-        encoded: The task and its rows.
-        protocol: How classifiers are trained.
-        confidence: Of the intervals.
-        resamples: Of the bootstrap.
-        on_progress: Called with the number of classifiers that are trained, and of all.
+        encoded: The task and its embeddings.
+        protocol: The protocol.
+        confidence: Confidence level of the intervals.
+        resamples: Number of bootstrap resamples.
+        on_progress: Called with the number of trained classifiers, and of all.
 
     Returns:
-        The figures, under SentEval's keys, with their intervals.
-
-    Raises:
-        ValueError: Its examples cannot be validated in its way: a split or a class is missing; or a
-            correlation is undefined.
-        MemoryError: The protocol holds more than there is room for.
+        The scores, under SentEval's keys, with their intervals.
     """
     begin = time.perf_counter()
     kind, name = encoded.task.kind, encoded.task.name
@@ -172,8 +158,8 @@ def judge_task(
     try:
         seeded = protocol.seeded(kind.question)
         runs = [
-            _JUDGES[kind.question](encoded, one, options, part_of(on_progress, i, len(seeded)))
-            for i, one in enumerate(seeded)
+            _SCORERS[kind.question](encoded, with_seed, options, part_of(on_progress, i, len(seeded)))
+            for i, with_seed in enumerate(seeded)
         ]
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
@@ -187,12 +173,12 @@ def judge_task(
 
 
 def part_of(on_progress: Progress | None, i: int, runs: int) -> Progress | None:
-    """The progress of the i-th of several runs that are equally long."""
+    """Progress of the i-th of several equally long runs."""
     return None if on_progress is None else lambda done, total: on_progress(i * total + done, runs * total)
 
 
 def splits_in_order(task: Task) -> dict[str, Split]:
-    """The examples as results number them: in SentEval's order, which decides folds and batches."""
+    """The examples in the order of results: SentEval's, which determines folds and batches."""
     if task.kind.question not in ("classification", "relatedness"):
         return dict(task.splits)
     second_first = task.kind.second_first
@@ -207,82 +193,85 @@ def _classification(
 ) -> TaskResult:
     task, validation = encoded.task, encoded.task.kind.validation
     assert validation is not None, task.name
-    examples, labels, numbers = encoded.examples()
+    examples, labels, splits = encoded.examples()
     examples = replace(examples, labels=labels, classes=max(len(task.classes), int(labels.max()) + 1))
     classifier = protocol.classifier_for(task.kind)
-    found = classify(
+    validated = cross_validate(
         classifier,
         examples,
-        numbers,
+        splits,
         validation,
         protocol.folds,
         penalised=task.kind.penalised,
         on_progress=on_progress,
     )
-    gold = labels[found.places]
-    low, high = bootstrap_mean(found.predictions == gold, **options)
-    # What is tested are all examples of a task without splits: SentEval calls them dev and test alike.
-    tested = len(found.places)
-    dev = {"nested": tested, "folds": len(numbers.get("train", ())), "dev": len(numbers.get("dev", ()))}
+    predictions, gold = validated.predictions, labels[validated.tested]
+    # Without splits, all examples are tested; SentEval counts them as dev and as test.
+    dev = {"nested": validated.tested, "folds": splits.get("train", ()), "dev": splits.get("dev", ())}
     figures: dict[str, Any] = {
-        "devacc": found.dev,
-        "acc": found.test,
-        "ndev": dev[validation],
-        "ntest": tested,
+        "devacc": validated.dev_accuracy,
+        "acc": validated.accuracy,
+        "ndev": len(dev[validation]),
+        "ntest": len(gold),
     }
-    intervals = {"acc": Interval(100 * low, 100 * high)}
+    intervals = {"acc": _percent(bootstrap_mean(predictions == gold, **options))}
     if task.kind.f1:
-        figures["f1"] = round(100 * f1(found.predictions, gold), 2)
-        intervals["f1"] = Interval(*(100 * x for x in bootstrap_f1(found.predictions, gold, **options)))
+        figures["f1"] = round(100 * f1(predictions, gold), 2)
+        intervals["f1"] = _percent(bootstrap_f1(predictions, gold, **options))
     details = {
         "protocol": protocol.name,
-        "penalties": found.chosen,
-        **_solved(classifier, found.gradient),
-        "majority": found.majority,
-        **found.details,
+        "penalties": validated.penalties,
+        **_gradient(classifier, validated.gradient),
+        "majority": validated.majority,
+        **validated.details,
     }
-    first = min(numbers.get("test", numbers.get("all", found.places)))
-    judged = Judged("test" if "test" in numbers else "all", found.places - first, found.predictions, gold)
+    split = "test" if "test" in splits else "all"
+    first = min(splits.get(split, validated.tested))
+    judged = Judged(split, validated.tested - first, predictions, gold)
     return TaskResult(task.name, figures, intervals, {judged.split: judged}, details)
 
 
-def _solved(classifier: Classifier, gradient: float) -> dict[str, float]:
-    """How near the optimum classifiers are, and how near they should be."""
-    wanted = {"tolerance": classifier.tolerance} if isinstance(classifier, Optimum) else {}
-    return {"gradient": gradient, **wanted}
+def _percent(interval: Interval) -> Interval:
+    return Interval(100 * interval.low, 100 * interval.high)
+
+
+def _gradient(classifier: Classifier, gradient: float) -> dict[str, float]:
+    """The largest final gradient, and its tolerance."""
+    tolerance = {"tolerance": classifier.tolerance} if isinstance(classifier, Optimum) else {}
+    return {"gradient": gradient, **tolerance}
 
 
 def _relatedness(
     encoded: Encoded, protocol: Protocol, options: dict[str, Any], _: Progress | None
 ) -> TaskResult:
-    examples, labels, numbers = encoded.examples()
-    found = relate(protocol.classifier, examples, labels, numbers)
-    gold = labels[numbers["test"]]
-    agreement = pearson(found.scores, gold)
-    if np.isnan(agreement):
-        raise ValueError(_undefined("scores that were learnt", gold))
+    examples, labels, splits = encoded.examples()
+    related = relate(protocol.classifier, examples, labels, splits)
+    scores, gold = related.scores, labels[splits["test"]]
+    r = pearson(scores, gold)
+    if np.isnan(r):
+        raise ValueError(_undefined("predicted scores", gold))
     figures = {
-        "devpearson": found.dev,
-        "pearson": agreement,
-        "spearman": spearman(found.scores, gold),
-        "mse": mean_squared_error(found.scores, gold),
-        "yhat": found.scores,
-        "ndev": len(numbers["dev"]),
+        "devpearson": related.dev_pearson,
+        "pearson": r,
+        "spearman": spearman(scores, gold),
+        "mse": mean_squared_error(scores, gold),
+        "yhat": scores,
+        "ndev": len(splits["dev"]),
         "ntest": len(gold),
     }
     intervals = {
-        "pearson": bootstrap_interval(found.scores, gold, "pearson", **options),
-        "spearman": bootstrap_interval(found.scores, gold, "spearman", **options),
-        "mse": bootstrap_mean((found.scores - gold) ** 2, **options),
+        "pearson": bootstrap_interval(scores, gold, "pearson", **options),
+        "spearman": bootstrap_interval(scores, gold, "spearman", **options),
+        "mse": bootstrap_mean((scores - gold) ** 2, **options),
     }
     details = {
         "scored": "learnt",
         "protocol": protocol.name,
-        "penalties": (found.chosen,),
-        **_solved(protocol.classifier, found.gradient),
-        **found.details,
+        "penalties": (related.penalty,),
+        **_gradient(protocol.classifier, related.gradient),
+        **related.details,
     }
-    judged = Judged("test", np.arange(len(gold)), found.scores, gold)
+    judged = Judged("test", np.arange(len(gold)), scores, gold)
     return TaskResult(encoded.task.name, figures, intervals, {"test": judged}, details)
 
 
@@ -293,13 +282,13 @@ def _similarity(
     figures: dict[str, Any] = {}
     intervals: dict[str, Interval] = {}
     judged: dict[str, Judged] = {}
-    for name, places in encoded.by_split().items():
-        split = splits[name]
-        first, second = (np.ascontiguousarray(encoded.rows[side]) for side in places)
-        scores, gold = _scored(protocol, first, second), np.asarray(split.labels, dtype=np.float64)
+    for name, sides in encoded.by_split().items():
+        first, second = (np.ascontiguousarray(encoded.embeddings[side]) for side in sides)
+        gold = np.asarray(splits[name].labels, dtype=np.float64)
+        scores = _similarities(protocol, first, second)
         judged[name] = Judged(name, np.arange(len(gold)), scores, gold)
-        figures[name], found = _agreement(scores, gold, options)
-        intervals |= {f"{name}.{key}": value for key, value in found.items()}
+        figures[name], of_split = _correlations(scores, gold, options)
+        intervals |= {f"{name}.{key}": interval for key, interval in of_split.items()}
     undefined = [name for name in splits if np.isnan(figures[name]["pearson"][0])]
     if undefined and (len(undefined) == len(splits) or not task.kind.subsets):
         what = "cosines" if protocol.similarity == "cosine" else "similarities"
@@ -308,21 +297,20 @@ def _similarity(
         figures[name] |= dict.fromkeys(CORRELATIONS, (0.0, 1.0))
     if task.kind.subsets:
         sizes = [figures[name]["nsamples"] for name in splits]
-        predicted = np.concatenate([one.predicted for one in judged.values()])
-        gold = np.concatenate([one.gold for one in judged.values()])
+        pairs = [(subset.predicted, subset.gold) for subset in judged.values()]
+        predicted, gold = map(np.concatenate, zip(*pairs, strict=True))
         figures["all"] = {}
-        for key, of in CORRELATIONS.items():
+        for key, correlate in CORRELATIONS.items():
             values = [figures[name][key][0] for name in splits]
             figures["all"][key] = {
                 "mean": float(np.mean(values)),
                 "wmean": float(np.average(values, weights=sizes)),
-                "pooled": float(np.nan_to_num(of(predicted, gold))),
+                "pooled": float(np.nan_to_num(correlate(predicted, gold))),
             }
             intervals[f"all.{key}.pooled"] = bootstrap_interval(predicted, gold, key, **options)
-            pairs = [(one.predicted, one.gold) for one in judged.values()]
-            drawn = resampled_in_parts(pairs, key, options["resamples"], SEED)
+            resampled = resampled_in_parts(pairs, key, options["resamples"], SEED)
             for kind, weights in (("mean", None), ("wmean", sizes)):
-                means = np.average(drawn, axis=0, weights=weights)
+                means = np.average(resampled, axis=0, weights=weights)
                 intervals[f"all.{key}.{kind}"] = percentile_interval(means, options["confidence"])
     details: dict[str, Any] = {"scored": protocol.scored}
     if undefined:
@@ -330,40 +318,39 @@ def _similarity(
     return TaskResult(task.name, figures, intervals, judged, details)
 
 
-def _scored(protocol: Protocol, first: Rows, second: Rows) -> Scores:
-    """How near the rows of each pair are."""
+def _similarities(protocol: Protocol, first: Embeddings, second: Embeddings) -> Scores:
     if protocol.similarity == "cosine":
         return cosine_of_pairs(first, second)
     return values_of("similarity", [protocol.similarity(u, v) for u, v in zip(first, second, strict=True)])
 
 
 def _undefined(what: str, gold: Scores) -> str:
-    """Why a correlation does not exist."""
+    """Why a correlation is undefined."""
     if len(gold) < 2:
         return f"there {'is one pair' if len(gold) else 'are no pairs'}: correlations need two"
-    alike = "scores that are right" if (gold == gold[0]).all() else what
-    return f"all {alike} are equal: there is no correlation"
+    equal = "gold scores" if (gold == gold[0]).all() else what
+    return f"all {equal} are equal: the correlation is undefined"
 
 
 def _groups(encoded: Encoded, _protocol: Protocol, options: dict[str, Any], _: Progress | None) -> TaskResult:
-    """The paraphrase metrics: shares in percent, and the index."""
+    """The paraphrase metrics: accuracies in percent, and the index."""
     task = encoded.task
-    ((name, (places,)),) = encoded.by_split().items()
-    each = np.ascontiguousarray(encoded.rows[places])
+    ((name, (indices,)),) = encoded.by_split().items()
+    embeddings = np.ascontiguousarray(encoded.embeddings[indices])
     groups = np.asarray(task.splits[name].labels, dtype=np.int64)
-    found = {
-        "cl_one": cluster_classification(each, groups, "one", **options),
-        "cl_half": cluster_classification(each, groups, "half", **options),
-        "nn_cosine": nearest_neighbours(each, groups, "cosine", **options),
-        "nn_l2": nearest_neighbours(each, groups, "l2", **options),
+    metrics = {
+        "cl_one": cluster_classification(embeddings, groups, "one", **options),
+        "cl_half": cluster_classification(embeddings, groups, "half", **options),
+        "nn_cosine": nearest_neighbours(embeddings, groups, "cosine", **options),
+        "nn_l2": nearest_neighbours(embeddings, groups, "l2", **options),
     }
-    index = inverse_davies_bouldin(each, groups, **options)
-    figures: dict[str, Any] = {key: 100 * one.value for key, one in found.items()} | {"idb": index.value}
-    figures |= {"ngroups": len(task.classes), "nsamples": len(groups)}
-    intervals = {key: Interval(100 * one.interval.low, 100 * one.interval.high) for key, one in found.items()}
+    index = inverse_davies_bouldin(embeddings, groups, **options)
+    figures: dict[str, Any] = {key: 100 * metric.value for key, metric in metrics.items()}
+    figures |= {"idb": index.value, "ngroups": len(task.classes), "nsamples": len(groups)}
+    intervals = {key: _percent(metric.interval) for key, metric in metrics.items()}
     intervals["idb"] = index.interval
-    deviations = {key: 100 * found[key].deviation for key in ("cl_one", "cl_half")}
-    nearest = found["nn_cosine"].predicted
+    deviations = {key: 100 * metrics[key].deviation for key in ("cl_one", "cl_half")}
+    nearest = metrics["nn_cosine"].predicted
     assert nearest is not None
     judged = Judged(name, np.arange(len(groups)), nearest, groups)
     return TaskResult(task.name, figures, intervals, {name: judged}, {"deviations": deviations})
@@ -374,22 +361,24 @@ def _retrieval(
 ) -> TaskResult:
     splits = encoded.task.splits
     captions = {name: sides[0] for name, sides in encoded.by_split().items()}
-    found = retrieve(protocol.ranking, encoded.rows, captions, splits, **options, on_progress=on_progress)
+    retrieval = retrieve(
+        protocol.ranking, encoded.embeddings, captions, splits, **options, on_progress=on_progress
+    )
     figures: dict[str, Any] = {
-        "devacc": found.dev,
-        "acc": [tuple(one) for one in found.recalls.values()],
+        "devacc": retrieval.dev_recalls,
+        "acc": [tuple(recalls) for recalls in retrieval.recalls.values()],
         "ndev": len(captions["dev"]),
         "ntest": len(captions["test"]),
     }
-    # The same figures by name, for tables.
-    figures |= {direction: one._asdict() for direction, one in found.recalls.items()}
-    details = {"protocol": protocol.name, "epochs": found.epochs, "ranks": found.ranks}
+    # The same scores by name, for tables.
+    figures |= {direction: recalls._asdict() for direction, recalls in retrieval.recalls.items()}
+    details = {"protocol": protocol.name, "epochs": retrieval.epochs, "ranks": retrieval.ranks}
     gold = np.asarray(splits["test"].labels, dtype=np.int64)
-    judged = Judged("test", np.arange(len(gold)), found.first, gold)
-    return TaskResult(encoded.task.name, figures, found.intervals, {"test": judged}, details)
+    judged = Judged("test", np.arange(len(gold)), retrieval.nearest, gold)
+    return TaskResult(encoded.task.name, figures, retrieval.intervals, {"test": judged}, details)
 
 
-_JUDGES: dict[str, Callable[[Encoded, Protocol, dict[str, Any], Progress | None], TaskResult]] = {
+_SCORERS: dict[str, Callable[[Encoded, Protocol, dict[str, Any], Progress | None], TaskResult]] = {
     "classification": _classification,
     "relatedness": _relatedness,
     "similarity": _similarity,
@@ -398,21 +387,21 @@ _JUDGES: dict[str, Callable[[Encoded, Protocol, dict[str, Any], Progress | None]
 }
 
 
-def _agreement(
-    cosines: Scores, gold: Scores, options: dict[str, Any]
+def _correlations(
+    scores: Scores, gold: Scores, options: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Interval]]:
-    """Correlations with their p-values, as SciPy gives them: not a number where they are undefined."""
-    law = require("scipy.stats", "eval").t
+    """Correlations with SciPy's p-values, and their intervals; NaN where they are undefined."""
+    t_distribution = require("scipy.stats", "eval").t
     figures: dict[str, Any] = {}
     intervals: dict[str, Interval] = {}
-    for key, of in CORRELATIONS.items():
-        r = of(cosines, gold)
+    for key, correlate in CORRELATIONS.items():
+        r = correlate(scores, gold)
         degrees = len(gold) - 2
-        if np.isnan(r) or degrees < 1:  # two pairs lie on a line, whatever they are
+        if np.isnan(r) or degrees < 1:  # two points are always on a line
             figures[key] = (r, 1.0)
             continue
         t = abs(r) * np.sqrt(degrees / max((1 - r) * (1 + r), 1e-300))
-        figures[key] = (r, 2 * float(law.sf(t, degrees)))
-        intervals[key] = bootstrap_interval(cosines, gold, key, **options)
+        figures[key] = (r, 2 * float(t_distribution.sf(t, degrees)))
+        intervals[key] = bootstrap_interval(scores, gold, key, **options)
     figures["nsamples"] = len(gold)
     return figures, intervals

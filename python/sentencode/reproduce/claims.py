@@ -16,7 +16,7 @@ from .._extras import require
 from .._figures import forest, new_figure, rendered
 from ..evaluation import Report as Evaluated
 from ..evaluation import paired_t_test
-from ..evaluation.statistics.joint_bootstrap import drawn_mean
+from ..evaluation.statistics.joint_bootstrap import resampled_mean
 from .report import Report
 from .results_folder import Result
 from .score_tables import Scores
@@ -145,7 +145,7 @@ def _published_mean(figures: Mapping[str, str], tasks: Sequence[str]) -> float |
 
 def _mean(report: Evaluated, tasks: Sequence[str], resamples: int) -> npt.NDArray[np.float64]:
     """The mean over tasks: of the test examples, then of each resample."""
-    drawn = drawn_mean([report[task] for task in tasks], [1 / len(tasks)] * len(tasks), resamples, _SEED)
+    drawn = resampled_mean([report[task] for task in tasks], [1 / len(tasks)] * len(tasks), resamples, _SEED)
     if drawn is None:
         raise ValueError(f"the report on {report.encoder} does not hold the predictions for each example")
     return drawn

@@ -1,8 +1,8 @@
-"""The door to SentEval, Facebook's evaluation harness, which scores an encoder on some thirty tasks.
+"""Adapter for the original SentEval, Facebook's evaluation toolkit with about thirty tasks.
 
-`plugin` makes the two functions that the harness calls; `patch` makes the harness, last touched in 2020, run
-on today's Python, NumPy, SciPy, scikit-learn and PyTorch, with or without CUDA. The harness itself is not
-part of Sentencode and is only imported when `patch` is called.
+`plugin` makes the two functions that SentEval calls; `patch` makes SentEval, last changed in 2020, run on
+today's Python, NumPy, SciPy, scikit-learn and PyTorch, with or without CUDA. SentEval is not part of
+Sentencode, and is imported only by `patch`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The two functions through which SentEval talks to an encoder."""
+"""SentEval's two functions of an encoder, `prepare` and `batcher`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..errors import NotFittedError
 
 __all__ = ["plugin"]
 
-Rows = npt.NDArray[np.float32]
+Embeddings = npt.NDArray[np.float32]
 Sentence = str | tuple[str, ...]
 Prepare = Callable[..., None]
-Batcher = Callable[..., Rows]
+Batcher = Callable[..., Embeddings]
 
 
 class _Encoder(Protocol):
-    """All that is asked of an encoder here; `get_params` and `fit` only with `fit_on_task`."""
+    """Required attributes of an encoder; with `fit_on_task` also `get_params` and `fit`."""
 
     @property
     def dim(self) -> int: ...
@@ -31,29 +31,28 @@ class _Encoder(Protocol):
 def plugin(
     encoder: Any, *, fit_on_task: bool = False, cache_mb: float = 256.0, empty: str | None = None
 ) -> tuple[Prepare, Batcher]:
-    """Makes the `prepare` and `batcher` functions that SentEval calls.
+    """Make the `prepare` and `batcher` functions that SentEval calls.
 
-    The encoder is used as it is: nothing is learnt from the sentences of a task, which include its test
-    sentences, unless `fit_on_task` asks for it. Every distinct sentence is encoded once as long as the cache
-    can hold it: SICK, for one, repeats its captions many times.
+    Nothing is fitted to the sentences of a task, which include its test sentences, unless `fit_on_task` is
+    set. Distinct sentences are encoded once, within the limits of the cache.
 
     Args:
-        encoder: A fitted encoder; anything that has `encode` and `dim`.
+        encoder: A fitted encoder; any object with `encode` and `dim`.
         fit_on_task: Fit a copy of the encoder on each task's sentences, test sentences included, before the
-            task is run, as the paper of SIF did. The encoder itself stays untouched, and need not be fitted.
-        cache_mb: How much memory the rows of sentences already seen may take. 0: no cache.
-        empty: A token that stands for an empty sentence; SentEval's own examples take ".". None: an empty
-            sentence is a row of zeros.
+            task is run, as the paper of SIF did. The encoder itself is not changed, and need not be fitted.
+        cache_mb: Memory for cached embeddings. 0: no cache.
+        empty: Token that replaces an empty sentence; SentEval's own examples use ".". None: the embedding of
+            an empty sentence is zero.
 
     Returns:
-        `prepare(params, samples)` and `batcher(params, batch)`, to be given to `senteval.engine.SE`. The
-        batcher takes lists or arrays of sentences, each a list of tokens (`str` or `bytes`) or a string, and
-        any further arguments, and returns a C-contiguous float32 array with one row a sentence.
+        `prepare(params, samples)` and `batcher(params, batch)`, for `senteval.engine.SE`. The batcher takes
+        lists or arrays of sentences, each a list of tokens (`str` or `bytes`) or a string, ignores further
+        arguments, and returns a C-contiguous float32 array with one row per sentence.
 
     Raises:
-        NotFittedError: If the encoder has yet to be fitted and `fit_on_task` is not set.
-        TypeError: If it is not an encoder.
-        ValueError: If `cache_mb` is negative, or the encoder learns from what it encodes and `fit_on_task` is
+        NotFittedError: The encoder is not fitted and `fit_on_task` is not set.
+        TypeError: It is not an encoder.
+        ValueError: `cache_mb` is negative, or the encoder learns from encoded sentences and `fit_on_task` is
             not set.
 
     Example:
@@ -74,72 +73,72 @@ def plugin(
         raise TypeError(f"plugin: expected an encoder, but this {name} has no {' and no '.join(missing)}")
     if not (fit_on_task or getattr(encoder, "fitted", True)):
         raise NotFittedError(
-            f"plugin: this {name} has not been fitted. Call fit with training sentences first; or, knowing "
-            "that they include the test sentences, pass fit_on_task=True to fit on those of each task."
+            f"plugin: this {name} has not been fitted. Call fit with training sentences first; or pass "
+            "fit_on_task=True to fit on the sentences of each task, which include the test sentences."
         )
     if not fit_on_task and getattr(encoder, "statistics", None) == "evaluated":
         raise ValueError(
-            f"plugin: {name} with statistics='evaluated' learns from what is encoded together, and SentEval "
-            "hands over small batches. Pass fit_on_task=True: it then learns from all of a task."
+            f"plugin: {name} with statistics='evaluated' learns from all sentences of a call, and SentEval "
+            "passes small batches. Pass fit_on_task=True: it then learns from all sentences of a task."
         )
-    plug = _Plug(encoder, fit_on_task, int(cache_mb * 2**20), empty)
-    return plug.prepare, plug.batcher
+    adapter = _Adapter(encoder, fit_on_task, int(cache_mb * 2**20), empty)
+    return adapter.prepare, adapter.batcher
 
 
-class _Plug:
+class _Adapter:
     def __init__(self, encoder: Any, fit_on_task: bool, cache_bytes: int, empty: str | None) -> None:
         self.original = encoder
         self.encoder: _Encoder = encoder
         self.fit_on_task = fit_on_task
         self.cache_bytes = cache_bytes
         self.empty: Sentence = () if empty is None else (empty,)
-        self.rows: OrderedDict[Sentence, Rows] = OrderedDict()  # least recently used first
-        self.model: Any = None  # what they were made by: an encoder that is fitted again has another
+        self.cache: OrderedDict[Sentence, Embeddings] = OrderedDict()  # least recently used first
+        self.model: Any = None  # of the cached embeddings; a refitted encoder has another
 
     def prepare(self, params: Any, samples: Iterable[Any], *args: Any, **kwargs: Any) -> None:
-        self.rows.clear()
+        self.cache.clear()
         if not self.fit_on_task:
             return
         options = self.original.get_params(deep=False)
-        if options.get("statistics") == "evaluated":  # what is evaluated is all here
+        if options.get("statistics") == "evaluated":  # all evaluated sentences are here
             options["statistics"] = "fit"
         self.encoder = type(self.original)(**options).fit([_encodable(self.sentence(s)) for s in samples])
 
-    def batcher(self, params: Any, batch: Sequence[Any], *args: Any, **kwargs: Any) -> Rows:
+    def batcher(self, params: Any, batch: Sequence[Any], *args: Any, **kwargs: Any) -> Embeddings:
         model = getattr(self.encoder, "_model", None)
         if model is not self.model:
-            self.rows.clear()
+            self.cache.clear()
             self.model = model
         sentences = [self.sentence(s) for s in batch]
-        found = {s: self.rows[s] for s in sentences if s in self.rows}
-        new = list(dict.fromkeys(s for s in sentences if s not in found))
+        by_sentence = {s: self.cache[s] for s in sentences if s in self.cache}
+        new = list(dict.fromkeys(s for s in sentences if s not in by_sentence))
         if new:
             rows = np.asarray(self.encoder.encode([_encodable(s) for s in new]), dtype=np.float32)
-            found.update(zip(new, rows, strict=True))
-        self.remember(found)
+            by_sentence.update(zip(new, rows, strict=True))
+        self.remember(by_sentence)
         out = np.empty((len(sentences), self.encoder.dim), dtype=np.float32)
         for row, sentence in zip(out, sentences, strict=True):
-            row[:] = found[sentence]
+            row[:] = by_sentence[sentence]
         return out
 
-    def remember(self, found: dict[Sentence, Rows]) -> None:
+    def remember(self, by_sentence: dict[Sentence, Embeddings]) -> None:
         capacity = self.cache_bytes // (4 * self.encoder.dim)
-        for sentence, row in found.items():
-            if sentence in self.rows:
-                self.rows.move_to_end(sentence)
+        for sentence, row in by_sentence.items():
+            if sentence in self.cache:
+                self.cache.move_to_end(sentence)
             else:
-                self.rows[sentence] = row.copy()  # not a view, which would keep the whole batch alive
-        while len(self.rows) > capacity:
-            self.rows.popitem(last=False)
+                self.cache[sentence] = row.copy()  # a view would keep the whole batch
+        while len(self.cache) > capacity:
+            self.cache.popitem(last=False)
 
-    def sentence(self, given: Any) -> Sentence:
-        if isinstance(given, str | bytes):
-            return _text(given) or self.empty
-        return tuple(_text(token) for token in given) or self.empty
+    def sentence(self, sample: Any) -> Sentence:
+        if isinstance(sample, str | bytes):
+            return _text(sample) or self.empty
+        return tuple(_text(token) for token in sample) or self.empty
 
 
 def _text(token: str | bytes) -> str:
-    """Image captions come as UTF-8 bytes, everything else as `str`."""
+    """A token as `str`; image captions are UTF-8 bytes."""
     return token.decode("utf-8", "replace") if isinstance(token, bytes) else str(token)
 
 

@@ -1,4 +1,4 @@
-"""Repairs of the original SentEval at run time, so that it need be neither changed nor copied."""
+"""Patches the original SentEval at run time."""
 
 from __future__ import annotations
 
@@ -19,33 +19,32 @@ __all__ = ["patch"]
 def patch(
     senteval: ModuleType | None = None, *, solver: Literal["liblinear"] | None = "liblinear"
 ) -> ModuleType:
-    """Makes the original SentEval run on today's Python, NumPy, SciPy, scikit-learn and PyTorch, CUDA or not.
+    """Make the original SentEval run on today's Python, NumPy, SciPy, scikit-learn and PyTorch.
 
-    What is repaired, all of it in memory and at the caller's wish:
+    It fixes, in memory only:
 
-    - the classifiers' optimisers, which were looked up with a function that Python 3.11 removed;
-    - STS12 to STS16 and image-caption retrieval, whose lists of sentences NumPy 1.24 refuses to turn into
+    - the classifiers' optimisers, which use a function that Python 3.11 removed;
+    - STS12 to STS16 and image-caption retrieval, whose lists of sentences NumPy 1.24 does not convert to
       arrays;
-    - every task with PyTorch classifiers, SICK-Relatedness and STSBenchmark, which asked for CUDA: without it
+    - all tasks with PyTorch classifiers, SICK-Relatedness and STSBenchmark, which require CUDA: without it
       they run on the CPU;
-    - SNLI, whose labels PyTorch refused;
+    - SNLI, whose labels PyTorch does not accept;
     - the logistic regression of `usepytorch=False`: see `solver`;
-    - the results: plain numbers, lists and dictionaries, so that `json.dumps` takes them.
+    - the results, which become numbers, lists and dictionaries that `json.dumps` accepts.
 
-    The harness's protocol stays what it is: splits, seeds, grids, stopping rules.
+    SentEval's protocol does not change: splits, seeds, grids, stopping rules.
 
     Args:
-        senteval: The harness, or a fork of it with the same modules. None: `import senteval`.
-        solver: Of scikit-learn's logistic regression. "liblinear" is what the harness ran, by default, when
-            its figures were published: one class against the rest, intercept penalised. None leaves today's
-            default.
+        senteval: SentEval, or a fork with the same modules. None: `import senteval`.
+        solver: Solver of scikit-learn's logistic regression. "liblinear" was the default when SentEval's
+            scores were published: one-vs-rest, intercept penalised. None: today's default.
 
     Returns:
-        The harness. A second call changes nothing but the solver.
+        SentEval. A second call changes only the solver.
 
     Raises:
-        ImportError: If the harness, or what it needs, is not installed.
-        ValueError: If `solver` is something else.
+        ImportError: SentEval, or a package that it needs, is not installed.
+        ValueError: `solver` is invalid.
 
     Example:
         Where SentEval was cloned, with its data::
@@ -59,7 +58,7 @@ def patch(
         raise ValueError(f"patch: solver must be 'liblinear' or None, got {solver!r}")
     if senteval is None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # its string literals, as Python 3.12 sees them
+            warnings.simplefilter("ignore")  # invalid escapes in its string literals
             senteval = _load("senteval")
     name = senteval.__name__
     engine, utils, sts, rank, classifier, relatedness, ranking, validation = (
@@ -75,18 +74,18 @@ def patch(
             "tools.validation",
         )
     )
-    _repair_solver(validation, solver)
-    if getattr(engine, "_repaired_by_sentencode", False):
+    _patch_solver(validation, solver)
+    if getattr(engine, "_patched_by_sentencode", False):
         return senteval
-    engine._repaired_by_sentencode = True  # type: ignore[attr-defined]
+    engine._patched_by_sentencode = True  # type: ignore[attr-defined]
 
     utils.inspect = _Overlay(inspect, getargspec=inspect.getfullargspec)  # type: ignore[attr-defined]
     for module in (sts, rank):
         module.np = _Overlay(np, array=_array)  # type: ignore[attr-defined]
-    _repair_labels(classifier.PyTorchClassifier)
+    _patch_labels(classifier.PyTorchClassifier)
     for module in (relatedness, ranking):
-        _repair_cuda(module)
-    engine.SE.eval = _repaired_eval(engine.SE.eval)
+        _patch_cuda(module)
+    engine.SE.eval = _patched_eval(engine.SE.eval)
     return senteval
 
 
@@ -102,7 +101,7 @@ def _load(name: str) -> ModuleType:
 
 
 class _Overlay:
-    """A module as it was, but for some names."""
+    """A module with some names replaced."""
 
     def __init__(self, module: Any, **names: Any) -> None:
         self.__dict__.update(names, _module=module)
@@ -112,7 +111,7 @@ class _Overlay:
 
 
 def _array(values: Any, *args: Any, **kwargs: Any) -> Any:
-    """`numpy.array`, but a list of sentences stays one: an array of lists, never a table of words."""
+    """`numpy.array`, but a list of sentences becomes an array of lists, never a matrix of words."""
     if isinstance(values, list) and values and all(isinstance(v, list) for v in values):
         array = np.empty(len(values), dtype=object)
         array[:] = values
@@ -120,7 +119,7 @@ def _array(values: Any, *args: Any, **kwargs: Any) -> Any:
     return np.array(values, *args, **kwargs)
 
 
-def _repair_labels(classifier: type) -> None:
+def _patch_labels(classifier: type) -> None:
     original: Any = classifier.prepare_split  # type: ignore[attr-defined]
 
     @functools.wraps(original)
@@ -129,15 +128,15 @@ def _repair_labels(classifier: type) -> None:
     ) -> Any:
         if validation_data is not None:
             validation_data = (validation_data[0], np.asarray(validation_data[1]))
-        # "Efficient with CUDA" means: the data stay on the CPU until a batch is needed.
+        # With `cudaEfficient`, data stay on the CPU until a batch is needed.
         self.cudaEfficient = self.cudaEfficient or not _cuda()
         return original(self, X, np.asarray(y), validation_data, validation_split)
 
     classifier.prepare_split = prepare_split  # type: ignore[attr-defined]
 
 
-def _repair_cuda(module: Any) -> None:
-    """Modules that ask whether there is CUDA, or build tensors there, are told what they want to hear."""
+def _patch_cuda(module: Any) -> None:
+    """Without CUDA, make a module believe that it is available, and build its tensors on the CPU."""
     torch = module.torch
     if not _cuda():
         cuda = _Overlay(torch.cuda, is_available=lambda: True, LongTensor=torch.LongTensor)
@@ -152,7 +151,7 @@ def _cuda() -> bool:
 
 @contextmanager
 def _cuda_or_cpu() -> Iterator[None]:
-    """Without CUDA, `.cuda()` of tensors and modules, which would fail, leaves them where they are."""
+    """Without CUDA, make `.cuda()` of tensors and modules a no-op."""
     import torch
 
     if _cuda():
@@ -162,13 +161,13 @@ def _cuda_or_cpu() -> Iterator[None]:
     try:
         yield
     finally:
-        del torch.Tensor.cuda  # the inherited method is back
+        del torch.Tensor.cuda  # restores the inherited method
 
 
-def _repaired_eval(original: Callable[..., Any]) -> Callable[..., Any]:
+def _patched_eval(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def evaluate(self: Any, name: Any) -> Any:
-        if not isinstance(name, str):  # a list or a tuple of tasks: comes back here for each
+        if not isinstance(name, str):  # a list or a tuple of tasks
             self.results = {task: self.eval(task) for task in name}
         else:
             with _cuda_or_cpu():
@@ -179,7 +178,7 @@ def _repaired_eval(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's and SciPy's objects as Python's own."""
+    """Objects of NumPy and SciPy as Python objects."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, tuple | list):  # SciPy's results are tuples too
@@ -189,7 +188,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _repair_solver(validation: Any, solver: str | None) -> None:
+def _patch_solver(validation: Any, solver: str | None) -> None:
     from sklearn.linear_model import LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
 

@@ -211,7 +211,7 @@ def test_baselines_beside_an_encoder(folder, capsys):
     assert main(arguments(folder, *names, "--tasks", "CR", "STSBenchmark", "--out", out)) == 0
     reports = {name: Report.load(folder / f"r-{name}.json") for name in ("average", *names[1::2])}
     assert reports["majority"]["CR"]["acc"] == pytest.approx(50)
-    assert "majority answers only tasks of classes" in reports["majority"].results["STSBenchmark"].error
+    assert "majority predicts only classes" in reports["majority"].results["STSBenchmark"].error
     assert reports["bow"]["CR"]["acc"] > 80 > reports["random"]["CR"]["acc"]
     assert reports["random-words"]["STSBenchmark"]["pearson"] > -1
     assert se.compare(reports["average"], reports["majority"]).of("CR")[0].difference > 20
@@ -222,7 +222,7 @@ def test_one_without_a_figure_does_not_stop_the_others(folder, capsys):
     given = ["--tasks", "STSBenchmarkCosine", "--html", page, "--out", folder / "r.json"]
     assert main(arguments(folder, "--baseline", "majority", "--baseline", "random", *given)) == 1
     shown = capsys.readouterr()
-    assert "STSBenchmarkCosine: no figure, majority answers only tasks of classes." in shown.out
+    assert "STSBenchmarkCosine: no figure, majority predicts only classes." in shown.out
     assert [line.split()[0] for line in shown.out.splitlines() if "test.pearson" in line] == [
         "STSBenchmarkCosine"
     ] * 2
@@ -242,7 +242,7 @@ def test_whatever_fails_of_one_does_not_stop_the_others(folder, capsys):
     assert main(arguments(folder, *baselines, *given, encoders=("broken",))) == 1
     shown = capsys.readouterr()
     assert "broken.sentencode" in shown.err
-    assert "--baseline majority: --curve STSBenchmark: majority answers only tasks of classes" in shown.err
+    assert "--baseline majority: --curve STSBenchmark: majority predicts only classes" in shown.err
     assert "--baseline bow: " in shown.err
     assert "r-bow.json is not a report of Sentencode" in shown.err
     assert shown.err.count("\n") == 1

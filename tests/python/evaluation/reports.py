@@ -1,4 +1,4 @@
-"""Small tasks and encoders of which reports are made in no time."""
+"""Small tasks and encoders for fast reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WORDS = [f"w{i}" for i in range(60)]
 
 
 def classes(name="kind", n=60, f1=False):
-    """Is the number of the word even?"""
+    """Classes: whether the number of the word is even."""
     rng = np.random.default_rng(5)
     splits = {}
     for split, size in (("train", n), ("test", n)):
@@ -24,7 +24,7 @@ def classes(name="kind", n=60, f1=False):
 
 
 def scores(name="similar", subsets=("one", "two.three"), n=24, seed=2):
-    """How near two words' numbers are."""
+    """Scores: how close the numbers of two words are."""
     rng = np.random.default_rng(seed)
     splits = {}
     for part in subsets:
@@ -35,7 +35,7 @@ def scores(name="similar", subsets=("one", "two.three"), n=24, seed=2):
 
 
 class Noisy:
-    """Knows each word's number and whether it is even, with some noise."""
+    """Encodes the number of the word and whether it is even, with noise."""
 
     def __init__(self, noise, seed=0):
         self.noise, self.seed = noise, seed
@@ -49,15 +49,15 @@ class Noisy:
 
 
 def eight(reports):
-    """As many as correlations need: the given ones, and others of other figures."""
-    found = list(reports)
-    for i in range(8 - len(found)):
+    """Eight reports, as correlations need: the given ones, and copies with other scores."""
+    extended = list(reports)
+    for i in range(8 - len(extended)):
         one = reports[i % len(reports)]
         moved = {
             task: replace(result, figures=_moved(result.figures, i)) for task, result in one.results.items()
         }
-        found.append(replace(one, encoder=f"copy {i}", results=moved))
-    return found
+        extended.append(replace(one, encoder=f"copy {i}", results=moved))
+    return extended
 
 
 def _moved(value, i):

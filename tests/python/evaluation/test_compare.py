@@ -1,4 +1,4 @@
-"""`compare`: what the tests say of single predictions, and what is refused."""
+"""`compare`: tests of predictions, and refused reports."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def two():
 
 
 @pytest.fixture(scope="module")
-def found(two):
+def comparisons(two):
     return se.compare(*two, resamples=300)
 
 
-def test_a_row_for_each_task_and_test(found):
-    rows = [(row.task, row.part, row.figure, row.test.partition(",")[0]) for row in found]
+def test_a_row_for_each_task_and_test(comparisons):
+    rows = [(row.task, row.part, row.figure, row.test.partition(",")[0]) for row in comparisons]
     accuracies = [("kind", "test", "acc", test) for test in ("McNemar", "paired t-test", "paired bootstrap")]
     correlations = [
         ("similar", part, figure, test)
@@ -56,12 +56,12 @@ def test_a_row_for_each_task_and_test(found):
         for test in tests
     ]
     assert rows == accuracies + correlations
-    assert found.of("kind") == found[:3]
+    assert comparisons.of("kind") == comparisons[:3]
 
 
-def test_accuracies_are_tested_example_by_example(two, found):
+def test_accuracies_are_tested_example_by_example(two, comparisons):
     right = [report["kind"].judged["test"].predicted == report["kind"].judged["test"].gold for report in two]
-    for row, expected in zip(found[:3], (mcnemar_test(*right), paired_t_test(*right)), strict=False):
+    for row, expected in zip(comparisons[:3], (mcnemar_test(*right), paired_t_test(*right)), strict=False):
         assert (row.a, row.b) == tuple(report["kind"]["acc"] for report in two) or row.a == pytest.approx(
             two[0]["kind"]["acc"], abs=0.01
         )
@@ -69,12 +69,12 @@ def test_accuracies_are_tested_example_by_example(two, found):
         assert row.difference == pytest.approx(100 * expected.difference)
         assert row.interval == pytest.approx([100 * end for end in expected.interval])
         assert row[7:-1] == expected[:1] + expected[3:]
-    assert found[0].difference > 0
-    assert found[0].p_two_tailed < 0.05
+    assert comparisons[0].difference > 0
+    assert comparisons[0].p_two_tailed < 0.05
 
 
-def test_correlations_are_those_of_the_report(two, found):
-    for row in found.of("similar"):
+def test_correlations_are_those_of_the_report(two, comparisons):
+    for row in comparisons.of("similar"):
         names = {"pooled": "all.{}.pooled", "weighted mean": "all.{}.wmean"}
         key = names.get(row.part, row.part + ".{}").format(row.figure)
         for value, report in zip((row.a, row.b), two, strict=True):
@@ -84,7 +84,7 @@ def test_correlations_are_those_of_the_report(two, found):
         assert row.n == (24 if row.part in ("one", "two.three") else 48)
     one = [report["similar"].judged["one"] for report in two]
     expected = williams_test(one[0].predicted, one[1].predicted, one[0].gold)
-    assert found.of("similar")[0].p_one_tailed == expected.p_one_tailed
+    assert comparisons.of("similar")[0].p_one_tailed == expected.p_one_tailed
 
 
 def test_the_bootstrap_of_correlations():
@@ -117,9 +117,9 @@ def test_the_weighted_mean_has_an_interval_in_the_report(two):
     assert two[0].rows()[1][3] is not None
 
 
-def test_examples_on_which_two_differ(two, found):
+def test_examples_on_which_two_differ(two, comparisons):
     a, b = (report["kind"].judged["test"] for report in two)
-    differing = found.differing("kind")
+    differing = comparisons.differing("kind")
     assert (
         len(differing) == np.sum(a.predicted[np.argsort(a.places)] != b.predicted[np.argsort(b.places)]) > 0
     )
@@ -127,8 +127,8 @@ def test_examples_on_which_two_differ(two, found):
         (sentence,) = example.sentences
         assert example.gold == int(sentence[1:-2]) % 2
         assert example.a != example.b
-    assert found.differing("kind", limit=2) == differing[:2]
-    scored = found.differing("similar", 5)
+    assert comparisons.differing("kind", limit=2) == differing[:2]
+    scored = comparisons.differing("similar", 5)
     assert len(scored) == 5
     assert all(len(example.sentences) == 2 and example.a != example.b for example in scored)
 
@@ -157,27 +157,27 @@ def test_other_folds_order_examples_otherwise(two):
     assert row.difference == pytest.approx(100 * (only[0] - only[1]) / 60)
 
 
-def test_reports_from_files(two, found, tmp_path):
+def test_reports_from_files(two, comparisons, tmp_path):
     for name, report in zip("ab", two, strict=True):
         report.to_json(tmp_path / name)
     read = [Report.load(tmp_path / name) for name in "ab"]
-    assert list(se.compare(*read, resamples=300)) == list(found)
+    assert list(se.compare(*read, resamples=300)) == list(comparisons)
     with pytest.raises(ValueError, match="kind: the sentences are not part of a saved report"):
         se.compare(*read).differing("kind")
-    assert se.compare(read[0], two[1]).differing("kind", 3) == found.differing("kind", 3)
+    assert se.compare(read[0], two[1]).differing("kind", 3) == comparisons.differing("kind", 3)
 
 
-def test_shown_and_kept(found):
-    text = found.to_markdown()
-    assert text == found._repr_markdown_()
+def test_markdown_and_json(comparisons):
+    text = comparisons.to_markdown()
+    assert text == comparisons._repr_markdown_()
     table = [line for line in text.splitlines() if line.startswith("|")]
-    assert len(table) == 2 + len(found)
+    assert len(table) == 2 + len(comparisons)
     assert {line.count("|") for line in table} == {12}
     assert "p, Holm, is corrected for all rows of the same kind of test" in text
-    kept = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert kept["rows"][0]["difference"] == found[0].difference
-    assert kept["rows"][0]["interval"] == [*found[0].interval]
-    assert repr(found) == "Comparisons('near', 'far away': 17 tests on kind, similar)"
+    values = json.loads(json.dumps(comparisons.to_dict(), allow_nan=False))
+    assert values["rows"][0]["difference"] == comparisons[0].difference
+    assert values["rows"][0]["interval"] == [*comparisons[0].interval]
+    assert repr(comparisons) == "Comparisons('near', 'far away': 17 tests on kind, similar)"
 
 
 def test_what_cannot_be_compared(two):
@@ -191,7 +191,7 @@ def test_what_cannot_be_compared(two):
     with pytest.raises(ValueError, match="different examples: 24 in a, 20 in b"):
         se.compare(two[0], short)
     parts = made.report("parts", 0.1, [made.scores(subsets=("one", "two"))])
-    with pytest.raises(ValueError, match=r"similar: a was judged on one, two.three, b on one, two"):
+    with pytest.raises(ValueError, match=r"similar: a was evaluated on one, two.three, b on one, two"):
         se.compare(two[0], parts)
     with pytest.raises(ValueError, match="no task in common: a has kind, similar, b has another"):
         se.compare(two[0], made.report("x", 0.1, [made.classes("another")]))
@@ -208,13 +208,13 @@ def test_tasks_without_a_figure_are_left_out(two):
         return np.full((len(sentences), 2), np.nan)
 
     failed = se.evaluate(broken, [made.classes(), made.scores("mine")], name="broken")
-    found = se.compare(two[0], failed)
-    assert len(found) == 0
-    assert found.skipped.keys() == {"kind", "similar", "mine"}
-    assert "NaN or infinity" in found.skipped["kind"]
-    assert "kind: not compared, b has no figure" in found.to_markdown()
+    comparisons = se.compare(two[0], failed)
+    assert len(comparisons) == 0
+    assert comparisons.skipped.keys() == {"kind", "similar", "mine"}
+    assert "NaN or infinity" in comparisons.skipped["kind"]
+    assert "kind: not compared, b has no figure" in comparisons.to_markdown()
     with pytest.raises(KeyError, match="similar was not compared: only one report has it"):
-        found.differing("similar")
+        comparisons.differing("similar")
 
 
 def test_names_and_the_level_in_markdown():
@@ -223,10 +223,10 @@ def test_names_and_the_level_in_markdown():
     assert lines[0].startswith(r"| task | figure | a\|b | \<i> | difference | 50 % interval |")
 
 
-def test_reports_of_other_protocols_are_told_of():
+def test_different_protocols_are_reported():
     a = made.report("good", 0.1, [made.classes()])
     b = se.evaluate(made.Noisy(0.5), made.classes(), options={"folds": 3}, resamples=50)
-    assert "optimum, folds=3): their figures do not compare" in se.compare(a, b).to_markdown()
+    assert "optimum, folds=3): the scores are not comparable" in se.compare(a, b).to_markdown()
     assert "protocols" not in se.compare(a, a).to_markdown()
 
 
@@ -252,7 +252,7 @@ def test_what_is_no_report():
 
 
 def judged_as(name, figures, gold, *seeds):
-    """A report of one task that says these things of examples."""
+    """A report of one task with these predictions."""
     runs = []
     for said in seeds:
         judged = Judged("test", np.arange(len(gold)), np.asarray(said), gold)
@@ -267,27 +267,27 @@ RECALLS = {"acc": [(1.0,) * 4] * 2, "i2t": {"r1": 1.0}, "t2i": {"r1": 1.0}}
 
 
 @pytest.mark.parametrize("figures", [{"nn_cosine": 50.0}, RECALLS], ids=["groups", "retrieval"])
-def test_sentences_of_a_group_are_no_examples_by_themselves(figures):
-    """Two encoders that are equally good, and have groups right or wrong as a whole."""
+def test_dependent_examples_are_tested_as_groups(figures):
+    """Two equally good encoders that predict whole groups right or wrong."""
     gold, small = np.repeat(np.arange(100), 5), []
     for seed in range(60):
         random = np.random.default_rng(seed)
         rights = np.repeat(random.random((2, 100)) < 0.5, 5, axis=1)
         a, b = (judged_as("ab"[i], figures, gold, np.where(rights[i], gold, -1)) for i in range(2))
-        found = se.compare(a, b, resamples=200)
-        small.append([row.p_two_tailed < 0.1 for row in found])
+        comparisons = se.compare(a, b, resamples=200)
+        small.append([row.p_two_tailed < 0.1 for row in comparisons])
     assert (np.mean(small, axis=0) < 0.21).all()  # they were 0.4 and more
-    assert [row.test.partition(",")[0] for row in found] == [
+    assert [row.test.partition(",")[0] for row in comparisons] == [
         "McNemar by groups",
         "paired t-test by groups",
         "paired bootstrap by groups",
     ]
-    assert {row.n for row in found} == {100}
-    assert "hang together, so that groups are tested" in found.to_markdown()
-    assert "hang together" in found.to_dict()["notes"]["t"]
+    assert {row.n for row in comparisons} == {100}
+    assert "are not independent, so that groups are tested" in comparisons.to_markdown()
+    assert "are not independent" in comparisons.to_dict()["notes"]["t"]
     right = [report["t"].judged["test"].predicted == gold for report in (a, b)]
     expected = paired_bootstrap(*right, groups=gold, resamples=200)
-    assert found[2].interval == pytest.approx([100 * end for end in expected.interval])
+    assert comparisons[2].interval == pytest.approx([100 * end for end in expected.interval])
 
 
 def test_all_seeds_are_compared(tmp_path):
@@ -296,24 +296,24 @@ def test_all_seeds_are_compared(tmp_path):
     accuracies = ((0.9, 0.6, 0.6), (0.7, 0.7))
     seeds = [[np.where(random.random(300) < share, gold, 1 - gold) for share in each] for each in accuracies]
     a, b = (judged_as(name, {"acc": 1.0}, gold, *each) for name, each in zip("ab", seeds, strict=True))
-    found = se.compare(a, b, resamples=500)
+    comparisons = se.compare(a, b, resamples=500)
     means = [np.mean([said == gold for said in each], axis=0) for each in seeds]
-    for row in found:
+    for row in comparisons:
         assert (row.a, row.b) == pytest.approx([100 * mean.mean() for mean in means])
         assert row.difference == pytest.approx(row.a - row.b)
         assert row.n == 300
     expected = paired_t_test(*means)
-    assert found[1].p_two_tailed == pytest.approx(expected.p_two_tailed)
-    assert found[1].interval == pytest.approx([100 * end for end in expected.interval])
-    assert found[2].test == "paired bootstrap over seeds"
-    width = np.ptp(found[2].interval)
-    assert width > 1.5 * np.ptp(found[1].interval)  # which knows nothing of other seeds
-    assert found[2].interval.low < 0 < found[2].interval.high
-    assert "means of seeds, 3 of a and 2 of b: the bootstrap draws seeds anew" in found.to_markdown()
+    assert comparisons[1].p_two_tailed == pytest.approx(expected.p_two_tailed)
+    assert comparisons[1].interval == pytest.approx([100 * end for end in expected.interval])
+    assert comparisons[2].test == "paired bootstrap over seeds"
+    width = np.ptp(comparisons[2].interval)
+    assert width > 1.5 * np.ptp(comparisons[1].interval)  # which knows nothing of other seeds
+    assert comparisons[2].interval.low < 0 < comparisons[2].interval.high
+    assert "means of seeds, 3 of a and 2 of b: the bootstrap resamples seeds" in comparisons.to_markdown()
     for name, report in zip("ab", (a, b), strict=True):
         report.to_json(tmp_path / name)
     read = [Report.load(tmp_path / name) for name in "ab"]
-    assert list(se.compare(*read, resamples=500)) == list(found)
+    assert list(se.compare(*read, resamples=500)) == list(comparisons)
     one = judged_as("one", {"acc": 1.0}, gold, seeds[1][0])
     assert se.compare(a, one, resamples=20)[0].b == pytest.approx(100 * np.mean(seeds[1][0] == gold))
 
@@ -326,9 +326,9 @@ def test_f1_is_compared_by_the_bootstrap():
     said = [np.where(random.random(400) < share, gold, 1 - gold) for share in (0.8, 0.7)]
     figures = {"acc": 1.0, "f1": 1.0}
     a, b = (judged_as(name, figures, gold, one) for name, one in zip("ab", said, strict=True))
-    found = se.compare(a, b, resamples=4000)
-    assert [row.figure for row in found] == ["acc"] * 3 + ["f1"]
-    row = found[3]
+    comparisons = se.compare(a, b, resamples=4000)
+    assert [row.figure for row in comparisons] == ["acc"] * 3 + ["f1"]
+    row = comparisons[3]
     assert row.test == "paired bootstrap"
     assert (row.a, row.b) == pytest.approx([100 * f1_score(gold, one) for one in said])
     assert row.difference == row.statistic == pytest.approx(row.a - row.b)
@@ -341,9 +341,9 @@ def test_f1_is_compared_by_the_bootstrap():
     assert other.difference == -row.difference
 
     seeds = judged_as("seeds", figures, gold, *said)
-    found = se.compare(seeds, b, resamples=500)[3]
-    assert found.test == "paired bootstrap over seeds"
-    assert found.a == pytest.approx(np.mean([row.a, row.b]))
+    comparisons = se.compare(seeds, b, resamples=500)[3]
+    assert comparisons.test == "paired bootstrap over seeds"
+    assert comparisons.a == pytest.approx(np.mean([row.a, row.b]))
 
 
 def test_seeds_that_agree_are_one():
@@ -352,12 +352,12 @@ def test_seeds_that_agree_are_one():
     said = [np.where(random.random(200) < share, gold, 1 - gold) for share in (0.8, 0.7)]
     a, b = (judged_as(name, {"acc": 1.0}, gold, *[one] * 3) for name, one in zip("ab", said, strict=True))
     alone = (judged_as(name, {"acc": 1.0}, gold, one) for name, one in zip("ab", said, strict=True))
-    found, expected = se.compare(a, b), se.compare(*alone)
-    for row, other in zip(found, expected, strict=True):
+    comparisons, expected = se.compare(a, b), se.compare(*alone)
+    for row, other in zip(comparisons, expected, strict=True):
         assert row[3:6] == pytest.approx(other[3:6])
         assert row.p_two_tailed == pytest.approx(other.p_two_tailed, abs=0.01)
         assert tuple(row.interval) == pytest.approx(tuple(other.interval), abs=1)
-    assert found[2].interval == pytest.approx(expected[2].interval)  # of the same draws
+    assert comparisons[2].interval == pytest.approx(expected[2].interval)  # of the same draws
 
 
 def test_seeds_of_correlations():
@@ -365,20 +365,20 @@ def test_seeds_of_correlations():
     gold = random.normal(size=200)
     seeds = [[gold + noise * random.normal(size=200) for noise in each] for each in ((0.3, 0.9), (1, 1.1))]
     a, b = (judged_as(name, {"pearson": 0.5}, gold, *each) for name, each in zip("ab", seeds, strict=True))
-    found = se.compare(a, b, resamples=300)
-    assert [(row.figure, row.test) for row in found] == [
+    comparisons = se.compare(a, b, resamples=300)
+    assert [(row.figure, row.test) for row in comparisons] == [
         (figure, "paired bootstrap over seeds") for figure in ("pearson", "spearman")
     ]
-    for row, of in zip(found, (stats.pearsonr, stats.spearmanr), strict=True):
+    for row, of in zip(comparisons, (stats.pearsonr, stats.spearmanr), strict=True):
         expected = [100 * np.mean([of(said, gold)[0] for said in each]) for each in seeds]
         assert (row.a, row.b) == pytest.approx(expected)
         assert row.interval.low < row.difference < row.interval.high
 
 
-def test_reports_that_hold_one_of_their_seeds_say_so():
+def test_old_reports_of_several_seeds_compare_the_first():
     gold = np.arange(20) % 2
     old, new = (judged_as(name, {"acc": 1.0}, gold, gold) for name in ("old", "new"))
     old["t"].details["seeds"] = 3
     text = se.compare(old, new, resamples=20).to_markdown()
-    assert "t: of a's 3 seeds the report holds the first one's answers: they are compared." in text
+    assert "t: the report has the predictions of the first of a's 3 seeds: they are compared." in text
     assert "seeds" not in se.compare(new, new, resamples=20).to_markdown()

@@ -1,4 +1,4 @@
-"""Encoders of every kind and such as cannot be judged; what is encoded, and what is kept."""
+"""Kinds of encoders, refused embeddings, and the cache."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def test_encoders_of_every_kind(encoder):
 
 def test_our_own_encoders_get_tokens():
     """Sums and means have the same cosines."""
-    found, expected = run(ours(), similarity()), run(rows_of, similarity())
-    assert found.encoder == "Average"
-    assert found["alike"]["one"]["pearson"][0] == pytest.approx(expected["alike"]["one"]["pearson"][0])
+    evaluated, expected = run(ours(), similarity()), run(rows_of, similarity())
+    assert evaluated.encoder == "Average"
+    assert evaluated["alike"]["one"]["pearson"][0] == pytest.approx(expected["alike"]["one"]["pearson"][0])
     seen = Counting(lambda given: rows_of([" ".join(tokens) for tokens in given]))
     run(seen, similarity(), tokens=True)
     assert all(isinstance(tokens, list) for call in seen.calls for tokens in call)
@@ -166,7 +166,7 @@ def test_a_width_that_changes():
     assert "gave 12 dimensions, and 6 before" in report.results["alike"].error
 
 
-def test_an_encoder_that_fails_once_is_judged_by_the_rest():
+def test_an_encoder_that_fails_once_is_evaluated_on_other_tasks():
     flaky = Counting(lambda s: rows_of(s) if len(flaky.calls) > 1 else failing(s))
     report = run(flaky)
     assert "the model is gone" in report.results["mine"].error
@@ -209,7 +209,7 @@ def test_a_sentence_of_several_tasks_is_encoded_once():
 
 
 def test_few_rows_that_are_alike_are_no_fault():
-    """Of a second task, all that is left to be encoded may have the same row."""
+    """The remaining sentences of a second task may have equal embeddings."""
     first = similarity("a")
     sides = tuple([*side, "moon cat", "cat moon"] for side in first["one"].sentences)
     labels = np.append(first["one"].labels, [1.0, 2.0])
@@ -218,8 +218,8 @@ def test_few_rows_that_are_alike_are_no_fault():
 
 
 def test_what_does_not_fit_is_encoded_again(monkeypatch):
-    monkeypatch.setattr(embeddings, "_REMEMBERED", 6 * 4 * 10)  # ten rows
-    monkeypatch.setattr(embeddings, "_AT_ONCE", 7)
+    monkeypatch.setattr(embeddings, "_MEMORY", 6 * 4 * 10)  # ten rows
+    monkeypatch.setattr(embeddings, "_BLOCK", 7)
     seen = Counting()
     report = run(seen, [similarity("a"), similarity("b")])
     assert report["b"].figures == report["a"].figures
@@ -228,27 +228,27 @@ def test_what_does_not_fit_is_encoded_again(monkeypatch):
     assert {len(call) for call in seen.calls[1:-1]} == {7}
 
 
-def test_rows_are_kept_on_disk(tmp_path):
+def test_embeddings_are_cached_on_disk(tmp_path):
     first, second, other = Counting(), Counting(), Counting()
     expected = run(first, cache=tmp_path, key="a")
-    found = run(second, cache=tmp_path, key="a")
+    evaluated = run(second, cache=tmp_path, key="a")
     assert (len(first.calls), len(second.calls)) == (2, 0)
-    assert found["mine"].figures == expected["mine"].figures
-    assert found["alike"]["all"] == expected["alike"]["all"]
-    assert found.facts["dim"] == 6
-    assert "sentences_per_second" not in found.facts
+    assert evaluated["mine"].figures == expected["mine"].figures
+    assert evaluated["alike"]["all"] == expected["alike"]["all"]
+    assert evaluated.facts["dim"] == 6
+    assert "sentences_per_second" not in evaluated.facts
     run(other, cache=tmp_path, key="b")
     assert len(other.calls) == 2
     assert {path.suffix for path in tmp_path.iterdir()} == {".npy"}
     assert len(list(tmp_path.iterdir())) == 4
 
 
-def test_without_a_key_nothing_is_kept(tmp_path):
+def test_without_a_key_nothing_is_cached(tmp_path):
     run(rows_of, cache=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_our_encoders_have_a_key_of_their_own(tmp_path):
+def test_our_encoders_are_cached_by_fingerprint(tmp_path):
     run(ours(), cache=tmp_path)
     kept = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     assert len(kept) == 2
@@ -337,16 +337,16 @@ def test_a_damaged_file_is_not_trusted(damage, tmp_path, caplog):
     for path in tmp_path.iterdir():
         damage(path)
     again, after = Counting(), Counting()
-    found = run(again, cache=tmp_path, key="a")
+    evaluated = run(again, cache=tmp_path, key="a")
     assert len(again.calls) == 2
     assert caplog.text.count("is damaged, its sentences are encoded again") == 2
-    assert found["mine"].figures == expected["mine"].figures
+    assert evaluated["mine"].figures == expected["mine"].figures
     run(after, cache=tmp_path, key="a")
     assert after.calls == []
 
 
 def test_checksums_of_long_files(tmp_path):
-    """Every bit counts, and so do the places of pages; the rows are mapped and not read."""
+    """Cached embeddings are memory-mapped, bit-equal."""
     rows = np.random.default_rng(3).normal(size=(3000, 50)).astype(np.float32)
     sentences = [str(i) for i in range(len(rows))]
     embedder = Embedder(lambda s: rows, "mine", tmp_path, "a")

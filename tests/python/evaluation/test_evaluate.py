@@ -56,8 +56,8 @@ def test_whatever_fails_in_one_task_leaves_the_others():
     assert report["mine"]["acc"] > 50
 
 
-def test_tasks_that_cannot_be_judged_leave_the_others():
-    """One lacks a class to train on, of another the encoder gives no numbers."""
+def test_failed_tasks_do_not_stop_others():
+    """A task without a training class, and one with NaN embeddings."""
 
     def sometimes(sentences):
         rows = rows_of([sentence.replace(" odd", "") for sentence in sentences])
@@ -83,7 +83,7 @@ def test_tasks_that_cannot_be_judged_leave_the_others():
 
 
 def test_ctrl_c_leaves_what_was_done(tmp_path):
-    """It is no error of a task: the run ends, and the file has what was found until then."""
+    """It is not an error of a task: the run stops, and the file has the results so far."""
     out = tmp_path / "report.json"
 
     def interrupted(u, v):
@@ -144,7 +144,7 @@ def test_an_encoder_without_enough_memory_for_one_task(monkeypatch):
 def test_similarity_is_scipys():
     task = similarity()
     result = run(rows_of, task)["alike"]
-    cosines, golds, found = [], [], {"pearson": [], "spearman": []}
+    cosines, golds, correlations = [], [], {"pearson": [], "spearman": []}
     for name, split in task.splits.items():
         a, b = (rows_of(side).astype(float) for side in split.sentences)
         cosine = (a * b).sum(axis=1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
@@ -153,12 +153,14 @@ def test_similarity_is_scipys():
         for key, of in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
             expected = of(cosine, split.labels)
             assert result[name][key] == pytest.approx((expected.statistic, expected.pvalue), rel=1e-5)
-            found[key].append(expected.statistic)
+            correlations[key].append(expected.statistic)
         assert result[name]["nsamples"] == len(split)
     for key, of in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
         of_all = result["all"][key]
-        assert of_all["mean"] == pytest.approx(np.mean(found[key]), rel=1e-6)
-        assert of_all["wmean"] == pytest.approx((30 * found[key][0] + 40 * found[key][1]) / 70, rel=1e-6)
+        assert of_all["mean"] == pytest.approx(np.mean(correlations[key]), rel=1e-6)
+        assert of_all["wmean"] == pytest.approx(
+            (30 * correlations[key][0] + 40 * correlations[key][1]) / 70, rel=1e-6
+        )
         pooled = of(np.concatenate(cosines), np.concatenate(golds)).statistic
         assert of_all["pooled"] == pytest.approx(pooled, rel=1e-5)
         low, high = result.intervals[f"all.{key}.pooled"]
@@ -169,7 +171,7 @@ def test_similarity_is_scipys():
 
 
 def test_another_similarity():
-    """SentEval's parameter of that name: a function of two rows."""
+    """SentEval's parameter of that name: a function of two embeddings."""
     task = similarity()
 
     def near(u, v):
@@ -181,14 +183,14 @@ def test_another_similarity():
     scores = [near(*rows_of(pair)) for pair in split.pairs]
     assert report["alike"]["one"]["pearson"][0] == pytest.approx(stats.pearsonr(scores, split.labels)[0])
     same = run(rows_of, task, options={"similarity": lambda u, v: 1.0}).results["alike"]
-    assert same.error == "all similarities are equal: there is no correlation"
+    assert same.error == "all similarities are equal: the correlation is undefined"
     bad = run(rows_of, task, options={"similarity": lambda u, v: np.nan}).results["alike"]
     assert bad.error.startswith("similarity must be finite")
-    with pytest.raises(ValueError, match="similarity must be 'cosine' or a function of two rows, got 'dot'"):
+    with pytest.raises(ValueError, match="must be 'cosine' or a function of two embeddings, got 'dot'"):
         run(rows_of, task, options={"similarity": "dot"})
 
 
-def test_unknown_tokens_are_told_of():
+def test_unknown_tokens_are_reported():
     assert re.search(r"Tokens without a word vector: alike 0.0 %\.", run(ours(), similarity()).to_markdown())
     few = se.Average(se.WordVectors.from_array(list(TABLE)[:4], np.stack(list(TABLE.values()))[:4]))
     report = run(few, similarity())
@@ -211,10 +213,10 @@ ONE_PAIR = Split((["cat"], ["dog"]), np.ones(1))
 @pytest.mark.parametrize(
     ("encoder", "task", "message"),
     [
-        (rows_of, Task("t", {"test": SAME}, Kind("similarity", pairs=True)), "all scores that are right are"),
+        (rows_of, Task("t", {"test": SAME}, Kind("similarity", pairs=True)), "all gold scores are"),
         (rows_of, Task("t", {"test": ONE_PAIR}, Kind("similarity", pairs=True)), "there is one pair: corr"),
-        (length, similarity("t"), "all cosines are equal: there is no correlation"),
-        (length, similarity("t", ("dev", "test")), "all cosines are equal: there is no correlation"),
+        (length, similarity("t"), "all cosines are equal: the correlation is undefined"),
+        (length, similarity("t", ("dev", "test")), "all cosines are equal: the correlation is undefined"),
     ],
 )
 def test_correlations_that_do_not_exist_are_no_scores(encoder, task, message, caplog):
@@ -226,7 +228,7 @@ def test_correlations_that_do_not_exist_are_no_scores(encoder, task, message, ca
     assert not record.exc_info
 
 
-def test_a_subset_without_a_correlation_is_told_of(tmp_path):
+def test_a_subset_with_undefined_correlation_is_reported(tmp_path):
     task = similarity("t", ("one", "two"))
     with_same = replace(task, splits={**task.splits, "same": SAME})
     report, without = run(rows_of, with_same), run(rows_of, task)
@@ -236,9 +238,9 @@ def test_a_subset_without_a_correlation_is_told_of(tmp_path):
     assert result["all"]["pearson"]["mean"] == pytest.approx(without["t"]["all"]["pearson"]["mean"] * 2 / 3)
     low, high = result.intervals["all.pearson.wmean"]
     assert low < result["all"]["pearson"]["wmean"] < high
-    assert "t: all cosines or all scores of same are equal. The correlation, which" in report.to_markdown()
+    assert "t: all cosines or all scores of same are equal. The undefined correlation" in report.to_markdown()
     report.to_html(tmp_path / "report.html")
-    assert "t: correlations of same do not exist and count as 0." in (tmp_path / "report.html").read_text()
+    assert "t: all cosines or all scores of same are equal." in (tmp_path / "report.html").read_text()
     assert "undefined" not in without["t"].details
 
 
@@ -270,7 +272,7 @@ def test_says_what_is_missing(tmp_path):
         with pytest.raises(TypeError, match="tasks must be names or tasks, or 'all'; got"):
             se.evaluate(rows_of, tasks)
     for tasks in ([similarity("MR"), "MR"], ["MR", "MR"], [similarity(), similarity()]):
-        with pytest.raises(ValueError, match=r"2 tasks are called '(MR|alike)': give each a name of its own"):
+        with pytest.raises(ValueError, match=r"2 tasks are called '(MR|alike)': names must differ"):
             se.evaluate(pytest.fail, tasks, tmp_path)
 
 
@@ -332,7 +334,7 @@ def test_classes_need_a_validation():
 
 
 def test_the_digest_of_a_task_does_not_tell_what_it_has_not():
-    """A kind that will have more attributes one day leaves today's reports as they are."""
+    """New attributes of kinds do not change digests in old reports."""
     task = similarity()
     longer = make_dataclass("Kind", [("more", bool, False)], bases=(Kind,), frozen=True)
     assert digest_of(task) == digest_of(replace(task, kind=longer("similarity", pairs=True, subsets=True)))

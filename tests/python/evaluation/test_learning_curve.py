@@ -1,4 +1,4 @@
-"""Learning curves: what they are trained on, that their end is `evaluate`'s figure, how they are shown."""
+"""Learning curves: training examples, agreement with `evaluate`, charts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sentencode.evaluation import (
     learning_curve,
     plots,
 )
-from sentencode.evaluation.learning_curve import _cuts
+from sentencode.evaluation.learning_curve import _shuffles
 from sentencode.evaluation.metrics.classifiers import Optimum
 from sentencode.evaluation.report.charts import charts
 
@@ -42,7 +42,7 @@ def nested(n=200):
 
 
 def seen_by(task, **options):
-    """What the classifier is trained on: for each judgement, the training examples of its last fit."""
+    """The training examples of the last fit of each evaluation."""
     seen = []
 
     class Spy(Optimum):
@@ -76,24 +76,24 @@ def test_progress(capsys):
 
 def test_subsets_are_nested_and_stratified():
     task = made.classes(n=160)
-    for train, test in _cuts(task, 5, 3, 1):
+    for train, test in _shuffles(task, 5, 3, 1):
         assert test is None
         assert sorted(train) == list(range(160))
         labels = task["train"].labels
         for size in (10, 33, 80):
             assert np.mean(labels[train[:size]]) == pytest.approx(np.mean(labels), abs=1.5 / size)
-    (first, _), (second, _) = _cuts(task, 5, 2, 1)
+    (first, _), (second, _) = _shuffles(task, 5, 2, 1)
     assert set(first[:40]) != set(second[:40])
-    found = seen_by(task, sizes=[20, 60], repeats=2)
-    assert [len(train) for _, train in found] == [20, 20, 60, 60]
-    assert [len(examples.labels) for examples, _ in found] == [180, 180, 220, 220]  # with those of test
+    subsets = seen_by(task, sizes=[20, 60], repeats=2)
+    assert [len(train) for _, train in subsets] == [20, 20, 60, 60]
+    assert [len(examples.labels) for examples, _ in subsets] == [180, 180, 220, 220]  # with those of test
 
 
 def test_tasks_without_a_test_split():
     task = nested()
-    cuts = _cuts(task, 5, 5, 1)
-    assert sorted(np.concatenate([test for _, test in cuts])) == list(range(200))
-    for train, test in cuts:
+    shuffles = _shuffles(task, 5, 5, 1)
+    assert sorted(np.concatenate([test for _, test in shuffles])) == list(range(200))
+    for train, test in shuffles:
         assert not set(train) & set(test)
         assert len(train) + len(test) == 200
     curve = learning_curve(made.Noisy(0.3), task, sizes=[20, 160], **OPTIONS)
@@ -104,7 +104,7 @@ def test_tasks_without_a_test_split():
 
 
 def test_without_a_test_split_the_end_is_evaluates_figure_too():
-    """The same folds, the same penalties; the vectors are so short that the penalties decide."""
+    """The same folds and penalties; embeddings are so short that penalties matter."""
 
     def short(sentences):
         return 0.05 * made.Noisy(0.6).encode(sentences)
@@ -147,7 +147,7 @@ def test_relatedness():
 @pytest.mark.parametrize(
     ("task", "options", "message"),
     [
-        (made.scores(), {}, "nothing is learnt in similar"),
+        (made.scores(), {}, "similar trains nothing"),
         (made.classes(), {"sizes": [0]}, "sizes must be at least 1, got 0"),
         (made.classes(), {"sizes": [61]}, "sizes must be from 1 to the 60 training examples"),
         (made.classes(), {"sizes": [1.5]}, "sizes must be from 1 to the 60 .*, got 1.5"),
@@ -180,7 +180,7 @@ def test_what_is_no_curve(values, message):
 
 @pytest.fixture
 def two():
-    """A learning curve of two encoders, and a training's curve of one, with a name that is no markup."""
+    """Learning curves of two encoders, and a training curve of one, with a name to escape."""
     reports = [Report(name, {"MR": TaskResult("MR", {"acc": 70.0})}) for name in ("good", "bad <b>$x$</b>")]
     for i, report in enumerate(reports):
         y = np.array([60.0, 66, 71]) - 7 * i

@@ -1,4 +1,4 @@
-"""Modules of evaluation by their names of before there were rooms, and what was saved then."""
+"""Old names of modules of evaluation, and old pickles and reports."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ SAVED = Path(__file__).parent / "saved_before_rooms"
     ],
 )
 def test_modules_are_found(module, names):
-    found = importlib.import_module(f"sentencode.evaluation.{module}")
+    loaded = importlib.import_module(f"sentencode.evaluation.{module}")
     for name in names:
-        assert hasattr(found, name)
+        assert hasattr(loaded, name)
         if hasattr(evaluation, name) and name != "published":
-            assert getattr(found, name) is getattr(evaluation, name)
+            assert getattr(loaded, name) is getattr(evaluation, name)
 
 
 def test_judging_is_now_metrics():
@@ -68,18 +68,18 @@ print([str(one.message) for one in caught if one.category is DeprecationWarning]
 def test_pickles_are_read():
     """Of a report, a comparison, a protocol, a task, a published figure, a baseline and a test."""
     with open(SAVED / "things.pickle", "rb") as file:
-        found = pickle.load(file)
-    report, compared = found["report"], found["compared"]
+        things = pickle.load(file)
+    report, compared = things["report"], things["compared"]
     assert type(report) is Report
     assert "kind" in report.to_markdown()
     assert report["kind"].wrong() is not None
     assert type(compared) is Comparisons
     assert compared.to_markdown() == se.compare(report, _other(report, compared), resamples=50).to_markdown()
-    assert found["protocol"] == evaluation.PROTOCOLS["senteval-torch"]
-    assert found["published"] == evaluation.published("003")[0]
-    assert found["baseline"] == evaluation.baseline("bow")
-    assert found["t"] == evaluation.paired_t_test([1, 0, 1], [0, 0, 1])
-    assert len(found["task"]["one"]) == 2
+    assert things["protocol"] == evaluation.PROTOCOLS["senteval-torch"]
+    assert things["published"] == evaluation.published("003")[0]
+    assert things["baseline"] == evaluation.baseline("bow")
+    assert things["t"] == evaluation.paired_t_test([1, 0, 1], [0, 0, 1])
+    assert len(things["task"]["one"]) == 2
 
 
 def _other(report, compared):
@@ -88,7 +88,7 @@ def _other(report, compared):
 
 
 def test_a_report_is_resumed(tmp_path):
-    """Its file tells that the protocol is the same, though the classes of it have moved."""
+    """Its digest of the protocol is valid, although classes have moved."""
     before = Report.load(SAVED / "report.json")
     out = shutil.copy(SAVED / "report.json", tmp_path)
     tasks = [made.classes(n=12), made.scores(n=6)]

@@ -1,4 +1,4 @@
-"""Rows that were computed elsewhere in the place of an encoder."""
+"""Precomputed embeddings."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def files(tmp_path):
     return tmp_path
 
 
-def test_it_stands_for_the_encoder():
+def test_it_replaces_the_encoder():
     report = run(Precomputed(SENTENCES, ROWS, "mine"))
     assert report.encoder == "mine"
     assert report["alike"].figures == run(looked_up)["alike"].figures
@@ -71,8 +71,8 @@ def test_what_sentencode_encode_writes(tmp_path):
     average.save(tmp_path / "average.sentencode")
     given = ["--encoder", tmp_path / "average.sentencode", text, tmp_path / "rows.npy", "--quiet"]
     assert main(["encode", *map(str, given)]) == 0
-    found = run(Precomputed(text, tmp_path / "rows.npy"))
-    assert found["alike"].figures == run(average)["alike"].figures
+    evaluated = run(Precomputed(text, tmp_path / "rows.npy"))
+    assert evaluated["alike"].figures == run(average)["alike"].figures
 
 
 def test_sentences_that_are_missing():
@@ -95,7 +95,7 @@ def test_the_fingerprint_is_of_the_content(files):
     assert len({made, *(other.fingerprint() for other in others)}) == 5
 
 
-def test_rows_are_not_kept_twice_and_reports_resume(tmp_path):
+def test_embeddings_are_not_cached_and_reports_resume(tmp_path):
     out = tmp_path / "report.json"
     report = run(Precomputed(SENTENCES, ROWS), cache=tmp_path / "kept", out=out)
     assert not (tmp_path / "kept").exists()
@@ -115,7 +115,7 @@ def test_sentences_that_are_there_twice():
         Precomputed([*SENTENCES, SENTENCES[4]], noisy)
 
 
-def test_rows_as_the_examples_of_a_task_stand():
+def test_embeddings_in_the_order_of_a_task():
     made = Precomputed.of_task(task(), {"test": (ROWS[:20], ROWS[20:40])}, "aligned")
     assert run(made)["alike"].figures == run(looked_up)["alike"].figures
     single = Task(

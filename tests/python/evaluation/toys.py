@@ -1,4 +1,4 @@
-"""Encoders and tasks of eight words, of which much is known."""
+"""Encoders and tasks of eight words with known scores."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class WithEncode:
 
 
 class Counting:
-    """A function from sentences to rows that counts its sentences."""
+    """A function from sentences to embeddings that counts its sentences."""
 
     def __init__(self, encode=rows_of):
         self.encode_, self.calls = encode, []

@@ -145,7 +145,7 @@ CHANGES = {
     ),
     "huge": (lambda v: changed(v, "figures", {"acc": 1e308}), r"figures\.acc: expected a number"),
     "truth": (lambda v: changed(v, "figures", {"acc": True}), r"figures\.acc: expected a number"),
-    "interval": (lambda v: changed(v, "intervals", {"acc": [2, 1]}), "two numbers that rise"),
+    "interval": (lambda v: changed(v, "intervals", {"acc": [2, 1]}), "two rising numbers"),
     "ends": (lambda v: changed(v, "intervals", {"acc": [2]}), "two numbers, got"),
     "error": (lambda v: changed(v, "error", 5), "error: expected a string or null, got 5"),
     "lengths": (lambda v: changed(v, "judged", {"test": said(places=[1])}), "places: expected 2 numbers"),

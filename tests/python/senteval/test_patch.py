@@ -1,4 +1,4 @@
-"""Drives the plug-in through a stub of SentEval's engine, before and after the patch."""
+"""Runs the adapter in a stub of SentEval's engine, before and after the patch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks: the examples that an encoder is judged by, and what kind of task they make."""
+"""Tasks: their examples and kinds, and readers of their files."""
 
 from __future__ import annotations
 

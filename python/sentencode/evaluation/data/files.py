@@ -1,4 +1,4 @@
-"""From lines of text files to the splits of a task; what is wrong is said by file and line."""
+"""Reads text files of tasks into splits; error messages have file and line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Classes", "Example", "Scores", "Table", "check_size", "read_lines", 
 
 
 class Example(NamedTuple):
-    """An example as it stands in a file, and where it stands."""
+    """An example in a file, and its position."""
 
     path: Path
     line: int
@@ -32,15 +32,15 @@ class Example(NamedTuple):
 
 
 def tokens(text: str) -> str:
-    """The tokens of a text with one space between them."""
+    """A text with normalised white space."""
     return " ".join(text.split())
 
 
 def read_lines(path: Path, encoding: str = "utf-8", *, whole: bool = False) -> list[str]:
-    """The lines of a text file, at least one.
+    """Lines of a text file, at least one.
 
-    It may be packed by gzip or xz. A byte-order mark and CRs before LFs are dropped. With `whole`, the last
-    line must have an end: nothing else tells that a file of plain sentences was cut within its last line.
+    The file may be compressed by gzip or xz. A byte-order mark and CRs before LFs are removed. With `whole`,
+    the last line must have a line end: otherwise a file that was truncated in its last line would pass.
     """
     data = _unpacked(path)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -48,18 +48,16 @@ def read_lines(path: Path, encoding: str = "utf-8", *, whole: bool = False) -> l
     data = data.removeprefix(b"\xef\xbb\xbf")
     zero = data.find(b"\0")
     if zero >= 0:
-        raise FormatError(
-            f"{path}:{_line_of(data, zero)}: a zero byte: no text file, or a damaged copy of one"
-        )
+        raise FormatError(f"{path}:{_line_of(data, zero)}: a zero byte: not a text file, or a damaged one")
     if not data:
         raise FormatError(f"{path} is empty")
-    # Not str.splitlines, which also cuts at characters that occur inside of sentences.
+    # Not str.splitlines, which also splits at characters that occur inside sentences.
     lines = [line.removesuffix("\r") for line in _decoded(path, data, encoding).split("\n")]
     if lines[-1] == "":
         lines.pop()
     elif whole:
         raise FormatError(
-            f"{path}:{len(lines)}: the last line has no end: was the file cut short? "
+            f"{path}:{len(lines)}: the last line has no end: was the file truncated? "
             "(partial=True reads it anyway)"
         )
     return lines
@@ -79,7 +77,7 @@ def _unpacked(path: Path) -> bytes:
 
 
 def _bounded(path: Path, file: BinaryIO) -> bytes:
-    """All of an unpacked file; a small packed one may hold a line that no memory can."""
+    """Contents of a decompressed file, unless a line is too long: a small file may hold a huge line."""
     blocks, line, begun = [], 1, 0
     while block := file.read(1 << 20):
         blocks.append(block)
@@ -109,29 +107,28 @@ def _line_of(data: bytes, position: int) -> int:
 
 @dataclass(frozen=True)
 class Table:
-    """How the lines of a file are cut into columns.
+    """How lines of a file are split into columns.
 
     Attributes:
-        columns: Their names.
-        label: The column of what is right.
-        sentences: The columns of the sentences.
-        cut: The strings to cut at, each once and in this order; None: at every tab. None at all (`()`)
-            leaves a line in one piece.
-        header: Whether the first line holds the names of the columns.
-        more: Before which column further ones may stand that do not matter.
-        encoding: Of the file.
+        columns: Names of the columns.
+        label: Column of the label.
+        sentences: Columns of the sentences.
+        separators: Separators, each used once, in this order. None: every tab. `()`: one column.
+        header: Whether the first line has the names of the columns.
+        more: Number of the column before which further ones are ignored.
+        encoding: Encoding of the file.
     """
 
     columns: tuple[str, ...] = ("sentence",)
     label: str = "label"
     sentences: tuple[str, ...] = ("sentence",)
-    cut: tuple[str, ...] | None = None
+    separators: tuple[str, ...] | None = None
     header: bool = False
     more: int | None = None
     encoding: str = "utf-8"
 
     def examples(self, path: Path, *, whole: bool) -> list[Example]:
-        """What the file holds, one example a line."""
+        """Examples of a file, one per line."""
         label = self.columns.index(self.label)
         first, *second = (self.columns.index(column) for column in self.sentences)
         return [
@@ -140,7 +137,7 @@ class Table:
         ]
 
     def rows(self, path: Path, *, whole: bool) -> list[tuple[int, list[str]]]:
-        """The numbers of the lines, and their columns."""
+        """Line numbers and columns of the lines."""
         lines = list(enumerate(read_lines(path, self.encoding, whole=whole), 1))
         last = len(lines)
         if self.header:
@@ -154,35 +151,35 @@ class Table:
                 raise FormatError(
                     f"{path}:{number}: expected {len(self.columns)} columns ({', '.join(self.columns)}), "
                     f"got {len(row)}"
-                    + (" (the last line: was the file cut short?)" if number == last else "")
+                    + (" (the last line: was the file truncated?)" if number == last else "")
                 )
         return rows
 
     def _columns(self, line: str) -> list[str]:
-        if self.cut is None:
+        if self.separators is None:
             row = line.split("\t")
             if self.more is not None and len(row) > len(self.columns):
                 del row[self.more : self.more + len(row) - len(self.columns)]
             return row
         row = [line]
-        for separator in self.cut:
+        for separator in self.separators:
             row += row.pop().split(separator, 1)
         return row
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Labels that are numbers of a range."""
+    """Labels that are numbers in a range."""
 
     low: float = -math.inf
     high: float = math.inf
 
     def names(self, examples: Sequence[Example]) -> tuple[str, ...]:
-        """None: scores are not named."""
+        """Empty: scores have no names."""
         return ()
 
     def values(self, examples: Sequence[Example], names: tuple[str, ...]) -> NDArray[np.float64]:
-        """The scores of some examples."""
+        """Scores of examples."""
         return np.array([self._score(example) for example in examples], dtype=np.float64)
 
     def _score(self, example: Example) -> float:
@@ -200,19 +197,19 @@ class Scores:
 
 @dataclass(frozen=True)
 class Classes:
-    """Labels that are names: of the classes that are known, else of those that training examples have."""
+    """Labels that are names of classes: the known ones, or those of the training examples."""
 
     known: tuple[str, ...] = ()
 
     def names(self, examples: Sequence[Example]) -> tuple[str, ...]:
-        """The classes in the order of their numbers."""
+        """Names of the classes in the order of their numbers."""
         for example in examples:
             if not example.label.strip():
                 raise FormatError(f"{example.path}:{example.line}: expected a class, got {example.label!r}")
         return self.known or tuple(sorted({example.label.strip() for example in examples}))
 
     def values(self, examples: Sequence[Example], names: tuple[str, ...]) -> NDArray[np.int64]:
-        """The numbers of the classes of some examples."""
+        """Class numbers of examples."""
         numbers = {name: number for number, name in enumerate(names)}
         for example in examples:
             if example.label.strip() not in numbers:
@@ -226,7 +223,7 @@ class Classes:
 def splits_of(
     examples: Mapping[str, Sequence[Example]], labels: Scores | Classes
 ) -> tuple[dict[str, Split], tuple[str, ...]]:
-    """Splits with their labels, and the names of classes; the first split is the one to train on."""
+    """Splits with labels, and the names of the classes, which the first split determines."""
     names = labels.names(next(iter(examples.values())))
     splits = {
         split: Split(
@@ -239,7 +236,7 @@ def splits_of(
 
 
 def check_size(paths: Sequence[Path], number: int, published: int | range | None) -> None:
-    """Refuses files that have not the published number of examples; None: any number but 0."""
+    """Check that files have the published number of examples; None: any number but 0."""
     files = f"{paths[0]} holds" if len(paths) == 1 else f"{' and '.join(map(str, paths))} hold"
     if number == 0:
         raise FormatError(f"{files} no examples")

@@ -1,4 +1,4 @@
-"""Captions with features of their images: NumPy archives, and the way to them from SentEval's pickles."""
+"""Captions with image features: NumPy archives, and their conversion from SentEval's pickles."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .task import Split
 
 __all__ = ["convert_coco_pickles", "read_images"]
 
-_CAPTIONS = 5  # of an image: recalls count them
+_CAPTIONS = 5  # per image
 
 
 def read_images(path: Path, published: int | None) -> Split:
-    """Reads an archive as `convert_coco_pickles` writes it; captions are sorted by their images."""
+    """Read an archive of `convert_coco_pickles`, with captions sorted by image."""
     arrays = _arrays(path)
     features, images = arrays["features"], arrays["images"]
     if features.ndim != 2 or features.dtype.kind != "f":
@@ -29,8 +29,7 @@ def read_images(path: Path, published: int | None) -> Split:
     captions = _captions(path, arrays["captions"])
     if images.dtype.kind not in "iu" or images.shape != (len(captions),):
         raise FormatError(
-            f"{path}: 'images' must be whole numbers, one for each of {len(captions)} captions, "
-            f"is {_what(images)}"
+            f"{path}: 'images' must be integers, one for each of {len(captions)} captions, is {_what(images)}"
         )
     for i in np.flatnonzero((images < 0) | (images >= len(features)))[:1]:
         raise FormatError(f"{path}: images[{i}] is {images[i]}, but 'features' has {len(features)} rows")
@@ -44,7 +43,7 @@ def read_images(path: Path, published: int | None) -> Split:
 
 
 def _float32(path: Path, features: Any) -> NDArray[np.float32]:
-    with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is told of below
+    with np.errstate(over="ignore"):  # overflows become infinite, which is checked below
         rows = np.ascontiguousarray(features, dtype=np.float32)
     for i in np.flatnonzero(~np.isfinite(rows).all(axis=1))[:1]:
         raise FormatError(f"{path}: features[{i}] has a value that is not a finite float32")
@@ -79,26 +78,25 @@ def _what(array: NDArray[Any]) -> str:
 def convert_coco_pickles(
     folder: str | os.PathLike[str], target: str | os.PathLike[str] | None = None
 ) -> list[Path]:
-    """Makes archives that `load_task("ImageCaptionRetrieval", ...)` reads of SentEval's pickled files.
+    """Convert SentEval's pickles to archives, which `load_task("ImageCaptionRetrieval", ...)` reads.
 
-    Unpickling runs whatever the file says, so that it is never done unasked. This unpickler knows nothing but
-    dictionaries, lists, strings, numbers and float arrays, which it puts together itself; whatever else a
-    file asks for is an error, and is not run.
+    Unpickling can run arbitrary code. This unpickler accepts only dictionaries, lists, strings, numbers and
+    float arrays; anything else is an error, and is not run.
 
-    An archive holds `features` (float32 [images, d]), `captions` (UTF-8 bytes, one caption a line; strings
-    `[n]` are read too) and `images` (int64 [n]: the row of `features` that a caption describes). As in
-    SentEval, an image has its first five captions, each with a full stop at its end.
+    An archive has `features` (float32 [images, d]), `captions` (UTF-8 bytes, one caption per line; strings
+    `[n]` are read too) and `images` (int64 [n]: the row of `features` of each caption). As in SentEval, an
+    image has its first five captions, each with a full stop at the end.
 
     Args:
-        folder: Holds `train.pkl`, `valid.pkl` and `test.pkl`, or some of them.
-        target: Where `train.npz`, `valid.npz` and `test.npz` are written; default: beside the pickles.
+        folder: Folder with `train.pkl`, `valid.pkl` and `test.pkl`, or some of them.
+        target: Folder for `train.npz`, `valid.npz` and `test.npz`. None: that of the pickles.
 
     Returns:
-        The archives.
+        Paths of the archives.
 
     Raises:
         FileNotFoundError: There is none of the three.
-        FormatError: A file is damaged, is laid out otherwise, or asks for something else than data.
+        FormatError: A file is damaged, has another layout, or contains other objects than data.
 
     Example:
         >>> import pathlib, pickle, tempfile
@@ -135,7 +133,7 @@ def _convert(path: Path, target: Path) -> Path:
 
 
 def _content(path: Path, content: Any) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-    """The features, and the captions as bytes: one a line, five an image."""
+    """Features, and captions as bytes: one per line, five per image."""
     try:
         rows = [
             row.array() if isinstance(row, PickledArray) else np.array(row, float)
@@ -155,7 +153,9 @@ def _content(path: Path, content: Any) -> tuple[NDArray[np.float32], NDArray[np.
         if len(keys) != _CAPTIONS:
             raise FormatError(f"{path}: image {i} has {len(keys)} captions, expected {_CAPTIONS} or more")
         if rows[i].shape != rows[0].shape or rows[i].ndim != 1:
-            raise FormatError(f"{path}: features[{i}] has the shape {list(rows[i].shape)}, not that of a row")
+            raise FormatError(
+                f"{path}: features[{i}] has shape {list(rows[i].shape)}, expected a vector like the others"
+            )
     if not rows:
         raise FormatError(f"{path} holds no images")
     return _float32(path, rows), text
@@ -166,6 +166,6 @@ def _unpickled(path: Path, file: BinaryIO) -> Any:
     if isinstance(content, dict) and isinstance(content.get("features"), PickledArray):
         try:
             content["features"] = list(content["features"].array())
-        except Exception as error:  # of NumPy: what damage leads to is endless
+        except Exception as error:  # damaged arrays raise many kinds of errors in NumPy
             raise FormatError(f"{path}: {type(error).__name__}: {error}") from error
     return content

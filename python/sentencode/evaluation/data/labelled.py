@@ -1,4 +1,4 @@
-"""Labelled sentences and pairs from files, as `fit` takes them."""
+"""Reads labelled sentences and pairs, as `fit` takes them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .files import read_lines
 __all__ = ["NO_MAJORITY", "Labelled", "read_labelled", "rows_of"]
 
 _NLI = ("gold_label", "sentence1", "sentence2")
-NO_MAJORITY = "-"  # what SNLI's and MultiNLI's files say where annotators did not agree
-_SIDES = ("labels", "s1", "s2")  # SentEval's files
+NO_MAJORITY = "-"  # label of SNLI and MultiNLI where annotators disagreed
+_SENTEVAL_FILES = ("labels", "s1", "s2")
 
 
 class Labelled(NamedTuple):
-    """What a file holds.
+    """Labelled examples of a file.
 
     Attributes:
-        sentences: Sentences, or pairs of them.
-        labels: One for each: strings; of JSON also numbers.
-        left_out: Examples without a label ("-"), which are none of these.
+        sentences: Sentences, or pairs of sentences.
+        labels: Label of each: strings; from JSON also numbers.
+        left_out: Number of examples without a label ("-"), which are left out.
     """
 
     sentences: list[Any]
@@ -37,23 +37,23 @@ class Labelled(NamedTuple):
 def read_labelled(
     path: str | os.PathLike[str], *, columns: Sequence[str] | None = None, split: str | None = None
 ) -> Labelled:
-    r"""Reads labelled sentences, or pairs, for `fit` of an encoder with a head.
+    r"""Read labelled sentences, or pairs, for `fit` of an encoder with a head.
 
     Args:
-        path: A UTF-8 file, which may be packed (gzip, xz). `.jsonl`: an object a line. Else tab-separated
-            columns: if the first line names them, `gold_label`, `sentence1` and `sentence2`, as SNLI and
-            MultiNLI have them; without such a line, a label and a sentence (Yelp, Age), or a label and two
-            sentences. Or a folder that has SentEval's files `labels.SPLIT`, `s1.SPLIT` and `s2.SPLIT`.
-        columns: The names of the columns, or keys, of the label and of one or two sentences, where they are
-            others: `("stars", "text")`.
-        split: Which files of a folder: "train", "dev" or "test".
+        path: A UTF-8 file, perhaps compressed (gzip, xz). `.jsonl`: one object per line. Otherwise
+            tab-separated columns: with a header, `gold_label`, `sentence1` and `sentence2`, as in SNLI and
+            MultiNLI; without, a label and a sentence (Yelp, Age), or a label and two sentences. Or a folder
+            with SentEval's files `labels.SPLIT`, `s1.SPLIT` and `s2.SPLIT`.
+        columns: Names of the columns, or keys, of the label and of one or two sentences, if they are
+            different: `("stars", "text")`.
+        split: Split of a folder: "train", "dev" or "test".
 
     Returns:
-        Sentences, labels, and how many examples had none. Of long texts nothing is left out.
+        Sentences, labels, and the number of examples without a label.
 
     Raises:
-        FormatError: A file is not what it should be; the message names file, line and column.
-        ValueError: An argument does not fit.
+        FormatError: A file has an invalid format; the message has file, line and column.
+        ValueError: An argument is invalid.
 
     Example:
         >>> import pathlib, tempfile
@@ -71,10 +71,10 @@ def read_labelled(
         columns = [checked_str(f"columns[{i}]", name) for i, name in enumerate(columns)]
     if file.is_dir():
         if split is None or columns is not None:
-            raise ValueError(f"{file} is a folder: split must say which files, and columns are none there")
-        rows = _of_sides(file, split)
+            raise ValueError(f"{file} is a folder, which needs split and has no columns")
+        rows = _parallel_rows(file, split)
     elif split is not None:
-        raise ValueError(f"split is for folders, and {file} is none")
+        raise ValueError(f"split is for folders, and {file} is not one")
     else:
         rows = rows_of(file, columns)
     sentences: list[Any] = []
@@ -92,19 +92,16 @@ def read_labelled(
 
 
 def rows_of(path: Path, names: Sequence[str] | None) -> Iterator[tuple[int, list[Any]]]:
-    """The numbers of lines, and of each the label and the sentences.
+    """Line number, and label and sentences, of each line.
 
     Args:
         path: A file of objects (`.jsonl`), or of tab-separated columns.
-        names: Of keys or columns. None: those of SNLI, if the first line has them; else all columns.
-
-    Raises:
-        FormatError: The file is not what it should be; the message names file, line and column.
+        names: Names of keys or columns. None: those of SNLI, if the header has them; otherwise all columns.
     """
-    return _of_objects(path, names or _NLI) if ".jsonl" in path.suffixes else _of_columns(path, names)
+    return _json_rows(path, names or _NLI) if ".jsonl" in path.suffixes else _table_rows(path, names)
 
 
-def _of_objects(path: Path, names: Sequence[str]) -> Iterator[tuple[int, list[Any]]]:
+def _json_rows(path: Path, names: Sequence[str]) -> Iterator[tuple[int, list[Any]]]:
     for number, line in enumerate(read_lines(path), 1):
         try:
             row = json.loads(line)
@@ -113,47 +110,47 @@ def _of_objects(path: Path, names: Sequence[str]) -> Iterator[tuple[int, list[An
         expected = f"expected an object with strings {', '.join(names)}"
         if not isinstance(row, dict):
             raise FormatError(f"{path}:{number}: {expected}, got {line:.40}")
-        for place, name in enumerate(names):  # a label may be a number
-            if not isinstance(row.get(name), str if place else str | int | float):
+        for i, name in enumerate(names):  # a label may be a number
+            if not isinstance(row.get(name), str if i else str | int | float):
                 raise FormatError(
                     f"{path}:{number}: {expected}, but {name} is {json.dumps(row.get(name)):.40}"
                 )
         yield number, [row[name] for name in names]
 
 
-def _of_columns(path: Path, names: Sequence[str] | None) -> Iterator[tuple[int, list[str]]]:
+def _table_rows(path: Path, names: Sequence[str] | None) -> Iterator[tuple[int, list[str]]]:
     lines = read_lines(path)
     header = lines[0].split("\t")
-    wide = len(header)
+    width = len(header)
     if names is None and set(_NLI) <= set(header):
         names = _NLI
     if names is None:
-        if wide not in (2, 3):
+        if width not in (2, 3):
             raise FormatError(
                 f"{path}:1: expected 2 or 3 columns, a label and one or two sentences, or columns named "
-                f"{', '.join(_NLI)}; got {wide}"
+                f"{', '.join(_NLI)}; got {width}"
             )
-        places = list(range(wide))
+        indices = list(range(width))
     else:
         if missing := [name for name in names if name not in header]:
             raise FormatError(
                 f"{path}:1: expected columns named {', '.join(names)}: no {', '.join(missing)} among "
                 f"{', '.join(header)}"
             )
-        places = [header.index(name) for name in names]
+        indices = [header.index(name) for name in names]
     for number, line in enumerate(lines, 1):
         if names is not None and number == 1:
             continue
         row = line.split("\t")
-        if len(row) <= max(places) or (names is None and len(row) != wide):
-            raise FormatError(f"{path}:{number}: expected {wide} columns, got {len(row)}")
-        if not row[places[0]].strip():
-            raise FormatError(f"{path}:{number}: column {places[0] + 1}: the label is empty")
-        yield number, [row[places[0]].strip(), *(row[place] for place in places[1:])]
+        if len(row) <= max(indices) or (names is None and len(row) != width):
+            raise FormatError(f"{path}:{number}: expected {width} columns, got {len(row)}")
+        if not row[indices[0]].strip():
+            raise FormatError(f"{path}:{number}: column {indices[0] + 1}: the label is empty")
+        yield number, [row[indices[0]].strip(), *(row[i] for i in indices[1:])]
 
 
-def _of_sides(folder: Path, split: str) -> Iterator[tuple[int, list[str]]]:
-    paths = [folder / f"{side}.{split}" for side in _SIDES]
+def _parallel_rows(folder: Path, split: str) -> Iterator[tuple[int, list[str]]]:
+    paths = [folder / f"{side}.{split}" for side in _SENTEVAL_FILES]
     columns = [read_lines(path) for path in paths]
     for path, lines in zip(paths, columns, strict=True):
         if len(lines) != len(columns[0]):

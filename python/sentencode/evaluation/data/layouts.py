@@ -1,4 +1,4 @@
-"""How the examples of a task are spread over files."""
+"""Layouts of tasks: which files their splits are in, and how to read them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ __all__ = ["FilePerClass", "Layout", "Parallel", "Partitioned", "Tables"]
 
 
 class Layout(Protocol):
-    """Some files in a folder, and how to read examples from them."""
+    """Files of splits, and how to read their examples."""
 
     @property
     def files(self) -> Mapping[str, tuple[str, ...]]:
-        """The files of each split."""
+        """Files of each split."""
 
     def examples(self, folder: Path, splits: Sequence[str], *, whole: bool) -> dict[str, list[Example]]:
-        """The examples of some splits; with `whole`, last lines must have an end."""
+        """Examples of splits; with `whole`, last lines must have a line end."""
 
 
 @dataclass(frozen=True)
 class Tables:
-    """A table for each split."""
+    """One table per split."""
 
     table: Table
     train: str
@@ -35,28 +35,28 @@ class Tables:
 
     @property
     def files(self) -> dict[str, tuple[str, ...]]:
-        """The one file of each split."""
+        """The file of each split."""
         named = {"train": self.train, "dev": self.dev, "test": self.test}
         return {split: (path,) for split, path in named.items() if path}
 
     def examples(self, folder: Path, splits: Sequence[str], *, whole: bool) -> dict[str, list[Example]]:
-        """One example a line."""
+        """One example per line."""
         return {split: self.table.examples(folder / self.files[split][0], whole=whole) for split in splits}
 
 
 @dataclass(frozen=True)
 class FilePerClass:
-    """Plain sentences in latin-1: a file for each class, no splits."""
+    """Sentences in latin-1, one file per class, without splits."""
 
     paths: Mapping[str, str]
 
     @property
     def files(self) -> dict[str, tuple[str, ...]]:
-        """All of them make the split `"all"`."""
+        """All files are the split `"all"`."""
         return {"all": tuple(self.paths.values())}
 
     def examples(self, folder: Path, splits: Sequence[str], *, whole: bool) -> dict[str, list[Example]]:
-        """One example a line, class after class."""
+        """One example per line, class after class."""
         examples = [
             Example(folder / path, number, name, (line,))
             for name, path in self.paths.items()
@@ -67,14 +67,14 @@ class FilePerClass:
 
 @dataclass(frozen=True)
 class Parallel:
-    """Files whose lines belong together: for each split one of labels, then those of sentences."""
+    """Parallel files: for each split a file of labels and files of sentences."""
 
     files: Mapping[str, tuple[str, ...]]
     table: Table  # of the sentences
-    unscored: bool = False  # an empty label says that the pair does not count
+    unscored: bool = False  # whether pairs with an empty label are left out
 
     def examples(self, folder: Path, splits: Sequence[str], *, whole: bool) -> dict[str, list[Example]]:
-        """One example for each line of the labels."""
+        """One example per line of labels."""
         return {split: self._split([folder / path for path in self.files[split]], whole) for split in splits}
 
     def _split(self, paths: list[Path], whole: bool) -> list[Example]:
@@ -96,22 +96,22 @@ _SPLITS = {"tr": "train", "va": "dev", "te": "test"}
 
 @dataclass(frozen=True)
 class Partitioned:
-    """One table, whose first column names the split."""
+    """One table, with the split in the first column."""
 
     path: str
 
     @property
     def files(self) -> dict[str, tuple[str, ...]]:
-        """The same file for each split."""
+        """The file, for each split."""
         return dict.fromkeys(_SPLITS.values(), (self.path,))
 
     def examples(self, folder: Path, splits: Sequence[str], *, whole: bool) -> dict[str, list[Example]]:
-        """One example a line."""
+        """One example per line."""
         path = folder / self.path
         table = Table(columns=("partition", "label", "sentence"), more=2)
-        found: dict[str, list[Example]] = {split: [] for split in _SPLITS.values()}
+        by_split: dict[str, list[Example]] = {split: [] for split in _SPLITS.values()}
         for number, (code, label, sentence) in table.rows(path, whole=whole):
             if code not in _SPLITS:
                 raise FormatError(f"{path}:{number}: expected one of {', '.join(_SPLITS)}, got {code!r}")
-            found[_SPLITS[code]].append(Example(path, number, label, (sentence,)))
-        return {split: found[split] for split in splits}
+            by_split[_SPLITS[code]].append(Example(path, number, label, (sentence,)))
+        return {split: by_split[split] for split in splits}

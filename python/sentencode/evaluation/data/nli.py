@@ -1,4 +1,4 @@
-"""Inference between sentences: files of SNLI, MultiNLI, and any whose columns have the same names."""
+"""Natural language inference: files of SNLI, MultiNLI, and others with the same columns."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _KIND = Kind("classification", "dev", pairs=True, features=("u", "v", "|u-v|", "
 
 
 def read_nli(path: str | os.PathLike[str]) -> list[Example]:
-    r"""Reads premises, hypotheses and what the first says of the second.
+    r"""Read premises, hypotheses and labels.
 
     Args:
-        path: A UTF-8 file, as SNLI and MultiNLI have them: `.jsonl`, or tab-separated columns whose first
-            line names them. Of columns and keys `gold_label`, `sentence1` and `sentence2` are read.
+        path: A UTF-8 file in the format of SNLI and MultiNLI: `.jsonl`, or tab-separated columns with a
+            header. The columns or keys `gold_label`, `sentence1` and `sentence2` are read.
 
     Returns:
-        Examples whose label is `entailment`, `neutral` or `contradiction`. Those that have none (`-`), as
-        annotators did not agree, are left out.
+        Examples with the label `entailment`, `neutral` or `contradiction`. Those without one (`-`), where
+        annotators disagreed, are left out.
 
     Raises:
-        FormatError: The file is not what it should be; the message names file and line.
+        FormatError: The file has an invalid format; the message has file and line.
 
     Example:
         >>> import pathlib, tempfile
@@ -44,29 +44,29 @@ def read_nli(path: str | os.PathLike[str]) -> list[Example]:
         ('entailment', ('A dog runs.', 'It moves.'))
     """
     file = as_path(path)
-    found = [
+    examples = [
         Example(file, line, str(label), (premise, hypothesis))
         for line, (label, premise, hypothesis) in rows_of(file, _COLUMNS)
         if label != NO_MAJORITY
     ]
-    if not found:
+    if not examples:
         raise FormatError(f"{file} holds no example with a label")
-    _CLASSES.values(found, _CLASSES.known)  # finds fault with labels
-    return found
+    _CLASSES.values(examples, _CLASSES.known)  # raises for invalid labels
+    return examples
 
 
 def load_nli_task(files: Mapping[str, str | os.PathLike[str]], *, name: str) -> Task:
-    """Reads a task of inference between sentences from files of your own.
+    """Read a task of natural language inference from files of your own.
 
-    A classifier sees `[u; v; |u - v|; u * v]` of premise and hypothesis, as SentEval's sees SNLI's.
+    The features of a classifier are `[u; v; |u - v|; u * v]`, as for SNLI in SentEval.
 
     Args:
-        files: `"train"`, `"dev"` and `"test"`, each as `read_nli` takes it.
-        name: What to call the task in reports.
+        files: Files of `"train"`, `"dev"` and `"test"`, as for `read_nli`.
+        name: Name of the task in reports.
 
     Raises:
-        ValueError: The files' names are others.
-        FormatError: A file is not what it should be; the message names file and line.
+        ValueError: The files have other names.
+        FormatError: A file has an invalid format; the message has file and line.
     """
     if set(files) != {"train", "dev", "test"}:
         raise ValueError(f"files must be train, dev and test, got {', '.join(files)}")

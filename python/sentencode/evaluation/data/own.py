@@ -1,4 +1,4 @@
-"""Tasks of a user's own files: tab-separated examples, and groups of sentences that mean the same."""
+"""Tasks from files of your own: tab-separated examples, and groups of paraphrases."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PAIRS = Table(
 )
 _SENTENCES = Table(columns=("label", "sentence"))
 
-# The splits that a classification task may have, and the validation that they make.
+# Validation of a classification task, by its splits.
 _VALIDATION: dict[tuple[str, ...], Literal["nested", "folds", "dev"]] = {
     ("all",): "nested",
     ("train", "test"): "folds",
@@ -38,27 +38,24 @@ def load_tsv_task(
     *,
     name: str | None = None,
 ) -> Task:
-    r"""Reads a task of your own from UTF-8 files of tab-separated columns, one example a line, no header.
+    r"""Read a task from UTF-8 files of tab-separated columns, one example per line, without header.
 
     Args:
-        question: `"classification"`, of lines with a label and a sentence; `"pair_classification"`, of lines
-            with a label and two sentences; `"similarity"`, of lines with a score, which is any number, and
-            two sentences.
-        files: One file; or several by name. To classify, one file is cut into folds (nested
-            cross-validation), `"train"` and `"test"` choose penalties on folds of `"train"`, and `"train"`,
-            `"dev"` and `"test"` choose them on `"dev"`. Classes are those of `"train"`, sorted. Similarity
-            takes any names: `"train"`, `"dev"` and `"test"` are scored each for itself, others are subsets of
-            one test.
-        name: What to call the task in reports; default: the name of the only file, or of the folder of the
-            first.
+        question: `"classification"`: a label and a sentence per line. `"pair_classification"`: a label and
+            two sentences. `"similarity"`: a score and two sentences.
+        files: One file, or several by name. For classification, one file means nested cross-validation;
+            `"train"` and `"test"`, selection of penalties by cross-validation; `"train"`, `"dev"` and
+            `"test"`, selection on `"dev"`. Classes are those of `"train"`, sorted. For similarity,
+            `"train"`, `"dev"` and `"test"` are scored separately; other names are subsets of one test set.
+        name: Name of the task in reports. None: the name of the only file, or of the first file's folder.
 
     Returns:
-        The task. One that has the name of a task of SentEval's counts as one whose files are of another size
-        than published: it is in no paper's average.
+        The task. If it has the name of a task of SentEval, it is not part of papers' averages, as its size is
+        not checked.
 
     Raises:
-        ValueError: The question or the names of the files are none of these.
-        FormatError: A file is not what it should be; the message names file and line.
+        ValueError: The question or the names of the files are invalid.
+        FormatError: A file has an invalid format; the message has file and line.
 
     Example:
         >>> import pathlib, tempfile
@@ -77,7 +74,7 @@ def load_tsv_task(
     )
     if not paths:
         raise ValueError("files must name at least one file")
-    kind = _own_kind(question, paths)
+    kind = _kind(question, paths)
     table = _PAIRS if kind.pairs else _SENTENCES
     labels = Scores() if kind.question == "similarity" else Classes()
     order = [s for s in ("train", "dev", "test") if s in paths] + [
@@ -89,11 +86,10 @@ def load_tsv_task(
         raise FormatError(f"{paths[order[0]]} has one class, {classes[0]!r}: expected at least two")
     first = next(iter(paths.values()))
     name = name or (first.stem if len(paths) == 1 else first.absolute().parent.name)
-    # Of a task of SentEval's name nobody has seen whether it is that: papers' averages shall not count it.
     return Task(name, splits, kind, classes, partial=name in task_names())
 
 
-def _own_kind(question: str, paths: Mapping[str, Path]) -> Kind:
+def _kind(question: str, paths: Mapping[str, Path]) -> Kind:
     if question == "similarity":
         return Kind("similarity", pairs=True, subsets=not {"all", "train", "dev", "test"} >= set(paths))
     if question not in ("classification", "pair_classification"):
@@ -114,24 +110,24 @@ def load_groups(
     size: int = 5,
     name: str | None = None,
 ) -> Task:
-    r"""Reads groups of sentences that mean the same, as captions of one image do.
+    r"""Read groups of paraphrases, such as captions of the same image.
 
     Args:
         path: A UTF-8 file.
         layout: `"tsv"`: a line is the name of a group, a tab and a sentence. `"lines"`: a line is a sentence,
-            and every `size` lines in a row are a group, as in files of COCO captions. `"flickr"`: a line is
-            `image#number`, a tab and a caption, as in `Flickr8k.token.txt`.
-        size: The sentences of a group, for `"lines"`.
-        name: What to call the task in reports; default: the name of the file.
+            and every `size` consecutive lines are a group, as in files of COCO captions. `"flickr"`: a line
+            is `image#number`, a tab and a caption, as in `Flickr8k.token.txt`.
+        size: Sentences per group, for `"lines"`.
+        name: Name of the task in reports. None: the name of the file.
 
     Returns:
-        A task with the one split `"all"`, whose labels are numbers of groups. `classes` are the names of the
-        groups, in order of appearance; of `"lines"`, the numbers of their first lines.
+        A task with the split `"all"`, whose labels are numbers of groups. `classes` are the names of the
+        groups in order of appearance; for `"lines"`, the numbers of their first lines.
 
     Raises:
         ValueError: There is no such layout.
-        FormatError: The file is not what it should be, has one group only, or a group of one sentence; the
-            message names file and line.
+        FormatError: The file has an invalid format, only one group, or a group of one sentence; the message
+            has file and line.
 
     Example:
         >>> import pathlib, tempfile
@@ -174,13 +170,13 @@ def _consecutive(path: Path, size: int) -> list[Example]:
     lines = read_lines(path)
     if len(lines) % size:
         raise FormatError(
-            f"{path} has {len(lines)} lines, expected a multiple of {size}: was the file cut short?"
+            f"{path} has {len(lines)} lines, expected a multiple of {size}: was the file truncated?"
         )
     return [Example(path, i + 1, str(i - i % size + 1), (line,)) for i, line in enumerate(lines)]
 
 
 def _captioned(path: Path, number: int, line: str) -> Example:
-    # White space, not a tab: line 37574 of the published file has two spaces in its place.
+    # Any white space: line 37574 of the published file has two spaces instead of a tab.
     match = re.fullmatch(r"(\S+)#\d+\s+(.*)", line)
     if match is None:
         raise FormatError(f"{path}:{number}: expected image#number, a tab and a caption, got {line!r:.80}")

@@ -1,6 +1,6 @@
-"""SentEval's tasks, read from the folders that its download script fills.
+"""SentEval's tasks, read from the folders of its download script.
 
-The table at the end says all about a task: its kind, its files, its labels, its published size.
+The table at the end has the kind, files, labels and published size of each task.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["load_task", "task_kind", "task_names"]
 
 
 def task_names() -> list[str]:
-    """The tasks that `load_task` can read.
+    """Names of the tasks that `load_task` reads.
 
     Returns:
-        Their names, as SentEval has them; `"SICKCosine"` and `"STSBenchmarkCosine"` are the files of
-        SICKRelatedness and STSBenchmark, scored by cosine alone.
+        SentEval's names; `"SICKCosine"` and `"STSBenchmarkCosine"` are SICKRelatedness and STSBenchmark
+        scored by the cosine, without training.
 
     Example:
         >>> from sentencode.evaluation import task_names
@@ -36,13 +36,10 @@ def task_names() -> list[str]:
 
 
 def task_kind(name: str) -> Kind:
-    """What a task asks, known without its files.
+    """Kind of a task, without reading its files.
 
     Args:
         name: One of `task_names`.
-
-    Returns:
-        Its kind.
 
     Raises:
         ValueError: There is no such task.
@@ -62,26 +59,23 @@ def load_task(
     partial: bool = False,
     splits: Iterable[str] | None = None,
 ) -> Task:
-    r"""Reads a task.
+    r"""Read a task.
 
-    Lines end at line feeds only. Files are read in the encoding in which SentEval reads them: MR, CR, SUBJ,
-    MPQA, TREC and SNLI in latin-1, so that UTF-8 in them comes out as two or more wrong letters, just as it
-    did when results were published. Empty sentences (CR has four) stay.
+    Lines end at line feeds only. Encodings are SentEval's: latin-1 for MR, CR, SUBJ, MPQA, TREC and SNLI, so
+    that non-ASCII UTF-8 characters become two or more wrong ones, as in published results. Empty sentences
+    (CR has four) are kept.
 
     Args:
         name: One of `task_names`.
         data: SentEval's `data` folder, or `downstream` or `probing` in it.
         partial: Accept files with fewer or more examples than were published, or without an end of the last
-            line. Left False, a file that was cut short while it was downloaded cannot pass for the benchmark.
-        splits: Which splits to read, where not all are wanted or there.
-
-    Returns:
-        The task.
+            line. If False, a truncated download is refused.
+        splits: Splits to read. None: all.
 
     Raises:
         ValueError: There is no such task, or it has no such split.
-        FileNotFoundError: Files of the task are missing; all of them are named.
-        FormatError: A file is not what it should be; the message names file and line.
+        FileNotFoundError: Files of the task are missing; the message lists them.
+        FormatError: A file has an invalid format; the message has file and line.
 
     Example:
         >>> import pathlib, tempfile
@@ -99,11 +93,11 @@ def load_task(
         ([('a cat sleeps .', 'the cat is asleep .')], array([4.5]))
     """
     source = _source(name)
-    folder = _room(as_path(data), source.room)
-    wanted = _wanted(name, source, splits)
-    _check_files(source, folder, wanted)
-    found, classes = source.read(folder, wanted, whole=not partial)
-    return Task(name, {split: found[split] for split in wanted}, source.kind, classes, partial)
+    folder = _folder(as_path(data), source.folder)
+    names = _split_names(name, source, splits)
+    _check_files(source, folder, names)
+    contents, classes = source.read(folder, names, whole=not partial)
+    return Task(name, {split: contents[split] for split in names}, source.kind, classes, partial)
 
 
 def _source(name: str) -> _Source:
@@ -112,65 +106,64 @@ def _source(name: str) -> _Source:
     return _TASKS[name]
 
 
-def _room(data: Path, room: str) -> Path:
-    if any((data / name).is_dir() for name in _ROOMS):
-        return data / room
-    return data.parent / room if data.name in _ROOMS else data
+def _folder(data: Path, name: str) -> Path:
+    if any((data / folder).is_dir() for folder in _FOLDERS):
+        return data / name
+    return data.parent / name if data.name in _FOLDERS else data
 
 
-def _wanted(name: str, source: _Source, splits: Iterable[str] | None) -> list[str]:
+def _split_names(name: str, source: _Source, splits: Iterable[str] | None) -> list[str]:
     if splits is None:
         return list(source.files)
-    asked = [splits] if isinstance(splits, str) else list(splits)
-    unknown = [split for split in asked if split not in source.files]
-    if unknown or not asked:
-        raise ValueError(f"splits must be some of {', '.join(source.files)} for {name}, got {asked}")
-    return [split for split in source.files if split in asked]
+    requested = [splits] if isinstance(splits, str) else list(splits)
+    unknown = [split for split in requested if split not in source.files]
+    if unknown or not requested:
+        raise ValueError(f"splits must be some of {', '.join(source.files)} for {name}, got {requested}")
+    return [split for split in source.files if split in requested]
 
 
-def _check_files(source: _Source, folder: Path, wanted: list[str]) -> None:
-    there = {split: all((folder / p).is_file() for p in source.files[split]) for split in wanted}
-    if all(there.values()):
+def _check_files(source: _Source, folder: Path, names: list[str]) -> None:
+    complete = [split for split in names if all((folder / p).is_file() for p in source.files[split])]
+    if complete == names:
         return
-    paths = dict.fromkeys(folder / path for split in wanted for path in source.files[split])
+    paths = dict.fromkeys(folder / path for split in names for path in source.files[split])
     missing = [str(path) for path in paths if not path.is_file()]
     message = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing: {source.advice}"
-    rest = [split for split in wanted if there[split]]
-    if rest:
-        message += f"; splits={rest} reads what is there"
+    if complete:
+        message += f"; splits={complete} reads the others"
     raise FileNotFoundError(message)
 
 
-_ROOMS = ("downstream", "probing")
+_FOLDERS = ("downstream", "probing")
 _ADVICE = "give SentEval's data folder, as its download script fills it"
 
 
 class _Source(Protocol):
-    """Where a task comes from."""
+    """Files of a task, and how to read them."""
 
     @property
     def kind(self) -> Kind: ...
     @property
-    def room(self) -> str: ...
+    def folder(self) -> str: ...
     @property
     def advice(self) -> str: ...
     @property
     def files(self) -> Mapping[str, tuple[str, ...]]: ...
 
     def read(
-        self, folder: Path, wanted: list[str], *, whole: bool
+        self, folder: Path, names: list[str], *, whole: bool
     ) -> tuple[Mapping[str, Split], tuple[str, ...]]: ...
 
 
 @dataclass(frozen=True)
 class _Text:
-    """A task that lies in text files."""
+    """A task in text files."""
 
     kind: Kind
     labels: Scores | Classes
     layout: Layout
-    sizes: Mapping[str, int | range] = field(default_factory=dict)  # split -> examples that were published
-    room: Literal["downstream", "probing"] = "downstream"
+    sizes: Mapping[str, int | range] = field(default_factory=dict)  # published examples by split
+    folder: Literal["downstream", "probing"] = "downstream"
     advice: str = _ADVICE
 
     @property
@@ -178,12 +171,12 @@ class _Text:
         return self.layout.files
 
     def read(
-        self, folder: Path, wanted: list[str], *, whole: bool
+        self, folder: Path, names: list[str], *, whole: bool
     ) -> tuple[Mapping[str, Split], tuple[str, ...]]:
-        # Where the table below does not name the classes, the first split does.
+        # Without known classes, the first split determines them.
         unnamed = isinstance(self.labels, Classes) and not self.labels.known
         first = list(self.files)[:1] if unnamed else []
-        examples = self.layout.examples(folder, list(dict.fromkeys(first + wanted)), whole=whole)
+        examples = self.layout.examples(folder, list(dict.fromkeys(first + names)), whole=whole)
         for split, some in examples.items():
             paths = [folder / path for path in self.files[split]]
             check_size(paths, len(some), self.sizes.get(split) if whole else None)
@@ -195,19 +188,19 @@ class _Images:
     """Captions and features of images, in NumPy archives."""
 
     kind: Kind
-    paths: Mapping[str, tuple[str, int]]  # split -> path, published number of images
-    room: str = "downstream"
-    advice: str = "convert_coco_pickles makes it of SentEval's file"
+    paths: Mapping[str, tuple[str, int]]  # path and published number of images by split
+    folder: str = "downstream"
+    advice: str = "convert_coco_pickles makes it from SentEval's file"
 
     @property
     def files(self) -> Mapping[str, tuple[str, ...]]:
         return {split: (path,) for split, (path, _) in self.paths.items()}
 
     def read(
-        self, folder: Path, wanted: list[str], *, whole: bool
+        self, folder: Path, names: list[str], *, whole: bool
     ) -> tuple[Mapping[str, Split], tuple[str, ...]]:
         splits = {}
-        for split in wanted:
+        for split in names:
             path, images = self.paths[split]
             splits[split] = read_images(folder / path, images if whole else None)
         return splits, ()
@@ -227,7 +220,7 @@ _INFERENCE = Kind(
     pairs=True,
     features=("u", "v", "u*v", "|u-v|"),
     penalised=False,
-    settings=(("max_epoch", 15), ("epoch_size", 1)),  # there is much of it
+    settings=(("max_epoch", 15), ("epoch_size", 1)),
     second_first=True,
 )
 _THOUSAND_CLASSES = replace(_DEV, settings=(("nhid", 0),))
@@ -239,7 +232,7 @@ _RETRIEVAL = Kind("retrieval", "dev")
 
 def _polarity(ones: str, zeros: str, size: int, names: tuple[str, str] = ("neg", "pos")) -> _Text:
     zero, one = names
-    # The examples of class 1 come first: by_length keeps this order where all else is equal.
+    # Examples of class 1 come first; by_length keeps this order in ties.
     return _Text(_NESTED, Classes(names), FilePerClass({one: ones, zero: zeros}), {"all": size})
 
 
@@ -269,7 +262,7 @@ def _sts_benchmark(kind: Kind) -> _Text:
 
 
 def _sts(year: int, sizes: Mapping[str, int]) -> _Text:
-    """One of STS12 to STS16; sizes are numbers of pairs that have a score."""
+    """One of STS12 to STS16; sizes are numbers of pairs with a score."""
     folder = f"STS/STS{year}-en-test"
     files = {name: (f"{folder}/STS.gs.{name}.txt", f"{folder}/STS.input.{name}.txt") for name in sizes}
     table = Table(columns=("sentence_1", "sentence_2"))
@@ -283,9 +276,9 @@ def _sst(folder: str, table: Table, classes: str, train: int, dev: int, test: in
 
 
 def _probing(file: str, *classes: str, kind: Kind = _DEV) -> _Text:
-    """A probing task; its paper says 100,000 and twice 10,000 examples, give or take a few."""
+    """A probing task; its paper has about 100,000 and twice 10,000 examples."""
     sizes = {"train": range(99_000, 101_001), "dev": range(9_900, 10_101), "test": range(9_900, 10_101)}
-    return _Text(kind, Classes(classes), Partitioned(file), sizes, room="probing")
+    return _Text(kind, Classes(classes), Partitioned(file), sizes, folder="probing")
 
 
 _TASKS: dict[str, _Source] = {
@@ -294,12 +287,12 @@ _TASKS: dict[str, _Source] = {
     "SUBJ": _polarity("SUBJ/subj.objective", "SUBJ/subj.subjective", 10000, ("subjective", "objective")),
     "MPQA": _polarity("MPQA/mpqa.pos", "MPQA/mpqa.neg", 10606),
     "SST2": _sst("binary", Table(columns=("sentence", "label")), "01", 67349, 872, 1821),
-    "SST5": _sst("fine", Table(columns=("label", "sentence"), cut=(" ",)), "01234", 8544, 1101, 2210),
+    "SST5": _sst("fine", Table(columns=("label", "sentence"), separators=(" ",)), "01234", 8544, 1101, 2210),
     "TREC": _Text(
         _FOLDS,
         Classes(("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")),
         Tables(
-            Table(columns=("label", "subclass", "sentence"), cut=(":", " "), encoding="latin-1"),
+            Table(columns=("label", "subclass", "sentence"), separators=(":", " "), encoding="latin-1"),
             train="TREC/train_5500.label",
             test="TREC/TREC_10.label",
         ),
@@ -331,7 +324,7 @@ _TASKS: dict[str, _Source] = {
                 split: (f"SNLI/labels.{split}", f"SNLI/s1.{split}", f"SNLI/s2.{split}")
                 for split in ("train", "dev", "test")
             },
-            Table(cut=(), encoding="latin-1"),
+            Table(separators=(), encoding="latin-1"),
         ),
         {"train": 549367, "dev": 9842, "test": 9824},
     ),

@@ -1,4 +1,4 @@
-"""What an encoder's rows are worth on a task: metrics, classifiers, protocols, and what they find."""
+"""Metrics, classifiers, protocols, and results of tasks."""
 
 from __future__ import annotations
 

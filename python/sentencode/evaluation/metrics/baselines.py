@@ -1,6 +1,6 @@
-"""What every encoder should beat: random rows, random word vectors, counts of words, the commonest class.
+"""Baselines: random embeddings, random word vectors, bags of words, and the majority class.
 
-Rows depend on the sentence and the seed alone, not on what else is encoded, nor on the version of NumPy.
+Embeddings depend only on the sentence and the seed, not on other sentences or the version of NumPy.
 """
 
 from __future__ import annotations
@@ -21,24 +21,21 @@ __all__ = ["BagOfWords", "MajorityClass", "RandomSentences", "RandomWords", "bas
 Rows = NDArray[np.float32]
 Sentences = Iterable[str | Sequence[str]]
 
-_BLOCK = 1 << 12  # sentences whose words are looked up at a time
+_BLOCK = 1 << 12  # sentences per lookup of word vectors
 
 
 def baseline(name: str, **options: Any) -> RandomSentences | RandomWords | BagOfWords | MajorityClass:
-    """A baseline by its name, to be evaluated as an encoder is.
+    """A baseline by name, which `evaluate` takes as an encoder.
 
     Args:
-        name: `"random"`: a random row for each sentence; what is left of a figure when nothing is known of
-            sentences. `"random-words"`: the mean of random word vectors, which is much better than one would
-            think. `"bow"`: counts of words. `"majority"`: no row at all, but the commonest class.
-        **options: `dim` and `seed`, of those that have them.
-
-    Returns:
-        The baseline.
+        name: `"random"`: a random embedding of each sentence. `"random-words"`: the mean of random word
+            vectors, a surprisingly strong baseline. `"bow"`: word counts. `"majority"`: the most frequent
+            class, without embeddings.
+        **options: `dim` and `seed`, if the baseline has them.
 
     Raises:
-        ValueError: There is none of that name, or an option is out of range.
-        TypeError: It has no such option.
+        ValueError: There is no such baseline, or an option is out of range.
+        TypeError: The baseline has no such option.
 
     Example:
         >>> import sentencode as se
@@ -47,21 +44,21 @@ def baseline(name: str, **options: Any) -> RandomSentences | RandomWords | BagOf
     """
     if checked_str("name", name) not in _BASELINES:
         raise ValueError(f"no baseline is named {name!r}; there are {', '.join(_BASELINES)}")
-    found: RandomSentences | RandomWords | BagOfWords | MajorityClass = _BASELINES[name](**options)
-    return found
+    encoder: RandomSentences | RandomWords | BagOfWords | MajorityClass = _BASELINES[name](**options)
+    return encoder
 
 
 class _Baseline:
-    """What all have in common."""
+    """Base class of the baselines."""
 
     def fingerprint(self) -> str:
-        """Tells it from others."""
+        """Identify the baseline and its options."""
         return f"1 {self!r}"
 
 
 @dataclass(frozen=True)
 class _Random(_Baseline):
-    """What both random ones have in common."""
+    """Base class of the random baselines."""
 
     dim: int = 300
     seed: int = 1111
@@ -72,65 +69,51 @@ class _Random(_Baseline):
 
 @dataclass(frozen=True)
 class RandomSentences(_Random):
-    """A random row for each sentence, the same wherever it stands.
+    """A random embedding of each sentence, the same for equal sentences.
 
     Attributes:
-        dim: Numbers a row: uniform, with a mean of 0 and a variance of 1.
-        seed: Decides which.
-
-    Example:
-        >>> a, b = RandomSentences(dim=300).encode(["a cat", "a dog"])
-        >>> bool(abs(a @ b) < 0.3 * (a @ a))
-        True
+        dim: Dimensions: uniform numbers of mean 0 and variance 1.
+        seed: Seed of the numbers.
     """
 
     __name__ = "random"
 
     def encode(self, sentences: Sentences) -> Rows:
-        """A row each, `(n, dim)`, of strings or of lists of tokens."""
+        """Embeddings `(n, dim)` of strings or lists of tokens."""
         return _random_rows([" ".join(_tokens(sentence)) for sentence in sentences], self.dim, self.seed)
 
 
 @dataclass(frozen=True)
 class RandomWords(_Random):
-    """The mean of random vectors of words; zeros for a sentence without words.
+    """Mean of random word vectors; zeros for a sentence without words.
 
     Attributes:
-        dim: Numbers a row: uniform, for each word with a mean of 0 and a variance of 1.
-        seed: Decides which.
-
-    Example:
-        >>> one, other = RandomWords().encode(["a cat sat", "sat a cat"])
-        >>> bool(np.allclose(one, other, atol=1e-6))
-        True
+        dim: Dimensions: uniform numbers of mean 0 and variance 1 per word.
+        seed: Seed of the numbers.
     """
 
     __name__ = "random-words"
 
     def encode(self, sentences: Sentences) -> Rows:
-        """A row each, `(n, dim)`, of strings or of lists of tokens."""
-        found = _Words.of(sentences)
-        table = _random_rows(found.words, self.dim, self.seed)
-        rows = np.zeros((len(found.lengths), self.dim), dtype=np.float32)
-        for first, owners, numbers in found.blocks():
+        """Embeddings `(n, dim)` of strings or lists of tokens."""
+        words = _Words.of(sentences)
+        table = _random_rows(words.words, self.dim, self.seed)
+        rows = np.zeros((len(words.lengths), self.dim), dtype=np.float32)
+        for first, owners, numbers in words.blocks():
             starts = np.flatnonzero(np.diff(owners, prepend=-1))
             if len(starts):
-                there = first + owners[starts]
+                nonempty = first + owners[starts]
                 sums = np.add.reduceat(table[numbers], starts, axis=0, dtype=np.float64)
-                rows[there] = sums / found.lengths[there, None]
+                rows[nonempty] = sums / words.lengths[nonempty, None]
         return rows
 
 
 @dataclass(frozen=True)
 class BagOfWords(_Baseline):
-    """How often each word stands in a sentence; words share columns by hash, so that rows are no wider.
+    """Word counts with the hashing trick.
 
     Attributes:
-        dim: Columns. Few, and words that have nothing in common share them; many, and classifiers take long.
-
-    Example:
-        >>> BagOfWords(dim=2).encode(["yes", "no no", ""]).sum(axis=1)
-        array([1., 2., 0.], dtype=float32)
+        dim: Number of columns: words share a column with probability `1 / dim`.
     """
 
     dim: int = 1024
@@ -140,46 +123,37 @@ class BagOfWords(_Baseline):
         checked_int("dim", self.dim, 1)
 
     def encode(self, sentences: Sentences) -> Rows:
-        """A row each, `(n, dim)`, of strings or of lists of tokens."""
-        found = _Words.of(sentences)
-        hashes = [hashlib.blake2b(_bytes(word), digest_size=8).digest() for word in found.words]
+        """Embeddings `(n, dim)` of strings or lists of tokens."""
+        words = _Words.of(sentences)
+        hashes = [hashlib.blake2b(_bytes(word), digest_size=8).digest() for word in words.words]
         column = (np.frombuffer(b"".join(hashes), "<u8") % self.dim).astype(np.int64)
-        rows = np.zeros((len(found.lengths), self.dim), dtype=np.float32)
-        for first, owners, numbers in found.blocks():
+        rows = np.zeros((len(words.lengths), self.dim), dtype=np.float32)
+        for first, owners, numbers in words.blocks():
             np.add.at(rows, (first + owners, column[numbers]), 1)
         return rows
 
 
 @dataclass(frozen=True)
 class MajorityClass(_Baseline):
-    """The class that most training examples have: a row of a report, without a row of any sentence.
+    """The majority class of the training examples, which replaces the protocol's classifier.
 
-    It stands in place of the protocol's classifier; tasks without classes have no figure of it.
-
-    Example:
-        >>> import sentencode as se
-        >>> from sentencode.evaluation import Kind, Split, Task
-        >>> words = [str(i) for i in range(30)]
-        >>> kind = Kind("classification", "nested", features=("u",))
-        >>> task = Task("mine", {"all": Split((words,), np.arange(30) % 3 // 2)}, kind)
-        >>> se.evaluate(MajorityClass(), task, protocol="fast")["mine"]["acc"]
-        66.67
+    Tasks without classes cannot be evaluated.
     """
 
     __name__ = "majority"
 
     def encode(self, sentences: Sentences) -> Rows:
-        """One number for every sentence, which tells nothing of it."""
+        """The same embedding for all sentences."""
         return np.zeros((sum(1 for _ in sentences), 1), dtype=np.float32)
 
     def penalties(self, validation: str) -> Sequence[float]:
-        """There is nothing to choose."""
+        """A grid of one value, which has no effect."""
         return (0.0,)
 
     def predict(self, examples: Examples, fits: Sequence[Fit], on_progress: Progress | None) -> Predictions:
-        """The commonest class of each fit's training examples, for all examples."""
-        commonest = [np.bincount(examples.labels[fit.train]).argmax() for fit in fits]
-        classes = np.repeat(np.array(commonest)[:, None], len(examples.labels), axis=1)
+        """Predict the most frequent class of each fit's training examples."""
+        majority = [np.bincount(examples.labels[fit.train]).argmax() for fit in fits]
+        classes = np.repeat(np.array(majority)[:, None], len(examples.labels), axis=1)
         return Predictions(classes, np.zeros(len(fits)))
 
 
@@ -192,7 +166,7 @@ _BASELINES: dict[str, Any] = {
 
 
 class _Words(NamedTuple):
-    """The distinct words of sentences, and which of them each sentence has, one after the other."""
+    """Distinct words, the numbers of the words of all sentences, and the sentences' lengths."""
 
     words: list[str]
     numbers: NDArray[np.int64]
@@ -200,17 +174,17 @@ class _Words(NamedTuple):
 
     @classmethod
     def of(cls, sentences: Sentences) -> _Words:
-        number: dict[str, int] = {}
+        vocabulary: dict[str, int] = {}
         numbers: list[int] = []
         lengths: list[int] = []
         for sentence in sentences:
             tokens = _tokens(sentence)
-            numbers += [number.setdefault(token, len(number)) for token in tokens]
+            numbers += [vocabulary.setdefault(token, len(vocabulary)) for token in tokens]
             lengths.append(len(tokens))
-        return cls(list(number), np.array(numbers, dtype=np.int64), np.array(lengths, dtype=np.int64))
+        return cls(list(vocabulary), np.array(numbers, dtype=np.int64), np.array(lengths, dtype=np.int64))
 
     def blocks(self) -> Iterable[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-        """Some sentences at a time: the first, and of each word the sentence (from it) and the number."""
+        """Blocks of sentences: index of the first, and sentence (in the block) and number of each word."""
         ends = np.concatenate([[0], np.cumsum(self.lengths)])
         for first in range(0, len(self.lengths), _BLOCK):
             lengths = self.lengths[first : first + _BLOCK]
@@ -227,7 +201,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _random_rows(texts: list[str], dim: int, seed: int) -> Rows:
-    """Uniform numbers of variance 1, made of a hash of each text."""
+    """Uniform numbers of variance 1 from a hash of each text."""
     rows = np.empty((len(texts), dim), dtype=np.float32)
     start = hashlib.shake_128(f"{seed}\n".encode())
     for row, text in zip(rows, texts, strict=True):

@@ -1,4 +1,4 @@
-"""Training until held-out examples gain no more, as SentEval trains all that it trains itself."""
+"""Early stopping as in SentEval."""
 
 from __future__ import annotations
 
@@ -9,47 +9,47 @@ import numpy as np
 
 from ..._extras import require
 
-__all__ = ["Stopped", "train_epoch", "train_until_no_better"]
+__all__ = ["EarlyStopped", "train_epoch", "train_with_early_stopping"]
 
 
-class Stopped(NamedTuple):
-    """The best state, its score, and after how many epochs the training ended."""
+class EarlyStopped(NamedTuple):
+    """The best state, its score, and the number of epochs."""
 
     best: Any
     score: float
     epochs: int
 
 
-def train_until_no_better(
+def train_with_early_stopping(
     train: Callable[[], None],
     score: Callable[[], float],
     state: Callable[[], Any],
     *,
     epochs: int,
     tenacity: int,
-    most: int,
-) -> Stopped:
-    """Trains so many epochs at a time, until the score has failed to rise once more than `tenacity` times."""
+    max_epochs: int,
+) -> EarlyStopped:
+    """Train `epochs` at a time until the score has failed to rise more than `tenacity` times."""
     best, highest, failures, done = state(), -1.0, 0, 0
-    while done <= most:
+    while done <= max_epochs:
         train()
         done += epochs
-        found = score()
-        if found > highest:
-            best, highest = state(), found
+        current = score()
+        if current > highest:
+            best, highest = state(), current
         elif failures >= tenacity:
             break
         else:
             failures += 1
-    return Stopped(best, highest, done)
+    return EarlyStopped(best, highest, done)
 
 
 def train_epoch(
-    model: Any, optimiser: Any, loss_of: Any, x: Any, y: Any, size: int, random: np.random.RandomState
+    model: Any, optimiser: Any, loss_function: Any, x: Any, y: Any, size: int, random: np.random.RandomState
 ) -> None:
-    """One epoch of batches of this size, in a new order."""
+    """Train one epoch in batches of this size, in a random order."""
     torch = require("torch", "eval")
     for batch in torch.from_numpy(random.permutation(len(x))).split(size):
         optimiser.zero_grad()
-        loss_of(model(x[batch]), y[batch]).backward()
+        loss_function(model(x[batch]), y[batch]).backward()
         optimiser.step()

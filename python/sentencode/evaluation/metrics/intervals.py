@@ -1,4 +1,4 @@
-"""The interval in which each figure lies for other examples of the same kind, by the bootstrap."""
+"""Percentile bootstrap intervals of scores."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ __all__ = [
     "resampled_means",
 ]
 
-SEED = 1111  # of what intervals draw, as of the original's folds
+SEED = 1111  # of resampling; SentEval's seed of folds
 
-_FEW_KINDS = 64  # examples of so many kinds are resampled by counting kinds
-_DRAWS_AT_ONCE = 1 << 21  # 16 MiB of places, and as much of values
+_MAX_DISTINCT = 64  # up to this number of distinct examples, their counts are sampled
+_BLOCK = 1 << 21  # sampled indices in a block: 16 MiB, and as much of values
 
 
 class Interval(NamedTuple):
-    """The ends of an interval."""
+    """Lower and upper end of an interval."""
 
     low: float
     high: float
@@ -44,19 +44,18 @@ class Interval(NamedTuple):
 def bootstrap_mean(
     values: ArrayLike, *, confidence: float = 0.95, resamples: int = 2000, seed: int = SEED
 ) -> Interval:
-    """The percentile bootstrap interval of a mean over examples.
+    """Percentile bootstrap interval of a mean over examples.
 
-    Of an accuracy it is the interval of the mean of what was found, `predicted == gold`; of a mean squared
-    error, that of the squared errors.
+    For an accuracy the values are `predicted == gold`; for a mean squared error, the squared errors.
 
     Args:
-        values: A value for each example.
-        confidence: How much of the resampled means the interval holds.
-        resamples: How often the examples are drawn anew, with replacement.
-        seed: Decides which examples are drawn.
+        values: Value of each example.
+        confidence: Confidence level.
+        resamples: Number of resamples.
+        seed: Seed of the resampling.
 
     Returns:
-        The interval; of a single example, that example twice.
+        The interval; for a single example, its value twice.
 
     Raises:
         ValueError: There is no value, one is not finite, or an option is out of range.
@@ -80,15 +79,15 @@ def bootstrap_f1(
     resamples: int = 2000,
     seed: int = SEED,
 ) -> Interval:
-    """The percentile bootstrap interval of an F1 score.
+    """Percentile bootstrap interval of an F1 score.
 
     Args:
-        predicted: A class for each example: numbers or names.
-        gold: The classes that are right.
-        positive: The class that is looked for.
-        confidence: How much of the resampled scores the interval holds.
-        resamples: How often the examples are drawn anew, with replacement.
-        seed: Decides which examples are drawn.
+        predicted: Predicted class of each example: numbers or names.
+        gold: Gold classes.
+        positive: Class whose F1 is computed.
+        confidence: Confidence level.
+        resamples: Number of resamples.
+        seed: Seed of the resampling.
 
     Returns:
         The interval.
@@ -116,18 +115,18 @@ def bootstrap_interval(
     resamples: int = 2000,
     seed: int = SEED,
 ) -> Interval:
-    """The percentile bootstrap interval of a correlation.
+    """Percentile bootstrap interval of a correlation.
 
     Args:
         x: Scores.
-        y: As many other scores.
+        y: Other scores, as many.
         correlation: `"pearson"` or `"spearman"`.
-        confidence: How much of the resampled correlations the interval holds.
-        resamples: How often the pairs are drawn anew, with replacement.
-        seed: Decides which pairs are drawn; the same seed gives the same interval on any number of threads.
+        confidence: Confidence level.
+        resamples: Number of resamples.
+        seed: Seed of the resampling; the interval does not depend on the number of threads.
 
     Returns:
-        The interval; not a number where the correlation is undefined.
+        The interval; NaN where the correlation is undefined.
 
     Raises:
         ValueError: Lengths differ, a value is not finite, or an option is out of range.
@@ -151,22 +150,22 @@ def bootstrap_difference(
     resamples: int = 2000,
     seed: int = SEED,
 ) -> Interval:
-    """The interval of how much better `a` correlates with `y` than `b` does, both on the same resamples.
+    """Percentile bootstrap interval of the difference of two correlations with `y`, on the same resamples.
 
-    Two systems that are scored on the same pairs err alike, so this interval is narrower than what the two
-    intervals of `bootstrap_interval` suggest: an interval without 0 tells the systems apart.
+    Two systems make similar errors on the same pairs, so this interval is narrower than the two of
+    `bootstrap_interval` suggest: if it does not contain 0, the systems differ.
 
     Args:
         a: Scores of one system.
-        b: Scores of the other, for the same pairs.
-        y: The scores that are right.
+        b: Scores of the other system, for the same pairs.
+        y: Gold scores.
         correlation: `"pearson"` or `"spearman"`.
-        confidence: How much of the resampled differences the interval holds.
-        resamples: How often the pairs are drawn anew, with replacement.
-        seed: Decides which pairs are drawn.
+        confidence: Confidence level.
+        resamples: Number of resamples.
+        seed: Seed of the resampling.
 
     Returns:
-        The interval of the correlation of `a` less that of `b`.
+        The interval of the correlation of `a` minus that of `b`.
 
     Raises:
         ValueError: Lengths differ, a value is not finite, or an option is out of range.
@@ -182,14 +181,14 @@ def bootstrap_difference(
 
 
 def percentile_interval(values: NDArray[np.float64], confidence: float) -> Interval:
-    """What the middle of the values spans."""
+    """Central interval of the values at a confidence level."""
     return Interval(*_core.percentile_interval(np.ascontiguousarray(values), confidence))
 
 
 def resampled_correlations(
     x: ArrayLike, y: ArrayLike, correlation: Correlation, resamples: int, seed: int
 ) -> NDArray[np.float64]:
-    """Correlations over pairs that are drawn with replacement: the same ones for the same seed."""
+    """Correlations on resamples of the pairs; the same seed gives the same resamples."""
     values: NDArray[np.float64] = _core.bootstrap(as_scores(x), as_scores(y), correlation, resamples, seed)
     return values
 
@@ -197,7 +196,7 @@ def resampled_correlations(
 def resampled_differences(
     a: ArrayLike, b: ArrayLike, gold: ArrayLike, correlation: Correlation, resamples: int, seed: int
 ) -> NDArray[np.float64]:
-    """By how much `a` correlates better with `gold` than `b` does, over the same pairs."""
+    """Correlation of `a` with `gold` minus that of `b`, on the same resamples."""
     of_a, of_b = (resampled_correlations(x, gold, correlation, resamples, seed) for x in (a, b))
     return of_a - of_b
 
@@ -205,75 +204,71 @@ def resampled_differences(
 def resampled_in_parts(
     parts: Sequence[tuple[ArrayLike, ArrayLike]], correlation: Correlation, resamples: int, seed: int
 ) -> NDArray[np.float64]:
-    """Correlations of several parts, `(parts, resamples)`, each drawn apart from the others.
+    """Correlations of several subsets, `(subsets, resamples)`, which are resampled independently.
 
-    One that does not exist counts as 0: else a single subset would take the mean of all with it.
+    An undefined correlation counts as 0: otherwise a single subset would make the mean of all NaN.
     """
-    drawn = [resampled_correlations(x, y, correlation, resamples, seed + i) for i, (x, y) in enumerate(parts)]
-    return np.nan_to_num(np.stack(drawn))
+    resampled = [
+        resampled_correlations(x, y, correlation, resamples, seed + i) for i, (x, y) in enumerate(parts)
+    ]
+    return np.nan_to_num(np.stack(resampled))
 
 
 def resampled_means(columns: Sequence[NDArray[Any]], resamples: int, seed: int) -> NDArray[np.float64]:
-    """Means of columns over examples that are drawn with replacement, the same ones for all columns.
+    """Means of columns on resamples of the examples, the same ones for all columns.
 
-    Where the examples are of few kinds, as right and wrong, it does not matter which are drawn but how many
-    of each kind: a multinomial draw, whose cost does not grow with the examples. Otherwise they are drawn one
-    by one, in blocks of bounded memory. Columns of the opposite sign have the opposite means.
+    If there are few distinct examples, as right and wrong, their counts have a multinomial distribution; the
+    cost of sampling it does not depend on the number of examples. Otherwise examples are sampled one by one,
+    in blocks of bounded memory. Columns of the opposite sign have the opposite means.
 
     Args:
-        columns: Equally long values of the examples.
-        resamples: How often.
-        seed: Decides which are drawn.
+        columns: Values of the examples, equally long.
+        resamples: Number of resamples.
+        seed: Seed of the resampling.
 
     Returns:
-        `(resamples, columns)`.
+        Means `(resamples, columns)`.
     """
     resamples = checked_int("resamples", resamples, 1)
     random = np.random.default_rng(checked_int("seed", seed, 0, 2**64 - 1))
     table = np.stack(columns).astype(np.float64)
     n = table.shape[1]
-    first, counts = _kinds(table)
-    if len(first) <= _FEW_KINDS:
-        drawn = random.multinomial(n, counts / n, size=resamples)
-        few: NDArray[np.float64] = drawn @ table[:, first].T / n
-        return few
+    first, counts = _distinct(table)
+    if len(first) <= _MAX_DISTINCT:
+        sampled = random.multinomial(n, counts / n, size=resamples)
+        from_counts: NDArray[np.float64] = sampled @ table[:, first].T / n
+        return from_counts
     means = np.empty((resamples, len(table)))
-    block = max(1, _DRAWS_AT_ONCE // n)
+    block = max(1, _BLOCK // n)
     for begin in range(0, resamples, block):
-        places = random.integers(0, n, size=(min(block, resamples - begin), n))
+        indices = random.integers(0, n, size=(min(block, resamples - begin), n))
         for column, values in enumerate(table):
-            means[begin : begin + block, column] = values[places].mean(axis=1)
+            means[begin : begin + block, column] = values[indices].mean(axis=1)
     return means
 
 
-def mean_of_runs(drawn: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """The means of runs that are drawn with replacement too, of figures `(resamples, runs)`.
-
-    Example:
-        >>> import numpy as np
-        >>> sorted(set(mean_of_runs(np.array([[1.0, 2.0]] * 50), seed=0).tolist()))
-        [1.0, 1.5, 2.0]
-    """
-    chosen = np.random.default_rng(seed).integers(0, drawn.shape[1], size=drawn.shape)
-    means: NDArray[np.float64] = np.take_along_axis(drawn, chosen, axis=1).mean(axis=1)
+def mean_of_runs(scores: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+    """Means of scores `(resamples, runs)` over runs, which are sampled with replacement for each resample."""
+    runs = np.random.default_rng(seed).integers(0, scores.shape[1], size=scores.shape)
+    means: NDArray[np.float64] = np.take_along_axis(scores, runs, axis=1).mean(axis=1)
     return means
 
 
 def f1_of_resamples(
     predicted: Sequence[ArrayLike], gold: ArrayLike, resamples: int, seed: int
 ) -> NDArray[np.float64]:
-    """F1 scores of class 1 of several systems, `(resamples, systems)`, on the same draws for all."""
+    """F1 scores of class 1 of several systems on the same resamples, `(resamples, systems)`."""
     columns = [column for one in predicted for column in f1_columns(one, gold, 1)]
     means = resampled_means(columns, resamples, seed)
     return f1_of_means(means.reshape(resamples, len(predicted), 2))
 
 
-def _kinds(table: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where each kind of example stands first, in this order, and how many there are of it."""
-    kind = np.zeros(table.shape[1], dtype=np.int64)
+def _distinct(table: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Index of the first of each distinct example, rising, and how often each occurs."""
+    group = np.zeros(table.shape[1], dtype=np.int64)
     for row in table:
         _, value = np.unique(row, return_inverse=True)
-        _, kind = np.unique(kind * (value.max() + 1) + value, return_inverse=True)
-    _, first, counts = np.unique(kind, return_index=True, return_counts=True)
+        _, group = np.unique(group * (value.max() + 1) + value, return_inverse=True)
+    _, first, counts = np.unique(group, return_index=True, return_counts=True)
     order = np.argsort(first)
     return first[order], counts[order]

@@ -1,4 +1,4 @@
-"""How near to each other the sentences of a group lie: the paraphrase metrics of Cifka and Bojar (2018)."""
+"""Paraphrase metrics of Cifka and Bojar (2018): how close the embeddings of a group of sentences are."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ __all__ = [
 Rows = NDArray[np.float32]
 Groups = NDArray[np.int64]
 
-_BLOCK = 1024  # rows of a matrix of distances
-_ALIKE = 1e-6  # of the rows' length, which are float32: centroids that are nearer are the same
+_BLOCK = 1024  # rows of a distance matrix
+_EPSILON = 1e-6  # distance, relative to the embeddings' norms (float32), below which centroids are equal
 
 
 class Paraphrases(NamedTuple):
-    """A share of sentences, or an index, with what each group has of it.
+    """An accuracy or an index, with its interval.
 
     Attributes:
-        value: A share is from 0 to 1.
-        interval: For other groups of the same kind.
-        deviation: Of a sample of repetitions, where there are some.
-        predicted: For each sentence the group that it was put into; -1 where it was not asked.
+        value: An accuracy from 0 to 1, or an index.
+        interval: Confidence interval; groups are resampled.
+        deviation: Sample standard deviation over repetitions, if any.
+        predicted: Predicted group of each sentence; -1 for sentences that were not tested.
     """
 
     value: float
@@ -43,28 +43,27 @@ class Paraphrases(NamedTuple):
 
 
 class LinearDiscriminant:
-    """Linear discriminant analysis as scikit-learn's solver "svd" does it, for thousands of classes.
+    """Linear discriminant analysis, equal to scikit-learn's solver "svd", for thousands of classes.
 
-    The pooled covariance within classes is decomposed once; what is left of a direction below `tolerance`, of
-    features scaled to a deviation of 1 within classes, is dropped. Its matrix is summed in float64: where
-    there are more columns than rows less classes, some directions have no width, and float32 lends them one.
+    The pooled within-class covariance is decomposed once; directions with a standard deviation below
+    `tolerance`, for features scaled to a within-class deviation of 1, are dropped. The covariance is summed
+    in float64: with more dimensions than degrees of freedom, some directions have no variance, and float32
+    rounding would give them one.
 
     Args:
-        rows: `(n, d)`.
-        classes: Of each row, from 0; each has a row.
+        rows: Embeddings `(n, d)`.
+        classes: Class of each embedding, from 0; each has at least one.
         tolerance: scikit-learn's `tol`.
 
     Raises:
-        ValueError: Each class has one row.
+        ValueError: Each class has only one embedding.
     """
 
     def __init__(self, rows: Rows, classes: Groups, tolerance: float = 1e-4) -> None:
         counts = np.bincount(classes)
         freedom = len(rows) - len(counts)
         if freedom < 1:
-            raise ValueError(
-                "a discriminant needs classes of several rows: nothing varies within classes of one"
-            )
+            raise ValueError("a discriminant needs a class with several embeddings, got one of each class")
         means = _sums(rows, classes, len(counts)) / counts[:, None]  # [K, d]
         gram = np.zeros((rows.shape[1], rows.shape[1]))
         for first in range(0, len(rows), _BLOCK):
@@ -74,21 +73,20 @@ class LinearDiscriminant:
         deviations = np.sqrt(gram.diagonal() / len(rows))
         deviations[deviations == 0] = 1
         values, vectors = np.linalg.eigh(gram / deviations[:, None] / deviations / freedom)
-        kept = values > tolerance**2
-        self._whiten = vectors[:, kept] / np.sqrt(values[kept]) / deviations[:, None]  # [d, r]
+        large = values > tolerance**2
+        self._whiten = vectors[:, large] / np.sqrt(values[large]) / deviations[:, None]  # [d, r]
         self._centre = means.mean(axis=0)
         self._means = ((means - self._centre) @ self._whiten).astype(np.float32)  # [K, r]
         self._offsets = np.log(counts / len(rows)) - 0.5 * np.einsum("ij,ij->i", self._means, self._means)
 
     def predict(self, rows: Rows) -> Groups:
-        """The class whose mean is nearest, in the space where classes are round."""
-        found = np.empty(len(rows), dtype=np.int64)
+        """The most probable class of each embedding."""
+        predicted = np.empty(len(rows), dtype=np.int64)
         for first in range(0, len(rows), _BLOCK):
             block = (rows[first : first + _BLOCK] - self._centre) @ self._whiten  # [b, r]
-            found[first : first + _BLOCK] = (block.astype(np.float32) @ self._means.T + self._offsets).argmax(
-                1
-            )
-        return found
+            scores = block.astype(np.float32) @ self._means.T + self._offsets
+            predicted[first : first + _BLOCK] = scores.argmax(1)
+        return predicted
 
 
 def cluster_classification(
@@ -101,23 +99,23 @@ def cluster_classification(
     confidence: float = 0.95,
     resamples: int = 2000,
 ) -> Paraphrases:
-    """How often a discriminant that was fitted to some sentences of each group knows the group of the others.
+    """Accuracy of a discriminant, fitted to some sentences of each group, on the other sentences.
 
     Args:
-        rows: `(n, d)`, one for each sentence.
-        groups: Of each sentence, from 0.
-        held_out: What is not fitted to: one sentence of each group, or half of each.
-        repeats: How often others are held out.
-        seed: Decides which.
-        confidence: Of the interval, by bootstrap over groups.
-        resamples: Of the bootstrap.
+        rows: Embedding of each sentence `(n, d)`.
+        groups: Group of each sentence, from 0.
+        held_out: Held-out sentences of each group: one, or half of them.
+        repeats: Number of repetitions with other held-out sentences.
+        seed: Seed of the choice of held-out sentences.
+        confidence: Confidence level of the interval, by bootstrap over groups.
+        resamples: Number of bootstrap resamples.
 
     Returns:
-        The mean share over all repetitions, and their deviation (of a sample).
+        Mean accuracy over the repetitions, and their sample standard deviation.
 
     Raises:
-        ValueError: A group is too small to hold something out, or all have two sentences: one remains of
-            each, and nothing tells how wide groups are.
+        ValueError: A group has fewer than two sentences, or all have two, so that one remains of each and
+            the variance within groups is unknown.
 
     Example:
         >>> import numpy as np
@@ -133,22 +131,21 @@ def cluster_classification(
         raise ValueError(f"cluster_classification: group {int(sizes.argmin())} has fewer than two sentences")
     random = np.random.default_rng(seed)
     starts = np.cumsum(sizes) - sizes
-    away = np.ones_like(sizes) if held_out == "one" else sizes // 2
-    shares, hits = [], np.zeros(len(sizes))
+    counts = np.ones_like(sizes) if held_out == "one" else sizes // 2
+    accuracies, hits = [], np.zeros(len(sizes))
     predicted = np.full(len(groups), -1, dtype=np.int64)
     for _ in range(repeats):
         order = np.lexsort((random.random(len(groups)), groups))  # shuffled within groups
-        place = np.arange(len(groups)) - np.repeat(starts, sizes)
+        rank = np.arange(len(groups)) - np.repeat(starts, sizes)
         held = np.zeros(len(groups), dtype=np.bool_)
-        held[order] = place < np.repeat(away, sizes)
-        found = LinearDiscriminant(rows[~held], groups[~held]).predict(rows[held])
-        predicted[held] = found
-        right = found == groups[held]
-        shares.append(float(right.mean()))
+        held[order] = rank < np.repeat(counts, sizes)
+        predicted[held] = LinearDiscriminant(rows[~held], groups[~held]).predict(rows[held])
+        right = predicted[held] == groups[held]
+        accuracies.append(float(right.mean()))
         hits += np.bincount(groups[held], weights=right, minlength=len(sizes))
-    interval = _of_share(hits, repeats * away, confidence, resamples)
-    deviation = float(np.std(shares, ddof=1)) if repeats > 1 else 0.0
-    return Paraphrases(float(np.mean(shares)), interval, deviation, predicted)
+    interval = _ratio_interval(hits, repeats * counts, confidence, resamples)
+    deviation = float(np.std(accuracies, ddof=1)) if repeats > 1 else 0.0
+    return Paraphrases(float(np.mean(accuracies)), interval, deviation, predicted)
 
 
 def nearest_neighbours(
@@ -159,17 +156,14 @@ def nearest_neighbours(
     confidence: float = 0.95,
     resamples: int = 2000,
 ) -> Paraphrases:
-    """How often the nearest other sentence is of the same group; of equally near ones the first counts.
+    """Fraction of sentences whose nearest neighbour is of the same group; among ties the first counts.
 
     Args:
-        rows: `(n, d)`, one for each sentence.
-        groups: Of each sentence, from 0.
-        measure: By cosine, or by Euclidean distance.
-        confidence: Of the interval, by bootstrap over groups.
-        resamples: Of the bootstrap.
-
-    Returns:
-        The share of sentences.
+        rows: Embedding of each sentence `(n, d)`.
+        groups: Group of each sentence, from 0.
+        measure: Cosine or Euclidean distance.
+        confidence: Confidence level of the interval, by bootstrap over groups.
+        resamples: Number of bootstrap resamples.
 
     Example:
         >>> import numpy as np
@@ -180,7 +174,7 @@ def nearest_neighbours(
         0.75
     """
     if measure == "l2":
-        # |x - y| is least where x y - |y|^2 / 2 is greatest; distances from the middle keep their digits.
+        # |x - y| is least where x y - |y|^2 / 2 is greatest; centring avoids cancellation.
         centred = rows - rows.mean(axis=0)
         half = 0.5 * np.einsum("ij,ij->i", centred, centred)
         queries = np.c_[centred, np.ones(len(rows), dtype=np.float32)]
@@ -193,26 +187,26 @@ def nearest_neighbours(
     itself = hits[:, 0] == np.arange(len(rows))
     predicted = groups[np.where(itself, hits[:, 1], hits[:, 0])]
     right = predicted == groups
-    interval = _of_share(np.bincount(groups, weights=right), np.bincount(groups), confidence, resamples)
+    interval = _ratio_interval(np.bincount(groups, weights=right), np.bincount(groups), confidence, resamples)
     return Paraphrases(float(right.mean()), interval, 0.0, predicted)
 
 
 def inverse_davies_bouldin(
     rows: Rows, groups: Groups, *, confidence: float = 0.95, resamples: int = 2000
 ) -> Paraphrases:
-    """One over the index of Davies and Bouldin (1979): how far groups are apart, for how wide they are.
+    """Inverse of the index of Davies and Bouldin (1979): distance between groups relative to their spread.
 
-    As in scikit-learn, groups whose centroids are the same are no neighbours of each other. What rounding
-    leaves between them, a millionth of the rows' length, is no distance either.
+    As in scikit-learn, groups with equal centroids are not compared; centroids are equal up to a relative
+    rounding error of 1e-6.
 
     Args:
-        rows: `(n, d)`, one for each sentence.
-        groups: Of each sentence, from 0.
-        confidence: Of the interval, by bootstrap over groups, each with its worst neighbour.
-        resamples: Of the bootstrap.
+        rows: Embedding of each sentence `(n, d)`.
+        groups: Group of each sentence, from 0.
+        confidence: Confidence level of the interval, by bootstrap over groups with their worst neighbours.
+        resamples: Number of bootstrap resamples.
 
     Returns:
-        The inverse index: greater is better; not a number where all centroids are the same.
+        The inverse index, greater is better; NaN if all centroids are equal.
 
     Example:
         >>> import numpy as np
@@ -224,15 +218,15 @@ def inverse_davies_bouldin(
     centroids = _sums(rows, groups, len(counts)) / counts[:, None]  # [K, d]
     distances = np.linalg.norm(rows - centroids[groups], axis=1)
     scatter = np.bincount(groups, weights=distances) / counts  # S_i, means of distances
-    lengths = np.bincount(groups, weights=np.linalg.norm(rows.astype(np.float64), axis=1)) / counts
-    worst, apart = np.empty(len(counts)), False
+    norms = np.bincount(groups, weights=np.linalg.norm(rows.astype(np.float64), axis=1)) / counts
+    worst, distinct = np.empty(len(counts)), False
     for first in range(0, len(counts), _BLOCK):
         block = slice(first, first + _BLOCK)
         between = _distances(centroids, block)  # d_ij
-        between[between <= _ALIKE * np.maximum(lengths[block, None], lengths)] = np.inf
-        apart |= bool(np.isfinite(between).any())
+        between[between <= _EPSILON * np.maximum(norms[block, None], norms)] = np.inf
+        distinct |= bool(np.isfinite(between).any())
         worst[block] = ((scatter[block, None] + scatter) / between).max(axis=1)
-    if not apart:
+    if not distinct:
         return Paraphrases(np.nan, Interval(np.nan, np.nan))
     low, high = bootstrap_mean(worst, confidence=confidence, resamples=resamples)
     with np.errstate(divide="ignore"):
@@ -241,25 +235,25 @@ def inverse_davies_bouldin(
 
 
 def _distances(centroids: NDArray[np.float64], block: slice) -> NDArray[np.float64]:
-    """Those of a block of centroids to all, `(block, K)`; small ones keep their digits."""
+    """Distances of a block of centroids to all, `(block, K)`, without cancellation of small ones."""
     centred = centroids - centroids.mean(axis=0)
     squares = np.einsum("ij,ij->i", centred, centred)
     sums = squares[block, None] + squares
-    found = sums - 2 * centred[block] @ centred.T
-    for i, near in enumerate(found < _ALIKE * sums):  # what the difference of large numbers leaves of them
-        found[i, near] = np.square(centred[near] - centred[block][i]).sum(axis=1)
-    distances: NDArray[np.float64] = np.sqrt(found)
+    squared = sums - 2 * centred[block] @ centred.T
+    for i, near in enumerate(squared < _EPSILON * sums):
+        squared[i, near] = np.square(centred[near] - centred[block][i]).sum(axis=1)
+    distances: NDArray[np.float64] = np.sqrt(squared)
     return distances
 
 
-def _of_share(hits: ArrayLike, sizes: ArrayLike, confidence: float, resamples: int) -> Interval:
-    """Of a share of sentences, as figures are: groups are drawn, and each counts by its size."""
+def _ratio_interval(hits: ArrayLike, sizes: ArrayLike, confidence: float, resamples: int) -> Interval:
+    """Interval of an accuracy over sentences whose groups are resampled."""
     sums = resampled_means([np.asarray(hits), np.asarray(sizes)], resamples, SEED)
     return percentile_interval(sums[:, 0] / sums[:, 1], confidence)
 
 
 def _sums(rows: Rows, groups: Groups, count: int) -> NDArray[np.float64]:
-    """The sum of each group's rows, `(groups, d)`."""
+    """Sum of the embeddings of each group, `(groups, d)`."""
     order = np.argsort(groups, kind="stable")
     starts = np.searchsorted(groups[order], np.arange(count))
     return np.add.reduceat(rows[order].astype(np.float64), starts, axis=0)

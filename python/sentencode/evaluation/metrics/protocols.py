@@ -1,4 +1,4 @@
-"""What a classifier is, how many folds there are, and where training stops, by name."""
+"""Evaluation protocols: the classifier, the number of folds, and the stopping rule."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from .retrieval import Ranking
 
 __all__ = ["PROTOCOLS", "Protocol", "protocol_named"]
 
-# SentEval's parameters that have another name.
-_SENTEVALS = {
+# SentEval's parameters with another name here.
+_SENTEVAL = {
     "kfold": "folds",
     "usepytorch": "the protocol, senteval-torch or senteval-sklearn,",
 }
-# What is trained for which questions.
+# Attribute of the protocol that a kind of task trains.
 _TRAINED = {"classification": "classifier", "relatedness": "classifier", "retrieval": "ranking"}
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How tasks with classifiers are judged.
+    """How tasks are evaluated.
 
     Attributes:
-        name: What results are called by.
-        classifier: What is trained.
-        folds: Of cross-validation; SentEval's literature has 10.
-        seeds: How many seeds what is random is trained with, one after the other from its own: figures are
-            the means, their intervals cover other seeds too.
-        ranking: How images and captions are ranked.
-        similarity: What scores a pair where nothing is learnt: `"cosine"`, or a function of two rows, as
-            SentEval's parameter of that name.
+        name: Name of the protocol in reports.
+        classifier: Classifier of the tasks that train one.
+        folds: Number of folds of cross-validation; 10 in SentEval's literature.
+        seeds: Number of seeds, consecutive from that of the classifier or ranking: scores are means over
+            seeds, and their intervals cover other seeds.
+        ranking: Settings of image-caption retrieval.
+        similarity: Similarity of pairs in tasks without training: `"cosine"`, or a function of two
+            embeddings, as SentEval's parameter of that name.
     """
 
     name: str
@@ -50,25 +50,22 @@ class Protocol:
         checked_int("seeds", self.seeds, 1)
         if self.similarity != "cosine" and not callable(self.similarity):
             raise ValueError(
-                f"similarity must be 'cosine' or a function of two rows, got {self.similarity!r}"
+                f"similarity must be 'cosine' or a function of two embeddings, got {self.similarity!r}"
             )
 
     @property
     def scored(self) -> str:
-        """What scores pairs where nothing is learnt, by name."""
+        """Name of the similarity of pairs."""
         return str(_shown(self.similarity))
 
     def seeded(self, question: str) -> list[Protocol]:
-        """The same with one seed each, for tasks that ask this; one alone where nothing is trained.
+        """One protocol per seed, for tasks of this kind; the protocol itself where nothing is trained.
 
         Args:
-            question: A `Kind`'s.
-
-        Returns:
-            The protocols.
+            question: `question` of the task's `Kind`.
 
         Raises:
-            ValueError: There are several seeds for a classifier that has none.
+            ValueError: There are several seeds, but the classifier has none.
 
         Example:
             >>> from sentencode.evaluation.metrics import protocol_named
@@ -82,23 +79,20 @@ class Protocol:
         """
         if self.seeds == 1 or question not in _TRAINED:
             return [self]
-        part = _TRAINED[question]
-        random: Any = getattr(self, part)
-        if not hasattr(random, "seed"):
+        name = _TRAINED[question]
+        trained: Any = getattr(self, name)
+        if not hasattr(trained, "seed"):
             raise ValueError(f"seeds: nothing is random in the classifier of {self.name}")
-        changed: list[dict[str, Any]] = [
-            {part: replace(random, seed=random.seed + i)} for i in range(self.seeds)
+        by_seed: list[dict[str, Any]] = [
+            {name: replace(trained, seed=trained.seed + i)} for i in range(self.seeds)
         ]
-        return [replace(self, seeds=1, **change) for change in changed]
+        return [replace(self, seeds=1, **options) for options in by_seed]
 
     def classifier_for(self, kind: Kind) -> Classifier:
-        """The classifier for a task: SentEval's own has other settings for SNLI and WordContent.
+        """The classifier for a task; SentEval's own has other settings for SNLI and WordContent.
 
         Args:
-            kind: The task's.
-
-        Returns:
-            The classifier.
+            kind: Kind of the task.
 
         Example:
             >>> from sentencode.evaluation import PROTOCOLS, task_kind
@@ -124,7 +118,7 @@ PROTOCOLS = {
 
 
 def _shown(value: object) -> object:
-    """An option as a protocol's name has it. Functions without a name are told apart by what they compute."""
+    """An option as shown in the name of a protocol; lambdas are identified by a digest of their code."""
     if not callable(value):
         return value
     name = getattr(value, "__name__", type(value).__name__)
@@ -134,18 +128,14 @@ def _shown(value: object) -> object:
 
 
 def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
-    """A protocol, with options of its classifier changed.
+    """A protocol, perhaps with other options, which become part of its name.
 
     Args:
-        protocol: One of `PROTOCOLS`, or a `Protocol`.
+        protocol: Name of one of `PROTOCOLS`, or a `Protocol`.
         **options: `folds`, `seeds`, `similarity`, or attributes of its classifier, its ranking, or both.
 
-    Returns:
-        The protocol; one whose options were changed says so in its name.
-
     Raises:
-        ValueError: There is no such protocol.
-        ValueError: An option is out of range.
+        ValueError: There is no such protocol, or an option is out of range.
         TypeError: Neither its classifier nor its ranking has such an option.
 
     Example:
@@ -163,15 +153,14 @@ def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
     similarity = options.pop("similarity", protocol.similarity)
     folds, seeds = options.pop("folds", protocol.folds), options.pop("seeds", protocol.seeds)
     classifier: Any = protocol.classifier
-    ranked, classified = ([one.name for one in fields(of)] for of in (protocol.ranking, classifier))
+    of_ranking, of_classifier = ([f.name for f in fields(part)] for part in (protocol.ranking, classifier))
     for option in options:
-        if option not in (*ranked, *classified):
-            known = dict.fromkeys(["folds", "seeds", "similarity", *classified, *ranked])
-            advice = f" SentEval's {option} is {_SENTEVALS[option]} here." if option in _SENTEVALS else ""
+        if option not in (*of_ranking, *of_classifier):
+            known = dict.fromkeys(["folds", "seeds", "similarity", *of_classifier, *of_ranking])
+            advice = f" SentEval's {option} is {_SENTEVAL[option]} here." if option in _SENTEVAL else ""
             raise TypeError(
                 f"{protocol.name} has no option {option!r}: there are {', '.join(known)}.{advice}"
             )
-    ranking = {option: value for option, value in options.items() if option in ranked}
-    rest = {option: value for option, value in options.items() if option in classified}
-    changed = replace(protocol.ranking, **ranking)
-    return Protocol(name, replace(classifier, **rest), folds, seeds, changed, similarity)
+    ranking = replace(protocol.ranking, **{key: options[key] for key in options if key in of_ranking})
+    classifier = replace(classifier, **{key: options[key] for key in options if key in of_classifier})
+    return Protocol(name, classifier, folds, seeds, ranking, similarity)

@@ -1,4 +1,4 @@
-"""What judging finds of one encoder on one task: figures, intervals, and what was said of each example."""
+"""Result of one encoder on one task: scores, intervals, and the predictions of all examples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .scores import ranks_apart
 
 __all__ = ["Curve", "Judged", "TaskResult", "Wrong", "examples_of", "is_class", "labelled", "plain"]
 
-# What tables show of a task below its headline, where it is there.
+# Further scores that tables show of a task, by its headline score.
 _BELOW = {
     "acc": ("f1",),
     "nn_cosine": ("nn_l2", "cl_one", "cl_half", "idb"),
@@ -26,16 +26,16 @@ _BELOW = {
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What an encoder said of each example, beside what is right.
+    """Predictions and gold labels of the examples of a split.
 
     Attributes:
-        split: Which examples they are from.
-        places: Their numbers in it.
-        predicted: Classes, or scores; of several seeds the first one's.
-        gold: The same, as it should be.
-        by_seed: Of several seeds, what each said, `(seeds, examples)`.
-        keys: A number for each example, the same for the same sentences in all tasks: averages need to know
-            which examples tasks share. None: of reports that were saved before there were any.
+        split: Name of the split.
+        places: Indices of the examples in the split.
+        predicted: Predicted classes or scores; those of the first seed, if there are several.
+        gold: Gold classes or scores.
+        by_seed: Predictions of each of several seeds, `(seeds, examples)`.
+        keys: Hash of each example's sentences, which identifies examples that tasks share. None: unknown, as
+            in reports of older versions.
     """
 
     split: str
@@ -47,12 +47,12 @@ class Judged:
 
     @property
     def said(self) -> NDArray[Any]:
-        """What each seed said, `(seeds, examples)`; without several there is one."""
+        """Predictions of each seed, `(seeds, examples)`."""
         return self.predicted[None] if self.by_seed is None else self.by_seed
 
 
 class Wrong(NamedTuple):
-    """An example that was judged wrongly."""
+    """An example with a wrong prediction."""
 
     sentences: tuple[str, ...]
     gold: Any
@@ -61,21 +61,21 @@ class Wrong(NamedTuple):
 
 @dataclass(frozen=True)
 class Curve:
-    """Scores along something: the number of training examples, or the steps of a training.
+    """Scores as a function of the number of training examples, or of training steps.
 
     Attributes:
-        x: Where it was measured, in rising order.
-        y: The scores there.
-        low: The lower ends of their intervals; empty where there are none.
-        high: The upper ends.
-        x_label: What `x` counts.
-        y_label: What `y` is, and its unit.
-        logarithmic: Whether `x` is drawn so.
-        data: Tells the examples of a task's curve from all others; empty where they are not known.
+        x: Positions, in rising order.
+        y: Scores.
+        low: Lower ends of the confidence intervals; empty if there are none.
+        high: Upper ends.
+        x_label: Label of the x axis.
+        y_label: Label of the y axis, with the unit.
+        logarithmic: Whether the x axis is logarithmic.
+        data: Digest of the task's examples; empty if unknown.
 
     Raises:
-        ValueError: There is no point, lengths differ, `x` does not rise, a number is not finite, or `x` is to
-            be drawn logarithmically and is not positive.
+        ValueError: There is no point, lengths differ, `x` does not rise, a number is not finite, or the x
+            axis is logarithmic and `x` is not positive.
 
     Example:
         >>> from sentencode.evaluation import Curve
@@ -114,20 +114,19 @@ class Curve:
 
 @dataclass(eq=False)
 class TaskResult(Mapping[str, Any]):
-    """The figures of one task: a mapping with SentEval's keys.
+    """Scores of one task: a mapping with SentEval's keys.
 
     Attributes:
-        task: Its name.
+        task: Name of the task.
         figures: SentEval's keys and values: accuracies in percent, correlations from -1 to 1.
-        intervals: Where figures lie for other examples of the same kind; keys of nested figures are joined
-            by dots.
-        judged: Each example, by split.
-        details: The protocol, how pairs were scored, the penalties that were chosen, the largest gradient and
-            the tolerance for it, the largest gap, the most iterations, how many classifiers were fitted and
-            how many ended short of their optimum, seconds.
-        error: Why there are no figures, where there are none.
-        splits: The task's examples, as long as the report is not one that was read from a file.
-        drawn: Its figure on resamples, by their number and seed, once an average asked for it.
+        intervals: Confidence intervals; keys of nested scores are joined by dots.
+        judged: Predictions of all examples, by split.
+        details: The protocol, how pairs were scored, the chosen penalties, the convergence of the solver
+            (largest gradient and its tolerance, largest gap, most iterations, number of fits and of those
+            that stopped short), seconds.
+        error: Why there are no scores; None if there are.
+        splits: The task's examples; None for a report that was read from a file.
+        drawn: Cache of resampled scores, by the number of resamples and the seed.
     """
 
     task: str
@@ -151,46 +150,46 @@ class TaskResult(Mapping[str, Any]):
         return len(self.figures)
 
     def figure(self, key: str) -> float:
-        """A figure by a key with dots for what is nested: `"all.pearson.wmean"`.
+        """A score by its key, with dots for nested keys: `"all.pearson.wmean"`.
 
         Raises:
-            KeyError: There is none of that key.
+            KeyError: There is no such score.
         """
         value: Any = self.figures
         rest = key
         while rest and isinstance(value, Mapping):
-            # Names of subsets have dots of their own.
-            found = max((k for k in value if rest == k or rest.startswith(f"{k}.")), key=len, default=None)
-            if found is None:
+            # Names of subsets contain dots.
+            first = max((k for k in value if rest == k or rest.startswith(f"{k}.")), key=len, default=None)
+            if first is None:
                 break
-            value, rest = value[found], rest[len(found) + 1 :]
+            value, rest = value[first], rest[len(first) + 1 :]
         if rest or isinstance(value, Mapping):
             why = self.error or f"there are {', '.join(self.figures)}"
             raise KeyError(f"{self.task} has no figure {key!r}: {why}")
         return float(value[0] if isinstance(value, tuple) else value)
 
     def deviation(self, key: str) -> float | None:
-        """The standard deviation of a figure over seeds or repetitions, where there were some."""
-        found = self.details.get("deviations", {}).get(key)
-        return None if found is None else float(found)
+        """Standard deviation of a score over seeds or repetitions; None without any."""
+        deviation = self.details.get("deviations", {}).get(key)
+        return None if deviation is None else float(deviation)
 
     @property
     def scored(self) -> str | None:
-        """How pairs got the scores that are correlated with people's; None: the task is of another kind.
+        """How pairs were scored; None for tasks without a correlation.
 
-        `"learnt"`: by a regression that was trained on the task's own training pairs. `"cosine"`: by the
-        cosine of the two vectors, with nothing trained. Or the name of the protocol's `similarity`. Figures
-        of the two kinds do not compare, and no mean is over both.
+        `"learnt"`: by a regression that was trained on the task's training pairs. `"cosine"`: by the cosine
+        of the two embeddings, without training. Or the name of the protocol's `similarity`. Learnt and
+        untrained scores are not comparable and never averaged.
         """
         if "scored" in self.details:
             return str(self.details["scored"])
         if not self.figures or "pearson" not in self.headline:
             return None
-        return "learnt" if self.headline == "pearson" else "cosine"  # of reports of before it was kept
+        return "learnt" if self.headline == "pearson" else "cosine"  # reports of older versions
 
     @property
     def label(self) -> str:
-        """The task as tables and pictures call it: a correlation says whether scores were learnt.
+        """Name of the task in tables and charts, for correlations with how pairs were scored.
 
         Example:
             >>> from sentencode.evaluation import TaskResult
@@ -205,14 +204,14 @@ class TaskResult(Mapping[str, Any]):
 
     @property
     def headline(self) -> str:
-        """The key of the figure that stands for the task: in averages, in bars, in the first of its rows.
+        """Key of the score that represents the task in averages and charts.
 
         Raises:
-            KeyError: The task has no figure.
+            KeyError: The task has no score.
         """
         if not self.figures:
             raise KeyError(f"{self.task} has no figure: {self.error}")
-        if "t2i" in self.figures:  # whose acc are recalls
+        if "t2i" in self.figures:  # "acc" has all recalls
             return "t2i.r1"
         for key in ("acc", "pearson", "nn_cosine"):
             if key in self.figures:
@@ -220,16 +219,16 @@ class TaskResult(Mapping[str, Any]):
         split = next((name for name in ("all", "test") if name in self.figures), next(iter(self.figures)))
         if not isinstance(self.figures[split]["pearson"], dict):
             return f"{split}.pearson"
-        # Of subsets there is an average, in three ways; a single one is its own.
+        # Subsets are averaged in three ways; a single one is not.
         subsets = [name for name in self.figures if name != "all"]
         return f"{subsets[0]}.pearson" if len(subsets) == 1 else f"{split}.pearson.wmean"
 
     @property
     def shown(self) -> list[str]:
-        """The keys of the figures that tables show, the headline first.
+        """Keys of the scores that tables show, the headline first.
 
         Raises:
-            KeyError: The task has no figure.
+            KeyError: The task has no score.
 
         Example:
             >>> from sentencode.evaluation import TaskResult
@@ -253,32 +252,28 @@ class TaskResult(Mapping[str, Any]):
         return True
 
     def wrong(self, limit: int | None = None) -> list[Wrong]:
-        """The examples that were classified wrongly, or whose rank among all scores is farthest from right.
+        """Misclassified examples; for scores, all examples by the difference of predicted and gold ranks.
 
         Args:
-            limit: How many at most.
-
-        Returns:
-            The examples, the worst first where there are degrees.
+            limit: Maximum number of examples.
 
         Raises:
             ValueError: The report was read from a file, which has no sentences.
         """
         splits = examples_of(self)
-        found = []
+        wrong: list[Wrong] = []
         for judged in self.judged.values():
             if is_class(judged.gold):
                 order = np.flatnonzero(judged.predicted != judged.gold)
             else:
                 order = np.argsort(-ranks_apart(judged.predicted, judged.gold), kind="stable")
             for i in order[:limit]:
-                place = judged.places[i]
-                sentences = tuple(side[place] for side in splits[judged.split].sentences)
-                found.append(Wrong(sentences, judged.gold[i].item(), judged.predicted[i].item()))
-        return found[:limit]
+                sentences = tuple(side[judged.places[i]] for side in splits[judged.split].sentences)
+                wrong.append(Wrong(sentences, judged.gold[i].item(), judged.predicted[i].item()))
+        return wrong[:limit]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the sentences, as JSON has it."""
+        """The result without sentences, as JSON values."""
         return {
             "figures": plain(self.figures),
             "intervals": plain(self.intervals),
@@ -301,10 +296,10 @@ class TaskResult(Mapping[str, Any]):
 
     @classmethod
     def from_dict(cls, task: str, values: Mapping[str, Any]) -> TaskResult:
-        """What `to_dict` made."""
+        """Result from the values of `to_dict`."""
         judged = {
-            name: Judged(name, **{key: np.asarray(each) for key, each in one.items()})
-            for name, one in values["judged"].items()
+            name: Judged(name, **{key: np.asarray(row) for key, row in rows.items()})
+            for name, rows in values["judged"].items()
         }
         intervals = {key: Interval(*map(float, ends)) for key, ends in values["intervals"].items()}
         figures = _figures(values["figures"])
@@ -312,21 +307,17 @@ class TaskResult(Mapping[str, Any]):
 
 
 def labelled(task: str, scored: str | None) -> str:
-    """The name of a task with how its pairs are scored, unless it says so already."""
+    """Name of a task with how its pairs are scored, unless the name has it."""
     return task if not scored or scored in task.lower() else f"{task}, {scored}"
 
 
 def is_class(gold: NDArray[Any]) -> bool:
-    """Whether what is right are classes, and not scores."""
+    """Whether gold labels are classes, not scores."""
     return bool(np.issubdtype(gold.dtype, np.integer))
 
 
 def examples_of(*results: TaskResult) -> dict[str, Split]:
-    """The examples of a task, from the first of its results that has them.
-
-    Raises:
-        ValueError: None has them.
-    """
+    """The examples of a task, from the first result that has them."""
     for result in results:
         if result.splits is not None:
             return result.splits
@@ -334,7 +325,7 @@ def examples_of(*results: TaskResult) -> dict[str, Split]:
 
 
 def plain(value: Any) -> Any:
-    """As JSON has it; what is not a number, or infinite, is a string."""
+    """A value for JSON, in which NaN and infinity are strings."""
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, np.ndarray):
@@ -349,10 +340,10 @@ def plain(value: Any) -> Any:
 
 
 def _figures(value: Any) -> Any:
-    """Back from JSON: SentEval's pairs (correlation, p-value) are tuples, scores an array."""
+    """Scores from JSON: SentEval's pairs (correlation, p-value) are tuples, `yhat` an array."""
     if isinstance(value, dict):
         return {key: np.asarray(one) if key == "yhat" else _figures(one) for key, one in value.items()}
     if isinstance(value, list):
-        # Of recalls there is a list of tuples.
+        # Recalls are a list of tuples.
         return [tuple(one) for one in value] if value and isinstance(value[0], list) else tuple(value)
     return float(value) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Images of captions and captions of images, found in a space that both are projected into."""
+"""Image-caption retrieval in a joint space: projections, ranks and recalls."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from ..._extras import require
 from ...checks import checked_bool, checked_float, checked_int
 from ..data import Split
-from .classifiers import check_device, check_splits
-from .early_stopping import train_until_no_better
+from .classifiers import check_device
+from .early_stopping import train_with_early_stopping
 from .intervals import SEED, Interval, percentile_interval, resampled_means
+from .validation import check_splits
 
-__all__ = ["Found", "Ranking", "Recalls", "ranks_of", "recalls", "resampled_recalls", "retrieve"]
+__all__ = ["Ranking", "Recalls", "Retrieval", "ranks_of", "recalls", "resampled_recalls", "retrieve"]
 
 Rows = NDArray[np.float32]
 Ranks = NDArray[np.int64]
@@ -26,27 +27,27 @@ Progress = Callable[[int, int], None]
 _DIRECTIONS = ("i2t", "t2i")
 _AT = (1, 5, 10)
 _FOLD = 1000  # images that are ranked against each other
-_DRAWS_AT_ONCE = 1 << 21  # ranks of resamples
+_BLOCK = 1 << 21  # resampled ranks in a block
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """SentEval's ranking: linear projections of images and captions, trained by Adam on a ranking loss.
+    """SentEval's ranking: linear projections of images and captions, trained by Adam with a ranking loss.
 
-    A caption shall be nearer to its image, by `margin` of the cosine, than other captions are to the image
-    and other images to the caption.
+    The cosine of a caption and its image should exceed the cosines of the image with other captions, and of
+    the caption with other images, by `margin`.
 
     Attributes:
-        projdim: The width of the common space.
-        margin: By how much.
-        ncontrast: Other captions, and other images, for each pair of a batch.
-        shared: Whether all pairs of a batch have the same ones: not what the original does, but much less to
-            compute.
-        batch_size: Pairs a step.
+        projdim: Dimensions of the joint space.
+        margin: Margin of the cosine.
+        ncontrast: Number of negative captions, and of negative images, for each pair of a batch.
+        shared: Whether all pairs of a batch share the negatives, which SentEval does not do, but which is
+            much faster.
+        batch_size: Pairs per step.
         tenacity: How many times the recalls on dev may fail to rise.
-        max_epoch: One epoch more than this is the most, as in the original.
-        seed: Of everything random.
-        device: Where torch computes.
+        max_epoch: Maximum number of epochs minus 1, as in SentEval.
+        seed: Seed of initialisation, batches and negatives.
+        device: Device of torch.
     """
 
     projdim: int = 1000
@@ -71,7 +72,7 @@ class Ranking:
 
 
 class Recalls(NamedTuple):
-    """How well one direction is ranked, percent, and the median rank, counted from 1."""
+    """Recalls at 1, 5 and 10 of one direction, percent, and the median rank, counted from 1."""
 
     r1: float
     r5: float
@@ -80,54 +81,46 @@ class Recalls(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """What was found, by direction: `"i2t"`, captions of an image, and `"t2i"`, the image of a caption.
+class Retrieval:
+    """Retrieval scores by direction: `"i2t"`, captions of an image, and `"t2i"`, the image of a caption.
 
     Attributes:
-        dev: The sum of all recalls on dev, at its best.
-        recalls: On test, means over its folds.
-        intervals: For other images of the same kind, each with its captions; by direction and figure.
-        ranks: How many candidates stand before the first right one: of each image, of each caption.
-        first: The image that each caption of test is nearest to.
-        epochs: How long was trained.
+        dev_recalls: Best sum of all recalls on dev.
+        recalls: Test recalls, means over folds.
+        intervals: Confidence intervals by direction and score; images are resampled with their captions.
+        ranks: Number of candidates before the first right one, for each image and each caption.
+        nearest: Nearest image of each test caption.
+        epochs: Number of training epochs.
     """
 
-    dev: float
+    dev_recalls: float
     recalls: dict[str, Recalls]
     intervals: dict[str, Interval]
     ranks: dict[str, Ranks]
-    first: NDArray[np.int64]
+    nearest: NDArray[np.int64]
     epochs: int
 
 
 def retrieve(
     ranking: Ranking,
-    rows: Rows,
-    places: dict[str, NDArray[np.int64]],
+    embeddings: Rows,
+    captions: dict[str, NDArray[np.int64]],
     splits: Mapping[str, Split],
     *,
     confidence: float = 0.95,
     resamples: int = 2000,
     on_progress: Progress | None = None,
-) -> Found:
-    """Learns the projections from `"train"`, stops by `"dev"`, and ranks `"test"`.
+) -> Retrieval:
+    """Train the projections on `"train"` with early stopping on `"dev"`, and rank `"test"`.
 
     Args:
-        ranking: How.
-        rows: Of the distinct sentences.
-        places: Of each split, the row of each caption.
-        splits: The captions' images, and the features of these; captions stand in the order of their images,
-            equally many an image.
-        confidence: Of the intervals.
-        resamples: Of the bootstrap.
-        on_progress: Called with the number of epochs that are over, and of all.
-
-    Returns:
-        What was found.
-
-    Raises:
-        ValueError: A split is missing, its captions are in another order, or its images have features of
-            another width.
+        ranking: Settings of the projections.
+        embeddings: Embeddings of the distinct sentences.
+        captions: Indices of each split's captions in `embeddings`.
+        splits: Images and features; captions are in the order of their images, equally many per image.
+        confidence: Confidence level of the intervals.
+        resamples: Number of bootstrap resamples.
+        on_progress: Called with the number of finished epochs, and of all.
     """
     check_splits(splits, "dev")
     for name in ("dev", "test"):
@@ -135,37 +128,38 @@ def retrieve(
     widths = {name: _images(split).shape[1] for name, split in splits.items()}
     if len(set(widths.values())) > 1:
         listed = ", ".join(f"{width} in {name}" for name, width in widths.items())
-        raise ValueError(f"features of images must be equally wide, there are {listed}")
-    space = _Space(ranking, widths["train"], rows.shape[1])
+        raise ValueError(f"features of images must have the same dimensions in all splits, got {listed}")
+    space = _JointSpace(ranking, widths["train"], embeddings.shape[1])
     labels, images = splits["train"].labels, _images(splits["train"])
 
     def ranked(split: str) -> tuple[dict[str, Ranks], NDArray[np.int64]]:
-        return ranks_of(space.of_images(_images(splits[split])), space.of_captions(rows[places[split]]))
+        projected = space.images(_images(splits[split])), space.captions(embeddings[captions[split]])
+        return ranks_of(*projected)
 
-    begun = count(1)
+    epochs = count(1)
 
     def epoch() -> None:
-        space.train(rows, places["train"], images, labels)
+        space.train(embeddings, captions["train"], images, labels)
         if on_progress:
-            on_progress(next(begun), ranking.max_epoch + 1)
+            on_progress(next(epochs), ranking.max_epoch + 1)
 
     def score() -> float:
-        return sum(sum(one[:3]) for one in recalls(ranked("dev")[0]).values())
+        return sum(sum(direction[:3]) for direction in recalls(ranked("dev")[0]).values())
 
-    bounds = {"epochs": 1, "tenacity": ranking.tenacity, "most": ranking.max_epoch}
-    found = train_until_no_better(epoch, score, space.state, **bounds)
-    space.restore(found.best)
-    ranks, first = ranked("test")
+    bounds = {"epochs": 1, "tenacity": ranking.tenacity, "max_epochs": ranking.max_epoch}
+    trained = train_with_early_stopping(epoch, score, space.state, **bounds)
+    space.restore(trained.best)
+    ranks, nearest = ranked("test")
     intervals = {
-        key: Interval(*percentile_interval(drawn[:, 0], confidence))
-        for key, drawn in resampled_recalls([ranks], resamples).items()
+        key: percentile_interval(scores[:, 0], confidence)
+        for key, scores in resampled_recalls([ranks], resamples).items()
     }
-    return Found(found.score, recalls(ranks), intervals, ranks, first, found.epochs)
+    return Retrieval(trained.score, recalls(ranks), intervals, ranks, nearest, trained.epochs)
 
 
 def _images(split: Split) -> Rows:
     if split.images is None:
-        raise ValueError("tasks of retrieval need features of images: the attribute images of each split")
+        raise ValueError("retrieval needs the features of images: the attribute images of each split")
     return split.images
 
 
@@ -174,75 +168,74 @@ def _check_order(name: str, split: Split) -> None:
     each, rest = divmod(len(split), count)
     if rest or not each or (split.labels != np.repeat(np.arange(count), each)).any():
         raise ValueError(
-            f"captions of {name} must stand in the order of their images, equally many of each; there are "
-            f"{len(split)} of {count} images"
+            f"captions of {name} must be in the order of their images, equally many of each; there are "
+            f"{len(split)} captions of {count} images"
         )
 
 
-class _Space:
-    """The two projections.
-
-    They begin, and draw, as the original's do with the same seed.
-    """
+class _JointSpace:
+    """Projections of images and captions, with SentEval's random numbers for the same seed."""
 
     def __init__(self, ranking: Ranking, image_dim: int, caption_dim: int) -> None:
         self._torch = torch = require("torch", "eval")
         self._ranking = ranking
         self._random = np.random.RandomState(ranking.seed)
-        begin = torch.Generator().manual_seed(ranking.seed)
-        self._weights = []  # of images: matrix and bias; of captions: the same
+        generator = torch.Generator().manual_seed(ranking.seed)
+        self._weights = []  # matrix and bias for images, matrix and bias for captions
         for dim in (image_dim, caption_dim):
             for shape in ((ranking.projdim, dim), (ranking.projdim,)):
-                drawn = torch.empty(shape, dtype=torch.float32)
-                drawn.uniform_(-(dim**-0.5), dim**-0.5, generator=begin)
-                self._weights.append(drawn.to(ranking.device).requires_grad_())
+                weight = torch.empty(shape, dtype=torch.float32)
+                weight.uniform_(-(dim**-0.5), dim**-0.5, generator=generator)
+                self._weights.append(weight.to(ranking.device).requires_grad_())
         self._optimiser = torch.optim.Adam(self._weights)
 
-    def train(self, rows: Rows, places: NDArray[np.int64], images: Rows, labels: NDArray[Any]) -> None:
-        """One epoch over all captions."""
+    def train(
+        self, embeddings: Rows, captions: NDArray[np.int64], images: Rows, labels: NDArray[Any]
+    ) -> None:
+        """Train one epoch over all captions."""
         ranking, random = self._ranking, self._random
-        order = random.permutation(len(places))
-        size = min(ranking.batch_size, max(1, len(order) // 2))  # there must be others
+        order = random.permutation(len(captions))
+        size = min(ranking.batch_size, max(1, len(order) // 2))  # leaves negatives outside the batch
         for start in range(0, len(order), size):
             batch = order[start : start + size]
             count = ranking.ncontrast * (1 if ranking.shared else len(batch))
-            # Any pairs but those of the batch: the numbers from `start` on stand for those behind it.
-            drawn = [random.randint(0, len(order) - len(batch), count) for _ in range(2)]
-            other = [order[np.where(one < start, one, one + len(batch))] for one in drawn]
+            # Negatives are pairs outside the batch: numbers from `start` on skip it.
+            numbers = [random.randint(0, len(order) - len(batch), count) for _ in range(2)]
+            negatives = [order[np.where(n < start, n, n + len(batch))] for n in numbers]
             loss = self._loss(
                 self._projected(images[labels[batch]], 0),
-                self._projected(rows[places[batch]], 2),
-                self._projected(images[labels[other[0]]], 0),
-                self._projected(rows[places[other[1]]], 2),
+                self._projected(embeddings[captions[batch]], 2),
+                self._projected(images[labels[negatives[0]]], 0),
+                self._projected(embeddings[captions[negatives[1]]], 2),
             )
             self._optimiser.zero_grad()
             loss.backward()
             self._optimiser.step()
 
     def _loss(self, image: Any, caption: Any, images: Any, captions: Any) -> Any:
-        """The ranking loss of pairs [B, p] and others, [k, p] for all of them or [B k, p]."""
-        near = (image * caption).sum(1, keepdim=True)  # [B, 1]
+        """Ranking loss of pairs [B, p] and negatives, [k, p] if shared, else [B k, p]."""
+        positive = (image * caption).sum(1, keepdim=True)  # [B, 1]
         cost = 0.0
-        for query, others in ((image, captions), (caption, images)):
+        for query, negatives in ((image, captions), (caption, images)):
             if self._ranking.shared:
-                far = query @ others.T  # [B, k]
+                negative = query @ negatives.T  # [B, k]
             else:
-                far = (others.view(len(query), -1, others.shape[1]) @ query[:, :, None]).squeeze(2)
-            cost = cost + (self._ranking.margin - near + far).clamp(min=0).sum()
+                negative = (negatives.view(len(query), -1, negatives.shape[1]) @ query[:, :, None]).squeeze(2)
+            cost = cost + (self._ranking.margin - positive + negative).clamp(min=0).sum()
         return cost
 
     def _projected(self, rows: Any, side: int) -> Any:
-        # Copied: the last digits depend on where memory begins, and rows may be a part of others, or mapped.
+        # A copy: the last digits depend on the alignment, and rows may be a view or a memory map.
         x = self._torch.tensor(np.asarray(rows, dtype=np.float32), device=self._ranking.device)
         projected = self._torch.nn.functional.linear(x, *self._weights[side : side + 2])
         return projected / projected.square().sum(1, keepdim=True).sqrt()
 
-    def of_images(self, rows: Rows) -> Rows:
-        """Images in the common space."""
+    def images(self, rows: Rows) -> Rows:
+        """Images in the joint space."""
         return self._applied(rows, 0)
 
-    def of_captions(self, rows: Rows) -> Rows:
-        """Captions in the common space."""
+    def captions(self, rows: Rows) -> Rows:
+        """Captions in the joint space."""
         return self._applied(rows, 2)
 
     def _applied(self, rows: Rows, side: int) -> Rows:
@@ -257,48 +250,40 @@ class _Space:
         return [weight.detach().clone() for weight in self._weights]
 
     def restore(self, state: list[Any]) -> None:
-        """Takes such a copy back."""
+        """Restore such a copy."""
         self._weights = state
 
 
 def ranks_of(images: Rows, captions: Rows) -> tuple[dict[str, Ranks], NDArray[np.int64]]:
-    """Where the right ones stand when candidates are sorted by their inner product with a query.
+    """Ranks of the right candidates by inner product with each query.
 
-    Of equal candidates the right ones come last: an encoder that tells nothing apart gains nothing.
+    Among ties the right ones come last: a constant embedding gains nothing.
 
     Args:
-        images: `(n, p)`. They are ranked in folds of about a thousand, as many folds as there are thousands.
-        captions: `(k n, p)`, those of an image together, in the order of the images.
+        images: Images `(n, p)`, which are ranked in folds of about a thousand.
+        captions: Captions `(k n, p)` in the order of their images.
 
     Returns:
-        By direction, how many candidates stand before the first right one; and the image that each caption is
-        nearest to.
-
-    Example:
-        >>> import numpy as np
-        >>> images = np.eye(2, dtype=np.float32)
-        >>> captions = np.array([[2, 1], [1, 3], [0, 2], [0, 0]], dtype=np.float32)
-        >>> ranks, first = ranks_of(images, captions)
-        >>> ranks["i2t"], ranks["t2i"], first
-        (array([0, 1]), array([0, 1, 0, 1]), array([0, 1, 1, 0]))
+        By direction, the number of candidates before the first right one; and the nearest image of each
+        caption.
     """
     each = len(captions) // len(images)
-    found: dict[str, list[Ranks]] = {direction: [] for direction in _DIRECTIONS}
-    first = []
+    by_fold: dict[str, list[Ranks]] = {direction: [] for direction in _DIRECTIONS}
+    nearest = []
     for fold in _folds(len(images)):
         scores = captions[fold.start * each : fold.stop * each] @ images[fold].T  # [k m, m]
         right = np.arange(len(scores)) // each
-        own = scores[np.arange(len(scores)), right]  # [k m]
-        found["t2i"].append(_not_below(scores, own[:, None]).sum(1) - 1)
-        best = own.reshape(-1, each).max(1)  # [m]
+        positive = scores[np.arange(len(scores)), right]  # [k m]
+        by_fold["t2i"].append(_not_below(scores, positive[:, None]).sum(1) - 1)
+        best = positive.reshape(-1, each).max(1)  # [m]
         above = _not_below(scores, best).sum(0)
-        found["i2t"].append(above - _not_below(own.reshape(-1, each), best[:, None]).sum(1))
-        first.append(fold.start + scores.argmax(1))
-    return {direction: np.concatenate(ranks) for direction, ranks in found.items()}, np.concatenate(first)
+        by_fold["i2t"].append(above - _not_below(positive.reshape(-1, each), best[:, None]).sum(1))
+        nearest.append(fold.start + scores.argmax(1))
+    return {key: np.concatenate(ranks) for key, ranks in by_fold.items()}, np.concatenate(nearest)
 
 
 def _not_below(scores: Rows, bound: Rows) -> NDArray[np.bool_]:
-    """What is not a number is not below either, so that nothing is gained by it."""
+    """Scores at or above a bound; NaN counts as above, so that it gains nothing."""
     return ~(scores < bound)
 
 
@@ -309,66 +294,50 @@ def _folds(images: int) -> list[slice]:
 
 
 def recalls(ranks: dict[str, Ranks]) -> dict[str, Recalls]:
-    """The means over folds of the recalls at 1, 5 and 10 and of the median rank.
+    """Mean recalls at 1, 5 and 10 and mean median rank over folds, by direction.
 
     Args:
-        ranks: By direction, as `ranks_of` gives them.
-
-    Returns:
-        By direction.
-
-    Example:
-        >>> import numpy as np
-        >>> recalls({"i2t": np.array([0, 3, 7, 40])})["i2t"]
-        Recalls(r1=25.0, r5=50.0, r10=75.0, medr=6.0)
+        ranks: Ranks of `ranks_of`.
     """
     images = len(ranks["i2t"])
-    found = {}
+    by_direction = {}
     for direction, all_ranks in ranks.items():
         each = len(all_ranks) // images
         folds = [all_ranks[fold.start * each : fold.stop * each] for fold in _folds(images)]
-        shares = [np.mean([100 * np.mean(fold < k) for fold in folds]) for k in _AT]
+        at = [np.mean([100 * np.mean(fold < k) for fold in folds]) for k in _AT]
         medians = np.mean([np.floor(np.median(fold)) + 1 for fold in folds])
-        found[direction] = Recalls(*map(float, (*shares, medians)))
-    return found
+        by_direction[direction] = Recalls(*map(float, (*at, medians)))
+    return by_direction
 
 
 def resampled_recalls(ranks: Sequence[dict[str, Ranks]], resamples: int) -> dict[str, NDArray[np.float64]]:
-    """The recalls and median ranks of several systems on images that are drawn with replacement.
+    """Recalls and median ranks of several systems on the same resamples of the images.
 
-    Each is drawn with its captions: what one image's captions say is much the same. All systems have the same
-    draws.
+    Images are resampled with their captions, which are not independent of each other.
 
     Args:
-        ranks: Of each system, as `ranks_of` gives them.
-        resamples: How often.
+        ranks: Ranks of each system, as `ranks_of` returns them.
+        resamples: Number of resamples.
 
     Returns:
-        By direction and figure, `(resamples, systems)`.
-
-    Example:
-        >>> import numpy as np
-        >>> ranks = {"i2t": np.array([0, 3, 7, 40])}
-        >>> found = resampled_recalls([ranks], 50)
-        >>> found["i2t.r1"].shape, sorted(set(found["i2t.r10"][:, 0].tolist()))[-1]
-        ((50, 1), 100.0)
+        Scores `(resamples, systems)` by direction and score.
     """
     images = len(ranks[0]["i2t"])
-    found = {}
+    scores = {}
     for direction in ranks[0]:
-        by_image = np.stack([one[direction].reshape(images, -1) for one in ranks], axis=1)  # [m, systems, k]
+        by_image = np.stack([of[direction].reshape(images, -1) for of in ranks], axis=1)  # [m, systems, k]
         for k in _AT:
-            shares = (by_image < k).mean(2)
-            found[f"{direction}.r{k}"] = 100 * resampled_means(list(shares.T), resamples, SEED)
+            recalled = (by_image < k).mean(2)
+            scores[f"{direction}.r{k}"] = 100 * resampled_means(list(recalled.T), resamples, SEED)
         random = np.random.default_rng(SEED)
         medians = np.zeros((resamples, len(ranks)))
         folds = _folds(images)
         for fold in folds:
             table = by_image[fold]
-            block = max(1, _DRAWS_AT_ONCE // table.size)
+            block = max(1, _BLOCK // table.size)
             for begin in range(0, resamples, block):
-                drawn = random.integers(0, len(table), size=(min(block, resamples - begin), len(table)))
-                middle = np.median(table[drawn], axis=(1, 3))  # [block, systems]
+                indices = random.integers(0, len(table), size=(min(block, resamples - begin), len(table)))
+                middle = np.median(table[indices], axis=(1, 3))  # [block, systems]
                 medians[begin : begin + block] += (np.floor(middle) + 1) / len(folds)
-        found[f"{direction}.medr"] = medians
-    return found
+        scores[f"{direction}.medr"] = medians
+    return scores

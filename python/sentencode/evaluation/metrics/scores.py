@@ -1,4 +1,4 @@
-"""How well scores and classes agree with what is right."""
+"""Correlations, accuracy, F1 and mean squared error of predictions."""
 
 from __future__ import annotations
 
@@ -32,18 +32,17 @@ Correlation = Literal["pearson", "spearman"]
 
 
 def pearson(x: ArrayLike, y: ArrayLike) -> float:
-    """Pearson's correlation.
+    """Pearson correlation coefficient.
 
     Args:
         x: Scores.
-        y: As many other scores.
+        y: Other scores, as many.
 
     Returns:
-        Between -1 and 1; not a number where it is undefined, as with fewer than two pairs, or all of one
-        side equal.
+        A value from -1 to 1; NaN with fewer than two pairs, or if all values of one side are equal.
 
     Raises:
-        ValueError: The two are not equally long, or hold a value that is not finite.
+        ValueError: The lengths differ, or a value is not finite.
 
     Example:
         >>> from sentencode.evaluation import pearson
@@ -54,18 +53,17 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
-    """Spearman's rank correlation; equal values share the mean of their ranks.
+    """Spearman's rank correlation; ties share their mean rank.
 
     Args:
         x: Scores.
-        y: As many other scores.
+        y: Other scores, as many.
 
     Returns:
-        Between -1 and 1; not a number where it is undefined, as with fewer than two pairs, or all of one
-        side equal.
+        A value from -1 to 1; NaN with fewer than two pairs, or if all values of one side are equal.
 
     Raises:
-        ValueError: The two are not equally long, or hold a value that is not finite.
+        ValueError: The lengths differ, or a value is not finite.
 
     Example:
         >>> from sentencode.evaluation import spearman
@@ -82,14 +80,14 @@ CORRELATIONS: dict[Correlation, Callable[[ArrayLike, ArrayLike], float]] = {
 
 
 def cosine_of_pairs(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
-    """The cosine of each row of `a` with the same row of `b`, summed in double precision.
+    """Cosine of each row of `a` with the same row of `b`, in double precision.
 
     Args:
         a: Vectors `(n, d)`.
-        b: As many others.
+        b: Other vectors, as many.
 
     Returns:
-        `n` cosines; 0 where a row is zero.
+        Cosines `(n,)`; 0 where a vector is zero.
 
     Raises:
         ValueError: The shapes differ.
@@ -99,45 +97,42 @@ def cosine_of_pairs(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
         >>> cosine_of_pairs([[1, 0], [0, 0]], [[3, 4], [1, 1]])
         array([0.6, 0. ])
     """
-    result: NDArray[np.float64] = _core.cosine_of_pairs(_rows(a), _rows(b))
-    return result
+    cosines: NDArray[np.float64] = _core.cosine_of_pairs(_vectors(a), _vectors(b))
+    return cosines
 
 
 def accuracy(predicted: ArrayLike, gold: ArrayLike) -> float:
-    """The share of examples whose class was found.
+    """Fraction of examples whose class was predicted correctly.
 
     Args:
-        predicted: A class for each example: numbers or names.
-        gold: The classes that are right.
-
-    Returns:
-        Between 0 and 1.
+        predicted: Predicted class of each example: numbers or names.
+        gold: Gold classes.
 
     Raises:
-        ValueError: There is no example, lengths differ, or one holds names and the other numbers.
+        ValueError: There is no example, lengths differ, or one has names and the other numbers.
 
     Example:
         >>> from sentencode.evaluation import accuracy
         >>> accuracy([1, 0, 2, 1], [1, 0, 1, 1])
         0.75
     """
-    found, right = _classes(predicted, gold)
-    return float(np.mean(found == right))
+    predicted, gold = _classes(predicted, gold)
+    return float(np.mean(predicted == gold))
 
 
 def f1(predicted: ArrayLike, gold: ArrayLike, positive: Any = 1) -> float:
-    """The F1 score of one class: the harmonic mean of precision and recall.
+    """F1 score of one class: the harmonic mean of precision and recall.
 
     Args:
-        predicted: A class for each example: numbers or names.
-        gold: The classes that are right.
-        positive: The class that is looked for.
+        predicted: Predicted class of each example: numbers or names.
+        gold: Gold classes.
+        positive: The class.
 
     Returns:
-        Between 0 and 1; 0 where the class is neither predicted nor right for any example.
+        A value from 0 to 1; 0 if the class is neither predicted nor gold for any example.
 
     Raises:
-        ValueError: There is no example, lengths differ, or one holds names and the other numbers.
+        ValueError: There is no example, lengths differ, or one has names and the other numbers.
 
     Example:
         >>> from sentencode.evaluation import f1
@@ -148,17 +143,14 @@ def f1(predicted: ArrayLike, gold: ArrayLike, positive: Any = 1) -> float:
 
 
 def mean_squared_error(predicted: ArrayLike, gold: ArrayLike) -> float:
-    """The mean of the squared differences of two rows of scores.
+    """Mean squared difference of predicted and gold scores.
 
     Args:
-        predicted: Scores.
-        gold: The scores that are right.
-
-    Returns:
-        At least 0.
+        predicted: Predicted scores.
+        gold: Gold scores.
 
     Raises:
-        ValueError: There is no score, the two are not equally long, or hold a value that is not finite.
+        ValueError: There is no score, the lengths differ, or a value is not finite.
 
     Example:
         >>> from sentencode.evaluation import mean_squared_error
@@ -171,43 +163,31 @@ def mean_squared_error(predicted: ArrayLike, gold: ArrayLike) -> float:
 
 
 def ranks_apart(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
-    """How far each example's ranks by two kinds of scores are from each other; ties share a rank.
-
-    Example:
-        >>> import numpy as np
-        >>> ranks_apart(np.array([1, 2, 2]), np.array([30, 20, 10]))
-        array([2. , 0.5, 1.5])
-    """
+    """Difference of each example's ranks by two kinds of scores; ties share their mean rank."""
     ranks = []
     for row in (x, y):
-        _, place, counts = np.unique(row, return_inverse=True, return_counts=True)
-        ranks.append(middle_ranks(counts)[place])
+        _, value, counts = np.unique(row, return_inverse=True, return_counts=True)
+        ranks.append(middle_ranks(counts)[value])
     return np.abs(ranks[0] - ranks[1])
 
 
 def middle_ranks(counts: NDArray[Any]) -> NDArray[np.float64]:
-    """The middle of the ranks that values share, of which so many stand one after the other.
-
-    Example:
-        >>> import numpy as np
-        >>> middle_ranks(np.array([1, 2, 1]))
-        array([0.5, 2. , 3.5])
-    """
-    middles: NDArray[np.float64] = np.cumsum(counts, axis=0) - counts / 2
-    return middles
+    """Mean rank of each group of ties, given the sizes of the groups in order."""
+    ranks: NDArray[np.float64] = np.cumsum(counts, axis=0) - counts / 2
+    return ranks
 
 
 def f1_columns(predicted: ArrayLike, gold: ArrayLike, positive: Any) -> list[NDArray[np.bool_]]:
-    """For each example: is it a true positive, is it a false one or a false negative."""
-    found, right = (classes == positive for classes in _classes(predicted, gold))
-    return [found & right, found ^ right]
+    """Whether each example is a true positive, and whether it is a false positive or negative."""
+    x, y = (classes == positive for classes in _classes(predicted, gold))
+    return [x & y, x ^ y]
 
 
 def f1_of_means(means: NDArray[np.float64]) -> NDArray[np.float64]:
-    """F1 scores, of the means of both columns."""
-    hits, misses = 2 * means[..., 0], means[..., 1]
-    share: NDArray[np.float64] = hits / np.where(hits + misses > 0, hits + misses, 1)
-    return share
+    """F1 scores from the means of both columns of `f1_columns`."""
+    hits, errors = 2 * means[..., 0], means[..., 1]
+    scores: NDArray[np.float64] = hits / np.where(hits + errors > 0, hits + errors, 1)
+    return scores
 
 
 def _classes(predicted: ArrayLike, gold: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -215,28 +195,24 @@ def _classes(predicted: ArrayLike, gold: ArrayLike) -> tuple[NDArray[Any], NDArr
     for name, values in classes.items():
         _check_row(name, values)
     same_length(classes)
-    found, right = classes.values()
-    if (found.dtype.kind in "biuf") != (right.dtype.kind in "biuf"):  # equal for no example
-        raise ValueError(f"predicted and gold must be of one kind, got {found.dtype} and {right.dtype}")
-    return found, right
+    x, y = classes.values()
+    if (x.dtype.kind in "biuf") != (y.dtype.kind in "biuf"):  # names never equal numbers
+        raise ValueError(f"predicted and gold must be of one kind, got {x.dtype} and {y.dtype}")
+    return x, y
 
 
 def values_of(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    """Finite numbers, at least one.
-
-    Raises:
-        ValueError: They are not; the message calls them by the name.
-    """
+    """Values as float64."""
     row = np.asarray(values, dtype=np.float64)
     _check_row(name, row)
     if not np.isfinite(row).all():
-        place = int(np.argmin(np.isfinite(row)))
-        raise ValueError(f"{name} must be finite, but {name}[{place}] is {row[place]}")
+        i = int(np.argmin(np.isfinite(row)))
+        raise ValueError(f"{name} must be finite, but {name}[{i}] is {row[i]}")
     return row
 
 
 def same_length(rows: dict[str, Any]) -> None:
-    """Refuses rows that are not equally long, by their names."""
+    """Check that rows have the same length; the message has their names."""
     lengths = [len(row) for row in rows.values()]
     if len(set(lengths)) > 1:
         raise ValueError(f"{' and '.join(rows)} must be equally long, got {' and '.join(map(str, lengths))}")
@@ -250,9 +226,9 @@ def _check_row(name: str, row: NDArray[Any]) -> None:
 
 
 def as_scores(values: Any) -> NDArray[np.float64]:
-    """Scores as the core takes them."""
+    """Scores as a contiguous float64 array."""
     return np.ascontiguousarray(values, dtype=np.float64)
 
 
-def _rows(values: Any) -> NDArray[np.float32]:
+def _vectors(values: Any) -> NDArray[np.float32]:
     return np.ascontiguousarray(values, dtype=np.float32)

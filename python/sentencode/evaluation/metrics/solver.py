@@ -1,4 +1,4 @@
-"""Many logistic regressions on the same rows, solved together. Needs torch, of the extra [eval]."""
+"""Solves many logistic regressions on the same features together. Needs torch, of the extra [eval]."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..._extras import require, require_nn
 
-__all__ = ["LogisticSolutions", "ends", "fit_logistic"]
+__all__ = ["LogisticSolutions", "convergence", "fit_logistic"]
 
 
 @dataclass(frozen=True, eq=False)
 class LogisticSolutions:
-    """What `fit_logistic` found; everything has one entry a problem.
+    """Solutions of `fit_logistic`, one per problem.
 
     Attributes:
-        weights: `(problems, outputs, d)`; two classes have one output, for the second of them.
-        intercepts: `(problems, outputs)`; minus infinity for a class that the fold lacks.
-        predictions: `(problems, n)`, the class of every row, also of those that were not trained on.
-        objectives: What was minimised, at the end.
-        gradients: The largest element of the gradient, divided by C and the number of rows; computed in
-            float64, of these weights and the features as they were given.
-        gaps: How far, relative to it, the objective can be above its least value, by Newton's estimate.
-        iterations: How many there were, after those that all folds share.
-        short: Whether the problem was given up before gradient and gap were as small as was asked for.
+        weights: Weights `(problems, outputs, d)`; two classes have one output, for the second of them.
+        intercepts: Intercepts `(problems, outputs)`; minus infinity for a class that the fold lacks.
+        predictions: Predicted class of every row `(problems, n)`, training rows or not.
+        objectives: Final objectives.
+        gradients: Largest element of the final gradient, divided by C and the number of rows, computed in
+            float64.
+        gaps: Estimated relative distance of the objective to its minimum (Newton decrement).
+        iterations: Number of iterations after those that all folds share.
+        short: Whether the solver stopped before gradient and gap met their tolerances.
     """
 
     weights: NDArray[np.float32]
@@ -58,64 +58,64 @@ def fit_logistic(
     device: str = "cpu",
     on_progress: Callable[[int, int], None] | None = None,
 ) -> LogisticSolutions:
-    """Fits a logistic regression for each of many choices of training rows and penalty.
+    """Fit a logistic regression for each of several folds and penalties.
 
-    Each minimises what scikit-learn's `LogisticRegression(C=C)` does, `C` times the sum of losses and half
-    the squared weights, to its optimum. Features are computed in float32. A class that no training row of a
-    fold has is left out, as scikit-learn does.
+    Each minimises the objective of scikit-learn's `LogisticRegression(C=C)`, `C` times the sum of losses plus
+    half the squared weights. Features are computed in float32. As in scikit-learn, a class without a training
+    row in a fold is left out.
 
     Args:
-        x: Rows `(n, d)`; or embeddings, of which `places` or `pairs` makes rows.
-        targets: The class of each row, from 0; or `(n, classes)`, how much of it belongs to each.
-        folds: Booleans `(folds, n)`: the rows that each fold trains on.
-        problems: The fold and the C of each problem.
-        classes: How many there are; None: as many as are seen.
-        places: Numbers of embeddings that are the rows; None: all of them, or `pairs`.
-        pairs: Two lists of numbers of embeddings: row i is made of the embeddings u and v of its pair; block
-            by block in each pass over them, where all would take more than `max_bytes`.
-        parts: What stands side by side in such a row: `"u"`, `"v"`, `"|u-v|"`, `"u*v"`.
-        tolerance: For the largest element of the gradient, divided by C and the number of rows: what
-            scikit-learn's `tol` is compared with. What float32 cannot reach, about 1e-7, is not waited for:
-            the solutions' `gradients` and `short` tell.
-        gap: For the distance of the objective to its least value, relative to it, as estimated; or relative
-            to a ten-thousandth of what it is at zero weights, where that is more, as with separable classes.
-        max_iterations: After so many a problem is given up: it is `short`.
-        max_bytes: Features that take more are not held in memory, nor are copies of some of them. None: 1 GiB
-            for pairs, whose rows are several times as long as what they are made of; 4 GiB for others.
-        device: Where torch computes.
-        on_progress: Called with the number of problems that are solved, and of all.
+        x: Feature rows `(n, d)`; or embeddings, which `places` or `pairs` index.
+        targets: Class of each row, from 0; or class probabilities `(n, classes)`.
+        folds: Training rows of each fold, booleans `(folds, n)`.
+        problems: Fold and C of each problem.
+        classes: Number of classes. None: the number in `targets`.
+        places: Index of each row's embedding. None: row i is embedding i, or `pairs`.
+        pairs: Indices of the embeddings u and v of each row. If all features would take more than
+            `max_bytes`, they are computed block by block in each pass.
+        parts: Features of a pair, concatenated: `"u"`, `"v"`, `"|u-v|"`, `"u*v"`.
+        tolerance: Tolerance of the largest element of the gradient, divided by C and the number of rows, as
+            scikit-learn's `tol`. The solver stops where float32 permits no progress, at about 1e-7; see the
+            solutions' `gradients` and `short`.
+        gap: Tolerance of the estimated distance of the objective to its minimum, relative to it; or relative
+            to 1e-4 of the objective at zero weights, if that is more, as with separable classes.
+        max_iterations: Maximum number of iterations; a problem that needs more is `short`.
+        max_bytes: Memory for features and copies of some of them. None: 1 GiB for pairs, whose features are
+            several times as large as their embeddings; 4 GiB otherwise.
+        device: Device of torch.
+        on_progress: Called with the number of solved problems, and of all.
 
     Returns:
         The solutions, in the order of the problems.
 
     Raises:
-        ValueError: Shapes do not fit, a feature is not finite, or a fold trains on one class alone.
+        ValueError: Shapes do not fit, a feature is not finite, or a fold has training rows of one class only.
 
     Example:
         >>> import numpy as np
         >>> x = np.array([[-2.0], [-1.0], [1.0], [2.0]])
-        >>> found = fit_logistic(x, [0, 0, 1, 1], np.ones((1, 4), bool), [(0, 1.0), (0, 10.0)])
-        >>> found.predictions.tolist()
+        >>> solutions = fit_logistic(x, [0, 0, 1, 1], np.ones((1, 4), bool), [(0, 1.0), (0, 10.0)])
+        >>> solutions.predictions.tolist()
         [[0, 0, 1, 1], [0, 0, 1, 1]]
-        >>> found.weights.round(3).ravel()
+        >>> solutions.weights.round(3).ravel()
         array([1.007, 2.277], dtype=float32)
     """
     torch = require("torch", "eval")
     require_nn()
     from ... import _nn
 
-    progress: Any = on_progress  # the stub of a callback is stricter than what it is called with
+    progress: Any = on_progress  # the stub's callback type is too strict
 
     def tensor(values: Any, dtype: Any) -> Any:
-        # Too large a number becomes infinity, and is refused then.
+        # A value too large for float32 becomes infinity, which the solver refuses.
         with warnings.catch_warnings(), np.errstate(over="ignore"):
-            warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # nobody writes
+            warnings.filterwarnings("ignore", "The given NumPy array is not writable")
             return torch.as_tensor(np.ascontiguousarray(values, dtype=dtype), device=device)
 
-    right = np.asarray(targets)
-    soft = right.ndim == 2
+    target_array = np.asarray(targets)
+    soft = target_array.ndim == 2
     if classes is None:
-        classes = right.shape[1] if soft else int(right.max(initial=1)) + 1
+        classes = target_array.shape[1] if soft else int(target_array.max(initial=1)) + 1
     rows = tensor(x, None if np.asarray(x).dtype in (np.float16, np.float32) else np.float32)
     if pairs is None:
         features = _nn.Features(rows)
@@ -124,9 +124,9 @@ def fit_logistic(
     else:
         first, second = (tensor(side, np.int64) for side in pairs)
         features = _nn.Features(rows, first, second, list(parts))
-    found = _nn.fit_logistic(
+    arrays = _nn.fit_logistic(
         features,
-        tensor(right, np.float32 if soft else np.int64),
+        tensor(target_array, np.float32 if soft else np.int64),
         classes,
         tensor(folds, np.bool_),
         tensor([fold for fold, _ in problems], np.int64),
@@ -137,14 +137,14 @@ def fit_logistic(
         ((4 if pairs is None else 1) << 30) if max_bytes is None else max_bytes,
         progress,
     )
-    solutions = {name: values.cpu().numpy() for name, values in found.items()}
+    solutions = {name: values.cpu().numpy() for name, values in arrays.items()}
     gradients, gaps = solutions["gradients"], solutions["gaps"]
-    # Where the gradient is as good as nothing, float32 cannot say more of the objective.
+    # With a gradient of nearly 0, float32 resolves no smaller gap.
     short = ~(gradients <= tolerance) | (~(gaps <= gap) & (gradients > 1e-5 * tolerance))
     return LogisticSolutions(**solutions, short=short)
 
 
-class _Ended(Protocol):
+class _Converged(Protocol):
     @property
     def gaps(self) -> NDArray[np.floating[Any]] | None: ...
     @property
@@ -153,24 +153,17 @@ class _Ended(Protocol):
     def short(self) -> NDArray[np.bool_] | None: ...
 
 
-def ends(*found: _Ended) -> dict[str, float]:
-    """How near to their optimum all of them ended, for reports; nothing where a solver does not tell.
+def convergence(*solutions: _Converged) -> dict[str, float]:
+    """Largest gap, most iterations, number of fits, and number of those that stopped short, for reports.
 
     Args:
-        found: `LogisticSolutions`, or what else has their gaps, iterations and `short`.
+        *solutions: `LogisticSolutions` or `Predictions`.
 
     Returns:
-        The largest gap, the most iterations, how many fits there are, and how many ended short.
-
-    Example:
-        >>> import numpy as np
-        >>> x = np.array([[-2.0], [-1.0], [1.0], [2.0]])
-        >>> told = ends(fit_logistic(x, [0, 0, 1, 1], np.ones((1, 4), bool), [(0, 1.0), (0, 10.0)]))
-        >>> told["fits"], told["short"]
-        (2, 0)
+        The figures by name; empty if the solver does not report them.
     """
     gaps, iterations, short = (
-        [values for one in found if (values := getattr(one, name)) is not None]
+        [values for one in solutions if (values := getattr(one, name)) is not None]
         for name in ("gaps", "iterations", "short")
     )
     if not short:

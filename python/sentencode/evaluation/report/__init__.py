@@ -1,4 +1,4 @@
-"""What is shown of encoders: reports, averages, published figures, tables, pictures, pages, files."""
+"""Reports of encoders: averages, published scores, tables, charts, HTML and JSON files."""
 
 from __future__ import annotations
 

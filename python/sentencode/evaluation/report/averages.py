@@ -1,4 +1,4 @@
-"""The averages that papers report, by the tasks that they are over."""
+"""Averages over tasks, as papers report them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from ..metrics.intervals import SEED, Interval, percentile_interval
 from ..metrics.results import TaskResult
-from ..statistics.joint_bootstrap import drawn_mean
+from ..statistics.joint_bootstrap import resampled_mean
 
-__all__ = ["PAPER_TASKS", "Average", "averaged", "averages_of", "drawn_average", "macro_and_micro"]
+__all__ = ["PAPER_TASKS", "Average", "averaged", "averages_of", "macro_and_micro", "resampled_average"]
 
-# How many examples each task's accuracy is over, as published: the weights of micro averages.
-_TESTED = {
+# Published numbers of test examples: the weights of micro averages.
+_TEST_SIZES = {
     "MR": 10662,
     "CR": 3775,
     "SUBJ": 10000,
@@ -28,7 +28,7 @@ _TESTED = {
 _SIX = ("MR", "CR", "SUBJ", "MPQA", "TREC", "MRPC")
 _SEVEN = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "SICKEntailment")
 _EIGHT = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC", "SICKEntailment")
-PAPER_TASKS = (_EIGHT, _SEVEN, _SIX)  # of Zhang et al. (2018), in their order
+PAPER_TASKS = (_EIGHT, _SEVEN, _SIX)  # of Zhang et al. (2018)
 _ACCURACY = ("MR", "CR", "SUBJ", "MPQA", "SST2", "SST5", "TREC", "MRPC", "SICKEntailment", "SNLI")
 _SIMILARITY = {
     **dict.fromkeys(("SICKRelatedness", "STSBenchmark"), "learnt"),
@@ -40,13 +40,13 @@ class Average(NamedTuple):
     """A mean over tasks.
 
     Attributes:
-        name: The paper's, if it is the paper's average; else its tasks.
+        name: The paper's name of its average; otherwise its tasks.
         value: Percent, or correlation times 100.
-        unit: What is averaged: `"acc"`, or `"correlation"`, the mean of Pearson's and Spearman's.
-        tasks: Over which tasks.
-        interval: By a bootstrap in which an example that several tasks share has one weight in all of them.
-            None: a task does not tell what was said of each example.
-        scored: Of correlations, how pairs are scored: see `TaskResult.scored`.
+        unit: `"acc"`, or `"correlation"`, the mean of Pearson's and Spearman's.
+        tasks: Names of the tasks.
+        interval: Interval by a bootstrap that gives an example of several tasks one weight in all of them.
+            None: a task has no predictions.
+        scored: How pairs are scored, for correlations: see `TaskResult.scored`.
     """
 
     name: str
@@ -58,13 +58,13 @@ class Average(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The name as tables have it; that of AvgSim says that it is over both kinds of scores."""
+        """Name in tables; that of AvgSim says that it averages learnt and cosine scores."""
         return f"{self.name}, {self.scored}" if self.name == "AvgSim" else self.name
 
     @property
-    def shares(self) -> list[float]:
-        """How much each task counts."""
-        sizes = [_TESTED[task] if self.name.startswith("micro of ") else 1 for task in self.tasks]
+    def weights(self) -> list[float]:
+        """Weight of each task."""
+        sizes = [_TEST_SIZES[task] if self.name.startswith("micro of ") else 1 for task in self.tasks]
         return [size / sum(sizes) for size in sizes]
 
     @property
@@ -74,14 +74,14 @@ class Average(NamedTuple):
 
 
 def macro_and_micro(accuracies: Mapping[str, float], tasks: Sequence[str]) -> tuple[float, float] | None:
-    """The mean of tasks' accuracies, and the mean weighted by their tested examples.
+    """Mean of tasks' accuracies, and mean weighted by their numbers of test examples.
 
     Args:
-        accuracies: By task.
-        tasks: Over which; of those that Zhang et al. (2018) average.
+        accuracies: Accuracies by task.
+        tasks: Names of the averaged tasks, of those of Zhang et al. (2018).
 
     Returns:
-        Both, or None where a task is missing.
+        Both means, or None if a task is missing.
 
     Example:
         >>> from sentencode.evaluation.report import macro_and_micro
@@ -91,90 +91,88 @@ def macro_and_micro(accuracies: Mapping[str, float], tasks: Sequence[str]) -> tu
     """
     if not set(tasks) <= set(accuracies):
         return None
-    values, weights = [accuracies[task] for task in tasks], [_TESTED[task] for task in tasks]
+    values, weights = [accuracies[task] for task in tasks], [_TEST_SIZES[task] for task in tasks]
     return float(np.mean(values)), float(np.average(values, weights=weights))
 
 
 def averages_of(
     results: Mapping[str, TaskResult], *, confidence: float = 0.95, resamples: int = 2000
 ) -> list[Average]:
-    """All averages that can be had.
+    """All averages whose tasks are complete.
 
     Macro and micro averages over 6, 7 and 8 tasks are those of Zhang et al. (2018), micro weighted by the
-    tasks' tested examples; AvgAcc and AvgSim those of Cifka and Bojar (2018). AvgSim is the mean of Pearson's
-    and Spearman's correlations; of STS years, of those weighted by the subsets' sizes. An average of which a
-    task is missing, or whose files were of another size than published, is not given: the plain means of
-    what is there have their own tasks for a name. These are means of accuracies, of correlations that were
-    learnt, or of correlations of cosines, and never of two of them; AvgSim, as its paper has it, is of both.
+    numbers of test examples; AvgAcc and AvgSim those of Cifka and Bojar (2018). AvgSim is the mean of
+    Pearson's and Spearman's correlations; for STS years, of those weighted by the sizes of the subsets. The
+    papers' averages require all of their tasks, with files of the published size. In addition there are plain
+    means, named by their tasks: of accuracies, of learnt correlations, and of cosine correlations.
 
     Args:
-        results: By task.
-        confidence: Of the intervals.
-        resamples: Of the bootstrap.
-
-    Returns:
-        The averages.
+        results: Results by task.
+        confidence: Confidence level of the intervals.
+        resamples: Number of bootstrap resamples.
     """
-    there = {name: result for name, result in results.items() if result.figures}
-    accuracies = [name for name, result in there.items() if result.headline == "acc"]
-    whole = {name for name, result in there.items() if not result.details.get("partial")}
-    found: list[Average] = []
+    scored = {name: result for name, result in results.items() if result.figures}
+    accuracies = [name for name, result in scored.items() if result.headline == "acc"]
+    complete = {name for name, result in scored.items() if not result.details.get("partial")}
+    averages: list[Average] = []
 
-    def add(name: str, unit: str, tasks: Sequence[str], scored: str | None = None) -> None:
-        average = Average(name, 0.0, unit, tuple(tasks), scored=scored)
-        found.append(averaged(there, average, confidence=confidence, resamples=resamples))
+    def add(name: str, unit: str, tasks: Sequence[str], kind: str | None = None) -> None:
+        average = Average(name, 0.0, unit, tuple(tasks), scored=kind)
+        averages.append(averaged(scored, average, confidence=confidence, resamples=resamples))
 
     for tasks in (_SIX, _SEVEN, _EIGHT):
-        if set(tasks) <= set(accuracies) & whole:
+        if set(tasks) <= set(accuracies) & complete:
             add(f"macro of {len(tasks)}", "acc", tasks)
             add(f"micro of {len(tasks)}", "acc", tasks)
-    if set(_ACCURACY) <= set(accuracies) & whole:
+    if set(_ACCURACY) <= set(accuracies) & complete:
         add("AvgAcc", "acc", _ACCURACY)
-    if set(_SIMILARITY) <= whole and all(there[task].scored == kind for task, kind in _SIMILARITY.items()):
+    if set(_SIMILARITY) <= complete and all(
+        scored[task].scored == kind for task, kind in _SIMILARITY.items()
+    ):
         add("AvgSim", "correlation", tuple(_SIMILARITY), "learnt and cosine")
 
-    named = {frozenset(average.tasks) for average in found}
+    named = {frozenset(average.tasks) for average in averages}
     if len(accuracies) > 1 and frozenset(accuracies) not in named:
         add(f"mean of {', '.join(accuracies)}", "acc", accuracies)
-    for kind in dict.fromkeys(result.scored for result in there.values() if result.scored):
-        similar = [name for name, result in there.items() if result.scored == kind]
+    for kind in dict.fromkeys(result.scored for result in scored.values() if result.scored):
+        similar = [name for name, result in scored.items() if result.scored == kind]
         if len(similar) > 1:
             add(f"{kind} mean of {', '.join(similar)}", "correlation", similar, kind)
-    return found
+    return averages
 
 
 def averaged(
     results: Mapping[str, TaskResult], average: Average, *, confidence: float = 0.95, resamples: int = 2000
 ) -> Average:
-    """An average with its value and its interval.
+    """An average with its value and interval.
 
     Args:
-        results: By task.
-        average: Its name, its unit, and its tasks, all of which have figures.
-        confidence: Of the interval.
-        resamples: Of the bootstrap.
+        results: Results by task.
+        average: Name, unit and tasks of the average.
+        confidence: Confidence level of the interval.
+        resamples: Number of bootstrap resamples.
     """
-    of = _accuracy if average.unit == "acc" else _similarity
-    value = float(np.dot(average.shares, [of(results[task]) for task in average.tasks]))
-    drawn = drawn_average(results, average, resamples, SEED)
+    score = _accuracy if average.unit == "acc" else _correlation
+    value = float(np.dot(average.weights, [score(results[task]) for task in average.tasks]))
+    resampled = resampled_average(results, average, resamples, SEED)
     interval = None
-    if drawn is not None:  # as the figures move, which were rounded, about what they are
-        interval = percentile_interval(value + drawn[1:] - drawn[0], confidence)
+    if resampled is not None:  # centred at the value, which is a mean of rounded scores
+        interval = percentile_interval(value + resampled[1:] - resampled[0], confidence)
     return average._replace(value=value, interval=interval)
 
 
-def drawn_average(
+def resampled_average(
     results: Mapping[str, TaskResult], average: Average, resamples: int, seed: int
 ) -> NDArray[np.float64] | None:
-    """An average on the examples as they are and on resamples of them: see `drawn_mean`."""
-    return drawn_mean([results[task] for task in average.tasks], average.shares, resamples, seed)
+    """An average on the original examples and on resamples: see `resampled_mean`."""
+    return resampled_mean([results[task] for task in average.tasks], average.weights, resamples, seed)
 
 
 def _accuracy(result: TaskResult) -> float:
     return result.figure("acc")
 
 
-def _similarity(result: TaskResult) -> float:
-    """The mean of Pearson's and Spearman's correlation, times 100."""
-    of, pearson, kind = result.headline.rpartition("pearson")
-    return 50 * sum(result.figure(f"{of}{figure}{kind}") for figure in (pearson, "spearman"))
+def _correlation(result: TaskResult) -> float:
+    """Mean of Pearson's and Spearman's correlation, times 100."""
+    prefix, _, kind = result.headline.rpartition("pearson")
+    return 50 * sum(result.figure(f"{prefix}{figure}{kind}") for figure in ("pearson", "spearman"))

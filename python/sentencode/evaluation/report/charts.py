@@ -1,4 +1,4 @@
-"""What pictures of several encoders show, computed once for whatever draws them."""
+"""Data of charts: correlations between measures, trade-offs of quality and speed, curves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..metrics.intervals import Interval
 from ..metrics.results import Curve, TaskResult
 from ..metrics.scores import pearson
-from .findings import Findings
+from .base import BaseReport
 from .measures import KINDS, Cell, Extra, measures
 
 __all__ = [
@@ -32,19 +32,19 @@ __all__ = [
     "trade_offs",
 ]
 
-FEWEST_MODELS = 8  # of which a matrix of correlations is drawn
-_FEWEST = 3  # of which there is a correlation that says anything at all
+FEWEST_MODELS = 8  # for a matrix of correlations
+_FEWEST = 3  # for a correlation
 
 
 class Block(NamedTuple):
-    """The correlations of one group of measures with another, or within one.
+    """Correlations between two groups of measures, or within one.
 
     Attributes:
-        first: One group.
-        second: The other, or the same.
-        mean: Of the correlations of all pairs of measures.
-        deviation: Theirs from the mean (of a sample); not a number for one pair.
-        pairs: How many there are.
+        first: Name of a group.
+        second: Name of the other group, or the same.
+        mean: Mean correlation of all pairs of measures.
+        deviation: Sample standard deviation; NaN for one pair.
+        pairs: Number of pairs.
     """
 
     first: str
@@ -55,16 +55,16 @@ class Block(NamedTuple):
 
 
 class HeatMap(NamedTuple):
-    """How measures agree over models, as figure 2 of Cifka and Bojar (2018) shows it.
+    """Correlations of measures over models, as in Figure 2 of Cifka and Bojar (2018).
 
     Attributes:
-        names: The measures.
-        groups: Which group each is of.
-        matrix: Pearson's correlations over the models that have both; not a number with too few of them, or
-            where a measure does not vary.
-        models: Over how many at most.
-        blocks: Means of groups.
-        others: For each measure, its mean correlation with all measures of tasks but itself.
+        names: Names of the measures.
+        groups: Group of each measure.
+        matrix: Pearson's correlations over the models that have both; NaN with too few of them, or if a
+            measure is constant.
+        models: Number of models.
+        blocks: Mean correlations of groups.
+        others: Mean correlation of each measure with all other measures of tasks.
     """
 
     names: tuple[str, ...]
@@ -78,37 +78,31 @@ class HeatMap(NamedTuple):
 _TASKS = "all tasks"
 
 
-def heat_map(reports: Sequence[Findings], extra: Extra | None = None) -> HeatMap:
-    """Correlations over encoders between the tasks' figures, and with what else is known of encoders.
+def heat_map(reports: Sequence[BaseReport], extra: Extra | None = None) -> HeatMap:
+    """Correlations over encoders between the scores of tasks, and with further scores.
 
     Args:
-        reports: One of each encoder.
-        extra: By encoder, other figures of it: BLEU, heads, hours.
-
-    Returns:
-        The correlations.
-
-    Raises:
-        ValueError: There are fewer than eight encoders, or `extra` names another one.
+        reports: One report per encoder.
+        extra: Further scores by encoder: BLEU, heads, hours.
     """
     return correlations(*heat_map_columns(reports, extra), fewest=FEWEST_MODELS)
 
 
 def heat_map_columns(
-    reports: Sequence[Findings], extra: Extra | None = None
+    reports: Sequence[BaseReport], extra: Extra | None = None
 ) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
-    """What a heat map correlates, by name and encoder, and the group of each."""
+    """Scores by measure and encoder, and the group of each measure."""
     columns: dict[str, dict[str, float]] = {}
     groups: dict[str, str] = {}
     for measure in measures(reports):
         if measure.headline:
             columns[measure.title] = {name: cell.value for name, cell in measure.cells.items()}
             groups[measure.title] = measure.kind
-    known = {report.encoder for report in reports}
+    encoders = {report.encoder for report in reports}
     for encoder, figures in (extra or {}).items():
-        if encoder not in known:
+        if encoder not in encoders:
             raise ValueError(
-                f"extra: there is no report of {encoder!r}; there are {', '.join(sorted(known))}"
+                f"extra: there is no report of {encoder!r}; there are {', '.join(sorted(encoders))}"
             )
         for name, value in figures.items():
             if groups.setdefault(name, name) in KINDS:
@@ -126,16 +120,9 @@ def correlations(
     """Pearson's correlations between all pairs of columns.
 
     Args:
-        columns: By name, the value of each model.
-        groups: Of each column; what is `"classification"`, `"similarity"`, `"learnt similarity"`,
-            `"paraphrases"` or `"retrieval"` measures a task.
-        fewest: Of how many models there is a correlation.
-
-    Returns:
-        The correlations.
-
-    Raises:
-        ValueError: There are fewer models.
+        columns: Value of each model, by column.
+        groups: Group of each column; those of `KINDS` are measures of tasks.
+        fewest: Minimum number of models.
     """
     names = tuple(columns)
     models = len(set().union(*columns.values()))
@@ -183,21 +170,21 @@ def _block(
 
 
 class Point(NamedTuple):
-    """An encoder's quality, its speed, and whether no other encoder is better in one and as good in both."""
+    """An encoder's quality and speed, and whether it is on the Pareto front."""
 
     encoder: str
     speed: float
     cell: Cell
     front: bool
-    speeds: Interval  # of the task that took longest a sentence, and of the one that took least
+    speeds: Interval  # of the slowest and the fastest task
 
 
 class TradeOff(NamedTuple):
     """Quality against speed.
 
     Attributes:
-        label: What quality is.
-        points: The encoders, the quickest first.
+        label: Measure of quality.
+        points: The encoders, the fastest first.
         left_out: Encoders without a point, and why.
     """
 
@@ -206,17 +193,14 @@ class TradeOff(NamedTuple):
     left_out: dict[str, str]
 
 
-def trade_offs(reports: Sequence[Findings]) -> list[TradeOff]:
-    """Quality against sentences a second, both of one run: accuracies, cosines and learnt scores apart.
+def trade_offs(reports: Sequence[BaseReport]) -> list[TradeOff]:
+    """Quality against sentences per second, for each kind of task.
 
-    Quality is over the tasks that all encoders have. A speed that was measured once, on one task, tells
-    nothing of how much it varies, and has no point.
+    Quality is over the tasks that all encoders have. Speeds must be measured in one run on several tasks,
+    which gives their spread.
 
     Args:
-        reports: One of each encoder.
-
-    Returns:
-        One for each kind of task that is there.
+        reports: One report per encoder.
     """
     runs = Counter(report.facts.get("run") for report in reports if "sentences_per_second" in report.facts)
     run = runs.most_common(1)[0][0] if runs else None
@@ -225,29 +209,29 @@ def trade_offs(reports: Sequence[Findings]) -> list[TradeOff]:
     for report in reports:
         speed = report.facts.get("sentences_per_second")
         if not speed:
-            left_out[report.encoder] = "its speed was not measured: its rows were kept from before"
+            left_out[report.encoder] = "its speed was not measured: its embeddings were cached"
         elif report.facts.get("run") != run:
             left_out[report.encoder] = "its speed was measured in another run"
         elif "speed_of_tasks" not in report.facts:
-            left_out[report.encoder] = "its speed was measured once, so that nothing tells how much it varies"
+            left_out[report.encoder] = "its speed was measured once, so its spread is unknown"
         else:
             speeds[report.encoder] = float(speed), Interval(*map(float, report.facts["speed_of_tasks"]))
-    found = []
+    trades = []
     for kind in KINDS:
         label, cells = _shared_quality(reports, kind)
-        places = {name: (speeds[name][0], cells[name].value) for name in speeds if name in cells}
-        if places:
-            front = pareto_front(places)
-            ordered = sorted(places, key=lambda name: -places[name][0])
-            points = tuple(
+        points = {name: (speeds[name][0], cells[name].value) for name in speeds if name in cells}
+        if points:
+            front = pareto_front(points)
+            ordered = sorted(points, key=lambda name: -points[name][0])
+            entries = tuple(
                 Point(name, speeds[name][0], cells[name], name in front, speeds[name][1]) for name in ordered
             )
-            found.append(TradeOff(label, points, left_out))
-    return found
+            trades.append(TradeOff(label, entries, left_out))
+    return trades
 
 
-def _shared_quality(reports: Sequence[Findings], kind: str) -> tuple[str, dict[str, Cell]]:
-    """The widest average over the tasks of a kind that all have; the task itself where it is one."""
+def _shared_quality(reports: Sequence[BaseReport], kind: str) -> tuple[str, dict[str, Cell]]:
+    """Average over the tasks of a kind that all encoders have; the score itself for a single task."""
     shared = [
         measure
         for measure in measures(reports)
@@ -259,9 +243,9 @@ def _shared_quality(reports: Sequence[Findings], kind: str) -> tuple[str, dict[s
     label = ""
     for report in reports:
         results: dict[str, TaskResult] = {measure.task: report[measure.task] for measure in shared}
-        of_these = Findings(report.encoder, results, facts=report.facts).averages
+        of_these = BaseReport(report.encoder, results, facts=report.facts).averages
         widest = max(of_these, key=lambda average: len(average.tasks), default=None)
-        if widest is None:  # such tasks have no average of the papers' kind: the mean of what tables show
+        if widest is None:  # a kind without averages: the mean of the headline scores
             label = f"mean of {', '.join(measure.title for measure in shared)}"
             values = [measure.cells[report.encoder].value for measure in shared]
             cells[report.encoder] = Cell(float(np.mean(values)))
@@ -272,13 +256,13 @@ def _shared_quality(reports: Sequence[Findings], kind: str) -> tuple[str, dict[s
 
 
 class Chart(NamedTuple):
-    """Curves of several encoders that have the same axes.
+    """Curves of several encoders with the same axes.
 
     Attributes:
-        name: What they are of.
-        x_label: What they run along.
-        y_label: What they show.
-        curves: By encoder.
+        name: Name of the curves, such as the task.
+        x_label: Label of the x axis.
+        y_label: Label of the y axis.
+        curves: Curves by encoder.
     """
 
     name: str
@@ -288,29 +272,24 @@ class Chart(NamedTuple):
 
     @property
     def logarithmic(self) -> bool:
-        """Whether all of them shall be drawn so."""
+        """Whether the x axis is logarithmic."""
         return all(curve.logarithmic for curve in self.curves.values())
 
 
-def charts(reports: Sequence[Findings]) -> list[Chart]:
-    """The curves of all reports; those of one name and with the same axes are one chart."""
-    found: dict[tuple[str, str, str], Chart] = {}
+def charts(reports: Sequence[BaseReport]) -> list[Chart]:
+    """Curves of all reports by name and axes."""
+    by_key: dict[tuple[str, str, str], Chart] = {}
     for report in reports:
         for name, curve in report.curves.items():
             key = (name, curve.x_label, curve.y_label)
-            found.setdefault(key, Chart(*key, {})).curves[report.encoder] = curve
-    return list(found.values())
+            by_key.setdefault(key, Chart(*key, {})).curves[report.encoder] = curve
+    return list(by_key.values())
 
 
-def pareto_front(places: Mapping[str, tuple[float, float]]) -> set[str]:
-    """The names of points to which no other is superior: as great in both, and greater in one.
-
-    Example:
-        >>> sorted(pareto_front({"quick": (9, 1), "good": (1, 9), "even": (5, 5), "worse": (4, 5)}))
-        ['even', 'good', 'quick']
-    """
+def pareto_front(points: Mapping[str, tuple[float, float]]) -> set[str]:
+    """Names of the points that no other point dominates."""
     return {
         name
-        for name, (x, y) in places.items()
-        if not any(u >= x and v >= y and (u, v) != (x, y) for u, v in places.values())
+        for name, (x, y) in points.items()
+        if not any(u >= x and v >= y and (u, v) != (x, y) for u, v in points.values())
     }

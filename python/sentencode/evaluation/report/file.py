@@ -1,4 +1,4 @@
-"""The file of a report that a run goes on from, which other runs may write at the same time."""
+"""The file of a report, which a run resumes and other runs may write at the same time."""
 
 from __future__ import annotations
 
@@ -18,22 +18,19 @@ from .report import Report
 __all__ = ["ReportFile", "add_curve"]
 
 _LOG = logging.getLogger("sentencode")
-_SAME = ("protocol", "judging", "folds", "fingerprint", "tokens", "confidence", "resamples")  # of facts
+# Facts that must be equal to resume a report.
+_SAME = ("protocol", "judging", "folds", "fingerprint", "tokens", "confidence", "resamples")
 
 
 class ReportFile:
-    """A report's file: what it held, and what is added to it.
+    """Reads and updates the file of a report.
 
     Args:
-        out: The file. None: nothing is kept.
+        out: The file. None: nothing is written.
         report: The new report, with its facts.
 
     Attributes:
-        before: What is known of before; empty where there is no file.
-
-    Raises:
-        ValueError: The file is the report of something else, or may be.
-        OSError: The file cannot be written.
+        before: The file's report; empty without a file.
     """
 
     def __init__(self, out: str | os.PathLike[str] | None, report: Report) -> None:
@@ -51,28 +48,25 @@ class ReportFile:
             return
         if unknown:
             raise ValueError(
-                f"evaluate: {self._out} is there already, and nothing tells whether it is the report of the "
-                f"same: {unknown}; or remove the file"
+                f"evaluate: {self._out} exists, and may be the report of another encoder or protocol: "
+                f"{unknown}; or remove the file"
             )
         with _locked(self._out):
             self._read()
         versions = self.before.facts.get("versions", report.facts["versions"])
         if versions != report.facts["versions"]:
             _LOG.warning(
-                "%s was begun with %s, and is resumed with %s",
+                "%s was started with %s, and is resumed with %s",
                 self._out,
                 versions,
                 report.facts["versions"],
             )
 
     def write(self, report: Report) -> None:
-        """Writes what is new beside what the file holds by now, which another run may have added to.
+        """Merge a report into the file, to which other runs may have added results.
 
         Args:
-            report: What was found so far.
-
-        Raises:
-            ValueError: The file has become the report of something else.
+            report: The results so far.
         """
         if self._out is None:
             return
@@ -81,11 +75,11 @@ class ReportFile:
                 self._read()
             before = self.before
             results = before.results | report.results
-            for name, other in before.results.items():
-                mine = results[name]
-                # An error, as of too little memory, takes no figure of the same examples away.
-                if mine.error and not other.error and mine.details.get("data") == other.details.get("data"):
-                    results[name] = other
+            for name, old in before.results.items():
+                new = results[name]
+                # An error, such as too little memory, does not replace a score on the same examples.
+                if new.error and not old.error and new.details.get("data") == old.details.get("data"):
+                    results[name] = old
             skipped = before.skipped | report.skipped
             skipped = {name: why for name, why in skipped.items() if name not in results}
             facts, curves = before.facts | report.facts, before.curves | report.curves
@@ -93,31 +87,31 @@ class ReportFile:
             self._seen = _state(self._out)
 
     def _unknown(self) -> str | None:
-        """Why a file cannot be told from one of something else."""
+        """Why it is unknown whether a file is of the same encoder and protocol; None if it is known."""
         if self._facts["fingerprint"] is None:
             return "the encoder has no fingerprint: give key=... to write reports that can be resumed"
         if self._facts["judging"] is None:
-            return "the protocol's similarity or classifier depends on what cannot be compared"
+            return "the protocol's similarity or classifier depends on values that cannot be compared"
         return None
 
     def _read(self) -> None:
         assert self._out is not None
         state = _state(self._out)
-        found = Report.load(self._out)
-        if any(found.facts.get(name) != value for name, value in self._facts.items()) or self._unknown():
+        report = Report.load(self._out)
+        if any(report.facts.get(name) != value for name, value in self._facts.items()) or self._unknown():
             raise ValueError(
                 f"evaluate: {self._out} is the report of another encoder or protocol; "
                 "remove it or choose another file"
             )
-        self.before, self._seen = found, state
+        self.before, self._seen = report, state
 
 
 def add_curve(out: str | os.PathLike[str], name: str, curve: Curve) -> None:
-    """Puts a curve into a report's file, whatever else was added to it by others.
+    """Add a curve to the file of a report, which other processes may write.
 
     Args:
         out: The file.
-        name: What the curve is called.
+        name: Name of the curve.
         curve: The curve.
     """
     with _locked(as_path(out)):
@@ -127,16 +121,16 @@ def add_curve(out: str | os.PathLike[str], name: str, curve: Curve) -> None:
 
 
 def _state(path: Path) -> tuple[int, ...] | None:
-    """Tells a file from what it was before; None where there is none."""
+    """Identifies the contents of a file; None without a file."""
     try:
-        found = path.stat()
+        stat = path.stat()
     except FileNotFoundError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def _check_writable(path: Path) -> None:
-    """Whether a file can be written, before any work."""
+    """Check that a file can be written, before any work."""
     try:
         _core.AtomicFile(_core.link_target(path)).discard()
     except OSError as error:
@@ -147,7 +141,7 @@ def _check_writable(path: Path) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Waits until no other process, or thread, reads or writes a report in the folder."""
+    """Lock the folder of a report against other processes and threads."""
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         with suppress(OSError):  # a file system without locks

@@ -28,19 +28,15 @@ def element(name: str, /, *children: Child, **attributes: str | float | None) ->
 
     Returns:
         The element.
-
-    Example:
-        >>> element("p", "1 < 2, ", element("b", "or not"), class_="note")
-        '<p class="note">1 &lt; 2, <b>or not</b></p>'
     """
-    given = "".join(
+    attribute_text = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(_text(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
     if name in _VOID:
-        return Markup(f"<{name}{given}>")
-    return Markup(f"<{name}{given}>{''.join(_flat(children))}</{name}>")
+        return Markup(f"<{name}{attribute_text}>")
+    return Markup(f"<{name}{attribute_text}>{''.join(_flat(children))}</{name}>")
 
 
 def _text(value: str | float) -> str:

@@ -1,4 +1,4 @@
-"""What several encoders have figures of: the columns of tables, computed once for whatever shows them."""
+"""Scores of several encoders by measure: the columns of tables and the data of charts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ..metrics.intervals import Interval
 from ..metrics.results import labelled
-from .findings import Findings
+from .base import BaseReport
 from .published import PublishedFigure, published_for
 
 __all__ = ["KINDS", "Cell", "Extra", "Measure", "averages", "measures", "renamed", "unique"]
@@ -19,11 +19,11 @@ __all__ = ["KINDS", "Cell", "Extra", "Measure", "averages", "measures", "renamed
 PERCENT, CORRELATION, COUNT, RANK, PLAIN = "percent", "correlation x 100", "count", "rank", ""
 
 Extra = Mapping[str, Mapping[str, float]]
-_Found = TypeVar("_Found", bound=Findings)
+_Report = TypeVar("_Report", bound=BaseReport)
 
 _PARAPHRASES = ("cl_one", "cl_half", "nn_cosine", "nn_l2")
 _RECALLS = ("r1", "r5", "r10")
-# Of measures of tasks; similarity by the cosine and learnt similarity are never in one mean.
+# Kinds of measures; cosine and learnt similarity are never averaged together.
 KINDS = ("classification", "similarity", "learnt similarity", "paraphrases", "retrieval")
 _COSINE = {"SICKCosine": "SICKRelatedness", "STSBenchmarkCosine": "STSBenchmark"}
 _PUBLISHED_AVERAGES = {
@@ -34,14 +34,14 @@ _PUBLISHED_AVERAGES = {
 
 
 class Cell(NamedTuple):
-    """A figure of one encoder.
+    """Score of one encoder.
 
     Attributes:
-        value: In the measure's unit.
-        interval: Where it lies for other examples of the same kind.
-        p: The p-value of a correlation, where the report has one.
+        value: Score in the measure's unit.
+        interval: Confidence interval.
+        p: p-value of a correlation.
         partial: Whether files of another size than published were accepted.
-        deviation: Over seeds or repetitions, where there were some.
+        deviation: Standard deviation over seeds or repetitions.
     """
 
     value: float
@@ -53,17 +53,17 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """What several encoders have a figure of: a column of a table, a group of bars, a line of a heat map.
+    """Scores of several encoders: a column of a table, a group of bars, a row of a heat map.
 
     Attributes:
-        task: The task, or the name of an average.
-        part: The subset or split, `"all"` where subsets are averaged; empty where a task has no parts.
-        figure: As `"acc"`, `"pearson"` or `"pearson.wmean"`.
-        unit: What figures are counted in.
-        cells: By encoder.
-        headline: Whether it is what tables show of the task.
-        published: The papers' figures of the same.
-        tasks: Of an average, what it is over.
+        task: Name of the task or average.
+        part: Subset or split; `"all"` for averages over subsets; empty for tasks without parts.
+        figure: Key of the score, as `"acc"`, `"pearson"` or `"pearson.wmean"`.
+        unit: Unit of the scores.
+        cells: Scores by encoder.
+        headline: Whether it represents the task.
+        published: Published scores.
+        tasks: Tasks of an average.
         scored: How pairs are scored: see `TaskResult.scored`.
     """
 
@@ -79,17 +79,17 @@ class Measure:
 
     @property
     def title(self) -> str:
-        """What it is of, as tables and pictures call it."""
+        """Name in tables and charts."""
         return self.task if self.tasks else labelled(self.task, self.scored)
 
     @property
     def label(self) -> str:
-        """Its name in full."""
+        """Full name."""
         return " ".join(filter(None, (self.title, self.part, self.figure)))
 
     @property
     def kind(self) -> str:
-        """Which of `KINDS` it is of."""
+        """One of `KINDS`."""
         classification, similarity, learnt, paraphrases, retrieval = KINDS
         if self.figure in _PARAPHRASES:
             return paraphrases
@@ -100,14 +100,8 @@ class Measure:
         return learnt if self.scored == "learnt" else similarity
 
 
-def unique(reports: Sequence[_Found]) -> list[_Found]:
-    """The reports, if their encoders can be told apart.
-
-    Where not all were judged by one protocol, every encoder is called by its own as well.
-
-    Raises:
-        ValueError: There is none, or two have one name.
-    """
+def unique(reports: Sequence[_Report]) -> list[_Report]:
+    """The reports with distinct names of encoders, which include the protocol where protocols differ."""
     if not reports:
         raise ValueError("there is no report to show")
     protocols = [f" ({report.facts.get('protocol', 'protocol not known')})" for report in reports]
@@ -125,20 +119,20 @@ def unique(reports: Sequence[_Found]) -> list[_Found]:
     return list(reports)
 
 
-def renamed(extra: Extra | None, before: Sequence[Findings], after: Sequence[Findings]) -> Extra:
-    """What else is known of encoders, by the names that `unique` gave them."""
+def renamed(extra: Extra | None, before: Sequence[BaseReport], after: Sequence[BaseReport]) -> Extra:
+    """Further scores of encoders, by the names of `unique`."""
     names: dict[str, list[str]] = {}
     for old, new in zip(before, after, strict=True):
         names.setdefault(old.encoder, []).append(new.encoder)
-    return {new: known for name, known in (extra or {}).items() for new in names.get(name, [name])}
+    return {new: scores for name, scores in (extra or {}).items() for new in names.get(name, [name])}
 
 
-def measures(reports: Sequence[Findings]) -> list[Measure]:
-    """All figures of all reports, in the order in which tasks and figures appear first, what was learnt last.
+def measures(reports: Sequence[BaseReport]) -> list[Measure]:
+    """All scores of all reports by order of appearance, learnt similarity last.
 
     Accuracies are in percent, correlations times 100.
     """
-    found: dict[tuple[str, str, str], Measure] = {}
+    by_key: dict[tuple[str, str, str], Measure] = {}
     headlines: dict[str, str] = {}
     for report in reports:
         for task, result in report.results.items():
@@ -147,31 +141,31 @@ def measures(reports: Sequence[Findings]) -> list[Measure]:
             headlines.setdefault(task, result.headline)
             for part, figure, value, p in _leaves(result.figures):
                 if part == "all" and not headlines[task].startswith("all."):
-                    continue  # the averages of a single subset
+                    continue  # averages of a single subset
                 key = f"{part}.{figure}" if part else figure
                 unit = _unit(figure)
                 scale = 100 if unit == CORRELATION else 1
                 interval = result.intervals.get(key)
                 if interval is not None:
                     interval = Interval(*(scale * end for end in interval))
-                if (task, part, figure) not in found:
+                if (task, part, figure) not in by_key:
                     headline = key == headlines[task]
                     metric = _published_metric(task, part, figure)
                     published = () if metric is None else published_for(*metric)
-                    found[task, part, figure] = Measure(
+                    by_key[task, part, figure] = Measure(
                         task, part, figure, unit, {}, headline, published, scored=result.scored
                     )
                 partial = bool(result.details.get("partial"))
                 spread = result.deviation(key)
-                found[task, part, figure].cells[report.encoder] = Cell(
+                by_key[task, part, figure].cells[report.encoder] = Cell(
                     scale * value, interval, p, partial, None if spread is None else scale * spread
                 )
     order = {task: i for i, task in enumerate(headlines)}
-    return sorted(found.values(), key=lambda measure: (measure.scored == "learnt", order[measure.task]))
+    return sorted(by_key.values(), key=lambda measure: (measure.scored == "learnt", order[measure.task]))
 
 
 def _leaves(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float | None]]:
-    """Part, figure, value and p-value of every figure; scores of single examples are none."""
+    """Part, key, value and p-value of every score, without predictions of single examples."""
     for key, value in figures.items():
         if not isinstance(value, Mapping):
             if np.ndim(value) == 0:
@@ -179,7 +173,7 @@ def _leaves(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float
             continue
         for figure, inner in value.items():
             if isinstance(inner, Mapping):
-                yield from ((key, f"{figure}.{kind}", float(one), None) for kind, one in inner.items())
+                yield from ((key, f"{figure}.{kind}", float(r), None) for kind, r in inner.items())
             elif isinstance(inner, tuple):
                 yield key, figure, float(inner[0]), float(inner[1])
             else:
@@ -197,7 +191,7 @@ def _unit(figure: str) -> str:
 
 
 def _published_metric(task: str, part: str, figure: str) -> tuple[str, str] | None:
-    """By what names the papers' figures are found; they are of test sets."""
+    """Task and metric of the published test scores."""
     if not part:
         names = {"acc": "accuracy", "f1": "f1", "pearson": "pearson", "spearman": "spearman"}
         return (task, names[figure]) if figure in names else None
@@ -208,14 +202,14 @@ def _published_metric(task: str, part: str, figure: str) -> tuple[str, str] | No
     return None
 
 
-def averages(reports: Sequence[Findings]) -> list[Measure]:
-    """The averages of all reports; one of which a task is missing bears no paper's name."""
-    found: dict[str, Measure] = {}
+def averages(reports: Sequence[BaseReport]) -> list[Measure]:
+    """Averages of all reports."""
+    by_name: dict[str, Measure] = {}
     for report in reports:
         for average in report.averages:
-            if average.name not in found:
+            if average.name not in by_name:
                 names = _PUBLISHED_AVERAGES.get(average.name)
-                found[average.name] = Measure(
+                by_name[average.name] = Measure(
                     average.label,
                     "",
                     average.figure,
@@ -226,5 +220,7 @@ def averages(reports: Sequence[Findings]) -> list[Measure]:
                     scored=average.scored,
                 )
             partial = any(report[task].details.get("partial") for task in average.tasks)
-            found[average.name].cells[report.encoder] = Cell(average.value, average.interval, partial=partial)
-    return list(found.values())
+            by_name[average.name].cells[report.encoder] = Cell(
+                average.value, average.interval, partial=partial
+            )
+    return list(by_name.values())

@@ -13,13 +13,13 @@ from typing import Any
 from ... import _figures
 from ..._figures import literal, new_figure
 from . import charts
-from .findings import Findings
+from .base import BaseReport
 from .measures import CORRELATION, Cell, Extra, measures, renamed, unique
 
 __all__ = ["bars", "curves", "heat_map", "scatter"]
 
 
-def bars(reports: Findings | Sequence[Findings], tasks: Sequence[str] | None = None) -> Any:
+def bars(reports: BaseReport | Sequence[BaseReport], tasks: Sequence[str] | None = None) -> Any:
     """Draw a group of bars per task, one bar with its interval per encoder.
 
     Args:
@@ -61,7 +61,7 @@ def bars(reports: Findings | Sequence[Findings], tasks: Sequence[str] | None = N
     return figure
 
 
-def curves(reports: Findings | Sequence[Findings]) -> Any:
+def curves(reports: BaseReport | Sequence[BaseReport]) -> Any:
     """Draw the curves that reports have, such as learning curves: a panel per name, a line per encoder.
 
     Args:
@@ -98,7 +98,7 @@ def curves(reports: Findings | Sequence[Findings]) -> Any:
     return figure
 
 
-def heat_map(reports: Sequence[Findings], extra: Extra | None = None) -> Any:
+def heat_map(reports: Sequence[BaseReport], extra: Extra | None = None) -> Any:
     """Draw the correlations between measures over encoders, as Figure 2 of Cifka and Bojar (2018).
 
     Args:
@@ -122,7 +122,7 @@ def heat_map(reports: Sequence[Findings], extra: Extra | None = None) -> Any:
     return figure
 
 
-def scatter(reports: Sequence[Findings]) -> Any:
+def scatter(reports: Sequence[BaseReport]) -> Any:
     """Draw quality against sentences per second with the Pareto front, a panel per kind of task.
 
     Args:
@@ -170,11 +170,11 @@ def scatter(reports: Sequence[Findings]) -> Any:
     return figure
 
 
-def _as_list(reports: Findings | Sequence[Findings]) -> list[Findings]:
-    return unique([reports] if isinstance(reports, Findings) else reports)
+def _as_list(reports: BaseReport | Sequence[BaseReport]) -> list[BaseReport]:
+    return unique([reports] if isinstance(reports, BaseReport) else reports)
 
 
-def _colours(reports: Sequence[Findings]) -> dict[str, str]:
+def _colours(reports: Sequence[BaseReport]) -> dict[str, str]:
     return {report.encoder: f"C{i % 10}" for i, report in enumerate(reports)}
 
 

@@ -1,7 +1,7 @@
-"""The tables of the five papers: their figures as printed, to stand beside what is measured here.
+"""Scores of the five papers' tables as printed, for comparison with measured ones.
 
-The figures lie in the package, `data/published.json`, as rows and columns like the papers' own. Bold print is
-not recorded but where the notes tell of it.
+They are in the package's `data/published.json`, in rows and columns as in the papers. Bold print is recorded
+only in notes.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-# What is to be said where figures of papers stand beside measured ones and `PublishedFigure.learnt`.
+# Note for tables with published scores of trained classifiers (`PublishedFigure.learnt`).
 ANOTHER_PROTOCOL = (
-    "Published under another protocol: classifiers and regressions of SentEval as it was then, whose solver, "
-    "folds and seed the papers do not tell. Such figures compare to a point or several, not to the digit."
+    "Published under another protocol: classifiers and regressions of SentEval at the time, whose solver, "
+    "folds and seed the papers do not report. Such scores are comparable to a point or several, not exactly."
 )
 
 __all__ = ["ANOTHER_PROTOCOL", "Paper", "PublishedFigure", "published", "published_for"]
@@ -24,15 +24,15 @@ __all__ = ["ANOTHER_PROTOCOL", "Paper", "PublishedFigure", "published", "publish
 
 @dataclass(frozen=True)
 class Paper:
-    """Where figures were published.
+    """A paper with published scores.
 
     Attributes:
-        id: As the project numbers the papers, `"000"` to `"004"`.
-        title: Of the paper.
-        authors: Their names.
-        venue: The conference.
-        year: Of publication.
-        notes: What holds for all of its figures.
+        id: Number of the paper in this project, `"000"` to `"004"`.
+        title: Title of the paper.
+        authors: Names of the authors.
+        venue: Conference.
+        year: Year of publication.
+        notes: Notes on all of its scores.
     """
 
     id: str
@@ -44,7 +44,7 @@ class Paper:
 
     @property
     def citation(self) -> str:
-        """All of it in a line."""
+        """Authors, title, venue and year in a line."""
         return f"{self.authors}. {self.title}. {self.venue}, {self.year}."
 
 
@@ -53,22 +53,22 @@ class PublishedFigure:
     """One cell of a published table.
 
     Attributes:
-        paper: Where it was published.
-        table: The number of the table as the paper prints it, or the section where the text tells it.
-        caption: What the table shows.
-        system: What was measured.
-        task: As SentEval calls it where it is a task of SentEval.
-        metric: What was measured of it. `pearson` of SICKRelatedness and STSBenchmark is that of a trained
+        paper: The paper.
+        table: Number of the table as printed, or the section, if the score is in the text.
+        caption: Topic of the table.
+        system: Name of the system.
+        task: SentEval's name of the task, if it has one.
+        metric: Name of the metric. `pearson` of SICKRelatedness and STSBenchmark is that of a trained
             regression; `cosine_pearson` that of cosines, without training.
         split: `"train"`, `"dev"` or `"test"`.
-        value: The figure.
-        unit: What it is counted in, as `"percent"` or `"correlation"`: one for each metric.
-        printed: The figure with the digits that the paper prints.
-        own: Whether the system is the paper's own, and not one that it is compared with.
-        group: The part of the table that it stands in.
-        size: The dimensions of its vectors, where the table tells.
-        heads: The heads of its attention, where the table tells.
-        notes: Where the figure comes from if not from this paper, and what is special about it.
+        value: The score.
+        unit: Unit of the metric, as `"percent"` or `"correlation"`.
+        printed: The score with the printed digits.
+        own: Whether the system is the paper's own, not one for comparison.
+        group: Section of the table.
+        size: Dimensions of the embeddings, if reported.
+        heads: Number of attention heads, if reported.
+        notes: Source of the score, if not this paper, and remarks.
     """
 
     paper: Paper
@@ -89,10 +89,10 @@ class PublishedFigure:
 
     @property
     def learnt(self) -> bool:
-        """Whether it hangs on what was trained on the task's own examples, and so on the paper's protocol.
+        """Whether the score involves training on the task's examples, and so depends on the paper's protocol.
 
-        That is so of accuracies and of relatedness, and of averages with such tasks among them, AvgSim too.
-        The cosines of STS years are the same under every protocol.
+        This holds for accuracies, relatedness, and averages over such tasks, including AvgSim. The cosines of
+        STS years are the same under every protocol.
 
         Example:
             >>> from sentencode.evaluation import published_for
@@ -107,14 +107,11 @@ class PublishedFigure:
 
 
 def published(paper: str | None = None, table: str | None = None) -> tuple[PublishedFigure, ...]:
-    """The figures that were published, in the order of papers, tables, rows and columns.
+    """Published scores, in the order of papers, tables, rows and columns.
 
     Args:
         paper: `"000"` to `"004"`. None: all.
         table: One table of the paper, as `"2"` or `"II"`. None: all.
-
-    Returns:
-        One for each cell that holds a figure.
 
     Raises:
         ValueError: There is no such paper or table.
@@ -136,15 +133,15 @@ def published(paper: str | None = None, table: str | None = None) -> tuple[Publi
 
 
 def published_for(task: str, metric: str, *, split: str = "test") -> tuple[PublishedFigure, ...]:
-    """What was published of a task, the highest figure first.
+    """Published scores of a task, the highest first.
 
     Args:
-        task: As SentEval calls it, or as in `PublishedFigure.task`.
-        metric: As `"accuracy"`, `"f1"`, `"pearson"`, `"spearman"` or `"cosine_pearson"`.
+        task: SentEval's name of the task, or that of `PublishedFigure.task`.
+        metric: Name of the metric, as `"accuracy"`, `"f1"`, `"pearson"`, `"spearman"` or `"cosine_pearson"`.
         split: `"train"`, `"dev"` or `"test"`.
 
     Returns:
-        The figures; none if no paper has any. A system that several papers or tables show is there as often.
+        The scores; a system in several tables has several.
 
     Example:
         >>> from sentencode.evaluation import published_for
@@ -153,25 +150,24 @@ def published_for(task: str, metric: str, *, split: str = "test") -> tuple[Publi
         InferSent 0.76 003
         cs-FINAL-CTX 0.74 003
     """
-    wanted = (task, metric, split)
-    found = [figure for figure in _figures() if (figure.task, figure.metric, figure.split) == wanted]
-    return tuple(sorted(found, key=lambda figure: -figure.value))
+    figures = [one for one in _figures() if (one.task, one.metric, one.split) == (task, metric, split)]
+    return tuple(sorted(figures, key=lambda figure: -figure.value))
 
 
 def _only(
     figures: tuple[PublishedFigure, ...], what: str, wanted: str, of: Any
 ) -> tuple[PublishedFigure, ...]:
-    found = tuple(figure for figure in figures if of(figure) == wanted)
-    if not found:
-        known = ", ".join(dict.fromkeys(of(figure) for figure in figures))
-        raise ValueError(f"{what} {wanted!r} is not among the published ones; there are {known}")
-    return found
+    chosen = tuple(figure for figure in figures if of(figure) == wanted)
+    if not chosen:
+        names = ", ".join(dict.fromkeys(of(figure) for figure in figures))
+        raise ValueError(f"{what} {wanted!r} is not among the published ones; there are {names}")
+    return chosen
 
 
 @functools.cache
 def _figures() -> tuple[PublishedFigure, ...]:
     text = resources.files("sentencode").joinpath("data/published.json").read_text(encoding="utf-8")
-    # Numbers stay as they are written: 0.70 is not 0.7 in a table of two digits.
+    # Numbers stay strings, which keep the printed digits: 0.70 is not 0.7.
     data = json.loads(text, parse_float=str, parse_int=str)
     return tuple(figure for paper in data["papers"] for figure in _of_paper(paper, data["units"]))
 

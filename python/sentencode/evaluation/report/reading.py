@@ -1,4 +1,4 @@
-"""Whether what stands in a file is a report: every name, type and length is looked at."""
+"""Validates the JSON of a report: names, types and lengths."""
 
 from __future__ import annotations
 
@@ -12,18 +12,15 @@ _RESULT = frozenset({"figures", "intervals", "judged", "details", "error"})
 _JUDGED = frozenset({"places", "predicted", "gold"})
 
 
-def check_report(values: Any, known: Collection[str], required: Collection[str]) -> None:
-    """Looks at what a report's JSON says, all but what its version means.
+def check_report(values: Any, allowed: Collection[str], required: Collection[str]) -> None:
+    """Check the JSON values of a report.
 
     Args:
-        values: What was read.
-        known: The names that it may have.
-        required: Those that it must have.
-
-    Raises:
-        ValueError: Something is not what a report has there; says where.
+        values: The values.
+        allowed: Allowed keys.
+        required: Required keys.
     """
-    _check_keys("the report", values, known, required)
+    _check_keys("the report", values, allowed, required)
     _check(isinstance(values["encoder"], str), "encoder", "a string", values["encoder"])
     _check(isinstance(values["facts"], dict), "facts", "an object", values["facts"])
     for name in ("skipped", "results", "curves"):
@@ -44,10 +41,10 @@ def _check_result(where: str, result: Any) -> None:
     _check(error is None or isinstance(error, str), f"{where}.error", "a string or null", error)
     _check_figures(f"{where}.figures", result["figures"])
     for key, ends in result["intervals"].items():
-        place = f"{where}.intervals.{key}"
-        _check(isinstance(ends, list) and len(ends) == 2, place, "two numbers", ends)
-        low, high = (_number(place, end) for end in ends)
-        _check(not low > high, place, "two numbers that rise", ends)
+        position = f"{where}.intervals.{key}"
+        _check(isinstance(ends, list) and len(ends) == 2, position, "two numbers", ends)
+        low, high = (_number(position, end) for end in ends)
+        _check(not low > high, position, "two rising numbers", ends)
     for split, judged in result["judged"].items():
         _check_judged(f"{where}.judged.{split}", judged)
 
@@ -74,29 +71,32 @@ def _check_judged(where: str, judged: Any) -> None:
         _check(isinstance(seeds, list) and bool(seeds), f"{where}.by_seed", "a list of lists", seeds)
         rows += [("by_seed", row) for row in seeds]
     for name, row in rows:
-        place, whole = f"{where}.{name}", name in ("places", "keys")
-        _check(isinstance(row, list) and len(row) == count, place, f"{count} numbers", row)
-        for one in row:
-            good = type(one) is int or (type(one) is float and not whole and math.isfinite(one))
-            _check(good and abs(one) < 1 << 63, place, "numbers", one)
-            _check(name != "places" or one >= 0, place, "numbers from 0 on", one)
+        position, integers = f"{where}.{name}", name in ("places", "keys")
+        _check(isinstance(row, list) and len(row) == count, position, f"{count} numbers", row)
+        for value in row:
+            valid = type(value) is int or (type(value) is float and not integers and math.isfinite(value))
+            _check(valid and abs(value) < 1 << 63, position, "numbers", value)
+            _check(name != "places" or value >= 0, position, "numbers from 0 on", value)
 
 
 def _number(where: str, value: Any) -> float:
-    """A number, or the word that stands for what JSON has no number for."""
+    """A number, or the string for NaN or infinity."""
     if type(value) in (int, float) and abs(value) < 1e300:
         return float(value)
     _check(value in ("nan", "inf", "-inf"), where, "a number", value)
     return float(value)
 
 
-def _check_keys(where: str, value: Any, known: Collection[str], required: Collection[str]) -> None:
+def _check_keys(where: str, value: Any, allowed: Collection[str], required: Collection[str]) -> None:
     _check(isinstance(value, dict), where, "an object", value)
-    for what, names in (("has no", set(required) - set(value)), ("has an unknown", set(value) - set(known))):
+    for what, names in (
+        ("has no", set(required) - set(value)),
+        ("has an unknown", set(value) - set(allowed)),
+    ):
         if names:
             raise ValueError(f"{where} {what} {', '.join(map(repr, sorted(names)))}")
 
 
-def _check(good: bool, where: str, expected: str, value: Any) -> None:
-    if not good:
+def _check(valid: bool, where: str, expected: str, value: Any) -> None:
+    if not valid:
         raise ValueError(f"{where}: expected {expected}, got {value!r:.60}")

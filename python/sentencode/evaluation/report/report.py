@@ -1,4 +1,4 @@
-"""Figures of one encoder on many tasks: to look at, to keep, to compare."""
+"""The report of one encoder on many tasks: tables, JSON and HTML."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from ...errors import FormatError
 from ...files import read_json, whole_file
 from ..metrics.results import Curve, TaskResult, plain
-from .findings import Findings
+from .base import BaseReport
 from .html import write_html
 from .reading import check_report
 from .tables import latex, markdown, markdown_row
@@ -26,26 +26,26 @@ _KEYS = frozenset({"format", "version", "encoder", "facts", "skipped", "averages
 
 
 @dataclass(eq=False)
-class Report(Findings):
-    """What `sentencode.evaluate` found: `report["MR"]["acc"]`.
+class Report(BaseReport):
+    """Result of `sentencode.evaluate`: `report["MR"]["acc"]`.
 
     Attributes:
-        encoder: What it is called.
-        results: By task.
-        skipped: Tasks that were asked for and not run, and why.
-        facts: The encoder's width and fingerprint, the protocol, sentences a second, versions.
-        curves: By a name that reports of several encoders share, such as the task's.
+        encoder: Name of the encoder.
+        results: Results by task.
+        skipped: Requested tasks that were not run, and why.
+        facts: Dimensions and fingerprint of the encoder, the protocol, sentences per second, versions.
+        curves: Curves by a name that reports of several encoders share, such as the task's.
     """
 
     def to_markdown(self) -> str:
-        """A table of the figures, with what was left out and how it was judged below it."""
+        """A table of the scores with notes."""
         head = [markdown(self.encoder), "figure", "value", f"{self.level} interval"]
         lines = [markdown_row(head), markdown_row(["---"] * 4)]
         lines += [markdown_row([*map(markdown, row[:2]), *row[2:]]) for row in self.shown()]
         return "\n".join([*lines, "", *map(markdown, self.notes())]) + "\n"
 
     def to_latex(self) -> str:
-        """The same as a LaTeX table (booktabs)."""
+        """A LaTeX table of the scores (booktabs)."""
         head = (self.encoder, "figure", "value", f"{self.level} interval")
         lines = [r"\begin{tabular}{llrr}", r"\toprule", rf"{' & '.join(map(latex, head))} \\", r"\midrule"]
         for task, key, value, interval in self.shown(r"$\pm$"):
@@ -56,13 +56,10 @@ class Report(Findings):
         return "\n".join([*lines, r"\end{tabular}", ""])
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Everything but the sentences, as JSON; also written to a file, whole or not at all.
+        """The report without sentences, as JSON; also written to a file, atomically.
 
         Args:
-            path: The file.
-
-        Returns:
-            The text.
+            path: The file. None: none is written.
         """
         text = json.dumps(
             {
@@ -84,13 +81,10 @@ class Report(Findings):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Report:
-        """Reads what `to_json` wrote.
+        """Read a report from a file of `to_json`; it has no sentences.
 
         Args:
             path: The file.
-
-        Returns:
-            The report, without the sentences of its tasks.
 
         Raises:
             FormatError: It is not such a file.
@@ -110,9 +104,9 @@ class Report(Findings):
             check_report(values, _KEYS, _KEYS - {"averages", "curves"})
             results = {task: TaskResult.from_dict(task, result) for task, result in values["results"].items()}
             curves = {one: Curve(**curve) for one, curve in values.get("curves", {}).items()}
-            _tell_similarity(results, values["facts"])
+            _add_similarity(results, values["facts"])
             for result in results.values():
-                _ = result.scored  # the figures are those of such a task
+                _ = result.scored  # raises if the scores are not those of a task
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
             raise FormatError(f"{name}: a damaged report: {error}") from None
         return cls(values["encoder"], results, values["skipped"], values["facts"], curves)
@@ -120,21 +114,21 @@ class Report(Findings):
     def to_html(
         self,
         path: str | os.PathLike[str],
-        others: Sequence[Findings] = (),
+        others: Sequence[BaseReport] = (),
         *,
         extra: Mapping[str, Mapping[str, float]] | None = None,
     ) -> None:
-        """Writes one HTML file that needs no other: see `write_html`.
+        """Write a self-contained HTML file: see `write_html`.
 
         Args:
             path: The file.
-            others: Reports of other encoders, to stand beside this one.
-            extra: By encoder, what else is known of it, such as BLEU.
+            others: Reports of other encoders to compare with.
+            extra: Further scores by encoder, such as BLEU.
         """
         write_html([self, *others], path, extra=extra)
 
     def show(self) -> Any:
-        """Shows the table: in a notebook as one, elsewhere printed."""
+        """Display the table in a notebook, or print it."""
         try:
             from IPython import get_ipython
             from IPython.display import Markdown, display
@@ -153,8 +147,8 @@ class Report(Findings):
         return f"Report({self.encoder!r}: {shown or 'no figures'})"
 
 
-def _tell_similarity(results: Mapping[str, TaskResult], facts: Mapping[str, Any]) -> None:
-    """Says how pairs were scored in reports that were saved before it was kept, if not by the cosine."""
+def _add_similarity(results: Mapping[str, TaskResult], facts: Mapping[str, Any]) -> None:
+    """Add how pairs were scored to results of older versions, if not by the cosine."""
     other = re.search(r"\bsimilarity=([^,]+)", str(facts.get("protocol")))
     for result in results.values():
         if other and result.scored == "cosine" and "scored" not in result.details:

@@ -1,4 +1,4 @@
-"""Tables of Markdown and LaTeX: what would be markup in a name is shown as it is."""
+"""Markdown and LaTeX tables, with names escaped."""
 
 from __future__ import annotations
 
@@ -19,41 +19,21 @@ _LATEX = {
 
 
 def markdown(text: str) -> str:
-    r"""A name as Markdown shows it, in a table too.
-
-    Example:
-        >>> markdown("a|b <i> all_words")
-        'a\\|b \\<i> all_words'
-    """
-    # Within words, underscores are none of Markdown's.
+    r"""A name escaped for Markdown, also in tables."""
+    # Underscores within words are literal in Markdown.
     return re.sub(r"([\\|<*`~$\[]|(?<!\w)_|_(?!\w))", r"\\\1", " ".join(text.split()))
 
 
 def markdown_row(cells: Iterable[str]) -> str:
-    """A row of cells that are Markdown.
-
-    Example:
-        >>> markdown_row(["MR", "acc"])
-        '| MR | acc |'
-    """
+    """A table row of Markdown cells."""
     return f"| {' | '.join(cells)} |"
 
 
 def latex(text: str) -> str:
-    r"""A name as LaTeX shows it.
-
-    Example:
-        >>> latex("my_task & 50%")
-        'my\\_task \\& 50\\%'
-    """
+    r"""A name escaped for LaTeX."""
     return "".join(_LATEX.get(sign, sign) for sign in text)
 
 
 def percent(confidence: float) -> str:
-    """The level of an interval.
-
-    Example:
-        >>> percent(0.95)
-        '95 %'
-    """
+    """The level of an interval in percent."""
     return f"{100 * confidence:g} %"

@@ -1,1 +1,1 @@
-"""What is more than luck: tests of two encoders, means over seeds, and resamples that tasks share."""
+"""Significance tests of two encoders, means over seeds, and bootstrap of averages over tasks."""

@@ -77,7 +77,7 @@ BROKEN = {
         {"captions": np.array(CAPTIONS[:9])},
         r"one for each of 9 captions, is int64 of shape \[10\]",
     ),
-    "fractions": ({"images": IMAGES / 2}, "'images' must be whole numbers"),
+    "fractions": ({"images": IMAGES / 2}, "'images' must be integers"),
     "unknown image": ({"images": IMAGES + 1}, r"images\[0\] is 2, but 'features' has 2 rows"),
     "negative image": ({"images": IMAGES - 1}, r"images\[5\] is -1, but"),
     "four captions": ({"images": np.array([0] * 4 + [1] * 6)}, "image 0 has 4 captions, expected 5"),
@@ -134,7 +134,7 @@ def python_2(content):
 
 
 def content(features):
-    """Two images with six and five captions, in the shape of the original's files."""
+    """Two images with six and five captions, in the format of SentEval's files."""
     return {
         "features": features,
         "image_to_caption_ids": {0: [16, 10, 11, 12, 13, 14], 1: [0, 1, 2, 3, 4]},
@@ -199,7 +199,10 @@ ODD = {
     "other keys": ({"images": []}, "expected 'features', .*KeyError: 'features'"),
     "no images": (content([]), "test.pkl holds no images"),
     "image without captions": (content([[1.0]] * 3), "KeyError: 2"),
-    "ragged": (content([[1.0], [1.0, 2.0]]), r"features\[1\] has the shape \[2\], not that of a row"),
+    "ragged": (
+        content([[1.0], [1.0, 2.0]]),
+        r"features\[1\] has shape \[2\], expected a vector like the others",
+    ),
     "too large": (content([[1e99], [1.0]]), r"features\[0\] has a value that is not a finite float32"),
     "surrogate": (
         content(FEATURES) | {"captions": {i: {"cleaned_caption": "\ud800"} for i in range(17)}},

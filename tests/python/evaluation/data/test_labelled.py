@@ -22,9 +22,9 @@ SNLI = (
 def test_snli_text(tmp_path):
     path = tmp_path / "snli_1.0_dev.txt"
     path.write_text(SNLI)
-    found = read_labelled(path)
-    assert found == ([("A dog.", "A cat."), ("A boy.", "A child.")], ["neutral", "entailment"], 1)
-    assert found.left_out == 1
+    labelled = read_labelled(path)
+    assert labelled == ([("A dog.", "A cat."), ("A boy.", "A child.")], ["neutral", "entailment"], 1)
+    assert labelled.left_out == 1
     parse = read_labelled(path, columns=("gold_label", "sentence1_binary_parse"))
     assert parse.sentences == ["( A dog )", "( B )"]
 
@@ -43,13 +43,13 @@ def test_yelp_and_age(tmp_path):
     text = '5\tvery good\n1\tnever "again\n' + "3\t" + "long " * 5000 + "\n"
     path = tmp_path / "yelp.tsv"
     path.write_text(text)
-    found = read_labelled(path)
-    assert found.labels == ["5", "1", "3"]
-    assert found.sentences[1] == 'never "again'
-    assert len(found.sentences[2].split()) == 5000
+    labelled = read_labelled(path)
+    assert labelled.labels == ["5", "1", "3"]
+    assert labelled.sentences[1] == 'never "again'
+    assert len(labelled.sentences[2].split()) == 5000
     for name, pack in (("yelp.tsv.xz", lzma.compress), ("yelp.tsv.gz", gzip.compress)):
         (tmp_path / name).write_bytes(pack(text.encode()))
-        assert read_labelled(tmp_path / name) == found
+        assert read_labelled(tmp_path / name) == labelled
     stars = tmp_path / "reviews.jsonl"
     stars.write_text('{"stars": 4, "text": "good"}\n')
     assert read_labelled(stars, columns=("stars", "text")) == (["good"], [4], 0)
@@ -68,7 +68,7 @@ def test_sentevals_files(tmp_path):
     (tmp_path / "s2.dev").write_text("c\n")
     with pytest.raises(FormatError, match=r"s2\.dev has 1 lines, but .*labels\.dev has 2"):
         read_labelled(tmp_path, split="dev")
-    with pytest.raises(ValueError, match="is a folder: split must say which files"):
+    with pytest.raises(ValueError, match="is a folder, which needs split"):
         read_labelled(tmp_path)
 
 
@@ -110,7 +110,7 @@ def test_a_line_of_a_packed_file_is_bounded(tmp_path, pack):
         read_labelled(tmp_path / "a.tsv")
 
 
-def test_damaged_packed_files_are_told(tmp_path):
+def test_damaged_compressed_files(tmp_path):
     packed = lzma.compress(b"1\ta\n" * 99)
     (tmp_path / "a.tsv.xz").write_bytes(packed[: len(packed) // 2])
     with pytest.raises(FormatError, match="damaged packed file"):

@@ -1,4 +1,4 @@
-"""Files of inference between sentences."""
+"""Files of natural language inference."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def of_json(folder, rows=ROWS, name="train.jsonl"):
 
 @pytest.mark.parametrize("written", [of_columns, of_json])
 def test_what_has_no_label_is_left_out(tmp_path, written):
-    found = read_nli(written(tmp_path))
-    assert [(one.label, one.sentences) for one in found] == [
+    examples = read_nli(written(tmp_path))
+    assert [(one.label, one.sentences) for one in examples] == [
         (ROWS[0][0], ROWS[0][1:]),
         (ROWS[2][0], ROWS[2][1:]),
     ]
-    assert [one.line for one in found] == ([2, 4] if written is of_columns else [1, 3])
+    assert [one.line for one in examples] == ([2, 4] if written is of_columns else [1, 3])
 
 
 @pytest.mark.parametrize(

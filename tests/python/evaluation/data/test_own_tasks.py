@@ -66,7 +66,7 @@ BROKEN = {
     "empty": ("classification", "", "own.tsv is empty"),
     "commas": ("classification", "glad,a day\n", r"own.tsv:1: expected 2 columns \(label, sentence\), got 1"),
     "columns": ("classification", "a\tb\nc\td\te\n", "own.tsv:2: expected 2 columns .*got 3"),
-    "truncated": ("pair_classification", "a\tb\tc\nb\tq", "own.tsv:2: expected 3 columns .*cut short"),
+    "truncated": ("pair_classification", "a\tb\tc\nb\tq", "own.tsv:2: expected 3 columns .*truncated"),
     "no label": ("classification", "a\tb\n\tc\n", "own.tsv:2: expected a class, got ''"),
     "one class": ("classification", "a\tb\na\tc\n", "own.tsv has one class, 'a': expected at least two"),
     "header": ("similarity", "score\tfirst\tsecond\n", "own.tsv:1: expected a number, got 'score'"),

@@ -82,7 +82,7 @@ def write(data, name, text):
 
 @pytest.fixture
 def data(tmp_path):
-    """A folder in SentEval's layout, with a few lines a file."""
+    """A folder in SentEval's layout, with a few lines per file."""
     for name, text in FILES.items():
         write(tmp_path, name, text)
     return tmp_path
@@ -206,9 +206,7 @@ def test_sentence_of_a_probing_task_is_the_last_column(data):
 def test_splits_that_are_not_there_can_be_left_out(data):
     (data / "downstream/SNLI/s1.train").unlink()
     (data / "downstream/SNLI/labels.train").unlink()
-    missing = (
-        r"SNLI/labels.train, .*SNLI/s1.train are missing: .*; splits=\['dev', 'test'\] reads what is there"
-    )
+    missing = r"SNLI/labels.train, .*SNLI/s1.train are missing: .*; splits=\['dev', 'test'\] reads the others"
     with pytest.raises(FileNotFoundError, match=missing):
         load_task("SNLI", data, partial=True)
     task = load_task("SNLI", data, partial=True, splits=("test", "dev"))
@@ -246,7 +244,7 @@ def test_missing_rooms_are_named_where_they_should_be(tmp_path):
 
 
 def test_order_is_that_of_the_original():
-    """Its own words: sorted(zip(a, b, y), key=lambda z: (len(z[0]), len(z[1]), z[2])), stable."""
+    """SentEval's code: sorted(zip(a, b, y), key=lambda z: (len(z[0]), len(z[1]), z[2])), stable."""
     draw = random.Random(5)
     a, b = ([" ".join("x" * draw.randrange(4)) + f" {i}" for i in range(300)] for _ in range(2))
     y = np.array([draw.randrange(3) for _ in range(300)])
@@ -326,9 +324,14 @@ BROKEN = {  # what is wrong: task, file, its content, the message
         "SICKRelatedness",
         SICK,
         SICK_HEADER + SICK_LINE + "8\tA ca",
-        r"train.txt:3: .*got 2 \(the last line: was the file cut",
+        r"train.txt:3: .*got 2 \(the last line: was the file truncated",
     ),
-    "truncated probing": ("Tense", TENSE, "tr\tPAST\tHe ran .\nva\tPRE", "present.txt:2: .*was the file cut"),
+    "truncated probing": (
+        "Tense",
+        TENSE,
+        "tr\tPAST\tHe ran .\nva\tPRE",
+        "present.txt:2: .*was the file truncated",
+    ),
     "missing partition": (
         "Tense",
         TENSE,
@@ -495,11 +498,11 @@ def test_incomplete_files_do_not_pass_for_the_benchmark(data, name, message):
 
 
 def test_a_sentence_that_was_cut_does_not_pass_for_the_benchmark(data):
-    """The number of lines is right, so that only the missing line end tells."""
+    """The number of lines is right; only the line end is missing."""
     write(data, "MR/rt-polarity.pos", "fine .\n" * 5331)
     write(data, "MR/rt-polarity.neg", "dull .\n" * 5330 + "du")
     with pytest.raises(
-        FormatError, match=r"rt-polarity.neg:5331: the last line has no end: was the file cut"
+        FormatError, match=r"rt-polarity.neg:5331: the last line has no end: was the file truncated"
     ):
         load_task("MR", data)
     assert len(load_task("MR", data, partial=True)["all"]) == 10662

@@ -1,4 +1,4 @@
-"""The benchmark against scikit-learn, where what would take too long is extrapolated."""
+"""The benchmark against scikit-learn, which extrapolates long runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BENCHMARKS = Path(__file__).parents[4] / "benchmarks"
         ({"train": range(40), "test": range(40, 60)}, "folds", "one of 3 folds, extrapolated", 7),
     ],
 )
-def test_one_fold_stands_for_all(splits, validation, how, fits, monkeypatch):
+def test_one_fold_is_extrapolated(splits, validation, how, fits, monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     monkeypatch.delitem(sys.modules, "evaluate", raising=False)
     benchmark = importlib.import_module("evaluate")

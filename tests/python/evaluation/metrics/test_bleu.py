@@ -68,12 +68,12 @@ def command_line(tmp_path, translations, references, *options):
     ],
 )
 def test_score_and_signature_are_those_of_the_command_line(tmp_path, references, ours, theirs):
-    found = bleu(TRANSLATIONS, *references, **ours)
-    assert (pytest.approx(found.score, abs=1e-6), found.signature) == command_line(
+    scored = bleu(TRANSLATIONS, *references, **ours)
+    assert (pytest.approx(scored.score, abs=1e-6), scored.signature) == command_line(
         tmp_path, TRANSLATIONS, references, *theirs
     )
-    assert found.low < found.score < found.high
-    assert str(found) == f"{found.score:.2f} ({found.low:.2f} to {found.high:.2f}; {found.signature})"
+    assert scored.low < scored.score < scored.high
+    assert str(scored) == f"{scored.score:.2f} ({scored.low:.2f} to {scored.high:.2f}; {scored.signature})"
 
 
 def slow(translations, references):
@@ -98,26 +98,26 @@ def ngrams(tokens, n):
 
 @pytest.mark.parametrize("references", [[REFERENCES], [REFERENCES, OTHERS]])
 def test_by_definition(references):
-    found = bleu(TRANSLATIONS, *references, tokenize="none", resamples=0)
-    assert found.score == pytest.approx(slow(TRANSLATIONS, references), rel=1e-12)
-    assert found.low == found.high == found.score
-    assert "tok:none" in found.signature
+    scored = bleu(TRANSLATIONS, *references, tokenize="none", resamples=0)
+    assert scored.score == pytest.approx(slow(TRANSLATIONS, references), rel=1e-12)
+    assert scored.low == scored.high == scored.score
+    assert "tok:none" in scored.signature
 
 
-def test_the_interval_is_that_of_test_sets_drawn_anew():
-    found = bleu(TRANSLATIONS, REFERENCES, OTHERS, tokenize="none", resamples=1000)
+def test_the_interval_is_that_of_resampled_test_sets():
+    scored = bleu(TRANSLATIONS, REFERENCES, OTHERS, tokenize="none", resamples=1000)
     draw, scores = np.random.default_rng(0), []
     for _ in range(400):
         at = draw.integers(len(TRANSLATIONS), size=len(TRANSLATIONS))
         scores.append(slow(*([lines[i] for i in at] for lines in (TRANSLATIONS,)), _drawn(at)))
     low, high = np.percentile(scores, [2.5, 97.5])
     wide = high - low
-    assert abs(found.low - low) < 0.2 * wide > abs(found.high - high)
-    assert bleu(TRANSLATIONS, REFERENCES, OTHERS, tokenize="none", resamples=1000) == found
+    assert abs(scored.low - low) < 0.2 * wide > abs(scored.high - high)
+    assert bleu(TRANSLATIONS, REFERENCES, OTHERS, tokenize="none", resamples=1000) == scored
     other = bleu(TRANSLATIONS, REFERENCES, OTHERS, tokenize="none", resamples=1000, seed=1)
-    assert (other.low, other.high) != (found.low, found.high)
+    assert (other.low, other.high) != (scored.low, scored.high)
     narrow = bleu(TRANSLATIONS, REFERENCES, OTHERS, tokenize="none", resamples=1000, confidence=0.5)
-    assert found.low < narrow.low < narrow.high < found.high
+    assert scored.low < narrow.low < narrow.high < scored.high
 
 
 def _drawn(at):
@@ -138,9 +138,9 @@ def test_files_by_name_keep_their_empty_lines(tmp_path):
     translations = ["", *TRANSLATIONS[1:]]
     (tmp_path / "out").write_text("".join(f"{line}\n" for line in translations))
     (tmp_path / "ref.gz").write_bytes(gzip.compress("".join(f"{line}\n" for line in REFERENCES).encode()))
-    found = bleu(str(tmp_path / "out"), tmp_path / "ref.gz")
-    assert found == bleu(translations, REFERENCES) == bleu(iter(translations), np.array(REFERENCES))
-    assert found == bleu(translations, se.Corpus(REFERENCES))
+    scored = bleu(str(tmp_path / "out"), tmp_path / "ref.gz")
+    assert scored == bleu(translations, REFERENCES) == bleu(iter(translations), np.array(REFERENCES))
+    assert scored == bleu(translations, se.Corpus(REFERENCES))
     with pytest.raises(FileNotFoundError):
         bleu("none", REFERENCES)
 
@@ -169,8 +169,8 @@ def test_what_is_wrong_is_said():
         bleu(["a"], ["a"], lowercase=1)
 
 
-def test_text_that_was_not_restored_is_noticed():
-    with pytest.warns(UserWarning, match=r"2 of 3 translations end with ' \.': restore them first"):
+def test_tokenized_text_is_noticed():
+    with pytest.warns(UserWarning, match=r"2 of 3 translations end with ' \.': detokenize them first"):
         bleu(["a b .", "c d . ", "e."], ["a b.", "c d.", "e."])
     bleu(["a b .", "c d."], ["a b.", "c d."])
 
@@ -188,6 +188,6 @@ def test_without_sacrebleu_it_says_what_to_install(monkeypatch):
 
 
 def test_pickled():
-    found = bleu(TRANSLATIONS, REFERENCES)
-    assert pickle.loads(pickle.dumps(found)) == found
-    assert isinstance(found, Bleu)
+    scored = bleu(TRANSLATIONS, REFERENCES)
+    assert pickle.loads(pickle.dumps(scored)) == scored
+    assert isinstance(scored, Bleu)

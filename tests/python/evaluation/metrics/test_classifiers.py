@@ -1,4 +1,4 @@
-"""SentEval's three ways of validation against the same, slowly, by scikit-learn; and other classifiers."""
+"""SentEval's three kinds of validation against scikit-learn's loops; other classifiers."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from sentencode.evaluation.metrics.classifiers import (
     Optimum,
     Predictions,
     ScikitLearn,
-    classify,
 )
 from sentencode.evaluation.metrics.protocols import Protocol, protocol_named
+from sentencode.evaluation.metrics.validation import cross_validate
 from sentencode.evaluation.runner import encode_task, run_task
 
 PAIR = ("|u-v|", "u*v")
 
 
 def examples(n=300, d=6, classes=2, pairs=False, noise=1.0, seed=0):
-    """Embeddings whose classes can be told in part."""
+    """Embeddings with partly separable classes."""
     random = np.random.default_rng(seed)
     embeddings = random.normal(size=(n, d)).astype(np.float32)
     sides = tuple(random.permutation(n) for _ in range(1 + pairs))
@@ -108,27 +108,27 @@ SLOWLY = {"nested": nested, "folds": folds, "dev": dev}
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("validation", SLOWLY)
 def test_validates_as_senteval_does(validation, classes, pairs):
-    given, splits, k = examples(classes=classes, pairs=pairs), splits_of(validation), 4
-    found = classify(Optimum(), given, splits, validation, k)
-    x, y = given.features().astype(float), given.labels
+    samples, splits, k = examples(classes=classes, pairs=pairs), splits_of(validation), 4
+    validated = cross_validate(Optimum(), samples, splits, validation, k)
+    x, y = samples.features().astype(float), samples.labels
     expected_dev, expected_test, chosen = SLOWLY[validation](x, y, splits, k)
     outer = k if validation == "nested" else 1
     # One example on the other side of a boundary that is the same to seven digits.
     of_dev = 100 / len(splits.get("dev", splits.get("train", y)))
-    assert found.dev == pytest.approx(expected_dev, abs=of_dev + 0.011)
-    assert found.test == pytest.approx(expected_test, abs=100 / len(found.places) + 0.011)
-    assert len(found.chosen) == outer
-    for c, (best, scores) in zip(found.chosen, chosen, strict=True):
+    assert validated.dev_accuracy == pytest.approx(expected_dev, abs=of_dev + 0.011)
+    assert validated.accuracy == pytest.approx(expected_test, abs=100 / len(validated.tested) + 0.011)
+    assert len(validated.penalties) == outer
+    for c, (best, scores) in zip(validated.penalties, chosen, strict=True):
         assert c == best or abs(scores[c] - scores[best]) <= outer * of_dev
-    assert found.gradient <= 1e-5
+    assert validated.gradient <= 1e-5
     tested = splits["test"] if validation != "nested" else np.arange(len(y))
-    assert np.array_equal(np.sort(found.places), tested)
-    right = 100 * np.mean(found.predictions == y[found.places])
-    assert found.test == pytest.approx(right, abs=0.5 if validation == "nested" else 0.006)
+    assert np.array_equal(np.sort(validated.tested), tested)
+    right = 100 * np.mean(validated.predictions == y[validated.tested])
+    assert validated.accuracy == pytest.approx(right, abs=0.5 if validation == "nested" else 0.006)
 
 
 class Recorder:
-    """A classifier that is right as often as it is told, and keeps what it was asked."""
+    """A classifier of given accuracies that records its calls."""
 
     def __init__(self, accuracies):
         self.accuracies, self.asked = accuracies, []
@@ -147,11 +147,11 @@ class Recorder:
 
 
 def test_folds_are_scikit_learns():
-    given = examples()
+    samples = examples()
     recorder = Recorder({1.0: 1.0})
-    classify(recorder, given, splits_of("nested"), "nested", 5)
+    cross_validate(recorder, samples, splits_of("nested"), "nested", 5)
     inner, outer = recorder.asked
-    x, y = np.zeros((300, 1)), given.labels
+    x, y = np.zeros((300, 1)), samples.labels
     expected = folds_of(x, y, 5)
     assert [fit.train.tolist() for fit in outer] == [train.tolist() for train, _ in expected]
     cuts = [(train[a], train[b]) for train, _ in expected for a, b in folds_of(x[train], y[train], 5)]
@@ -160,7 +160,7 @@ def test_folds_are_scikit_learns():
         assert np.array_equal(fit.valid, valid)
 
     splits = splits_of("folds")
-    classify(recorder, given, splits, "folds", 5)
+    cross_validate(recorder, samples, splits, "folds", 5)
     inner, outer = recorder.asked[2:]
     train = splits["train"]
     cuts = folds_of(x[train], y[train], 5)
@@ -178,29 +178,31 @@ def test_folds_are_scikit_learns():
     ],
 )
 def test_the_first_of_the_best_is_chosen(validation, accuracies, best):
-    found = classify(Recorder(accuracies), examples(), splits_of(validation), validation, 5)
-    assert set(found.chosen) == {best}
-    assert found.dev == pytest.approx(100 * accuracies[best], abs=2)
+    validated = cross_validate(Recorder(accuracies), examples(), splits_of(validation), validation, 5)
+    assert set(validated.penalties) == {best}
+    assert validated.dev_accuracy == pytest.approx(100 * accuracies[best], abs=2)
 
 
 def test_scores_are_rounded_before_they_are_compared():
-    """A difference of less than 0.005 points is none: the first is chosen."""
+    """Differences below 0.005 points are ties: the first is chosen."""
     n = 60_000
-    given = Examples(np.zeros((1, 1), np.float32), (np.zeros(n, np.int64),), (), np.arange(n) % 2, 2)
+    samples = Examples(np.zeros((1, 1), np.float32), (np.zeros(n, np.int64),), (), np.arange(n) % 2, 2)
     splits = {"train": np.arange(10), "dev": np.arange(10, n), "test": np.arange(10)}
-    found = classify(Recorder({1.0: 0.5, 2.0: 0.50003}), given, splits, "dev", 5)
-    assert found.chosen == (1.0,)
-    assert found.dev == 50.0
-    found = classify(Recorder({1.0: 0.5, 2.0: 0.5002}), given, splits, "dev", 5)
-    assert found.chosen == (2.0,)
-    assert found.dev == 50.02
+    validated = cross_validate(Recorder({1.0: 0.5, 2.0: 0.50003}), samples, splits, "dev", 5)
+    assert validated.penalties == (1.0,)
+    assert validated.dev_accuracy == 50.0
+    validated = cross_validate(Recorder({1.0: 0.5, 2.0: 0.5002}), samples, splits, "dev", 5)
+    assert validated.penalties == (2.0,)
+    assert validated.dev_accuracy == 50.02
 
 
-def test_progress_is_counted_through():
+def test_progress_counts_all_classifiers():
     for validation, total in (("nested", 4 * 4 * 6 + 4), ("folds", 4 * 7 + 1), ("dev", 6)):
         seen = []
-        given, splits = examples(), splits_of(validation)
-        classify(Optimum(), given, splits, validation, 4, on_progress=lambda *of, seen=seen: seen.append(of))
+        samples, splits = examples(), splits_of(validation)
+        cross_validate(
+            Optimum(), samples, splits, validation, 4, on_progress=lambda *of, seen=seen: seen.append(of)
+        )
         assert seen[-1] == (total, total)
         assert seen == sorted(seen)
 
@@ -209,24 +211,24 @@ def test_progress_is_counted_through():
 
 
 def rare(count):
-    """Class 1 has so few examples."""
-    given = examples(n=60)
+    """Examples with this number of class 1."""
+    samples = examples(n=60)
     labels = np.zeros(60, dtype=np.int64)
     labels[:count] = 1
-    return Examples(given.embeddings, given.sides, (), labels, 2)
+    return Examples(samples.embeddings, samples.sides, (), labels, 2)
 
 
 def test_a_class_with_fewer_members_than_folds():
     with pytest.warns(UserWarning, match="least populated class"):
-        found = classify(Optimum(), rare(6), splits_of("nested", 60), "nested", 8)
-    assert np.array_equal(np.sort(found.places), np.arange(60))
+        validated = cross_validate(Optimum(), rare(6), splits_of("nested", 60), "nested", 8)
+    assert np.array_equal(np.sort(validated.tested), np.arange(60))
     with (
         pytest.warns(UserWarning, match="least populated class"),
         pytest.raises(ValueError, match="trains on one class"),
     ):
-        classify(Optimum(), rare(1), splits_of("nested", 60), "nested", 8)
+        cross_validate(Optimum(), rare(1), splits_of("nested", 60), "nested", 8)
     with pytest.raises(ValueError, match=r"62 folds need a class of as many examples; the largest .* has 59"):
-        classify(Optimum(), rare(1), splits_of("nested", 60), "nested", 62)
+        cross_validate(Optimum(), rare(1), splits_of("nested", 60), "nested", 62)
 
 
 @pytest.mark.parametrize(
@@ -238,11 +240,11 @@ def test_a_split_that_is_missing(validation, missing):
     del splits[missing]
     there = ", ".join(splits) or "none"
     with pytest.raises(ValueError, match=rf"needs the splits .*{missing}.*; there are {there}$"):
-        classify(Optimum(), examples(), splits, validation, 5)
+        cross_validate(Optimum(), examples(), splits, validation, 5)
 
 
 def task(name, splits, kind=None, classes=("no", "yes"), seed=0):
-    """Sentences of one word, which says the class in three of four cases."""
+    """Sentences of one word, which determines the class in three of four cases."""
     random = np.random.default_rng(seed)
     made = {}
     for split, n in splits.items():
@@ -271,7 +273,7 @@ def test_a_task_says_what_it_lacks():
     [("SST2", False), ("Length", False), ("SICKEntailment", True), ("SICKRelatedness", True), ("SNLI", True)],
 )
 def test_rows_are_in_the_order_of_the_original(name, pairs):
-    """Which decides what is drawn for a batch: its own words, in sst.py, probing.py, sick.py and snli.py."""
+    """The order determines batches: SentEval's code in sst.py, probing.py, sick.py and snli.py."""
     random = np.random.default_rng(4)
     names = ("entailment", "neutral", "contradiction")
     splits, expected = {}, []
@@ -279,19 +281,19 @@ def test_rows_are_in_the_order_of_the_original(name, pairs):
         x, z = ([f"{'a ' * random.integers(4)}{i}{j}" for j in range(50)] for _ in range(2))
         y = random.integers(0, 3, 50)
         splits[split] = Split((x, z) if pairs else (x,), y)
-        given = [(a.split(), b.split(), label) for a, b, label in zip(x, z, y, strict=True)]
+        samples = [(a.split(), b.split(), label) for a, b, label in zip(x, z, y, strict=True)]
         if name == "SNLI":
-            given = [(b, a, names[label]) for a, b, label in given]
-        found = sorted(given, key=lambda e: (len(e[0]), len(e[1]) if pairs else 0, e[2]))
+            samples = [(b, a, names[label]) for a, b, label in samples]
+        ordered = sorted(samples, key=lambda e: (len(e[0]), len(e[1]) if pairs else 0, e[2]))
         if name == "SNLI":
-            found = [(b, a, names.index(label)) for a, b, label in found]
-        expected += [(" ".join(a), label) for a, _, label in found]
+            ordered = [(b, a, names.index(label)) for a, b, label in ordered]
+        expected += [(" ".join(a), label) for a, _, label in ordered]
     task = Task(name, splits, task_kind(name), names)
     sentences = []
 
-    def encode(given):
-        sentences.extend(given)
-        return [[len(one), i] for i, one in enumerate(given)]
+    def encode(samples):
+        sentences.extend(samples)
+        return [[len(one), i] for i, one in enumerate(samples)]
 
     seen, labels, _ = encode_task(task, Embedder(encode)).examples()
     assert list(zip([sentences[i] for i in seen.sides[0]], labels, strict=True)) == expected
@@ -303,14 +305,14 @@ def test_rows_are_in_the_order_of_the_original(name, pairs):
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("solver", ["lbfgs", "liblinear"])
 def test_scikit_learn_is_plain_scikit_learn(solver, classes):
-    given, splits = examples(classes=classes), splits_of("dev")
+    samples, splits = examples(classes=classes), splits_of("dev")
     fits = [Fit(splits["train"], c, splits["dev"]) for c in (0.25, 8.0)]
     seen = []
-    found = ScikitLearn(solver, jobs=1).predict(given, fits, lambda *of: seen.append(of))
+    predictions = ScikitLearn(solver, jobs=1).predict(samples, fits, lambda *of: seen.append(of))
     assert seen == [(1, 2), (2, 2)]
-    assert np.isnan(found.gradients).all()
-    x, y = given.features(), given.labels
-    for fit, predicted in zip(fits, found.classes, strict=True):
+    assert np.isnan(predictions.gradients).all()
+    x, y = samples.features(), samples.labels
+    for fit, predicted in zip(fits, predictions.classes, strict=True):
         if solver == "lbfgs":
             expected = (
                 linear_model.LogisticRegression(C=fit.penalty).fit(x[fit.train], y[fit.train]).predict(x)
@@ -326,19 +328,19 @@ def test_scikit_learn_is_plain_scikit_learn(solver, classes):
 
 
 def test_scikit_learn_in_several_processes():
-    given, splits = examples(), splits_of("nested")
-    one, two = (classify(ScikitLearn(jobs=jobs), given, splits, "nested", 3) for jobs in (1, 2))
+    samples, splits = examples(), splits_of("nested")
+    one, two = (cross_validate(ScikitLearn(jobs=jobs), samples, splits, "nested", 3) for jobs in (1, 2))
     assert np.array_equal(one.predictions, two.predictions)
 
 
-def test_where_scikit_learn_stops_is_its_own_affair():
-    """After 100 iterations, of which it is not asked to complain; elsewhere than the optimum."""
-    given = examples(d=30)
-    embeddings = given.embeddings * np.logspace(-1, 2, 30, dtype=np.float32)
-    scaled, fits = Examples(embeddings, given.sides, (), given.labels, 2), [Fit(np.arange(150), 8.0)]
+def test_scikit_learn_stops_by_its_own_rule():
+    """After 100 iterations, without a warning, and not at the optimum."""
+    samples = examples(d=30)
+    embeddings = samples.embeddings * np.logspace(-1, 2, 30, dtype=np.float32)
+    scaled, fits = Examples(embeddings, samples.sides, (), samples.labels, 2), [Fit(np.arange(150), 8.0)]
     x = scaled.features()
     with pytest.warns(match="failed to converge"):
-        linear_model.LogisticRegression(C=8.0).fit(x[:150], given.labels[:150])
+        linear_model.LogisticRegression(C=8.0).fit(x[:150], samples.labels[:150])
     stopped = ScikitLearn("lbfgs", jobs=1).predict(scaled, fits, None)
     assert not np.array_equal(stopped.classes, Optimum().predict(scaled, fits, None).classes)
 
@@ -346,37 +348,37 @@ def test_where_scikit_learn_stops_is_its_own_affair():
 @pytest.mark.parametrize("nhid", [0, 8])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_adam_learns(classes, nhid):
-    given, splits = examples(n=600, classes=classes, noise=0.1), splits_of("dev", 600)
+    samples, splits = examples(n=600, classes=classes, noise=0.1), splits_of("dev", 600)
     adam = Adam(nhid=nhid, max_epoch=16, tenacity=1, optim="adam,lr=0.05")
-    found = classify(adam, given, splits, "dev", 5)
-    assert found.test > found.majority + 25
-    again = classify(adam, given, splits, "dev", 5)
-    assert np.array_equal(found.predictions, again.predictions)
-    assert np.isnan(found.gradient)
+    validated = cross_validate(adam, samples, splits, "dev", 5)
+    assert validated.accuracy > validated.majority + 25
+    again = cross_validate(adam, samples, splits, "dev", 5)
+    assert np.array_equal(validated.predictions, again.predictions)
+    assert np.isnan(validated.gradient)
 
 
 @pytest.mark.parametrize("validation", ["nested", "folds"])
-def test_adam_validates_on_a_part_of_its_own(validation):
-    given = examples(noise=0.1)
-    found = classify(
-        Adam(max_epoch=20, tenacity=1, optim="adam,lr=0.1"), given, splits_of(validation), validation, 2
+def test_adam_holds_out_training_examples(validation):
+    samples = examples(noise=0.1)
+    validated = cross_validate(
+        Adam(max_epoch=20, tenacity=1, optim="adam,lr=0.1"), samples, splits_of(validation), validation, 2
     )
-    assert found.test > found.majority + 15
+    assert validated.accuracy > validated.majority + 15
 
 
 def test_adam_trains_with_few_examples():
-    given = examples(n=30, noise=0.1)
+    samples = examples(n=30, noise=0.1)
     fits = [Fit(np.arange(12), 1e-5)]
-    trained = Adam(optim="adam,lr=0.1", max_epoch=40).predict(given, fits, None).classes[0]
-    assert np.mean(trained[:12] == given.labels[:12]) > 0.8
+    trained = Adam(optim="adam,lr=0.1", max_epoch=40).predict(samples, fits, None).classes[0]
+    assert np.mean(trained[:12] == samples.labels[:12]) > 0.8
 
 
 def test_adams_options_matter():
-    given, splits = examples(n=200), splits_of("dev", 200)
+    samples, splits = examples(n=200), splits_of("dev", 200)
 
     def classes(**options):
         options = {"max_epoch": 8, **options}
-        return Adam(**options).predict(given, [Fit(splits["train"], 1e-5, splits["dev"])], None).classes
+        return Adam(**options).predict(samples, [Fit(splits["train"], 1e-5, splits["dev"])], None).classes
 
     plain = classes()
     for options in (
@@ -411,7 +413,7 @@ def test_adam_refuses_what_it_does_not_know(options, message):
 
 
 class Asked:
-    """In the place of Adam's own method: what settings it was asked to train with."""
+    """Replaces Adam's method and records its settings."""
 
     def __init__(self, monkeypatch):
         self.settings = []
@@ -437,9 +439,9 @@ def test_special_tasks(monkeypatch, name, expected):
     small = replace(small, kind=replace(small.kind, settings=task_kind(name).settings))
     small = replace(small, kind=replace(small.kind, penalised=task_kind(name).penalised))
     run_task(small, Embedder(hashed), protocol_named("senteval-torch", nhid=50), resamples=10)
-    (given,) = asked.settings
-    assert given[:3] == expected[:3]
-    assert sorted(given[3]) == pytest.approx(sorted(expected[3]))
+    (samples,) = asked.settings
+    assert samples[:3] == expected[:3]
+    assert sorted(samples[3]) == pytest.approx(sorted(expected[3]))
 
 
 def test_snli_has_no_penalty_at_the_optimum():
@@ -451,18 +453,18 @@ def test_snli_has_no_penalty_at_the_optimum():
 
 
 @pytest.mark.parametrize("protocol", ["optimum", "senteval-torch"])
-def test_a_task_of_ones_own_is_not_what_its_name_says(protocol, monkeypatch):
+def test_own_tasks_do_not_get_sentevals_settings_by_name(protocol, monkeypatch):
     asked = Asked(monkeypatch)
     for name in ("SNLI", "WordContent"):
         small = task(name, {"train": 40, "dev": 20, "test": 20})
         options = {"nhid": 50} if protocol == "senteval-torch" else {}
         result = run_task(small, Embedder(hashed), protocol_named(protocol, **options), resamples=10)
         assert result.details["penalties"][0] in protocol_named(protocol).classifier.penalties("dev")
-    assert all(given[:3] == (50, 200, 4) for given in asked.settings)
+    assert all(samples[:3] == (50, 200, 4) for samples in asked.settings)
 
 
 def test_draws_of_the_caller_go_on():
-    """SentEval's classifier is seeded apart from torch's own generator."""
+    """SentEval's classifier does not use torch's global generator."""
     small = task("mine", {"train": 40, "dev": 20, "test": 20})
     torch.manual_seed(7)
     expected = torch.rand(1)
@@ -535,7 +537,7 @@ def test_protocols():
         protocol_named("fast", kfold=5)
 
 
-def test_functions_without_a_name_are_told_apart():
+def test_lambdas_are_identified_by_their_code():
     one, again, other = (
         protocol_named("optimum", similarity=f).name
         for f in (lambda u, v: u @ v, lambda u, v: u @ v, lambda u, v: -u @ v)

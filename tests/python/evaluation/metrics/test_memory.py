@@ -1,4 +1,4 @@
-"""Protocols that hold features refuse what there is no room for; others stream it."""
+"""Protocols that store features refuse too large tasks; others stream them."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def run(tasks, protocol, memory=None, **more):
 def test_what_does_not_fit_is_refused(task, protocol):
     report = run([task, made.scores()], protocol, memory=0.999e-9 * BYTES)
     error = report.results[task.name].error
-    assert "the features of 300 examples, 16 numbers each, need 3.84e-05 GB" in error
-    assert "there are 3.84e-05 GB; take the protocol optimum or fast" in error
+    assert "the features of 300 examples of 16 dimensions and the training copies need 3.84e-05 GB" in error
+    assert "but 3.84e-05 GB are available; use the protocol optimum or fast" in error
     assert report["similar"].error is None  # the others go on
 
 
@@ -78,7 +78,7 @@ def test_of_single_sentences():
     task = made.classes()  # 120 of 4 numbers
     bound = 2 * 4 * 120 * 4e-9
     assert run(task, "liblinear", memory=1.001 * bound)["kind"].error is None
-    assert "120 examples, 4 numbers each" in run(task, "liblinear", memory=0.99 * bound).results["kind"].error
+    assert "120 examples of 4 dimensions" in run(task, "liblinear", memory=0.99 * bound).results["kind"].error
 
 
 @pytest.mark.parametrize("protocol", ["optimum", "fast"])
@@ -101,12 +101,12 @@ def test_learning_curves_say_it_too():
     small = replace(
         PROTOCOLS["liblinear"], classifier=replace(PROTOCOLS["liblinear"].classifier, memory=1e-9)
     )
-    with pytest.raises(MemoryError, match="take the protocol optimum or fast"):
+    with pytest.raises(MemoryError, match="use the protocol optimum or fast"):
         learning_curve(made.Noisy(0.5), ENTAILED, protocol=small, cache=False, resamples=5)
 
 
 def test_rows_of_many_pairs_are_never_held():
-    """1.2 million of 232 numbers would take a gibibyte, which nobody has to ask not to be used."""
+    """Features of 1.2 million examples of 232 dimensions would take 1 GiB; they are streamed by default."""
     code = """
         import numpy as np
         from sentencode.evaluation.metrics.solver import fit_logistic

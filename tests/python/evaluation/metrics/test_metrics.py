@@ -162,7 +162,7 @@ def slow_bootstrap(figure, columns, resamples=4000):
 
 @pytest.mark.parametrize("kinds", [2, 5, 1000])
 def test_bootstrap_of_means_is_a_bootstrap(kinds):
-    """Few kinds are drawn by counts, many one by one."""
+    """Few distinct examples are resampled by counts, many one by one."""
     values = np.random.default_rng(0).integers(0, kinds, 300) ** 2
     low, high = slow_bootstrap(np.mean, [values])
     assert bootstrap_mean(values, resamples=20000) == pytest.approx((low, high), abs=0.06 * (high - low))

@@ -27,7 +27,7 @@ def clouds(groups=40, size=7, dim=12, spread=1.0, seed=0):
 
 
 def unequal(rows, groups):
-    """Some groups lose a few of their rows."""
+    """Groups of different sizes."""
     kept = ~((groups % 3 == 0) & (np.random.default_rng(1).random(len(groups)) < 0.4))
     return rows[kept], groups[kept]
 
@@ -43,13 +43,13 @@ def test_discriminant_is_scikit_learns(prepare, scale):
 
 @pytest.mark.parametrize("dim", [149, 150, 300])
 def test_discriminant_of_more_columns_than_freedom(dim):
-    """Directions that nothing varies along within groups tell nothing, however many there are."""
+    """Directions without variance within groups are ignored."""
     rows, groups = clouds(groups=50, size=5, dim=dim, spread=4.0, seed=1)
     held = np.arange(len(rows)) % 5 == 0
     theirs = discriminant_analysis.LinearDiscriminantAnalysis()
     theirs.fit(rows[~held].astype(np.float64), groups[~held])
-    found = LinearDiscriminant(rows[~held], groups[~held]).predict(rows[held])
-    assert (found == theirs.predict(rows[held].astype(np.float64))).mean() > 0.95
+    predicted = LinearDiscriminant(rows[~held], groups[~held]).predict(rows[held])
+    assert (predicted == theirs.predict(rows[held].astype(np.float64))).mean() > 0.95
 
 
 def test_discriminant_drops_directions_without_width():
@@ -63,12 +63,12 @@ def test_discriminant_drops_directions_without_width():
 @pytest.mark.parametrize(("held_out", "away"), [("one", 40), ("half", 120)])
 def test_classification_holds_out_what_it_says(held_out, away):
     rows, groups = clouds(spread=0.8)
-    found = cluster_classification(rows, groups, held_out, repeats=1)
-    asked = found.predicted >= 0
+    score = cluster_classification(rows, groups, held_out, repeats=1)
+    asked = score.predicted >= 0
     assert asked.sum() == away
     assert (np.bincount(groups[asked]) == away // 40).all()
-    assert found.value == (found.predicted == groups)[asked].mean()
-    assert found.interval.low < found.value < found.interval.high
+    assert score.value == (score.predicted == groups)[asked].mean()
+    assert score.interval.low < score.value < score.interval.high
 
 
 def test_classification_is_by_seed_and_repeats():
@@ -99,28 +99,28 @@ def test_nearest_neighbours_against_all_distances(measure, offset):
         distances = -unit @ unit.T
     np.fill_diagonal(distances, np.inf)
     expected = groups[distances.argmin(1)]
-    found = nearest_neighbours(rows, groups, measure)
+    score = nearest_neighbours(rows, groups, measure)
     # In float32 a cosine of rows far from the origin has few digits left.
-    assert (found.predicted == expected).mean() > (0.999 if offset == 0 or measure == "l2" else 0.9)
-    assert found.value == (found.predicted == groups).mean()
+    assert (score.predicted == expected).mean() > (0.999 if offset == 0 or measure == "l2" else 0.9)
+    assert score.value == (score.predicted == groups).mean()
 
 
 def test_of_equal_sentences_the_first_other_one_is_nearest():
     rows = np.array([[1, 0], [1, 0], [1, 0], [0, 1]], dtype=np.float32)
-    found = nearest_neighbours(rows, np.array([0, 1, 1, 0]))
-    assert found.predicted.tolist()[:3] == [1, 0, 0]
+    score = nearest_neighbours(rows, np.array([0, 1, 1, 0]))
+    assert score.predicted.tolist()[:3] == [1, 0, 0]
 
 
 @pytest.mark.parametrize("prepare", [lambda x, g: (x, g), unequal], ids=["equal", "unequal"])
 def test_davies_bouldin_is_scikit_learns(prepare):
     rows, groups = prepare(*clouds())
-    found = inverse_davies_bouldin(rows, groups)
-    assert found.value == pytest.approx(1 / metrics.davies_bouldin_score(rows, groups), rel=1e-5)
-    assert found.interval.low < found.value < found.interval.high
+    score = inverse_davies_bouldin(rows, groups)
+    assert score.value == pytest.approx(1 / metrics.davies_bouldin_score(rows, groups), rel=1e-5)
+    assert score.interval.low < score.value < score.interval.high
 
 
 def by_hand(rows, groups):
-    """As scikit-learn has it: a distance of 0 is infinite."""
+    """As in scikit-learn, a distance of 0 is infinite."""
     each = [rows[groups == group] for group in range(groups.max() + 1)]
     centroids = [x.mean(axis=0) for x in each]
     scatter = [np.linalg.norm(x - x.mean(axis=0), axis=1).mean() for x in each]
@@ -134,21 +134,21 @@ def by_hand(rows, groups):
 @pytest.mark.parametrize("offset", [0, 100])
 @pytest.mark.parametrize("twice", [[4, 5, 6, 7], [5, 4, 7, 6]], ids=["equal", "in another order"])
 def test_davies_bouldin_of_groups_with_one_centroid(offset, twice):
-    """They are no neighbours; what rounding leaves between their centroids is no distance."""
+    """Equal centroids are not compared, up to rounding errors."""
     rows, groups = np.random.default_rng(0).normal(size=(40, 8)), np.repeat(np.arange(10), 4)
     rows[:4] = rows[twice]
-    found = inverse_davies_bouldin((rows + offset).astype(np.float32), groups)
-    assert found.value == pytest.approx(by_hand(rows, groups), rel=1e-5)
-    assert found.interval.low < found.value < found.interval.high < 10
+    score = inverse_davies_bouldin((rows + offset).astype(np.float32), groups)
+    assert score.value == pytest.approx(by_hand(rows, groups), rel=1e-5)
+    assert score.interval.low < score.value < score.interval.high < 10
     noisy = rows + offset
     noisy[:4] *= 1 + 1e-7 * np.random.default_rng(1).normal(size=(4, 8))  # as sums in another order are
     assert inverse_davies_bouldin(noisy.astype(np.float32), groups).value == pytest.approx(
-        found.value, rel=1e-4
+        score.value, rel=1e-4
     )
 
 
 def test_davies_bouldin_of_centroids_that_are_near():
-    """A distance that is small, and no rounding, counts with all its digits."""
+    """Small distances above rounding errors are exact."""
     rows, groups = clouds(groups=12)
     far = np.where(groups == 0, 1e4, 0)[:, None]  # lengths that would take the digits of small differences
     near = 1e-3 * np.where(groups[:, None] < 6, rows, 5 * rows) + far
@@ -157,8 +157,8 @@ def test_davies_bouldin_of_centroids_that_are_near():
 
 def test_davies_bouldin_where_all_centroids_are_one():
     rows = np.tile(np.array([[0, 1], [0, 3]], dtype=np.float32), (3, 1))
-    found = inverse_davies_bouldin(rows, np.repeat(np.arange(3), 2))
-    assert np.isnan([found.value, *found.interval]).all()
+    score = inverse_davies_bouldin(rows, np.repeat(np.arange(3), 2))
+    assert np.isnan([score.value, *score.interval]).all()
     tight = np.repeat(np.eye(3, dtype=np.float32), 2, axis=0)
     assert inverse_davies_bouldin(tight, np.repeat(np.arange(3), 2)).value == np.inf
 
@@ -174,30 +174,30 @@ def test_davies_bouldin_where_all_centroids_are_one():
     ids=["nn cosine", "nn l2", "one", "half"],
 )
 def test_intervals_are_of_the_figure_where_groups_are_not_equally_large(of):
-    """Figures are shares of sentences: large groups count for more, in the intervals too."""
+    """Scores are fractions of sentences: large groups have more weight, also in intervals."""
     random = np.random.default_rng(4)
     sizes = np.array([20] * 20 + [2] * 60)
     groups = np.repeat(np.arange(80), sizes)
     noise = np.where(sizes == 20, 0.2, 3.0)[groups, None]
     rows = random.normal(size=(80, 10))[groups] + noise * random.normal(size=(len(groups), 10))
-    found = of(rows.astype(np.float32), groups)
-    assert found.interval.low <= found.value <= found.interval.high
-    assert found.interval.low < found.interval.high
+    score = of(rows.astype(np.float32), groups)
+    assert score.interval.low <= score.value <= score.interval.high
+    assert score.interval.low < score.interval.high
 
 
 def test_the_deviation_is_that_of_a_sample():
     rows, groups = clouds()
-    found = [cluster_classification(rows, groups, repeats=n) for n in (1, 2)]
-    shares = [found[0].value, 2 * found[1].value - found[0].value]  # the first of two is the only one of one
-    assert found[0].deviation == 0
-    assert found[1].deviation == pytest.approx(np.std(shares, ddof=1))
+    score = [cluster_classification(rows, groups, repeats=n) for n in (1, 2)]
+    shares = [score[0].value, 2 * score[1].value - score[0].value]  # the first of two is the only one of one
+    assert score[0].deviation == 0
+    assert score[1].deviation == pytest.approx(np.std(shares, ddof=1))
 
 
 def test_groups_too_small_are_refused():
     rows, _ = clouds(groups=2, size=2)
     with pytest.raises(ValueError, match="group 1 has fewer than two sentences"):
         cluster_classification(rows, np.array([0, 0, 0, 1]))
-    with pytest.raises(ValueError, match="a discriminant needs classes of several rows"):
+    with pytest.raises(ValueError, match="a discriminant needs a class with several embeddings"):
         cluster_classification(rows, np.array([0, 0, 1, 1]))
 
 
@@ -213,7 +213,7 @@ def test_evaluate_runs_groups():
     assert report.rows()[0][:3] == ("mine", "nn_cosine", 100)
 
 
-def test_a_group_that_stands_twice_costs_no_figure(tmp_path):
+def test_repeated_groups_have_scores(tmp_path):
     words = [f"w{i}" for i in range(8)]
     rows = dict(zip(words, np.random.default_rng(0).normal(size=(8, 6)), strict=True))
     examples = Split((words + words[:4],), np.repeat(np.arange(3), 4))

@@ -1,4 +1,4 @@
-"""Scores of pairs, learnt: against SentEval's way of writing targets, SciPy's metrics, and a slow solver."""
+"""Relatedness: against SentEval's targets, SciPy's metrics, and a slow solver."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEGREES = np.arange(1, 6)
 
 
 def pairs(n=240, d=4, seed=0):
-    """Pairs that are the more related the nearer they are, from 1 to 5, and some of them below 1."""
+    """Pairs with scores from 1 to 5 by distance, and some below 1."""
     random = np.random.default_rng(seed)
     embeddings = random.normal(size=(n, d)).astype(np.float32)
     sides = (np.arange(n), random.permutation(n))
@@ -35,8 +35,8 @@ def pairs(n=240, d=4, seed=0):
 @given(st.lists(st.floats(0, 5), min_size=1, max_size=20))
 def test_targets_are_tree_lstms(scores):
     """Entry by entry, as Tai et al. (2015) define them."""
-    found = targets_of(np.array(scores))
-    for row, score in zip(found, scores, strict=True):
+    targets = targets_of(np.array(scores))
+    for row, score in zip(targets, scores, strict=True):
         low = int(np.floor(score))
         for degree, share in zip(DEGREES, row, strict=True):
             expected = score - low if degree == low + 1 else low - score + 1 if degree == low else 0
@@ -63,13 +63,13 @@ def slowly(x, targets, c):
         return -(targets * log_p).sum() + (w[:, :d] ** 2).sum() / (2 * c), gradient.ravel()
 
     options = {"ftol": 1e-15, "gtol": 1e-8, "maxiter": 10_000}
-    found = optimize.minimize(objective, np.zeros(k * (d + 1)), jac=True, method="L-BFGS-B", options=options)
-    return found.x.reshape(k, d + 1)
+    least = optimize.minimize(objective, np.zeros(k * (d + 1)), jac=True, method="L-BFGS-B", options=options)
+    return least.x.reshape(k, d + 1)
 
 
 def test_optimum_is_that_of_a_slow_solver():
     examples, scores, splits = pairs()
-    found = relate(Optimum(tolerance=1e-6), examples, scores, splits)
+    related = relate(Optimum(tolerance=1e-6), examples, scores, splits)
     x, targets = examples.features().astype(float), targets_of(scores).astype(float)
     expected = {}
     for c in (2.0**t for t in range(-2, 4)):
@@ -77,21 +77,21 @@ def test_optimum_is_that_of_a_slow_solver():
         y = special.softmax(x @ w[:, :-1].T + w[:, -1], axis=1) @ DEGREES
         expected[c] = (stats.pearsonr(y[splits["dev"]], scores[splits["dev"]]).statistic, y[splits["test"]])
     best = max(dev for dev, _ in expected.values())
-    assert found.dev == pytest.approx(best, abs=1e-4)
-    assert expected[found.chosen][0] == pytest.approx(best, abs=1e-4)
-    assert np.allclose(found.scores, expected[found.chosen][1], atol=2e-3)
-    assert found.gradient <= 1e-6
+    assert related.dev_pearson == pytest.approx(best, abs=1e-4)
+    assert expected[related.penalty][0] == pytest.approx(best, abs=1e-4)
+    assert np.allclose(related.scores, expected[related.penalty][1], atol=2e-3)
+    assert related.gradient <= 1e-6
 
 
 @pytest.mark.parametrize("classifier", [Adam(), ScikitLearn("lbfgs")], ids=["adam", "scikit-learn"])
 def test_others_are_trained_as_sentevals(classifier):
     examples, scores, splits = pairs()
-    found = relate(classifier, examples, scores, splits)
-    assert stats.pearsonr(found.scores, scores[splits["test"]]).statistic > 0.75
-    assert found.dev > 0.75
-    assert found.chosen is None
+    related = relate(classifier, examples, scores, splits)
+    assert stats.pearsonr(related.scores, scores[splits["test"]]).statistic > 0.75
+    assert related.dev_pearson > 0.75
+    assert related.penalty is None
     again = relate(classifier, examples, scores, splits)
-    assert np.array_equal(found.scores, again.scores)
+    assert np.array_equal(related.scores, again.scores)
 
 
 def test_where_memory_begins_makes_no_difference(monkeypatch):
@@ -100,7 +100,7 @@ def test_where_memory_begins_makes_no_difference(monkeypatch):
     examples, scores, _ = pairs(60, d=9)
     splits = {"train": np.arange(40), "dev": np.arange(40, 50), "test": np.arange(50, 60)}
     features = Examples.features
-    found = []
+    related = []
     for offset in (0, 4):
 
         def elsewhere(self, rows, offset=offset):
@@ -112,8 +112,8 @@ def test_where_memory_begins_makes_no_difference(monkeypatch):
             return moved
 
         monkeypatch.setattr(Examples, "features", elsewhere)
-        found.append(relate(Adam(), examples, scores, splits).scores)
-    assert np.array_equal(found[1], found[0])
+        related.append(relate(Adam(), examples, scores, splits).scores)
+    assert np.array_equal(related[1], related[0])
 
 
 def test_adam_with_another_seed_ends_elsewhere():
@@ -137,10 +137,10 @@ def test_figures_are_scipys():
     task, encode = task_of(*pairs())
     result = evaluate(encode, task, resamples=200)["mine"]
     assert list(result) == ["devpearson", "pearson", "spearman", "mse", "yhat", "ndev", "ntest"]
-    gold, found = task["test"].by_length().labels, result["yhat"]  # in SentEval's order
-    assert result["pearson"] == pytest.approx(stats.pearsonr(found, gold).statistic)
-    assert result["spearman"] == pytest.approx(stats.spearmanr(found, gold).statistic)
-    assert result["mse"] == pytest.approx(np.mean((found - gold) ** 2))
+    gold, predicted = task["test"].by_length().labels, result["yhat"]  # in SentEval's order
+    assert result["pearson"] == pytest.approx(stats.pearsonr(predicted, gold).statistic)
+    assert result["spearman"] == pytest.approx(stats.spearmanr(predicted, gold).statistic)
+    assert result["mse"] == pytest.approx(np.mean((predicted - gold) ** 2))
     assert (result["ndev"], result["ntest"]) == (40, 60)
     for key in ("pearson", "spearman", "mse"):
         assert result.intervals[key].low < result[key] < result.intervals[key].high
@@ -155,17 +155,17 @@ def test_a_split_that_is_missing():
     assert error == "needs the splits train, dev, test; there are train, test"
 
 
-def test_equal_scores_have_no_correlation():
-    """Of which SentEval says 0, as if it were one."""
+def test_constant_scores_have_no_correlation():
+    """SentEval gives 0 instead."""
     examples, scores, splits = pairs()
     task, encode = task_of(examples, np.full_like(scores, 3), splits)
     result = evaluate(encode, task, resamples=10).results["mine"]
     assert result.figures == {}
-    assert result.error == "all scores that are right are equal: there is no correlation"
+    assert result.error == "all gold scores are equal: the correlation is undefined"
 
 
 def test_draws_of_the_caller_go_on():
-    """Adam is seeded apart from torch's own generator."""
+    """Adam does not use torch's global generator."""
     torch.manual_seed(7)
     expected = torch.rand(1)
     torch.manual_seed(7)

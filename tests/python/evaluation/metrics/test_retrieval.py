@@ -1,4 +1,4 @@
-"""Images and captions: ranks against a slow loop, projections that can be learnt, reports of them."""
+"""Retrieval: ranks against a slow loop, training of the projections, reports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPTIONS = {"projdim": 40, "max_epoch": 5}
 
 
 def captioned(n, seed, noise=0.3):
-    """Features of images and rows of their captions, both linear in hidden numbers."""
+    """Features of images and embeddings of captions, both linear in hidden variables."""
     random = np.random.default_rng(seed)
     to_image, to_caption = (np.random.default_rng(s).normal(size=(8, d)) for s, d in ((1, 20), (2, 12)))
     hidden = random.normal(size=(n, 8))
@@ -40,7 +40,7 @@ def problem(sizes=(300, 100, 100), noise=0.3):
 
 
 def slow_ranks(images, captions):
-    """One query after the other, sorted."""
+    """Ranks by sorting for each query."""
     n = len(images)
     scores = captions @ images.T
     i2t, t2i = [], []
@@ -59,17 +59,17 @@ def test_ranks_are_those_of_sorting():
     ranks, first = ranks_of(images.astype(np.float32), captions.astype(np.float32))
     expected = slow_ranks(images, captions)
     assert expected["i2t"].max() > expected["i2t"].min() == 0
-    for direction, found in ranks.items():
-        np.testing.assert_array_equal(found, expected[direction])
+    for direction, row in ranks.items():
+        np.testing.assert_array_equal(row, expected[direction])
     np.testing.assert_array_equal(first, (captions @ images.T).argmax(1))
-    found = recalls(ranks)
+    by_direction = recalls(ranks)
     for direction, row in expected.items():
         shares = [100 * np.mean(row < k) for k in (1, 5, 10)]
-        assert found[direction] == pytest.approx((*shares, np.floor(np.median(row)) + 1))
+        assert by_direction[direction] == pytest.approx((*shares, np.floor(np.median(row)) + 1))
 
 
 def test_folds_of_a_thousand_images():
-    """Each is ranked by itself, and figures are means over them."""
+    """Folds are ranked separately, and scores are means over them."""
     random = np.random.default_rng(4)
     images, captions = random.normal(size=(2000, 5)), random.normal(size=(10000, 5))
     images, captions = images.astype(np.float32), (captions + np.repeat(images, 5, 0)).astype(np.float32)
@@ -95,27 +95,27 @@ def test_what_tells_nothing_apart_gains_nothing(same):
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_projection_that_can_be_learnt(shared):
     ranking = Ranking(shared=shared, **OPTIONS)
-    found = retrieve(ranking, *problem(noise=0.1), resamples=50)
-    assert found.recalls["t2i"].r1 > 60  # by chance 1
-    assert found.recalls["i2t"].r10 > 95  # by chance 10
-    assert found.recalls["i2t"].medr == 1
-    assert 450 < found.dev <= 600
-    for key, (low, high) in found.intervals.items():
+    retrieval = retrieve(ranking, *problem(noise=0.1), resamples=50)
+    assert retrieval.recalls["t2i"].r1 > 60  # by chance 1
+    assert retrieval.recalls["i2t"].r10 > 95  # by chance 10
+    assert retrieval.recalls["i2t"].medr == 1
+    assert 450 < retrieval.dev_recalls <= 600
+    for key, (low, high) in retrieval.intervals.items():
         direction, figure = key.split(".")
-        assert low <= getattr(found.recalls[direction], figure) <= high
-    assert len(found.intervals) == 8
+        assert low <= getattr(retrieval.recalls[direction], figure) <= high
+    assert len(retrieval.intervals) == 8
 
 
 def test_rows_without_anything_in_them_are_ranked_by_chance():
     rows, places, splits = problem((200, 300, 300))
     rows = np.random.default_rng(6).normal(size=rows.shape).astype(np.float32)
-    found = retrieve(Ranking(**OPTIONS), rows, places, splits, resamples=50)
-    assert found.recalls["t2i"].r10 == pytest.approx(100 * 10 / 300, abs=3)
-    assert found.recalls["t2i"].medr == pytest.approx(150, abs=25)
+    retrieval = retrieve(Ranking(**OPTIONS), rows, places, splits, resamples=50)
+    assert retrieval.recalls["t2i"].r10 == pytest.approx(100 * 10 / 300, abs=3)
+    assert retrieval.recalls["t2i"].medr == pytest.approx(150, abs=25)
 
 
 def test_it_begins_and_draws_as_the_original_does():
-    """The first steps, as SentEval's code makes them: all pairs repeated for each of their contrasts."""
+    """The first steps of SentEval's code, which repeats pairs for each negative."""
     rows, places, splits = problem((40, 20, 20))
     images, captions = splits["train"].images[splits["train"].labels], rows[places["train"]]
     random = np.random.RandomState(7)
@@ -143,34 +143,34 @@ def test_it_begins_and_draws_as_the_original_does():
     with torch.no_grad():
         expected, _ = ranks_of(*(normal(net, one).numpy() for net, one in zip(nets, x, strict=True)))
     ranking = Ranking(projdim=6, ncontrast=3, batch_size=64, max_epoch=0, seed=7)
-    found = retrieve(ranking, rows, places, splits, resamples=5)
-    for direction, ranks in found.ranks.items():
+    retrieval = retrieve(ranking, rows, places, splits, resamples=5)
+    for direction, ranks in retrieval.ranks.items():
         np.testing.assert_array_equal(ranks, expected[direction])
 
 
 def test_it_stops_when_dev_does_not_rise():
     done = []
-    found = retrieve(
+    retrieval = retrieve(
         Ranking(projdim=10, tenacity=0, batch_size=8),
         *problem((30, 10, 10), noise=2),
         resamples=5,
         on_progress=lambda epoch, total: done.append((epoch, total)),
     )
-    assert done == [(epoch, 21) for epoch in range(1, found.epochs + 1)]
-    assert found.epochs < 21
+    assert done == [(epoch, 21) for epoch in range(1, retrieval.epochs + 1)]
+    assert retrieval.epochs < 21
 
 
 def test_the_seed_decides():
-    def found(seed):
+    def retrieved(seed):
         return retrieve(Ranking(seed=seed, **OPTIONS), *problem((60, 40, 40)), resamples=20)
 
-    one, same, other = map(found, (1, 1, 2))
+    one, same, other = map(retrieved, (1, 1, 2))
     assert one.recalls == same.recalls
     assert one.intervals == same.intervals
     assert not np.array_equal(one.ranks["t2i"], other.ranks["t2i"])
 
 
-def test_torchs_own_generator_is_left_alone():
+def test_torchs_global_generator_is_unchanged():
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
@@ -259,10 +259,10 @@ def test_learning_curve():
 def test_reports_show_and_compare_it(tmp_path):
     rows, _, splits = problem((100, 40, 40))
     good, bad = run(splits, rows), run(splits, np.random.default_rng(1).normal(size=rows.shape), name="bad")
-    found = se.compare(good, bad)
-    assert found[0].a == pytest.approx(good["ImageCaptionRetrieval"]["t2i"]["r1"])
-    assert found[0].p_two_tailed < 0.01
-    assert all("by groups" in row.test and row.n == 40 for row in found)  # images, not their captions
+    comparisons = se.compare(good, bad)
+    assert comparisons[0].a == pytest.approx(good["ImageCaptionRetrieval"]["t2i"]["r1"])
+    assert comparisons[0].p_two_tailed < 0.01
+    assert all("by groups" in row.test and row.n == 40 for row in comparisons)  # images, not their captions
     wrong = bad["ImageCaptionRetrieval"].wrong(3)
     assert all(one.gold == int(one.sentences[0].split()[1]) // 5 != one.predicted for one in wrong)
     good.to_html(tmp_path / "report.html", [bad])
@@ -327,11 +327,9 @@ def test_says_what_is_wrong():
     mixed = Split(test.sentences, test.labels[::-1], test.images)
     broken = {
         "needs the splits train, dev, test; there are train, dev": {"test": None},
-        "features of images must be equally wide, there are 20 in train, 20 in dev, 3 in test": {
-            "test": narrow
-        },
-        "captions of test must stand in the order of their images": {"test": mixed},
-        "tasks of retrieval need features of images": {"test": Split(test.sentences, test.labels)},
+        "features of images must have the same dimensions in all splits, got 20 in train": {"test": narrow},
+        "captions of test must be in the order of their images": {"test": mixed},
+        "retrieval needs the features of images": {"test": Split(test.sentences, test.labels)},
     }
     for message, change in broken.items():
         given = {name: split for name, split in (splits | change).items() if split is not None}

@@ -1,4 +1,4 @@
-"""The solver of many logistic regressions against scikit-learn and SciPy, which solve one at a time."""
+"""The solver of many logistic regressions against scikit-learn and SciPy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 linear_model = pytest.importorskip("sklearn.linear_model")
 optimize = pytest.importorskip("scipy.optimize")
 
-from sentencode.evaluation.metrics.solver import ends, fit_logistic
+from sentencode.evaluation.metrics.solver import convergence, fit_logistic
 
 CS = (1e-4, 1e-2, 1.0, 1e2, 1e4, 1e9)
 PARTS = ("u", "v", "|u-v|", "u*v")
@@ -31,7 +31,7 @@ def one_hot(labels, classes):
 
 
 def objective_and_gradient(x, targets, c, weights, intercepts):
-    """The objective, and the gradient divided by C: of the weights and, last, of the intercepts."""
+    """The objective, and its gradient divided by C, for the weights and then the intercepts."""
     w, b = weights.astype(float), intercepts.astype(float)
     scores = x @ w.T + b
     if len(w) == 1:  # two classes: the first one's score is 0
@@ -46,7 +46,7 @@ def objective_and_gradient(x, targets, c, weights, intercepts):
 
 
 def fitted(x, labels, c, solver="lbfgs"):
-    """scikit-learn's, as tight as it goes. Give it centred features, or it ends early."""
+    """scikit-learn's solution at a low tolerance; without centred features it stops early."""
     model = linear_model.LogisticRegression(C=c, tol=1e-10, max_iter=100_000, solver=solver)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it cannot get any tighter
@@ -54,7 +54,7 @@ def fitted(x, labels, c, solver="lbfgs"):
 
 
 def margins(model, x):
-    """How far the best class of each row is above the second."""
+    """Margin of the best class of each row over the second."""
     scores = model.decision_function(x)
     if scores.ndim == 1:
         return np.abs(scores)
@@ -63,7 +63,7 @@ def margins(model, x):
 
 
 def problem(classes=2, n=240, d=8, folds=3, seed=0, change=lambda x: x):
-    """Features, classes that they tell in part, and folds. Features are exact in float32."""
+    """Features, partly separable classes, and folds. Features are exact in float32."""
     random = np.random.default_rng(seed)
     z = random.normal(size=(n, d))
     scores = z @ random.normal(size=(d, classes)) * 1.5 / np.sqrt(d)
@@ -89,8 +89,8 @@ CHANGES = {
 }
 
 
-def assert_solved(x, labels, classes, folds, problems, found, *, solver="lbfgs"):
-    """Whether every problem is where scikit-learn ends, and what is claimed of it is so."""
+def assert_solved(x, labels, classes, folds, problems, fits, *, solver="lbfgs"):
+    """Check all solutions against scikit-learn, and their gradients and objectives."""
     targets, mean = one_hot(labels, classes), x.mean(axis=0)
     centred = x - mean  # has the same solutions, but for intercepts
     for p, (fold, c) in enumerate(problems):
@@ -98,18 +98,18 @@ def assert_solved(x, labels, classes, folds, problems, found, *, solver="lbfgs")
         x_of, y_of = centred[rows], targets[rows]
         model = fitted(x_of, labels[rows], c, solver)
         least, _ = objective_and_gradient(x_of, y_of, c, model.coef_, model.intercept_)
-        w, b = found.weights[p].astype(float), found.intercepts[p].astype(float)
+        w, b = fits.weights[p].astype(float), fits.intercepts[p].astype(float)
         value, _ = objective_and_gradient(x_of, y_of, c, w, b + w @ mean)
         assert value <= least * (1 + 1e-6), where  # below it where the oracle ends early
-        assert found.objectives[p] == pytest.approx(value, rel=1e-6), where
+        assert fits.objectives[p] == pytest.approx(value, rel=1e-6), where
         # Columns that lie far from 0 multiply what float32 leaves of the intercept's gradient.
         _, gradient = objective_and_gradient(x[rows], y_of, c, w, b)
-        assert found.gradients[p] <= 3e-5 * max(1, np.abs(x[rows]).max()), where
+        assert fits.gradients[p] <= 3e-5 * max(1, np.abs(x[rows]).max()), where
         steepest = np.abs(gradient).max() / rows.sum()
-        assert found.gradients[p] == pytest.approx(steepest, rel=1e-2, abs=1e-12), where
+        assert fits.gradients[p] == pytest.approx(steepest, rel=1e-2, abs=1e-12), where
         # Of less than that, an objective that is within 1e-6 says nothing: it bends by the square.
         sure = margins(model, centred) > 3e-3
-        assert (found.predictions[p] == model.predict(centred))[sure].all(), where
+        assert (fits.predictions[p] == model.predict(centred))[sure].all(), where
 
 
 # --- against scikit-learn ---
@@ -119,15 +119,15 @@ def assert_solved(x, labels, classes, folds, problems, found, *, solver="lbfgs")
 def test_ends_where_scikit_learn_does(classes):
     x, labels, folds = problem(classes)
     problems = [(fold, c) for fold in range(len(folds)) for c in CS]
-    found = fit_logistic(x, labels, folds, problems, classes=classes)
-    assert found.weights.shape == (len(problems), classes if classes > 2 else 1, x.shape[1])
-    assert found.intercepts.shape == found.weights.shape[:2]
-    assert found.predictions.shape == (len(problems), len(x))
-    assert_solved(x, labels, classes, folds, problems, found)
+    fits = fit_logistic(x, labels, folds, problems, classes=classes)
+    assert fits.weights.shape == (len(problems), classes if classes > 2 else 1, x.shape[1])
+    assert fits.intercepts.shape == fits.weights.shape[:2]
+    assert fits.predictions.shape == (len(problems), len(x))
+    assert_solved(x, labels, classes, folds, problems, fits)
 
 
 def cases():
-    """Features that are not as one wishes. Newton's method is the oracle: lbfgs ends early on them."""
+    """Badly conditioned features. The reference is Newton's method; lbfgs stops early."""
     for name in CHANGES:
         for classes in (2, 4):
             yield pytest.param(classes, CHANGES[name], id=f"{name}-{classes}")
@@ -137,12 +137,12 @@ def cases():
 def test_ends_there_with_features_of_any_kind(classes, change):
     x, labels, folds = problem(classes, change=change)
     problems = [(fold, c) for fold in range(len(folds)) for c in CS]
-    found = fit_logistic(x, labels, folds, problems, classes=classes)
-    assert_solved(x, labels, classes, folds, problems, found, solver="newton-cholesky")
+    fits = fit_logistic(x, labels, folds, problems, classes=classes)
+    assert_solved(x, labels, classes, folds, problems, fits, solver="newton-cholesky")
 
 
 def counts(x):
-    """Of a few words, whose columns lie among many of zeros; as many in each row."""
+    """Sparse rows of a few words, equally many in each."""
     few = np.eye(7)[np.argsort(x[:, :7], axis=1)[:, :3]].sum(axis=1)
     out = np.zeros_like(x)
     out[:, 3 : 3 + 7 * 20 : 20] = few
@@ -156,8 +156,8 @@ def counts(x):
 def test_more_columns_than_rows(classes, change):
     x, labels, folds = problem(classes, n=60, d=150, folds=2, change=change)
     problems = [(fold, c) for fold in range(2) for c in (1e-4, 1e-2, 1.0, 10.0)]
-    found = fit_logistic(x, labels, folds, problems, classes=classes)
-    assert_solved(x, labels, classes, folds, problems, found)
+    fits = fit_logistic(x, labels, folds, problems, classes=classes)
+    assert_solved(x, labels, classes, folds, problems, fits)
 
 
 @pytest.mark.parametrize(
@@ -171,28 +171,28 @@ def test_more_columns_than_rows(classes, change):
 )
 def test_separable_classes(classes, c):
     x, labels, folds = problem(classes, n=60, d=150, folds=2, seed=4)
-    found = fit_logistic(x, labels, folds, [(0, c), (1, c)], classes=classes)
-    assert all((found.predictions[p] == labels)[folds[p]].all() for p in range(2))
-    assert_solved(x, labels, classes, folds, [(0, c), (1, c)], found)
+    fits = fit_logistic(x, labels, folds, [(0, c), (1, c)], classes=classes)
+    assert all((fits.predictions[p] == labels)[folds[p]].all() for p in range(2))
+    assert_solved(x, labels, classes, folds, [(0, c), (1, c)], fits)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_what_float32_cannot_reach_is_not_waited_for(classes):
     x, labels, folds = problem(classes)
-    found = fit_logistic(x, labels, folds, [(0, 1.0), (1, 100.0)], classes=classes, tolerance=1e-14)
-    assert found.iterations.max() < 100
-    assert found.gradients.max() < 1e-5
+    fits = fit_logistic(x, labels, folds, [(0, 1.0), (1, 100.0)], classes=classes, tolerance=1e-14)
+    assert fits.iterations.max() < 100
+    assert fits.gradients.max() < 1e-5
 
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_separable_classes_without_a_penalty_end(classes):
-    """There is no optimum but at infinity: what there is to ask for is an end, and right classes."""
+    """Separable classes: the optimum is at infinity; the solver must stop with the right classes."""
     x, labels, folds = problem(classes, n=60, d=150, folds=2, seed=4)
-    found = fit_logistic(x, labels, folds, [(0, 1e9), (1, 1e9)], classes=classes, max_iterations=100)
-    assert (found.iterations <= 100).all()
-    assert np.isfinite(found.weights).all()
-    assert (found.gradients < 1e-5).all()
-    assert all((found.predictions[p] == labels)[folds[p]].all() for p in range(2))
+    fits = fit_logistic(x, labels, folds, [(0, 1e9), (1, 1e9)], classes=classes, max_iterations=100)
+    assert (fits.iterations <= 100).all()
+    assert np.isfinite(fits.weights).all()
+    assert (fits.gradients < 1e-5).all()
+    assert all((fits.predictions[p] == labels)[folds[p]].all() for p in range(2))
 
 
 @settings(max_examples=30, deadline=None)
@@ -203,56 +203,56 @@ def test_any_small_problem(classes, n, d, exponent, seed):
     x, labels, _ = problem(classes, n=n, d=d, seed=seed)
     labels[:classes] = range(classes)  # none is missing
     folds, problems = np.ones((1, n), bool), [(0, 10.0**exponent)]
-    found = fit_logistic(x, labels, folds, problems, classes=classes)
+    fits = fit_logistic(x, labels, folds, problems, classes=classes)
     model = fitted(x, labels, 10.0**exponent, "newton-cholesky")
     values = [
         objective_and_gradient(x, one_hot(labels, classes), 10.0**exponent, w, b)[0]
-        for w, b in ((found.weights[0], found.intercepts[0]), (model.coef_, model.intercept_))
+        for w, b in ((fits.weights[0], fits.intercepts[0]), (model.coef_, model.intercept_))
     ]
     assert values[0] <= values[1] * (1 + 1e-6)
 
 
 def test_a_problem_twice_is_solved_twice():
     x, labels, folds = problem()
-    found = fit_logistic(x, labels, folds, [(1, 1.0), (0, 3.0), (1, 1.0)])
+    fits = fit_logistic(x, labels, folds, [(1, 1.0), (0, 3.0), (1, 1.0)])
     # Not to the last bit: they are two columns of the same products, and a kernel may add up the terms of the
     # last columns in another order.
-    assert found.objectives[0] == pytest.approx(found.objectives[2], rel=1e-6)
-    assert np.allclose(found.weights[0], found.weights[2], atol=1e-3 * np.abs(found.weights[0]).max())
-    assert (found.predictions[0] == found.predictions[2]).mean() > 0.99
+    assert fits.objectives[0] == pytest.approx(fits.objectives[2], rel=1e-6)
+    assert np.allclose(fits.weights[0], fits.weights[2], atol=1e-3 * np.abs(fits.weights[0]).max())
+    assert (fits.predictions[0] == fits.predictions[2]).mean() > 0.99
 
 
 def test_no_problem_has_no_solution():
     x, labels, folds = problem()
-    found = fit_logistic(x, labels, folds, [])
-    assert found.weights.shape == (0, 1, x.shape[1])
-    assert found.predictions.shape == (0, len(x))
+    fits = fit_logistic(x, labels, folds, [])
+    assert fits.weights.shape == (0, 1, x.shape[1])
+    assert fits.predictions.shape == (0, len(x))
 
 
 @pytest.mark.parametrize("change", [CHANGES["far away"], CHANGES["constant columns"], CHANGES["scaled"]])
 @pytest.mark.parametrize("classes", [2, 4])
 def test_one_fold_of_many_rows(classes, change):
-    """They begin with few of the rows."""
+    """The solver starts with a subset of the rows."""
     x, labels, folds = problem(classes, n=2000, folds=1, change=change)
     problems = [(0, c) for c in CS]
-    found = fit_logistic(x, labels, folds, problems, classes=classes)
-    assert_solved(x, labels, classes, folds, problems, found, solver="newton-cholesky")
+    fits = fit_logistic(x, labels, folds, problems, classes=classes)
+    assert_solved(x, labels, classes, folds, problems, fits, solver="newton-cholesky")
 
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_few_rows_may_lack_a_class(classes):
-    """Five rows of it: hardly all are among the few that they would begin with."""
+    """A class of five rows, which the subset is unlikely to contain."""
     x, labels, _ = problem(classes, n=3000, folds=1)
     labels[labels == 1] = 0
     labels[[17, 401, 1003, 1801, 2999]] = 1
     problems = [(0, c) for c in CS]
     folds = np.ones((1, len(x)), dtype=bool)
-    found = fit_logistic(x, labels, folds, problems, classes=classes)
-    assert_solved(x, labels, classes, folds, problems, found, solver="newton-cholesky")
+    fits = fit_logistic(x, labels, folds, problems, classes=classes)
+    assert_solved(x, labels, classes, folds, problems, fits, solver="newton-cholesky")
 
 
 def drawn(classes, n, d, scale, seed=0):
-    """Rows and their classes, which are the surer, the larger the scale."""
+    """Rows and classes, the more separable the larger the scale."""
     random = np.random.default_rng(seed)
     x = random.normal(size=(n, d)).astype(np.float32)
     scores = x @ random.normal(size=(d, classes)) * scale / np.sqrt(d) + random.gumbel(size=(n, classes))
@@ -260,7 +260,7 @@ def drawn(classes, n, d, scale, seed=0):
 
 
 def ones_of(column, every):
-    """Every so many rows know nothing of half the columns, or nearly nothing of any."""
+    """Some rows are zero in half the columns, or nearly zero."""
 
     def change(x):
         x = x.copy()
@@ -279,7 +279,7 @@ HARD = {  # classes, rows, columns, scale, change, penalties
     "every other row without columns, 3": (3, 5376, 20, 1.5, ones_of(True, 2), GRID),
     "every other row small": (2, 5376, 20, 1.5, ones_of(False, 2), GRID),
     "every fourth row small": (2, 5376, 20, 1.5, ones_of(False, 4), GRID),
-    "all told apart by the few": (2, 12800, 50, 20, lambda x: x, (8.0, 1e9)),
+    "all figures apart by the few": (2, 12800, 50, 20, lambda x: x, (8.0, 1e9)),
 }
 
 
@@ -289,9 +289,9 @@ HARD = {  # classes, rows, columns, scale, change, penalties
 def test_few_rows_that_mislead_cost_few_iterations(classes, n, d, scale, change, penalties):
     x, labels, _ = drawn(classes, n, d, scale)
     x, folds, problems = change(x), np.ones((1, n), bool), [(0, c) for c in penalties]
-    found = fit_logistic(x, labels, folds, problems, classes=classes)
-    assert_solved(x, labels, classes, folds, problems, found, solver="newton-cholesky")
-    assert found.iterations.max() < 60
+    fits = fit_logistic(x, labels, folds, problems, classes=classes)
+    assert_solved(x, labels, classes, folds, problems, fits, solver="newton-cholesky")
+    assert fits.iterations.max() < 60
 
 
 def test_rare_classes_cost_few_iterations():
@@ -299,25 +299,25 @@ def test_rare_classes_cost_few_iterations():
     labels = np.where(labels == 1, 0, labels)
     labels[random.choice(len(x), 5, replace=False)] = 1
     folds, problems = np.ones((1, len(x)), bool), [(0, 1.0), (0, 8.0)]
-    found = fit_logistic(x, labels, folds, problems)
-    assert_solved(x, labels, 2, folds, problems, found, solver="newton-cholesky")
-    assert found.iterations.max() < 60
+    fits = fit_logistic(x, labels, folds, problems)
+    assert_solved(x, labels, 2, folds, problems, fits, solver="newton-cholesky")
+    assert fits.iterations.max() < 60
 
 
 @pytest.mark.parametrize("shares", [(0.9,) * 10, (0.01, 0.03, 0.1, 0.5, 1.0)], ids=["alike", "mixed"])
-def test_folds_of_classes_that_are_told_apart_cost_few_iterations(shares):
+def test_separable_folds_need_few_iterations(shares):
     x, labels, random = drawn(6, 5500, 60, 40) if len(shares) == 10 else drawn(3, 20_000, 20, 20)
     folds = np.stack([random.random(len(x)) < share for share in shares])
     problems = [(fold, c) for c in (0.25, 8.0) for fold in range(len(folds))]
-    found = fit_logistic(x, labels, folds, problems)
+    fits = fit_logistic(x, labels, folds, problems)
     for p in (0, len(problems) - 1):
         fold, c = problems[p]
         given = x[folds[fold]].astype(float), labels[folds[fold]]
         model = fitted(*given, c, "newton-cholesky")
         targets = one_hot(given[1], int(labels.max()) + 1)
         least, _ = objective_and_gradient(given[0], targets, c, model.coef_, model.intercept_)
-        assert found.objectives[p] == pytest.approx(least, rel=1e-6)
-    assert found.iterations.max() < 90
+        assert fits.objectives[p] == pytest.approx(least, rel=1e-6)
+    assert fits.iterations.max() < 90
 
 
 @pytest.mark.parametrize(("n", "classes"), [(240, 2), (240, 3), (3000, 3)])
@@ -331,13 +331,13 @@ def test_rows_that_no_fold_trains_on_are_predicted_alone(kind, n, classes):
     rows = {"embeddings": x, "places": x[first], "pairs": made(x, first, second, parts)}[kind]
     given = {"classes": classes, **of[kind]}
     problems = [(fold, c) for fold in range(2) for c in (0.01, 1.0)]
-    found = fit_logistic(x, labels, folds, problems, **given)
-    assert_solved(rows, labels, classes, folds, problems, found)
+    fits = fit_logistic(x, labels, folds, problems, **given)
+    assert_solved(rows, labels, classes, folds, problems, fits)
     streamed = fit_logistic(x, labels, folds, problems, max_bytes=1, **given)
-    assert (streamed.predictions == found.predictions).mean() > 0.995
-    scores = rows @ np.swapaxes(found.weights, 1, 2).astype(float) + found.intercepts[:, None]  # [p, n, K]
+    assert (streamed.predictions == fits.predictions).mean() > 0.995
+    scores = rows @ np.swapaxes(fits.weights, 1, 2).astype(float) + fits.intercepts[:, None]  # [p, n, K]
     best = scores.argmax(2) if classes > 2 else scores[..., 0] > 0
-    assert (found.predictions == best)[:, rest].mean() > 0.995
+    assert (fits.predictions == best)[:, rest].mean() > 0.995
 
 
 def test_rows_that_no_fold_trains_on_are_looked_at():
@@ -354,19 +354,19 @@ def test_a_class_that_a_fold_lacks_is_dropped(lacking, n, shifted):
     x, labels, folds = problem(4, n=n, change=CHANGES["shifted"] if shifted else lambda x: x)
     folds[0] &= ~np.isin(labels, lacking)
     problems = [(fold, c) for fold in (0, 1) for c in (1e-2, 1.0, 1e2)]
-    found = fit_logistic(x, labels, folds, problems)
-    assert_solved(x, labels, 4, folds, problems[3:], taken(found, slice(3, None)))
-    assert shifted or not found.short.any()
+    fits = fit_logistic(x, labels, folds, problems)
+    assert_solved(x, labels, 4, folds, problems[3:], subset(fits, slice(3, None)))
+    assert shifted or not fits.short.any()
     left, rows = np.setdiff1d(range(4), lacking), folds[0]
     centred = x - x.mean(axis=0)
     for p, (_, c) in enumerate(problems[:3]):
         model = fitted(centred[rows], labels[rows], c)
-        assert (found.weights[p, list(lacking)] == 0).all()
-        assert (found.intercepts[p, list(lacking)] == -np.inf).all()
+        assert (fits.weights[p, list(lacking)] == 0).all()
+        assert (fits.intercepts[p, list(lacking)] == -np.inf).all()
         sure = margins(model, centred) > 3e-3
         assert sure.mean() > 0.9
-        assert (found.predictions[p] == model.predict(centred))[sure].all()
-        w = found.weights[p, left] - found.weights[p, left].mean(0)
+        assert (fits.predictions[p] == model.predict(centred))[sure].all()
+        w = fits.weights[p, left] - fits.weights[p, left].mean(0)
         if len(left) == 2:  # scikit-learn has the difference
             w = 2 * w[1:]
         assert np.allclose(
@@ -374,53 +374,51 @@ def test_a_class_that_a_fold_lacks_is_dropped(lacking, n, shifted):
         )
         targets = one_hot(np.searchsorted(left, labels[rows]), len(left))
         least, _ = objective_and_gradient(centred[rows], targets, c, model.coef_, model.intercept_)
-        assert found.objectives[p] == pytest.approx(least, rel=1e-6)
+        assert fits.objectives[p] == pytest.approx(least, rel=1e-6)
 
 
-def taken(found, which):
-    return type(found)(**{name: values[which] for name, values in vars(found).items()})
+def subset(fits, which):
+    return type(fits)(**{name: values[which] for name, values in vars(fits).items()})
 
 
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize(("d", "change"), [(8, "shifted"), (8, "far away"), (8, "scaled"), (300, "far away")])
 def test_gradients_are_those_of_what_is_returned(classes, d, change):
-    """In float64, of the columns as they are: where these lie far from 0, float32 would hide most of it."""
+    """In float64, without centring: float32 would lose digits of columns far from 0."""
     x, labels, folds = problem(classes, d=d, change=CHANGES[change])
     problems = [(fold, c) for fold in range(2) for c in (1e-2, 1.0, 1e3)]
-    found = fit_logistic(x, labels, folds, problems)
+    fits = fit_logistic(x, labels, folds, problems)
     for p, (fold, c) in enumerate(problems):
         rows = folds[fold]
         targets = one_hot(labels[rows], classes)
-        _, gradient = objective_and_gradient(x[rows], targets, c, found.weights[p], found.intercepts[p])
-        assert found.gradients[p] == pytest.approx(np.abs(gradient).max() / rows.sum(), rel=1e-3, abs=1e-12)
-    assert (
-        found.short == ((found.gradients > 1e-5) | ((found.gaps > 1e-7) & (found.gradients > 1e-10)))
-    ).all()
+        _, gradient = objective_and_gradient(x[rows], targets, c, fits.weights[p], fits.intercepts[p])
+        assert fits.gradients[p] == pytest.approx(np.abs(gradient).max() / rows.sum(), rel=1e-3, abs=1e-12)
+    assert (fits.short == ((fits.gradients > 1e-5) | ((fits.gaps > 1e-7) & (fits.gradients > 1e-10)))).all()
 
 
-def test_fits_that_end_short_are_told():
+def test_fits_that_do_not_converge_are_counted():
     x, labels, folds = problem(4)
     problems = [(fold, c) for fold in range(3) for c in (1e-2, 1e4)]
     assert not fit_logistic(x, labels, folds, problems).short.any()
-    found = fit_logistic(x, labels, folds, problems, max_iterations=1, tolerance=1e-9)
-    assert found.short.all()
-    told = ends(found, taken(found, slice(2)))
-    assert told == {"gap": found.gaps.max(), "iterations": 1, "fits": 8, "short": 8}
+    fits = fit_logistic(x, labels, folds, problems, max_iterations=1, tolerance=1e-9)
+    assert fits.short.all()
+    figures = convergence(fits, subset(fits, slice(2)))
+    assert figures == {"gap": fits.gaps.max(), "iterations": 1, "fits": 8, "short": 8}
 
 
 # --- soft targets ---
 
 
 def test_soft_targets():
-    """Shares of classes, which need not sum to 1, against a slow solver of the same objective."""
+    """Class probabilities, which need not sum to 1, against a slow solver."""
     x, _, folds = problem(n=150, d=5)
     random = np.random.default_rng(0)
     targets = random.dirichlet([0.5] * 4, size=len(x)).astype(np.float32).astype(float)
     targets[:10] *= 0.5
     targets[10:15] = 0
     problems = [(fold, c) for fold in range(2) for c in (1e-2, 1.0, 1e3)]
-    found = fit_logistic(x, targets, folds, problems)
-    assert found.weights.shape == (len(problems), 4, 5)
+    fits = fit_logistic(x, targets, folds, problems)
+    assert fits.weights.shape == (len(problems), 4, 5)
     for p, (fold, c) in enumerate(problems):
         rows = folds[fold]
 
@@ -436,13 +434,13 @@ def test_soft_targets():
             method="L-BFGS-B",
             options={"ftol": 1e-15, "gtol": 1e-9, "maxiter": 10_000},
         )
-        value, _ = objective_and_gradient(x[rows], targets[rows], c, found.weights[p], found.intercepts[p])
+        value, _ = objective_and_gradient(x[rows], targets[rows], c, fits.weights[p], fits.intercepts[p])
         assert value == pytest.approx(c * best.fun, rel=1e-6)
-        assert found.objectives[p] == pytest.approx(value, rel=1e-6)
+        assert fits.objectives[p] == pytest.approx(value, rel=1e-6)
         w = best.x.reshape(4, 6)
         scores = np.sort(x @ w[:, :5].T + w[:, 5], axis=1)
         sure = scores[:, -1] - scores[:, -2] > 1e-2
-        assert (found.predictions[p] == (x @ w[:, :5].T + w[:, 5]).argmax(1))[sure].all()
+        assert (fits.predictions[p] == (x @ w[:, :5].T + w[:, 5]).argmax(1))[sure].all()
 
 
 def test_hard_targets_as_shares_are_the_same_problem():
@@ -514,20 +512,20 @@ def test_blocks_are_equal_to_rows_in_memory(classes, kind):
 def test_embeddings_of_other_types(dtype):
     x, labels, folds = problem()
     x = (8 * x).astype(dtype)
-    found = fit_logistic(x, labels, folds, [(0, 0.1)])
+    fits = fit_logistic(x, labels, folds, [(0, 0.1)])
     expected = fit_logistic(x.astype(np.float32), labels, folds, [(0, 0.1)])
-    assert np.array_equal(found.weights, expected.weights)
-    assert found.weights.dtype == np.float32
+    assert np.array_equal(fits.weights, expected.weights)
+    assert fits.weights.dtype == np.float32
 
 
 def test_arrays_that_cannot_be_written_to(tmp_path):
-    """As a memory map's: without a copy where it is none, and without a warning."""
+    """As of a memory map, without a warning."""
     x, labels, folds = problem()
     np.save(tmp_path / "x.npy", x.astype(np.float32))
     for mode in "rc":
         mapped = np.load(tmp_path / "x.npy", mmap_mode=mode)
-        found = fit_logistic(mapped, labels, folds, [(0, 1.0)])
-        assert np.array_equal(found.weights, fit_logistic(x, labels, folds, [(0, 1.0)]).weights)
+        fits = fit_logistic(mapped, labels, folds, [(0, 1.0)])
+        assert np.array_equal(fits.weights, fit_logistic(x, labels, folds, [(0, 1.0)]).weights)
 
 
 def test_arguments_are_not_changed():
@@ -540,8 +538,8 @@ def test_arguments_are_not_changed():
 
 def test_lists_will_do():
     x, labels, folds = problem(n=40, d=2)
-    found = fit_logistic(x.tolist(), labels.tolist(), folds.tolist(), [(np.int64(0), np.float32(1))])
-    assert np.array_equal(found.weights, fit_logistic(x, labels, folds, [(0, 1.0)]).weights)
+    fits = fit_logistic(x.tolist(), labels.tolist(), folds.tolist(), [(np.int64(0), np.float32(1))])
+    assert np.array_equal(fits.weights, fit_logistic(x, labels, folds, [(0, 1.0)]).weights)
 
 
 # --- what it must not depend on ---
@@ -567,17 +565,17 @@ def test_other_problems_make_no_difference(classes):
 def test_threads_make_no_difference(classes):
     x, labels, folds = problem(classes, n=3000, d=20)
     threads = torch.get_num_threads()
-    found = []
+    fits = []
     try:
         for count in (1, 2, 3):
             torch.set_num_threads(count)
-            found.append(fit_logistic(x, labels, folds, [(0, 1.0), (2, 100.0)], classes=classes))
+            fits.append(fit_logistic(x, labels, folds, [(0, 1.0), (2, 100.0)], classes=classes))
     finally:
         torch.set_num_threads(threads)
-    for one in found[1:]:
-        assert one.objectives == pytest.approx(found[0].objectives, rel=1e-7)
-        assert np.allclose(one.weights, found[0].weights, atol=2e-3)
-        assert (one.predictions == found[0].predictions).mean() > 0.999
+    for one in fits[1:]:
+        assert one.objectives == pytest.approx(fits[0].objectives, rel=1e-7)
+        assert np.allclose(one.weights, fits[0].weights, atol=2e-3)
+        assert (one.predictions == fits[0].predictions).mean() > 0.999
 
 
 def test_devices():
@@ -591,16 +589,16 @@ def test_devices():
 def test_on_a_gpu():
     x, labels, folds = problem()
     expected = fit_logistic(x, labels, folds, [(0, 1.0)])
-    found = fit_logistic(x, labels, folds, [(0, 1.0)], device="cuda")
-    assert found.objectives == pytest.approx(expected.objectives, rel=1e-6)
-    np.testing.assert_allclose(found.weights, expected.weights, atol=2e-3)
+    fits = fit_logistic(x, labels, folds, [(0, 1.0)], device="cuda")
+    assert fits.objectives == pytest.approx(expected.objectives, rel=1e-6)
+    np.testing.assert_allclose(fits.weights, expected.weights, atol=2e-3)
 
 
 def test_iterations_end():
     x, labels, folds = problem(4)
-    found = fit_logistic(x, labels, folds, [(0, 1e-2), (1, 1e4)], max_iterations=1, tolerance=1e-12)
-    assert (found.iterations == 1).all()
-    assert (found.gradients > 1e-12).all()
+    fits = fit_logistic(x, labels, folds, [(0, 1e-2), (1, 1e4)], max_iterations=1, tolerance=1e-12)
+    assert (fits.iterations == 1).all()
+    assert (fits.gradients > 1e-12).all()
 
 
 # --- errors ---
@@ -660,11 +658,11 @@ def test_progress_reaches_its_end():
     assert {total for _, total in seen} == {18}
 
 
-def test_progress_is_told_after_each_iteration():
+def test_progress_is_reported_after_each_iteration():
     x, labels, folds = problem(3, change=CHANGES["tiny"])
     seen = []
-    found = fit_logistic(x, labels, folds, [(0, 1e9)], on_progress=lambda *of: seen.append(of))
-    assert len(seen) >= found.iterations[0] > 1
+    fits = fit_logistic(x, labels, folds, [(0, 1e9)], on_progress=lambda *of: seen.append(of))
+    assert len(seen) >= fits.iterations[0] > 1
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, SystemExit])
@@ -682,7 +680,7 @@ def test_an_error_of_on_progress_ends_it(error):
 
 
 def test_a_signal_ends_it():
-    """In a process of its own: what pytest does with Ctrl-C is not the matter."""
+    """In a subprocess, because pytest handles Ctrl-C."""
     script = """
         import os, signal, threading
         import numpy as np
@@ -697,8 +695,8 @@ def test_a_signal_ends_it():
             for _ in range(1000):
                 fit_logistic(x, labels, folds, problems)
         except KeyboardInterrupt:
-            found = fit_logistic(x[:100], labels[:100], folds[:, :100], problems[:2])
-            print("stopped", (found.gradients < 1e-5).all())
+            fits = fit_logistic(x[:100], labels[:100], folds[:, :100], problems[:2])
+            print("stopped", (fits.gradients < 1e-5).all())
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=120
@@ -709,14 +707,14 @@ def test_a_signal_ends_it():
 def test_threads_may_solve_at_once():
     x, labels, folds = problem(n=1000)
     expected = fit_logistic(x, labels, folds, [(0, 1.0)])
-    found = [None] * 4
+    fits = [None] * 4
 
     def work(i):
-        found[i] = fit_logistic(x, labels, folds, [(0, 1.0)])
+        fits[i] = fit_logistic(x, labels, folds, [(0, 1.0)])
 
     team = [threading.Thread(target=work, args=(i,)) for i in range(4)]
     for thread in team:
         thread.start()
     for thread in team:
         thread.join()
-    assert all(one.objectives == pytest.approx(expected.objectives, rel=1e-7) for one in found)
+    assert all(one.objectives == pytest.approx(expected.objectives, rel=1e-7) for one in fits)

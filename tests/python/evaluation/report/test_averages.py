@@ -1,4 +1,4 @@
-"""Averages over tasks: the papers', and plain means."""
+"""Averages over tasks: those of papers, and plain means."""
 
 from __future__ import annotations
 
@@ -47,48 +47,48 @@ SIZES = {
 
 
 def test_averages_of_the_papers():
-    found = {average.name: average for average in averages_of(with_accuracy(**EIGHT, SST5=40, SNLI=65))}
+    averages = {average.name: average for average in averages_of(with_accuracy(**EIGHT, SST5=40, SNLI=65))}
     six = [name for name in EIGHT if name not in ("SST2", "SICKEntailment")]
     seven = [name for name in EIGHT if name != "MRPC"]
     for tasks in (six, seven, list(EIGHT)):
         macro = sum(EIGHT[name] for name in tasks) / len(tasks)
         micro = sum(SIZES[name] * EIGHT[name] for name in tasks) / sum(SIZES[name] for name in tasks)
-        assert found[f"macro of {len(tasks)}"].value == pytest.approx(macro)
-        assert found[f"micro of {len(tasks)}"].value == pytest.approx(micro)
-        assert sorted(found[f"macro of {len(tasks)}"].tasks) == sorted(tasks)
-    assert found["macro of 6"].value == pytest.approx((70 + 80 + 90 + 85 + 60 + 72) / 6)
-    assert found["AvgAcc"].value == pytest.approx((70 + 80 + 90 + 85 + 75 + 40 + 60 + 72 + 78 + 65) / 10)
-    assert set(found) == {f"{kind} of {n}" for kind in ("macro", "micro") for n in (6, 7, 8)} | {"AvgAcc"}
+        assert averages[f"macro of {len(tasks)}"].value == pytest.approx(macro)
+        assert averages[f"micro of {len(tasks)}"].value == pytest.approx(micro)
+        assert sorted(averages[f"macro of {len(tasks)}"].tasks) == sorted(tasks)
+    assert averages["macro of 6"].value == pytest.approx((70 + 80 + 90 + 85 + 60 + 72) / 6)
+    assert averages["AvgAcc"].value == pytest.approx((70 + 80 + 90 + 85 + 75 + 40 + 60 + 72 + 78 + 65) / 10)
+    assert set(averages) == {f"{kind} of {n}" for kind in ("macro", "micro") for n in (6, 7, 8)} | {"AvgAcc"}
 
 
 def test_average_of_similarity():
     names = ["SICKRelatedness", "STSBenchmark", "STS12", "STS13", "STS14", "STS15", "STS16"]
     results = {name: with_correlation(name, 0.1 * i, 0.1 * i + 0.02) for i, name in enumerate(names)}
-    found = {average.name: average for average in averages_of(results)}
-    assert list(found) == [
+    averages = {average.name: average for average in averages_of(results)}
+    assert list(averages) == [
         "AvgSim",
         "learnt mean of SICKRelatedness, STSBenchmark",
         "cosine mean of STS12, STS13, STS14, STS15, STS16",
     ]
-    assert found["AvgSim"].value == pytest.approx(100 * (0.3 + 0.01))
-    assert found["AvgSim"].label == "AvgSim, learnt and cosine"
-    assert [average.value for average in found.values()][1:] == pytest.approx([6, 41])
+    assert averages["AvgSim"].value == pytest.approx(100 * (0.3 + 0.01))
+    assert averages["AvgSim"].label == "AvgSim, learnt and cosine"
+    assert [average.value for average in averages.values()][1:] == pytest.approx([6, 41])
 
 
 def test_no_mean_is_over_learnt_scores_and_cosines():
     names = ["STSBenchmark", "SICKRelatedness", "STS12", "STS14"]
     results = {name: with_correlation(name, 0.5, 0.5) for name in names}
     results["mine"] = TaskResult("mine", {"test": {"pearson": (0.3, 0.0), "spearman": (0.3, 0.0)}})
-    found = averages_of(results)
-    assert [average.tasks for average in found] == [
+    averages = averages_of(results)
+    assert [average.tasks for average in averages] == [
         ("STSBenchmark", "SICKRelatedness"),
         ("STS12", "STS14", "mine"),
     ]
-    assert [average.scored for average in found] == ["learnt", "cosine"]
+    assert [average.scored for average in averages] == ["learnt", "cosine"]
 
 
 def test_own_tasks_may_have_sentevals_names():
-    """Two of them had no figure where averages looked for one."""
+    """Tasks with a name of SentEval and other scores."""
     tasks = [similarity(name, ("test",), seed=i) for i, name in enumerate(("STS12", "STSBenchmark"))]
     report = run(rows_of, tasks)
     (average,) = report.averages
@@ -116,14 +116,14 @@ def test_a_task_with_an_error_counts_as_missing():
     assert [a.name for a in averages_of(results)] == ["mean of " + ", ".join(n for n in EIGHT if n != "MR")]
 
 
-def test_averages_stand_in_the_table():
+def test_averages_are_in_the_table():
     report = Report("mine", with_accuracy(MR=70.0, CR=80.0))
     assert "| mean of MR, CR | acc | 75.00 |  |" in report.to_markdown()
     assert r"mean of MR, CR & acc & 75.00 &  \\" in report.to_latex()
 
 
 def test_averages_have_intervals():
-    """Against the bootstrap of the average itself, each task's examples drawn apart from the others'."""
+    """Against a bootstrap with independent resamples of the tasks."""
     random = np.random.default_rng(8)
     right = {name: random.random(400) < EIGHT[name] / 100 for name in EIGHT}
     results = {}

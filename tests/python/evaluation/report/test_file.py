@@ -1,4 +1,4 @@
-"""Files of reports: what is resumed, and what is not."""
+"""Files of reports: which results are reused."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def test_a_run_with_fewer_tasks_drops_nothing(tmp_path):
     tasks = [classification(), similarity(), similarity("more", seed=7)]
     run(rows_of, tasks[:2], out=out, key="a")
     before = Report.load(out)
-    found = run(rows_of, tasks[2:], out=out, key="a")
-    assert list(found) == ["more"]
+    resumed = run(rows_of, tasks[2:], out=out, key="a")
+    assert list(resumed) == ["more"]
     after = Report.load(out)
     assert list(after) == ["mine", "alike", "more"]
     for name in before:
@@ -57,7 +57,7 @@ def test_a_run_with_fewer_tasks_drops_nothing(tmp_path):
     assert out.read_text() == after.to_json()
 
 
-def test_what_was_skipped_stays_known(tmp_path):
+def test_skipped_tasks_are_saved(tmp_path):
     write_cr(tmp_path)
     out = tmp_path / "report.json"
     first = run(rows_of, "all", data=tmp_path, partial=True, out=out, key="a")
@@ -115,9 +115,7 @@ def test_without_a_key_a_report_that_is_there_is_not_touched(tmp_path, caplog):
     assert "report.json cannot be resumed: the encoder has no fingerprint: give key=" in caplog.text
     before = out.read_bytes()
     for task in (similarity(), classification()):
-        with pytest.raises(
-            ValueError, match=r"report.json is there already, .* give key=.* or remove the file"
-        ):
+        with pytest.raises(ValueError, match=r"report.json exists, .* give key=.* or remove the file"):
             run(length, task, out=out)
     assert out.read_bytes() == before
 
@@ -135,7 +133,7 @@ def test_what_was_resumed_knows_its_sentences(tmp_path):
     assert se.compare(loaded, again).differing("mine") == []
 
 
-def test_versions_are_kept(tmp_path, caplog):
+def test_versions_are_saved(tmp_path, caplog):
     out = tmp_path / "report.json"
     report = run(rows_of, similarity(), out=out, key="a")
     assert report.facts["versions"]["torch"] == torch.__version__
@@ -144,7 +142,7 @@ def test_versions_are_kept(tmp_path, caplog):
     assert caplog.text == ""
     out.write_text(out.read_text().replace(f'"{np.__version__}"', '"1.0"'))
     run(failing, similarity(), out=out, key="a")
-    assert "report.json was begun with" in caplog.text
+    assert "report.json was started with" in caplog.text
     assert "'numpy': '1.0'" in caplog.text
 
 
@@ -157,7 +155,7 @@ def near(u, v):
 
 
 def edited(p):
-    """A function of one name, as it stands before and after an edit in a notebook."""
+    """A function before and after an edit in a notebook, with the same name."""
     made = {"np": np}
     exec(f"def near(u, v): return -float((np.abs(u - v) ** {p}).sum())", made)
     return made["near"]
@@ -192,7 +190,7 @@ def test_a_protocol_of_the_same_name_is_not_the_same(one, other, tmp_path):
         run(rows_of, similarity(), out=out, key="a", protocol=protocols[1])
 
 
-def test_protocols_are_told_apart_by_all_that_they_have():
+def test_protocols_are_identified_by_all_attributes():
     fast = PROTOCOLS["fast"]
     others = [
         replace(fast, folds=4),
@@ -208,13 +206,13 @@ def test_protocols_are_told_apart_by_all_that_they_have():
     assert code_digest(within[0]) != code_digest(within[1])
 
 
-def test_a_protocol_that_cannot_be_compared_is_not_gone_on_with(tmp_path, caplog):
+def test_a_protocol_that_cannot_be_compared_is_not_resumed(tmp_path, caplog):
     out = tmp_path / "report.json"
     random = np.random.default_rng(0)
     options = {"similarity": lambda u, v: near(u, v) + random.normal()}
     run(rows_of, similarity(), out=out, key="a", options=options)
-    assert "depends on what cannot be compared" in caplog.text
-    with pytest.raises(ValueError, match=r"is there already, .* depends on what cannot be compared"):
+    assert "depends on values that cannot be compared" in caplog.text
+    with pytest.raises(ValueError, match=r"exists, .* depends on values that cannot be compared"):
         run(rows_of, similarity(), out=out, key="a", options=options)
 
 
@@ -236,10 +234,10 @@ def test_two_runs_with_one_file_keep_each_others_tasks(tmp_path, begun):
 
     report = run(encode, [similarity("mine"), similarity("more", seed=8)], out=out, key="a")
     assert list(report) == ["mine", "more"]
-    kept = Report.load(out)
-    assert set(kept) == {"mine", "more", "other"} | ({"old"} if begun else set())
-    assert kept["other"].to_dict() == inner[0]["other"].to_dict()
-    assert kept.curves["TREC"].y == (3, 4)
+    saved = Report.load(out)
+    assert set(saved) == {"mine", "more", "other"} | ({"old"} if begun else set())
+    assert saved["other"].to_dict() == inner[0]["other"].to_dict()
+    assert saved.curves["TREC"].y == (3, 4)
     assert list(tmp_path.iterdir()) == [out]
 
 
@@ -258,7 +256,7 @@ def test_a_file_that_becomes_anothers_is_left_alone(tmp_path):
 
 
 def test_an_error_takes_no_figure_away(tmp_path):
-    """That another run found in the meantime for the same examples."""
+    """Scores that another run has written meanwhile for the same examples."""
     out = tmp_path / "report.json"
 
     def encode(sentences):

@@ -1,4 +1,4 @@
-"""The HTML report: whole, self-contained, escaped, and with every figure in it."""
+"""The HTML report: complete, self-contained, escaped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EVIL = """<script>alert("1")</script> & 'co' </style>"""
 
 
 class Page(HTMLParser):
-    """A parsed page; refuses tags that are not closed where they should be."""
+    """A parsed page; refuses unbalanced tags."""
 
     def __init__(self, text):
         super().__init__()
@@ -59,7 +59,7 @@ class Page(HTMLParser):
             self.rows[-1][-1][1].append(data)
 
     def all(self, tag):
-        return [attrs for found, attrs in self.tags if found == tag]
+        return [attrs for name, attrs in self.tags if name == tag]
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +76,8 @@ def page(tmp_path, reports, **options):
 
 
 def with_recalls(reports):
-    """The same reports with recalls of images and captions, and a rank of every query."""
-    found, random = [], np.random.default_rng(0)
+    """The reports with results of image-caption retrieval."""
+    extended, random = [], np.random.default_rng(0)
     for report in reports:
         values = {way: dict(zip(RECALLS, random.uniform(10, 90, 4).tolist(), strict=True)) for way in WAYS}
         figures = {"devacc": 300.0, "acc": [tuple(values[way].values()) for way in WAYS], **values}
@@ -88,8 +88,8 @@ def with_recalls(reports):
         }
         details = {"epochs": 7, "ranks": {way: np.arange(30_000) for way in WAYS}}
         result = TaskResult("ImageCaptionRetrieval", figures, intervals, details=details)
-        found.append(replace(report, results={**report.results, result.task: result}))
-    return found
+        extended.append(replace(report, results={**report.results, result.task: result}))
+    return extended
 
 
 RECALLS, WAYS = ("r1", "r5", "r10", "medr"), ("i2t", "t2i")
@@ -99,11 +99,11 @@ def test_every_figure_is_in_it(tmp_path, three):
     reports = with_recalls(three)
     shown = page(tmp_path, reports)
     text = " ".join(shown.text)
-    found = measures(reports)
-    names = {(measure.part, measure.figure) for measure in found if "Retrieval" in measure.task}
+    all_measures = measures(reports)
+    names = {(measure.part, measure.figure) for measure in all_measures if "Retrieval" in measure.task}
     assert names >= {(way, key) for way in WAYS for key in RECALLS}
-    assert len(found) > 20
-    for measure in found:
+    assert len(all_measures) > 20
+    for measure in all_measures:
         form = ",.0f" if measure.unit == "count" else ".4f" if not measure.unit else ".2f"
         for cell in measure.cells.values():
             assert format(cell.value, form) in text, measure.label
@@ -127,49 +127,47 @@ def test_recalls_have_a_table(tmp_path, three):
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "ImageCaptionRetrieval: recalls at 1, 5 and 10, and the median rank (medr)" in text
     assert "ImageCaptionRetrieval: cosines" not in text
-    assert "similar: cosines against the scores that people gave" in text
+    assert "similar: cosines against gold scores" in text
     assert "29,999" not in text  # no rank of every query
     assert "29999" not in text
 
 
 def test_nothing_is_loaded(tmp_path, three):
-    found = page(tmp_path, three, extra={EVIL: {EVIL: 1.0}})
-    for tag, attrs in found.tags:
+    html = page(tmp_path, three, extra={EVIL: {EVIL: 1.0}})
+    for tag, attrs in html.tags:
         assert tag not in ("link", "iframe", "object", "embed", "base", "image", "use"), tag
         for name, value in attrs.items():
             assert name not in ("srcset", "action", "data", "style"), (tag, name)
             assert name != "src" or value.startswith("data:image/svg+xml;base64,")
             assert not name.startswith("on"), (tag, name)
             assert name != "href" or value.startswith("#")
-    code = " ".join(found.code)
+    code = " ".join(html.code)
     assert not re.search(r"https?:|//\w+\.|@import|url\(|fetch\(|XMLHttp|import\(", code)
-    (policy,) = (meta for meta in found.all("meta") if "http-equiv" in meta)
+    (policy,) = (meta for meta in html.all("meta") if "http-equiv" in meta)
     assert "default-src 'none'" in policy["content"]
 
 
-def test_names_are_text(tmp_path, three):
-    found = page(tmp_path, three)
-    assert len(found.all("script")) == len(found.all("style")) == 1
-    assert "alert" not in " ".join(found.code)
-    assert EVIL in "".join(found.text)
+def test_names_are_escaped(tmp_path, three):
+    html = page(tmp_path, three)
+    assert len(html.all("script")) == len(html.all("style")) == 1
+    assert "alert" not in " ".join(html.code)
+    assert EVIL in "".join(html.text)
 
 
-def test_it_can_be_read_without_seeing_it(tmp_path, three):
-    found = page(tmp_path, three)
-    assert found.all("html") == [{"lang": "en"}]
-    assert len(found.all("h1")) == 1
-    assert len(found.all("table")) == len(found.all("caption")) > 3
-    assert all(image["alt"] for image in found.all("img"))
-    assert all(head["scope"] in ("row", "col") for head in found.all("th"))
-    assert {link["href"][1:] for link in found.all("a")} == {
-        section["id"] for section in found.all("section")
-    }
+def test_accessibility(tmp_path, three):
+    html = page(tmp_path, three)
+    assert html.all("html") == [{"lang": "en"}]
+    assert len(html.all("h1")) == 1
+    assert len(html.all("table")) == len(html.all("caption")) > 3
+    assert all(image["alt"] for image in html.all("img"))
+    assert all(head["scope"] in ("row", "col") for head in html.all("th"))
+    assert {link["href"][1:] for link in html.all("a")} == {section["id"] for section in html.all("section")}
 
 
 def test_rows_are_as_long_as_headings(tmp_path, three):
-    found = page(tmp_path, three)
+    html = page(tmp_path, three)
     length = 0
-    for row in found.rows:
+    for row in html.rows:
         heading = row[0][0]["scope"] == "col"
         length = len(row) if heading else length
         assert len(row) == length
@@ -190,10 +188,10 @@ def test_charts_show_names_as_they_are(tmp_path, three):
 
 def test_without_matplotlib_there_are_tables(tmp_path, three, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    found = page(tmp_path, made.eight(three))
-    text = " ".join(found.text)
+    html = page(tmp_path, made.eight(three))
+    text = " ".join(html.text)
     assert text.count("Charts need matplotlib: pip install 'sentencode[plot]'.") == 1
-    assert not found.all("img")
+    assert not html.all("img")
     assert "Mean and deviation of the correlations" in text
     assert "sentences per second" in text
 
@@ -202,34 +200,34 @@ def whole(name, value, tasks):
     return Report(name, {task: TaskResult(task, {"acc": value, "ntest": 100}) for task in tasks})
 
 
-def test_published_figures_stand_beside(tmp_path):
+def test_published_scores_are_shown(tmp_path):
     eight = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC", "SICKEntailment")
     similar = TaskResult("STSBenchmark", {"pearson": 0.71}, {"pearson": Interval(0.7, 0.72)})
     report = whole("mine", 80.5, eight)
     report.results["STSBenchmark"] = similar
-    found = page(tmp_path, [report])
-    heading = ["".join(text) for _, text in found.rows[0]]
+    html = page(tmp_path, [report])
+    heading = ["".join(text) for _, text in html.rows[0]]
     assert heading[1:10] == [
         *(f"{task}acc, percent" for task in eight),
         "STSBenchmark, learntpearson, correlation x 100",
     ]
     assert "macro of 8" in " ".join(heading)
-    rows = {"".join(row[0][1]): row for row in found.rows if len(row) == len(heading)}
+    rows = {"".join(row[0][1]): row for row in html.rows if len(row) == len(heading)}
     name = next(name for name in rows if name.startswith("mean-max AAE "))
     cells = rows[name]
     assert "Zhang et al. (2018)" in name
     assert "".join(cells[1][1]) == "78.7 ‡"  # by the paper's own protocol
-    assert "‡ Published under another protocol" in " ".join(found.text)
+    assert "‡ Published under another protocol" in " ".join(html.text)
     assert cells[1][0]["title"].startswith("Minghua Zhang")
     infersent = next(row for name, row in rows.items() if name.startswith("InferSent, 4096"))
     assert "".join(infersent[9][1]) == "76 ‡"  # printed .76
-    kinds = {tuple(row["class"].split()) for row in found.all("tr") if "class" in row}
+    kinds = {tuple(row["class"].split()) for row in html.all("tr") if "class" in row}
     assert kinds == {("published", "own"), ("published", "other")}
-    assert [choice["value"] for choice in found.all("input")] == ["none", "own", "all"]
+    assert [choice["value"] for choice in html.all("input")] == ["none", "own", "all"]
 
 
-def test_published_cosines_are_of_no_protocol(tmp_path):
-    """They stand without a mark; AvgSim, of which two tasks are learnt, has one."""
+def test_published_cosines_have_no_protocol_mark(tmp_path):
+    """Only AvgSim has the mark, as two of its tasks are learnt."""
     pair = {"pearson": (0.5, 0.0), "spearman": (0.5, 0.0)}
     means = {"pearson": {"wmean": 0.5}, "spearman": {"wmean": 0.5}}
     report = Report(
@@ -238,32 +236,32 @@ def test_published_cosines_are_of_no_protocol(tmp_path):
     )
     for name in ("SICKRelatedness", "STSBenchmark"):
         report.results[name] = TaskResult(name, {"pearson": 0.5, "spearman": 0.5})
-    found = page(tmp_path, [report])
-    heading = ["".join(text) for _, text in found.rows[0]]
+    html = page(tmp_path, [report])
+    heading = ["".join(text) for _, text in html.rows[0]]
     assert heading[1].startswith("STS12, cosine")
     (place,) = (i for i, text in enumerate(heading) if text.startswith("AvgSim, learnt and cosine"))
-    rows = {"".join(row[0][1]): row for row in found.rows if len(row) == len(heading)}
+    rows = {"".join(row[0][1]): row for row in html.rows if len(row) == len(heading)}
     bag = next(row for name, row in rows.items() if name.startswith("GloVe-BOW"))
     assert "".join(bag[1][1]) == "52"
     assert "".join(bag[place][1]).endswith(" ‡")
 
 
-def test_reports_of_two_protocols_say_so_everywhere(tmp_path):
-    """In rows and charts, for one encoder under two of them too."""
+def test_protocols_are_part_of_names_where_they_differ(tmp_path):
+    """In rows and charts, also for the same encoder under two protocols."""
     reports = [
         Report("mine", {"MR": TaskResult("MR", {"acc": 70.0 + i})}, facts={"protocol": protocol})
         for i, protocol in enumerate(("optimum", "liblinear"))
     ]
-    found = page(tmp_path, reports, extra={"mine": {"hours": 3}})
-    names = {row[0][0].get("data-value") for row in found.rows}
+    html = page(tmp_path, reports, extra={"mine": {"hours": 3}})
+    names = {row[0][0].get("data-value") for row in html.rows}
     assert {"mine (optimum)", "mine (liblinear)"} <= names
-    (bars,) = map(svg_text, found.all("img"))
+    (bars,) = map(svg_text, html.all("img"))
     assert {"mine (optimum)", "mine (liblinear)"} <= set(bars)
     with pytest.raises(ValueError, match="2 reports are of an encoder called 'mine'"):
         write_html([reports[0], reports[0]], tmp_path / "report.html")
 
 
-def test_averages_with_a_task_missing_bear_no_papers_name(tmp_path):
+def test_incomplete_averages_do_not_have_a_papers_name(tmp_path):
     seven = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC")
     text = " ".join(page(tmp_path, [whole("mine", 80.5, seven)]).text)
     assert "mean of MR, CR, SUBJ, MPQA, SST2, TREC" in text
@@ -273,19 +271,19 @@ def test_averages_with_a_task_missing_bear_no_papers_name(tmp_path):
 
 def test_correlations_need_eight(tmp_path, three):
     text = " ".join(page(tmp_path, three).text)
-    assert "need at least 8 encoders, for over fewer they say next to nothing; figures of 3 are here" in text
+    assert "need at least 8 encoders to be meaningful; this report has 3." in text
     eight = made.eight(three)
-    found = page(tmp_path, eight, extra={report.encoder: {"BLEU": i} for i, report in enumerate(eight)})
-    (alt,) = (image["alt"] for image in found.all("img") if image["alt"].startswith("Heat map"))
+    html = page(tmp_path, eight, extra={report.encoder: {"BLEU": i} for i, report in enumerate(eight)})
+    (alt,) = (image["alt"] for image in html.all("img") if image["alt"].startswith("Heat map"))
     assert "BLEU and kind" in alt
-    assert "BLEU and all tasks" in " ".join(found.text)
+    assert "BLEU and all tasks" in " ".join(html.text)
     with pytest.raises(ValueError, match="extra: there is no report of 'nobody'"):
         write_html(three[:2], tmp_path / "report.html", extra={"nobody": {"BLEU": 1}})
 
 
 def test_speed(tmp_path, three):
-    found = page(tmp_path, three)
-    (alt,) = (image["alt"] for image in found.all("img") if image["alt"].startswith("Scatter"))
+    html = page(tmp_path, three)
+    (alt,) = (image["alt"] for image in html.all("img") if image["alt"].startswith("Scatter"))
     assert "(on the front)" in alt
     for kind in ("kind acc, percent", "halves, cosine test pearson, correlation x 100"):
         speed = r"[\d.]+ at [\d,]+ sentences per second \([\d,]+ to [\d,]+ by task\)"
@@ -306,12 +304,12 @@ def test_notes(tmp_path, three):
     partial = made.report("partial", 0.3)
     partial["kind"].details |= {"partial": True, "gradient": 3e-4, "tolerance": 1e-5, "short": 2}
     text = "".join(page(tmp_path, [three[0], failed, partial]).text)
-    assert "judged by different protocols (fast, liblinear)" in text
+    assert "The protocols differ (fast, liblinear)" in text
     assert "kind: no figure, broken gave NaN or infinity" in text
     assert "MR: not run, files are missing" in text
-    assert text.count("ended short of their optimum: kind 2 of ") == 1
-    assert "(gradient up to 3.0e-04 where 1e-05 was asked for, gap up to " in text
-    assert "Files of another size than published were accepted: kind." in text
+    assert text.count("did not converge: kind 2 of ") == 1
+    assert "(gradient up to 3.0e-04, tolerance 1e-05, gap up to " in text
+    assert "kind: files of another size than published were accepted." in text
     assert f"{partial['kind']['acc']:.2f} †" in text
 
 
@@ -350,7 +348,7 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 
 
 def in_browser(path, folder):
-    """The page after its scripts have run, and what the console says."""
+    """The page after its scripts have run, and the console."""
     done = subprocess.run(
         [
             *(BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
@@ -368,7 +366,7 @@ def in_browser(path, folder):
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(BROWSER is None, reason="no browser without a window is there")
 def test_in_a_browser(three, tmp_path):
-    """As it is opened, and after clicks: on a heading, on the theme, on what is published."""
+    """When opened, and after clicks on a heading, the theme and the published scores."""
     path = tmp_path / "report.html"
     mr = TaskResult("MR", {"acc": 77.0}, {"acc": Interval(76, 78)})  # which papers have too
     for i, report in enumerate(three):
@@ -411,8 +409,8 @@ def test_in_a_browser(three, tmp_path):
 
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(BROWSER is None, reason="no browser without a window is there")
-def test_a_browser_tells_of_errors(three, tmp_path):
-    """Else the test above could not fail."""
+def test_browser_errors_are_detected(three, tmp_path):
+    """The test above can fail."""
     path = tmp_path / "report.html"
     write_html(three, path)
     text = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What pictures show of reports: the figures behind them, and matplotlib's rendering of these."""
+"""Charts of reports: their data, and the figures of matplotlib."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def speedy(name, acc, speed, run="r"):
 
 
 def test_measures_are_the_reports_figures(three):
-    found = {measure.label: measure for measure in measures(three)}
-    assert found["kind acc"].cells["good"].value == three[0]["kind"]["acc"]
-    assert found["kind acc"].cells["good"].interval == three[0]["kind"].intervals["acc"]
-    wmean = found["similar, cosine all pearson.wmean"]
+    by_label = {measure.label: measure for measure in measures(three)}
+    assert by_label["kind acc"].cells["good"].value == three[0]["kind"]["acc"]
+    assert by_label["kind acc"].cells["good"].interval == three[0]["kind"].intervals["acc"]
+    wmean = by_label["similar, cosine all pearson.wmean"]
     assert wmean.headline
     assert wmean.cells["worst"].value == pytest.approx(100 * three[2]["similar"].figure("all.pearson.wmean"))
-    cell = found["similar, cosine two.three spearman"].cells["mid $x$"]
+    cell = by_label["similar, cosine two.three spearman"].cells["mid $x$"]
     r, p = three[1]["similar"]["two.three"]["spearman"]
     assert (cell.value, cell.p) == pytest.approx((100 * r, p))
     assert cell.interval.low < cell.value < cell.interval.high
@@ -78,7 +78,7 @@ def test_heat_map(three):
 
 
 def test_learnt_scores_and_cosines_are_apart(three):
-    """In blocks of correlations, in pictures of quality against speed, and in the order of tables."""
+    """In blocks of correlations, trade-offs, and the order of tables."""
     reports = [
         replace(
             report,
@@ -122,7 +122,7 @@ def test_pareto_front():
     assert pareto_front(places) == {"b", "c", "d", "e", "g"}
 
 
-def test_speeds_are_of_one_run():
+def test_speeds_must_be_of_one_run():
     reports = [
         speedy("a", 70, 100.0),
         speedy("b", 80, 10.0),
@@ -140,7 +140,7 @@ def test_speeds_are_of_one_run():
     assert trade.points[0].speeds == (90.0, 100.0)
     del reports[0].facts["speed_of_tasks"]
     (trade,) = trade_offs(reports)
-    assert "nothing tells how much it varies" in trade.left_out["a"]
+    assert "its spread is unknown" in trade.left_out["a"]
     assert "another run" in trade.left_out["other"]
     assert "not measured" in trade.left_out["kept"]
 
@@ -201,15 +201,15 @@ def test_matplotlib_is_named_where_it_is_missing(three, monkeypatch):
         plots.bars(three)
 
 
-def test_names_are_shown_as_they_are(tmp_path):
-    """Neither mathematics, nor left out for a leading underscore."""
+def test_names_are_shown_literally(tmp_path):
+    """Dollar signs and leading underscores are literal."""
     names = ["cost $x^$", "_bow", "plain"]
     curve = Curve((1, 2), (1, 2), x_label="at $x^$")
-    given = [
+    reports = [
         Report(name, {"MR $x^$": TaskResult("MR $x^$", {"acc": 70.0})}, curves={"_c $x^$": curve})
         for name in names
     ]
-    figures = {"bars": plots.bars(given), "curves": plots.curves(given)}
+    figures = {"bars": plots.bars(reports), "curves": plots.curves(reports)}
     shown = {
         "bars": figures["bars"].legends[0],
         "curves": figures["curves"].axes[0].get_legend(),

@@ -1,4 +1,4 @@
-"""The papers' figures: their shape, and that averages printed are the averages of the cells printed."""
+"""Published scores: their shape, and that printed averages are those of printed cells."""
 
 from __future__ import annotations
 
@@ -91,15 +91,15 @@ SIX = {task: size for task, size in EIGHT.items() if task not in ("SST2", "SICKE
 
 def rows(paper, table):
     """(system, size, heads) -> (task, metric) -> value."""
-    found = defaultdict(dict)
+    counts = defaultdict(dict)
     for figure in published(paper, table):
         if figure.split == "test":
-            found[figure.system, figure.size, figure.heads][figure.task, figure.metric] = figure.value
-    return found
+            counts[figure.system, figure.size, figure.heads][figure.task, figure.metric] = figure.value
+    return counts
 
 
 def same_as_printed(printed, mean, digits, cells):
-    """Whether an average of rounded cells, rounded, may be the printed one."""
+    """Whether a printed average agrees with the rounded cells."""
     return abs(printed - mean) <= 0.5 * 10**-digits + 0.5 * 10**-cells + 1e-9
 
 
@@ -128,10 +128,10 @@ def test_nothing_is_there_twice():
 
 
 def test_every_table_is_complete():
-    found = defaultdict(int)
+    counts = defaultdict(int)
     for figure in published():
-        found[figure.paper.id, figure.table] += 1
-    assert found == SIZES
+        counts[figure.paper.id, figure.table] += 1
+    assert counts == SIZES
 
 
 def test_figures_cannot_be_changed():

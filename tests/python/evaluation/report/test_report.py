@@ -123,7 +123,7 @@ def test_accuracy_and_f1_are_those_of_the_predictions():
 
 
 @pytest.mark.parametrize("make", [classification, relatedness])
-def test_classifiers_that_end_short_are_told_of(make, tmp_path):
+def test_classifiers_that_do_not_converge_are_reported(make, tmp_path):
     task = make()
     solved = run(rows_of, task, protocol="optimum")
     details = solved["mine"].details
@@ -132,39 +132,39 @@ def test_classifiers_that_end_short_are_told_of(make, tmp_path):
     assert 1 <= details["iterations"] < 500
     # Each of ten outer folds: six penalties in ten folds, then the best one; or one for each penalty.
     assert (details["fits"], details["short"]) == (10 * (10 * 6 + 1) if make is classification else 6, 0)
-    assert "ended short" not in " ".join(solved.notes())
+    assert "did not converge" not in " ".join(solved.notes())
     short = run(rows_of, task, protocol="optimum", options={"tolerance": 1e-13})
     fits = details["fits"]
     short.to_json(tmp_path / "short.json")
     for report in (short, Report.load(tmp_path / "short.json")):
         assert report["mine"].details["short"] > 0
         for shown in (report.to_markdown(), " ".join(report.notes())):
-            assert "Classifiers that ended short of their optimum: mine " in shown
+            assert "Classifiers that did not converge: mine " in shown
             assert f" of {fits} (gradient up to " in shown
-            assert "where 1e-13 was asked for, gap up to" in shown
+            assert "tolerance 1e-13, gap up to" in shown
         report.to_html(tmp_path / "short.html")
-        assert "Classifiers that ended short of their optimum: mine " in (tmp_path / "short.html").read_text()
+        assert "Classifiers that did not converge: mine " in (tmp_path / "short.html").read_text()
     old = json.loads(short.to_json())  # as they were saved before fits were counted
     for key in ("gap", "iterations", "fits", "short"):
         del old["results"]["mine"]["details"][key]
     (tmp_path / "old.json").write_text(json.dumps(old))
-    assert "short of their optimum: mine (gradient" in Report.load(tmp_path / "old.json").to_markdown()
+    assert "did not converge: mine (gradient" in Report.load(tmp_path / "old.json").to_markdown()
     others = run(rows_of, task, protocol="senteval-sklearn")
     assert "tolerance" not in others["mine"].details
     others.to_json(tmp_path / "others.json")
     for report in (others, Report.load(tmp_path / "others.json")):
-        assert "ended short" not in " ".join(report.notes())
+        assert "did not converge" not in " ".join(report.notes())
 
 
 def test_deviations_are_in_the_unit_of_their_figures():
     recalls = {"r1": 31.0, "r5": 60.0, "r10": 70.0, "medr": 3.0}
-    found = {
+    figures_of = {
         "ImageCaptionRetrieval": ({"i2t": recalls, "t2i": recalls}, "t2i.r1", "31.00 ± 0.50"),
         "MR": ({"acc": 70.0}, "acc", "70.00 ± 0.50"),
         "groups": ({"nn_cosine": 70.0}, "nn_cosine", "70.00 ± 0.50"),
         "SICKRelatedness": ({"pearson": 0.7, "spearman": 0.6}, "pearson", "70.00 ± 50.00"),
     }
-    for task, (figures, key, shown) in found.items():
+    for task, (figures, key, shown) in figures_of.items():
         report = Report("x", {task: TaskResult(task, figures, details={"deviations": {key: 0.5}})})
         assert f"| {key} | {shown} |" in report.to_markdown()
         assert shown.replace("±", r"$\pm$") in report.to_latex()
@@ -181,7 +181,7 @@ def test_tables_show_more_than_one_figure_of_a_task():
     }
     groups = {"cl_one": 11.0, "cl_half": 12.0, "nn_cosine": 13.0, "nn_l2": 14.0, "idb": 0.12345, "ngroups": 5}
     learnt = {"devpearson": 0.9, "pearson": 0.7, "spearman": 0.6, "mse": 0.3, "yhat": np.zeros(3), "ntest": 3}
-    found = {
+    figures_of = {
         "STS14": (
             year,
             {
@@ -209,9 +209,9 @@ def test_tables_show_more_than_one_figure_of_a_task():
     }
     labels = {"STS14": "STS14, cosine", "own": "own, cosine", "SICKRelatedness": "SICKRelatedness, learnt"}
     # Cosines come before what was learnt, in whatever order tasks were judged.
-    judged = ["SICKRelatedness", *(task for task in found if task != "SICKRelatedness")]
-    report = Report("x", {task: TaskResult(task, found[task][0]) for task in judged})
-    shown = [(task, key, value) for task, (_, rows) in found.items() for key, value in rows.items()]
+    judged = ["SICKRelatedness", *(task for task in figures_of if task != "SICKRelatedness")]
+    report = Report("x", {task: TaskResult(task, figures_of[task][0]) for task in judged})
+    shown = [(task, key, value) for task, (_, rows) in figures_of.items() for key, value in rows.items()]
     table = "\n".join(f"| {labels.get(task, task)} | {key} | {value} |  |" for task, key, value in shown)
     assert table in report.to_markdown()
     lines = (rf"{labels.get(task, task)} & {key} & {value} &  \\" for task, key, value in shown)
@@ -220,7 +220,7 @@ def test_tables_show_more_than_one_figure_of_a_task():
     headlines = ["all.pearson.wmean", "nn_cosine", "acc", "test.pearson", "mine.pearson", "pearson"]
     assert [row[1] for row in report.rows()] == headlines
     assert [row[:2] for row in report.rows(several=True)] == [row[:2] for row in shown]
-    assert report["STS14"].shown == list(found["STS14"][1])
+    assert report["STS14"].shown == list(figures_of["STS14"][1])
 
 
 def test_names_are_no_markup():

@@ -1,4 +1,4 @@
-"""Averages over tasks that share examples: weights, figures under them, and whether intervals cover."""
+"""Averages over tasks that share examples: weights, resampled scores, coverage of intervals."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from sentencode.evaluation.report.averages import averages_of
 from sentencode.evaluation.statistics.comparison import by_holm
 from sentencode.evaluation.statistics.joint_bootstrap import (
     distinct_examples,
-    drawn_mean,
     keys_of,
+    resampled_mean,
     weights_of,
 )
 
 
 def judged_accuracy(task, right, keys=None):
-    """A task's result of which examples were right, by numbers that tell them apart."""
+    """A task's result with these right examples and keys."""
     right = np.asarray(right)
     said = Judged(
         "test", np.arange(right.shape[-1]), right.astype(int), np.ones(right.shape[-1], int), keys=keys
@@ -75,28 +75,28 @@ def test_figures_under_weights_are_those_of_repeated_examples():
     scores = np.round(gold + random.normal(size=60), 1)  # with ties
     keys = np.arange(60)
     resamples = 30
-    drawn = drawn_mean([judged_scores("mine", scores, gold, keys)], [1.0], resamples, seed=7)
-    for found, count in zip(drawn[1:], weights_of(keys, 0, resamples, seed=7).T, strict=True):
+    drawn = resampled_mean([judged_scores("mine", scores, gold, keys)], [1.0], resamples, seed=7)
+    for score, count in zip(drawn[1:], weights_of(keys, 0, resamples, seed=7).T, strict=True):
         x, y = np.repeat(scores, count), np.repeat(gold, count)
-        assert found == pytest.approx(50 * (stats.pearsonr(x, y)[0] + stats.spearmanr(x, y)[0]))
+        assert score == pytest.approx(50 * (stats.pearsonr(x, y)[0] + stats.spearmanr(x, y)[0]))
     assert drawn[0] == pytest.approx(
         50 * (stats.pearsonr(scores, gold)[0] + stats.spearmanr(scores, gold)[0])
     )
     right = random.random(60) < 0.7
-    drawn = drawn_mean([judged_accuracy("mine", right, keys)], [1.0], resamples, seed=7)
+    drawn = resampled_mean([judged_accuracy("mine", right, keys)], [1.0], resamples, seed=7)
     counts = weights_of(keys, 0, resamples, seed=7).astype(int)
     np.testing.assert_allclose(drawn[1:], 100 * (right @ counts) / counts.sum(0))
 
 
 def test_of_one_task_it_is_the_usual_bootstrap():
     right = np.random.default_rng(1).random(500) < 0.8
-    drawn = drawn_mean([judged_accuracy("MR", right, np.arange(500))], [1.0], 4000, seed=1)
+    drawn = resampled_mean([judged_accuracy("MR", right, np.arange(500))], [1.0], 4000, seed=1)
     usual = [100 * end for end in bootstrap_mean(right, resamples=4000)]
     assert percentile_interval(drawn[1:], 0.95) == pytest.approx(usual, abs=0.45)
 
 
 def independent(results, shares):
-    """The interval of an average whose tasks are taken to share nothing."""
+    """The interval of an average over independent tasks."""
     values = [result.figures["acc"] for result in results]
     errors = [
         np.sqrt(v * (100 - v) / len(r.judged["test"].gold)) for v, r in zip(values, results, strict=True)
@@ -132,7 +132,7 @@ def test_intervals_cover_where_tasks_share_examples():
 
 
 def stats_of_ease():
-    """The accuracies' mean that the simulation is of: a uniform number and a normal one below its bounds."""
+    """The true mean accuracy of the simulation."""
     grid = (np.arange(20_000) + 0.5) / 20_000
     return np.mean([stats.norm.cdf((bound - grid) / 0.15).mean() for bound in (0.75, 0.5)])
 
@@ -178,7 +178,7 @@ def test_reports_keep_which_examples_they_are_of(tmp_path):
     assert old.value == average.value
     width, narrow = average.interval[1] - average.interval[0], old.interval[1] - old.interval[0]
     assert narrow < 0.85 * width  # the examples, which are the same, are taken for different ones
-    note = "which examples tasks share is not known"
+    note = "without the examples that tasks share"
     assert note in Report.load(tmp_path / "before.json").to_markdown()
     assert note not in report.to_markdown()
 
@@ -186,8 +186,8 @@ def test_reports_keep_which_examples_they_are_of(tmp_path):
 def test_averages_are_compared():
     tasks = [made.classes("a"), made.classes("b"), made.scores("s"), made.scores("t", seed=5)]
     near, far = made.report("near", 0.1, tasks), made.report("far away", 1.5, tasks)
-    found = se.compare(near, far, resamples=400)
-    rows = [row for row in found if row.part == "average"]
+    comparisons = se.compare(near, far, resamples=400)
+    rows = [row for row in comparisons if row.part == "average"]
     assert [row.task for row in rows] == ["mean of a, b", "cosine mean of s, t"]
     assert [row.figure for row in rows] == ["acc", "pearson and spearman"]
     for row, one, other in zip(rows, near.averages, far.averages, strict=True):
@@ -195,13 +195,13 @@ def test_averages_are_compared():
         assert row.interval.low < row.difference < row.interval.high
     assert rows[0].n == len(set(near["a"].judged["test"].keys.tolist()))
     assert rows[0].p_two_tailed < 0.05
-    assert "| mean of a, b | acc |" in found.to_markdown()
+    assert "| mean of a, b | acc |" in comparisons.to_markdown()
     same = [row for row in se.compare(near, near, resamples=50) if row.part == "average"]
     assert [(row.difference, row.p_two_tailed) for row in same] == [(0, 1), (0, 1)]
 
 
 def test_averages_of_equal_encoders_seldom_differ():
-    """Two tasks of the same examples: p-values below 0.1 are a tenth, not more."""
+    """Two tasks of the same examples: one tenth of p-values are below 0.1."""
     random = np.random.default_rng(9)
     small = 0
     for _ in range(300):
@@ -227,15 +227,15 @@ def test_holms_method():
         row._replace(test=test, p_two_tailed=p)
         for test, p in zip(tests, (0.04, 0.01, 0.03, 0.04), strict=True)
     ]
-    assert [found.p_holm for found in by_holm(rows)] == pytest.approx([0.06, 0.03, 0.06, 0.04])
+    assert [row.p_holm for row in by_holm(rows)] == pytest.approx([0.06, 0.03, 0.06, 0.04])
 
 
 def test_a_single_subset_is_compared_once():
     pairs = made.scores("own", ("one", "two"))["one"]
     task = Task("own", {"mine": pairs}, Kind("similarity", pairs=True, subsets=True))
     a, b = made.report("near", 0.1, [task]), made.report("far away", 1.5, [task])
-    found = se.compare(a, b, resamples=50)
-    tests = [(row.part, row.figure, row.test) for row in found]
+    comparisons = se.compare(a, b, resamples=50)
+    tests = [(row.part, row.figure, row.test) for row in comparisons]
     assert tests == [
         ("mine", figure, test)
         for figure in ("pearson", "spearman")

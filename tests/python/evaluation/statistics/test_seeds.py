@@ -1,4 +1,4 @@
-"""Several seeds: means, deviations, every seed's figure, and intervals that cover seeds too."""
+"""Several seeds: means, deviations, scores by seed, and intervals over seeds."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_figures_are_means_of_seeds(tmp_path):
     assert report.facts["protocol"].endswith("seeds=3")
     text = report.to_markdown()
     assert f"| {result['acc']:.2f} ± {result.deviation('acc'):.2f} |" in text
-    assert "cover other seeds and other tested examples" in text
+    assert "cover other seeds and other test examples" in text
     assert rf"$\pm$ {result.deviation('acc'):.2f}" in report.to_latex()
     report.to_html(tmp_path / "report.html")
     assert f"± {result.deviation('acc'):.2f}<" in (tmp_path / "report.html").read_text()
@@ -89,7 +89,7 @@ def made_runs(rights, places=None):
 
 
 def test_intervals_cover_examples_and_seeds():
-    """Against the theory: variances of what is shared by all runs, and of what is not, add."""
+    """Against theory: the variances of examples and of runs add."""
     rng = np.random.default_rng(0)
     right = rng.random(400) < 0.7
     same = over_runs(made_runs([right] * 5)).intervals["acc"]

@@ -1,4 +1,4 @@
-"""Tests of two systems against SciPy, textbooks, and what must be true under the null hypothesis."""
+"""Significance tests against SciPy, textbooks, and the null hypothesis."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ stats = pytest.importorskip("scipy.stats")
 
 
 def correct(n=300, gain=0.1, seed=0):
-    """Whether two systems, which err alike, were right."""
+    """Correctness of two systems with similar errors."""
     random = np.random.default_rng(seed)
     easy = random.random(n)
     return easy + 0.3 * random.random(n) > 0.5 - gain, easy + 0.3 * random.random(n) > 0.5
@@ -115,7 +115,7 @@ def test_interval_of_mcnemar_is_walds_with_half_an_example_more_a_cell():
 
 @MEANS
 def test_intervals_hold_the_truth(compare):
-    """Of 400 draws with a known difference, about 95 % of the intervals hold it."""
+    """About 95 % of 400 intervals contain the true difference."""
     options = {"resamples": 1000} if compare is paired_bootstrap else {}
     held = 0
     for seed in range(400):
@@ -128,7 +128,7 @@ def test_intervals_hold_the_truth(compare):
 
 @MEANS
 def test_no_difference_gives_any_p_value(compare):
-    """Under the null hypothesis a p-value below 5 % comes up no more often than that."""
+    """Under the null hypothesis at most 5 % of p-values are below 5 %."""
     options = {"resamples": 300} if compare is paired_bootstrap else {}
     rejected = np.zeros(2)
     for seed in range(500):
@@ -149,7 +149,7 @@ def test_paired_bootstrap_agrees_with_the_t_test():
 
 
 def test_paired_bootstrap_of_real_values():
-    """Errors that are all different are drawn one by one: against SciPy's bootstrap of the differences."""
+    """Distinct errors are resampled one by one: against SciPy's bootstrap of the differences."""
     random = np.random.default_rng(3)
     a = random.exponential(size=200)
     b = a + random.normal(0.05, 0.3, size=200)
@@ -224,8 +224,8 @@ def test_means_refuse(compare):
         compare([1, 0], [1, 1], confidence=95)
 
 
-def test_mcnemar_wants_right_and_wrong():
-    with pytest.raises(ValueError, match=r"b must tell right from wrong by 1 and 0, but b\[2\] is 0.5"):
+def test_mcnemar_needs_zeros_and_ones():
+    with pytest.raises(ValueError, match=r"b must be 1 \(right\) or 0 \(wrong\), but b\[2\] is 0.5"):
         mcnemar_test([1, 0, 1], [1, 1, 0.5])
 
 
@@ -259,7 +259,7 @@ def test_interval_of_the_literature(compare):
 @CORRELATIONS
 @pytest.mark.parametrize("r_ab", [0.1, 0.8])
 def test_equal_correlations_give_any_p_value(compare, r_ab):
-    """Normal scores that correlate alike with gold: p-values are uniform, and the intervals hold 0."""
+    """Normal scores with equal correlations: p-values are uniform, and intervals contain 0."""
     factor = np.linalg.cholesky([[1, r_ab, 0.6], [r_ab, 1, 0.6], [0.6, 0.6, 1]])
     random = np.random.default_rng(7)
     results = [compare(*(factor @ random.normal(size=(3, 60)))) for _ in range(600)]
@@ -366,7 +366,7 @@ def test_large_sets_are_quick_and_small_in_memory():
 
 
 def grouped(groups=120, size=5, seed=0, share=0.5):
-    """Whether two systems were right, all examples of a group alike."""
+    """Correctness of two systems, equal for all examples of a group."""
     random = np.random.default_rng(seed)
     right = (np.repeat(random.random(groups) < share, size) for _ in range(2))
     return *right, np.repeat(np.arange(groups), size)
@@ -374,65 +374,65 @@ def grouped(groups=120, size=5, seed=0, share=0.5):
 
 @MEANS
 def test_examples_that_hang_together_are_no_proof(compare):
-    """Of two systems that are equally good, p-values below 0.1 are a tenth; they were four in ten."""
+    """For equally good systems, one tenth of p-values are below 0.1; without groups four tenths."""
     options = {"resamples": 300} if compare is paired_bootstrap else {}
-    found = {True: [], False: []}
+    p_values = {True: [], False: []}
     for seed in range(200):
         a, b, groups = grouped(seed=seed)
-        for by_group in found:
+        for by_group in p_values:
             given = groups if by_group else None
-            found[by_group].append(compare(a, b, groups=given, **options).p_two_tailed < 0.1)
-    assert 0.04 < np.mean(found[True]) < 0.16
-    assert np.mean(found[False]) > 0.3
+            p_values[by_group].append(compare(a, b, groups=given, **options).p_two_tailed < 0.1)
+    assert 0.04 < np.mean(p_values[True]) < 0.16
+    assert np.mean(p_values[False]) > 0.3
 
 
 @MEANS
 @pytest.mark.parametrize("groups", [14, 120])
 def test_groups_that_are_alike_within_count_once(compare, groups):
-    """Five times the same is one example; and groups may have any names, in any order."""
+    """Five equal examples count as one; groups may have any names, in any order."""
     a, b, names = grouped(groups, seed=3)
-    alone, found = compare(a[::5], b[::5]), compare(a, b, groups=names)
-    assert " by groups" in found.test
-    assert found.n == alone.n == groups
-    assert found.difference == pytest.approx(alone.difference)
-    assert found[4:6] == pytest.approx(alone[4:6])
+    alone, by_groups = compare(a[::5], b[::5]), compare(a, b, groups=names)
+    assert " by groups" in by_groups.test
+    assert by_groups.n == alone.n == groups
+    assert by_groups.difference == pytest.approx(alone.difference)
+    assert by_groups[4:6] == pytest.approx(alone[4:6])
     order = np.random.default_rng(0).permutation(len(a))
     again = compare(a[order], b[order], groups=np.array([f"g{name:04}" for name in names])[order])
-    assert again == found
+    assert again == by_groups
 
 
 @pytest.mark.parametrize(("only_a", "only_b"), [(9, 1), (6, 6), (0, 7), (20, 15), (300, 250)])
 def test_mcnemar_of_groups_of_one_is_mcnemars(only_a, only_b):
     a, b = rows_with(only_a, only_b)
-    found, expected = mcnemar_test(a, b, groups=np.arange(len(a))), mcnemar_test(a, b)
-    assert found[1:] == expected[1:]
-    assert found.test.split(", ")[0] == "McNemar by groups"
+    by_groups, expected = mcnemar_test(a, b, groups=np.arange(len(a))), mcnemar_test(a, b)
+    assert by_groups[1:] == expected[1:]
+    assert by_groups.test.split(", ")[0] == "McNemar by groups"
 
 
 def test_mcnemar_of_few_groups_counts_all_signs():
     differences = [3, -1, 2, 2, 0]  # of 16 ways, the sum is at least 6 in one of + + + +, and one of + - + +
     a = np.concatenate([[d > 0] * abs(d) + [True] * (3 - abs(d)) for d in differences])
     b = np.concatenate([[d < 0] * abs(d) + [True] * (3 - abs(d)) for d in differences])
-    found = mcnemar_test(a, b, groups=np.repeat(np.arange(5), 3))
-    assert found.test == "McNemar by groups, exact by signs"
-    assert (found.p_one_tailed, found.p_two_tailed) == (2 / 16, 4 / 16)
-    assert (found.statistic, found.n, found.difference) == (1, 5, 6 / 15)
+    by_groups = mcnemar_test(a, b, groups=np.repeat(np.arange(5), 3))
+    assert by_groups.test == "McNemar by groups, exact by signs"
+    assert (by_groups.p_one_tailed, by_groups.p_two_tailed) == (2 / 16, 4 / 16)
+    assert (by_groups.statistic, by_groups.n, by_groups.difference) == (1, 5, 6 / 15)
 
 
 @pytest.mark.parametrize("compare", [paired_t_test, paired_bootstrap])
 def test_groups_count_by_their_sizes(compare):
-    """The difference is that of all examples; its deviation is that which groups drawn anew have."""
+    """The difference is over all examples; its deviation is over resampled groups."""
     random = np.random.default_rng(1)
     sizes = random.integers(1, 12, size=150)
     groups = np.repeat(np.arange(150), sizes)
     a = random.random(len(groups)) < random.random(150)[groups]
     b = random.random(len(groups)) < random.random(150)[groups]
-    found = compare(a, b, groups=groups)
-    assert found.difference == pytest.approx(a.mean() - b.mean())
+    by_groups = compare(a, b, groups=groups)
+    assert by_groups.difference == pytest.approx(a.mean() - b.mean())
     sums = np.bincount(groups, weights=1.0 * a - b)
     drawn = random.integers(0, 150, size=(4000, 150))
     spread = np.std(sums[drawn].sum(1) / sizes[drawn].sum(1))
-    assert found.interval.high - found.interval.low == pytest.approx(2 * 1.96 * spread, rel=0.06)
+    assert by_groups.interval.high - by_groups.interval.low == pytest.approx(2 * 1.96 * spread, rel=0.06)
 
 
 @MEANS

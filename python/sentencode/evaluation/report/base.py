@@ -1,4 +1,4 @@
-"""All that is known of one encoder, which whatever shows it takes: tables, pictures, pages."""
+"""The results of one encoder, and the rows and notes of its tables."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from ..metrics.results import Curve, TaskResult
 from .averages import Average, averages_of
 from .tables import percent
 
-__all__ = ["Findings"]
+__all__ = ["BaseReport"]
 
 
 @dataclass(eq=False)
-class Findings(Mapping[str, TaskResult]):
-    """The figures of one encoder, of which a `Report` makes text and files.
+class BaseReport(Mapping[str, TaskResult]):
+    """The results of one encoder, without text and file formats, which `Report` adds.
 
     Attributes:
-        encoder: What it is called.
-        results: By task.
-        skipped: Tasks that were asked for and not run, and why.
-        facts: The encoder's width and fingerprint, the protocol, sentences a second, versions.
-        curves: By a name that reports of several encoders share, such as the task's.
+        encoder: Name of the encoder.
+        results: Results by task.
+        skipped: Requested tasks that were not run, and why.
+        facts: Dimensions and fingerprint of the encoder, the protocol, sentences per second, versions.
+        curves: Curves by a name that reports of several encoders share, such as the task's.
     """
 
     encoder: str
@@ -46,20 +46,20 @@ class Findings(Mapping[str, TaskResult]):
 
     @property
     def averages(self) -> list[Average]:
-        """Of the papers' averages, those whose tasks are all there, and plain means of what is there."""
+        """The papers' averages whose tasks are complete, and plain means."""
         options = {key: self.facts[key] for key in ("confidence", "resamples") if key in self.facts}
         return averages_of(self.results, **options)
 
     @property
     def in_order(self) -> list[TaskResult]:
-        """The tasks as tables list them: what was learnt comes behind what the vectors give by themselves."""
+        """Results in the order of tables: learnt similarity last."""
         return sorted(self.results.values(), key=lambda result: result.scored == "learnt")
 
     def rows(self, *, several: bool = False) -> list[tuple[str, str, float, Interval | None]]:
-        """Task, figure's key, value and interval; accuracies in percent, correlations times 100.
+        """Task, key, score and interval of each row; accuracies in percent, correlations times 100.
 
         Args:
-            several: All figures of a task that tables show, and not the headline alone.
+            several: Include all scores that tables show, not only the headline.
         """
         rows = []
         for result in self.in_order:
@@ -74,9 +74,9 @@ class Findings(Mapping[str, TaskResult]):
         return rows
 
     def shown(self, sign: str = "±") -> Iterator[tuple[str, str, str, str]]:
-        """The rows of tables as text: what a figure is of, its key, value with deviation, and interval."""
+        """Rows of tables as text: task, key, score with deviation, and interval."""
         for task, key, value, interval in self.rows(several=True):
-            digits = 4 if key == "idb" else 2  # which is often less than 1
+            digits = 4 if key == "idb" else 2  # an index that is often below 1
             deviation = self[task].deviation(key)
             spread = "" if deviation is None else f" {sign} {_scale(key) * deviation:.{digits}f}"
             yield self[task].label, key, f"{value:.{digits}f}{spread}", _ends(interval, digits)
@@ -85,33 +85,44 @@ class Findings(Mapping[str, TaskResult]):
 
     @property
     def level(self) -> str:
-        """Of the intervals, as `"95 %"`."""
+        """Confidence level of the intervals, as `"95 %"`."""
         return percent(float(self.facts.get("confidence", 0.95)))
 
     @property
     def protocol(self) -> str:
-        """How it was judged, in words."""
+        """Protocol and folds, in words."""
         return f"Protocol {self.facts['protocol']}, {self.facts['folds']} folds"
 
-    def short(self) -> str | None:
-        """The tasks with classifiers that ended short of their optimum, as a sentence, if any."""
-        found = []
+    def warnings(self) -> list[str]:
+        """Tasks without a score, with files of another size, undefined correlations or no convergence."""
+        warnings, short = [], []
         for name, result in self.results.items():
-            told = result.details
-            # Of a report that was read from a file, what is not a number is a word.
-            gradient, wanted = (float(told.get(key, math.nan)) for key in ("gradient", "tolerance"))
-            if told.get("short"):
-                found.append(
-                    f"{name} {told['short']} of {told['fits']} (gradient up to {gradient:.1e} where "
-                    f"{wanted:g} was asked for, gap up to {told['gap']:.1e}, up to {told['iterations']} "
-                    "iterations)"
+            details = result.details
+            if result.error is not None:
+                warnings.append(f"{name}: no figure, {result.error}.")
+            if details.get("partial"):
+                warnings.append(f"{name}: files of another size than published were accepted.")
+            if undefined := details.get("undefined"):
+                warnings.append(
+                    f"{name}: all cosines or all scores of {', '.join(undefined)} are equal. The undefined "
+                    "correlation counts as 0 in the means."
                 )
-            elif "short" not in told and gradient > wanted:  # saved before fits were counted
-                found.append(f"{name} (gradient up to {gradient:.1e} where {wanted:g} was asked for)")
-        return f"Classifiers that ended short of their optimum: {', '.join(found)}." if found else None
+            # In a report that was read from a file, NaN is a string.
+            gradient, tolerance = (float(details.get(key, math.nan)) for key in ("gradient", "tolerance"))
+            size = f"gradient up to {gradient:.1e}, tolerance {tolerance:g}"
+            if details.get("short"):
+                short.append(
+                    f"{name} {details['short']} of {details['fits']} ({size}, gap up to "
+                    f"{details['gap']:.1e}, up to {details['iterations']} iterations)"
+                )
+            elif "short" not in details and gradient > tolerance:  # reports of older versions
+                short.append(f"{name} ({size})")
+        if short:
+            warnings.append(f"Classifiers that did not converge: {', '.join(short)}.")
+        return warnings
 
     def notes(self) -> list[str]:
-        """How it was judged, and what has no figure."""
+        """Notes on the protocol, the kinds of scores, and tasks without a score."""
         notes = []
         if "protocol" in self.facts:
             notes.append(
@@ -123,33 +134,22 @@ class Findings(Mapping[str, TaskResult]):
         if {result.scored for result in self.results.values()} >= {"learnt", "cosine"}:
             notes.append(
                 "Learnt: pairs are scored by a regression that was trained on the task's training pairs; "
-                "cosine: by the cosine of their vectors, nothing was trained. The two do not compare."
+                "cosine: by the cosine of their embeddings, without training. The two are not comparable."
             )
         if seeds:
             notes.append(
                 f"Means of {max(seeds.values())} seeds ± their standard deviation: {', '.join(seeds)}. Their "
-                "intervals cover other seeds and other tested examples."
+                "intervals cover other seeds and other test examples."
             )
-        for name, result in self.results.items():
-            if result.error is not None:
-                notes.append(f"{name}: no figure, {result.error}.")
-            if result.details.get("partial"):
-                notes.append(f"{name}: files of another size than published were accepted.")
-            if undefined := result.details.get("undefined"):
-                notes.append(
-                    f"{name}: all cosines or all scores of {', '.join(undefined)} are equal. The "
-                    "correlation, which does not exist, counts as 0 in the means."
-                )
-        if short := self.short():
-            notes.append(short)
+        notes += self.warnings()
         averaged = {task for average in self.averages if average.interval for task in average.tasks}
         if any(judged.keys is None for task in averaged for judged in self[task].judged.values()):
             notes.append(
-                "The report was saved by an older version, and which examples tasks share is not known: "
-                "intervals of averages take them for independent, and are too narrow where tasks share some."
+                "The report was saved by an older version, without the examples that tasks share: intervals "
+                "of averages assume independent tasks, and are too narrow where tasks share examples."
             )
         unknown = {name: r.details.get("unknown_tokens") for name, r in self.results.items()}
-        listed = [f"{name} {100 * share:.1f} %" for name, share in unknown.items() if share is not None]
+        listed = [f"{name} {100 * part:.1f} %" for name, part in unknown.items() if part is not None]
         if listed:
             notes.append(f"Tokens without a word vector: {', '.join(listed)}.")
         if self.skipped:
@@ -160,7 +160,7 @@ class Findings(Mapping[str, TaskResult]):
 
 
 def _scale(key: str) -> int:
-    """Tables show correlations times 100; accuracies and recalls are in percent."""
+    """Correlations are shown times 100; accuracies and recalls are in percent."""
     return 100 if {"pearson", "spearman"} & set(key.split(".")) else 1
 
 
