@@ -5,22 +5,19 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from ..evaluation import Report as Judged
 from ..evaluation import Task, load_groups
 from ..evaluation.report.averages import Average as MeanOfTasks
 from ..evaluation.report.averages import averaged
-from ..linear import Average
 from ..text.ngram_model import NgramModel
 from .correlations import Correlations
 from .family import Family
+from .nmt_rows import CORPORA, CZECH, GERMAN, GRID, ROWS, SIZES, SOURCES, Size
 from .parallel import Parallel, parallel_of_files, translated
 from .report import Report
 from .results_folder import Result, slug
-from .rows import Row, untrained
-from .rows import Size as CommonSize
 from .score_tables import Cost, Scores
 from .translation_figures import draw_alignment, draw_positions
 
@@ -28,231 +25,6 @@ __all__ = ["FAMILY", "GRID", "ROWS", "SIZES", "Size", "reproduce"]
 
 File = str | os.PathLike[str]
 
-
-@dataclass(frozen=True, kw_only=True)
-class Size(CommonSize):
-    """Sizes of the networks, and options of the search.
-
-    Attributes:
-        hidden: Units of each direction of encoders for German, half the embedding dimension.
-        cs_hidden: Units of each direction of encoders for Czech.
-        transformer: Width, layers and inner width of Transformers.
-        warmup: Warm-up steps of Transformers.
-        pieces: Target language -> pieces of the joint BPE; 0: words.
-        beam: Beam size.
-        length_penalty: Length penalty of `translate`.
-    """
-
-    hidden: int
-    cs_hidden: int
-    transformer: tuple[int, int, int]
-    warmup: int = 4000
-    pieces: Mapping[str, int] = field(default_factory=dict)
-    beam: int = 5
-    length_penalty: float = 0.6
-
-    @property
-    def width(self) -> int:
-        """Embedding dimension."""
-        return 2 * self.hidden
-
-    @property
-    def width_12(self) -> int:
-        """Embedding dimension that 3, 6 and 12 heads divide."""
-        return self.width // 12 * 12
-
-    @property
-    def twice_12(self) -> int:
-        """Twice `width_12`."""
-        return 2 * self.width_12
-
-    @property
-    def fourfold_12(self) -> int:
-        """Four times `width_12`."""
-        return 4 * self.width_12
-
-    @property
-    def cs_width(self) -> int:
-        """Embedding dimension of Czech rows."""
-        return 2 * self.cs_hidden
-
-    @property
-    def cs_fourfold(self) -> int:
-        """Four times `cs_width`."""
-        return 4 * self.cs_width
-
-    @property
-    def trf_features(self) -> int:
-        """Width of Transformers."""
-        return self.transformer[0]
-
-    @property
-    def trf_layers(self) -> int:
-        """Layers of Transformers, on each side."""
-        return self.transformer[1]
-
-    @property
-    def trf_inner(self) -> int:
-        """Inner width of Transformers."""
-        return self.transformer[2]
-
-
-SIZES = {
-    "cpu": Size(
-        hidden=128,
-        cs_hidden=128,
-        transformer=(128, 3, 512),
-        warmup=400,
-        pieces={"de": 4000, "cs": 4000},
-        training={
-            "features": 128,
-            "decoder_hidden": 256,
-            "attention": 128,
-            "dropout": 0.1,
-            "learning_rate": 2e-3,
-            "schedule": "linear",
-            "clip_norm": 1.0,
-            "batch_size": 64,
-            "max_length": 60,
-            "max_epochs": 8,
-            "max_steps": None,
-            "validate_every": None,
-        },
-    ),
-    "paper": Size(
-        hidden=300,
-        cs_hidden=500,
-        transformer=(512, 6, 2048),
-        pieces={"cs": 30_000},
-        training={
-            "batch_size": 32,
-            "max_epochs": 20,
-            "max_steps": None,
-            "validate_every": None,
-            "vocabulary_size": 30_000,
-        },
-        of_corpus={"cs": {"batch_size": 128, "max_epochs": 1}},
-    ),
-}
-
-_WIDE = {"": "width_12", ", twice as wide": "twice_12", ", four times as wide": "fourfold_12"}
-_CORPORA = {"de": "German", "cs": "Czech"}
-
-
-def _row(architecture: str, corpus: str, *, heads: int = 0, width: str = "width", printed: str = "") -> Row:
-    transformer = architecture.startswith("trf")
-    sized = (
-        {"features": "trf_features", "layers": "trf_layers", "inner": "trf_inner", "warmup": "warmup"}
-        if transformer
-        else {"hidden": "hidden" if corpus == "de" else "cs_hidden"}
-    )
-    more: dict[str, Any] = {}
-    if heads:
-        more["heads"], sized["size"] = heads, width
-    return Row(
-        "CompoundNMT",
-        {"architecture": architecture, **more},
-        sized,
-        corpus=corpus,
-        printed=printed,
-        further=True,
-        tasks=() if architecture in ("attn", "trf") else None,
-        texts=True,
-        vectors=False,
-    )
-
-
-def _inner(corpus: str, architecture: str, heads: int, wide: str = "", size: int = 0) -> dict[str, Row]:
-    """A row with inner attention; `size` is the embedding dimension of the paper's row, 0 for none."""
-    kind = f"{corpus}-{architecture.upper().replace('_', '-')}"
-    name = f"{kind}, {heads} head{'s' * (heads > 1)}{wide}"
-    if corpus == "cs":
-        width = "cs_fourfold" if wide else "cs_width"
-    else:
-        width = "width" if heads in (1, 4, 8) else _WIDE[wide]
-    several = (corpus, architecture) != ("cs", "attn_ctx")  # of which the paper has one row
-    printed = f"{kind}, {size}, {heads} heads" if several else kind
-    return {name: _row(architecture, corpus, heads=heads, width=width, printed=printed if size else "")}
-
-
-def _plain(corpus: str, *architectures: str) -> dict[str, Row]:
-    """Rows without inner attention."""
-    return {f"{corpus}-{one.upper().replace('_', '-')}": _row(one, corpus) for one in architectures}
-
-
-_TWICE, _FOURFOLD = ", twice as wide", ", four times as wide"
-_GERMAN = {
-    **_plain("de", "attn", "trf"),
-    **_inner("de", "attn_attn", 12, _FOURFOLD, 2400),
-    **_inner("de", "attn_attn", 12, _TWICE, 1200),
-    **_inner("de", "attn_attn", 8, size=600),
-    **_inner("de", "attn_attn", 12, size=600),
-    **_inner("de", "attn_attn", 6, _TWICE, 1200),
-    **_inner("de", "attn_attn", 6, size=600),
-    **_inner("de", "attn_attn", 4),
-    **_inner("de", "trf_attn_attn", 3, size=600),
-    **_inner("de", "attn_attn", 3, size=600),
-    **_inner("de", "attn_ctx", 12, _TWICE, 1200),
-    **_inner("de", "attn_ctx", 12, size=600),
-    **_inner("de", "attn_ctx", 8, size=600),
-    **_inner("de", "attn_ctx", 6, size=600),
-    **_inner("de", "trf_attn_attn", 12, _FOURFOLD, 2400),
-    **_plain("de", "maxpool_ctx", "final_ctx"),
-    **_inner("de", "attn_ctx", 4),
-    **_inner("de", "attn_ctx", 3, size=600),
-    **_plain("de", "avgpool_ctx"),
-    **_inner("de", "attn_attn", 1, size=600),
-    **_inner("de", "trf_attn_attn", 6, size=600),
-    **_inner("de", "trf_attn_attn", 12, _TWICE, 1200),
-    **_plain("de", "final", "avgpool", "maxpool"),
-}
-_CZECH = {
-    **_plain("cs", "attn"),
-    **_inner("cs", "attn_attn", 8, size=1000),
-    **_inner("cs", "attn_attn", 4, _FOURFOLD, 4000),
-    **_inner("cs", "attn_attn", 4, size=1000),
-    **_inner("cs", "attn_ctx", 4, size=1000),
-    **_plain("cs", "final_ctx"),
-    **_inner("cs", "attn_attn", 1, size=1000),
-    **_plain("cs", "final", "avgpool", "maxpool"),
-}
-_CONTROLS = {
-    "average of words": Row(trained=False, make=Average, further=True),
-    **{
-        f"untrained {name}": untrained(row)
-        for corpus in _CORPORA
-        for name, row in {
-            **_plain(corpus, "maxpool"),
-            **_inner(corpus, "attn_attn", 8),
-            **_inner(corpus, "attn_attn", 1),
-        }.items()
-    },
-}
-# Not encoders: the distance between the training text and the tasks.
-_SOURCES = {
-    f"English side of the {corpus} data": Row(
-        trained=False, make=lambda _: None, corpus=corpus, tasks=(), further=True
-    )
-    for corpus in _CORPORA
-}
-ROWS = {**_GERMAN, **_CZECH, **_CONTROLS, **_SOURCES}
-
-# Rows that two cores train in some hours: for German every architecture, and one to eight heads; for Czech
-# the paper's rows; and controls.
-_GRID_GERMAN = (
-    *("de-ATTN", "de-TRF", "de-ATTN-ATTN, 8 heads", "de-ATTN-ATTN, 4 heads", "de-ATTN-ATTN, 1 head"),
-    *("de-TRF-ATTN-ATTN, 3 heads", "de-ATTN-CTX, 4 heads", "de-MAXPOOL-CTX", "de-FINAL-CTX"),
-    *("de-AVGPOOL-CTX", "de-FINAL", "de-AVGPOOL", "de-MAXPOOL"),
-)
-GRID = {
-    corpus: (
-        *rows,
-        "average of words",
-        *(name for name, row in _CONTROLS.items() if row.corpus == corpus),
-        f"English side of the {corpus} data",
-    )
-    for corpus, rows in {"de": _GRID_GERMAN, "cs": tuple(_CZECH)}.items()
-}
 
 _ACCURACIES = ("MR", "CR", "SST2", "SST5", "TREC", "MRPC", "SICKEntailment")
 _SIMILARITIES = ("SICKRelatedness", "STSBenchmark", "STS12", "STS13", "STS14", "STS15")
@@ -267,7 +39,7 @@ _SCORES = (
     *(f"{task} accuracy" for task in _TASKS[:10]),
     *(f"{task} pearson" for task in _TASKS[10:]),
 )
-_BLEU = {corpus: (f"en-{corpus} bleu dev", f"en-{corpus} bleu") for corpus in _CORPORA}
+_BLEU = {corpus: (f"en-{corpus} bleu dev", f"en-{corpus} bleu") for corpus in CORPORA}
 _VECTORS = tuple(name for name, row in ROWS.items() if row.tasks is None)
 _DISTANCES = tuple(
     f"{task} {measure}"
@@ -354,7 +126,7 @@ FIGURES = Correlations(
     bleu={corpus: of[1] for corpus, of in _BLEU.items()},
     rows={
         corpus: tuple(name for name in _VECTORS if ROWS[name].corpus == corpus and ROWS[name].trained)
-        for corpus in _CORPORA
+        for corpus in CORPORA
     },
     heads=_HEADS,
     metrics=(*_SCORES, *_PARAPHRASES),
@@ -370,8 +142,8 @@ FAMILY = Family(
     names={
         **{name: name.replace(" lm_", " ") for name in _DISTANCES},
         **{name: name.partition(" ")[0] for name in _LOCAL},
-        **{f"en-{corpus} bleu dev": "BLEU dev" for corpus in _CORPORA},
-        **{f"en-{corpus} bleu": "BLEU test" for corpus in _CORPORA},
+        **{f"en-{corpus} bleu dev": "BLEU dev" for corpus in CORPORA},
+        **{f"en-{corpus} bleu": "BLEU test" for corpus in CORPORA},
         "SICKEntailment accuracy": "SICK-E",
         "SICKRelatedness pearson": "SICK-R, learnt",
         "STSBenchmark pearson": "STSB, learnt",
@@ -389,13 +161,13 @@ FAMILY = Family(
         "4": Scores(
             "Table 4: translation into German",
             "4",
-            rows=tuple(_GERMAN),
+            rows=tuple(GERMAN),
             columns=_BLEU["de"],
         ),
         "5": Scores(
             "Table 5: translation into Czech",
             "5",
-            rows=tuple(_CZECH),
+            rows=tuple(CZECH),
             columns=(*_BLEU["cs"], "en-cs manual_wins"),
         ),
         "6": Scores(
@@ -421,7 +193,7 @@ FAMILY = Family(
         "distances": Scores(
             "Table 6, last lines: distance between the English training text and the tasks",
             "6",
-            rows=tuple(_SOURCES),
+            rows=tuple(SOURCES),
             columns=_DISTANCES,
             remark="Perplexity is that of a 4-gram model with Kneser-Ney smoothing, trained on the English "
             "side, over known words and ends of sentences; oov: unknown words, seen: sentences of the "
@@ -439,7 +211,7 @@ FAMILY = Family(
         "of words reads the original tokens.",
     ),
     further=(),
-    labelled=tuple(_CORPORA),
+    labelled=tuple(CORPORA),
     measure=_measured,
 )
 
@@ -495,7 +267,7 @@ def reproduce(
     if rows is None and size == "cpu" and tables is None:
         rows = ["grid"]
     if rows is not None:
-        of_grid = [row for corpus in _CORPORA if corpus in labels for row in GRID[corpus]]
+        of_grid = [row for corpus in CORPORA if corpus in labels for row in GRID[corpus]]
         rows = [row for name in rows for row in (of_grid if name == "grid" else (name,))]
     corpora = {name: _corpus(name, files, chosen) for name, files in labels.items()}
     further = [] if coco is None else [load_groups(coco, "lines", name="COCO")]
@@ -524,8 +296,8 @@ def reproduce(
 
 
 def _corpus(name: str, files: Mapping[str, Sequence[File]], size: Size) -> Parallel:
-    if name not in _CORPORA:
-        raise ValueError(f"labels: no target language is named {name!r}; there are {', '.join(_CORPORA)}")
+    if name not in CORPORA:
+        raise ValueError(f"labels: no target language is named {name!r}; there are {', '.join(CORPORA)}")
     for split in ("train", "valid", "test"):
         if len(files.get(split) or ()) != 2:
             raise ValueError(f"{name}: {split} must be two files, English and its translation")

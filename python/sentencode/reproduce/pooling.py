@@ -208,9 +208,7 @@ def _teacher(teacher: Any = None) -> Row:
 
 _BY_CORPUS = {corpus: _rows_of(corpus) for corpus in _CORPORA}
 _SENTEVAL = tuple(_named(name, "nli") for name in ("max pooling", "scalar attention", _GENERALIZED))
-_FIGURE_1 = {
-    **{_named(name, "nli"): _row("nli", **options) for name, options in _OTHER_HEADS.items()},
-}
+_FIGURE_1 = {_named(name, "nli"): _row("nli", **options) for name, options in _OTHER_HEADS.items()}
 _STUDENTS = {
     "teacher": _teacher(),
     "max pooling, taught": _student(pooling="max"),
@@ -269,27 +267,18 @@ def _claims(corpus: str) -> list[Claim]:
     ]
 
 
-_TEST = _TESTS["nli"]
+def _better(name: str, row: str, other: str) -> Claim:
+    return Claim(name, _named(row, "nli"), _named(other, "nli"), _TESTS["nli"], within=None)
+
+
 _CLAIMS = (
     *(claim for corpus in _CORPORA for claim in _claims(corpus)),
     *(
-        Claim(
-            "several heads are better than one",
-            _named(five, "nli"),
-            _named(f"{five}, 1 head", "nli"),
-            _TEST,
-            None,
-        )
+        _better("several heads are better than one", five, f"{five}, 1 head")
         for five in (_NONE, "scalar attention")
     ),
     *(
-        Claim(
-            "vectors are better weights than scalars",
-            _named(f"{_NONE}{heads}", "nli"),
-            _named(f"scalar attention{heads}", "nli"),
-            _TEST,
-            None,
-        )
+        _better("vectors are better weights than scalars", f"{_NONE}{heads}", f"scalar attention{heads}")
         for heads in (", 1 head", ", 3 heads", "", ", 7 heads", ", 9 heads")
     ),
 )
