@@ -1,8 +1,8 @@
-"""docs/results/gpu.md from results.json: what was measured on a GPU, and what was not."""
+"""Writes docs/results/gpu.md from results.json: what was measured on a GPU, and what was not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,20 +32,19 @@ def write(paths: list[Path]) -> None:
 
 
 def notes() -> str:
-    """The end of the page, which is written by hand and kept."""
+    """The notes at the end of the page, which are written by hand."""
     old = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     return "".join(old[old.index(NOTES) - 1 :] if NOTES in old else "")
 
 
 def text(results: list[dict[str, Any]]) -> str:
-    """The page; of several results, the last one that has a part counts."""
+    """The page. Of several results, the last one with a successful part counts."""
     parts: dict[str, Any] = {}
-    rehearsal = bool(results) and any(found["rehearsal"] for found in results)
-    for found in results:
-        for name, part in found["parts"].items():
+    for result in results:
+        for name, part in result["parts"].items():
             if name not in parts or part.get("status") == "ok" or parts[name].get("status") != "ok":
                 parts[name] = part
-    evaluation = next((found["evaluation"] for found in reversed(results) if "evaluation" in found), {})
+    evaluation = next((result["evaluation"] for result in reversed(results) if "evaluation" in result), {})
     lines = [
         "# On a GPU",
         "",
@@ -53,7 +52,7 @@ def text(results: list[dict[str, Any]]) -> str:
         "[Running on a GPU](../gpu.md) explains how to build for one.",
         "",
     ]
-    if rehearsal:
+    if any(result["rehearsal"] for result in results):
         lines += [
             "**A rehearsal: a processor stood in for the GPU, at small sizes. No figure here is a GPU's.**",
             "",
@@ -68,32 +67,31 @@ def text(results: list[dict[str, Any]]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[str]:
+def table(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> list[str]:
+    """The lines of a table; columns of numbers are aligned right."""
+
     def line(cells: Iterable[Any]) -> str:
         return f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in cells)} |"
 
-    names = list(head)
-    numbers = [name not in ("what it does", "result", "aim") for name in names]
-    return [
-        line(names),
-        line(["---", *("---:" if of_numbers else "---" for of_numbers in numbers[1:])]),
-        *map(line, rows),
-    ]
+    text = ("what it does", "result", "aim")
+    aligned = ["---", *("---" if name in text else "---:" for name in header[1:])]
+    return [line(header), line(aligned), *map(line, rows)]
 
 
-def number(value: Any, form: str = ",.0f") -> str:
-    return NONE if value is None else format(value, form)
+def cell(value: Any, form: str = ",.0f", missing: str = "") -> str:
+    """A number, or what stands for a missing one."""
+    return missing if value is None else format(value, form)
 
 
-def machine(found: dict[str, Any], results: list[dict[str, Any]]) -> list[str]:
-    if not found:
+def machine(part: dict[str, Any], results: list[dict[str, Any]]) -> list[str]:
+    if not part:
         return []
     dates = ", ".join(sorted({call["started"][:10] for result in results for call in result["calls"]}))
-    gpu = found.get("gpu") or "none"
-    processor = found.get("processor", "").strip() or "a processor"
+    gpu = part.get("gpu") or "none"
+    processor = part.get("processor", "").strip() or "a processor"
     names = {"Python": "python", "PyTorch": "torch", "CUDA": "cuda", "cuDNN": "cudnn"}
-    versions = ", ".join(f"{name} {found.get(key) or 'none'}" for name, key in names.items())
-    return [f"Date: {dates}. GPU: {gpu}; {found.get('processors')} cores of {processor}; {versions}.", ""]
+    versions = ", ".join(f"{name} {part.get(key) or 'none'}" for name, key in names.items())
+    return [f"Date: {dates}. GPU: {gpu}; {part.get('processors')} cores of {processor}; {versions}.", ""]
 
 
 def ran(parts: dict[str, Any]) -> list[list[Any]]:
@@ -110,16 +108,15 @@ def ran(parts: dict[str, Any]) -> list[list[Any]]:
             outcome += f"; {len(cases) - len(failed)} of {len(cases)} cases"
         if name == "tests" and "tests" in part:
             passed = part["tests"] - part["failures"] - part["errors"] - part["skipped"]
-            outcome += (
-                f"; {passed} passed, {part['failures'] + part['errors']} failed, {part['skipped']} skipped"
-            )
-        rows.append([name, what, outcome, number(part.get("seconds"), ",.0f") if "seconds" in part else ""])
+            failures = part["failures"] + part["errors"]
+            outcome += f"; {passed} passed, {failures} failed, {part['skipped']} skipped"
+        rows.append([name, what, outcome, cell(part.get("seconds"))])
     return rows
 
 
 def errors(cases: dict[str, Any]) -> list[str]:
-    found = [f"- {name}: {result['error'][:300]}" for name, result in cases.items() if "error" in result]
-    return ["", "Failures:", "", *found] if found else []
+    lines = [f"- {name}: {result['error'][:300]}" for name, result in cases.items() if "error" in result]
+    return ["", "Failures:", "", *lines] if lines else []
 
 
 def devices(parts: dict[str, Any]) -> list[str]:
@@ -132,14 +129,9 @@ def devices(parts: dict[str, Any]) -> list[str]:
         "loss, of the vector of all gradients, and of the embedding that differs most.",
         "",
     ]
+    keys = ("loss_apart", "gradient_apart", "embedding_apart")
     rows = [
-        [
-            name,
-            *(
-                number(result.get(key), ".1e") if result.get(key) is not None else "none"
-                for key in ("loss_apart", "gradient_apart", "embedding_apart")
-            ),
-        ]
+        [name, *(cell(result.get(key), ".1e", "none") for key in keys)]
         for name, result in cases.items()
         if "loss" in result
     ]
@@ -171,39 +163,33 @@ def speed(part: dict[str, Any]) -> list[str]:
         "the same batches.",
         "",
     ]
-    steps = {
-        name[6:]: result for name, result in cases.items() if name.startswith("step: ") and "ours" in result
-    }
-    rows = [
-        [
-            name,
-            number(result["ours"]["rate"]),
-            number(result["eager"]["rate"]) if "eager" in result else "none",
-            f"{result['ratio']:.2f}" if "ratio" in result else "",
-            number(result["ours"].get("mebibytes")) if result["ours"].get("mebibytes") else "",
-            number(result["eager"].get("mebibytes")) if result.get("eager", {}).get("mebibytes") else "",
-        ]
-        for name, result in steps.items()
-    ]
+    steps, encodes = (
+        {
+            name.removeprefix(prefix): result
+            for name, result in cases.items()
+            if name.startswith(prefix) and "ours" in result
+        }
+        for prefix in ("step: ", "encode: ")
+    )
+    rows = []
+    for name, result in steps.items():
+        mine, peer = result["ours"], result.get("eager", {})
+        rates = [cell(mine["rate"]), cell(peer.get("rate"), missing="none"), cell(result.get("ratio"), ".2f")]
+        rows.append([name, *rates, cell(mine.get("mebibytes")), cell(peer.get("mebibytes"))])
     lines += table(("step", "ours", "eager", "ratio", "ours, MiB", "eager, MiB"), rows)
     lines += ["", "Encoding, from `list[str]` to a float32 array, in sentences a second.", ""]
     rows = [
         [
-            name[8:],
-            number(result["ours"]),
-            number(result["eager"]) if "eager" in result else "none",
-            f"{result['ratio']:.1f}" if "ratio" in result else "",
+            name,
+            cell(result["ours"]),
+            cell(result.get("eager"), missing="none"),
+            cell(result.get("ratio"), ".1f"),
         ]
-        for name, result in cases.items()
-        if name.startswith("encode: ") and "ours" in result
+        for name, result in encodes.items()
     ]
     lines += table(("encode", "ours", "eager", "ratio"), rows)
-    best = max(
-        (result["ours"]["rate"] for name, result in steps.items() if name == "MeanMaxAAE, bfloat16"),
-        default=None,
-    )
-    if best is not None and part.get("device") == "cuda":
-        paper = part["paper_sentences_per_second"]
+    if "MeanMaxAAE, bfloat16" in steps and part.get("device") == "cuda":
+        best, paper = steps["MeanMaxAAE, bfloat16"]["ours"]["rate"], part["paper_sentences_per_second"]
         lines += [
             "",
             f"The mean-max autoencoder at the paper's size, batches of at most 64 in bfloat16: {best:,.0f} "
@@ -262,28 +248,18 @@ def training(part: dict[str, Any], evaluation: dict[str, Any]) -> list[str]:
         + ". Validation is on sentences of other books; the loss is in nats a word.",
         "",
     ]
-    chosen = history["validations"]
-    stride = max(1, len(chosen) // 12)
-    shown = [*chosen[:-1][::stride], chosen[-1]]
-    rows = [[f"{v['step']:,}", number(v["loss"], ".3f"), f"{v['accuracy']:.1%}"] for v in shown]
+    validations = history["validations"]
+    shown = [*validations[:-1][:: max(1, len(validations) // 12)], validations[-1]]
+    rows = [[f"{v['step']:,}", f"{v['loss']:.3f}", f"{v['accuracy']:.1%}"] for v in shown]
     lines += table(("step", "validation loss", "words predicted"), rows)
     lines.append("")
     if evaluation:
-        names = list(
-            dict.fromkeys(
-                key for tasks in evaluation.values() for task in tasks.values() for key in [task["label"]]
-            )
-        )
-        rows = [
-            [
-                name,
-                *(
-                    {task["label"]: task for task in tasks.values()}.get(label, {}).get("value", "")
-                    for label in names
-                ),
-            ]
+        scores = {
+            name: {task["label"]: task.get("value", "") for task in tasks.values()}
             for name, tasks in evaluation.items()
-        ]
+        }
+        names = list(dict.fromkeys(label for values in scores.values() for label in values))
+        rows = [[name, *(values.get(label, "") for label in names)] for name, values in scores.items()]
         lines += [
             "Evaluated on a processor afterwards (accuracy in percent, Pearson's r):",
             "",
