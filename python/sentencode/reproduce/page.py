@@ -92,7 +92,7 @@ def markdown(content: Content, name: str = "results") -> str:
     parts += [_details(made[0], _table(*made[1:])) for made in folded.made() if made[2]]
     if rest:
         parts.append(
-            _details("Claims on data that the paper does not use", _text_table(claims.CLAIM_HEADER, rest))
+            _details("Claims without a published difference", _text_table(claims.CLAIM_HEADER, rest))
         )
     for table in page.get("extra", ()):
         body = [_table(table["header"], table["rows"]), *table.get("notes", ())]
