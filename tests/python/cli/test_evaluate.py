@@ -226,7 +226,7 @@ def test_one_without_a_figure_does_not_stop_the_others(folder, capsys):
     assert [line.split()[0] for line in shown.out.splitlines() if "test.pearson" in line] == [
         "STSBenchmarkCosine"
     ] * 2
-    assert "--baseline majority: no task has a score: majority answers only" in shown.err
+    assert "--baseline majority: no task has a score: majority predicts only" in shown.err
     assert page.exists()
     assert Report.load(folder / "r-random.json")["STSBenchmarkCosine"].error is None
 
