@@ -18,7 +18,7 @@ from sentencode import Corpus, Vocabulary, _core
 from sentencode.distill import teacher_named
 from sentencode.encoder_rows import EncoderRows
 from sentencode.text.tokenizer import Tokenizer
-from sentencode.vectors.distillation import PENALTIES, RIDGES, _encoded, _sample
+from sentencode.vectors.distillation import PENALTIES, RIDGES, _encode, _sample
 
 SECONDS = 180.0
 GIBIBYTES = 4.0
@@ -48,7 +48,7 @@ def reading(name: str, text: str, rounds: int) -> None:
     for _ in range(rounds):
         embedder = EncoderRows(teacher, tokens=False)
         begin = time.perf_counter()
-        for _ in _encoded(embedder, sentences, None):
+        for _ in _encode(embedder, sentences, None):
             pass
         ours.append(len(sentences) / (time.perf_counter() - begin))
         begin = time.perf_counter()

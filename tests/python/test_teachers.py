@@ -77,21 +77,21 @@ def test_a_folder_is_not_asked_for(hub, tmp_path):
 
 
 def test_a_mistyped_name_is_asked_for_once(hub):
-    with pytest.raises(ValueError, match=r"org/minni: .* the hub of models shows none of that name; the"):
+    with pytest.raises(ValueError, match=r"org/minni: .* the Hugging Face Hub has no such model; the"):
         teacher_named("org/minni")
     assert hub["asked"] == ["org/minni"]
     assert Model.loaded == []
 
 
 def test_a_mistyped_path(hub):
-    with pytest.raises(FileNotFoundError, match="there is no such file or folder; the folder of a model"):
+    with pytest.raises(FileNotFoundError, match="there is no such file or folder; the folder of a downl"):
         teacher_named("./models/mini/none")
     assert Model.loaded == []
 
 
 def test_a_hub_that_cannot_be_reached_is_asked_once(hub, monkeypatch):
     hub["reached"] = False
-    with pytest.raises(OSError, match=r"org/mini: .* cannot be asked for it \(Name or .* the folder of"):
+    with pytest.raises(OSError, match=r"org/mini: .* cannot be reached \(Name or .* the folder of"):
         teacher_named("org/mini")
     assert hub["asked"] == ["org/mini"]
     assert Model.loaded == [("org/mini", True)]  # and not as a name, for a minute

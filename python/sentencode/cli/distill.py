@@ -91,8 +91,9 @@ def run(options: argparse.Namespace) -> None:
         f"from {student.sentences:,} sentences; {student.unseen:,} words are in none of them"
     )
     print(f"lambda {student.penalty:g}")
-    if student.untold:
-        residuals = {"explained": student.untold[student.penalty], "by single words": student.words_alone}
+    if student.unexplained:
+        best = student.unexplained[student.penalty]
+        residuals = {"explained": best, "by single words": student.words_alone}
         for name, residual in residuals.items():
             explained = 100 * (1 - (residual or 0))
             print(f"{name}: {explained:.1f} % of the teacher's embeddings of held-out sentences")

@@ -1,4 +1,4 @@
-"""The bag of words."""
+"""Average of word vectors."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ __all__ = ["Average"]
 
 
 class Average(LinearEncoder):
-    """The mean of a sentence's word vectors: the bag of words. Nothing to fit.
+    """The mean of a sentence's word vectors. Needs no `fit`.
 
     Args:
-        vectors: Word vectors: `WordVectors`, the path of a file, a dict of a vector for each word, or
-            gensim's `KeyedVectors`.
-        tokenizer: "words" (as the Penn Treebank writes English), "punctuation" (cuts around it),
-            "whitespace" (text that is tokenised already), a `Tokenizer`, any callable, or a tokenizer of
-            Hugging Face. "auto": "words" if the vectors hold words such as *n't*, else "punctuation".
-        lowercase: Whether to lower-case. "auto": unless the vectors hold words with upper-case letters.
-        a: Weighs a word of probability p(w) by a / (a + p(w)), as SIF does; 1e-3 is usual. None: all words
-            alike.
-        frequencies: Where p(w) comes from, if `a` is given: a `Frequencies`, a `Vocabulary`, a dict of
-            counts, the path of a file of words and counts, or "zipf" (the order of the vectors). None: the
-            counts that the vectors carry, or "zipf" where they carry none.
+        vectors: Word vectors: `WordVectors`, the path of a file, a dict of vectors, or gensim's
+            `KeyedVectors`.
+        tokenizer: "words" (English as in the Penn Treebank), "punctuation" (splits there), "whitespace" (for
+            tokenised text), a `Tokenizer`, a callable, or a tokenizer of Hugging Face. "auto": "words" if the
+            vectors have words such as *n't*, else "punctuation".
+        lowercase: Whether to lower-case. "auto": unless the vectors have words with upper-case letters.
+        a: Words of probability p(w) have the weight a / (a + p(w)), as in SIF; 1e-3 is usual. None: no
+            weights.
+        frequencies: Source of p(w): a `Frequencies`, a `Vocabulary`, a dict of counts, the path of a file of
+            words and counts, or "zipf" (the order of the vectors). None: the counts of the vectors, or "zipf"
+            if they have none.
 
     Example:
         >>> import numpy as np, sentencode as se
@@ -61,22 +61,22 @@ class Average(LinearEncoder):
         return False
 
     def _check_fitted(self) -> None:
-        # Parameters may change at any time, and nobody calls fit in between.
+        # Parameters may have changed without a call of fit.
         if "_model" not in self.__dict__ or self._changes():
             self._forget()
 
     def partial_fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
-        """Checks the parameters; sentences are not even read, as there is nothing to fit."""
+        """Check the parameters. Sentences are not read, as there is nothing to fit."""
         self._forget()
         return self
 
     def merge(self, other: Any) -> Any:
-        """Does nothing, as there is nothing to fit."""
+        """Do nothing, as there is nothing to fit."""
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        made = {"_resolved": self._resolved} if "_resolved" in self.__dict__ else {}
-        return {**self.get_params(deep=False), **made}
+        resolved = {"_resolved": self._resolved} if "_resolved" in self.__dict__ else {}
+        return {**self.get_params(deep=False), **resolved}
 
     def _options(self) -> dict[str, Any]:
         return {}

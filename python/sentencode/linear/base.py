@@ -1,4 +1,4 @@
-"""What the linear encoders share: word vectors, a tokenizer, weights, and an encoder of the core."""
+"""Base class of the linear encoders."""
 
 from __future__ import annotations
 
@@ -23,43 +23,41 @@ Floats = npt.NDArray[np.float32]
 
 
 class LinearEncoder(CoreEncoder):
-    """An encoder over weighted word vectors. It is one of `Average`, `SIF`, `USIF` and `LAES`."""
+    """An encoder of weighted word vectors: `Average`, `SIF`, `USIF` or `LAES`."""
 
     frequencies: Any
 
-    # What a class fills in.
+    # Defined by each class.
 
-    _kind: str  # the core's class
-    _unsaved: frozenset[str] = frozenset({"vectors", "frequencies"})  # parameters that files do not hold so
+    _kind: str  # class of the core
+    _unsaved: frozenset[str] = frozenset({"vectors", "frequencies"})  # parameters that are stored elsewhere
 
     def _options(self) -> dict[str, Any]:
-        """The options of the core's class; checks the parameters that are the class's own."""
+        """Check the parameters of the class, and return the options of the core's class."""
         raise NotImplementedError
 
     def _weights(self) -> Floats | None:
-        """The weight of each of the vectors' rows; None: all one."""
+        """Weights of all rows of the vectors; None: all one."""
         raise NotImplementedError
 
     @property
     def _learns(self) -> bool:
-        """Whether there is anything to fit; where there is not, `fit` checks the parameters alone."""
+        """Whether there is anything to fit; if not, `fit` only checks the parameters."""
         return True
-
-    # What all share.
 
     @property
     def fitted(self) -> bool:
-        """Whether there is all that encoding needs."""
+        """Whether the encoder can encode."""
         return not self._learns or super().fitted
 
     def fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
-        """As `Encoder.fit`. Where there is nothing to fit, sentences are not even read."""
+        """`Encoder.fit`. Sentences are not read if there is nothing to fit."""
         if not self._learns:
             return self.partial_fit(sentences)
         return super().fit(sentences, y, show_progress_bar=show_progress_bar)
 
     def partial_fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
-        """As `Encoder.partial_fit`. Where there is nothing to fit, sentences are not even read."""
+        """`Encoder.partial_fit`. Sentences are not read if there is nothing to fit."""
         if self._learns:
             return super().partial_fit(sentences, y, show_progress_bar=show_progress_bar)
         self._new_model()
@@ -67,63 +65,62 @@ class LinearEncoder(CoreEncoder):
 
     @property
     def dim(self) -> int:
-        """The length of a row."""
+        """Dimension of the embeddings."""
         return int(self._fitted_model().dim)
 
     def merge(self, other: Any) -> Any:
-        """Takes over what another encoder with the same parameters has learnt, as if from its sentences.
+        """Add the statistics of another encoder, as if from its sentences.
 
         Args:
-            other: Fitted with the same parameters and vectors; it stays as it is.
+            other: An encoder that was fitted with the same parameters and vectors. It is not changed.
 
         Returns:
-            The encoder itself.
+            self.
 
         Raises:
-            ValueError: If the encoders differ in more than what they have learnt.
+            ValueError: The parameters or vectors differ.
         """
         if type(other) is not type(self):
             raise ValueError(f"merge: expected another {type(self).__name__}, got a {type(other).__name__}")
         other._check_learnt()
-        model, cut = self._current_model()
+        model, tokenizer = self._current_model()
         model.merge(other._model)
-        self._adopt(model, cut)
+        self._adopt(model, tokenizer)
         return self
 
     def save(self, path: str | os.PathLike[str], *, vectors: bool = True, statistics: bool = False) -> None:
-        """Writes the encoder to one file, which `sentencode.load` reads, and C++ as well.
+        """Write the encoder to a file for `sentencode.load` and for C++.
 
-        The file is there whole or not at all. It is a safetensors file with the configuration as JSON in its
-        header; nothing in it can be executed.
+        It is a safetensors file with the configuration as JSON in its header, and contains no code. It is
+        written atomically.
 
         Args:
-            path: Where to; a file of that name is replaced.
-            vectors: Whether the word vectors are part of the file. Without them it is small, but needs the
-                file that the vectors are mapped from. If that is in its folder or below, both can be moved
-                together; if not, `load` wants to be told where it is.
-            statistics: Whether to keep what `partial_fit`, `merge` and `select` need to go on. For LAES they
-                may be large; those of SIF and uSIF are small and always there.
+            path: File, which is replaced.
+            vectors: Whether the file contains the word vectors. Otherwise it refers to the file that they are
+                mapped from. If that is in the same folder or below, both can be moved together; if not,
+                `load` needs the vectors as an argument.
+            statistics: Whether the file contains the statistics that `partial_fit`, `merge` and `select`
+                need. Those of LAES may be large; those of SIF and uSIF are small and always included.
 
         Raises:
-            NotFittedError: If the encoder was not fitted, or its parameters have changed since.
-            OSError: If the file cannot be written.
+            NotFittedError: The encoder was not fitted, or its parameters have changed since.
+            OSError: The file cannot be written.
 
         Warns:
-            UserWarning: If the tokenizer is neither built in nor found again by its name: it has to be given
-                to `load`.
+            UserWarning: The tokenizer cannot be imported by its name, and must be passed to `load`.
         """
         model = self._described_model()
         self._check_tokenizer_name()
         model.save(_core.link_target(path), vectors=vectors, statistics=statistics)
 
     def _described_model(self) -> Any:
-        """The model, with the parameters that it will be saved with."""
+        """The model with the parameters for saving."""
         model = self._fitted_model()
         model.params = json.dumps(self._config())
         return model
 
     def _config(self) -> dict[str, Any]:
-        """The parameters as JSON has them. Vectors and weights are elsewhere in the file."""
+        """The parameters for JSON, without vectors and weights."""
         config = {k: v for k, v in self.get_params(deep=False).items() if k not in self._unsaved}
         config["tokenizer"] = self._tokenizer().to_config()
         return {name: plain(value) for name, value in config.items()}
@@ -133,36 +130,36 @@ class LinearEncoder(CoreEncoder):
 
     @classmethod
     def _read_params(cls, model: Any) -> dict[str, Any]:
-        """The parameters that stand in a file; whether their values fit is checked by `_from_model`."""
+        """The parameters in a file. `_from_model` checks their values."""
         try:
             params = json.loads(model.params)
         except ValueError as error:  # or UnicodeDecodeError
-            raise ValueError(f"params are no JSON: {error}") from None
+            raise ValueError(f"params are not JSON: {error}") from None
         return checked_keys(cls, params, set(cls._defaults()) - cls._unsaved)
 
     @classmethod
-    def _from_model(cls, model: Any, params: dict[str, Any], cut: Tokenizer, *, trust: bool) -> Any:
-        """The Python face of an encoder of the core that was read from a file; it has no other tokenizers."""
+    def _from_model(cls, model: Any, params: dict[str, Any], tokenizer: Tokenizer, *, trust: bool) -> Any:
+        """Wrap an encoder of the core that was read from a file."""
         lowercase = params["lowercase"]
         if lowercase != "auto":
-            if cut.lowercase not in ("auto", lowercase):
-                raise ValueError(f"params: lowercase={lowercase!r} contradicts {cut!r}")
-            cut = Tokenizer(cut, invalid=cut.invalid)  # type: ignore[arg-type]  # the encoder says it
+            if tokenizer.lowercase not in ("auto", lowercase):
+                raise ValueError(f"params: lowercase={lowercase!r} contradicts {tokenizer!r}")
+            tokenizer = Tokenizer(tokenizer, invalid=tokenizer.invalid)  # type: ignore[arg-type]
         weights = model.weights
         if "a" in params and (params["a"] is None) != (weights is None):
-            raise ValueError(f"params: a={params['a']!r} contradicts the weights, or that there are none")
+            raise ValueError(f"params: a={params['a']!r} contradicts the weights of the file")
         made_with = params.get("a", params.get("sentence_length"))
         encoder = cls(
             WordVectors(model.vectors),  # type: ignore[call-arg]
             frequencies=None if weights is None else SavedWeights(weights, made_with),
-            **{**params, "tokenizer": cut},
+            **{**params, "tokenizer": tokenizer},
         )
         encoder._weights()
-        own = {name: getattr(model, name) for name in ("components", "normalize") if hasattr(model, name)}
-        own = getattr(model, "options", own)
+        config = {name: getattr(model, name) for name in ("components", "normalize") if hasattr(model, name)}
+        config = getattr(model, "options", config)
         for name, value in encoder._options().items():
-            if own[name] != value:
-                raise ValueError(f"params: {name}={value!r}, but config has {own[name]!r}")
+            if config[name] != value:
+                raise ValueError(f"params: {name}={value!r}, but config has {config[name]!r}")
         core = encoder._new_tokenizer().core(lowercase=not encoder._word_vectors.cased)
         for name in ("split", "lowercase", "invalid"):
             if getattr(core, name) != getattr(model.tokenizer, name):
@@ -174,7 +171,7 @@ class LinearEncoder(CoreEncoder):
         self._adopt(*self._new_model())
 
     def _solve(self) -> None:
-        """Makes parameters of what was counted, if anything was since the last time."""
+        """Compute the parameters from the statistics, if these have changed."""
         self._model.solve()
 
     def _finish(self) -> None:
@@ -182,13 +179,13 @@ class LinearEncoder(CoreEncoder):
             self._solve()
         except NotFittedError:
             raise ValueError(
-                f"{type(self).__name__}: there is nothing to fit to: there was no sentence"
+                f"{type(self).__name__}: there is nothing to fit to: there are no sentences"
             ) from None
 
-    # What was counted, apart from what is made of it: for workers, which send their sums to each other.
+    # For workers, which exchange statistics.
 
     def _statistics_to_bytes(self) -> bytes:
-        """The sums that were learnt from, without vectors; nothing is solved for. Empty: there are none."""
+        """The statistics, without solving; empty if there are none."""
         model = self.__dict__.get("_model")
         try:
             return b"" if model is None else bytes(model.to_bytes(statistics=True))
@@ -196,54 +193,52 @@ class LinearEncoder(CoreEncoder):
             return b""
 
     def _add_statistics(self, content: bytes) -> None:
-        """Takes over the sums of another encoder with the same parameters, as `merge` does."""
-        model, cut = self._current_model()
+        """Add statistics of an encoder with the same parameters, as `merge` does."""
+        model, tokenizer = self._current_model()
         if content:
-            learnt: Any = content
-            model.merge(_core.encoder_from_bytes(learnt, self._word_vectors._core))
-        self._adopt(model, cut)
-
-    # Parameters, and what was made of them.
+            statistics: Any = content
+            model.merge(_core.encoder_from_bytes(statistics, self._word_vectors._core))
+        self._adopt(model, tokenizer)
 
     def _new_model(self) -> tuple[Any, Tokenizer]:
-        """An empty encoder of the core, and the tokenizer; checks the parameters."""
+        """Check the parameters, and return a new encoder of the core and the tokenizer."""
         self._check_vectors()
-        cut = self._new_tokenizer()
-        core = cut.core(lowercase=not self._word_vectors.cased)
+        tokenizer = self._new_tokenizer()
+        core = tokenizer.core(lowercase=not self._word_vectors.cased)
         model = getattr(_core, self._kind)(self._word_vectors._core, core, self._weights(), **self._options())
-        return model, cut
+        return model, tokenizer
 
-    def _adopt(self, model: Any, cut: Tokenizer | None = None) -> None:
-        """Takes an encoder of the core as what was learnt with the parameters as they are now."""
-        self._cut = self._new_tokenizer() if cut is None else cut
+    def _adopt(self, model: Any, tokenizer: Tokenizer | None = None) -> None:
+        """Set the encoder of the core that was fitted with the current parameters."""
+        self._cut = self._new_tokenizer() if tokenizer is None else tokenizer
         self._model = model
         self._made_with = self._word_vectors
-        self._made_of = self.get_params(deep=False)  # last: other threads may be looking
+        self._made_of = self.get_params(deep=False)  # last, because other threads may be reading
 
     def _check_fitted(self) -> None:
         if self._learns:
             super()._check_fitted()
 
     def _check_learnt(self) -> None:
-        """Whether there is a model, which encoding alone may not need."""
+        """Check that there is a model, which encoding may not need."""
         self._check_fitted()
 
     def _tokenizer(self) -> Tokenizer:
-        """The tokenizer of the model; loads and copies nothing again."""
+        """The tokenizer of the model."""
         self._fitted_model()
         return self._cut
 
     def _partial_fit(self, batch: Any) -> None:
-        model, cut = self._current_model()
-        model.partial_fit(cut.prepare(batch))
-        self._keep(model, cut)
+        model, tokenizer = self._current_model()
+        model.partial_fit(tokenizer.prepare(batch))
+        self._keep(model, tokenizer)
 
-    def _keep(self, model: Any, cut: Tokenizer) -> None:
-        """Takes a model that has learnt; merges it where another thread was the first to learn."""
-        self.__dict__.setdefault("_cut", cut)
+    def _keep(self, model: Any, tokenizer: Tokenizer) -> None:
+        """Set the model, or merge it if another thread has set one first."""
+        self.__dict__.setdefault("_cut", tokenizer)
         first = self.__dict__.setdefault("_model", model)
         if first is model:
-            self._adopt(model, cut)
+            self._adopt(model, tokenizer)
         else:
             first.merge(model)
 
@@ -255,20 +250,20 @@ class LinearEncoder(CoreEncoder):
         return self._tokenizer().split != "external" and bool(self._model.side_by_side)
 
     def _current_model(self) -> tuple[Any, Tokenizer]:
-        """What was learnt so far, or an empty model."""
+        """The current model, or a new one."""
         if "_model" not in self.__dict__ and self._learns:
             return self._new_model()
         self._check_learnt()
         return self._model, self._cut
 
     def _fitted_model(self) -> Any:
-        """What was learnt, with its parameters solved for."""
+        """The model with up-to-date parameters."""
         self._check_learnt()
         self._solve()
         return self._model
 
     def _with_statistics(self) -> bool:
-        """Whether a pickle holds what is needed to go on fitting."""
+        """Whether pickles contain the statistics."""
         return True
 
     def _state(self, statistics: bool) -> dict[str, Any]:
@@ -292,8 +287,8 @@ class LinearEncoder(CoreEncoder):
         return copied
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        learnt = state.pop("_model", None)
+        model = state.pop("_model", None)
         self.__dict__.update(state)
-        if learnt is not None:
+        if model is not None:
             table = state.get("_made_with") or self._made_of["vectors"]
-            self._model = _core.encoder_from_bytes(learnt, table._core)
+            self._model = _core.encoder_from_bytes(model, table._core)

@@ -1,9 +1,9 @@
-"""What SIF and uSIF share."""
+"""Base class of SIF and uSIF."""
 
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,25 +14,23 @@ __all__ = ["CommonDirections"]
 
 
 class CommonDirections(LinearEncoder):
-    """Sentence means without the directions that all sentences share."""
+    """Sentence means without their common directions."""
 
     components: int
 
     @property
     def components_(self) -> npt.NDArray[np.float32]:
-        """The directions that are taken away [components, dim], rows of length 1."""
-        found: npt.NDArray[np.float32] = self._fitted_model().directions
-        return found
+        """Normalised common directions [components, dim], which are removed."""
+        return cast("npt.NDArray[np.float32]", self._fitted_model().directions)
 
     @property
     def singular_values_(self) -> npt.NDArray[np.float32]:
-        """Of the sentences' means, [components]."""
-        found: npt.NDArray[np.float32] = self._fitted_model().singular_values
-        return found
+        """Singular values of the sentence means [components]."""
+        return cast("npt.NDArray[np.float32]", self._fitted_model().singular_values)
 
     @property
     def n_sentences_(self) -> int:
-        """How many sentences were learnt from, those without known words left out."""
+        """Number of sentences of `fit` with known words."""
         statistics = self._fitted_model().statistics()
         if statistics is None:
             raise AttributeError(f"this {type(self).__name__} was loaded from a file without statistics")
@@ -43,7 +41,7 @@ class CommonDirections(LinearEncoder):
         try:
             components = operator.index(self.components)
         except TypeError:
-            raise ValueError(f"{name}: components must be a whole number, got {self.components!r}") from None
+            raise ValueError(f"{name}: components must be an integer, got {self.components!r}") from None
         if not 0 <= components <= self._word_vectors.dim:
             raise ValueError(
                 f"{name}: components must be from 0 to {self._word_vectors.dim}, the vectors' dimension, "

@@ -1,4 +1,4 @@
-"""The linear autoencoder for sequences, as a sentence encoder."""
+"""Linear autoencoder for sequences."""
 
 from __future__ import annotations
 
@@ -35,55 +35,53 @@ _CHOICES = {
 class LAES(LinearEncoder):
     """Sentence embeddings by the linear autoencoder for sequences (Carta and Bacciu 2019).
 
-    The autoencoder reads a sentence's weighted word vectors x_1 ... x_l and can tell them again:
+    The autoencoder encodes a sentence's weighted word vectors x_1 ... x_l and reconstructs them:
 
         h_t = A x_t + B h_(t-1)        x_t = A^T h_t,  h_(t-1) = B^T h_t
 
-    A and B are found in closed form, from the leading eigenvectors of a matrix whose size does not depend on
-    how many sentences there are: `fit` streams over any corpus. The embedding is the state after the last
-    word (mode "hidden"), the mean of the words as told from it ("reconstruction"), or what the telling misses
-    on average ("residual"): few hidden units tell only what sentences have in common, so the residual is what
-    a sentence says itself. The residual is what the paper proposes for similarity, and the default.
+    A and B are computed in closed form from the leading eigenvectors of a matrix whose size does not depend
+    on the number of sentences, so that `fit` streams over any corpus. The embedding is the state after the
+    last word (mode "hidden"), the mean of the reconstructed words ("reconstruction"), or the mean of the
+    reconstruction errors ("residual"): few hidden units reconstruct only what sentences have in common, and
+    the residual is specific to the sentence. The paper proposes it for similarity; it is the default.
 
-    A residual of no more than 1e-6 of the mean's length, and the row of a sentence without known words, is
-    zero. So are all residuals of the sentences fitted to where `hidden` exceeds the rank of the data, as it
-    may with few sentences: `fit` then warns. Units beyond the rank are zero. Sentences longer than any that
-    was fitted to are encoded whole.
+    Embeddings of sentences without known words, and residuals below 1e-6 of the mean's norm, are zero. If
+    `hidden` exceeds the rank of the data, as it may with few sentences, this includes all residuals of the
+    sentences of `fit`, which then warns. Sentences longer than those of `fit` are encoded completely.
 
     Args:
-        vectors: Word vectors: `WordVectors`, the path of a file, a dict of a vector for each word, or
-            gensim's `KeyedVectors`.
-        hidden: The number of hidden units.
+        vectors: Word vectors: `WordVectors`, the path of a file, a dict of vectors, or gensim's
+            `KeyedVectors`.
+        hidden: Number of hidden units.
         mode: "residual", "hidden" or "reconstruction".
         direction: "forward" (first word first), "backward", or "both": two autoencoders.
-        combine: Of both directions: "sum" (the mean of both rows, as the paper defines it) or "concat".
-        a: A word of probability p(w) is weighted by a / (a + p(w)), as in SIF. None: all words weigh the
-            same.
-        center: Whether the mean word is taken away before, and given back when telling.
-        state: "recursive": the paper's. "projection": the best that `hidden` numbers can say of the words so
-            far.
-        max_length: Sentences are fitted to up to this many words; time and memory grow with its square.
-        tokenizer: "words", "punctuation", "whitespace", a `Tokenizer`, any callable, or a tokenizer of
-            Hugging Face. "auto": "words" if the vectors hold words such as *n't*, else "punctuation".
-        lowercase: Whether to lower-case. "auto": unless the vectors hold words with upper-case letters.
-        frequencies: Where p(w) comes from: a `Frequencies`, a `Vocabulary`, a dict of counts,
-            the path of a file of words and counts, or "zipf" (the order of the vectors). None: the counts
-            that the vectors carry, or "zipf" where they carry none.
-        device: Where `fit` computes: "cpu" is Sentencode itself; anything else is one of torch's devices, as
-            in "cuda" or "cuda:1". Sentences are encoded by the processor in any case, and a saved encoder
-            does not remember this. An interrupted `partial_fit` on a device has learnt nothing.
+        combine: For both directions: "sum" (the mean of both embeddings, as in the paper) or "concat".
+        a: Words of probability p(w) have the weight a / (a + p(w)), as in SIF. None: no weights.
+        center: Whether to subtract the mean word vector, and add it to reconstructions.
+        state: "recursive": as in the paper. "projection": the best linear code of size `hidden`.
+        max_length: Maximum of words of a sentence in `fit`; its time and memory grow with the square of it.
+        tokenizer: "words", "punctuation", "whitespace", a `Tokenizer`, a callable, or a tokenizer of Hugging
+            Face. "auto": "words" if the vectors have words such as *n't*, else "punctuation".
+        lowercase: Whether to lower-case. "auto": unless the vectors have words with upper-case letters.
+        frequencies: Source of p(w): a `Frequencies`, a `Vocabulary`, a dict of counts, the path of a file of
+            words and counts, or "zipf" (the order of the vectors). None: the counts of the vectors, or "zipf"
+            if they have none.
+        device: Device of `fit`: "cpu", or a device of torch, such as "cuda" or "cuda:1". Encoding always runs
+            on the CPU, and files do not contain the device. An interrupted `partial_fit` on a device adds
+            nothing.
 
     Attributes:
-        A_: [hidden, vectors.dim]; of the backward autoencoder with direction="backward", and `A_backward_`
-            with "both".
-        B_: [hidden, hidden]; likewise `B_backward_`.
-        singular_values_: Of the data matrix, [hidden], falling.
-        rank_: How many of them are above zero, at most `hidden`.
-        n_sentences_: How many sentences were learnt from, those without known words left out.
-        n_tokens_: How many words.
-        pickle_statistics: Whether a pickle holds the sums that `partial_fit`, `merge` and larger sizes need.
-            They may be gigabytes, and are left out unless this is set, or nothing was solved for yet: a
-            worker that calls `partial_fit` alone sends back what it has counted. Copies always hold them.
+        A_: A [hidden, vectors.dim]; with direction="both" that of the forward autoencoder.
+        B_: B [hidden, hidden], likewise.
+        A_backward_: A of the backward autoencoder.
+        B_backward_: B of the backward autoencoder.
+        singular_values_: Singular values of the data matrix, descending [hidden].
+        rank_: Number of singular values above zero, at most `hidden`.
+        n_sentences_: Number of sentences of `fit` with known words.
+        n_tokens_: Number of their known words.
+        pickle_statistics: Whether pickles contain the statistics for `partial_fit`, `merge` and larger sizes,
+            which may be gigabytes. Before the parameters are computed, pickles always contain them, so that
+            workers can return them from `partial_fit`. Copies always do.
 
     Example:
         >>> import sentencode as se
@@ -134,16 +132,14 @@ class LAES(LinearEncoder):
         self.frequencies = frequencies
         self.device = device
 
-    # What was learnt.
-
     @property
     def A_(self) -> Floats:  # noqa: N802
-        """A of the forward autoencoder, or of the only one [hidden, vectors.dim]."""
+        """A of the forward or only autoencoder [hidden, vectors.dim]."""
         return cast("Floats", self._parameters()["A"])
 
     @property
     def B_(self) -> Floats:  # noqa: N802
-        """B of the forward autoencoder, or of the only one [hidden, hidden]."""
+        """B of the forward or only autoencoder [hidden, hidden]."""
         return cast("Floats", self._parameters()["B"])
 
     @property
@@ -158,38 +154,33 @@ class LAES(LinearEncoder):
 
     @property
     def singular_values_(self) -> Floats:
-        """Of the data matrix, falling [hidden]."""
+        """Singular values of the data matrix, descending [hidden]."""
         return cast("Floats", self._parameters()["singular_values"])
 
     @property
     def rank_(self) -> int:
-        """How many singular values are above zero, at most `hidden`."""
+        """Number of singular values above zero, at most `hidden`."""
         return int(min(self._parameters()["rank"], self._fitted_size()))
 
     @property
     def n_sentences_(self) -> int:
-        """How many sentences were learnt from, those without known words left out."""
+        """Number of sentences of `fit` with known words."""
         self._check_learnt()
         return int(self._model.sentences_seen)
 
     @property
     def n_tokens_(self) -> int:
-        """How many words were learnt from."""
+        """Number of known words of `fit`."""
         self._check_learnt()
         return int(self._model.tokens_seen)
 
-    # The autoencoder itself.
-
     def states(self, sentence: Any, direction: Direction | None = None) -> Floats:
-        """The state after each known word of a sentence.
+        """Return the states after each known word of a sentence, in reading order [words, hidden].
 
         Args:
-            sentence: One sentence: `str`, `bytes` or a list of tokens.
-            direction: Which autoencoder. None: the only one, or the forward one.
-
-        Returns:
-            [words, hidden], in the order of reading; of the backward autoencoder, the last word's state comes
-            first.
+            sentence: A sentence: `str`, `bytes` or a list of tokens.
+            direction: The autoencoder. None: the forward or only one. The backward one reads the last word
+                first.
 
         Example:
             >>> import sentencode as se
@@ -198,40 +189,34 @@ class LAES(LinearEncoder):
             >>> laes.states("cat bird dog").shape
             (2, 4)
         """
-        one = self._tokenizer().prepare([sentence], "sentence")[0]
-        found: Floats = self._fitted_model().states(one, self._reading(direction))
-        return found
+        prepared = self._tokenizer().prepare([sentence], "sentence")[0]
+        return cast("Floats", self._fitted_model().states(prepared, self._reading(direction)))
 
     def decode(self, state: npt.ArrayLike, length: int, direction: Direction | None = None) -> Floats:
-        """Tells the words again from the state after the last of them.
+        """Reconstruct weighted word vectors from a state, in reading order [length, vectors.dim].
 
         Args:
-            state: [hidden].
-            length: How many words.
-            direction: Which autoencoder. None: the only one, or the forward one.
-
-        Returns:
-            Weighted word vectors [length, vectors.dim], in the order of reading.
+            state: State after the last word [hidden].
+            length: Number of words.
+            direction: The autoencoder. None: the forward or only one.
 
         Raises:
-            ValueError: If the state has another length than `hidden`, or `length` is negative.
+            ValueError: The state does not have the size `hidden`, or `length` is negative.
         """
-        numbers = np.ascontiguousarray(state, dtype=np.float32)
-        found: Floats = self._fitted_model().decode(numbers, length, self._reading(direction))
-        return found
+        state = np.ascontiguousarray(state, dtype=np.float32)
+        return cast("Floats", self._fitted_model().decode(state, length, self._reading(direction)))
 
     def reconstruction_error(
         self, sentences: Any, sizes: Iterable[int] | None = None, direction: Direction | None = None
     ) -> npt.NDArray[np.float64]:
-        """How much of some sentences cannot be told again: `|X - X~| / |X|`, for numbers of hidden units.
+        """Return the relative reconstruction error `|X - X~| / |X|` for numbers of hidden units [sizes].
+
+        It is 0 for sentences of `fit` if the number is at least the rank.
 
         Args:
-            sentences: Many sentences.
-            sizes: Numbers of hidden units, at most `hidden`. None: `hidden` alone.
-            direction: Which autoencoder. None: the only one, or the forward one.
-
-        Returns:
-            [sizes]; 0 where the number reaches the rank, and the sentences are among those fitted to.
+            sentences: Sentences.
+            sizes: Numbers of hidden units, at most `hidden`. None: `hidden`.
+            direction: The autoencoder. None: the forward or only one.
 
         Example:
             >>> import sentencode as se
@@ -240,29 +225,29 @@ class LAES(LinearEncoder):
             >>> laes.reconstruction_error(["cat dog", "dog cat"], sizes=[1, 2, 4]).round(2) + 0.0
             array([0.56, 0.38, 0.  ])
         """
-        wanted = [self._fitted_size()] if sizes is None else self._sizes(sizes, "reconstruction_error")
+        numbers = [self._fitted_size()] if sizes is None else self._sizes(sizes, "reconstruction_error")
         if is_single(sentences):
             sentences = [sentences]
         batch = self._tokenizer().prepare(sentences)
-        return np.asarray(self._fitted_model().reconstruction_error(batch, wanted, self._reading(direction)))
+        return np.asarray(self._fitted_model().reconstruction_error(batch, numbers, self._reading(direction)))
 
     def select(self, pairs: Any, scores: Any, sizes: Iterable[int] | None = None) -> Selection:
-        """Chooses the number of hidden units whose cosines agree best with people's scores.
+        """Select the number of hidden units whose cosines correlate best with human scores.
 
-        All numbers are tried with one decomposition: A and B for fewer units are corners of those for more.
-        Of an encoder in both directions, sum and concatenation are tried as well.
+        All numbers are evaluated with one decomposition: A and B for fewer units are the leading rows and
+        columns. With both directions, sum and concatenation are evaluated, too.
 
         Args:
             pairs: Pairs of sentences.
-            scores: How similar people found them, one number a pair.
-            sizes: The numbers to try, at most `hidden`. None: all.
+            scores: Human similarity scores, one per pair.
+            sizes: Numbers to evaluate, at most `hidden`. None: all.
 
         Returns:
-            The Pearson correlation for each, and the encoder with the best.
+            The Pearson correlations, and the encoder with the best.
 
         Raises:
-            NotFittedError: If the encoder was not fitted.
-            ValueError: If pairs and scores do not go together, or a size is out of range.
+            NotFittedError: The encoder was not fitted.
+            ValueError: Numbers of pairs and scores differ, or a size is out of range.
 
         Example:
             >>> import sentencode as se
@@ -274,12 +259,12 @@ class LAES(LinearEncoder):
             (array([1, 2, 3]), True)
         """
         largest = self._fitted_size()
-        wanted = list(range(1, largest + 1)) if sizes is None else self._sizes(sizes, "select")
+        numbers = list(range(1, largest + 1)) if sizes is None else self._sizes(sizes, "select")
         first, second = (self._tokenizer().prepare(side) for side in split_pairs(pairs))
-        curves = self._fitted_model().select(first, second, checked_scores(scores, len(first)), wanted)
+        curves = self._fitted_model().select(first, second, checked_scores(scores, len(first)), numbers)
         both = ("sum", "concat") if self.direction == "both" else None
-        found = {curve["name"]: curve["pearson"] for curve in curves}
-        return Selection.of("hidden", np.array(wanted), found, self._resized, candidates=both)
+        pearson = {curve["name"]: curve["pearson"] for curve in curves}
+        return Selection.of("hidden", np.array(numbers), pearson, self._resized, candidates=both)
 
     def variant(
         self,
@@ -289,22 +274,20 @@ class LAES(LinearEncoder):
         direction: Literal["forward", "backward", "both"] | None = None,
         combine: Literal["sum", "concat"] | None = None,
     ) -> LAES:
-        """The same encoder with other settings, without another look at the sentences.
+        """Return a fitted encoder with other parameters, without reading the sentences again.
 
         Args:
-            hidden: Fewer units are corners of A and B; more are solved for, from the sums that are kept.
-            mode: None: as it is; likewise the others.
-            direction: One direction of an encoder in both.
-            combine: How both are put together.
-
-        Returns:
-            A fitted encoder.
+            hidden: Number of hidden units; more than before need the statistics. None, here and below:
+                unchanged.
+            mode: "residual", "hidden" or "reconstruction".
+            direction: One direction of an encoder with both.
+            combine: "sum" or "concat".
 
         Raises:
-            NotFittedError: If the encoder was not fitted.
+            NotFittedError: The encoder was not fitted.
         """
-        given = {"hidden": hidden, "mode": mode, "direction": direction, "combine": combine}
-        changes = {name: value for name, value in given.items() if value is not None}
+        options = {"hidden": hidden, "mode": mode, "direction": direction, "combine": combine}
+        changes = {name: value for name, value in options.items() if value is not None}
         encoder = self._sibling(LAES, **{**self.get_params(deep=False), **changes})
         model = self._fitted_model().variant(encoder.hidden, encoder.mode, encoder.direction, encoder.combine)
         encoder._adopt(model, self._cut)
@@ -318,12 +301,12 @@ class LAES(LinearEncoder):
 
     def _sizes(self, sizes: Iterable[int], name: str) -> list[int]:
         largest = self._fitted_size()
-        wanted = sorted({int(size) for size in sizes})
-        if not wanted or wanted[0] < 1 or wanted[-1] > largest:
+        numbers = sorted({int(size) for size in sizes})
+        if not numbers or numbers[0] < 1 or numbers[-1] > largest:
             raise ValueError(
-                f"LAES.{name}: sizes must be from 1 to {largest}, the units fitted, got {wanted}"
+                f"LAES.{name}: sizes must be from 1 to {largest}, the number of units, got {numbers}"
             )
-        return wanted
+        return numbers
 
     def _reading(self, direction: Direction | None) -> Direction:
         if direction is not None:
@@ -331,8 +314,7 @@ class LAES(LinearEncoder):
         return "backward" if self.direction == "backward" else "forward"
 
     def _parameters(self, direction: Direction | None = None) -> dict[str, Any]:
-        found: dict[str, Any] = self._fitted_model().parameters(self._reading(direction))
-        return found
+        return cast("dict[str, Any]", self._fitted_model().parameters(self._reading(direction)))
 
     def _options(self) -> dict[str, Any]:
         checked_str("device", self.device)
@@ -343,11 +325,11 @@ class LAES(LinearEncoder):
         for name in ("hidden", "max_length"):
             value = getattr(self, name)
             try:
-                whole = operator.index(value)
+                valid = operator.index(value) >= 1
             except TypeError:
-                whole = 0
-            if whole < 1:
-                raise ValueError(f"LAES: {name} must be a whole number of at least 1, got {value!r}")
+                valid = False
+            if not valid:
+                raise ValueError(f"LAES: {name} must be an integer of at least 1, got {value!r}")
         if not isinstance(self.center, bool | np.bool_):
             raise ValueError(f"LAES: center must be True or False, got {self.center!r}")
         return {
@@ -364,19 +346,19 @@ class LAES(LinearEncoder):
         return smooth_weights("LAES", self._word_vectors, self.frequencies, self.a)
 
     def _changes(self) -> list[str]:
-        return [name for name in super()._changes() if name != "device"]  # another one changes no result
+        return [name for name in super()._changes() if name != "device"]  # does not affect results
 
     @contextmanager
     def _learning(self) -> Iterator[Callable[[Any], None]]:
         if self.device == "cpu":
-            with super()._learning() as take:
-                yield take
+            with super()._learning() as add:
+                yield add
             return
-        model, cut = self._current_model()
+        model, tokenizer = self._current_model()
         sums = _on_device().LAESOnDevice(model, self.device)
-        yield lambda block: sums.add(cut.prepare(block))
+        yield lambda block: sums.add(tokenizer.prepare(block))
         sums.merge_into(model)
-        self._keep(model, cut)
+        self._keep(model, tokenizer)
 
     def _solve(self) -> None:
         if self.device == "cpu" or self._model.solved:
@@ -388,8 +370,8 @@ class LAES(LinearEncoder):
         super()._finish()
         if self.mode == "residual" and self.rank_ < self.hidden:
             warnings.warn(
-                f"LAES: {self.rank_} hidden units tell all that these {self.n_sentences_} sentences say, so "
-                f"that with hidden={self.hidden} their residuals are zero: give fewer, or more sentences",
+                f"LAES: {self.rank_} hidden units reconstruct these {self.n_sentences_} sentences exactly, "
+                f"so that residuals are zero with hidden={self.hidden}: use fewer units or more sentences",
                 UserWarning,
                 stacklevel=3,
             )
@@ -406,7 +388,7 @@ class LAES(LinearEncoder):
 
 
 def _on_device() -> Any:
-    """The half that computes with torch."""
+    """The compiled module with torch."""
     require_nn()
     from .. import _nn
 

@@ -1,4 +1,4 @@
-"""The choice of a parameter by how well cosines agree with people's scores."""
+"""Selection of a parameter by the correlation of cosines with human scores."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class Selection:
-    """What `LAES.select` and `SIF.select` found.
+    """Result of `LAES.select` and `SIF.select`.
 
     Attributes:
-        parameter: What was varied: "hidden" or "components".
-        settings: The values tried, rising [k].
-        curves: The Pearson correlation for each [k] (not a number where all cosines are equal), by the name
-            of the variant: "SIF"; "forward" or "backward"; and of an encoder in both directions "sum" and
-            "concat" too.
-        variant: That of the best.
-        setting: The value with the best; the smallest of equals.
+        parameter: The selected parameter: "hidden" or "components".
+        settings: The evaluated values, ascending [k].
+        curves: Pearson correlations [k] (NaN if all cosines are equal) of each variant: "SIF"; "forward" or
+            "backward"; with both directions also "sum" and "concat".
+        variant: The best variant.
+        setting: The best value, the smallest of equals.
         score: Its correlation.
-        encoder: The encoder with it, ready for use.
+        encoder: The encoder with it.
     """
 
     parameter: str
@@ -51,31 +50,31 @@ class Selection:
         make: Callable[[str, int], Any],
         candidates: Sequence[str] | None = None,
     ) -> Selection:
-        """The best of some curves, or of those among them that are candidates.
+        """Select from curves, or from the `candidates` among them.
 
         Raises:
-            ValueError: If no value has a correlation.
+            ValueError: All correlations are NaN.
         """
         best = {name: int(_comparable(curves[name]).argmax()) for name in candidates or curves}
         variant = max(best, key=lambda name: float(_comparable(curves[name])[best[name]]))
-        place = best[variant]
-        if np.isnan(curves[variant][place]):
+        index = best[variant]
+        if np.isnan(curves[variant][index]):
             raise ValueError(
-                f"select: for no number of {parameter} there is a correlation: the cosines of all pairs are "
-                "equal, as where no word is known"
+                f"select: no number of {parameter} has a correlation, as the cosines of all pairs are equal; "
+                "perhaps no word is known"
             )
-        setting = int(settings[place])
-        score = float(curves[variant][place])
+        setting = int(settings[index])
+        score = float(curves[variant][index])
         return cls(parameter, settings, dict(curves), variant, setting, score, make(variant, setting))
 
     @property
     def hidden(self) -> int:
-        """The best number of hidden units, of a LAES."""
+        """The best number of hidden units of LAES."""
         return self._of("hidden")
 
     @property
     def components(self) -> int:
-        """The best number of components, of a SIF."""
+        """The best number of components of SIF."""
         return self._of("components")
 
     def _of(self, parameter: str) -> int:
@@ -84,24 +83,21 @@ class Selection:
         return self.setting
 
     def encode(self, sentences: Any, *args: Any, **kwargs: Any) -> Any:
-        """Encodes with the best encoder. See `Encoder.encode`."""
+        """Encode with the best encoder, see `Encoder.encode`."""
         return self.encoder.encode(sentences, *args, **kwargs)
 
     def save(self, path: str | os.PathLike[str], **options: Any) -> None:
-        """Saves the best encoder. See its `save`."""
+        """Save the best encoder, see its `save`."""
         self.encoder.save(path, **options)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draws the curves, and marks the best.
+        """Plot the curves and mark the best value. Returns the axes.
 
         Args:
             ax: Axes of matplotlib. None: new ones.
 
-        Returns:
-            The axes.
-
         Raises:
-            ImportError: If matplotlib is not installed.
+            ImportError: matplotlib is not installed.
         """
         if ax is None:
             try:
@@ -131,7 +127,7 @@ class Selection:
         )
 
     def _repr_html_(self) -> str:
-        """A table for notebooks: the best of every curve."""
+        """Table of the best value of every curve, for notebooks."""
         rows = "".join(
             f"<tr><td>{escape(name)}{' &larr;' if name == self.variant else ''}</td>"
             f"<td>{int(self.settings[_comparable(curve).argmax()])}</td>"
@@ -145,12 +141,12 @@ class Selection:
 
 
 def _comparable(curve: Floats) -> Floats:
-    """Where all cosines are equal there is no correlation: not a number, and never the best."""
+    """The curve with -inf in place of NaN, which is never the best."""
     return np.where(np.isnan(curve), -np.inf, curve)
 
 
 def split_pairs(pairs: Any) -> tuple[list[Any], list[Any]]:
-    """The first and the second sentences of pairs."""
+    """Return the first and the second sentences of pairs."""
     values = pairs.values.tolist() if hasattr(pairs, "columns") else list(pairs)
     for i, pair in enumerate(values):
         if isinstance(pair, str | bytes) or len(pair) != 2:
@@ -159,16 +155,16 @@ def split_pairs(pairs: Any) -> tuple[list[Any], list[Any]]:
 
 
 def checked_scores(scores: Any, count: int) -> Floats:
-    """One finite number for each pair, and not the same for all: with that nothing correlates."""
+    """Check for one finite number per pair, not all equal."""
     gold = np.ascontiguousarray(one_column(scores, "scores"), dtype=np.float64)
     if gold.shape != (count,):
         raise ValueError(
-            f"scores must hold a number for each of the {count} pairs, got shape {list(gold.shape)}"
+            f"scores must contain a number for each of the {count} pairs, got shape {list(gold.shape)}"
         )
     if not np.isfinite(gold).all():
         raise ValueError(f"scores[{int(np.argmin(np.isfinite(gold)))}] is not a finite number")
     if count < 2:
-        raise ValueError(f"select: a correlation needs two pairs at least, got {count}")
+        raise ValueError(f"select: a correlation needs at least two pairs, got {count}")
     if (gold == gold[0]).all():
-        raise ValueError(f"select: all scores are {gold[0]:g}, with which nothing correlates")
+        raise ValueError(f"select: all scores are {gold[0]:g}, so that there is no correlation")
     return gold

@@ -20,35 +20,34 @@ __all__ = ["SIF"]
 
 
 class SIF(CommonDirections):
-    """Smooth inverse frequency (Arora, Liang and Ma 2017): a weighted mean, less what all sentences share.
+    """Smooth inverse frequency (Arora, Liang and Ma 2017): weighted means without their common directions.
 
-    A word of probability p(w) weighs a / (a + p(w)). From the mean e of the weighted vectors its projection
-    on the leading directions of many sentences is taken away: e - sum_m (e . c_m) c_m, where the c_m are
-    right singular vectors of the sentences' means (not centred). They are learnt in `fit` and kept, so that
-    a sentence has the same row alone and among others.
+    Words of probability p(w) have the weight a / (a + p(w)). From the mean e of the weighted vectors its
+    projection on the leading directions is subtracted: e - sum_m (e . c_m) c_m, where c_m are right singular
+    vectors of the sentence means (not centred). `fit` computes them, so that an embedding does not depend on
+    the other sentences of its batch.
 
-    A row of which no more than 1e-6 would be left, and that of a sentence without known words, is zero.
+    Embeddings are zero if less than 1e-6 of the norm remains, and for sentences without known words.
 
     Args:
-        vectors: Word vectors: `WordVectors`, the path of a file, a dict of a vector for each word, or
-            gensim's `KeyedVectors`.
-        a: As above; 1e-3 is the paper's. None: all words weigh the same.
-        components: How many directions are taken away; 1 is the paper's. 0 leaves the weighted mean.
-        tokenizer: "words", "punctuation", "whitespace", a `Tokenizer`, any callable, or a tokenizer of
-            Hugging Face. "auto": "words" if the vectors hold words such as *n't*, else "punctuation".
-        lowercase: Whether to lower-case. "auto": unless the vectors hold words with upper-case letters.
-        frequencies: Where p(w) comes from: a `Frequencies`, a `Vocabulary`, a dict of counts,
-            the path of a file of words and counts, or "zipf" (the order of the vectors). None: the counts
-            that the vectors carry, or "zipf" where they carry none.
-        statistics: "fit": directions are learnt in `fit`. "evaluated": as the paper did it, directions are
-            those of the very sentences that are encoded together (or compared: both sides), and nothing is
-            fitted; rows then depend on the other sentences. Where no word is known they are zero. There is
-            nothing to save, to merge or to look at: that is a `NotFittedError`.
+        vectors: Word vectors: `WordVectors`, the path of a file, a dict of vectors, or gensim's
+            `KeyedVectors`.
+        a: Parameter of the weights; 1e-3 in the paper. None: no weights.
+        components: Number of directions; 1 in the paper. 0: the weighted mean.
+        tokenizer: "words", "punctuation", "whitespace", a `Tokenizer`, a callable, or a tokenizer of Hugging
+            Face. "auto": "words" if the vectors have words such as *n't*, else "punctuation".
+        lowercase: Whether to lower-case. "auto": unless the vectors have words with upper-case letters.
+        frequencies: Source of p(w): a `Frequencies`, a `Vocabulary`, a dict of counts, the path of a file of
+            words and counts, or "zipf" (the order of the vectors). None: the counts of the vectors, or "zipf"
+            if they have none.
+        statistics: "fit": directions are computed by `fit`. "evaluated": as in the paper, they are computed
+            from the sentences that are encoded together (or compared: both sides), without `fit`; embeddings
+            then depend on the other sentences. Saving, merging and attributes raise `NotFittedError`.
 
     Attributes:
-        components_: The directions [components, dim], rows of length 1.
-        singular_values_: Of the sentences' means, [components].
-        n_sentences_: How many sentences were learnt from, those without known words left out.
+        components_: Normalised directions [components, dim].
+        singular_values_: Singular values of the sentence means [components].
+        n_sentences_: Number of sentences of `fit` with known words.
 
     Example:
         >>> import sentencode as se
@@ -82,21 +81,21 @@ class SIF(CommonDirections):
         self.statistics = statistics
 
     def select(self, pairs: Any, scores: Any, components: Iterable[int] = range(151)) -> Selection:
-        """Chooses the number of components whose cosines agree best with people's scores.
+        """Select the number of components whose cosines correlate best with human scores.
 
-        All numbers are tried with one decomposition.
+        All numbers are evaluated with one decomposition.
 
         Args:
             pairs: Pairs of sentences.
-            scores: How similar people found them, one number a pair.
-            components: The numbers to try; those above the vectors' dimension are left out.
+            scores: Human similarity scores, one per pair.
+            components: Numbers to evaluate; those above the vectors' dimension are ignored.
 
         Returns:
-            The Pearson correlation for each, and the encoder with the best.
+            The Pearson correlations, and the encoder with the best.
 
         Raises:
-            NotFittedError: If the encoder was not fitted.
-            ValueError: If pairs and scores do not go together.
+            NotFittedError: The encoder was not fitted.
+            ValueError: Numbers of pairs and scores differ.
 
         Example:
             >>> import sentencode as se
@@ -112,13 +111,13 @@ class SIF(CommonDirections):
         if self._evaluated:
             self._evaluated.refuse_selection()
         model = self._fitted_model()
-        wanted = sorted({int(c) for c in components if 0 <= int(c) <= model.dim})
-        if not wanted:
-            raise ValueError(f"SIF.select: components must hold a number from 0 to {model.dim}")
+        numbers = sorted({int(c) for c in components if 0 <= int(c) <= model.dim})
+        if not numbers:
+            raise ValueError(f"SIF.select: components must contain a number from 0 to {model.dim}")
         first, second = (self._tokenizer().prepare(side) for side in split_pairs(pairs))
-        curve = model.select(first, second, checked_scores(scores, len(first)), wanted[-1])
+        curve = model.select(first, second, checked_scores(scores, len(first)), numbers[-1])
         return Selection.of(
-            "components", np.array(wanted), {"SIF": curve["pearson"][wanted]}, self._with_components
+            "components", np.array(numbers), {"SIF": curve["pearson"][numbers]}, self._with_components
         )
 
     def _with_components(self, _: str, components: int) -> SIF:
@@ -129,10 +128,10 @@ class SIF(CommonDirections):
 
     @property
     def dim(self) -> int:
-        """The length of a row."""
+        """Dimension of the embeddings."""
         return self._word_vectors.dim
 
-    # The paper's own mode.
+    # statistics="evaluated"
 
     @property
     def _evaluated(self) -> Evaluated | None:

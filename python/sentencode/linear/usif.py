@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ..checks import is_positive
-from ..vectors import Vectors
+from ..vectors import Vectors, resolve_frequencies
 from .directions import CommonDirections
 from .weights import SavedWeights
 
@@ -16,33 +16,33 @@ __all__ = ["USIF"]
 
 
 class USIF(CommonDirections):
-    """Unsupervised smooth inverse frequency (Ethayarajh 2018): SIF without a parameter to choose.
+    """Unsupervised smooth inverse frequency (Ethayarajh 2018): SIF without a tuned parameter.
 
-    A word of probability p(w) weighs a / (a / 2 + p(w)), with `a` from the vocabulary and the length of
-    sentences. Of the mean e, share lambda_m of its projection on the m-th leading direction c_m is taken
-    away, e - sum_m lambda_m (e . c_m) c_m, with lambda_m = s_m^2 / sum s^2.
+    Words of probability p(w) have the weight a / (a / 2 + p(w)), where `a` is computed from the vocabulary
+    and the length of sentences. From the mean e its projections on the leading directions c_m are subtracted,
+    e - sum_m lambda_m (e . c_m) c_m, with lambda_m = s_m^2 / sum_i s_i^2 for singular values s.
 
-    A row of which no more than 1e-6 would be left, and that of a sentence without known words, is zero.
+    Embeddings are zero if less than 1e-6 of the norm remains, and for sentences without known words.
 
     Args:
-        vectors: Word vectors: `WordVectors`, the path of a file, a dict of a vector for each word, or
-            gensim's `KeyedVectors`.
-        components: How many directions; 5 is the paper's.
-        tokenizer: "words", "punctuation", "whitespace", a `Tokenizer`, any callable, or a tokenizer of
-            Hugging Face. "auto": "words" if the vectors hold words such as *n't*, else "punctuation".
-        lowercase: Whether to lower-case. "auto": unless the vectors hold words with upper-case letters.
-        frequencies: Where p(w) comes from: a `Frequencies`, a `Vocabulary`, a dict of counts,
-            the path of a file of words and counts, or "zipf" (the order of the vectors). None: the counts
-            that the vectors carry, or "zipf" where they carry none.
-        sentence_length: The mean length of sentences, in words; 11 is the public code's.
+        vectors: Word vectors: `WordVectors`, the path of a file, a dict of vectors, or gensim's
+            `KeyedVectors`.
+        components: Number of directions; 5 in the paper.
+        tokenizer: "words", "punctuation", "whitespace", a `Tokenizer`, a callable, or a tokenizer of Hugging
+            Face. "auto": "words" if the vectors have words such as *n't*, else "punctuation".
+        lowercase: Whether to lower-case. "auto": unless the vectors have words with upper-case letters.
+        frequencies: Source of p(w): a `Frequencies`, a `Vocabulary`, a dict of counts, the path of a file of
+            words and counts, or "zipf" (the order of the vectors). None: the counts of the vectors, or "zipf"
+            if they have none.
+        sentence_length: Mean number of words of a sentence; 11 in the public code.
         normalize: "dimension": each dimension is first divided by its norm over the words of the sentence, as
-            the public code does. "none": as the paper writes it.
+            in the public code. "none": as in the paper.
 
     Attributes:
-        components_: The directions [components, dim], rows of length 1.
-        factors_: The shares lambda [components].
-        singular_values_: Of the sentences' means, [components].
-        n_sentences_: How many sentences were learnt from, those without known words left out.
+        components_: Normalised directions [components, dim].
+        factors_: Factors lambda [components].
+        singular_values_: Singular values of the sentence means [components].
+        n_sentences_: Number of sentences of `fit` with known words.
 
     Example:
         >>> import sentencode as se
@@ -77,9 +77,8 @@ class USIF(CommonDirections):
 
     @property
     def factors_(self) -> npt.NDArray[np.float32]:
-        """The share lambda of each direction that is taken away."""
-        found: npt.NDArray[np.float32] = self._fitted_model().factors
-        return found
+        """Factors lambda of the directions [components]."""
+        return cast("npt.NDArray[np.float32]", self._fitted_model().factors)
 
     def _options(self) -> dict[str, Any]:
         if self.normalize not in ("dimension", "none"):
@@ -92,6 +91,4 @@ class USIF(CommonDirections):
             raise ValueError(f"USIF: sentence_length must be a number greater than 0, got {length!r}")
         if isinstance(self.frequencies, SavedWeights):
             return self.frequencies.made_with("USIF", "sentence_length", length)
-        from ..vectors import resolve_frequencies
-
         return resolve_frequencies(self.frequencies, self._word_vectors).usif_weights(float(length))

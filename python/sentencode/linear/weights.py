@@ -1,4 +1,4 @@
-"""Weights of words by their frequency."""
+"""Word weights by frequency."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Floats = npt.NDArray[np.float32]
 
 
 class SavedWeights:
-    """The words' weights as a file holds them: what `frequencies` is for an encoder that was loaded."""
+    """Word weights from a file: `frequencies` of a loaded encoder."""
 
     def __init__(self, weights: Floats, parameter: float | None) -> None:
         self.weights = weights
-        self.parameter = parameter  # that they were made with
+        self.parameter = parameter  # value of `a` or `sentence_length`
 
     def made_with(self, name: str, parameter: str, value: float | None) -> Floats:
-        """The weights, if they are those for this value."""
+        """Return the weights; ValueError if they are for another value."""
         if value != self.parameter:
             raise ValueError(
-                f"{name}: {parameter}={value!r}, but this encoder was loaded with weights made with "
-                f"{parameter}={self.parameter!r}; give it frequencies to make others"
+                f"{name}: {parameter}={value!r}, but this encoder was loaded with weights for "
+                f"{parameter}={self.parameter!r}; set frequencies to compute others"
             )
         return self.weights
 
@@ -36,7 +36,7 @@ class SavedWeights:
 
 
 def smooth_weights(name: str, vectors: WordVectors, frequencies: Any, a: float | None) -> Floats | None:
-    """SIF's a / (a + p(w)) for every row of the vectors; None, for all one, where `a` is None."""
+    """SIF's weights a / (a + p(w)) of all rows of the vectors; None if `a` is None."""
     smoothing = checked_smoothing(name, a)
     if isinstance(frequencies, SavedWeights):
         return frequencies.made_with(name, "a", a)

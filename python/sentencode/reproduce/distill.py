@@ -319,7 +319,7 @@ def _result(bench: Bench, results: Results, name: str, evaluator: Evaluator) -> 
             "sentences": student.sentences,
             "penalty": student.penalty,
             "ridge": student.ridge,
-            "untold": student.untold.get(student.penalty),
+            "untold": student.unexplained.get(student.penalty),
             "words_alone": student.words_alone,
         }
     return result

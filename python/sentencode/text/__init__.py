@@ -1,4 +1,4 @@
-"""Text: tokenizers, corpora, vocabularies, and the forms in which sentences are accepted."""
+"""Text: tokenizers, corpora, vocabularies, and conversion of sentences."""
 
 from __future__ import annotations
 

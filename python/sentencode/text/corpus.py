@@ -1,4 +1,4 @@
-"""Corpora: sentences from files or iterables, in order, in constant memory."""
+"""Corpora: sentences of files or iterables, in constant memory."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _READ_AHEAD = 4096
 
 
 class Corpus:
-    """Sentences that can be read again and again, and are never in memory together.
+    """Sentences that can be read repeatedly, without being in memory together.
 
-    Files hold one sentence a line; a line without text ends a document. They may be packed (gzip, xz or zstd,
-    known by their content; bzip2 and zip are refused). They are read in the order given, those of a folder or
-    a glob in the order of their names. In an iterable, a sentence without text ends a document likewise.
+    Files have one sentence per line; a blank line ends a document, as does a blank sentence of an iterable.
+    Files may be compressed (gzip, xz or zstd, recognised by their content; bzip2 and zip are refused). They
+    are read in order, those of a folder or glob by name.
 
     Args:
-        source: The path of a file or folder, a glob, or a list of `pathlib.Path`; a list, array, column or
-            other iterable of sentences; a function that returns such an iterable whenever it is called.
-        keep_empty: Whether a sentence without text is a sentence like any other, and no end of a document.
+        source: Path of a file or folder, a glob, or a list of `pathlib.Path`; a list, array, column or other
+            iterable of sentences; or a function that returns a new iterable.
+        keep_empty: Whether blank sentences are sentences, and do not end documents.
 
     Raises:
-        FormatError: A file is packed in a way that is not read.
+        FormatError: The compression of a file is not supported.
         OSError: There is no such file.
 
     Example:
@@ -53,21 +53,21 @@ class Corpus:
         else:
             if _is_list_of(source, _is_file):
                 raise ValueError(
-                    f"source is a list of str that are names of files, such as {source[0]!r}: pass "
+                    f"source is a list of file names, such as {source[0]!r}: pass "
                     "Corpus.from_files(source) to read them"
                 )
             self._source = source
 
     @classmethod
     def from_files(cls, paths: Iterable[str | os.PathLike[str]], *, keep_empty: bool = False) -> Corpus:
-        """The sentences of several files, folders or globs, in the order given.
+        """Create from several files, folders or globs, which are read in order.
 
         Args:
-            paths: Their names.
+            paths: Their paths.
             keep_empty: As for `Corpus`.
 
         Raises:
-            OSError: One of them is not there.
+            OSError: One of them does not exist.
         """
         corpus = cls((), keep_empty=keep_empty)
         corpus._source, corpus._files = None, expanded(paths)
@@ -75,7 +75,7 @@ class Corpus:
 
     @property
     def files(self) -> list[str]:
-        """The files that are read; none for an iterable."""
+        """Paths of the files; empty for an iterable."""
         return list(self._files or ())
 
     def __iter__(self) -> Iterator[Any]:
@@ -85,22 +85,20 @@ class Corpus:
     def batches(
         self, size: int, *, text: int | None = None, on_progress: Progress | None = None
     ) -> Iterator[Batch]:
-        """The sentences in batches that everything that takes sentences takes.
-
-        Those of files are never made Python strings.
+        """Yield batches, which can be passed wherever sentences can. Those of files are not Python strings.
 
         Args:
-            size: The most sentences in one batch.
-            text: A batch ends, before it has `size` sentences, once it has so many bytes of text; of others'
-                strings, about so many characters. None: only `size` counts.
-            on_progress: Called after each batch with what was read and the whole: bytes of files, else
-                sentences. The whole is 0 where it is not known.
+            size: Maximum of sentences in a batch.
+            text: Number of bytes of text (of characters, for an iterable) after which a batch ends. None: no
+                limit.
+            on_progress: Called after each batch with the progress and the total (0 if unknown), in bytes of
+                files, else in sentences.
         """
         for batch, _ in self._read(size, on_progress, text):
             yield batch
 
     def documents(self) -> Iterator[list[Any]]:
-        """The sentences of one document after the other."""
+        """Yield the sentences of each document."""
         document: list[Any] = []
         for batch, starts in self._read(_READ_AHEAD, None, TEXT_AT_ONCE):
             for text, begins in zip(_texts(batch), starts, strict=True):
@@ -114,14 +112,14 @@ class Corpus:
     def _growing(
         self, first: int, size: int, text: int | None, on_progress: Progress | None
     ) -> Iterator[Batch]:
-        """As `batches`, of files: the first has `first` sentences, each other one twice as many as before."""
+        """`batches` of files, where the first has `first` sentences, and sizes double up to `size`."""
         for batch, _ in self._read(size, on_progress, text, first):
             yield batch
 
     def _read(
         self, size: int, on_progress: Progress | None, text: int | None, first: int | None = None
     ) -> Iterator[tuple[Batch, list[bool]]]:
-        """Batches, and for each sentence whether it begins a document."""
+        """Yield batches, and for each sentence whether it begins a document."""
         size = checked_int("size", size, 1)
         if text is not None:
             text = checked_int("text", text, 1)
@@ -139,16 +137,16 @@ class Corpus:
             return
         begins = True
         for batch in batches(self._fresh_source(), size, "source", text=text, on_progress=on_progress):
-            kept, starts = [], []
+            texts, starts = [], []
             for sentence in _texts(batch):
                 if not self.keep_empty and is_blank(sentence):
                     begins = True
                     continue
-                kept.append(sentence)
+                texts.append(sentence)
                 starts.append(begins)
                 begins = False
-            if kept:
-                yield kept, starts
+            if texts:
+                yield texts, starts
 
     def _fresh_source(self) -> Any:
         if callable(self._source):
@@ -156,7 +154,7 @@ class Corpus:
         if isinstance(self._source, Iterator):
             if self._spent:
                 raise ValueError(
-                    "this corpus was made from an iterator, which can be read only once; "
+                    "this corpus is an iterator, which can be read only once; "
                     "pass a list, a file, or a function that returns a new iterator"
                 )
             self._spent = True
@@ -173,14 +171,11 @@ class Corpus:
 
 
 def repeatable(sentences: Any, *, keep_empty: bool = False) -> Any:
-    """The same sentences, so that they can be read more than once.
+    """Return sentences that can be read more than once: a list for an iterator or a pipe, else the argument.
 
     Args:
-        sentences: Whatever holds sentences; a `str` is the name of a file.
-        keep_empty: Of a file: as for `Corpus`.
-
-    Returns:
-        Of an iterator, and of what is read from a pipe, a list; else what was given.
+        sentences: A `Corpus`, the path of a file, or an iterable of sentences.
+        keep_empty: As for `Corpus`, for files.
 
     Example:
         >>> repeatable(text for text in ["One.", "Another."])

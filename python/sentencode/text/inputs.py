@@ -1,8 +1,7 @@
-"""What users give for sentences, as the compiled core takes it.
+"""Converts sentences of any type to those of the compiled core.
 
-The core takes a list or tuple of `str`, of `bytes`, or of token lists, and batches that it read itself.
-Everything else that holds text is turned into one of these here, known by what it can do: no library is
-imported for it.
+The core accepts a list or tuple of `str`, of `bytes`, or of token lists, and its own batches. Other types are
+recognised by their methods, without importing their libraries.
 """
 
 from __future__ import annotations
@@ -34,11 +33,10 @@ __all__ = [
     "unit_of",
 ]
 
-# Where the size of batches is ours to choose, a batch of a stream ends once it has so many characters (of
-# files: bytes), however few its sentences: 65,536 documents of a megabyte would be 64 GB. Sentences of up to
-# 256 characters fill batches of 65,536, so those of usual text are as ever.
+# Unless the user has set a batch size, a batch of a stream ends after so many characters (of a file: bytes),
+# as 65,536 documents of a megabyte would be 64 GB. This allows 65,536 sentences of up to 256 characters.
 TEXT_AT_ONCE = 1 << 24
-_LOOK = 64  # items of a stream that are taken at most before they are measured
+_MAX_STEP = 64  # items of a stream that are read before their text is measured
 
 # list[str], list[bytes], list[list[str]], ..., or a batch of the core.
 Batch = Any
@@ -47,25 +45,22 @@ _TEXT = frozenset({str, bytes})
 
 
 def is_single(sentences: object) -> bool:
-    """Whether this is one sentence, not several."""
+    """Return whether this is one sentence."""
     return isinstance(sentences, (str, bytes))
 
 
 def to_batch(sentences: Any, name: str = "sentences") -> Batch:
-    """Turns whatever holds several sentences into what the core takes.
+    """Convert several sentences to a list or tuple, or a batch of the core.
 
     Args:
         sentences: A list or tuple, a NumPy array, a pandas Series or Index, a pyarrow Array or ChunkedArray,
-            a column of a dataset, a table of one column, a Corpus or any other iterable: of `str`, of `bytes`
-            or of token lists.
-        name: What the argument is called in errors.
-
-    Returns:
-        A list or tuple, or a batch of the core as it is. Whether each sentence fits is checked by the core.
-        An array of shape [n, 1] is a column of n sentences; one of shape [n, k] has n sentences of k tokens.
+            a column of a dataset, a table of one column, a `Corpus` or another iterable: of `str`, of `bytes`
+            or of token lists. An array of shape [n, 1] is a column of n sentences; one of shape [n, k] has n
+            sentences of k tokens. The core checks the sentences.
+        name: Name of the argument in errors.
 
     Raises:
-        TypeError: It is one string, a table of several columns or a set, or it holds numbers.
+        TypeError: It is a string, a table of several columns or a set.
 
     Example:
         >>> import numpy as np
@@ -79,7 +74,7 @@ def to_batch(sentences: Any, name: str = "sentences") -> Batch:
         if _is_core_batch(sentences):
             return sentences
         sentences = _to_list(sentences, name)
-    # Token lists may hide in arrays: SentEval hands such batches over, and so do pyarrow's list columns.
+    # Token lists may be arrays, as in batches of SentEval and list columns of pyarrow.
     if sentences and hasattr(sentences[0], "tolist") and not is_single(sentences[0]):
         sentences = [item.tolist() if hasattr(item, "tolist") else item for item in sentences]
     return sentences
@@ -93,20 +88,16 @@ def batches(
     text: int | None = None,
     on_progress: Progress | None = None,
 ) -> Iterator[Batch]:
-    """Hands out sentences in batches of at most `size`, in order; of a stream no more is held than one batch.
+    """Yield batches of sentences for the core. Of a stream, one batch is in memory at a time.
 
     Args:
-        sentences: What `to_batch` takes, a Corpus, or the path of a text file, a folder or a glob.
-        size: The most sentences in one batch.
-        name: What the argument is called in errors.
-        text: A batch of a stream or of files ends, before it has `size` sentences, once it has about so many
-            characters; see `TEXT_AT_ONCE`. None: where the user has chosen the size. A list, whose text is in
-            memory anyway, is cut by `size` alone.
-        on_progress: Called after each batch with what was read and the whole: bytes of files, else sentences.
-            The whole is 0 where it is not known.
-
-    Yields:
-        Batches for the core.
+        sentences: As for `to_batch`, or a `Corpus`, or the path of a text file, a folder or a glob.
+        size: Maximum of sentences in a batch.
+        name: Name of the argument in errors.
+        text: Number of characters after which a batch of a stream or a file ends, see `TEXT_AT_ONCE`. None:
+            no limit. It does not apply to lists.
+        on_progress: Called after each batch with the progress and the total (0 if unknown), in bytes of
+            files, else in sentences.
 
     Example:
         >>> list(batches((f"sentence {i}" for i in range(3)), 2))
@@ -120,12 +111,13 @@ def batches(
     if hasattr(sentences, "batches"):
         yield from sentences.batches(size, text=text, on_progress=on_progress)
         return
-    whole, sentences = 0, one_column(sentences, name)
+    total, sentences = 0, one_column(sentences, name)
     if _is_core_batch(sentences):
-        stream, whole = iter([sentences]), len(sentences)
+        stream, total = iter([sentences]), len(sentences)
     elif isinstance(sentences, (list, tuple)) or _has_fast_list(sentences):
-        listed = to_batch(sentences, name)
-        stream, whole = (_part(listed, i, i + size) for i in range(0, len(listed), size)), len(listed)
+        sentences = to_batch(sentences, name)
+        total = len(sentences)
+        stream = (_part(sentences, i, i + size) for i in range(0, total, size))
     else:
         items = _iterator(sentences, name)
         stream = (to_batch(batch, name) for batch in gathered(items, size, text))
@@ -134,14 +126,14 @@ def batches(
         yield batch
         done += len(batch)
         if on_progress is not None:
-            on_progress(done, whole)
+            on_progress(done, total)
 
 
 def column_names(table: Any) -> list[Any] | None:
-    """The names of a table's columns, for tables of pandas, polars, pyarrow and datasets; None for all else.
+    """Return the column names of a table of pandas, polars, pyarrow or datasets; None for other types.
 
     Args:
-        table: Anything.
+        table: Any object.
     """
     if isinstance(table, (str, bytes, list, tuple)) or not hasattr(table, "__len__"):
         return None
@@ -151,14 +143,14 @@ def column_names(table: Any) -> list[Any] | None:
 
 
 def one_column(table: Any, name: str = "sentences") -> Any:
-    """The column of a table that has only one; what is no table is returned unchanged.
+    """Return the only column of a table; other types are returned unchanged.
 
     Args:
-        table: Anything.
-        name: What the argument is called in errors.
+        table: Any object.
+        name: Name of the argument in errors.
 
     Raises:
-        TypeError: If it has several columns, or none.
+        TypeError: The table has several columns, or none.
 
     Example:
         >>> import pandas
@@ -174,10 +166,10 @@ def one_column(table: Any, name: str = "sentences") -> Any:
 
 
 def unit_of(sentences: Any) -> str:
-    """What `on_progress` of `batches` counts: "B", the bytes of files, or "sentences".
+    """Return the unit of `on_progress` of `batches`: "B" for the bytes of files, or "sentences".
 
     Args:
-        sentences: What `batches` takes.
+        sentences: As for `batches`.
 
     Example:
         >>> unit_of(["A man."]), unit_of("books.txt")
@@ -188,15 +180,12 @@ def unit_of(sentences: Any) -> str:
 
 
 def gathered(items: Iterable[Any], size: int, text: int | None) -> Iterator[list[Any]]:
-    """Lists of items of a stream: of at most `size`, and of about `text` characters.
+    """Yield nonempty lists of items of a stream.
 
     Args:
-        items: Texts, token lists, or tuples of these; anything else has no characters.
-        size: The most items in a list.
-        text: How many characters end a list. None: any number.
-
-    Yields:
-        Lists, none of them empty.
+        items: Texts, token lists, or tuples of these; other items have no characters.
+        size: Maximum of items in a list.
+        text: Number of characters after which a list ends. None: no limit.
 
     Example:
         >>> list(gathered(["a long one", "b", "c", "d"], 2, 8))
@@ -207,58 +196,58 @@ def gathered(items: Iterable[Any], size: int, text: int | None) -> Iterator[list
         yield from iter(lambda: list(islice(items, size)), [])
         return
     batch: list[Any] = []
-    characters, look = 0, 1
-    while piece := list(islice(items, min(look, size - len(batch)))):
-        found = _characters(piece)
+    characters, step = 0, 1
+    while piece := list(islice(items, min(step, size - len(batch)))):
+        added = _characters(piece)
         batch += piece
-        characters += found
+        characters += added
         if len(batch) == size or characters >= text:
             yield batch
             batch, characters = [], 0
-        # As many as fit if they are like the last, so that looking at each is rare, and so is too much text.
-        look = max(1, min(_LOOK, (text - characters) * len(piece) // (found + 1)))
+        # As many as fit if they are as long as the last ones.
+        step = max(1, min(_MAX_STEP, (text - characters) * len(piece) // (added + 1)))
     if batch:
         yield batch
 
 
 def _characters(items: Sequence[Any]) -> int:
-    """How much text there is in texts, or in lists of them. What is no text is told of elsewhere."""
+    """Number of characters of texts, or of lists of them. Other types are errors elsewhere."""
     if set(map(type, items)) <= _TEXT:
         return sum(map(len, items))
-    found = 0
+    count = 0
     for item in items:
         if isinstance(item, (str, bytes)):
-            found += len(item)
+            count += len(item)
         elif isinstance(item, (list, tuple)) or (hasattr(item, "shape") and item.shape):
-            found += _characters(item)
-    return found
+            count += _characters(item)
+    return count
 
 
 def filled(sentences: Any, name: str = "sentences") -> tuple[Batch, list[int]]:
-    """The sentences with empty ones where there is none: `None`, or what pandas and NumPy have for it.
+    """Replace missing sentences (`None`, and those of pandas and NumPy) by empty ones.
 
     Args:
-        sentences: What `to_batch` takes.
-        name: What the argument is called in errors.
+        sentences: As for `to_batch`.
+        name: Name of the argument in errors.
 
     Returns:
-        A list, and the places where there was none.
+        The batch, and the indices of missing sentences.
 
     Example:
         >>> filled(["A man.", None, float("nan")])
         (['A man.', '', ''], [1, 2])
     """
-    listed = to_batch(sentences, name)
-    if _is_core_batch(listed):
-        return listed, []
-    absent = [i for i, item in enumerate(listed) if _is_absent(item)]
+    batch = to_batch(sentences, name)
+    if _is_core_batch(batch):
+        return batch, []
+    absent = [i for i, item in enumerate(batch) if _is_absent(item)]
     if absent:
-        present = next((item for item in listed if not _is_absent(item)), "")
+        present = next((item for item in batch if not _is_absent(item)), "")
         empty = present[:0] if isinstance(present, (str, bytes, list, tuple)) else ""
-        listed = list(listed)
+        batch = list(batch)
         for i in absent:
-            listed[i] = empty
-    return listed, absent
+            batch[i] = empty
+    return batch, absent
 
 
 def _is_absent(item: Any) -> bool:
@@ -270,7 +259,7 @@ def _is_absent(item: Any) -> bool:
 
 
 def is_blank(text: Any) -> bool:
-    """Whether a sentence has no text."""
+    """Return whether a sentence has no text."""
     if isinstance(text, (str, bytes)):
         return not text or text.isspace()
     return isinstance(text, (list, tuple)) and not text
@@ -278,13 +267,13 @@ def is_blank(text: Any) -> bool:
 
 @contextmanager
 def counted_from(first: int, name: str = "sentences") -> Iterator[None]:
-    """Around the work on one of several batches: an error about `sentences[i]` of it tells the place in all.
+    """Context of the work on a batch, which adds `first` to the index of errors about `sentences[i]`.
 
-    The core, and external tokenizers, see a batch alone. These may stand within each other.
+    May be nested.
 
     Args:
-        first: How many sentences were handed out before this batch.
-        name: What the argument is called in errors.
+        first: Index of the first sentence of the batch.
+        name: Name of the argument in errors.
 
     Example:
         >>> with counted_from(70000):
@@ -296,14 +285,14 @@ def counted_from(first: int, name: str = "sentences") -> Iterator[None]:
         yield
     except (TypeError, ValueError) as error:
         text = error.args[0] if error.args else None
-        if isinstance(text, str) and (found := re.match(rf"{re.escape(name)}\[(\d+)\]", text)):
-            place = f"{name}[{first + int(found[1])}]"
-            error.args = (place + text[found.end() :], *error.args[1:])
+        if isinstance(text, str) and (match := re.match(rf"{re.escape(name)}\[(\d+)\]", text)):
+            item = f"{name}[{first + int(match[1])}]"
+            error.args = (item + text[match.end() :], *error.args[1:])
         raise
 
 
 def _part(sentences: Batch, begin: int, end: int) -> Batch:
-    """A slice; of a list as a tuple, of which the core needs no copy."""
+    """A slice; of a list as a tuple, which the core does not copy."""
     if begin == 0 and end >= len(sentences):
         return sentences
     if isinstance(sentences, list):
@@ -324,16 +313,16 @@ def _has_fast_list(value: object) -> bool:
 
 
 def _to_list(value: Any, name: str) -> Sequence[Any]:
-    if hasattr(value, "to_pylist"):  # pyarrow, whose way through NumPy is many times faster
+    if hasattr(value, "to_pylist"):  # pyarrow, which is much faster by way of NumPy
         try:
             return value.to_numpy(zero_copy_only=False).tolist()  # type: ignore[no-any-return]
-        except TypeError:  # a ChunkedArray knows no such argument
+        except TypeError:  # ChunkedArray does not have this argument
             return value.to_numpy().tolist()  # type: ignore[no-any-return]
     if hasattr(value, "tolist"):  # numpy, pandas
         shape: Any = getattr(value, "shape", (0,))
         if shape == ():
             raise TypeError(f"{name} is an array without dimensions; expected several sentences")
-        if len(shape) == 2 and shape[1] == 1:  # a column, as scikit-learn has them
+        if len(shape) == 2 and shape[1] == 1:  # a column, as in scikit-learn
             value = value[:, 0]
         return value.tolist()  # type: ignore[no-any-return]
     if hasattr(value, "to_list"):  # polars

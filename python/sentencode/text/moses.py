@@ -1,4 +1,4 @@
-"""Text as translation wants it, and back: Moses' punctuation, tokens and casing, by `sacremoses`."""
+"""Moses' punctuation normalisation, tokenisation and truecasing for translation, by `sacremoses`."""
 
 from __future__ import annotations
 
@@ -20,30 +20,29 @@ __all__ = ["Moses"]
 _FORMAT = "sentencode.moses.v1"
 _KEYS = {"format", "language", "casing"}
 _LANGUAGE = re.compile("[a-z]{2,3}")
-_END = "\ue000"  # of a sentence; for private use, so that no text has it
+_END = "\ue000"  # end of a sentence; a private-use character, which texts do not have
 
 
 class Moses:
-    """Prepares text for translation as Moses' scripts do, and restores what was translated.
+    """Prepares text for translation as Moses' scripts do, and restores translations.
 
-    `prepare` normalises punctuation, cuts tokens and, once `learn` has seen text, writes the first word of a
-    sentence as it is written within sentences. `restore` writes the first letter large and joins tokens.
+    `prepare` normalises punctuation, tokenises, and, after `learn`, truecases. `restore` detruecases and
+    detokenises.
 
-    Both follow Moses' rules: within a sentence, a word keeps its casing if that was seen, else it takes the
-    most frequent one; a sentence begins behind ".", ":", "?" and "!", too. Quotes and dashes are ASCII's
-    afterwards.
+    Truecasing follows Moses: within a sentence, a word keeps its casing if it was seen in `learn`, else it
+    gets the most frequent one; sentences also begin after ".", ":", "?" and "!". Quotes and dashes become
+    ASCII.
 
     Args:
-        language: Its two or three small letters, as in "de": rules for abbreviations and apostrophes depend
-            on it. One that Moses has no list of abbreviations for has those of English.
+        language: Code of two or three lower-case letters, such as "de", which selects rules of abbreviations
+            and apostrophes. Languages without a list of abbreviations in Moses use those of English.
 
     Attributes:
-        casing_: Small letters -> how the word is written within sentences, the most frequent way first. None
-            before `learn`.
+        casing_: Lower-cased word -> its casings within sentences, most frequent first. None before `learn`.
 
     Raises:
-        ImportError: If `sacremoses` is not installed.
-        ValueError: If the language is not written so.
+        ImportError: `sacremoses` is not installed.
+        ValueError: The language code is invalid.
 
     Example:
         >>> from sentencode.text import Moses
@@ -57,76 +56,73 @@ class Moses:
     def __init__(self, language: str) -> None:
         self.language = checked_str("language", language)
         if not _LANGUAGE.fullmatch(language):
-            raise ValueError(f"language must be two or three small letters, as in 'de', got {language!r:.40}")
+            raise ValueError(
+                f"language must be two or three lower-case letters, as in 'de', got {language!r:.40}"
+            )
         self.casing_: dict[str, list[str]] | None = None
         self._make()
 
     def learn(self, sentences: Any) -> Moses:
-        """Learns how words are written within sentences, and forgets what was learnt before.
+        """Learn the casing of words within sentences, replacing what was learnt before.
 
         Args:
-            sentences: Text as it is: a Corpus, the name of a file with a sentence a line, or whatever holds
-                sentences.
+            sentences: Raw text: a `Corpus`, the path of a file with one sentence per line, or an iterable.
 
         Returns:
-            Itself.
+            self.
 
         Raises:
-            TypeError: If one of the sentences is no `str`.
-            ValueError: If there is no word within a sentence.
+            TypeError: A sentence is not a `str`.
+            ValueError: No sentence has a second word.
         """
-        seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        casings: defaultdict[str, Counter[str]] = defaultdict(Counter)
         learner = self._moses.MosesTruecaser()
         for i, sentence in enumerate(sentences if isinstance(sentences, Corpus) else Corpus(sentences)):
-            for small, written, weight in learner.learn_truecase_weights(self._tokens(sentence, i)):
-                seen[small][written] += weight
-        if not seen:
-            raise ValueError("learn: no sentence has a word behind its first one")
-        self.casing_ = {small: [word for word, _ in seen[small].most_common()] for small in sorted(seen)}
+            for lower, written, weight in learner.learn_truecase_weights(self._tokens(sentence, i)):
+                casings[lower][written] += weight
+        if not casings:
+            raise ValueError("learn: no sentence has a second word")
+        self.casing_ = {
+            lower: [word for word, _ in casings[lower].most_common()] for lower in sorted(casings)
+        }
         self._make()
         return self
 
     def prepare(self, sentences: Any) -> Any:
-        """Tokens with spaces between them.
+        """Return tokens separated by spaces, one line per text.
 
         Args:
-            sentences: One text, or whatever holds several. Line breaks in a text are spaces.
-
-        Returns:
-            A text, or a list of texts, each on one line.
+            sentences: A text, or an iterable of texts. Line breaks become spaces.
 
         Raises:
-            TypeError: If one of the sentences is no `str`.
+            TypeError: A sentence is not a `str`.
         """
         return self._each(self._prepared, sentences)
 
     def restore(self, sentences: Any) -> Any:
-        """Text as it is printed, of tokens with spaces between them.
+        """Return the text of tokens separated by spaces.
 
         Args:
-            sentences: One text, or whatever holds several.
-
-        Returns:
-            A text, or a list of texts.
+            sentences: A text, or an iterable of texts.
 
         Raises:
-            TypeError: If one of the sentences is no `str`.
+            TypeError: A sentence is not a `str`.
         """
         return self._each(self._restored, sentences)
 
     def save(self, path: StrPath) -> None:
-        """Writes it to a JSON file, which is there whole or not at all."""
+        """Write a JSON file atomically."""
         content = {"format": _FORMAT, "language": self.language, "casing": self.casing_}
         with whole_file(path, follow_link=True) as out:
             out.write(f"{json.dumps(content, indent=0)}\n".encode("ascii"))
 
     @classmethod
     def load(cls, path: StrPath) -> Moses:
-        """Reads such a file.
+        """Read a file of `save`.
 
         Raises:
-            OSError: If it cannot be read.
-            FormatError: If it is none, or damaged.
+            OSError: It cannot be read.
+            FormatError: It is of another format, or damaged.
         """
         content = read_json(path)
         try:
@@ -196,7 +192,7 @@ class Moses:
         text = " ".join(self._tokens(sentence, i))
         if self._truecaser is None:
             return text
-        # As Moses does: without `use_known`, sacremoses gives words within a sentence another casing, too.
+        # As Moses does: without `use_known`, sacremoses changes the casing of words within a sentence, too.
         found: str = self._truecaser.truecase(text, return_str=True, use_known=True)
         return found
 

@@ -1,4 +1,7 @@
-"""How surprising text is for a model of n-grams: interpolated, modified Kneser-Ney smoothing."""
+"""N-gram language model with interpolated, modified Kneser-Ney smoothing.
+
+A public class, because perplexities of translation corpora (`reproduce nmt`, Table 6) need no more than this.
+"""
 
 from __future__ import annotations
 
@@ -29,24 +32,24 @@ _FALLBACK = (0.0, 0.5, 1.0, 1.5)
 
 
 class _Order(NamedTuple):
-    """The n-grams of one length, sorted by their keys: first words (an n-gram's place) and last word."""
+    """N-grams of one length, sorted by key: index of the first n - 1 words * vocabulary size + last word."""
 
     keys: Ids
     p: Floats
-    weight: Floats  # of shorter contexts behind each; 1 where nothing was seen behind it
+    weight: Floats  # of the shorter context after each; 1 if nothing follows it
 
 
 class NgramModel:
     """A language model of n-grams with interpolated, modified Kneser-Ney smoothing (Chen and Goodman 1998).
 
-    It is estimated as KenLM's `lmplz` does: discounts for each length from the counts of counts, one symbol
-    before each sentence, an end that is told like a word, and for unknown words an equal share of what the
-    discounts of single words leave. Where counts of 1, 2 or 3 are missing, as in little text, discounts are
-    0.5, 1 and 1.5. Sentences without words are passed over.
+    It is estimated like KenLM's `lmplz`: discounts for each length from counts of counts, one begin symbol
+    per sentence, an end symbol that is predicted like a word, and unknown words with a uniform part of the
+    probability that the discounts of unigrams free. If no n-gram has a count of 1, 2 or 3, as in small
+    corpora, discounts are 0.5, 1 and 1.5. Sentences without words are skipped.
 
     Args:
-        order: The words of the longest n-grams.
-        tokenizer: A `Tokenizer`, or what one is made of.
+        order: Length of the longest n-grams.
+        tokenizer: A `Tokenizer`, or its argument.
 
     Example:
         >>> from sentencode.text import NgramModel
@@ -65,38 +68,38 @@ class NgramModel:
         self._orders: list[_Order] = []
 
     def fit(self, sentences: Any) -> NgramModel:
-        """Estimates the model, and forgets what was learnt before.
+        """Estimate the model, replacing a previous one.
 
         Args:
-            sentences: The name of a text file, a Corpus, or whatever holds sentences.
+            sentences: A `Corpus`, its path, or an iterable of sentences.
 
         Returns:
-            Itself.
+            self.
 
         Raises:
-            ValueError: If no sentence has a word.
+            ValueError: No sentence has a word.
         """
         words: defaultdict[str, int] = defaultdict(count(_SPECIAL).__next__)
         ids, depth = self._read(sentences, lambda tokens: map(words.__getitem__, tokens))
         if not words:
             raise ValueError("fit: no sentence has a word")
         size = len(words) + _SPECIAL
-        # Each n-gram by its first words, its last word, its last words, and how often it was seen.
+        # Of each n-gram: key, index of its last n - 1 words, count, and whether it begins a sentence.
         keys, suffixes, counts, begins = [], [], [np.bincount(ids, minlength=size)], []
         shorter = ids
         for n in range(2, self.order + 1):
             at = np.flatnonzero(depth >= n - 1)
-            found, first, which, seen = np.unique(
+            unique, first, which, count_of = np.unique(
                 shorter[at - 1] * size + ids[at], return_index=True, return_inverse=True, return_counts=True
             )
-            keys.append(found)
+            keys.append(unique)
             suffixes.append(shorter[at[first]])
-            counts.append(seen)
+            counts.append(count_of)
             begins.append(depth[at[first]] == n - 1)
             shorter = np.full(len(ids), -1)
             shorter[at] = which
         counts[0][_BEGIN] = 0
-        # Of all but the longest it counts how many words were seen before an n-gram, where any can be.
+        # All but the longest have continuation counts: the number of distinct words before them.
         for i, suffix in enumerate(suffixes):
             before = np.bincount(suffix, minlength=len(counts[i]))
             counts[i] = np.where(begins[i - 1], counts[i], before) if i else before
@@ -105,80 +108,69 @@ class NgramModel:
         single = p + weight[every] / (size - 1)  # of all words but the first symbol
         orders: list[_Order] = []
         self._weight, p = np.ones(size), single
-        for key, suffix, seen in zip(keys, suffixes, counts[1:], strict=True):
-            weight, own = _smoothed(seen, key // size, len(p))
+        for key, suffix, count_of in zip(keys, suffixes, counts[1:], strict=True):
+            weight, discounted = _smoothed(count_of, key // size, len(p))
             if orders:
                 orders[-1] = orders[-1]._replace(weight=weight)
             else:
                 self._weight = weight
-            p = own + weight[key // size] * p[suffix]
+            p = discounted + weight[key // size] * p[suffix]
             orders.append(_Order(key, p, np.ones(len(key))))
         self._words, self._single, self._orders = dict(words), single, orders
         return self
 
     def perplexity(self, sentences: Any, *, unknown: bool = False) -> float:
-        """How many words the model hesitates between, on average, with the end of each sentence.
+        """Return the perplexity, including the ends of sentences.
 
         Args:
             sentences: As for `fit`.
-            unknown: Whether words that the model has not seen count, too.
-
-        Returns:
-            1 / the geometric mean of probabilities.
+            unknown: Whether to include unknown words.
 
         Raises:
-            NotFittedError: If it has to be fitted first.
-            ValueError: If no sentence has a word.
+            NotFittedError: The model was not fitted.
+            ValueError: No sentence has a word.
         """
         unknown = checked_bool("unknown", unknown)
-        ids, depth = self._known(sentences)
+        ids, depth = self._ids(sentences)
         counted = (depth > 0) if unknown else (depth > 0) & (ids != _UNKNOWN)
         return float(np.exp(-self._log_p(ids, depth)[counted].mean()))
 
     def oov_rate(self, sentences: Any) -> float:
-        """The share of words that the model has not seen; ends of sentences do not count.
+        """Return the fraction of unknown words.
 
         Args:
             sentences: As for `fit`.
 
-        Returns:
-            From 0 to 1.
-
         Raises:
-            NotFittedError: If it has to be fitted first.
-            ValueError: If no sentence has a word.
+            NotFittedError: The model was not fitted.
+            ValueError: No sentence has a word.
         """
-        ids, depth = self._known(sentences)
+        ids, depth = self._ids(sentences)
         return float((ids[(depth > 0) & (ids != _END)] == _UNKNOWN).mean())
 
     def log_probability(self, sentences: Any) -> Floats:
-        """Log p of each sentence that has a word, with its end.
+        """Return the natural log probability of each sentence that has a word, including its end [n].
 
         Args:
             sentences: As for `fit`.
 
-        Returns:
-            [n], natural logarithms.
-
         Raises:
-            NotFittedError: If it has to be fitted first.
-            ValueError: If no sentence has a word.
+            NotFittedError: The model was not fitted.
+            ValueError: No sentence has a word.
         """
-        ids, depth = self._known(sentences)
+        ids, depth = self._ids(sentences)
         return np.add.reduceat(self._log_p(ids, depth), np.flatnonzero(depth == 0))
 
     def write_arpa(self, path: StrPath) -> None:
-        """Writes the model in the ARPA format, which KenLM and others read.
+        """Write the ARPA format of KenLM and others.
 
         Raises:
-            NotFittedError: If it has to be fitted first.
-            ValueError: If one of its words is `<s>`, `</s>` or `<unk>`.
+            NotFittedError: The model was not fitted.
+            ValueError: A word is `<s>`, `</s>` or `<unk>`.
         """
         names = [*_NAMES, *self._fitted()]
         if len(set(names)) != len(names):
-            raise ValueError(
-                f"the ARPA format has {', '.join(_NAMES)} for itself, and the text has one of them"
-            )
+            raise ValueError(f"the text has one of {', '.join(_NAMES)}, which are symbols of the ARPA format")
         orders = [_Order(np.arange(len(names)), self._single, self._weight), *self._orders]
         with whole_file(path, follow_link=True) as out:
             sizes = "".join(f"ngram {n}={len(one.p)}\n" for n, one in enumerate(orders, 1))
@@ -206,7 +198,7 @@ class NgramModel:
             raise NotFittedError("NgramModel: call fit first")
         return self._words
 
-    def _known(self, sentences: Any) -> tuple[Ids, Ids]:
+    def _ids(self, sentences: Any) -> tuple[Ids, Ids]:
         words = self._fitted()
         ids, depth = self._read(sentences, lambda tokens: map(words.get, tokens, repeat(_UNKNOWN)))
         if not len(ids):
@@ -214,28 +206,28 @@ class NgramModel:
         return ids, depth
 
     def _read(self, sentences: Any, ids_of: Callable[[list[str]], Iterable[int]]) -> tuple[Ids, Ids]:
-        """Ids of all sentences with their symbols, and how many stand before each in its sentence."""
-        found = array("q")
-        done, cut = 0, self.tokenizer.core()
+        """Ids of all sentences with their symbols, and the position of each in its sentence."""
+        buffer = array("q")
+        done, tokenize = 0, self.tokenizer.core()
         for batch in batches(sentences, _BATCH, text=TEXT_AT_ONCE):
             with counted_from(done):
-                for tokens in filter(None, cut(self.tokenizer.prepare(batch))):
-                    found.append(_BEGIN)
-                    found.extend(ids_of(tokens))
-                    found.append(_END)
+                for tokens in filter(None, tokenize(self.tokenizer.prepare(batch))):
+                    buffer.append(_BEGIN)
+                    buffer.extend(ids_of(tokens))
+                    buffer.append(_END)
             done += len(batch)
-        ids = np.array(found, np.int64)
+        ids = np.array(buffer, np.int64)
         starts = np.flatnonzero(ids == _BEGIN)
         lengths = np.diff(starts, append=len(ids))
         return ids, np.arange(len(ids)) - np.repeat(starts, lengths)
 
     def _log_p(self, ids: Ids, depth: Ids) -> Floats:
-        """Log p of each word; 0 of the symbols before sentences."""
+        """Log p of each word; 0 for begin symbols."""
         p, size = self._single[ids], len(self._single)
         shorter, weight = ids, self._weight
         for n, order in enumerate(self._orders, 2):
             at = np.flatnonzero(depth >= n - 1)
-            at = at[shorter[at - 1] >= 0]  # where the first words were seen
+            at = at[shorter[at - 1] >= 0]  # if the model has the first words
             key = shorter[at - 1] * size + ids[at]
             where = np.searchsorted(order.keys, key)
             there = where < len(order.keys)
@@ -250,19 +242,19 @@ class NgramModel:
 
 
 def _smoothed(counts: Ids, contexts: Ids, n: int) -> tuple[Floats, Floats]:
-    """The weights of shorter contexts in each of n contexts, and the part of p that needs none of them."""
+    """Backoff weights of n contexts, and the discounted probabilities of n-grams."""
     discounts = np.array(_discounts(counts))[np.minimum(counts, 3)]
-    whole = np.bincount(contexts, counts, n)
+    totals = np.bincount(contexts, counts, n)
     weight = np.ones(n)
-    np.divide(np.bincount(contexts, discounts, n), whole, out=weight, where=whole > 0)
-    return weight, (counts - discounts) / whole[contexts]
+    np.divide(np.bincount(contexts, discounts, n), totals, out=weight, where=totals > 0)
+    return weight, (counts - discounts) / totals[contexts]
 
 
 def _discounts(counts: Ids) -> tuple[float, ...]:
-    """What is taken from counts of 0, 1, 2, and 3 or more (Chen and Goodman's equation 26)."""
-    of = np.bincount(np.minimum(counts, 5), minlength=6)
-    if not of[1:4].all():
+    """Discounts of counts 0, 1, 2, and 3 or more (Chen and Goodman's equation 26)."""
+    n = np.bincount(np.minimum(counts, 5), minlength=6)
+    if not n[1:4].all():
         return _FALLBACK
-    y = of[1] / (of[1] + 2 * of[2])
-    found = [n - (n + 1) * y * of[n + 1] / of[n] for n in (1, 2, 3)]
-    return (0.0, *found) if all(0 <= d <= n for n, d in enumerate(found, 1)) else _FALLBACK
+    y = n[1] / (n[1] + 2 * n[2])
+    discounts = [c - (c + 1) * y * n[c + 1] / n[c] for c in (1, 2, 3)]
+    return (0.0, *discounts) if all(0 <= d <= c for c, d in enumerate(discounts, 1)) else _FALLBACK

@@ -1,4 +1,4 @@
-"""Sentences of prose."""
+"""Splits prose into sentences."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ __all__ = ["split_sentences"]
 
 
 def split_sentences(text: str) -> list[str]:
-    """Cuts English prose into sentences.
+    """Split English prose into sentences.
 
-    Cuts at `.`, `!`, `?`, `…` and empty lines, but not after abbreviations and initials, inside numbers
-    and brackets, or where the text goes on in lower case. Quotes and brackets that close stay with
-    their sentence.
+    Splits at `.`, `!`, `?`, `…` and empty lines, but not after abbreviations and initials, inside numbers and
+    brackets, or before lower-case letters. Closing quotes and brackets stay with their sentence.
 
     Args:
-        text: Prose, lines broken anywhere.
+        text: Prose with any line breaks.
 
     Returns:
-        The sentences in order, without the white space around them.
+        The sentences without surrounding white space.
 
     Raises:
-        TypeError: If `text` is no `str`.
+        TypeError: `text` is not a `str`.
 
     Example:
         >>> split_sentences('Mr. Smith left. "Why?" she asked. (Nobody knew.)')

@@ -1,4 +1,4 @@
-"""Words cut into frequent pieces, by the package `tokenizers`."""
+"""Learns subwords, by the package `tokenizers`."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _UNKNOWN = "<unk>"
 
 
 def learn_bpe(*texts: Any, size: int, min_count: int = 2, show_progress_bar: bool = False) -> Any:
-    """Learns a BPE (Sennrich et al. 2016); of several texts together, it is joint.
+    """Learn BPE (Sennrich et al. 2016), jointly on several texts.
 
-    Pieces that begin a word have "▁" before them, so that text is put together again as it was but for
-    runs of spaces, which become one.
+    Subwords that begin a word have the prefix "▁", so that decoding restores the text, but for repeated
+    spaces.
 
     Args:
-        *texts: Each the name of a text file, a Corpus, or whatever holds sentences.
-        size: Pieces at most, with the single characters and `"<unk>"`, which stands for all others.
-        min_count: How often two pieces must stand side by side to become one.
-        show_progress_bar: Whether progress is shown.
+        *texts: Texts: paths of files, `Corpus` objects, or iterables of sentences.
+        size: Maximum size of the vocabulary, including single characters and `"<unk>"` for unknown ones.
+        min_count: Minimum count of a pair of subwords to be merged.
+        show_progress_bar: Whether to show progress.
 
     Returns:
-        A `tokenizers.Tokenizer`, which encoders take as `tokenizer` and save.
+        A `tokenizers.Tokenizer`, which can be the `tokenizer` of encoders.
 
     Raises:
-        ImportError: If `tokenizers` is not installed.
-        TypeError: If a sentence is no `str`.
-        ValueError: If there is no text, `size` is less than there are characters, or an argument is out of
+        ImportError: `tokenizers` is not installed.
+        TypeError: A sentence is not a `str`.
+        ValueError: There is no text, `size` is less than the number of characters, or an argument is out of
             range.
 
     Example:
@@ -50,7 +50,7 @@ def learn_bpe(*texts: Any, size: int, min_count: int = 2, show_progress_bar: boo
         raise ValueError("learn_bpe: give at least one text")
     tokenizers = require("tokenizers", "translate")
     bpe = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token=_UNKNOWN))
-    # Runs of spaces, and those at the ends, would be tokens of their own.
+    # Repeated spaces, and those at the ends, would be tokens.
     bpe.normalizer = tokenizers.normalizers.Sequence(
         [tokenizers.normalizers.Replace(tokenizers.Regex(r"\s+"), " "), tokenizers.normalizers.Strip()]
     )
@@ -60,12 +60,12 @@ def learn_bpe(*texts: Any, size: int, min_count: int = 2, show_progress_bar: boo
         vocab_size=size, min_frequency=min_count, special_tokens=[_UNKNOWN], show_progress=shown
     )
     bpe.train_from_iterator(_sentences(texts), trainer)
-    found = bpe.get_vocab_size()
-    if found == 1:
+    learnt = bpe.get_vocab_size()
+    if learnt == 1:
         raise ValueError("learn_bpe: the texts have no words")
-    if found > size:
+    if learnt > size:
         raise ValueError(
-            f"size must be at least {found}, the characters of the texts and {_UNKNOWN}, got {size}"
+            f"size must be at least {learnt}, the characters of the texts and {_UNKNOWN}, got {size}"
         )
     return bpe
 

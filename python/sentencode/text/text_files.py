@@ -1,4 +1,4 @@
-"""Files of text: which there are, and how their lines become batches."""
+"""Expands paths of text files, and reads their lines in batches."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from ..errors import FormatError
 
 __all__ = ["LINE_BYTES", "expanded", "pipes_of", "read_files"]
 
-LINE_BYTES = 1 << 24  # the longest line of text, as `CorpusOptions::max_line_bytes`
+LINE_BYTES = 1 << 24  # maximum of a line, as `CorpusOptions::max_line_bytes`
 
-_NOT_READ = {".bz2": "bzip2", ".zip": "zip"}
-_BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")  # behind "BZh9": of a block, and of the end
+_UNSUPPORTED = {".bz2": "bzip2", ".zip": "zip"}
+_BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")  # after "BZh9": begin of a block, or end
 
 
 def expanded(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """The files that paths, folders and globs are, in their order.
+    """Return the files of paths, folders and globs, in order.
 
     Raises:
-        FormatError: One is packed in a way that is not read.
-        OSError: One of them is not there.
+        FormatError: The compression of one is not supported.
+        OSError: One of them does not exist.
     """
     files = [file for path in paths for file in _core.expand_paths(path)]
     for file in files:
-        _check_packing(file)
+        _check_compression(file)
     return files
 
 
 def pipes_of(files: Iterable[str]) -> list[str]:
-    """Those of the files that can be read only once."""
+    """Return those files that can be read only once."""
     return [file for file in files if not os.path.isfile(file)]
 
 
@@ -45,15 +45,15 @@ def read_files(
     keep_empty: bool = False,
     first: int | None = None,
 ) -> Iterator[tuple[_core.SentenceBatch, list[bool]]]:
-    """Batches of lines, and for each line whether it begins a document.
+    """Yield batches of lines, and for each line whether it begins a document.
 
     Args:
-        files: Their names.
-        size: The most sentences in one batch.
-        text: A batch ends, before it has `size` sentences, once it has so many bytes. None: `size` alone.
-        on_progress: Called after each batch with the bytes that were read and all bytes (0 if not known).
-        keep_empty: Whether a line without text is a sentence like any other, and no end of a document.
-        first: The first batch has so many sentences, each other one twice as many as before. None: `size`.
+        files: Paths.
+        size: Maximum of sentences in a batch.
+        text: Number of bytes after which a batch ends. None: no limit.
+        on_progress: Called after each batch with the bytes read and all bytes (0 if unknown).
+        keep_empty: Whether blank lines are sentences, and do not end documents.
+        first: Size of the first batch, which doubles up to `size`. None: `size`.
     """
     if text is not None:
         text = checked_int("text", text, 1)
@@ -66,18 +66,18 @@ def read_files(
             on_progress(reader.bytes_read, reader.bytes_total)
 
 
-def _check_packing(file: str) -> None:
-    """Refuses archives that would be read as lines of garbage."""
-    packing = _NOT_READ.get(os.path.splitext(file)[1].lower())
-    if packing is None and os.path.isfile(file):  # of a pipe nothing may be read
+def _check_compression(file: str) -> None:
+    """Refuse archives that would be read as lines of garbage."""
+    compression = _UNSUPPORTED.get(os.path.splitext(file)[1].lower())
+    if compression is None and os.path.isfile(file):  # pipes can be read only once
         with open(file, "rb") as opened:
             begin = opened.read(10)
         if begin.startswith(b"PK\x03\x04"):
-            packing = "zip"
+            compression = "zip"
         elif begin.startswith(b"BZh") and begin[4:] in _BZIP2:
-            packing = "bzip2"
-    if packing is not None:
+            compression = "bzip2"
+    if compression is not None:
         raise FormatError(
-            f"{file}: is packed by {packing}, which is not read; "
-            "plain text is, and what gzip, xz and zstd have packed"
+            f"{file}: is compressed by {compression}, which is not supported; use plain text, gzip, xz or "
+            "zstd"
         )

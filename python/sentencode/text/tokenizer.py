@@ -1,4 +1,4 @@
-"""How sentences are cut into tokens."""
+"""Tokenizers."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ _AGAIN = "pass it again, as in se.load(path, tokenizer=my_tokenizer)"
 
 
 class Tokenizer:
-    """How sentences are cut into tokens: a value, saved with every model.
+    """Immutable tokenizer, which is saved with models.
 
-    `words` writes English as the Penn Treebank does: contractions, punctuation, numbers, hyphens.
-    `punctuation` cuts around every character that is neither letter nor digit, and leaves numbers whole.
-    `whitespace` is for text that is tokenised already. Anything else is a function of one `str` that returns
-    its tokens, or a tokenizer of Hugging Face; these run in Python. A tokenizer of the package `tokenizers`
-    that has no name is saved as the JSON that it writes of itself; others by their name alone.
+    `words` splits English as in the Penn Treebank: contractions, punctuation, numbers, hyphens. `punctuation`
+    splits around every character that is neither letter nor digit, but not inside numbers. `whitespace` is
+    for tokenised text. Others are functions from a `str` to its tokens, or tokenizers of Hugging Face, which
+    run in Python. Tokenizers of the package `tokenizers` without a name are saved as JSON; others by their
+    name.
 
     Args:
         split: `"words"`, `"punctuation"`, `"whitespace"`; a callable; an object with `encode_batch(texts)` or
-            `tokenize(text)`, as `tokenizers` and `transformers` have; `"package.module:function"`, imported;
-            or `"hf:name"`, which `tokenizers` loads from its hub or from a file. Of a tokenizer of Hugging
-            Face a copy is used, without padding and without truncation.
-        lowercase: Whether tokens are lower-cased (Unicode's simple lower case). `"auto"` leaves it to the
-            encoder, which lower-cases if its vectors hold no upper-case letter; used alone it keeps the case.
-        invalid: What is done with bytes that are not UTF-8: `"replace"` (each becomes U+FFFD) or `"refuse"`.
-        name: Under which a callable is saved, where its own name does not lead to it. A name in a saved model
-            is never imported unasked: see `sentencode.load`.
+            `tokenize(text)`, as in `tokenizers` and `transformers`; `"package.module:function"`, which is
+            imported; or `"hf:name"`, which `tokenizers` loads from the Hugging Face Hub or a file. Tokenizers
+            of Hugging Face are copied, without padding and truncation.
+        lowercase: Whether to lower-case tokens (Unicode's simple lower case). `"auto"`: encoders lower-case
+            if their vectors have no upper-case letters; without an encoder, the case is kept.
+        invalid: Handling of bytes that are not UTF-8: `"replace"` (by U+FFFD) or `"refuse"`.
+        name: Name under which a callable is saved, if it cannot be imported by its own name.
+            `sentencode.load` does not import names in files unless it is asked to.
 
     Example:
         >>> Tokenizer("whitespace", lowercase=True)("A man plays .")
@@ -51,14 +51,14 @@ class Tokenizer:
         True
     """
 
-    __slots__ = ("_cut", "_external", "_invalid", "_lowercase", "_name", "_split")
+    __slots__ = ("_external", "_invalid", "_lowercase", "_name", "_split", "_tokenize")
 
     _split: str
     _lowercase: bool | Literal["auto"]
     _invalid: str
     _name: str
     _external: Any
-    _cut: Callable[[list[str]], list[list[str]]] | None  # what an external one does
+    _tokenize: Callable[[list[str]], list[list[str]]] | None  # of an external one
 
     def __init__(
         self,
@@ -72,19 +72,21 @@ class Tokenizer:
             lowercase = bool(lowercase)
         if not (isinstance(lowercase, bool) or (isinstance(lowercase, str) and lowercase == "auto")):
             raise ValueError(f"lowercase must be True, False or 'auto', got {lowercase!r}")
-        external = cut = None
+        external = tokenize = None
         if isinstance(split, Tokenizer):
-            split, external, cut, name = split._split, split._external, split._cut, name or split._name
+            name = name or split._name
+            split, external, tokenize = split._split, split._external, split._tokenize
         elif not isinstance(split, str):
             split, external, name = "external", split, name or _name_of(split)
         elif split not in _BUILT_IN:
             split, external, name = "external", _load(split), split
         if external is None:
             name = ""
-        elif cut is None:
-            cut = _splitter(external)
-        _core.Tokenizer(split, lowercase=False, invalid=invalid)  # says what is wrong with the rest
-        for slot, value in zip(self.__slots__, (cut, external, invalid, lowercase, name, split), strict=True):
+        elif tokenize is None:
+            tokenize = _tokenize_of(external)
+        _core.Tokenizer(split, lowercase=False, invalid=invalid)  # checks the other arguments
+        values = (external, invalid, lowercase, name, split, tokenize)
+        for slot, value in zip(self.__slots__, values, strict=True):
             object.__setattr__(self, slot, value)
 
     @property
@@ -94,7 +96,7 @@ class Tokenizer:
 
     @property
     def lowercase(self) -> bool | Literal["auto"]:
-        """Whether tokens are lower-cased, or `"auto"`."""
+        """Whether to lower-case tokens, or `"auto"`."""
         return self._lowercase
 
     @property
@@ -104,36 +106,33 @@ class Tokenizer:
 
     @property
     def name(self) -> str:
-        """Under which an external tokenizer is saved; else empty."""
+        """Name under which an external tokenizer is saved; else empty."""
         return self._name
 
     @property
     def found_by_name(self) -> bool:
-        """Whether the name leads to the tokenizer. Nothing is imported to find out, and no hub is asked."""
+        """Whether the tokenizer can be imported by its name. Imports and downloads nothing."""
         if self._external is None or self._name.startswith(_HUGGING_FACE) or self._content():
             return True
         module, _, qualname = self._name.partition(":")
-        found: Any = sys.modules.get(module)
+        value: Any = sys.modules.get(module)
         for part in qualname.split("."):
-            found = getattr(found, part, None)
-        # A class's own methods are made anew whenever they are asked for.
-        return found is self._external or (isinstance(found, types.MethodType) and found == self._external)
+            value = getattr(value, part, None)
+        # Class methods are new objects at every access.
+        return value is self._external or (isinstance(value, types.MethodType) and value == self._external)
 
     @overload
     def __call__(self, sentences: str | bytes) -> list[str]: ...
     @overload
     def __call__(self, sentences: Iterable[Any]) -> list[list[str]]: ...
     def __call__(self, sentences: Any) -> list[str] | list[list[str]]:
-        """The tokens of a sentence, or of each of several.
+        """Return the list of tokens of a sentence, or a list of such lists for several.
 
         Args:
-            sentences: One sentence, or whatever holds several.
-
-        Returns:
-            A list of tokens for one sentence, else a list of such lists.
+            sentences: A sentence, or several.
 
         Raises:
-            TypeError: Something among them is no text.
+            TypeError: A sentence is not a text.
             ValueError: Bytes are not UTF-8, and `invalid` is `"refuse"`.
         """
         core = self.core()
@@ -142,26 +141,23 @@ class Tokenizer:
         return core(self.prepare(sentences))
 
     def core(self, lowercase: bool = False) -> _core.Tokenizer:
-        """The core's form of this value.
+        """Return the tokenizer of the core.
 
         Args:
-            lowercase: What `"auto"` shall mean.
+            lowercase: Value for `"auto"`.
         """
-        wanted = lowercase if self._lowercase == "auto" else self._lowercase
-        return _core.Tokenizer(self._split, lowercase=wanted, invalid=self._invalid, name=self._name)
+        lowercase = lowercase if self._lowercase == "auto" else self._lowercase
+        return _core.Tokenizer(self._split, lowercase=lowercase, invalid=self._invalid, name=self._name)
 
     def prepare(self, sentences: Any, name: str = "sentences") -> Batch:
-        """What the core can go on with: an external tokenizer cuts sentences here, the others do it there.
+        """Return a batch for the core. External tokenizers split sentences here, others in the core.
 
         Args:
-            sentences: Whatever holds several sentences. Token lists stay as they are.
-            name: What the argument is called in errors.
-
-        Returns:
-            A batch for the core.
+            sentences: Sentences, or token lists, which are not changed.
+            name: Name of the argument in errors.
         """
         batch = to_batch(sentences, name)
-        if self._cut is None:
+        if self._tokenize is None:
             return batch
         texts = batch.to_list() if isinstance(batch, _core.SentenceBatch) else batch
         if texts and not is_single(texts[0]):
@@ -171,23 +167,20 @@ class Tokenizer:
         for i, text in enumerate(texts):
             if not isinstance(text, str):
                 raise TypeError(f"{name}[{i}] is {type(text).__name__} ({text!r:.40}); expected str")
-        return self._cut(texts)
+        return self._tokenize(texts)
 
     def to_config(self) -> dict[str, Any]:
-        """A dictionary for JSON. An external tokenizer is in it by its name only."""
+        """Return a dictionary for JSON, with the name or the JSON of an external tokenizer."""
         config = {"split": self._split, "lowercase": self._lowercase, "invalid": self._invalid}
         if content := self._content():
             config["content"] = content
         return {**config, "name": self._name} if self._name else config
 
     def join(self, tokens: Sequence[str]) -> str:
-        """The text of tokens.
+        """Return the text of tokens, by the decoder of a tokenizer of `tokenizers`, else joined by spaces.
 
         Args:
-            tokens: Of a sentence.
-
-        Returns:
-            What a tokenizer of `tokenizers` with a decoder makes of them; else a space is between them.
+            tokens: Tokens of a sentence.
         """
         decoder = getattr(self._external, "decoder", None)
         if decoder is None:
@@ -196,7 +189,7 @@ class Tokenizer:
             return str(decoder.decode(list(tokens)))
 
     def _content(self) -> str:
-        """The JSON of a tokenizer of `tokenizers` that no name leads to; else nothing."""
+        """The JSON of a tokenizer of `tokenizers` without a name, else empty."""
         written = getattr(self._external, "to_str", None)
         return "" if self._name or written is None else str(written())
 
@@ -204,24 +197,23 @@ class Tokenizer:
     def from_config(
         cls, config: Mapping[str, Any], external: Any = None, *, trust: bool = False
     ) -> Tokenizer:
-        """The tokenizer that `to_config` described.
+        """Return the tokenizer of a config.
 
         Args:
-            config: What `to_config` returned.
-            external: The tokenizer itself, where it is not one of the built-in ones.
-            trust: Whether a name that stands in the config may be imported, or asked for on the hub, when
-                `external` is not given. It can name any function, also one that does harm. Likewise whether
-                the JSON of a tokenizer of `tokenizers` may be anything: without trust, it must bound its work
-                and output.
+            config: Result of `to_config`.
+            external: The tokenizer, if it is not a built-in one.
+            trust: Whether to import the name in the config, or load it from the Hub, if `external` is None.
+                It may be the name of any function. Also whether to accept the JSON of any tokenizer of
+                `tokenizers`; otherwise its time and output must be bounded.
 
         Raises:
             FormatError: The JSON of a tokenizer is damaged.
-            ValueError: The config has unknown keys or values, or names a tokenizer that is neither given nor
-                trusted, or that cannot be found; or nothing bounds the work of its tokenizer.
+            ValueError: The config has unknown keys or values, or a tokenizer that is neither passed nor
+                trusted, cannot be found, or may be unbounded.
         """
-        known = {"split", "lowercase", "invalid", "name", "content"}
-        if unknown := set(config) - known:
-            raise ValueError(f"tokenizer: unknown key {min(unknown)!r}; expected {sorted(known)}")
+        keys = {"split", "lowercase", "invalid", "name", "content"}
+        if unknown := set(config) - keys:
+            raise ValueError(f"tokenizer: unknown key {min(unknown)!r}; expected {sorted(keys)}")
         options = {key: config[key] for key in ("lowercase", "invalid") if key in config}
         split, name, content = config.get("split", "words"), config.get("name", ""), config.get("content", "")
         if split not in (*_BUILT_IN, "external") or not isinstance(name, str) or not isinstance(content, str):
@@ -246,16 +238,17 @@ class Tokenizer:
                 raise ValueError(
                     f"saved with the tokenizer {name!r}, which cannot be found ({error}); {_AGAIN}"
                 ) from error
-        with rust_errors(FormatError, "tokenizer: content is none that tokenizers reads again"):
-            given = cls(external)
-        # Who reads the config expects tokens: a built-in one that stands in must cut here as well.
-        return cls(given.__call__ if given._external is None else given, name=name, **options)
+        with rust_errors(FormatError, "tokenizer: tokenizers cannot read the content"):
+            tokenizer = cls(external)
+        # The core expects tokens, so that a built-in tokenizer in place of an external one must split in
+        # Python.
+        return cls(tokenizer.__call__ if tokenizer._external is None else tokenizer, name=name, **options)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a Tokenizer never changes; make a new one with another {name.lstrip('_')}")
+        raise AttributeError(f"a Tokenizer cannot be changed; create one with another {name.lstrip('_')}")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError("a Tokenizer never changes")
+        raise AttributeError("a Tokenizer cannot be changed")
 
     def __reduce__(self) -> tuple[Any, ...]:
         split = self._split if self._external is None else self._external
@@ -284,26 +277,24 @@ class Tokenizer:
 
 
 def chosen_tokenizer(owner: str, tokenizer: Any, lowercase: Any, *, compounds: bool) -> Tokenizer:
-    """The tokenizer that two parameters of an encoder ask for together.
+    """Return the tokenizer for an encoder's arguments `tokenizer` and `lowercase`.
 
     Args:
-        owner: The encoder's class, for a message.
-        tokenizer: A `Tokenizer`, what one is made of, or "auto": what finds the words of the encoder's
-            vectors.
-        compounds: Whether these hold punctuation.
-        lowercase: Whether it lower-cases; "auto" leaves that to the tokenizer.
+        owner: Class of the encoder, for messages.
+        tokenizer: A `Tokenizer`, its argument, or "auto": the one that matches the words of the vectors.
+        lowercase: Whether to lower-case; "auto": as the tokenizer does.
+        compounds: Whether words of the vectors contain punctuation.
 
     Raises:
-        ValueError: If the two contradict each other.
+        ValueError: Both contradict each other.
     """
     if isinstance(tokenizer, str) and tokenizer == "auto":
         tokenizer = "words" if compounds else "punctuation"
     if not isinstance(tokenizer, Tokenizer):
         return Tokenizer(tokenizer, lowercase=lowercase)
-    own = tokenizer.lowercase
-    if own == "auto":  # it leaves that to the encoder
+    if tokenizer.lowercase == "auto":  # the encoder decides
         return Tokenizer(tokenizer, lowercase=lowercase, invalid=tokenizer.invalid)  # type: ignore[arg-type]
-    if lowercase not in ("auto", own):
+    if lowercase not in ("auto", tokenizer.lowercase):
         raise ValueError(f"{owner}: lowercase={lowercase!r} contradicts its {tokenizer!r}")
     return tokenizer
 
@@ -313,12 +304,12 @@ def _restore(split: Any, lowercase: Any, invalid: Any, name: str) -> Tokenizer:
 
 
 def _name_of(external: Any) -> str:
-    """The name that leads to a tokenizer again, on its hub or in a module. Empty when there is none."""
+    """Name of a tokenizer on its hub, or in a module; empty if it has none."""
     if hub_name := getattr(external, "name_or_path", None):
         return f"{_HUGGING_FACE}{hub_name}"
     owner = getattr(external, "__self__", None)
     if owner is not None and not isinstance(owner, (type, types.ModuleType)):
-        return ""  # a method of some object, which no name leads to
+        return ""  # a method of an object, which cannot be imported
     qualname = getattr(external, "__qualname__", "")
     module = getattr(external, "__module__", None) or "builtins"
     return f"{module}:{qualname}" if qualname and "<" not in qualname else ""  # <lambda>, <locals>
@@ -330,14 +321,13 @@ def _load(name: str) -> Any:
     module, colon, qualname = name.partition(":")
     if not colon:
         raise ValueError(
-            f"unknown tokenizer {name!r}; expected 'words', 'punctuation', 'whitespace', "
-            "'module:function', 'hf:name' or "
-            "a callable"
+            f"unknown tokenizer {name!r}; expected 'words', 'punctuation', 'whitespace', 'module:function', "
+            "'hf:name' or a callable"
         )
-    found = importlib.import_module(module)
+    value = importlib.import_module(module)
     for part in qualname.split("."):
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value
 
 
 def _load_hugging_face(name: str) -> Any:
@@ -358,11 +348,11 @@ def _of_content(content: str, trust: bool) -> Any:
     try:
         if not trust:
             check_tokenizer_json(content)
-        with rust_errors(FormatError, "tokenizer: content is none that tokenizers reads"):
-            made = tokenizers.Tokenizer.from_str(content)
+        with rust_errors(FormatError, "tokenizer: tokenizers cannot read the content"):
+            tokenizer = tokenizers.Tokenizer.from_str(content)
             if not trust:
-                check_added_tokens(content, made)
-        return made
+                check_added_tokens(content, tokenizer)
+        return tokenizer
     except FormatError:
         raise
     except ValueError as error:
@@ -372,17 +362,15 @@ def _of_content(content: str, trust: bool) -> Any:
         ) from None
 
 
-def _splitter(external: Any) -> Callable[[list[str]], list[list[str]]]:
-    """A function from texts to their tokens, without marks that a model would add such as [CLS]."""
+def _tokenize_of(external: Any) -> Callable[[list[str]], list[list[str]]]:
+    """A function from texts to their tokens, without special tokens such as [CLS]."""
     if hasattr(external, "encode_batch"):  # tokenizers
         if hasattr(external, "no_padding"):
-            # Padding would make a sentence's tokens depend on the others, truncation lose some of them.
+            # With padding, tokens would depend on the other sentences; truncation would lose some.
             external = copy.deepcopy(external)
             external.no_padding()
             external.no_truncation()
-            external.post_processor = (
-                None  # adds what is not wanted, or repeats the text as often as it likes
-            )
+            external.post_processor = None  # adds special tokens, or repeats the text without bound
         return lambda texts: _encoded(external, texts)
     if hasattr(external, "tokenize"):  # transformers, nltk
         return lambda texts: [list(external.tokenize(text)) for text in texts]

@@ -1,17 +1,18 @@
-"""Which tokenizers of the package `tokenizers` a saved file may bring.
+"""Checks tokenizers of the package `tokenizers` in untrusted files.
 
-They are JSON that whoever made the file has chosen, and code in Rust that was not written for strangers'
-options: a component can make a text grow without bound, a pattern can take exponential time, and a damaged
-table ends the process. A tokenizer is read without trust if all of this holds:
+They are JSON for code in Rust that does not expect malicious options: a component can make a text grow
+without bound, a pattern can take exponential time, and a damaged table ends the process. A tokenizer is
+accepted if all of
+this holds:
 
 - its components are of the types below, 64 of them at most;
 - a pattern is a string, one character or class that may be repeated, or one of the published ones, word for
   word: each is matched in linear time;
-- no text becomes more than 100 times as long, the product of what each component and the model add (byte
-  fallback, which writes six characters for a byte, is not counted);
-- words that WordPiece takes in square time, and pieces of Unigram, have at most 256 characters;
-- an added token that takes the white space around it is not white space itself (square time);
-- every path in the table of `Precompiled` stays inside of it.
+- no text grows more than 100 times, the product of the growth of each component and the model (without byte
+  fallback, which has six characters per byte);
+- words that WordPiece splits in quadratic time, and pieces of Unigram, have at most 256 characters;
+- an added token that strips the white space around it is not white space itself (quadratic time);
+- every path in the table of `Precompiled` stays inside it.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ __all__ = ["check_added_tokens", "check_tokenizer_json", "rust_errors"]
 _COMPONENTS = 64
 _GROWTH = 100
 _CHARACTERS = 256
-_HOLES = 1000  # ids that no piece has, besides as many as there are pieces
-_KEY = 255  # bytes of a key of Precompiled
-# How many times longer each type can make a text. What Unicode's normal forms add is a property of the text:
-# what a file adds is therefore counted in NFKD, the longest of them.
+_HOLES = 1000  # unused ids, in addition to the number of pieces
+_KEY = 255  # maximum bytes of a key of Precompiled
+# Growth factor of each type. Growth by Unicode's normal forms is a property of the text, so that text in a
+# file is measured in NFKD, the longest form.
 _TYPES: dict[str, dict[str, float]] = {
     "normalizer": {
         **dict.fromkeys(("Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Strip", "StripAccents"), 1),
@@ -55,7 +56,7 @@ _TYPES: dict[str, dict[str, float]] = {
 }
 _LISTS = {"normalizer": "normalizers", "pre_tokenizer": "pretokenizers", "decoder": "decoders"}
 _MODELS = frozenset({"BPE", "Unigram", "WordLevel", "WordPiece"})
-# A character or a class, once or so many times; the group is how many times at least.
+# A character or a class, perhaps repeated; the group is the minimum of repetitions.
 _ONE_CLASS = re.compile(
     r"(?:[^\\.\[\](){}*+?|^$]|\\[sSdDwW]|\\p\{[A-Z][a-z]?\})(?:\+|\{([1-9]\d?)(?:,\d{0,2})?\})?"
 )
@@ -77,47 +78,47 @@ _PUBLISHED = frozenset(
 
 
 def check_tokenizer_json(content: str) -> None:
-    """Whether the work and the output of a tokenizer are bounded.
+    """Check that time and output of a tokenizer are bounded.
 
     Args:
-        content: Its JSON, as `tokenizers` writes it.
+        content: JSON of `tokenizers`.
 
     Raises:
-        FormatError: If it is no such JSON, or its table of `Precompiled` is damaged.
-        ValueError: If nothing bounds them.
+        FormatError: It is not such JSON, or its table of `Precompiled` is damaged.
+        ValueError: Time or output may be unbounded.
     """
     try:
         tokenizer = json.loads(content, object_pairs_hook=_distinct)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"tokenizer: content is no JSON that tokenizers writes: {error}") from None
+        raise FormatError(f"tokenizer: content is not JSON of tokenizers: {error}") from None
     if not isinstance(tokenizer, dict):
         raise FormatError(f"tokenizer: content must be a JSON object, got {tokenizer!r:.40}")
     count = 0
-    longer = dict.fromkeys(_TYPES, 1.0)
+    growth = dict.fromkeys(_TYPES, 1.0)
     for part, types in _TYPES.items():
         for component in _components(tokenizer.get(part), part):
             kind = component.get("type")
             if not isinstance(kind, str) or kind not in types:
                 raise ValueError(f"its {part} is {kind!r:.40}, which is not known to be bounded")
-            longer[part] *= types[kind] * _growth(kind, component)
+            growth[part] *= types[kind] * _growth(kind, component)
             if (count := count + 1) > _COMPONENTS:
                 raise ValueError(f"it has more than {_COMPONENTS} components")
-    longer["model"] = _growth_of_model(tokenizer.get("model"))
+    growth["model"] = _growth_of_model(tokenizer.get("model"))
     for parts in (("normalizer", "pre_tokenizer", "model"), ("decoder",)):
-        grown = float(np.prod([longer[part] for part in parts]))
-        if grown > _GROWTH:
-            raise ValueError(f"its {' and '.join(parts)} can make a text {grown:.0f} times as long")
+        factor = float(np.prod([growth[part] for part in parts]))
+        if factor > _GROWTH:
+            raise ValueError(f"its {' and '.join(parts)} can make a text {factor:.0f} times as long")
 
 
 def check_added_tokens(content: str, tokenizer: Any) -> None:
-    """Whether added tokens are found in linear time.
+    """Check that added tokens are matched in linear time.
 
     Args:
-        content: The JSON, which `check_tokenizer_json` lets pass.
-        tokenizer: The tokenizer of `tokenizers` that was made of it.
+        content: JSON that `check_tokenizer_json` accepted.
+        tokenizer: The `tokenizers.Tokenizer` of it.
 
     Raises:
-        ValueError: If one is white space, and takes the white space around it: each match looks at all of it.
+        ValueError: A token is white space and strips the white space around it, which takes quadratic time.
     """
     for token in json.loads(content).get("added_tokens") or ():
         text = token["content"]
@@ -125,17 +126,17 @@ def check_added_tokens(content: str, tokenizer: Any) -> None:
             text = tokenizer.normalizer.normalize_str(text)
         if (token.get("lstrip") or token.get("rstrip")) and not text.strip():
             raise ValueError(
-                f"its added token {token['content']!r:.40} is white space, and takes more around it"
+                f"its added token {token['content']!r:.40} is white space and strips more around it"
             )
 
 
 @contextmanager
 def rust_errors(kind: type[Exception], what: str) -> Iterator[None]:
-    """Errors of `tokenizers` as a class of ours: it raises `Exception`, and panics a `BaseException`.
+    """Convert errors of `tokenizers`, which are `Exception` or, for panics, a `BaseException`.
 
     Args:
-        kind: The class.
-        what: What was being done.
+        kind: Class of the error to raise.
+        what: Beginning of its message.
     """
     try:
         yield
@@ -146,15 +147,15 @@ def rust_errors(kind: type[Exception], what: str) -> Iterator[None]:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON. Of a key that is there twice, another parser might take the other value."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    """A JSON object. Refuses duplicate keys, of which another parser might take another value."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
         raise ValueError("an object has a key twice")
-    return found
+    return values
 
 
 def _components(component: Any, part: str) -> Iterator[dict[str, Any]]:
-    """The components that a part is made of; sequences may be nested."""
+    """Yield the components of a part; sequences may be nested."""
     if component is None:
         return
     if not isinstance(component, dict):
@@ -170,7 +171,7 @@ def _components(component: Any, part: str) -> Iterator[dict[str, Any]]:
 
 
 def _growth(kind: str, component: dict[str, Any]) -> float:
-    """How many times longer the options of a component can make a text; checks them."""
+    """Check the options of a component, and return its growth factor."""
     if kind == "Precompiled":
         return _growth_of_table(_text(component, "precompiled_charsmap"))
     if kind == "Prepend":
@@ -184,7 +185,7 @@ def _growth(kind: str, component: dict[str, Any]) -> float:
 
 
 def _least_match(pattern: Any) -> int:
-    """How many bytes a pattern matches at least."""
+    """Minimum bytes of a match."""
     if isinstance(pattern, dict) and len(pattern) == 1:
         ((kind, text),) = pattern.items()
         if kind == "String" and isinstance(text, str) and text:
@@ -198,11 +199,11 @@ def _least_match(pattern: Any) -> int:
 
 
 def _growth_of_model(model: Any) -> float:
-    """How many times longer a model's tokens can be than the text that they stand for; checks the model."""
+    """Check a model, and return its growth factor."""
     kind = model.get("type") if isinstance(model, dict) else None
     if not isinstance(kind, str) or kind not in _MODELS:
         raise ValueError(f"its model is {kind!r:.40}, which is not known to be bounded")
-    # A byte can become the token of unknown words, or a character with what marks its place in a word.
+    # A byte can become the unknown token, or a character with a prefix and a suffix.
     names = ("continuing_subword_prefix", "end_of_word_suffix", "unk_token")
     prefix, suffix, unknown = (
         _longest(model[name]) if isinstance(model.get(name), str) else 0 for name in names
@@ -212,7 +213,7 @@ def _growth_of_model(model: Any) -> float:
     pieces = model.get("vocab")
     if not isinstance(pieces, list if kind == "Unigram" else dict):
         raise FormatError(f"tokenizer: vocab of {kind} is {pieces!r:.40}")
-    if isinstance(pieces, dict):  # all ids up to the highest are gone through
+    if isinstance(pieces, dict):  # tokenizers loops over all ids up to the highest
         for piece, number in pieces.items():
             if type(number) is not int or not 0 <= number < 2 * len(pieces) + _HOLES:
                 raise FormatError(f"tokenizer: the id of {piece!r:.40} among {len(pieces)} is {number!r:.40}")
@@ -240,10 +241,10 @@ def _longest(text: str) -> int:
 
 
 def _growth_of_table(charsmap: str) -> float:
-    """How many times longer the table of a `Precompiled` normalizer makes a text.
+    """Growth factor of the table of a `Precompiled` normalizer.
 
-    It is a double array (Darts): of a unit's 32 bits, the offset leads to its children, one for each byte;
-    a child has the byte as its label. Behind the units are the replacements, each ended by a zero byte.
+    It is a double-array trie (Darts) of 32-bit units with an offset of the children, which are labelled with
+    their bytes. After the units are the replacements, each followed by a zero byte.
     """
     try:
         blob = base64.b64decode(charsmap, validate=True)
@@ -255,30 +256,30 @@ def _growth_of_table(charsmap: str) -> float:
     except ValueError as error:
         raise FormatError(f"tokenizer: precompiled_charsmap is damaged: {error}") from None
     units = np.frombuffer(blob, "<u4", size, 4).astype(np.int64)
-    # Bytes of the text up to each character, as it is and in its longest form.
-    own = [len(c.encode()) for c in decoded]
-    begins = np.concatenate([[0], np.cumsum(own, dtype=np.int64)])
+    # Bytes of the text up to each character, in its own and in its longest form.
+    sizes = [len(c.encode()) for c in decoded]
+    begins = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     grown = np.concatenate([[0], np.cumsum([_longest(c) for c in decoded], dtype=np.int64)])
     ends = np.append(np.flatnonzero(np.frombuffer(text, np.uint8) == 0), len(text))
 
     seen = np.zeros(size, bool)
     nodes = np.array([_offset(units[:1])[0]])
     most = 1.0
-    for key in range(1, _KEY + 2):  # its bytes so far
+    for key in range(1, _KEY + 2):  # length of the keys
         if len(nodes) == 0:
             return most
         _in_table(((nodes | 255) < size).all())
         children, labels = (part.ravel() for part in _children(nodes))
         children = np.unique(children[(units[children] & 0x800000FF) == labels])
-        children = children[~seen[children]]  # keys share their ends; the shortest key makes a text longest
+        children = children[~seen[children]]  # keys share suffixes; the shortest key has the largest growth
         seen[children] = True
-        of = units[children]
-        nodes = children ^ _offset(of)
+        child_units = units[children]
+        nodes = children ^ _offset(child_units)
         _in_table((nodes < size).all())
-        values = units[nodes[(of >> 8) & 1 == 1]] & 0x7FFFFFFF
+        values = units[nodes[(child_units >> 8) & 1 == 1]] & 0x7FFFFFFF
         _in_table((values <= len(text)).all())
         first = np.searchsorted(begins, values)
-        _in_table((begins[first] == values).all())  # of a whole character
+        _in_table((begins[first] == values).all())  # at the begin of a character
         last = np.searchsorted(begins, ends[np.searchsorted(ends, values)])
         if len(values):
             most = max(most, float((grown[last] - grown[first]).max()) / key)

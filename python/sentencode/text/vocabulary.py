@@ -1,4 +1,4 @@
-"""Words and how often each was seen."""
+"""Words and their counts."""
 
 from __future__ import annotations
 
@@ -21,15 +21,12 @@ _BATCH = 16384
 
 
 class Vocabulary(Mapping[str, int]):
-    """Words and how often each was seen, most frequent first.
-
-    Words seen equally often stand in the order of their bytes. It never changes once made: a
-    smaller one is made by `pruned`.
+    """Immutable mapping of words to counts, most frequent first; words of equal counts are sorted by bytes.
 
     Args:
-        counts: How often each word was seen.
-        min_count: Words seen less often are left out.
-        max_size: At most so many words are kept, the most frequent ones.
+        counts: Count of each word.
+        min_count: Minimum count of a word.
+        max_size: Maximum of words, the most frequent ones.
 
     Example:
         >>> vocabulary = Vocabulary({"a": 5, "man": 2, "plan": 2, "canal": 1}, min_count=2)
@@ -45,8 +42,8 @@ class Vocabulary(Mapping[str, int]):
     _words: list[str]
 
     def __init__(self, counts: Mapping[str, int], *, min_count: int = 1, max_size: int | None = None) -> None:
-        whole = (checked_int(f"counts[{word!r:.40}]", count, 0) for word, count in counts.items())
-        values = np.fromiter(whole, dtype=np.int64, count=len(counts))
+        checked = (checked_int(f"counts[{word!r:.40}]", count, 0) for word, count in counts.items())
+        values = np.fromiter(checked, dtype=np.int64, count=len(counts))
         self._set(_core.Vocabulary(list(counts), values).pruned(*vocabulary_bounds(min_count, max_size)))
 
     @classmethod
@@ -59,14 +56,14 @@ class Vocabulary(Mapping[str, int]):
         max_size: int | None = None,
         on_progress: Progress | None = None,
     ) -> Vocabulary:
-        """Counts the words of a corpus, on all threads.
+        """Count the words of a corpus, on all threads.
 
         Args:
-            sentences: A Corpus, the path of one, or whatever holds sentences.
-            tokenizer: A `Tokenizer`, or what one is made of.
-            min_count: Words seen less often are left out.
-            max_size: At most so many words are kept, the most frequent ones.
-            on_progress: Called after each batch with what was read and the whole.
+            sentences: A `Corpus`, its path, or an iterable of sentences.
+            tokenizer: A `Tokenizer`, or its argument.
+            min_count: Minimum count of a word.
+            max_size: Maximum of words, the most frequent ones.
+            on_progress: Called after each batch with the progress and the total.
 
         Example:
             >>> dict(Vocabulary.from_corpus(["A man , a plan ."], Tokenizer("whitespace", lowercase=True)))
@@ -87,30 +84,28 @@ class Vocabulary(Mapping[str, int]):
     def read(
         cls, path: str | os.PathLike[str], *, min_count: int = 1, max_size: int | None = None
     ) -> Vocabulary:
-        """Reads `word count` a line, as SIF's word frequencies are published; packed or not.
+        """Read a file with a line `word count` per word, compressed or not, such as SIF's enwiki file.
 
         Args:
             path: The file.
-            min_count: Words seen less often are left out.
-            max_size: At most so many words are kept, the most frequent ones.
+            min_count: Minimum count of a word.
+            max_size: Maximum of words, the most frequent ones.
 
         Raises:
-            FormatError: A line is no word and count; the message names it.
+            FormatError: A line is not a word and its count.
         """
         return cls._of(_core.Vocabulary.read(path).pruned(*vocabulary_bounds(min_count, max_size)))
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes `word count` a line, atomically."""
+        """Write a line `word count` per word, atomically."""
         self.core.write(_core.link_target(path))
 
     def pruned(self, *, min_count: int = 1, max_size: int | None = None) -> Vocabulary:
-        """The same without rare words.
-
-        `total` stays as it is: it counts the tokens of words that were left out as well.
+        """Return the vocabulary without rare words. `total` is unchanged.
 
         Args:
-            min_count: Words seen less often are left out.
-            max_size: At most so many words are kept, the most frequent ones.
+            min_count: Minimum count of a word.
+            max_size: Maximum of words, the most frequent ones.
         """
         return self._of(self.core.pruned(*vocabulary_bounds(min_count, max_size)))
 
@@ -121,27 +116,27 @@ class Vocabulary(Mapping[str, int]):
 
     @property
     def counts(self) -> npt.NDArray[np.int64]:
-        """How often each of `words` was seen."""
+        """Counts of `words`."""
         return self.core.counts
 
     @property
     def total(self) -> int:
-        """How many tokens were counted, those of words that were left out included."""
+        """Number of counted tokens, including those of pruned words."""
         return self.core.total
 
     def id(self, word: str) -> int:
-        """The place of a word in `words`.
+        """Return the index of a word in `words`.
 
         Raises:
-            KeyError: The word is not there.
+            KeyError: The vocabulary does not have the word.
         """
-        place = self.core.find(word) if isinstance(word, str) else -1
-        if place < 0:
+        i = self.core.find(word) if isinstance(word, str) else -1
+        if i < 0:
             raise KeyError(word)
-        return place
+        return i
 
     def most_common(self, n: int | None = None) -> list[tuple[str, int]]:
-        """The `n` most frequent words (all by default) and their counts."""
+        """Return the `n` most frequent words (all by default) and their counts."""
         words = self._words if n is None else self._words[: max(n, 0)]
         return list(zip(words, self.counts[: len(words)].tolist(), strict=True))
 
@@ -167,7 +162,7 @@ class Vocabulary(Mapping[str, int]):
         return hash((len(self), self.total, tuple(self._words[:8])))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("a Vocabulary never changes")
+        raise AttributeError("a Vocabulary cannot be changed")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.words, np.array(self.counts), self.total)
@@ -189,7 +184,7 @@ class Vocabulary(Mapping[str, int]):
 
 
 def vocabulary_bounds(min_count: int, max_size: int | None) -> tuple[int, int]:
-    """What the core takes; 0 stands for no bound there."""
+    """Check the bounds; the core has 0 for no limit."""
     least = checked_int("min_count", min_count, 0)
     return least, 0 if max_size is None else checked_int("max_size", max_size, 1)
 

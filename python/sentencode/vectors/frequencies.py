@@ -1,4 +1,4 @@
-"""How frequent words are, which is what encoders weigh them by."""
+"""Word frequencies, from which encoders compute word weights."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ __all__ = ["Frequencies", "resolve_frequencies"]
 
 
 class Frequencies:
-    """How frequent words are: counted, or guessed from their ranks.
+    """Word frequencies: counted, or estimated from ranks.
 
-    Encoders that weigh words take it as `frequencies`. They also take what it is made of: the path of a file,
-    a dict or a `Vocabulary` of counts, or "zipf"; and None, which stands for the counts that the vectors
-    carry themselves, or, where they carry none, for "zipf".
+    Encoders with word weights have the argument `frequencies`. It may also be the path of a file, a dict or a
+    `Vocabulary` of counts, "zipf", or None: the counts of the vectors, or "zipf" if they have none.
 
-    Where the vectors are lower-cased, counts of "The" and "the" are added up; where they are not, a word that
-    was not counted takes the count of its lower-cased form.
+    For lower-cased vectors, counts of "The" and "the" are added. For others, words without a count get that
+    of their lower-cased form.
 
     Attributes:
         vocabulary: The words and their counts, or None.
@@ -43,80 +42,65 @@ class Frequencies:
 
     @classmethod
     def from_corpus(cls, corpus: Any, tokenizer: Any = "words") -> Frequencies:
-        """Counts the words of a corpus, on all threads.
+        """Count the words of a corpus, on all threads.
 
         Args:
-            corpus: A Corpus, the path of one, or whatever holds sentences.
-            tokenizer: A `Tokenizer`, or what one is made of; best that of the encoder.
-
-        Returns:
-            The frequencies.
+            corpus: A `Corpus`, its path, or an iterable of sentences.
+            tokenizer: A `Tokenizer`, or its argument; best that of the encoder.
         """
         return cls(Vocabulary.from_corpus(corpus, tokenizer))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Frequencies:
-        """Reads a file of `word count` a line, packed or not, as SIF's counts of Wikipedia are.
+        """Read a file with a line `word count` per word, compressed or not, such as SIF's enwiki file.
 
         Args:
             path: The file.
 
-        Returns:
-            The frequencies.
-
         Raises:
-            FormatError: If a line is not a word and its count.
+            FormatError: A line is not a word and its count.
         """
         return cls(Vocabulary.read(path))
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, int]) -> Frequencies:
-        """Takes counts that are known.
+        """Create from counts.
 
         Args:
-            counts: How often each word was seen.
-
-        Returns:
-            The frequencies.
+            counts: Count of each word.
         """
         return cls(counts if isinstance(counts, Vocabulary) else Vocabulary(counts))
 
     @classmethod
     def zipf(cls) -> Frequencies:
-        """Guesses from ranks: the r-th word of the vectors has a probability proportional to 1 / (r + 2.7).
+        """Estimate from ranks: the r-th word of the vectors has a probability proportional to 1 / (r + 2.7).
 
-        Published vectors have their words in falling order of frequency.
-
-        Returns:
-            The frequencies.
+        Published vectors have their words in descending order of frequency.
         """
         return cls(None)
 
     @property
     def vocabulary(self) -> Vocabulary | None:
-        """The words and their counts; None where they are guessed from ranks."""
+        """The words and their counts; None if they are estimated from ranks."""
         return self._vocabulary
 
     def probabilities(self, vectors: WordVectors) -> Any:
-        """How probable each word of a table is; 0 for words never counted.
+        """Return the probability of each word of a table [len(vectors)]; 0 for words without a count.
 
         Args:
             vectors: The table.
-
-        Returns:
-            A float64 array [len(vectors)].
         """
         return self.of(vectors).probability[: len(vectors)]
 
     def of(self, vectors: WordVectors) -> _core.Frequencies:
-        """The same for one table, with the weights that follow from it.
+        """Return the frequencies for a table.
 
         Args:
             vectors: The table.
 
         Returns:
-            An object with `sif_weights(a)` and `usif_weights(sentence_length)`, arrays with a weight for each
-            row, those of unknown words included.
+            An object with `sif_weights(a)` and `usif_weights(sentence_length)`, the weights of all rows,
+            including those of unknown words.
         """
         if self._vocabulary is None:
             return _core.Frequencies.zipf(vectors._core)
@@ -138,22 +122,22 @@ class Frequencies:
 
 
 def resolve_frequencies(frequencies: Any, vectors: WordVectors) -> _core.Frequencies:
-    """What a user gave as `frequencies`, for one table.
+    """Convert an encoder's argument `frequencies` to the frequencies for a table.
 
     Args:
-        frequencies: None (the vectors' own counts, else ranks), "zipf", the path of a file of counts, a dict
-            or a `Vocabulary` of them, or a `Frequencies`.
+        frequencies: None (the counts of the vectors, or ranks), "zipf", the path of a file of counts, a dict
+            or a `Vocabulary` of counts, or a `Frequencies`.
         vectors: The table.
 
     Returns:
         An object with `sif_weights(a)` and `usif_weights(sentence_length)`.
 
     Raises:
-        TypeError: If it is something else.
+        TypeError: It is something else.
     """
     if frequencies is None:
-        known = vectors.counts is not None
-        return (_core.Frequencies.from_counts if known else _core.Frequencies.zipf)(vectors._core)
+        counted = vectors.counts is not None
+        return (_core.Frequencies.from_counts if counted else _core.Frequencies.zipf)(vectors._core)
     if isinstance(frequencies, Frequencies):
         return frequencies.of(vectors)
     if frequencies == "zipf":

@@ -1,4 +1,4 @@
-"""Reading vectors from files of any format, through the cache."""
+"""Reading files of word vectors, with a cache."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from .tables import OutOfVocabulary, Storage, table_of
 __all__ = ["load"]
 
 _log = logging.getLogger("sentencode")
-_CACHED_FROM = 8_000_000  # bytes; smaller files are parsed as fast as a cache is looked at
-_FIRST_NAME = 200  # bytes of a zip archive among which its first file's name stands
+_CACHED_FROM = 8_000_000  # bytes; smaller files are parsed as fast as they are found in the cache
+_FIRST_NAME = 200  # bytes of a zip archive that contain its first file's name
 _CACHE_BYTES = 16 << 30
-_CACHE_VERSION = 2  # of what the parser makes of a file
+_CACHE_VERSION = 2  # of the parser
 
 Progress = Callable[[int, int], None]
 
@@ -49,7 +49,7 @@ def load(
     progress: bool | Progress | None,
     verify: bool,
 ) -> _core.WordVectors:
-    """What `WordVectors.load` does, where the arguments are described."""
+    """`WordVectors.load`, which describes the arguments."""
     path = os.path.expanduser(as_name(path))
     limit = None if limit is None else checked_int("limit", limit, 1)
     dim = None if dim is None else checked_int("dim", dim, 1)
@@ -59,8 +59,7 @@ def load(
     storage = None if storage is None else checked_str("storage", storage)  # type: ignore[assignment]
     keep = None if words is None else sorted(set(checked_words("words", words)))
     head = b""
-    # A pipe can be read only once, and that is for the core to do. Else a file that is not there is the usual
-    # FileNotFoundError.
+    # The core reads pipes, which can be read only once. Missing files are a FileNotFoundError here.
     is_stream = not stat.S_ISREG(os.stat(path).st_mode)
     if not is_stream:
         with open(path, "rb") as file:
@@ -72,8 +71,8 @@ def load(
     if format == "auto" and not member:
         format = "npz" if _is_npz(path, head) else "kv" if _is_pickle(head) else format
     if format in ("npz", "kv"):
-        found = _load_npz(path) if format == "npz" else _load_kv(path)
-        vectors = _made(path, *found, limit=limit, storage=storage, oov=oov, dim=dim)
+        arrays = _load_npz(path) if format == "npz" else _load_kv(path)
+        vectors = _table(path, *arrays, limit=limit, storage=storage, oov=oov, dim=dim)
         vectors = vectors if keep is None else vectors.only(keep)
     else:
         native = format == "native" or (format == "auto" and _is_native(head))
@@ -94,7 +93,7 @@ def load(
                 core = _store_cached(core, cached, oov)
         vectors = core
     if keep is not None and not len(vectors):
-        raise ValueError(f"{path} holds none of the {len(keep):,} words asked for")
+        raise ValueError(f"{path} has none of the {len(keep):,} words")
     return vectors
 
 
@@ -103,7 +102,7 @@ def _is_native(head: bytes) -> bool:
 
 
 class _Bar:
-    """A progress bar, a function of the user's own, or nothing."""
+    """A progress bar, the user's function, or None."""
 
     def __init__(self, path: str, progress: bool | Progress | None) -> None:
         self._path = path
@@ -128,7 +127,7 @@ class _Bar:
 
 
 def _cache_file(path: str, options: list[Any]) -> Path:
-    """Where the parsed file is kept: named by its path, by its state, and by what was asked of it."""
+    """Cache file of a parsed file: named by its path, its state and the options."""
     info = os.stat(path)
     state = [info.st_size, info.st_mtime_ns, _CACHE_VERSION]
     parts = [os.path.abspath(path), state, options]
@@ -142,17 +141,17 @@ def _open_cached(file: Path | None, oov: str | None) -> _core.WordVectors | None
     if file is None or not file.exists():
         return None
     try:
-        found = _core.WordVectors.open(file, oov, verify=True)
-        with suppress(OSError):  # of another's cache
-            os.utime(file)  # those that were used last stay longest
-        return found
+        core = _core.WordVectors.open(file, oov, verify=True)
+        with suppress(OSError):  # of another user's cache
+            os.utime(file)  # the time of its last use
+        return core
     except (OSError, FormatError) as error:
         _log.warning("the cached vectors cannot be used and are read again: %s", error)
         return None
 
 
 def _store_cached(core: _core.WordVectors, file: Path, oov: str | None) -> _core.WordVectors:
-    """Saves the vectors and gives the mapped ones, which all processes share; or gives them as they are."""
+    """Save the vectors and return the mapped ones, which processes share; if that fails, the vectors."""
     try:
         make_folder(file.parent)
         core.save(file)
@@ -165,41 +164,42 @@ def _store_cached(core: _core.WordVectors, file: Path, oov: str | None) -> _core
 
 
 def _clean_cache(new: Path) -> None:
-    """Removes what killed writers left, what is outdated, and what is too much; nothing that is in use."""
+    """Remove leftovers of killed writers, outdated files, and the oldest above the limit, unless in use."""
     _core.remove_leftovers(new.parent)
     path, options, _ = new.name.split("-")
-    there = []
+    entries = []
     for file in new.parent.glob("*.vectors"):
         if file != new and file.name.startswith(f"{path}-{options}-"):
             _core.remove_unused(file)
-        with suppress(FileNotFoundError):  # another process cleans as well
+        with suppress(FileNotFoundError):  # another process cleans, too
             info = file.stat()
-            there.append((info.st_mtime_ns, info.st_size, file))
-    total = sum(size for _, size, _ in there)
-    for _, size, file in sorted(there):
+            entries.append((info.st_mtime_ns, info.st_size, file))
+    total = sum(size for _, size, _ in entries)
+    for _, size, file in sorted(entries):
         if total > _CACHE_BYTES and _core.remove_unused(file):
             total -= size
 
 
-# --- NumPy archives and gensim's files, which are read here: words, matrix, and counts if there are some
+# --- NumPy archives and gensim's files
 
-Found = tuple[list[str], npt.NDArray[Any], npt.NDArray[Any] | None]
+# Words, matrix and counts.
+Arrays = tuple[list[str], npt.NDArray[Any], npt.NDArray[Any] | None]
 
 
 def _is_npz(path: str, head: bytes) -> bool:
-    """Whether it is a zip archive of arrays, and not of a text."""
+    """Whether it is a zip archive of arrays, not of text."""
     if head[:4] != b"PK\x03\x04":
         return False
     try:
         with zipfile.ZipFile(path) as archive:
             return any(name.endswith(".npy") for name in archive.namelist())
-    except Exception:  # it is damaged, and whoever reads it tells how
+    except Exception:  # damaged: an error follows when it is read
         with open(path, "rb") as file:
             return b".npy" in file.read(_FIRST_NAME)
 
 
-def _load_npz(path: str) -> Found:
-    """Arrays `words` (bytes of UTF-8, one word a line), `vectors` [n, dim] and, if there, `counts` [n]."""
+def _load_npz(path: str) -> Arrays:
+    """Read the arrays `words` (UTF-8, one word per line), `vectors` [n, dim] and optionally `counts` [n]."""
     arrays = read_archive(path, ("words", "vectors", "counts"))
     missing = {"words", "vectors"} - set(arrays)
     if missing:
@@ -208,7 +208,7 @@ def _load_npz(path: str) -> Found:
     if raw.dtype == np.uint8:
         words = raw.tobytes().decode("utf-8", "replace").split("\n")
         if words and not words[-1]:
-            words.pop()  # the last line may end too
+            words.pop()  # the last line may end with a line feed
     elif raw.dtype.kind == "U" and raw.ndim == 1:
         words = raw.tolist()
     else:
@@ -226,15 +226,15 @@ _KEYED = "gensim.models.keyedvectors"
 _GENSIM = (f"{_KEYED}.KeyedVectors", f"{_KEYED}.Word2VecKeyedVectors", f"{_KEYED}.Vocab")
 
 
-def _load_kv(path: str) -> Found:
-    """What gensim's `KeyedVectors.save` wrote: a pickle, and beside it the arrays that are large."""
+def _load_kv(path: str) -> Arrays:
+    """Read files of gensim's `KeyedVectors.save`: a pickle, and large arrays in their own files."""
     with open(path, "rb") as file:
         try:
             content = read_pickle(path, file, kinds="fiu", classes=_GENSIM)
         except FormatError as error:
             raise FormatError(
-                f"{error}; of gensim's files those that KeyedVectors.save writes are read (save model.wv), "
-                "those of fastText's vectors as gensim.models.fasttext.save_facebook_model writes them"
+                f"{error}; gensim's files must be written by KeyedVectors.save (save model.wv), those of "
+                "fastText by gensim.models.fasttext.save_facebook_model"
             ) from error
     keyed = content.attributes if isinstance(content, PickledObject) else {}
     try:
@@ -249,7 +249,7 @@ def _load_kv(path: str) -> Found:
             raise TypeError("a word that is no str")
     except OSError:
         raise
-    except Exception as error:  # what is not there, or is something else
+    except Exception as error:  # missing or of another type
         raise FormatError(
             f"{path}: a pickle, but not of gensim's KeyedVectors: {type(error).__name__}: {error}"
         ) from error
@@ -260,11 +260,10 @@ def _gensim_array(path: str, keyed: dict[str, Any], name: str) -> npt.NDArray[An
     if name in keyed.get("__numpys", ()):
         array: npt.NDArray[Any] = np.load(f"{path}.{name}.npy", mmap_mode="r", allow_pickle=False)
         return array
-    found: npt.NDArray[Any] = keyed[name].array()
-    return found
+    return keyed[name].array()  # type: ignore[no-any-return]
 
 
-def _made(
+def _table(
     path: str,
     words: list[str],
     matrix: npt.NDArray[Any],
@@ -275,13 +274,13 @@ def _made(
     oov: OutOfVocabulary | None,
     dim: int | None,
 ) -> _core.WordVectors:
-    """The vectors; whatever does not fit is a FormatError that names the file."""
+    """The vectors. Errors are FormatErrors that name the file."""
     if counts is not None and counts.shape != matrix.shape[:1]:
         raise FormatError(f"{path}: 'counts' has the shape {list(counts.shape)}, not that of the words")
     if matrix.ndim != 2 or len(matrix) != len(words):
         raise FormatError(f"{path}: {len(words)} words, but 'vectors' has the shape {list(matrix.shape)}")
     if dim is not None and matrix.shape[1] != dim:
-        raise FormatError(f"{path}: has {matrix.shape[1]} numbers a word, expected {dim}")
+        raise FormatError(f"{path}: has vectors of dimension {matrix.shape[1]}, expected {dim}")
     chosen = slice(limit)
     try:
         return table_of(

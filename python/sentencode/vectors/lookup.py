@@ -1,15 +1,16 @@
-"""What word vectors tell of words: their rows, and which words are near each other."""
+"""Properties, rows, nearest words and export of a table of word vectors."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..checks import checked_int, checked_words
+from ..checks import checked_int, checked_str, checked_words
 from .words import UnknownWordError, Words
 
 __all__ = ["Lookup", "Subwords"]
@@ -18,7 +19,7 @@ Floats = npt.NDArray[np.float32]
 
 
 class Subwords(NamedTuple):
-    """The pieces of words that have vectors: runs of so many characters, hashed into so many buckets."""
+    """Subwords of a table: n-grams of `shortest` to `longest` characters, hashed into `buckets`."""
 
     shortest: int
     longest: int
@@ -26,7 +27,7 @@ class Subwords(NamedTuple):
 
 
 class Lookup:
-    """A table of the core, and what can be asked of it."""
+    """A table of word vectors of the core: what `WordVectors` does with it, but for creating others."""
 
     __slots__ = ("_core",)
 
@@ -34,54 +35,54 @@ class Lookup:
 
     @property
     def dim(self) -> int:
-        """How many numbers a vector has."""
+        """Dimension of the vectors."""
         return self._core.dim
 
     @property
     def words(self) -> Words:
-        """The words in the order of their rows; a sequence."""
+        """Sequence of the words, in the order of their rows."""
         return Words(self._core)
 
     @property
     def counts(self) -> npt.NDArray[np.int64] | None:
-        """How often each word was counted where the vectors were trained, or None. Read-only."""
+        """Counts of the words in the training corpus, read-only, or None."""
         counts: npt.NDArray[np.int64] | None = self._core.counts
         return counts
 
     @property
     def storage(self) -> str:
-        """How the numbers are stored."""
+        """Storage type."""
         return self._core.storage
 
     @property
     def oov(self) -> str:
-        """What stands for a word that is not there."""
+        """Representation of unknown words."""
         return self._core.oov
 
     @property
     def subwords(self) -> Subwords | None:
-        """Which pieces of words have vectors, as fastText's models have them; None where there are none."""
+        """Subwords, as in fastText's models, or None."""
         shortest, longest, buckets = self._core.subwords
         return Subwords(shortest, longest, buckets) if buckets else None
 
     @property
     def cased(self) -> bool:
-        """Whether words with upper-case letters are part of the table (more than one in a hundred)."""
+        """Whether more than 1 % of the words have upper-case letters."""
         return self._core.cased
 
     @property
     def compounds(self) -> bool:
-        """Whether words hold punctuation, as *n't* and *co-op* do (more than one in a thousand)."""
+        """Whether more than 0.1 % of the words contain punctuation, such as *n't* and *co-op*."""
         return self._core.compounds
 
     @property
     def path(self) -> str | None:
-        """The file that is mapped, or None."""
+        """The mapped file, or None."""
         return self._core.path or None
 
     @property
     def fingerprint(self) -> str:
-        """A SHA-256 of words, numbers and counts: equal tables have equal ones."""
+        """SHA-256 of words, vectors and counts."""
         return self._core.fingerprint()
 
     def __len__(self) -> int:
@@ -94,64 +95,50 @@ class Lookup:
         return iter(self.words)
 
     def __getitem__(self, word: str | Sequence[str]) -> Floats:
-        """The vector of a word [dim], or those of several [n, dim]; oov="subwords": of unknown ones, too."""
+        """Return the vector of a word [dim], or of several [n, dim]; by subwords also of unknown words."""
         return self.matrix([word])[0] if isinstance(word, str) else self.matrix(word)
 
     def get(self, word: str, default: Any = None) -> Any:
-        """The vector of a word, or `default` where it is not there, whatever the policy.
+        """Return the vector of a word [dim], or `default` if it is not in the table.
 
         Args:
             word: A word.
-            default: What to give otherwise.
-
-        Returns:
-            An array [dim], or `default`.
+            default: Value for unknown words.
         """
-        if word not in self:
-            return default
-        return self[word]
+        return self.matrix([word])[0] if word in self else default
 
     def matrix(self, words: Iterable[str] | None = None) -> Floats:
-        """The vectors as a float32 array, a copy.
+        """Copy vectors to a float32 array [n, dim].
 
         Args:
-            words: Whose vectors. None: all, in the table's order.
-
-        Returns:
-            An array [n, dim].
+            words: The words. None: all, in the table's order.
 
         Raises:
-            KeyError: If one of `words` is not there.
+            KeyError: One of `words` is not in the table.
         """
         if words is None:
-            everything: Floats = self._core.matrix()
-            return everything
-        wanted = checked_words("words", words)
-        if self.oov == "subwords" and (unknown := [i for i, word in enumerate(wanted) if word not in self]):
-            listed = [max(self._core.find(word), 0) for word in wanted]
-            rows: Floats = self._core.rows(np.array(listed, dtype=np.int64))
-            for i in unknown:
-                made = self._core.row_of_subwords(wanted[i])
-                rows[i] = self._core.rows(np.array([self._find(wanted[i])])) if made is None else made
-            return rows
-        rows = self._core.rows(np.array([self._find(word) for word in wanted], dtype=np.int64))
+            return self._core.matrix()
+        words = checked_words("words", words)
+        unknown = [i for i, word in enumerate(words) if word not in self] if self.oov == "subwords" else []
+        subwords = {i: self._core.row_of_subwords(words[i]) for i in unknown}
+        ids = [0 if subwords.get(i) is not None else self._find(word) for i, word in enumerate(words)]
+        rows = self._core.rows(np.array(ids, dtype=np.int64))
+        for i in unknown:
+            rows[i] = subwords[i]
         return rows
 
     def most_similar(
         self, word: str | Iterable[str] | npt.ArrayLike, topn: int = 10
     ) -> list[tuple[str, float]]:
-        """The words whose vectors point most nearly the same way, by cosine.
+        """Return the nearest words by cosine and their cosines, best first.
 
         Args:
-            word: A word, some words (the mean of their directions), or a vector. The words given are not
-                among those found.
-            topn: How many to find.
-
-        Returns:
-            Pairs of word and cosine, best first.
+            word: A word, several words (the mean of their normalised vectors), or a vector. These words are
+                not returned.
+            topn: Number of words.
 
         Raises:
-            KeyError: If a word is not there.
+            KeyError: A word is not in the table.
         """
         topn = checked_int("topn", topn, 0)
         if isinstance(word, str):
@@ -159,43 +146,102 @@ class Lookup:
         query = word if isinstance(word, np.ndarray) else list(word)  # type: ignore[arg-type]
         if len(query) and isinstance(query[0], str):
             return self._nearest(dict.fromkeys(map(str, query), 1.0), topn)
-        found: list[tuple[str, float]] = self._core.most_similar(
-            np.asarray(query, dtype=np.float32), topn, []
-        )
-        return found
+        return self._core.most_similar(np.asarray(query, dtype=np.float32), topn, [])
 
     def analogy(self, a: str, b: str, c: str, topn: int = 10) -> list[tuple[str, float]]:
-        """What is to `c` as `b` is to `a`: the words nearest to b - a + c, each of length one.
+        """Return the nearest words to b - a + c, with normalised vectors, and their cosines, best first.
 
         Args:
-            a: A word, as "man".
-            b: What belongs to it, as "king".
-            c: Another, as "woman".
-            topn: How many to find.
-
-        Returns:
-            Pairs of word and cosine, best first; `a`, `b` and `c` are not among them.
+            a: A word, such as "man".
+            b: A related word, such as "king".
+            c: The word to complete, such as "woman".
+            topn: Number of words, without `a`, `b` and `c`.
 
         Raises:
-            KeyError: If a word is not there.
+            KeyError: A word is not in the table.
         """
         return self._nearest({a: -1.0, b: 1.0, c: 1.0}, checked_int("topn", topn, 0))
 
     def similarity(self, a: str, b: str) -> float:
-        """The cosine of two words' vectors; 0 where one is zero.
+        """Return the cosine of the vectors of two words; 0 if one is zero.
 
         Args:
             a: A word.
-            b: Another.
-
-        Returns:
-            A number from -1 to 1.
+            b: Another word.
 
         Raises:
-            KeyError: If a word is not there.
+            KeyError: A word is not in the table.
         """
         x, y = _unit(self.matrix([a, b]))
         return float(x @ y)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the native format, which `load` maps in milliseconds and processes share in memory.
+
+        Args:
+            path: File, which is replaced atomically.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        self._core.save(_core.link_target(path))
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        format: Literal["glove", "word2vec", "word2vec_binary"] = "word2vec",
+    ) -> None:
+        """Write a format of other programs, without loss of precision.
+
+        Args:
+            path: File, which is replaced atomically.
+            format: "word2vec" (text with a header line, for gensim and fastText), "glove" (text without it)
+                or "word2vec_binary".
+
+        Raises:
+            ValueError: A word contains white space, which the format does not allow.
+            OSError: The file cannot be written.
+        """
+        self._core.write(_core.link_target(path), checked_str("format", format))
+
+    def to_keyed_vectors(self) -> Any:
+        """Copy to gensim's `KeyedVectors`, with the counts, if any.
+
+        Raises:
+            ImportError: gensim is not installed.
+        """
+        try:
+            from gensim.models import KeyedVectors
+        except ImportError as error:
+            raise ImportError("KeyedVectors need gensim: pip install gensim") from error
+        keyed_vectors = KeyedVectors(vector_size=self.dim, count=0)
+        keyed_vectors.add_vectors(list(self.words), self.matrix())
+        if self.counts is not None:
+            for word, count in zip(self.words, self.counts.tolist(), strict=True):
+                keyed_vectors.set_vecattr(word, "count", count)
+        return keyed_vectors
+
+    def __repr__(self) -> str:
+        return f"WordVectors({len(self):,} words, dim={self.dim}, storage={self.storage!r}, oov={self.oov!r})"
+
+    def _repr_html_(self) -> str:
+        import html
+
+        megabytes = len(self) * self.dim * {"float32": 4, "float16": 2, "int8": 1}[self.storage] / 1e6
+        rows = {
+            "words": f"{len(self):,}",
+            "dim": f"{self.dim}",
+            "storage": f"{self.storage}, {megabytes:,.1f} MB{', mapped' if self.path else ''}",
+            "unknown words": self.oov,
+            "counts": "no" if self.counts is None else f"yes, {int(self.counts.sum()):,} tokens",
+            "first words": ", ".join(self.words[:8]),
+        }
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{key}</th>"
+            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            for key, value in rows.items()
+        )
+        return f"<table><caption>WordVectors</caption>{cells}</table>"
 
     def _find(self, word: str) -> int:
         if not isinstance(word, str):
@@ -207,9 +253,8 @@ class Lookup:
 
     def _nearest(self, signs: Mapping[str, float], topn: int) -> list[tuple[str, float]]:
         query = np.array(list(signs.values()), dtype=np.float32) @ _unit(self.matrix(signs))
-        exclude = [i for i in map(self._core.find, signs) if i >= 0]  # what matrix() has not refused
-        found: list[tuple[str, float]] = self._core.most_similar(query, topn, exclude)
-        return found
+        exclude = [i for i in map(self._core.find, signs) if i >= 0]  # subwords may represent the others
+        return self._core.most_similar(query, topn, exclude)
 
 
 def _unit(rows: Floats) -> Floats:

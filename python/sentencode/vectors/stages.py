@@ -1,4 +1,4 @@
-"""Progress of long work in several stages."""
+"""Progress of several stages."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..text.inputs import Progress
 
 __all__ = ["StageProgress", "stage"]
 
-StageProgress = Callable[[str, int, int], None]  # what is being done, how much of it is done, and the whole
+StageProgress = Callable[[str, int, int], None]  # name of the stage, progress, total
 
 
 @contextmanager
 def stage(name: str, progress: bool | StageProgress | None, unit: str = "") -> Iterator[Progress | None]:
-    """A callback for one part of the work: the caller's, one that moves a bar of this unit, or None."""
+    """Yield a progress callback for a stage: the caller's, that of a bar with this unit, or None."""
     if callable(progress):
         yield partial(progress, name)
     else:
-        with bar(bool(progress), name, unit) as moved:
-            yield moved
+        with bar(bool(progress), name, unit) as update:
+            yield update

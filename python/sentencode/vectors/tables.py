@@ -1,4 +1,4 @@
-"""Tables of the core made of what holds words and vectors in memory."""
+"""Tables of the core from words and vectors in memory."""
 
 from __future__ import annotations
 
@@ -29,32 +29,31 @@ def table_of(
     storage: Storage | None = None,
     oov: OutOfVocabulary = "skip",
 ) -> _core.WordVectors:
-    """What `WordVectors.from_array` does, where the arguments are described."""
+    """`WordVectors.from_array`, which describes the arguments."""
     rows = np.asarray(matrix)
     if storage is None:
         storage = "float16" if rows.dtype == np.float16 else "float32"
     if rows.ndim != 2 or rows.dtype.kind not in "fiu":
         raise ValueError(
-            f"matrix must hold numbers [words, dim], got {rows.dtype} of shape {list(rows.shape)}"
+            f"matrix must contain numbers [words, dim], got {rows.dtype} of shape {list(rows.shape)}"
         )
-    with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is refused with its place
+    with np.errstate(over="ignore"):  # overflow becomes infinity, which the core refuses
         rows = np.ascontiguousarray(rows, dtype=np.float32)
-    counted = None
     if counts is not None:
-        counted = np.ascontiguousarray(counts)
-        if counted.dtype.kind not in "iu" or counted.ndim != 1:
-            raise ValueError(f"counts must be whole numbers [words], got {counted.dtype}")
-        counted = counted.astype(np.int64)
+        counts = np.ascontiguousarray(counts)
+        if counts.dtype.kind not in "iu" or counts.ndim != 1:
+            raise ValueError(f"counts must be integers [words], got {counts.dtype}")
+        counts = counts.astype(np.int64)
     words = words if isinstance(words, (list, tuple)) else list(words)
     return _core.WordVectors.from_array(
-        words, rows, counted, checked_str("storage", storage), checked_str("oov", oov)
+        words, rows, counts, checked_str("storage", storage), checked_str("oov", oov)
     )
 
 
 def table_of_dict(
     mapping: Mapping[str, npt.ArrayLike], *, storage: Storage | None = None, oov: OutOfVocabulary = "skip"
 ) -> _core.WordVectors:
-    """What `WordVectors.from_dict` does, where the arguments are described."""
+    """`WordVectors.from_dict`, which describes the arguments."""
     words = list(mapping)
     rows = [np.asarray(mapping[word]) for word in words]
     for word, row in zip(words, rows, strict=True):
@@ -68,25 +67,25 @@ def table_of_dict(
                 f"that of {words[0]!r} {list(rows[0].shape)}"
             )
     if not rows:
-        raise ValueError("the dict is empty: how many numbers a vector has is not known")
+        raise ValueError("the dict is empty, so the dimension is unknown")
     return table_of(words, np.stack(rows), storage=storage, oov=oov)
 
 
 def table_of_gensim(
     keyed_vectors: Any, *, storage: Storage | None = None, oov: OutOfVocabulary | None = None
 ) -> _core.WordVectors:
-    """What `WordVectors.from_keyed_vectors` does, where the arguments are described."""
+    """`WordVectors.from_keyed_vectors`, which describes the arguments."""
     source = getattr(keyed_vectors, "wv", keyed_vectors)
     if not is_gensim(source):
         raise TypeError(f"expected gensim's KeyedVectors of version 4, got {type(keyed_vectors).__name__}")
     counts = getattr(source, "expandos", {}).get("count")
     words = list(source.index_to_key)
-    made = table_of(words, source.vectors, counts, storage=storage, oov="skip")
+    table = table_of(words, source.vectors, counts, storage=storage, oov="skip")
     if getattr(source, "vectors_ngrams", None) is not None and source.max_n > 0:
         rows = np.ascontiguousarray(source.vectors_ngrams, dtype=np.float32)
-        made = made.with_subwords([source.min_n, source.max_n], rows)
+        table = table.with_subwords([source.min_n, source.max_n], rows)
         oov = oov or "subwords"
-    return made if oov in (None, "skip") else made.with_oov(checked_str("oov", oov))
+    return table if oov in (None, "skip") else table.with_oov(checked_str("oov", oov))
 
 
 def is_gensim(source: Any) -> bool:
@@ -96,12 +95,12 @@ def is_gensim(source: Any) -> bool:
 
 
 def reduced_table(table: _core.WordVectors, dim: int) -> _core.WordVectors:
-    """What `WordVectors.reduced` does, where the arguments are described."""
+    """`WordVectors.reduced`, which describes the arguments."""
     checked_int("dim", dim, 1, table.dim)
     x = table.matrix()  # [V, D]
-    _, axes = np.linalg.eigh(x.T.astype(np.float64) @ x)  # [D, D], of rising weight
+    _, axes = np.linalg.eigh(x.T.astype(np.float64) @ x)  # [D, D], ascending
     axes = axes[:, ::-1][:, :dim]  # [D, d]
-    axes *= np.sign(axes[np.abs(axes).argmax(0), np.arange(dim)])  # the same on every machine
+    axes *= np.sign(axes[np.abs(axes).argmax(0), np.arange(dim)])  # the same signs on every machine
     policy = "skip" if table.oov == "subwords" else table.oov
     return _core.WordVectors.from_array(
         list(Words(table)), x @ axes.astype(np.float32), table.counts, table.storage, policy

@@ -42,10 +42,7 @@ def train(
     progress: bool | StageProgress | None,
     counting: Counting | None = None,
 ) -> _core.WordVectors:
-    """What `WordVectors.train` does, where the arguments are described.
-
-    Where another than this process is `counting`, `corpus` does not matter.
-    """
+    """`WordVectors.train`, which describes the arguments. `counting` replaces `corpus` for "ppmi"."""
     if method not in ("ppmi", "word2vec"):
         raise ValueError(f"method must be 'ppmi' or 'word2vec', got {method!r}")
     dim = checked_int("dim", dim, 1)
@@ -57,16 +54,16 @@ def train(
     if not isinstance(smoothing, Real):
         raise TypeError(f"smoothing must be a number, got {smoothing!r:.40} ({type(smoothing).__name__})")
     if method == "word2vec":
-        require("gensim", "train")  # said before the corpus is read
+        require("gensim", "train")  # fails before the corpus is read
     if counting is None:
         corpus = repeatable(corpus)
-        counting = _Here(corpus if isinstance(corpus, Corpus) else Corpus(corpus))
+        counting = _LocalCounting(corpus if isinstance(corpus, Corpus) else Corpus(corpus))
     elif method != "ppmi":
-        raise ValueError(f"method={method!r} needs the text itself; 'ppmi' needs counts alone")
+        raise ValueError(f"method={method!r} needs text; only 'ppmi' can be trained from counts")
     if not isinstance(tokenizer, Tokenizer):
         tokenizer = Tokenizer(tokenizer, lowercase=lowercase)
 
-    unit = unit_of(counting.corpus) if isinstance(counting, _Here) else "B"
+    unit = unit_of(counting.corpus) if isinstance(counting, _LocalCounting) else "B"
     with stage("counting words", progress, unit) as report:
         vocabulary = counting.words(tokenizer, min_count, max_words, report)
     if len(vocabulary) < dim:
@@ -78,37 +75,36 @@ def train(
         with stage("counting pairs", progress, unit) as report:
             counts = counting.pairs(vocabulary, tokenizer, window, report)
         with stage("decomposing", progress) as report:
-            told: Any = report
-            matrix = _core.embed(counts, dim, smoothing=smoothing, seed=seed, progress=told)
+            matrix = _core.embed(counts, dim, smoothing=smoothing, seed=seed, progress=report)
     else:
-        assert isinstance(counting, _Here)
+        assert isinstance(counting, _LocalCounting)
         matrix = _word2vec(counting.corpus, vocabulary, tokenizer, dim, window, epochs, seed, progress)
     return table_of(vocabulary.words, matrix, vocabulary.counts, storage=storage)
 
 
 def pair_counter(vocabulary: Vocabulary, tokenizer: Tokenizer, window: int) -> _core.CooccurrenceCounter:
-    """What counts pairs of a vocabulary's words."""
+    """Return a counter of pairs of the vocabulary's words."""
     return _core.CooccurrenceCounter(vocabulary.core, tokenizer.core(), window=window, weight="linear")
 
 
 class Counting(Protocol):
-    """Who counts a corpus's words, and pairs of them."""
+    """Counts words of a corpus, and pairs of them."""
 
     def words(
         self, tokenizer: Tokenizer, min_count: int, max_size: int | None, report: Progress | None
     ) -> Vocabulary:
-        """All words, or the frequent ones."""
+        """Return the counted words."""
         ...
 
     def pairs(
         self, vocabulary: Vocabulary, tokenizer: Tokenizer, window: int, report: Progress | None
     ) -> _core.SparseMatrix:
-        """How often words stand near each other."""
+        """Return the counted pairs."""
         ...
 
 
-class _Here:
-    """This process."""
+class _LocalCounting:
+    """Counts in this process."""
 
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
@@ -145,7 +141,7 @@ def _word2vec(
     model = Word2Vec(
         vector_size=dim,
         window=window,
-        min_count=1,  # the vocabulary is ours
+        min_count=1,  # the vocabulary is counted already
         sg=1,
         negative=5,
         sample=1e-4,
@@ -160,7 +156,7 @@ def _word2vec(
 
 
 class _Epochs:
-    """The corpus as token lists, once for each time that it is iterated over."""
+    """The corpus as token lists, with a progress bar per epoch."""
 
     def __init__(
         self, corpus: Corpus, tokenizer: Tokenizer, epochs: int, progress: bool | StageProgress | None

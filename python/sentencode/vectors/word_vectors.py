@@ -1,4 +1,4 @@
-"""Tables of words and their vectors."""
+"""Word vectors."""
 
 from __future__ import annotations
 
@@ -28,28 +28,29 @@ __all__ = ["Subwords", "Vectors", "WordVectors"]
 
 _DEFAULT = os.path.join(os.path.dirname(__file__), os.pardir, "data", "default_vectors.sentencode")
 
-# What encoders take for vectors: the table itself, a file, a dict, or gensim's KeyedVectors.
+# The argument `vectors` of encoders: a table, a file, a dict, or gensim's KeyedVectors.
 Vectors: TypeAlias = "WordVectors | str | os.PathLike[str] | Mapping[str, npt.ArrayLike]"
 
 
 class WordVectors(Lookup):
-    """Words and their vectors, frozen: made once, then shared by all encoders that use them.
+    """An immutable table of words and their vectors, shared by all encoders that use it.
 
-    Made by `load`, `from_array`, `from_dict` and `from_keyed_vectors`. A copy of it is itself; pickled, it is
-    a reference to its file where it was read from its own format, else its content.
+    Created by `load`, `from_array`, `from_dict`, `from_keyed_vectors`, `train`, `distill` and `default`.
+    Copies are the object itself. A pickle contains the vectors, or a reference to their file if that has the
+    native format.
 
     Attributes:
-        dim: How many numbers a vector has.
-        words: The words, a sequence.
-        counts: How often each word was counted where the vectors were trained (int64), or None.
-        storage: How the numbers are stored: "float32", "float16" or "int8" (with one scale a word).
-        oov: What stands for a word that is not there: "skip" (nothing), "zero", "mean" (of all vectors),
-            "random" (a vector chosen by the word's spelling) or "subwords" (the mean of the vectors of its
-            pieces, if the table has such).
-        cased: Whether words with upper-case letters are part of the table. If not, text is lower-cased before
-            it is looked up, unless the tokenizer says otherwise.
-        path: The file that is mapped, or None.
-        fingerprint: A SHA-256 of the content, as hexadecimal digits.
+        dim: Dimension of the vectors.
+        words: Sequence of the words.
+        counts: Counts of the words in the training corpus (int64), or None.
+        storage: "float32", "float16" or "int8" (with one scale per word).
+        oov: Representation of unknown words: "skip" (none), "zero", "mean" (of all vectors), "random" (a
+            vector chosen by the word's hash) or "subwords" (the mean of the vectors of its subwords, if the
+            table has them).
+        cased: Whether words of the table have upper-case letters. If not, text is lower-cased before lookup,
+            unless the tokenizer is configured otherwise.
+        path: The mapped file, or None.
+        fingerprint: SHA-256 of the content, in hexadecimal.
 
     Example:
         >>> import numpy as np
@@ -70,11 +71,9 @@ class WordVectors(Lookup):
     def __init__(self, core: _core.WordVectors) -> None:
         if not isinstance(core, _core.WordVectors):
             raise TypeError(
-                "WordVectors are made by WordVectors.load, from_array, from_dict or from_keyed_vectors"
+                "WordVectors are created by WordVectors.load, from_array, from_dict or from_keyed_vectors"
             )
         self._core = core
-
-    # --- making
 
     @classmethod
     def from_array(
@@ -86,20 +85,17 @@ class WordVectors(Lookup):
         storage: Storage | None = None,
         oov: OutOfVocabulary = "skip",
     ) -> WordVectors:
-        """Vectors from a matrix with a row for each word. Everything is copied.
+        """Copy words and a matrix of their vectors.
 
         Args:
-            words: The words, each once.
-            matrix: Numbers [n, dim], all finite.
-            counts: How often each word was seen, if that is known; encoders take word frequencies from it.
-            storage: How to store the numbers. None: float16 for a matrix of that type, else float32.
-            oov: What stands for words that are not there.
-
-        Returns:
-            The vectors.
+            words: Distinct words.
+            matrix: Vectors [n, dim], all finite.
+            counts: Counts of the words [n], from which encoders take word frequencies.
+            storage: Storage type. None: float16 for a matrix of that type, else float32.
+            oov: Representation of unknown words.
 
         Raises:
-            ValueError: If words repeat, sizes do not match, or a number is not finite.
+            ValueError: Words repeat, sizes do not match, or a value is not finite.
 
         Example:
             >>> import sentencode as se
@@ -116,18 +112,15 @@ class WordVectors(Lookup):
         storage: Storage | None = None,
         oov: OutOfVocabulary = "skip",
     ) -> WordVectors:
-        """Vectors from a dict of them.
+        """Copy a dict of words and vectors.
 
         Args:
-            mapping: A vector for each word, all of one length.
-            storage: How to store the numbers. None: as for `from_array`.
-            oov: What stands for words that are not there.
-
-        Returns:
-            The vectors, in the order of the dict.
+            mapping: A vector [dim] for each word.
+            storage: Storage type, as for `from_array`.
+            oov: Representation of unknown words.
 
         Raises:
-            ValueError: If vectors differ in length, or a number is not finite.
+            ValueError: Vectors differ in dimension, or a value is not finite.
 
         Example:
             >>> import sentencode as se
@@ -140,34 +133,28 @@ class WordVectors(Lookup):
     def from_keyed_vectors(
         cls, keyed_vectors: Any, *, storage: Storage | None = None, oov: OutOfVocabulary | None = None
     ) -> WordVectors:
-        """Vectors from gensim's `KeyedVectors` (version 4), with their counts and subwords where it has them.
+        """Copy gensim's `KeyedVectors` (version 4), with their counts and subwords, if any.
 
         Args:
-            keyed_vectors: A `gensim.models.KeyedVectors`, or a model that has one as `.wv`.
-            storage: How to store the numbers. None: as for `from_array`.
-            oov: What stands for words that are not there. None: as for `load`.
-
-        Returns:
-            The vectors.
+            keyed_vectors: A `gensim.models.KeyedVectors`, or a model with one as `.wv`.
+            storage: Storage type, as for `from_array`.
+            oov: Representation of unknown words, as for `load`.
 
         Raises:
-            TypeError: If it is not of gensim 4.
+            TypeError: It is not of gensim 4.
         """
         return cls(table_of_gensim(keyed_vectors, storage=storage, oov=oov))
 
     @classmethod
     def of(cls, source: Vectors) -> WordVectors:
-        """Vectors from whatever holds them: what encoders do with the `vectors` that they are given.
+        """Convert to `WordVectors`, as encoders do with their argument `vectors`.
 
         Args:
-            source: `WordVectors`, which are returned as they are; the path of a file (`load`); a dict
+            source: `WordVectors`, which are returned unchanged; the path of a file (`load`); a dict
                 (`from_dict`); or gensim's `KeyedVectors` (`from_keyed_vectors`).
 
-        Returns:
-            The vectors.
-
         Raises:
-            TypeError: If it is something else.
+            TypeError: It is something else.
 
         Example:
             >>> import sentencode as se
@@ -203,44 +190,37 @@ class WordVectors(Lookup):
         progress: bool | Callable[[int, int], None] | None = None,
         verify: bool = False,
     ) -> WordVectors:
-        r"""Reads vectors from a file of any of the usual formats.
+        r"""Read a file of word vectors.
 
-        These are GloVe's text, word2vec's text and binary, fastText's .vec and .bin, plain or packed by gzip,
-        xz, zstd or zip; gensim's .kv; a NumPy archive; and the native file that `save` writes. Words with
-        spaces are read right; of repeated words the first counts; bytes that are not UTF-8 are replaced. A
-        pipe is read once, from its beginning to its end; what has to be mapped is refused there.
+        Formats are GloVe's text, word2vec's text and binary, fastText's .vec and .bin (with subwords), plain
+        or compressed by gzip, xz, zstd or zip; gensim's .kv; NumPy archives; and the native format of `save`.
+        Words may contain spaces; the first of repeated words counts; invalid UTF-8 is replaced. Pipes are
+        read once; formats that must be mapped cannot be read from them.
 
-        fastText's .bin brings its subwords along: a word that is not in the file gets a vector from them.
-
-        A parsed file of more than 8 MB is kept, in the native format, below `sentencode.cache_dir()`, and
-        mapped from there the next time, as long as the file itself has not changed and the kept one is not
-        damaged. The cache holds 16 GiB of these: those that were not used for longest go first.
+        Parsed files of more than 8 MB are cached in the native format in `sentencode.cache_dir()`, and mapped
+        the next time, unless the file has changed or the cached one is damaged. The cache has a limit of 16
+        GiB, above which the least recently used files are removed.
 
         Args:
-            path: The file.
-            limit: Read only the first so many rows. Published files have frequent words first.
-            words: Keep only these words.
-            storage: How to store the numbers: "float32", "float16", "int8". None: as in the file, float32
-                for text.
-            oov: What stands for words that are not there: "skip", "zero", "mean", "random", "subwords". None:
-                "subwords" where the file has them, else "skip".
-            format: "auto" goes by the file's first bytes.
-            member: The file of a zip archive that is meant, if it has several.
-            dim: How many numbers a vector has, where that cannot be told: a text without a header line, most
-                of whose first words hold spaces.
-            cache: Whether to look into the cache and to keep what was parsed.
-            progress: True for a progress bar, or a function of bytes read and bytes in all.
-            verify: Whether to read a native file whole, to see that it is as it was written and that all
-                numbers are finite: about a third of a second for a gigabyte in memory. Its words are always
-                checked, others' formats always read whole.
-
-        Returns:
-            The vectors.
+            path: File or pipe.
+            limit: Number of rows to read. Published files have frequent words first.
+            words: The words to keep.
+            storage: Storage type: "float32", "float16", "int8". None: as in the file, float32 for text.
+            oov: Representation of unknown words: "skip", "zero", "mean", "random", "subwords". None:
+                "subwords" if the file has them, else "skip".
+            format: File format. "auto": according to its first bytes.
+            member: File of a zip archive that has several.
+            dim: Dimension of the vectors. Only needed for text without a header line, if most of its first
+                words contain spaces.
+            cache: Whether to use the cache.
+            progress: True for a progress bar, or a function of the bytes read and the total.
+            verify: Whether to verify the checksums of all rows of a native file, and that they are finite: a
+                third of a second per gigabyte in memory. Its words are always verified.
 
         Raises:
-            FormatError: If the file is damaged or of another format; names the line or the byte.
-            OSError: If it cannot be read.
-            ValueError: If none of `words` is there.
+            FormatError: The file is damaged or of another format; names the line or the byte.
+            OSError: It cannot be read.
+            ValueError: It has none of `words`.
 
         Example:
             >>> import pathlib, tempfile
@@ -270,37 +250,36 @@ class WordVectors(Lookup):
         seed: int = 20181111,
         progress: bool | Callable[[str, int, int], None] | None = None,
     ) -> WordVectors:
-        """Trains vectors on a corpus, for languages and domains that have none.
+        """Train word vectors on a corpus.
 
-        "ppmi" counts pairs of words in a window, takes their pointwise mutual information where it is
-        positive, and decomposes it: no learning rate, no epochs, and the same vectors from the same text. Its
-        memory grows with the distinct pairs, which `max_words` bounds, however long the text is. "word2vec"
-        is skip-gram with negative sampling, by gensim; on several threads, runs differ a little.
-        `docs/results/word-vectors.md` compares the two.
+        "ppmi" counts pairs of words in a window and computes the SVD of their positive pointwise mutual
+        information. It has no learning rate and no epochs, and is deterministic. Its memory depends on the
+        number of distinct pairs, which `max_words` limits. "word2vec" is gensim's skip-gram with negative
+        sampling; with several threads it is not deterministic. `docs/results/word-vectors.md` compares them.
 
         Args:
-            corpus: A file, a folder or a glob (one sentence a line, packed or not), a `Corpus`, or an
-                iterable of sentences. It is read more than once: of an iterator a list is made.
-            dim: How many numbers a vector has.
+            corpus: A file, a folder or a glob (one sentence per line, compressed or not), a `Corpus`, or an
+                iterable of sentences. Iterators are copied to a list, as the corpus is read more than once.
+            dim: Dimension of the vectors.
             method: "ppmi", or "word2vec", which needs `pip install 'sentencode[train]'`.
-            window: How many words to either side count as neighbours; the nearer, the more.
-            min_count: Rarer words are left out.
-            max_words: At most so many words, the most frequent. None: no bound.
-            tokenizer: A `Tokenizer`, or what one is made of.
-            lowercase: Whether to lower-case, where `tokenizer` is no `Tokenizer` yet.
-            smoothing: Of "ppmi": contexts are counted to this power.
-            epochs: Of "word2vec": how often the corpus is gone through.
-            storage: How to store the numbers: "float32", "float16", "int8".
-            seed: Of all that is random.
-            progress: True for progress bars, or a function of the stage's name, what is done, and the whole.
+            window: Words on either side that are contexts; closer ones have more weight.
+            min_count: Minimum count of a word.
+            max_words: Maximum of words, the most frequent ones. None: no limit.
+            tokenizer: A `Tokenizer`, or its argument.
+            lowercase: Whether to lower-case, unless `tokenizer` is a `Tokenizer`.
+            smoothing: Exponent of context counts, for "ppmi".
+            epochs: Passes over the corpus, for "word2vec".
+            storage: Storage type: "float32", "float16", "int8".
+            seed: Seed of random numbers.
+            progress: True for progress bars, or a function of the stage's name, the progress, and the total.
 
         Returns:
             The vectors, most frequent words first, with their counts.
 
         Raises:
-            ImportError: If gensim is needed and not there.
-            OSError: If a file cannot be read.
-            ValueError: If an argument cannot be used, or the corpus has fewer words than `dim`.
+            ImportError: gensim is needed, but not installed.
+            OSError: A file cannot be read.
+            ValueError: An argument is invalid, or the corpus has fewer words than `dim`.
 
         Example:
             >>> import sentencode as se
@@ -347,46 +326,46 @@ class WordVectors(Lookup):
         cache: bool | str | os.PathLike[str] = True,
         progress: bool | Callable[[str, int, int], None] | None = None,
     ) -> WordVectors:
-        r"""Vectors whose averages imitate another encoder: a student, which encodes much faster.
+        r"""Fit word vectors whose averages approximate the embeddings of another encoder, the teacher.
 
-        The table W is a closed form: W = argmin \|A W - (T - m)\|^2 + lambda \|W - W0\|^2. T are the
-        teacher's embeddings of the sentences and m is their mean; A averages a sentence's words, weighted as
-        SIF does; W0 are the teacher's embeddings of single words, centred, and mapped to fit. There are no
-        epochs and no learning rate. `docs/distill.md` has the mathematics.
+        W = argmin \|A W - (T - m)\|^2 + lambda \|W - W0\|^2, in closed form. T are the teacher's embeddings
+        of the sentences and m is their mean; A averages the words of a sentence with SIF's weights; W0 are
+        the teacher's embeddings of single words, centred and mapped by ridge regression. `docs/distill.md`
+        derives it.
 
-        The teacher takes most of the time. What it gave is kept, so that an interrupted call, or one with
-        another lambda, goes on from there.
+        The teacher takes most of the time. Its embeddings are cached, so that an interrupted call, or one
+        with another lambda, does not compute them again.
 
         Args:
-            teacher: Any encoder: one of ours, of sentence-transformers, or a function from a list of
-                sentences to their embeddings.
-            sentences: A file, a folder or a glob (one sentence a line, packed or not), a `Corpus`, or an
-                iterable of texts. They are held in memory. 20,000 do well, and more do a little better.
-            words: The words that get vectors. None: those of the sentences. Words that no sentence has keep
-                the teacher's embedding of the word, mapped: give many, so that few are unknown later.
-            max_words: Where `words` is None: at most so many, the most frequent.
-            max_sentences: How many sentences the teacher reads, chosen by chance; words are counted in all.
-                None: all.
-            dim: How many numbers a vector has: principal components of the sentences. None: the teacher's.
-            a: The weights are a / (a + p(word)), p being how often the sentences have the word, as a share of
-                the table's words. The vectors come multiplied by them. None: no weights.
-            penalty: Lambda. None: the best of some on sentences that are held out.
-            ridge: How much the map of the words' own embeddings is held back, towards a factor alone. None:
-                the best of some, as for `penalty`.
-            tokenizer: A `Tokenizer`, or what one is made of.
-            lowercase: Whether to lower-case, where `tokenizer` is no `Tokenizer` yet.
-            storage: How to store the numbers: "float32", "float16", "int8".
-            cache: Where the teacher's embeddings are kept: a folder, below `sentencode.cache_dir()` (True),
-                or nowhere (False). Teachers are told apart by their embeddings of some of the sentences.
-            progress: True for progress bars, or a function of the stage's name, what is done, and the whole.
+            teacher: An encoder of Sentencode or sentence-transformers, or a function from a list of sentences
+                to their embeddings.
+            sentences: A file, a folder or a glob (one sentence per line, compressed or not), a `Corpus`, or
+                an iterable of texts. They are held in memory. 20,000 are enough; more are slightly better.
+            words: The words of the table. None: those of the sentences. Words that no sentence has get the
+                teacher's mapped embedding, so it is worth passing many.
+            max_words: Maximum of words if `words` is None, the most frequent ones.
+            max_sentences: Size of the random sample of sentences that the teacher encodes; words are counted
+                in all. None: all.
+            dim: Dimension of the vectors, by principal components. None: the teacher's.
+            a: Words have the weights a / (a + p(word)), where p is the relative frequency in the sentences.
+                The vectors are multiplied by them. None: no weights.
+            penalty: Lambda. None: the best of several on held-out sentences.
+            ridge: Ridge of the map of word embeddings, which shrinks it towards a scalar. None: the best of
+                several on held-out sentences.
+            tokenizer: A `Tokenizer`, or its argument.
+            lowercase: Whether to lower-case, unless `tokenizer` is a `Tokenizer`.
+            storage: Storage type: "float32", "float16", "int8".
+            cache: Cache of the teacher's embeddings: a folder, one in `sentencode.cache_dir()` (True), or
+                none (False). Teachers are identified by their embeddings of some sentences.
+            progress: True for progress bars, or a function of the stage's name, the progress, and the total.
 
         Returns:
-            The vectors, with the words' counts. `Average(vectors)` is the student: weights are in the vectors
-            already, and those of SIF and others come on top.
+            The vectors, with counts of the words. `Average(vectors)` is the student: the vectors include the
+            weights.
 
         Raises:
-            DegenerateEncoderError: If the teacher fails, or gives something else than finite numbers.
-            ValueError: If there are no sentences, no words, or none of the words in any sentence.
+            DegenerateEncoderError: The teacher fails, or its embeddings are not finite.
+            ValueError: There are no sentences, no words, or no sentence has any of the words.
 
         Example:
             >>> import numpy as np
@@ -398,7 +377,7 @@ class WordVectors(Lookup):
             >>> bool(student.similarity(["cat"], ["dog"])[0, 0] > student.similarity(["cat"], ["car"])[0, 0])
             True
         """
-        found = distill(
+        student = distill(
             teacher,
             sentences,
             words,
@@ -414,20 +393,16 @@ class WordVectors(Lookup):
             cache=cache,
             progress=progress,
         )
-        return cls(found.table)
+        return student.vectors
 
     @classmethod
     def default(cls, *, oov: OutOfVocabulary = "skip") -> WordVectors:
-        """The small vectors that come with the package: English, lower-case, from public-domain books.
+        """Open the small vectors of the package: English, lower-case, from public-domain books.
 
-        They make every encoder usable without a download, and open in milliseconds, for their file is mapped.
-        What they can do and what they cannot is told in `docs/default_vectors.md`.
+        They are mapped in milliseconds. `docs/default_vectors.md` describes their quality.
 
         Args:
-            oov: What stands for words that are not there.
-
-        Returns:
-            The vectors, with their counts.
+            oov: Representation of unknown words.
 
         Example:
             >>> import sentencode as se
@@ -437,52 +412,38 @@ class WordVectors(Lookup):
         """
         return cls(_core.WordVectors.open(_DEFAULT, checked_str("oov", oov)))
 
-    # --- variants
-
     def with_oov(self, oov: OutOfVocabulary) -> WordVectors:
-        """The same vectors, sharing memory, with another policy for words that are not there.
+        """Return the same table with another representation of unknown words. Shares memory.
 
         Args:
             oov: "skip", "zero", "mean", "random" or "subwords".
 
-        Returns:
-            The vectors.
-
         Raises:
-            ValueError: If it is "subwords", and there are none.
+            ValueError: It is "subwords", and the table has none.
         """
         return WordVectors(self._core.with_oov(checked_str("oov", oov)))
 
     def with_storage(self, storage: Storage) -> WordVectors:
-        """The same vectors, stored another way; itself where they are stored so already.
+        """Return the same table in another storage type, or itself.
 
         Args:
             storage: "float32", "float16" (half the memory, three digits) or "int8" (a quarter, two digits).
 
-        Returns:
-            The vectors.
-
         Raises:
-            ValueError: If a number is too large for float16.
+            ValueError: A value is too large for float16.
         """
         if checked_str("storage", storage) == self.storage:
             return self
         return WordVectors(self._core.with_storage(storage))
 
     def reduced(self, dim: int) -> WordVectors:
-        """The same words with shorter vectors: their leading principal components.
-
-        The table of this width whose inner products are nearest to those of the vectors. Nothing is centred.
-        Subwords are left out.
+        """Return the leading principal components of the vectors, without centring. Subwords are removed.
 
         Args:
-            dim: Numbers of a vector, at most as many as there are.
-
-        Returns:
-            The vectors.
+            dim: New dimension, at most the current one.
 
         Raises:
-            ValueError: If `dim` is out of range.
+            ValueError: `dim` is out of range.
 
         Example:
             >>> import sentencode as se
@@ -492,69 +453,15 @@ class WordVectors(Lookup):
         return WordVectors(reduced_table(self._core, dim))
 
     def only(self, words: Iterable[str]) -> WordVectors:
-        """The vectors of these words, in this table's order. Words that it does not hold are passed over.
+        """Return the table of some words, in this table's order.
 
         Args:
-            words: The words to keep.
-
-        Returns:
-            A smaller table.
+            words: The words to keep. Unknown ones are ignored.
 
         Raises:
-            TypeError: If it is one word, not several.
+            TypeError: It is a string.
         """
         return WordVectors(self._core.only(checked_words("words", words)))
-
-    # --- keeping
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the native file, which `load` maps in milliseconds and whose memory processes share.
-
-        Args:
-            path: The file; one that exists is replaced when all is written.
-
-        Raises:
-            OSError: If the file cannot be written.
-        """
-        self._core.save(_core.link_target(path))
-
-    def export(
-        self,
-        path: str | os.PathLike[str],
-        format: Literal["glove", "word2vec", "word2vec_binary"] = "word2vec",
-    ) -> None:
-        """Writes the vectors for other programs; every number reads back the same.
-
-        Args:
-            path: The file; one that exists is replaced when all is written.
-            format: "word2vec" (text with a header line, as gensim and fastText read it), "glove" (text
-                without) or "word2vec_binary".
-
-        Raises:
-            ValueError: If a word cannot be written so, because it holds white space.
-            OSError: If the file cannot be written.
-        """
-        self._core.write(_core.link_target(path), checked_str("format", format))
-
-    def to_keyed_vectors(self) -> Any:
-        """These vectors as gensim's `KeyedVectors`, with their counts where they are known.
-
-        Returns:
-            A `gensim.models.KeyedVectors`.
-
-        Raises:
-            ImportError: If gensim is not installed.
-        """
-        try:
-            from gensim.models import KeyedVectors
-        except ImportError as error:
-            raise ImportError("KeyedVectors need gensim: pip install gensim") from error
-        result = KeyedVectors(vector_size=self.dim, count=0)
-        result.add_vectors(list(self.words), self.matrix())
-        if self.counts is not None:
-            for word, count in zip(self.words, self.counts.tolist(), strict=True):
-                result.set_vecattr(word, "count", count)
-        return result
 
     def __copy__(self) -> WordVectors:
         return self
@@ -567,31 +474,9 @@ class WordVectors(Lookup):
             return _reopen, (os.path.abspath(self.path), self.oov, self.fingerprint)
         return _rebuild, (self._core.to_bytes(), self.oov)
 
-    def __repr__(self) -> str:
-        return f"WordVectors({len(self):,} words, dim={self.dim}, storage={self.storage!r}, oov={self.oov!r})"
-
-    def _repr_html_(self) -> str:
-        import html
-
-        megabytes = len(self) * self.dim * {"float32": 4, "float16": 2, "int8": 1}[self.storage] / 1e6
-        rows = {
-            "words": f"{len(self):,}",
-            "dim": f"{self.dim}",
-            "storage": f"{self.storage}, {megabytes:,.1f} MB{', mapped' if self.path else ''}",
-            "unknown words": self.oov,
-            "counts": "no" if self.counts is None else f"yes, {int(self.counts.sum()):,} tokens",
-            "first words": ", ".join(self.words[:8]),
-        }
-        cells = "".join(
-            f"<tr><th style='text-align:left'>{key}</th>"
-            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
-            for key, value in rows.items()
-        )
-        return f"<table><caption>WordVectors</caption>{cells}</table>"
-
 
 def _reopen(path: str, oov: str, fingerprint: str) -> WordVectors:
-    """Unpickles vectors that were mapped: the same file must be there."""
+    """Unpickle a reference to a file, which must not have changed."""
     try:
         core = _core.WordVectors.open(path, oov)
     except OSError as error:

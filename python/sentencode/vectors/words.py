@@ -1,4 +1,4 @@
-"""The words of a table, seen and not copied."""
+"""Words of a table without a copy."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .. import _core
 
 __all__ = ["UnknownWordError", "Words"]
 
-_STEP = 4096  # words that are made into str at a time
+_STEP = 4096  # words converted to str at a time
 
 
 class Words(Sequence[str]):
-    """The words of some vectors in the order of their rows; each becomes a `str` when it is asked for."""
+    """Sequence of the words of a table. Each is converted to `str` when it is accessed."""
 
     __slots__ = ("_core",)
 
@@ -33,14 +33,13 @@ class Words(Sequence[str]):
             begin, end, step = index.indices(len(self))
             if step != 1:
                 return [self[i] for i in range(begin, end, step)]
-            some: list[str] = self._core.words(begin, end)
-            return some
+            words: list[str] = self._core.words(begin, end)
+            return words
         i = operator.index(index)
         i = i + len(self) if i < 0 else i
         if not 0 <= i < len(self):
             raise IndexError(f"no word {index} in a table of {len(self)}")
-        word: str = self._core.words(i, i + 1)[0]
-        return word
+        return str(self._core.words(i, i + 1)[0])
 
     def __iter__(self) -> Iterator[str]:
         for begin in range(0, len(self), _STEP):
@@ -50,18 +49,15 @@ class Words(Sequence[str]):
         return isinstance(word, str) and self._core.find(word) >= 0
 
     def index(self, word: str, start: int = 0, stop: int | None = None) -> int:
-        """The word's row.
+        """Return the row of a word.
 
         Args:
             word: A word.
-            start: The first row that counts.
-            stop: The row before which the last one that counts lies.
-
-        Returns:
-            The number of its row.
+            start: First row to consider.
+            stop: End of the rows to consider.
 
         Raises:
-            ValueError: If it is not there.
+            ValueError: The word is not in these rows.
         """
         i = self._core.find(word) if isinstance(word, str) else -1
         if i < max(start, 0) or (stop is not None and i >= stop):
@@ -69,13 +65,10 @@ class Words(Sequence[str]):
         return i
 
     def count(self, word: object) -> int:
-        """1 if the word is there, else 0: words differ.
+        """Return 1 if the table has the word, else 0.
 
         Args:
             word: A word.
-
-        Returns:
-            How often it is there.
         """
         return int(word in self)
 
@@ -85,7 +78,7 @@ class Words(Sequence[str]):
 
 
 class UnknownWordError(KeyError):
-    """A word that the vectors do not hold. What it may have meant is looked for when the message is shown."""
+    """A word that is not in the table. Similar words are searched when the message is shown."""
 
     def __init__(self, word: str, words: Words | None = None) -> None:
         super().__init__(word)
@@ -104,12 +97,12 @@ class UnknownWordError(KeyError):
         if self._words is None:
             return []
         forms = (self.word.lower(), self.word.title(), self.word.upper(), self.word.strip())
-        found = [form for form in dict.fromkeys(forms) if form in self._words]
-        if found or len(self._words) > 500_000:
-            return found[:3]
+        known = [form for form in dict.fromkeys(forms) if form in self._words]
+        if known or len(self._words) > 500_000:
+            return known[:3]
         import difflib
 
-        # Whoever errs seldom errs in the first letter, and by more than a letter or two.
+        # Typos rarely change the first letter, or the length by more than one.
         word = self.word.lower()
         near = [w for w in self._words if w[:1].lower() == word[:1] and abs(len(w) - len(word)) <= 1]
         return difflib.get_close_matches(word, near, n=3, cutoff=0.75)

@@ -704,7 +704,7 @@ def test_text_that_cannot_be_prepared(raw, capsys):
             'moses = "en"',
             '[text] moses must be both languages, as in ["en", "de"], got',
         ),
-        (languages, 'moses = ["en", "German"]', "language must be two or three small letters"),
+        (languages, 'moses = ["en", "German"]', "language must be two or three lower-case letters"),
         (languages, "other = 1", "[text] has no key 'other'; it has bpe, moses"),
         ("bpe = 40", "bpe = true", "[text] bpe must be the vocabulary size"),
         ("bpe = 40", "bpe = 5", "size must be at least"),
@@ -724,7 +724,7 @@ def test_text_that_cannot_be_prepared(raw, capsys):
     (raw / "target.txt").write_text("Wort\n" * 6)
     toml.write_text(PREPARED)
     assert main(command) == 1
-    assert "target.txt: learn: no sentence has a word behind its first one" in capsys.readouterr().err
+    assert "target.txt: learn: no sentence has a second word" in capsys.readouterr().err
     assert not list(raw.glob("nmt.*moses"))
 
 

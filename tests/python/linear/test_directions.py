@@ -96,11 +96,11 @@ class TestEvaluated:
             lambda: paper.merge(fitted),
             lambda: fitted.merge(paper),
         ):
-            with pytest.raises(se.NotFittedError, match="statistics='evaluated' learns nothing"):
+            with pytest.raises(se.NotFittedError, match="statistics='evaluated' has nothing"):
                 use()
         assert not hasattr(paper, "components_")
         assert "evaluated" in paper._repr_html_()
-        with pytest.raises(ValueError, match="mteb hands over parts of a task"):
+        with pytest.raises(ValueError, match="mteb passes parts of a task"):
             se.mteb.model(paper, revision="1")
         with pytest.raises(ValueError, match="components must be from 0"):
             paper.set_params(components=99).fit(sentences)
@@ -232,10 +232,10 @@ class TestSelect:
             (["ab"], [1], r"pairs\[0\] must be a pair"),
             (PAIRS, [1, 2], r"a number for each of the 3 pairs, got shape \[2\]"),
             (PAIRS, [1, np.nan, 2], r"scores\[1\] is not a finite number"),
-            (PAIRS, [2, 2, 2], r"select: all scores are 2, with which nothing correlates"),
-            (PAIRS[:1], [2], r"select: a correlation needs two pairs at least, got 1"),
-            ([], [], r"select: a correlation needs two pairs at least, got 0"),
-            ([("xyzzy", "?")] * 2, [1, 2], r"select: for no number of (hidden|components) there is a corr"),
+            (PAIRS, [2, 2, 2], r"select: all scores are 2, so that there is no correlation"),
+            (PAIRS[:1], [2], r"select: a correlation needs at least two pairs, got 1"),
+            ([], [], r"select: a correlation needs at least two pairs, got 0"),
+            ([("xyzzy", "?")] * 2, [1, 2], r"select: no number of (hidden|components) has a corr"),
         ],
     )
     def test_what_does_not_go_together(self, vectors, sentences, pairs, scores, message):
@@ -246,7 +246,7 @@ class TestSelect:
     def test_no_curve_no_choice(self):
         curves = {"sum": np.array([np.nan, np.nan]), "forward": np.array([0.5, 0.1])}
         settings = np.array([1, 2])
-        with pytest.raises(ValueError, match="for no number of hidden there is a correlation"):
+        with pytest.raises(ValueError, match="no number of hidden has a correlation"):
             se.linear.Selection.of("hidden", settings, curves, lambda *_: None, candidates=["sum"])
         found = se.linear.Selection.of("hidden", settings, curves, lambda *_: None)
         assert (found.variant, found.hidden, found.score) == ("forward", 1, 0.5)

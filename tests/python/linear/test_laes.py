@@ -50,7 +50,7 @@ def test_the_default_is_what_the_paper_proposes(vectors, sentences):
 
 
 def test_residuals_of_nothing_are_warned_of(vectors):
-    with pytest.warns(UserWarning, match=r"2 hidden units tell all that these 2 sentences say.*hidden=150"):
+    with pytest.warns(UserWarning, match=r"2 hidden units reconstruct these 2 sentences exactly.*hidden=150"):
         laes = se.LAES(vectors).fit(["the dog", "the dog"])
     assert not laes.encode("the dog").any()
     se.LAES(vectors, mode="hidden").fit(["the dog"])  # has more to say
@@ -180,5 +180,5 @@ class TestSelect:
         assert found.settings.tolist() == [2, 5]
         assert list(found.curves) == ["forward"]
         assert found.encoder.hidden == found.hidden
-        with pytest.raises(ValueError, match="sizes must be from 1 to 6, the units fitted, got"):
+        with pytest.raises(ValueError, match="sizes must be from 1 to 6, the number of units, got"):
             laes.select(self.PAIRS, self.SCORES, sizes=[7])

@@ -64,7 +64,7 @@ def test_words_of_many_dimensions(wide, device):
     np.testing.assert_allclose(made.encode(text), expected.encode(text), atol=2e-3)
 
 
-@pytest.mark.filterwarnings("ignore:.*hidden units tell all")
+@pytest.mark.filterwarnings("ignore:.*hidden units reconstruct")
 @pytest.mark.parametrize("device", ["cpu", *DEVICES])
 def test_units_of_noise_are_none(device):
     """Products in float leave eigenvalues above zero; the core has such sums of many sentences only."""

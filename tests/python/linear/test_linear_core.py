@@ -346,7 +346,10 @@ def rewritten(path: Path, change) -> Path:
     [
         (lambda m, c: c.update(colour="red"), "unknown key 'colour'"),
         (lambda m, c: c.pop("mode"), "mode is missing"),
-        (lambda m, c: c.update(mode="best"), "mode must be one of"),
+        (
+            lambda m, c: c.update(mode="best"),
+            "mode must be one of",
+        ),
         (lambda m, c: c.update(mode=3), "mode must be a string"),
         (lambda m, c: c.update(hidden=9), "'forward.a'"),
         (lambda m, c: c.update(hidden=-1), "hidden must be a whole number of at least 1, got -1"),

@@ -127,7 +127,7 @@ def test_weights_of_a_loaded_encoder_stay(tmp_path, vectors, sentences):
     se.SIF(vectors, a=1e-2).fit(sentences).save(tmp_path / "sif")
     loaded = se.load(tmp_path / "sif")
     assert "frequencies=<as saved>" in repr(loaded)
-    with pytest.raises(ValueError, match=r"a=0.5, but this encoder was loaded with weights made with a=0.01"):
+    with pytest.raises(ValueError, match=r"a=0.5, but this encoder was loaded with weights for a=0.01"):
         loaded.set_params(a=0.5).fit(sentences)
     same(
         loaded.set_params(frequencies=None).fit(sentences),
@@ -211,7 +211,7 @@ def test_notebook_table(encoder, unfitted):
         (lambda v: se.SIF(v, a=0), r"SIF: a must be a number greater than 0, or None .*, got 0"),
         (lambda v: se.SIF(v, a="x"), r"SIF: a must be .*got 'x'"),
         (lambda v: se.SIF(v, components=7), r"SIF: components must be from 0 to 6.*got 7"),
-        (lambda v: se.SIF(v, components=1.5), r"SIF: components must be a whole number, got 1.5"),
+        (lambda v: se.SIF(v, components=1.5), r"SIF: components must be an integer, got 1.5"),
         (lambda v: se.SIF(v, statistics="train"), r"statistics must be 'fit' or 'evaluated', got 'train'"),
         (lambda v: se.SIF(v, lowercase="yes"), r"lowercase must be True, False or 'auto', got 'yes'"),
         (lambda v: se.SIF(5), r"SIF: vectors must be WordVectors, the path of a file, .* got a int"),
@@ -228,8 +228,8 @@ def test_notebook_table(encoder, unfitted):
         (lambda v: se.LAES(v, direction="up"), r"direction must be 'forward' or .* got 'up'"),
         (lambda v: se.LAES(v, combine="add"), r"combine must be 'sum' or 'concat', got 'add'"),
         (lambda v: se.LAES(v, state="best"), r"state must be 'recursive' or 'projection', got 'best'"),
-        (lambda v: se.LAES(v, hidden=0), r"hidden must be a whole number of at least 1, got 0"),
-        (lambda v: se.LAES(v, max_length=None), r"max_length must be a whole number .*, got None"),
+        (lambda v: se.LAES(v, hidden=0), r"hidden must be an integer of at least 1, got 0"),
+        (lambda v: se.LAES(v, max_length=None), r"max_length must be an integer .*, got None"),
         (lambda v: se.LAES(v, a=-1), r"LAES: a must be a number greater than 0"),
         (
             lambda v: se.SIF(v, tokenizer=se.Tokenizer("words", lowercase=False), lowercase=True),
@@ -291,7 +291,9 @@ def test_a_tokenizer_without_a_name_is_warned_of(vectors, sentences, tmp_path, c
 
 def test_a_name_that_leads_elsewhere_is_warned_of(vectors, tmp_path):
     average = se.Average(vectors, tokenizer=se.Tokenizer(str.split, name="json:dumps"))
-    with pytest.warns(UserWarning, match=r"Average.save: the tokenizer is not what its name 'json:dumps'"):
+    with pytest.warns(
+        UserWarning, match=r"Average.save: the tokenizer is not the one that its name 'json:dumps'"
+    ):
         average.save(tmp_path / "average")
 
 
@@ -326,7 +328,7 @@ def with_params(path, **changes):
     ("family", "changes", "message"),
     [
         ("laes hidden", {"hidden": 99}, "params: hidden=99, but config has 10"),
-        ("laes hidden", {"hidden": "x"}, "hidden must be a whole number of at least 1, got 'x'"),
+        ("laes hidden", {"hidden": "x"}, "hidden must be an integer of at least 1, got 'x'"),
         ("laes hidden", {"mode": "zzz"}, "mode must be .*, got 'zzz'"),
         ("laes hidden", {"mode": ["hidden"]}, "mode must be"),
         ("laes hidden", {"mode": "residual"}, "params: mode='residual', but config has 'hidden'"),
@@ -388,5 +390,5 @@ def test_every_flipped_byte_is_noticed_or_harmless(vectors, sentences, tmp_path)
 def test_loaded_weights_of_usif_stay(vectors, sentences, tmp_path):
     se.USIF(vectors, sentence_length=3).fit(sentences).save(tmp_path / "usif")
     loaded = se.load(tmp_path / "usif")
-    with pytest.raises(ValueError, match=r"sentence_length=5, but this encoder was loaded with weights made"):
+    with pytest.raises(ValueError, match=r"sentence_length=5, but this encoder was loaded with weights for"):
         loaded.set_params(sentence_length=5).fit(sentences)

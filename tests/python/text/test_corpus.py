@@ -52,7 +52,7 @@ def test_folders_globs_and_lists(tmp_path):
 def test_names_of_files_are_not_taken_for_sentences(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("x\n")
-    with pytest.raises(ValueError, match=r"names of files, such as .*a\.txt'.*Corpus\.from_files"):
+    with pytest.raises(ValueError, match=r"a list of file names, such as .*a\.txt'.*Corpus\.from_files"):
         se.Corpus([str(path)])
     assert list(se.Corpus([str(path), "a sentence"])) == [str(path), "a sentence"]
 
@@ -93,7 +93,7 @@ def test_other_packing_is_refused(tmp_path):
     }.items():
         for source in (tmp_path / name, [tmp_path / name]):
             with pytest.raises(
-                se.FormatError, match=f"{name}: is packed by {packing}, which is not read; plain"
+                se.FormatError, match=f"{name}: is compressed by {packing}, which is not supported; use plain"
             ):
                 se.Corpus(source)
     with pytest.raises(se.FormatError, match=r"a\.bz2"):

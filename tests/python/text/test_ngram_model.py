@@ -131,7 +131,7 @@ def test_probabilities_of_all_words_sum_to_one(lines, order, begin):
     start = " ".join(begin)
 
     def p(line):  # of what is written, without its end
-        ids, depth = model._known([line])
+        ids, depth = model._ids([line])
         return float(np.exp(model._log_p(ids, depth)[: len(line.split()) + 1].sum()))
 
     behind = sum(p(f"{start} {word}") for word in [*words, "unknown"])
@@ -200,7 +200,7 @@ def test_files_tokenizers_and_empty_lines(tmp_path):
 def test_words_that_are_named_as_symbols_are_words(tmp_path):
     model = NgramModel(order=2).fit(["<s> a </s> <unk>", "a b"])
     assert model.oov_rate(["<unk> <s> c"]) == pytest.approx(1 / 3)
-    with pytest.raises(ValueError, match="the text has one of them"):
+    with pytest.raises(ValueError, match="the text has one of <unk>, <s>"):
         model.write_arpa(tmp_path / "a.arpa")
     assert list(tmp_path.iterdir()) == []
 

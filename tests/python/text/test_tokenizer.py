@@ -32,7 +32,7 @@ def test_is_an_immutable_value():
     assert len({first, same, se.Tokenizer("whitespace"), se.Tokenizer()}) == 3
     assert first != "whitespace"
     assert copy.deepcopy(first) is first
-    with pytest.raises(AttributeError, match="never changes; make a new one with another lowercase"):
+    with pytest.raises(AttributeError, match="cannot be changed; create one with another lowercase"):
         first.lowercase = False
     with pytest.raises(AttributeError):
         del first._split

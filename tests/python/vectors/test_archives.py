@@ -205,7 +205,7 @@ def test_pickles_of_something_else(tmp_path, content):
 def test_whole_models_are_refused_with_the_way_out(tmp_path):
     models = pytest.importorskip("gensim.models")
     models.Word2Vec([["a", "b"]] * 5, vector_size=2, min_count=1).save(str(tmp_path / "w2v.model"))
-    with pytest.raises(se.FormatError, match=r"which is not data; of gensim's files .* \(save model.wv\)"):
+    with pytest.raises(se.FormatError, match=r"which is not data; gensim's files .* \(save model.wv\)"):
         se.WordVectors.load(tmp_path / "w2v.model")
 
 

@@ -1,4 +1,4 @@
-"""Students: against scipy's least squares, at both ends of lambda, and what teachers may do wrong."""
+"""Distillation: against scipy's least squares, at both ends of lambda, and with faulty teachers."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ WORDS = [f"w{i}" for i in range(60)]
 
 
 class Teacher:
-    """Sums of words' rows, bent so that no table tells them exactly."""
+    """Means of word vectors with a nonlinearity, so that no table explains the embeddings exactly."""
 
-    def __init__(self, dim=20, bent=0.5, seed=0):
+    def __init__(self, dim=20, nonlinear=0.5, seed=0):
         self.rows = np.random.default_rng(seed).standard_normal((len(WORDS) + 1, dim)).astype(np.float32)
-        self.bent = bent
+        self.nonlinear = nonlinear
         self.calls = []
 
     def encode(self, sentences):
         self.calls.append(list(sentences))
         ids = [[WORDS.index(w) if w in WORDS else len(WORDS) for w in s.split()] for s in sentences]
         means = np.array([self.rows[i].mean(0) for i in ids])
-        return (1 - self.bent) * means + self.bent * np.tanh(3 * means[:, ::-1])
+        return (1 - self.nonlinear) * means + self.nonlinear * np.tanh(3 * means[:, ::-1])
 
 
 def sentences_of(count, seed=1, words=50):
@@ -41,12 +41,12 @@ def sentences_of(count, seed=1, words=50):
 
 
 def matrices(sentences, words, weights, teacher):
-    """A, dense, and T less its mean."""
+    """A, dense, and T minus its mean."""
     a = np.zeros((len(sentences), len(words)))
     for row, sentence in zip(a, sentences, strict=True):
-        known = [words.index(w) for w in sentence.split() if w in words]
-        for i in known:
-            row[i] += weights[i] / len(known)
+        ids = [words.index(w) for w in sentence.split() if w in words]
+        for i in ids:
+            row[i] += weights[i] / len(ids)
     t = np.asarray(teacher.encode(sentences), np.float64)
     return a, t - t.mean(0)
 
@@ -70,7 +70,7 @@ def problem():
 
 
 @pytest.mark.parametrize("penalty", [1e-3, 0.1, 10.0])
-def test_is_that_of_scipys_least_squares(problem, penalty):
+def test_matches_scipys_least_squares(problem, penalty):
     words, weights, teacher, sentences, prior, sums = problem
     a, t = matrices(sentences, words, weights, teacher)
     stacked = scipy_sparse.csr_matrix(np.vstack([a, np.sqrt(penalty) * np.eye(len(words))]))
@@ -79,32 +79,32 @@ def test_is_that_of_scipys_least_squares(problem, penalty):
     expected = np.stack(
         [solve(stacked, column, atol=1e-13, btol=1e-13, iter_lim=9999)[0] for column in right.T], axis=1
     )
-    found, residual, iterations = sums.solve(prior, penalty=penalty, tolerance=1e-6)
+    table, residual, iterations = sums.solve(prior, penalty=penalty, tolerance=1e-6)
     assert residual <= 1e-6
     assert 0 < iterations < 200
-    assert_allclose(found, expected, atol=2e-4 * np.abs(expected).max())
+    assert_allclose(table, expected, atol=2e-4 * np.abs(expected).max())
     assert sums.mean() == pytest.approx(np.asarray(teacher.encode(sentences)).mean(0), abs=1e-6)
-    error = np.square(a @ found - t).sum() / np.square(t).sum()
-    assert sums.error(found, sums.mean()) == pytest.approx(error, abs=1e-5)
-    told = a @ prior
+    error = np.square(a @ table - t).sum() / np.square(t).sum()
+    assert sums.error(table, sums.mean()) == pytest.approx(error, abs=1e-5)
+    student = a @ prior
     moments = sums.moments(prior)
-    assert_allclose(moments.own, told.T @ told, rtol=1e-4, atol=1e-4 * np.square(told).sum())
-    assert_allclose(moments.teacher, told.T @ t, rtol=1e-4, atol=1e-4 * np.abs(told.T @ t).max())
+    assert_allclose(moments.own, student.T @ student, rtol=1e-4, atol=1e-4 * np.square(student).sum())
+    assert_allclose(moments.teacher, student.T @ t, rtol=1e-4, atol=1e-4 * np.abs(student.T @ t).max())
 
 
-def test_lambda_without_bounds_gives_the_prior_and_none_the_least_squares(problem):
+def test_large_lambda_gives_the_prior_and_zero_gives_least_squares(problem):
     words, weights, teacher, sentences, prior, sums = problem
     assert_allclose(sums.solve(prior, penalty=1e9)[0], prior, atol=1e-4)
     a, t = matrices(sentences, words, weights, teacher)
-    found = sums.solve(prior, penalty=0.0, tolerance=1e-7, iterations=5000)[0]
+    table = sums.solve(prior, penalty=0.0, tolerance=1e-7, iterations=5000)[0]
     expected = np.linalg.lstsq(a, t, rcond=None)[0]
-    assert_allclose(a @ found, a @ expected, atol=2e-3)
+    assert_allclose(a @ table, a @ expected, atol=2e-3)
     unseen = ~a.any(axis=0)
     assert unseen.any()
-    assert_allclose(found[unseen], prior[unseen])  # no sentence tells of them
+    assert_allclose(table[unseen], prior[unseen])
 
 
-def test_merged_shards_are_one_pass(problem):
+def test_merged_shards_equal_one_pass(problem):
     words, weights, teacher, sentences, prior, whole = problem
     parts = [sums_of(sentences[i::3], words, weights, teacher, 20) for i in range(3)]
     for part in parts[1:]:
@@ -117,18 +117,18 @@ def test_merged_shards_are_one_pass(problem):
 @pytest.mark.parametrize("threads", [2, 3])
 def test_threads_change_no_bit(threads):
     teacher, sentences = Teacher(dim=50), sentences_of(2000)
-    found = []
+    tables = []
     for count in (1, threads, 1):
         before = se.num_threads()
         se.set_num_threads(count)
         try:
-            found.append(se.WordVectors.distill(teacher, sentences, cache=False))
+            tables.append(se.WordVectors.distill(teacher, sentences, cache=False))
         finally:
             se.set_num_threads(before)
-    assert len({one.fingerprint for one in found}) == 1
+    assert len({table.fingerprint for table in tables}) == 1
 
 
-def test_a_teacher_that_is_an_average_is_found_again():
+def test_recovers_a_teacher_that_is_an_average():
     truth = np.random.default_rng(5).standard_normal((50, 8)).astype(np.float32)
     vectors = se.WordVectors.from_array(WORDS[:50], truth)
     sentences = sentences_of(3000)
@@ -136,25 +136,25 @@ def test_a_teacher_that_is_an_average_is_found_again():
         se.Average(vectors), sentences, a=None, penalty=1e-6, cache=False, tokenizer="whitespace"
     )
     rows = np.stack([student.vectors[word] for word in WORDS[:50]])
-    # A constant is the mean's, which the student leaves out.
+    # The student has no mean.
     mean = se.Average(vectors).encode(sentences).mean(0)
     assert_allclose(rows, truth - mean, atol=1e-3 * np.abs(truth).max())
     assert student.residual <= 1e-5
     assert student.unseen == 0
 
 
-def test_chooses_lambda_on_sentences_that_it_did_not_see():
-    teacher, sentences = Teacher(bent=0.2), sentences_of(2000)
+def test_chooses_lambda_on_held_out_sentences():
+    teacher, sentences = Teacher(nonlinear=0.2), sentences_of(2000)
     student = distill(teacher, sentences, WORDS, cache=False)
-    assert student.penalty == min(student.untold, key=student.untold.get)
-    assert student.untold[student.penalty] < student.words_alone < 1.5
+    assert student.penalty == min(student.unexplained, key=student.unexplained.get)
+    assert student.unexplained[student.penalty] < student.words_alone < 1.5
     assert student.unseen == 10
     encoder = se.Average(student.vectors)
     fresh = sentences_of(200, seed=9)
     rows, truth = encoder.encode(fresh), teacher.encode(fresh)
-    free = {"penalty": 1e9, "ridge": 1e12}  # a factor alone
-    alone = se.Average(se.WordVectors.distill(teacher, sentences, WORDS, cache=False, **free))
-    assert correlation(rows, truth) > correlation(alone.encode(fresh), truth) + 0.004
+    fixed = {"penalty": 1e9, "ridge": 1e12}  # scaled word embeddings
+    baseline = se.Average(se.WordVectors.distill(teacher, sentences, WORDS, cache=False, **fixed))
+    assert correlation(rows, truth) > correlation(baseline.encode(fresh), truth) + 0.004
 
 
 def correlation(rows, truth):
@@ -162,60 +162,60 @@ def correlation(rows, truth):
     return float((rows * truth).sum())
 
 
-def test_goes_on_where_it_was(tmp_path):
+def test_resumes_an_interrupted_teacher(tmp_path):
     sentences = sentences_of(9000)
     assert len(sentences) > 6000
 
     class Interrupted(Teacher):
-        def encode(self, given):
+        def encode(self, sentences):
             if len(self.calls) == 4:
                 raise KeyboardInterrupt
-            return super().encode(given)
+            return super().encode(sentences)
 
     first = Interrupted()
     with pytest.raises(KeyboardInterrupt):
         se.WordVectors.distill(first, sentences, cache=tmp_path)
     second = Teacher()
-    found = se.WordVectors.distill(second, sentences, cache=tmp_path)
-    # The first call is what teachers are known by, the second the words.
-    asked = {s for call in second.calls[1:] for s in call}
-    assert asked
-    assert not asked & {s for call in first.calls[2:] for s in call}
+    vectors = se.WordVectors.distill(second, sentences, cache=tmp_path)
+    # The first call identifies the teacher, the second encodes the words.
+    encoded = {s for call in second.calls[1:] for s in call}
+    assert encoded
+    assert not encoded & {s for call in first.calls[2:] for s in call}
     third = Teacher()
-    again = se.WordVectors.distill(third, sentences, cache=tmp_path, penalty=0.3)
+    other = se.WordVectors.distill(third, sentences, cache=tmp_path, penalty=0.3)
     assert len(third.calls) == 1
-    assert again.fingerprint != found.fingerprint
-    assert se.WordVectors.distill(Teacher(), sentences, cache=False).fingerprint == found.fingerprint
+    assert other.fingerprint != vectors.fingerprint
+    assert se.WordVectors.distill(Teacher(), sentences, cache=False).fingerprint == vectors.fingerprint
 
 
-def test_columns_that_were_solved_before_are_not_solved_again(problem):
+def test_cached_columns_are_not_solved_again(problem):
     words, weights, _, sentences, _, _ = problem
-    wide = Teacher(dim=40)  # three groups of columns
-    sums = sums_of(sentences, words, weights, wide, 40)
+    teacher = Teacher(dim=40)  # three blocks of columns
+    sums = sums_of(sentences, words, weights, teacher, 40)
     prior = np.random.default_rng(5).standard_normal((len(words), 40)).astype(np.float32)
-    found = {}
-    whole, residual, iterations = sums.solve(prior, keep=lambda first, *some: found.update({first: some}))
-    assert sorted(found) == [0, 16, 32]
-    assert_allclose(np.hstack([found[first][0] for first in sorted(found)]), whole, rtol=0, atol=0)
-    assert (residual, iterations) == tuple(max(some[i] for some in found.values()) for i in (1, 2))
-    anew = []
+    blocks = {}
+    table, residual, iterations = sums.solve(prior, keep=lambda first, *block: blocks.update({first: block}))
+    assert sorted(blocks) == [0, 16, 32]
+    assert np.array_equal(np.hstack([blocks[first][0] for first in sorted(blocks)]), table)
+    assert (residual, iterations) == tuple(max(block[i] for block in blocks.values()) for i in (1, 2))
+    solved = []
     again = sums.solve(
         prior,
-        kept=lambda first: found[first] if first else None,
-        keep=lambda first, *some: anew.append(first),
+        kept=lambda first: blocks[first] if first else None,
+        keep=lambda first, *block: solved.append(first),
     )
-    assert anew == [0]
-    assert np.array_equal(again[0], whole)
+    assert solved == [0]
+    assert np.array_equal(again[0], table)
     assert again[1:] == (residual, iterations)
-    # What is of another shape is not taken.
-    sums.solve(prior, kept=lambda first: found[32], keep=lambda first, *some: anew.append(first))
-    assert sorted(anew) == [0, 0, 16]
+    # A block of another shape is ignored.
+    sums.solve(prior, kept=lambda first: blocks[32], keep=lambda first, *block: solved.append(first))
+    assert sorted(solved) == [0, 0, 16]
 
 
-def test_digests_tell_problems_apart(problem):
+def test_digests_of_different_problems_differ(problem):
     words, weights, teacher, sentences, prior, sums = problem
-    one = sums.digest(prior)
-    assert sums_of(sentences, words, weights, teacher, 20).digest(prior) == one
+    digest = sums.digest(prior)
+    assert sums_of(sentences, words, weights, teacher, 20).digest(prior) == digest
     others = [
         sums.digest(prior * 2),
         sums.digest(prior, penalty=0.5),
@@ -224,10 +224,10 @@ def test_digests_tell_problems_apart(problem):
         sums_of(sentences, words, weights * 2, teacher, 20).digest(prior),
         sums_of(sentences, words, weights, Teacher(seed=1), 20).digest(prior),
     ]
-    assert len({one, *others}) == 7
+    assert len({digest, *others}) == 7
 
 
-def test_an_interrupted_solution_goes_on_where_it_was(tmp_path):
+def test_resumes_an_interrupted_solution(tmp_path):
     sentences = sentences_of(1000)
     expected = se.WordVectors.distill(Teacher(dim=40), sentences, cache=False)
 
@@ -245,20 +245,20 @@ def test_an_interrupted_solution_goes_on_where_it_was(tmp_path):
     written = {path: path.stat().st_mtime_ns for path in before}
     assert set(stopped()) >= set(before)
     assert {path: path.stat().st_mtime_ns for path in before} == written
-    before[0].write_bytes(before[0].read_bytes()[:-50])  # a damaged one is found again
-    forgotten = tmp_path / "solving-other-0.npz"
-    forgotten.write_bytes(b"")
-    os.utime(forgotten, (0, 0))
-    found = se.WordVectors.distill(Teacher(dim=40), sentences, cache=tmp_path)
-    assert found.fingerprint == expected.fingerprint
+    before[0].write_bytes(before[0].read_bytes()[:-50])  # a damaged one is solved again
+    expired = tmp_path / "solving-other-0.npz"
+    expired.write_bytes(b"")
+    os.utime(expired, (0, 0))
+    vectors = se.WordVectors.distill(Teacher(dim=40), sentences, cache=tmp_path)
+    assert vectors.fingerprint == expected.fingerprint
     assert not list(tmp_path.glob("solving-*"))
 
 
-def test_teachers_and_sentences_are_told_apart(tmp_path):
+def test_other_teachers_and_sentences_have_other_cache_files(tmp_path):
     sentences = sentences_of(500)
-    made = se.WordVectors.distill(Teacher(), sentences, cache=tmp_path)
+    vectors = se.WordVectors.distill(Teacher(), sentences, cache=tmp_path)
     other = Teacher(seed=1)
-    assert se.WordVectors.distill(other, sentences, cache=tmp_path).fingerprint != made.fingerprint
+    assert se.WordVectors.distill(other, sentences, cache=tmp_path).fingerprint != vectors.fingerprint
     assert len(other.calls) > 1
     same = Teacher()
     se.WordVectors.distill(same, [*sentences, "w1 w2 w3 w1"], cache=tmp_path)
@@ -267,7 +267,7 @@ def test_teachers_and_sentences_are_told_apart(tmp_path):
     assert se.WordVectors.distill(wider, sentences, cache=tmp_path).dim == 30
 
 
-def test_more_sentences_keep_what_the_teacher_read(tmp_path):
+def test_more_sentences_reuse_cached_embeddings(tmp_path):
     sentences = sentences_of(9000)
     few = distill(Teacher(), sentences, max_sentences=5000, cache=tmp_path)
     assert few.sentences == 5000
@@ -275,13 +275,13 @@ def test_more_sentences_keep_what_the_teacher_read(tmp_path):
     more = distill(teacher, sentences, max_sentences=6500, cache=tmp_path)
     assert more.sentences == 6500
     assert sum(map(len, teacher.calls[1:])) == 6500 - 4096
-    # Words are counted in all sentences, whatever is read.
+    # Words are counted in all sentences.
     assert_allclose(few.vectors.counts, more.vectors.counts)
     assert sum(few.vectors.counts) == sum(len(s.split()) for s in sentences)
     assert distill(Teacher(), sentences[::-1], max_sentences=5000, cache=tmp_path).sentences == 5000
 
 
-def test_fewer_numbers_are_principal_components():
+def test_smaller_dim_takes_principal_components():
     teacher, sentences = Teacher(), sentences_of(500)
     whole = se.WordVectors.distill(teacher, sentences, penalty=0.01, cache=False)
     small = se.WordVectors.distill(teacher, sentences, penalty=0.01, cache=False, dim=5)
@@ -294,34 +294,34 @@ def test_fewer_numbers_are_principal_components():
         se.WordVectors.distill(teacher, sentences, cache=False, dim=21)
 
 
-def test_words_alone_are_mapped_to_what_sentences_tell():
-    """Where single words are told in other coordinates than sentences, a factor alone would not do."""
-    turn = np.linalg.qr(np.random.default_rng(4).standard_normal((20, 20)))[0].astype(np.float32)
+def test_word_embeddings_are_mapped_to_sentence_embeddings():
+    """Single words are embedded in other coordinates than sentences, so that scaling is not enough."""
+    rotation = np.linalg.qr(np.random.default_rng(4).standard_normal((20, 20)))[0].astype(np.float32)
 
-    class Turned(Teacher):
+    class Rotated(Teacher):
         def encode(self, sentences):
             rows = super().encode(sentences)
             single = np.array([" " not in s for s in sentences])
-            return np.where(single[:, None], rows @ turn, rows)
+            return np.where(single[:, None], rows @ rotation, rows)
 
     student = distill(
-        Turned(bent=0.0), [s for s in sentences_of(1500) if " " in s], WORDS, a=None, cache=False
+        Rotated(nonlinear=0.0), [s for s in sentences_of(1500) if " " in s], WORDS, a=None, cache=False
     )
     assert student.unseen == 10
     assert student.ridge == min(student.ridge, 0.1)
     assert student.words_alone < 0.2
     unseen = [word for word in WORDS if word not in {w for s in sentences_of(1500) for w in s.split()}]
     truth = Teacher().rows[[WORDS.index(word) for word in unseen]]
-    found = np.stack([student.vectors[word] for word in unseen])
-    assert correlation(found, truth) > 0.9
+    rows = np.stack([student.vectors[word] for word in unseen])
+    assert correlation(rows, truth) > 0.9
 
 
-def test_cuts_at_punctuation_as_its_encoders_do():
+def test_splits_at_punctuation_like_its_encoders():
     sentences = [s.replace(" ", "-", 1) for s in sentences_of(400)]
 
     class Letters(Teacher):
-        def encode(self, given):
-            return super().encode([s.replace("-", " - ") for s in given])
+        def encode(self, sentences):
+            return super().encode([s.replace("-", " - ") for s in sentences])
 
     vectors = se.WordVectors.distill(Letters(), sentences, cache=False)
     assert set(vectors.words) == {*WORDS[:50], "-"}
@@ -330,7 +330,7 @@ def test_cuts_at_punctuation_as_its_encoders_do():
     assert_allclose(encoder.encode([["w1-w2", "w3"]]), encoder.encode(["w1 - w2 w3"]), atol=1e-6)
 
 
-def test_a_cache_whose_folder_is_not_there_yet(tmp_path):
+def test_creates_the_cache_folder(tmp_path):
     sentences = sentences_of(200)
     se.WordVectors.distill(Teacher(), sentences, cache=tmp_path / "a" / "b")
     again = Teacher()
@@ -338,33 +338,33 @@ def test_a_cache_whose_folder_is_not_there_yet(tmp_path):
     assert len(again.calls) == 1
 
 
-def test_a_piece_of_equal_rows_is_no_error(tmp_path):
-    """As where all of a piece is unknown to the teacher."""
+def test_a_batch_of_equal_embeddings_is_no_error(tmp_path):
+    """Such as a batch of sentences that the teacher does not know."""
     unknown = [f"{i:05} unknown words and nothing else" for i in range(4000)]
-    found = se.WordVectors.distill(Teacher(), [*unknown, *sentences_of(300)], WORDS, cache=tmp_path)
-    assert found.dim == 20
+    vectors = se.WordVectors.distill(Teacher(), [*unknown, *sentences_of(300)], WORDS, cache=tmp_path)
+    assert vectors.dim == 20
 
 
-def test_lambda_beyond_the_ends():
-    """Documents are long, and a word's share of one is small: so is the best lambda."""
+def test_lambda_below_the_grid():
+    """The weight of a word in a long document is small, and so is the best lambda."""
     random = np.random.default_rng(2)
     documents = [" ".join(random.choice(WORDS[:50], 2000)) for _ in range(300)]
-    student = distill(Teacher(bent=0.0), documents, cache=False)
+    student = distill(Teacher(nonlinear=0.0), documents, cache=False)
     assert student.penalty < 1e-3
-    assert student.untold[student.penalty] == min(student.untold.values())
+    assert student.unexplained[student.penalty] == min(student.unexplained.values())
 
 
-def test_what_did_not_converge_is_told(caplog, monkeypatch):
+def test_warns_if_it_does_not_converge(caplog, monkeypatch):
     sentences = sentences_of(3000)
     distill(Teacher(), sentences, WORDS, penalty=0.01, cache=False)
     assert not caplog.records
-    monkeypatch.setattr("sentencode.vectors.distillation._TOLERANCE", 1e-14)  # floats cannot
+    monkeypatch.setattr("sentencode.vectors.distillation._TOLERANCE", 1e-14)  # below the precision of floats
     distill(Teacher(), sentences, WORDS, penalty=0.01, cache=False)
     (record,) = caplog.records
-    assert "the student is not quite the solution" in record.message
+    assert "conjugate gradients did not converge" in record.message
 
 
-def test_rounding_is_no_other_teacher(tmp_path):
+def test_rounding_does_not_make_another_teacher(tmp_path):
     sentences = sentences_of(500)
     se.WordVectors.distill(Teacher(), sentences, cache=tmp_path)
     rounded = Teacher()
@@ -374,7 +374,7 @@ def test_rounding_is_no_other_teacher(tmp_path):
 
 
 class Wrong(Teacher):
-    """Gives what it should not, of the sentences that come after the first calls."""
+    """Returns wrong embeddings of sentences, but not in the first calls."""
 
     def __init__(self, change):
         super().__init__()
@@ -393,41 +393,41 @@ def nan(rows):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (nan, "NaN or infinity for 1 of .* number 3"),
-        (lambda rows: rows[:, :-1], "rows of 19 numbers, and of 20 before"),
+        (nan, "NaN or infinity for 1 of .* sentence 3"),
+        (lambda rows: rows[:, :-1], "19 dimensions, and 20 before"),
         (lambda rows: rows[:-1], r"expected \["),
         (lambda rows: "no", "no array of numbers"),
     ],
 )
-def test_what_a_teacher_gives_is_looked_at(change, message, tmp_path):
+def test_checks_the_teachers_embeddings(change, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         se.WordVectors.distill(Wrong(change), sentences_of(300), cache=tmp_path)
 
 
-def test_rows_of_zeros_are_left_out():
+def test_skips_embeddings_of_zeros():
     class Knows(Teacher):
-        """All but the last words."""
+        """Knows all but the last words."""
 
-        def encode(self, given):
-            rows = super().encode(given)
-            rows[["w4" in sentence for sentence in given]] = 0
+        def encode(self, sentences):
+            rows = super().encode(sentences)
+            rows[["w4" in sentence for sentence in sentences]] = 0
             return rows
 
     sentences = sentences_of(600)
-    told = [sentence for sentence in sentences if "w4" not in sentence]
+    known = [sentence for sentence in sentences if "w4" not in sentence]
     with pytest.warns(se.errors.ZeroRowsWarning) as warned:
-        found = distill(Knows(), sentences, WORDS, penalty=0.1, cache=False)
-    assert found.sentences == len(told)
+        student = distill(Knows(), sentences, WORDS, penalty=0.1, cache=False)
+    assert student.sentences == len(known)
     assert [str(one.message).split(" of ")[0] for one in warned] == [
-        "Knows gave zeros for 11",
-        f"Knows gave zeros for {len(sentences) - len(told)}",
+        "Knows returned zeros for 11",
+        f"Knows returned zeros for {len(sentences) - len(known)}",
     ]
-    assert not found.vectors["w45"].any()
-    with pytest.raises(ValueError, match="gave zeros for all"):
-        distill(lambda given: np.zeros((len(given), 3)) + 0.0 * len(given), sentences, cache=False)
+    assert not student.vectors["w45"].any()
+    with pytest.raises(ValueError, match="returned zeros for all"):
+        distill(lambda sentences: np.zeros((len(sentences), 3)), sentences, cache=False)
 
 
-def test_words_are_lower_cased_as_the_text_is():
+def test_words_are_lower_cased_like_the_text():
     sentences = sentences_of(300)
     student = distill(Teacher(), sentences, ["W1", "w1", "w2", "W3"], penalty=0.1, cache=False)
     assert sorted(student.vectors.words) == ["w1", "w2", "w3"]
@@ -436,12 +436,10 @@ def test_words_are_lower_cased_as_the_text_is():
     assert se.Average(student.vectors).encode(["W3 w1"]).any()
 
 
-def test_words_are_cut_as_the_text_is():
-    """A row that no text finds is a row in vain, and a table with such words would be cut another way."""
+def test_words_are_tokenized_like_the_text():
+    """No text would find such a word, and a table that contains it would choose another tokenizer."""
     sentences = sentences_of(300)
-    with pytest.warns(
-        UserWarning, match="2 of 5 words are left out, as 'w1-w2': the tokenizer makes no single"
-    ):
+    with pytest.warns(UserWarning, match="2 of 5 words are left out because .* such as 'w1-w2'"):
         student = distill(
             Teacher(), sentences, ["w1", "w1-w2", "don't", "\u039b", "w3"], cache=False, penalty=0.1
         )
@@ -452,18 +450,18 @@ def test_words_are_cut_as_the_text_is():
         pytest.warns(UserWarning, match="1 of 1 words"),
     ):
         distill(Teacher(), sentences, ["a b"], cache=False)
-    lost = ["w1 w2 w1", *[f"x{i} y" for i in range(200)]]
-    read = sorted(lost, key=lambda text: text != "x7 y")
+    unrelated = ["w1 w2 w1", *[f"x{i} y" for i in range(200)]]
+    read = sorted(unrelated, key=lambda text: text != "x7 y")
     with pytest.raises(ValueError, match="sentences that the teacher read"):
         distill(Teacher(), read, ["w1"], max_sentences=1, penalty=0.1, cache=False)
 
 
-def test_teachers_that_read_less_are_others(tmp_path):
-    """As those of sentence-transformers with another max_seq_length, where few sentences are that long."""
+def test_a_teacher_with_another_maximum_length_is_another_teacher(tmp_path):
+    """Although few sentences are longer than it."""
 
     class Short(Teacher):
-        def encode(self, given):
-            return super().encode([" ".join(s.split()[:20]) for s in given])
+        def encode(self, sentences):
+            return super().encode([" ".join(s.split()[:20]) for s in sentences])
 
     sentences = sentences_of(400)
     se.WordVectors.distill(Short(), sentences, cache=tmp_path)
@@ -472,7 +470,7 @@ def test_teachers_that_read_less_are_others(tmp_path):
     assert len(whole.calls) > 1
 
 
-def test_arguments_that_cannot_be():
+def test_invalid_arguments():
     teacher, sentences = Teacher(), sentences_of(200)
     call = se.WordVectors.distill
     with pytest.raises(ValueError, match="no sentences"):
@@ -485,7 +483,7 @@ def test_arguments_that_cannot_be():
         call(teacher, sentences, penalty=-1.0, cache=False)
     with pytest.raises(ValueError, match="a must be a number greater than 0"):
         call(teacher, sentences, a=0.0, cache=False)
-    with pytest.raises(TypeError, match="number 1 is list"):
+    with pytest.raises(TypeError, match="sentence 1 is list"):
         call(teacher, ["w1 w2", ["w1", "w2"]], cache=False)
     with pytest.raises(TypeError, match="encode or transform"):
         call(object(), sentences, cache=False)
@@ -494,12 +492,12 @@ def test_arguments_that_cannot_be():
     assert call(teacher, sentences[:3], cache=False, penalty=0.01).dim == 20
 
 
-def test_progress_tells_each_stage():
-    told = []
+def test_progress_reports_each_stage():
+    reports = []
     sentences = sentences_of(300)
-    se.WordVectors.distill(Teacher(), sentences, cache=False, progress=lambda *one: told.append(one))
-    stages = list(dict.fromkeys(name for name, _, _ in told))
+    se.WordVectors.distill(Teacher(), sentences, cache=False, progress=lambda *report: reports.append(report))
+    stages = list(dict.fromkeys(name for name, _, _ in reports))
     assert stages == ["teacher: words", "teacher: sentences", "choosing the penalty", "solving"]
     for name in stages:
-        last = [one for one in told if one[0] == name][-1]
+        last = [report for report in reports if report[0] == name][-1]
         assert last[1] == last[2] > 0

@@ -133,9 +133,9 @@ def test_takes_any_layout():
         (["a", "a"], np.eye(2), None, "words must differ, but 'a' stands at 0 and 1"),
         (["a"], np.eye(2), None, "2 rows for 1 words"),
         (["a", "b"], np.eye(2), [1], "1 counts for 2 words"),
-        (["a", "b"], np.eye(2), [0.5, 1], "whole numbers"),
-        (["a"], np.ones(2), None, r"matrix must hold numbers \[words, dim\], got float64 of shape \[2\]"),
-        (["a"], [["x"]], None, "matrix must hold numbers"),
+        (["a", "b"], np.eye(2), [0.5, 1], "integers"),
+        (["a"], np.ones(2), None, r"matrix must contain numbers \[words, dim\], got float64 of shape \[2\]"),
+        (["a"], [["x"]], None, "matrix must contain numbers"),
         (["a"], [[np.nan]], None, "number 1 of the vector of 'a' is nan, not a finite number"),
         (["a"], [[1.0, 1e300]], None, "number 2 of the vector of 'a' is inf"),
         (["a"], np.empty((1, 0)), None, "dim must be at least 1"),
@@ -148,7 +148,7 @@ def test_refuses_what_is_no_table(words, matrix, counts, message):
 
 
 def test_refuses_wrong_types(vectors):
-    with pytest.raises(TypeError, match="WordVectors are made by"):
+    with pytest.raises(TypeError, match="WordVectors are created by"):
         se.WordVectors(["a"])
     with pytest.raises(TypeError):
         se.WordVectors.from_array([1, 2], np.eye(2))
