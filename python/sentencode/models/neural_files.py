@@ -1,4 +1,4 @@
-"""How neural encoders are kept: files, pickles, fingerprints."""
+"""Files, pickles and fingerprints of neural encoders."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from .task import SentenceTask, Task
 
 __all__ = ["NeuralFiles"]
 
-# Without which encoders are what they were before.
+# Parameters that are left out of fingerprints while they have no effect: older versions do not know them.
 _NEW = ("head", "sparse_rows", "boundaries", "orthogonal")
-# Parameters that files lack which were written before there were any of these.
+# Parameters that older files lack.
 _LATER = frozenset(
     {
         *("batching", "max_tokens", "momentum", "optimizer_epsilon", "weight_decay", "schedule_steps"),
@@ -38,20 +38,23 @@ _LATER = frozenset(
         *("bad_steps", "read_every", "places", "trainable_words", *_NEW),
     }
 )
-# Networks in Python whose code cannot be told from others: each class is one of its own, in this process.
-_UNLIKE: WeakKeyDictionary[type, str] = WeakKeyDictionary()
+# Networks in Python without a digest of their code: each class is unique in this process.
+_UNIQUE: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 
 
 class NeuralFiles(CoreEncoder):
-    """The side of a `NeuralEncoder` that is kept."""
+    """Saving and loading of a `NeuralEncoder`."""
 
     network_class: ClassVar[Any]
     task_class: ClassVar[type[Task]] = SentenceTask
-    _unsaved: ClassVar[tuple[str, ...]] = ("vectors", "vocabulary")  # parameters that files keep elsewhere
-    _formerly: ClassVar[dict[str, str]] = {}  # parameters that older files know by other names
+    _unsaved: ClassVar[tuple[str, ...]] = (
+        "vectors",
+        "vocabulary",
+    )  # parameters that are not among those in files
+    _formerly: ClassVar[dict[str, str]] = {}  # parameters of old files by other names
     vocabulary_: Vocabulary
     device: Any
-    # What the encoder has.
+    # Defined in NeuralEncoder.
     network: Any
     seed: Any
     origin_: Any
@@ -64,55 +67,54 @@ class NeuralFiles(CoreEncoder):
     settings: Callable[[], dict[str, Any]]
 
     def _more_content(self) -> dict[str, Any]:
-        """What files of a family have besides, as JSON."""
+        """What files of this family have in addition, as JSON."""
         return {}
 
     def _take_content(self, content: dict[str, Any], trust: bool) -> None:
-        """Takes it again; a tokenizer in it as far as files are trusted.
+        """Reads `_more_content`; tokenizers in it are trusted as `load` says.
 
         Raises:
-            ValueError: If it is not what it should be.
+            ValueError: If it is malformed.
         """
         if content != {}:
             raise ValueError(f"params: more: expected nothing, got {content!r:.40}")
 
     def _sizes(self, config: dict[str, Any], vocabulary: Vocabulary) -> dict[str, int]:
-        """What the options of a network have to be that depend on the vocabulary."""
+        """The network's options that follow from the vocabulary."""
         return self.task_class.ids(len(vocabulary))
 
     def save(self, path: str | os.PathLike[str], *, vectors: bool = True) -> None:
-        """Writes the encoder to one file, which `sentencode.load` reads, and C++ as well.
+        """Write the encoder to one file, for `sentencode.load` and C++ programs.
 
-        The file is there whole or not at all. It is a safetensors file with the configuration as JSON in its
-        header; nothing in it can be executed.
+        The file is written completely or not at all. It is a safetensors file with the configuration as JSON
+        in its header; nothing in it can be executed.
 
         Args:
-            path: Where to; a file of that name is replaced.
-            vectors: Whether the word vectors are part of the file. Without them it needs the file that they
-                are mapped from, at the same place.
+            path: The file, which is replaced if it exists.
+            vectors: Whether the word vectors are part of the file. Without them, loading needs the file that
+                they are mapped from, at the same path.
 
         Raises:
-            NotFittedError: If the encoder was not fitted, or its parameters have changed since.
+            NotFittedError: If the encoder is not fitted, or its parameters have changed since.
             OSError: If the file cannot be written.
 
         Warns:
-            UserWarning: If the tokenizer is neither built in nor found again by its name: it has to be given
-                to `load`.
+            UserWarning: If the tokenizer is neither built in nor found by its name: `load` then requires it.
         """
         model = self._described_model()
         self._check_tokenizer_name()
         model.save(_core.link_target(path), vectors=vectors)
 
     def _described_model(self) -> Any:
-        """The model, with the parameters that it will be saved with."""
+        """The model in C++, with the parameters that are saved with it."""
         self._check_fitted()
-        model = self._model  # that of now: another thread may expand the vocabulary
+        model = self._model  # another thread may replace it
         config = self.get_params(deep=False)
         for name in self._unsaved:
             del config[name]
         config["tokenizer"] = self._cut.to_config()
         if callable(config["metric"]):
-            config["metric"] = "function"  # that it was one; nothing in a file can be executed
+            config["metric"] = "function"  # files have no code
         if (head := as_head(config["head"])) is not None:
             config["head"] = head.to_config()
         params = {name: plain(value) for name, value in config.items()}
@@ -127,24 +129,25 @@ class NeuralFiles(CoreEncoder):
 
     @staticmethod
     def _open(path: str, options: _core.LoadOptions) -> _nn.NeuralEncoder:
-        """What the core makes of a file."""
-        with isolated_generators():  # weights are drawn before they are read
+        """The encoder of a file, in C++."""
+        with isolated_generators():  # weights are initialised before they are read
             return _nn.NeuralEncoder.load(path, options)
 
     @classmethod
     def _read_params(cls, model: Any) -> dict[str, Any]:
-        """The parameters that stand in a file; whether their values fit is checked by `_from_model`."""
+        """The parameters in a file; `_from_model` checks their values."""
         content = json.loads(model.params)
-        always, now_and_then = {"params", "vocabulary", "origin"}, {"learnt", "more"}
-        if not isinstance(content, dict) or set(content) - now_and_then != always:
+        required, optional = {"params", "vocabulary", "origin"}, {"learnt", "more"}
+        if not isinstance(content, dict) or set(content) - optional != required:
             raise ValueError("params: expected a JSON object with params, vocabulary and origin")
-        known = cls._defaults()
-        given = content["params"]
-        if isinstance(given, dict):
-            given = {cls._formerly.get(name, name): value for name, value in given.items()}
-            there = {**known, **json.loads(model.network.config())}  # whatever the preset now says
-            given = {**{name: there[name] for name in _LATER & set(known)}, **given}
-        params = checked_keys(cls, given, set(known) - set(cls._unsaved))
+        defaults = cls._defaults()
+        saved = content["params"]
+        if isinstance(saved, dict):
+            saved = {cls._formerly.get(name, name): value for name, value in saved.items()}
+            # The network's own options, not the preset's, which may have changed.
+            missing = {**defaults, **json.loads(model.network.config())}
+            saved = {**{name: missing[name] for name in _LATER & set(defaults)}, **saved}
+        params = checked_keys(cls, saved, set(defaults) - set(cls._unsaved))
         words, origin = content["vocabulary"], content["origin"]
         if not isinstance(origin, dict | None):
             raise ValueError("params: origin must be a JSON object or null")
@@ -161,22 +164,26 @@ class NeuralFiles(CoreEncoder):
 
     @classmethod
     def _from_model(cls, model: Any, params: dict[str, Any], cut: Tokenizer, *, trust: bool) -> Any:
-        """The Python face of an encoder of the core that was read from a file; `trust` as in `load`."""
+        """The encoder of a file, given that of C++; `trust` as in `load`."""
         names = ("vocabulary", "origin", "learnt", "more")
-        vocabulary, origin, learnt, more = (params.pop(name) for name in names)
+        vocabulary, origin, saved_head, more = (params.pop(name) for name in names)
         kind: Any = cls
         encoder = kind(WordVectors(model.vectors), **{**params, "tokenizer": cut})
         encoder._check_vectors()
-        checked_int("params: seed", encoder.seed, 0)  # what else only training looks at, that checks
+        checked_int("params: seed", encoder.seed, 0)  # training checks the other parameters that it reads
         encoder._take_content(more, trust)
         config = json.loads(model.network.config())
         if config.pop("network") != cls._network_name():
             raise ValueError(f"config: the network is no {cls.network_class.__name__}")
-        there = {"max_words": model.max_words, "unit_words": model.weights is not None, **config}
-        chosen = encoder.settings()
-        for name in ("max_words", "unit_words", *encoder._network_settings(chosen)):
-            if not is_still(chosen[name], there[name]):
-                raise ValueError(f"params: {name}={chosen[name]!r}, but config has {there[name]!r}")
+        in_config = {"max_words": model.max_words, "unit_words": model.weights is not None, **config}
+        settings = encoder.settings()
+        in_params = {
+            **{name: settings[name] for name in ("max_words", "unit_words")},
+            **encoder._network_settings(settings),
+        }
+        for name, value in in_params.items():
+            if not is_still(value, in_config[name]):
+                raise ValueError(f"params: {name}={value!r}, but config has {in_config[name]!r}")
         core = encoder._new_tokenizer().core()
         for name in ("split", "lowercase", "invalid"):
             if getattr(core, name) != getattr(model.tokenizer, name):
@@ -191,25 +198,25 @@ class NeuralFiles(CoreEncoder):
             raise ValueError("config: the ids are not those of the vocabulary")
         network = _network_of(cls.network_class, model.network, config)
         network = network.to(encoder._device_here()).eval()
-        found = Learnt.read(model.head, learnt, chosen["head"], int(model.dim))
-        if found is not None:
-            found.head.to(encoder._device_here()).eval()
-        encoder._adopt(network, vocabulary, cut, encoder._word_vectors, model=model, learnt=found)
+        learnt = Learnt.read(model.head, saved_head, settings["head"], int(model.dim))
+        if learnt is not None:
+            learnt.head.to(encoder._device_here()).eval()
+        encoder._adopt(network, vocabulary, cut, encoder._word_vectors, model=model, learnt=learnt)
         encoder.origin_ = origin
         return encoder
 
     def _identity(self) -> Any:
         params = json.loads(self._described_model().params)
-        del params["origin"]  # where its texts lay makes no other encoder
-        params.pop("learnt", None)  # nor what was learnt from rows
+        del params["origin"]  # the path of the texts does not matter
+        params.pop("learnt", None)  # nor does the head
         for name in _NEW:
             if not params["params"].get(name, True):
-                del params["params"][name]  # as before there were any
+                del params["params"][name]
         state = {name: tensor.float().cpu().numpy() for name, tensor in self.network.state_dict().items()}
-        # The rows of a network in Python are its code's, too; code that cannot be told is like no other.
+        # The embeddings of a network in Python depend on its code.
         code = None
         if not isinstance(self.network, CppModule):
-            code = code_digest(type(self.network)) or _UNLIKE.setdefault(type(self.network), uuid.uuid4().hex)
+            code = code_digest(type(self.network)) or _UNIQUE.setdefault(type(self.network), uuid.uuid4().hex)
         words = self._made_with
         policy = [] if words.oov == "skip" else [words.oov]
         return words.fingerprint, json.dumps(params), state, *([code] if code else []), *policy
@@ -219,7 +226,7 @@ class NeuralFiles(CoreEncoder):
         if (model := state.pop("_model", None)) is not None:
             state["_weighted"] = model.weights
         if (network := state.get("_network")) is not None:
-            # Tensors of a GPU could not be read where there is none.
+            # Tensors of a GPU could not be unpickled on a machine without one.
             state["_network_device"] = str(next(network.parameters()).device)
             if state["_network_device"] != "cpu":
                 state["_network"] = copy.deepcopy(network).cpu()
@@ -248,5 +255,5 @@ class NeuralFiles(CoreEncoder):
 
 
 def _network_of(kind: Any, core: Any, config: dict[str, Any]) -> Any:
-    """The Python face of a network that was read from a file."""
+    """The network of a file as a module, given that of C++."""
     return kind.of(core, config) if issubclass(kind, CppModule) else core.parts.module

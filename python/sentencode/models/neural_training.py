@@ -1,4 +1,4 @@
-"""How neural encoders are trained."""
+"""Training of neural encoders."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from .transfer import copy_weights, frozen_names, word_tables
 
 __all__ = ["OPTIMIZER_EPSILON", "NeuralTraining"]
 
-OPTIMIZER_EPSILON = "optimizer_epsilon"  # a network may have an epsilon of its own
+OPTIMIZER_EPSILON = "optimizer_epsilon"  # the parameter, as networks have an option "epsilon"
 _TRAINING = tuple(TrainingOptions.defaults())
 
 
 class NeuralTraining(NeuralFiles):
-    """The side of a `NeuralEncoder` that learns."""
+    """Training of a `NeuralEncoder`."""
 
     unit_words: Any
     max_words: Any
@@ -42,7 +42,7 @@ class NeuralTraining(NeuralFiles):
     reload_best: Any
     head: Any
     history_: History
-    # What the encoder has.
+    # Defined in NeuralEncoder.
     _device: Callable[[], Any]
     _made_network: Callable[[dict[str, Any]], Any]
     _row_words: Callable[..., dict[str, list[Any]]]
@@ -61,47 +61,47 @@ class NeuralTraining(NeuralFiles):
         callbacks: Sequence[Callback] = (),
         show_progress_bar: bool | None = None,
     ) -> Any:
-        """Trains the network, and forgets all that was learnt before.
+        """Train the network from scratch.
 
-        If that fails or is interrupted, the encoder stays as it was; with `checkpoints`, the same call goes
-        on where it was. Where there is `valid`, or a function as `metric`, the encoder ends with the weights
-        that were best.
+        If training fails or is interrupted, the encoder stays unchanged; with `checkpoints`, the same call
+        resumes it. With `valid`, or a function as `metric`, the encoder gets the best weights of all
+        validations.
 
         Args:
             sentences: Many sentences, or the name of a text file, a folder or a glob. They are read twice:
                 for the vocabulary, and to become ids in a file of the cache. With a head, examples may be
-                tuples of two or three sentences, an array or a data frame with so many columns.
-            y: Labels, one for each sentence, where the network or the head learns from them: classes, scores,
-                rows of another encoder; else ignored.
-            valid: Sentences to validate on, every `validate_every` steps; with labels, a tuple of both.
-            head: What learns from the rows, such as `se.Classifier()`: the parameter `head`, which it sets.
-            init: A fitted neural encoder, whose weights this one begins with: those of the same name and
-                shape. What belongs to words is taken word by word; the others keep their own beginnings.
-                Where both have a head of the same kind, shape and labels, its weights are taken, too.
-            freeze: Names of weights that stay as they begin: of one, of a part of the network ("encoder"), or
-                a pattern, as `"*.bias"`.
-            checkpoints: A folder for the state of the training. If it holds a different run (other sentences,
-                vectors or parameters), it is refused. These may change when a run is resumed: where it ends
-                (`max_steps`, `max_epochs`, `stop_after`), how often it validates (`validate_every`), and what
-                has no effect on the weights (`device`, `max_words`). But a "linear" or "cosine" schedule
-                fixes the end, and a `decay` fixes how often it validates.
-            keep_last: How many of the last checkpoints stay in the folder, such as for
+                tuples of two or three sentences, an array or a data frame with as many columns.
+            y: Labels, one for each sentence, if the network or the head is trained on them: classes, scores,
+                embeddings of another encoder; else ignored.
+            valid: Validation sentences, used every `validate_every` steps; with labels, a tuple of both.
+            head: Sets the parameter `head`, such as `se.Classifier()`.
+            init: A fitted neural encoder whose weights initialise this one's, where name and shape are the
+                same. Word tables are copied word by word; other words keep their own initialisation. The head
+                is copied if both have one of the same kind, shape and labels.
+            freeze: Names of weights that are not trained: of a weight, a part of the network ("encoder"), or
+                a pattern such as `"*.bias"`.
+            checkpoints: A folder for the state of the training. A folder of a different run (other sentences,
+                vectors or parameters) is refused. A resumed run may change where it ends (`max_steps`,
+                `max_epochs`, `stop_after`), how often it validates (`validate_every`), and what has no effect
+                on the weights (`device`, `max_words`). But a "linear" or "cosine" schedule fixes the end, and
+                `decay` fixes how often it validates.
+            keep_last: Number of checkpoints that stay in the folder, such as for
                 `sentencode.models.average_checkpoints`.
-            callbacks: Told of every step and validation; see `sentencode.training`.
+            callbacks: Notified of every step and validation; see `sentencode.training`.
             show_progress_bar: Whether to show one. None: if the logger "sentencode" shows information.
 
         Returns:
             The encoder itself.
 
         Raises:
-            TypeError: If a parameter is not of its kind.
-            ValueError: If a parameter cannot be used, no sentence can be trained on, or the checkpoints are
-                of a different run.
+            TypeError: If a parameter has the wrong type.
+            ValueError: If a parameter is out of range, there is no sentence to train on, or the checkpoints
+                are of a different run.
             DivergedError: If the loss is not finite.
 
         Warns:
-            UserWarning: If the best weights are to be taken from `checkpoints`, and that file is damaged or
-                missing; the encoder has the last ones then.
+            UserWarning: If the file of the best weights in `checkpoints` is damaged or missing; the encoder
+                then has the last ones.
         """
         fresh = type(self)(**self.get_params(deep=False))
         if head is not None:
@@ -112,7 +112,7 @@ class NeuralTraining(NeuralFiles):
         return self
 
     def partial_fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
-        """Not available: a run is resumed by `fit` with its `checkpoints`.
+        """Not available: `fit` with `checkpoints` resumes a run.
 
         Args:
             sentences: Ignored.
@@ -151,7 +151,7 @@ class NeuralTraining(NeuralFiles):
         options = self._training_options(chosen, validates=valid is not None or callable(self.metric))
         self._check_validation(valid)
         begun = _encoder_of(init)
-        # Wrong options are told of now, and not when all sentences were read.
+        # Reports wrong options before all sentences are read.
         trial = self._made_network(task.sizes(None))
         core_network(trial, type(self).__name__, self._network_settings(chosen), head=head is not None)
         frozen_names(trial, freeze)
@@ -195,15 +195,15 @@ class NeuralTraining(NeuralFiles):
                 learnt.begin_with(begun)
         metric = options.pop("metric")
         if callable(metric):
-            # What it is asked about encodes with the weights as they are then.
+            # The function encodes with the current weights.
             self._adopt(network, task.vocabulary, task.tokenizer, task.read_words(), learnt=learnt)
-            own = metric
-            metric = lambda _: own(self)  # noqa: E731
+            function = metric
+            metric = lambda _: function(self)  # noqa: E731
         validates = held_out is not None or callable(metric)
         settings = None
         if checkpoints is not None:
             settings = task.decisive(network)
-            if not isinstance(network, CppModule):  # the others tell it themselves
+            if not isinstance(network, CppModule):  # trainers read the config of those of C++
                 settings["network"] = {
                     **{"class": type(network).__name__, "code": code_digest(type(network))},
                     **self._network_settings(chosen),
@@ -238,7 +238,7 @@ class NeuralTraining(NeuralFiles):
         self._adopt(network, task.vocabulary, task.tokenizer, task.read_words(), learnt=learnt)
 
     def _training_options(self, chosen: dict[str, Any], *, validates: bool) -> dict[str, Any]:
-        """What the trainer is told. What a preset wants of validations waits for some."""
+        """The trainer's options. Those of the preset that need validations are neutral without them."""
         if not validates:
             neutral = {"decay": 1.0, "reload_best": False, "least_rate": None, "metric": "loss"}
             of_preset = {name: neutral[name] for name in neutral if getattr(self, name) is None}
@@ -255,8 +255,8 @@ class NeuralTraining(NeuralFiles):
         return options
 
     def _load_best(self, trainer: Trainer, checkpoints: Any) -> None:
-        """Gives the network the best weights. Where they are lost, a training that is done is not."""
-        if checkpoints is None:  # they are in memory
+        """Loads the best weights. If they are lost, the finished training is kept, with a warning."""
+        if checkpoints is None:  # the best weights are in memory
             trainer.load_best()
             return
         path = os.path.join(os.fsdecode(checkpoints), "best.safetensors")
@@ -265,9 +265,9 @@ class NeuralTraining(NeuralFiles):
         try:
             if trainer.load_best() or not trainer._core.scores:
                 return
-            why = f"{path} is missing, which had the weights of the best validation"
+            why = f"{path}, the weights of the best validation, is missing"
         except ValueError as error:  # the file is damaged, or of a different run
-            trainer.model.load_state_dict(last)  # some may have been read
+            trainer.model.load_state_dict(last)  # some may have been replaced
             why = f"the weights of the best validation cannot be read: {error}"
         warnings.warn(
             f"{type(self).__name__}: {why}; the encoder has those of the last step, {trainer.step:,}. Put "
@@ -277,20 +277,20 @@ class NeuralTraining(NeuralFiles):
         )
 
     def _check_validation(self, valid: Any) -> None:
-        """What asks for validations, or for a folder, is told of before a sentence is read."""
+        """Checks options that require validation data before any text is read."""
         metric = (
             "loss" if self.metric is None or callable(self.metric) else checked_str("metric", self.metric)
         )
         if metric not in ("loss", "accuracy"):
             raise ValueError(f"metric must be 'loss', 'accuracy' or a function, got {self.metric!r}")
-        wants = {
+        required = {
             "stop_after": self.stop_after is not None,
             "decay": self.decay is not None and checked_float("decay", self.decay, 0, 1, above=True) < 1,
             "reload_best": self.reload_best is not None and checked_bool("reload_best", self.reload_best),
             "metric": self.metric == "accuracy",
         }
-        for name, wanted in wants.items():
-            if wanted and valid is None and not callable(self.metric):
+        for name, is_required in required.items():
+            if is_required and valid is None and not callable(self.metric):
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} needs validations: give fit valid=SENTENCES, or a "
                     "function as metric"
@@ -298,7 +298,7 @@ class NeuralTraining(NeuralFiles):
 
 
 def _encoder_of(init: Any) -> Any:
-    """What a training is to begin with."""
+    """The encoder of `init`, checked."""
     if init is None:
         return None
     if not isinstance(init, NeuralTraining):

@@ -534,7 +534,7 @@ def test_the_best_weights_and_an_early_stop(tmp_path, kept):
 @pytest.mark.parametrize(
     ("lose", "message"),
     [
-        (lambda path: path.unlink(), r"best\.safetensors is missing, which had the weights of the best val"),
+        (lambda path: path.unlink(), r"best\.safetensors, the weights of the best validation, is missing"),
         (lambda path: path.write_bytes(path.read_bytes()[:-3]), r"cannot be read: .*best\.safetensors"),
         (lambda path: path.write_bytes(b""), r"cannot be read: .*best\.safetensors"),
     ],
