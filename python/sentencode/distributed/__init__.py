@@ -1,4 +1,4 @@
-"""Several processes: what a trainer knows of the others. Needs torch: `pip install 'sentencode[nn]'`."""
+"""Training in several processes. Needs torch: `pip install 'sentencode[nn]'`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Communicators for the processes that `torch.distributed` has started."""
+"""Communicators of `torch.distributed` process groups."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ __all__ = ["Communicator", "communicator"]
 
 
 def communicator(group: torch.distributed.ProcessGroup | None = None) -> Communicator:
-    """The other processes of this job, for C++ to talk to.
+    """Return a communicator for C++ of a process group.
 
     Args:
-        group: A process group; by default all processes, or this one alone where `torch.distributed` was not
-            set up.
-
-    Returns:
-        A communicator.
+        group: Process group. None: all processes, or this one alone if `torch.distributed` was not
+            initialised.
 
     Example:
         >>> import torch

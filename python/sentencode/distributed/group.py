@@ -1,4 +1,4 @@
-"""Process groups that this package sets up: on one machine they listen on the loopback address alone."""
+"""Process groups that only listen on the loopback address when all processes are on one machine."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LOOPBACK = "127.0.0.1"
 
 
 def init_process_group(backend: str | None = None) -> None:
-    """Joins the processes that torchrun has started, as `torch.distributed.init_process_group` does.
+    """Joins the processes of torchrun, like `torch.distributed.init_process_group`.
 
-    If all of them run on this machine, the store and the connections between the processes use the loopback
-    address: torch itself listens on all addresses, and asks nobody who connects for a password.
+    If all of them are on this machine, the store and the connections between processes use the loopback
+    address. torch itself listens on all addresses, without authentication.
 
     Args:
-        backend: "gloo" or "nccl". None: torch's choice.
+        backend: "gloo" or "nccl". None: torch's default.
 
     Example:
         ::
@@ -40,7 +40,7 @@ def init_process_group(backend: str | None = None) -> None:
         return
     use_loopback_interface()
     rank, port = int(os.environ["RANK"]), int(os.environ["MASTER_PORT"])
-    hosted = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"  # by torchrun itself
+    hosted = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"  # the store is in torchrun
     host = os.environ["MASTER_ADDR"] if hosted else LOOPBACK
     store = loopback_store(host, port, is_master=rank == 0 and not hosted, multi_tenant=True)
     dist.init_process_group(backend, store=store, rank=rank, world_size=size)
@@ -54,18 +54,12 @@ def loopback_store(
     timeout: timedelta = default_pg_timeout,
     **options: Any,
 ) -> TCPStore:
-    """A `torch.distributed.TCPStore` that listens on the loopback address if that is its host.
+    """Return a `torch.distributed.TCPStore` that listens on the loopback address if that is its host.
 
-    Args:
-        host_name: As for `TCPStore`.
-        port: Likewise. 0: any.
-        world_size: Likewise.
-        is_master: Likewise.
-        timeout: Likewise.
-        **options: Likewise.
+    Arguments are those of `TCPStore`.
     """
     if is_master and is_loopback(host_name):
-        # torch listens on all addresses, unless it is given a socket.
+        # torch listens on all addresses unless it gets a socket.
         with socket.create_server((LOOPBACK, port), backlog=1024) as server:
             host_name, port = server.getsockname()
             options["master_listen_fd"] = server.detach()
@@ -73,12 +67,12 @@ def loopback_store(
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or address stands for this machine alone."""
+    """Return whether a name or address is a loopback address."""
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def use_loopback_interface() -> None:
-    """Has gloo and NCCL listen there, unless the user has chosen an interface."""
+    """Makes gloo and NCCL use the loopback interface, unless the user has chosen one."""
     name = next((name for _, name in socket.if_nameindex() if name in ("lo", "lo0")), None)
     if name is not None:
         for variable in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):

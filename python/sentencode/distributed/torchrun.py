@@ -1,11 +1,11 @@
-"""torchrun whose processes find each other when they are started again, and which listens to nobody else.
+"""torchrun with reliable restarts and without open ports.
 
 `python -m sentencode.distributed.torchrun` takes torchrun's arguments. It differs in two points.
 
-- torch 2.13 keeps one store of addresses for as long as torchrun runs: `DynamicRendezvousHandler` makes its
-  server once, and `_create_c10d_store` says "We create a new TCPStore for every retry". So processes that are
-  started again may read the address of one that has died, and wait for it: 2 of 6 restarts over gloo. Here
-  each start has a new store.
+- torch 2.13 uses one store of addresses until torchrun ends: `DynamicRendezvousHandler` makes its server
+  once, although `_create_c10d_store` says "We create a new TCPStore for every retry". Restarted processes may
+  read the address of one that has died, and wait for it (2 of 6 restarts over gloo). Here each restart has a
+  new store.
 - torch's stores listen on all addresses. Here, on one machine, they and the connections between processes use
   the loopback address.
 """
@@ -20,11 +20,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs torchrun.
-
-    Args:
-        arguments: Those of torchrun. None: those of this process.
-    """
+    """Runs torchrun with its command-line arguments; None: those of this process."""
     from torch.distributed import run as torchrun
     from torch.distributed.elastic.multiprocessing.errors import record
 
@@ -42,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _use_new_stores() -> None:
-    """Has torchrun make a store for each start, which listens on the loopback address if it can."""
+    """Makes torchrun create a store for each restart, on the loopback address if possible."""
     from torch.distributed.elastic.rendezvous import (
         c10d_rendezvous_backend,
         dynamic_rendezvous,
@@ -51,7 +47,7 @@ def _use_new_stores() -> None:
 
     from .group import loopback_store
 
-    # Else the first of the started processes makes the store, by torch's own code.
+    # Otherwise the first of the processes makes the store, with torch's own code.
     os.environ.pop("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", None)
     handler: Any = dynamic_rendezvous.DynamicRendezvousHandler
     join = handler.next_rendezvous

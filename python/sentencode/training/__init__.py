@@ -1,6 +1,6 @@
-"""What models are trained on, examples as ids and batches in a reproducible order, and what trains them.
+"""Training: examples as ids, reproducible batches, and the trainer.
 
-Examples and batches need no torch; `Trainer` does: it is imported when it is used.
+Only `Trainer` needs torch; it is imported when it is used.
 """
 
 from __future__ import annotations

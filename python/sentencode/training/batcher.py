@@ -1,4 +1,4 @@
-"""Batches of examples, in an order that a seed chooses."""
+"""Reproducible batches of examples."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ Mode = Literal["plain", "equal_length", "buckets", "sorted_buffer", "token_budge
 
 @dataclass(frozen=True)
 class Batch:
-    """Some examples, padded. Its arrays are its own: torch may take them over without a copy.
+    """A batch of padded examples. It owns its arrays, so torch can use them without a copy.
 
     Attributes:
-        ids: For each field, ids [B, T], padded to the longest.
-        lengths: For each field, how many of them are the example's [B].
+        ids: For each field, ids [B, T], padded to the longest example.
+        lengths: For each field, the lengths without padding [B].
         labels: Labels [B], or None.
-        numbers: Which examples these are [B].
-        epoch: The epoch, from 0.
-        step: The batch's place in it, from 0.
-        total: The examples in the batches of all processes together.
-        tokens: For each field, the tokens in the batches of all processes together, without padding.
+        numbers: Indices of the examples [B].
+        epoch: Epoch, from 0.
+        step: Number of the batch in the epoch, from 0.
+        total: Number of examples in all processes.
+        tokens: For each field, the number of tokens in all processes, without padding.
     """
 
     ids: dict[str, npt.NDArray[np.int64]]
@@ -48,38 +48,35 @@ class Batch:
 
 
 class Batcher:
-    """Cuts examples into batches, every example once in an epoch, in an order that a seed chooses.
+    """Data loader: groups examples into shuffled batches, every example once in an epoch.
 
-    Which examples are in a batch is a pure function of the seed, the epoch and the step. So the position is
-    two integers, and going on from it needs nothing else; nothing is held in memory that grows with the
-    corpus.
+    A batch is a pure function of the seed, the epoch and the step. A position is therefore two integers,
+    from which iteration can be resumed, and memory does not grow with the corpus.
 
     Args:
-        examples: The examples.
-        mode: Which of them share a batch. `"equal_length"`: those of one length, so that nothing is padded.
-            `"buckets"`: those whose lengths are in one range. `"sorted_buffer"`: of so many batches of the
-            shuffled order, those of similar length. `"token_budget"`: as many of similar length as fit into
-            `max_tokens`. `"plain"`: as they come.
-        length_fields: The fields whose lengths these are. Examples are sorted by the first of them, equally
-            long ones by the next; examples of a batch have the same length, or one range, in each of them.
-            Where it is not the first field alone, the order takes 4 bytes an example of a temporary file,
-            beside the examples if that can be written. None: the first field.
-        batch_size: Examples in a batch, of all processes together. For `"token_budget"` the most there may
-            be, or None.
-        bounds: For `"buckets"`, the longest length of each, rising; longer examples are in one more.
-        buffer_batches: For `"sorted_buffer"`, how many batches' worth are sorted together.
-        max_tokens: For `"token_budget"`, the tokens of these fields together, padding counted.
-        shuffle: Whether there is any chance in the order. If not, every epoch is the same: the order of the
-            file, or rising lengths.
-        drop_short: Whether batches of less than `batch_size` are left out; other examples in each epoch.
-        seed: Chooses the order, with the epoch.
-        pad: The id behind an example's end.
-        rank: Which one of several processes this is. It gets every `world`-th example of each batch, from the
-            `rank`-th on, so that together they see what one process would; none, where the batch has too few.
-        world: How many processes there are.
-        threads: That make batches ahead of their use, where it is iterated over. A `Trainer` has one of its
-            own, and begins at the step that it is at.
-        ahead: How many batches are made ahead at most, likewise.
+        examples: Examples.
+        mode: How examples are grouped. `"equal_length"`: by their length, without any padding. `"buckets"`:
+            by ranges of lengths. `"sorted_buffer"`: by similar length within `buffer_batches` batches of the
+            shuffled order. `"token_budget"`: by similar length, as many as fit into `max_tokens`.
+            `"plain"`: not at all.
+        length_fields: Fields whose lengths count. Examples are sorted by the first of them, then by the next;
+            those of a batch have the same length, or range, in each. None: the first field. Otherwise, the
+            order takes 4 bytes an example in a temporary file, in the folder of the examples if possible.
+        batch_size: Number of examples in a batch, in all processes. For `"token_budget"` the maximum, or
+            None.
+        bounds: For `"buckets"`, the maximum length of each bucket, ascending; longer examples are in one
+            more.
+        buffer_batches: For `"sorted_buffer"`, the number of batches that are sorted together.
+        max_tokens: For `"token_budget"`, the number of tokens in these fields, including padding.
+        shuffle: Whether to shuffle. If False, every epoch has the order of the file, or ascending lengths.
+        drop_short: Whether to drop batches of less than `batch_size`; they differ from epoch to epoch.
+        seed: Seed of the order, together with the epoch.
+        pad: Id of padding.
+        rank: Rank of this process. It gets every `world`-th example of each batch, from the `rank`-th on, so
+            that together, processes see the batches of a single one; a small batch may have none for it.
+        world: Number of processes.
+        threads: Threads that prefetch batches in an iteration. A `Trainer` has one of its own.
+        ahead: Maximum number of prefetched batches.
 
     Raises:
         ValueError: The options contradict each other, or make no batch.
@@ -152,20 +149,20 @@ class Batcher:
         self._loader: _core.BatchLoader | None = None
 
     def __len__(self) -> int:
-        """The batches of an epoch."""
+        """Number of batches in an epoch."""
         return self.core.steps
 
     @property
     def state(self) -> dict[str, int]:
-        """The position of the batch that comes next: all that going on needs."""
+        """Position of the next batch, for `resume`."""
         return dict(zip(("epoch", "step"), self._position, strict=True))
 
     def resume(self, state: Mapping[str, int]) -> None:
-        """Goes to a position.
+        """Continues from a position.
 
         Args:
-            state: What `state` was there. A step behind an epoch's last one is refused: the examples or the
-                options must be others.
+            state: Value of `state` there. A step beyond the end of an epoch is refused: the examples or the
+                options must be different.
         """
         if set(state) != {"epoch", "step"}:
             raise ValueError(f"state must have 'epoch' and 'step', got {sorted(state)}")
@@ -174,30 +171,32 @@ class Batcher:
         self._position = (checked_int("state['epoch']", state["epoch"], 0), step)
 
     def batch(self, epoch: int, step: int) -> Batch:
-        """Any batch, wherever the position is.
+        """Return any batch, independently of the position.
 
         Args:
-            epoch: From 0.
-            step: From 0 to `len(batcher) - 1`.
+            epoch: Epoch, from 0.
+            step: Step, from 0 to `len(batcher) - 1`.
         """
         last = len(self) - 1
-        return self._made(self.core.batch(checked_int("epoch", epoch, 0), checked_int("step", step, 0, last)))
+        return self._to_batch(
+            self.core.batch(checked_int("epoch", epoch, 0), checked_int("step", step, 0, last))
+        )
 
     def __iter__(self) -> Iterator[Batch]:
-        """The batches from the position to the end of its epoch; the position goes on with each."""
+        """Yields the batches from the position to the end of the epoch, and advances the position."""
         epoch = self._position[0]
         while self._position[0] == epoch:
             if self._loader is None:
                 self._loader = _core.BatchLoader(
                     self.core, *self._position, threads=self._threads, ahead=self._ahead
                 )
-            batch = self._made(self._loader.next())
-            following = (batch.epoch, batch.step + 1)
-            self._position = following if following[1] < len(self) else (batch.epoch + 1, 0)
+            batch = self._to_batch(self._loader.next())
+            is_last = batch.step + 1 == len(self)
+            self._position = (batch.epoch + 1, 0) if is_last else (batch.epoch, batch.step + 1)
             yield batch
 
     def close(self) -> None:
-        """Ends the threads; iterating starts them again."""
+        """Stops the threads; an iteration starts them again."""
         self._loader = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -206,14 +205,14 @@ class Batcher:
     def __repr__(self) -> str:
         return f"Batcher({self.examples!r}, {len(self):,} batches an epoch, at {self.state})"
 
-    def _made(self, parts: tuple[Any, ...]) -> Batch:
+    def _to_batch(self, parts: tuple[Any, ...]) -> Batch:
         epoch, step, total, numbers, fields, int_labels, float_labels = parts
-        kind = None if self.examples.labels is None else self.examples.labels.dtype
+        dtype = None if self.examples.labels is None else self.examples.labels.dtype
         names = self.examples.fields
         return Batch(
             ids={name: field[0] for name, field in zip(names, fields, strict=True)},
             lengths={name: field[1] for name, field in zip(names, fields, strict=True)},
-            labels=None if kind is None else int_labels if kind == np.int64 else float_labels,
+            labels=None if dtype is None else int_labels if dtype == np.int64 else float_labels,
             numbers=numbers,
             epoch=epoch,
             step=step,

@@ -1,4 +1,4 @@
-"""What may be told of each step and validation: logs, progress, or a function of one's own."""
+"""Callbacks of a trainer: logs and the progress bar."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ from .history import COLUMNS, Event, Step, Validation, columns_of, read_log, row
 
 __all__ = ["Callback", "CsvLog", "TensorBoardLog"]
 
-# A `Trainer`, whose module imports this one. A callback of one's own may say `trainer: Trainer`.
-Running: TypeAlias = Any
+Running: TypeAlias = Any  # a `Trainer`, whose module imports this one
 
 
 class Callback:
-    """What a trainer tells of its run. Each process calls its own; `trainer.rank` says which one it is.
+    """Receives the steps and validations of a trainer, in each process; `trainer.rank` is the process.
 
-    What it raises ends the run, and comes out of `Trainer.run` as it is; the checkpoint is written before,
-    and the other callbacks are told of the step all the same.
-    Any object with these three methods will do.
+    An exception ends the run and is raised by `Trainer.run`, after the other callbacks were called and a
+    checkpoint was written. Any object with these three methods will do.
 
     Example:
         >>> from sentencode.training import Callback
@@ -33,24 +31,23 @@ class Callback:
     """
 
     def on_step(self, trainer: Running, step: Step) -> None:
-        """After each step, before the validation that may follow."""
+        """Called after each step, before a validation."""
 
     def on_validation(self, trainer: Running, validation: Validation) -> None:
-        """After each validation."""
+        """Called after each validation."""
 
     def on_end(self, trainer: Running) -> None:
-        """When a run has ended, in whatever way."""
+        """Called when a run has ended or failed."""
 
 
 class CsvLog(Callback):
-    """A line for each step and each validation, in the first process's file.
+    """Writes a line for each step and each validation to a file, in the first process.
 
-    A line is there when the step is done, even if the process is killed then. A run that goes on from a
-    checkpoint goes on with its log, too: lines of steps that it takes again are replaced. So a training that
-    begins with its first step begins the log anew. A symbolic link is refused.
+    Each line is flushed, so that it survives a kill. A resumed run continues its log: lines of steps that it
+    repeats are replaced, and a run from the first step begins a new log. A symbolic link is refused.
 
     Args:
-        path: The file. `History.from_csv` and `plot_loss` read it.
+        path: File, which `History.from_csv` and `plot_loss` can read.
 
     Example:
         >>> from sentencode.training import CsvLog
@@ -63,11 +60,11 @@ class CsvLog(Callback):
         self._columns: list[str] = list(COLUMNS)
 
     def on_step(self, trainer: Running, step: Step) -> None:
-        """Writes it."""
+        """Writes a line."""
         self._write(trainer, step)
 
     def on_validation(self, trainer: Running, validation: Validation) -> None:
-        """Writes it."""
+        """Writes a line."""
         self._write(trainer, validation)
 
     def on_end(self, trainer: Running) -> None:
@@ -80,35 +77,35 @@ class CsvLog(Callback):
         if trainer.rank != 0:
             return
         if self._file is None:
-            self._file = self._opened(event)
+            self._file = self._open(event)
         self._file.write(",".join(row_of(event, self._columns)) + "\n")
         self._file.flush()
 
-    def _opened(self, first: Event) -> TextIO:
-        """The file with all that was before this event, and nothing else."""
+    def _open(self, first: Event) -> TextIO:
+        """Opens the file after all events before this one, and removes later ones."""
         refuse_link(self.path)
-        there = self.path.exists() and self.path.stat().st_size > 0
-        kept = [event for event in read_log(self.path) if _place(event) < _place(first)] if there else []
+        exists = self.path.exists() and self.path.stat().st_size > 0
+        earlier = [event for event in read_log(self.path) if _order(event) < _order(first)] if exists else []
         self._columns = columns_of(first)
-        rows = [self._columns, *(row_of(event, self._columns) for event in kept)]
+        rows = [self._columns, *(row_of(event, self._columns) for event in earlier)]
         with whole_file(self.path) as file:
             file.writelines(f"{','.join(row)}\n".encode() for row in rows)
-        return open(self.path, "a", encoding="utf-8", opener=_appending)
+        return open(self.path, "a", encoding="utf-8", opener=_open_no_link)
 
 
-def _appending(name: str, flags: int) -> int:
+def _open_no_link(name: str, flags: int) -> int:
     return os.open(name, flags | os.O_NOFOLLOW, 0o666)
 
 
-def _place(event: Event) -> tuple[int, bool]:
+def _order(event: Event) -> tuple[int, bool]:
     return event.step, isinstance(event, Validation)
 
 
 class TensorBoardLog(Callback):
-    """The same figures as scalars for TensorBoard, by `torch.utils.tensorboard`, in the first process.
+    """Writes scalars for TensorBoard with `torch.utils.tensorboard`, in the first process.
 
     Args:
-        folder: Where the event files are to be.
+        folder: Folder for the event files.
 
     Raises:
         ImportError: The package tensorboard is not installed.
@@ -123,7 +120,7 @@ class TensorBoardLog(Callback):
             from torch.utils import tensorboard
         except ImportError as error:
             raise ImportError(f"TensorBoardLog: {error}; this needs: pip install tensorboard") from error
-        self._make: Any = tensorboard.SummaryWriter  # type: ignore[no-untyped-call, unused-ignore, attr-defined]
+        self._writer_class: Any = tensorboard.SummaryWriter  # type: ignore[no-untyped-call, unused-ignore, attr-defined]
         self.folder = as_name(folder)
         self._writer: Any = None
 
@@ -131,16 +128,14 @@ class TensorBoardLog(Callback):
         """Adds train/loss, train/accuracy, train/learning_rate, train/norm and train/examples_per_second."""
         rate = step.examples / step.seconds if step.seconds > 0 else math.nan
         names = ("loss", "accuracy", "learning_rate", "norm")
-        figures = {f"train/{name}": getattr(step, name) for name in names}
-        figures |= {f"train/{name}": figure for name, figure in step.figures.items()}
-        self._add(trainer, step.step, {**figures, "train/examples_per_second": rate})
+        figures = {name: getattr(step, name) for name in names} | step.figures
+        self._add(trainer, "train", step.step, {**figures, "examples_per_second": rate})
 
     def on_validation(self, trainer: Running, validation: Validation) -> None:
         """Adds valid/loss, valid/accuracy and valid/score."""
         names = ("loss", "accuracy", "score")
-        figures = {f"valid/{name}": getattr(validation, name) for name in names}
-        figures |= {f"valid/{name}": figure for name, figure in validation.figures.items()}
-        self._add(trainer, validation.step, figures)
+        figures = {name: getattr(validation, name) for name in names} | validation.figures
+        self._add(trainer, "valid", validation.step, figures)
 
     def on_end(self, trainer: Running) -> None:
         """Closes the file."""
@@ -148,47 +143,48 @@ class TensorBoardLog(Callback):
             self._writer.close()
             self._writer = None
 
-    def _add(self, trainer: Running, step: int, figures: dict[str, float]) -> None:
+    def _add(self, trainer: Running, kind: str, step: int, figures: dict[str, float]) -> None:
         if trainer.rank != 0:
             return
-        if self._writer is None:  # what an earlier run told of later steps is no longer so
-            # The writer would follow a symbolic link; nobody can make one of a name that is random.
+        if self._writer is None:  # purges later steps of an earlier run
+            # The writer follows symbolic links; nobody can prepare one for a random name.
             unique = f".{secrets.token_hex(8)}"
-            self._writer = self._make(log_dir=self.folder, purge_step=step, filename_suffix=unique)
+            self._writer = self._writer_class(log_dir=self.folder, purge_step=step, filename_suffix=unique)
         for name, figure in figures.items():
             if math.isfinite(figure):
-                self._writer.add_scalar(name, figure, step)
+                self._writer.add_scalar(f"{kind}/{name}", figure, step)
 
 
 class Progress(Callback):
-    """A bar of steps with sentences and tokens a second, the loss, and the time that is left."""
+    """A progress bar of steps with the loss, sentences and tokens a second, and the remaining time."""
 
     def __init__(self, trainer: Running) -> None:
         from tqdm.auto import tqdm
 
         self.bar = tqdm(total=trainer.last_step, initial=trainer.step, desc="train", unit="step")
+        self._reset()
+
+    def _reset(self) -> None:
         self._examples = self._tokens = 0
         self._since = time.perf_counter()
 
     def on_step(self, trainer: Running, step: Step) -> None:
-        """Moves the bar; what it says changes now and then."""
+        """Moves the bar, and updates its text every half second."""
         self._examples += step.examples
         self._tokens += step.tokens
         seconds = time.perf_counter() - self._since
         if seconds > 0.5 or step.step == trainer.last_step:
             rates = f"{self._examples / seconds:,.0f} sentences/s, {self._tokens / seconds:,.0f} tokens/s"
-            own = "".join(f", {name} {figure:.4g}" for name, figure in step.figures.items())
-            self.bar.set_postfix_str(f"loss {step.loss:.4f}{own}, {rates}", refresh=False)
-            self._examples = self._tokens = 0
-            self._since = time.perf_counter()
+            figures = "".join(f", {name} {figure:.4g}" for name, figure in step.figures.items())
+            self.bar.set_postfix_str(f"loss {step.loss:.4f}{figures}, {rates}", refresh=False)
+            self._reset()
         self.bar.update()
 
     def on_validation(self, trainer: Running, validation: Validation) -> None:
-        """Says the score in the bar's name; validating is not counted as training."""
+        """Shows the score; the time of the validation does not count."""
         self.bar.set_description_str(f"train (score {validation.score:.4f})", refresh=False)
-        self._examples = self._tokens = 0
-        self._since = time.perf_counter()
+        self._reset()
 
     def on_end(self, trainer: Running) -> None:
-        """Leaves the bar as it is."""
+        """Closes the bar."""
         self.bar.close()

@@ -1,4 +1,4 @@
-"""Examples as ids in one mapped file."""
+"""Examples as ids in a mapped file."""
 
 from __future__ import annotations
 
@@ -25,21 +25,18 @@ from ..text.vocabulary import Vocabulary
 
 __all__ = ["Examples"]
 
-_ROWS = 16384  # of an iterable that are in memory together
+_ROWS = 16384  # in memory at once
 _SHARD = 1_000_000
 Labels = Literal["int64", "float32"]
 TooLong = Literal["drop", "truncate"]
 
 
 class Examples:
-    """What a model is trained on: examples of named token fields and perhaps a label, as ids on disk.
+    """Training data: examples with named token fields and maybe a label, as ids in a mapped file.
 
-    An example may be a sentence (one field, `tokens`), a sentence and its next (`tokens`, `next`), a pair
-    with a label (`first`, `second`), a source and its translation: the file does not know, nor does the
-    `Batcher` that cuts it into batches. The file is mapped: opening it costs one reading of it, and memory
-    does not grow with it.
-
-    Make one by `build`, or by `open`.
+    An example may be a sentence (one field, `tokens`), a sentence and the next one (`tokens`, `next`), a pair
+    with a label (`first`, `second`), or a source and its translation. The file is read once when it is
+    opened, and memory does not grow with it. Make one with `build` or `open`.
 
     Example:
         >>> import tempfile, os
@@ -71,11 +68,11 @@ class Examples:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Examples:
-        """The examples of a file. All that later steps rely on is checked.
+        """Opens a file of examples and checks its content.
 
         Args:
-            path: The file.
-            verify: Whether its bytes are compared with the checksums that were written with them, too.
+            path: File.
+            verify: Whether to verify its checksums, too.
 
         Raises:
             OSError: It cannot be read.
@@ -105,49 +102,50 @@ class Examples:
         shard_examples: int = _SHARD,
         on_progress: Progress | None = None,
     ) -> Examples:
-        """Tokenises a corpus, looks its words up, and writes their ids to a file; or finds that file.
+        """Tokenizes a corpus and writes the ids of its words to a file, or opens that file.
 
-        The work is done on all threads, in order and in constant memory. What has been built from the same
-        texts in the same way is opened, not built again, whatever the files are called. A build that was
-        killed goes on with the first shard that it had not finished; two at a time wait for each other.
+        It uses all threads and constant memory. A file that was built from the same texts in the same way is
+        opened instead, whatever the names of the source files. A build that was killed resumes with its first
+        unfinished shard; simultaneous builds wait for each other.
 
         Args:
             source: Sentences: a Corpus, the path of a text file, a folder or a glob, a list or other
                 iterable. A blank line, or an empty sentence, ends a document. For several fields: an iterable
-                of tuples, of one text for each field; or a dictionary from each field's name to files that
-                belong together line by line.
-            vocabulary: Its words' places are the ids. For fields of different languages, one for each.
-            tokenizer: A `Tokenizer`, or what one is made of; or one for each field. Its lowercase="auto" asks
-                whether the vocabulary has upper-case letters. One of your own is known again by its code,
-                with that of the functions that it calls; one that cannot be compared cuts all texts a first
-                time, to tell whether they are the same.
-            path: Where the file is to be. By default in `cache_dir()`, by the name of its key.
-            fields: The names of a tuple's texts; by default `tokens`, or what the dictionary has.
-            labels: The type of the labels, when tuples end with one.
-            neighbours: More fields, each the sentence at so many places from this one in its document:
-                `{"next": 1}`, `{"previous": -1, "next": 1}`. Sentences without them are left out.
-            following_words: One more field, `following`: the first so many words behind a sentence, over the
-                ends of sentences but not beyond the document, at whose end they may be fewer.
-            begin: A symbol before each example, or one for each field. Symbols that are no words of the
-                vocabulary get the ids behind it.
-            end: The like behind it.
-            unknown: The symbol for unknown words.
-            unknown_words: What is done with them: `"symbol"`, `"drop_word"` or `"drop_example"`.
-            min_length: Examples of fewer words are left out; begin and end, and dropped words, do not count.
-            max_length: What is longer is left out or cut. None: no bound.
-            too_long: `"drop"` or `"truncate"`, or one for each field.
-            shard_examples: How many are held in memory, and made anew at most after a kill.
-            on_progress: Called after each batch with what was read and the whole: bytes of files, else rows.
+                of tuples with one text for each field, or a dictionary from each field's name to files that
+                are aligned line by line.
+            vocabulary: Vocabulary, whose order of words defines the ids; or one for each field.
+            tokenizer: `Tokenizer`, or an argument of it; or one for each field. Its lowercase="auto" depends
+                on whether the vocabulary has upper-case letters. A tokenizer of your own is identified by its
+                code and that of functions that it calls; if that is impossible, all texts are tokenized an
+                additional time to compare them.
+            path: File to write. By default it is in `cache_dir()` with its key as name.
+            fields: Names of a tuple's texts; by default `tokens`, or those of the dictionary.
+            labels: Type of the labels, if tuples end with one.
+            neighbours: Additional fields, each the sentence at an offset in the document: `{"next": 1}`,
+                `{"previous": -1, "next": 1}`. Sentences without them are dropped.
+            following_words: Number of words of an additional field, `following`, after a sentence: across
+                sentences but not beyond the document, at whose end there may be fewer.
+            begin: Symbol before each example, or one for each field. Symbols that are not in the vocabulary
+                get the ids after it.
+            end: Symbol after each example, or one for each field.
+            unknown: Symbol for unknown words.
+            unknown_words: Treatment of unknown words: `"symbol"`, `"drop_word"` or `"drop_example"`.
+            min_length: Minimum number of words of an example, without begin, end and dropped words.
+            max_length: Maximum number of words. None: no limit.
+            too_long: Treatment of longer examples: `"drop"` or `"truncate"`, or one for each field.
+            shard_examples: Number of examples in memory, and lost at most when a build is killed.
+            on_progress: Called after each batch with the amount read and the total: bytes of files, else
+                rows.
 
         Warns:
-            UserWarning: The file was there, and is damaged: it is built again.
+            UserWarning: An existing file is damaged and is built again.
 
         Raises:
-            ValueError: An argument does not fit, or no example is left; the message tells why.
-            FormatError: Files that belong together differ in their number of lines.
+            ValueError: An argument is invalid, or no example is left; the message says why.
+            FormatError: Aligned files differ in their number of lines.
 
         Example:
-            Paper 000's sentences have 4 to 32 known words:
+            Sentences of 4 to 32 known words:
 
             >>> import tempfile, os
             >>> from sentencode import Vocabulary
@@ -162,38 +160,40 @@ class Examples:
         """
         names = _names(source, fields)
         tokenizers = {
-            name: _tokenizer(cut, _for_field("vocabulary", vocabulary, name))
-            for name, cut in ((name, _for_field("tokenizer", tokenizer, name)) for name in names)
+            name: _tokenizer(
+                _for_field("tokenizer", tokenizer, name), _for_field("vocabulary", vocabulary, name)
+            )
+            for name in names
         }
 
-        def options_of(name: str, like: str, bounded: bool = True) -> _core.FieldOptions:
-            most = _for_field("max_length", max_length, name) if bounded else None
-            words = _for_field("vocabulary", vocabulary, like)
+        def options_of(name: str, source_field: str, bounded: bool = True) -> _core.FieldOptions:
+            maximum = _for_field("max_length", max_length, name) if bounded else None
+            words = _for_field("vocabulary", vocabulary, source_field)
             if not isinstance(words, Vocabulary):
                 raise TypeError(f"vocabulary must be a Vocabulary, got {type(words).__name__}")
             return _core.FieldOptions(
                 name=name,
-                tokenizer=tokenizers[like][1],
+                tokenizer=tokenizers[source_field][1],
                 vocabulary=words.core,
                 begin=_symbol("begin", _for_field("begin", begin, name)),
                 end=_symbol("end", _for_field("end", end, name)),
                 unknown_words=checked_str("unknown_words", unknown_words),
                 unknown=checked_str("unknown", unknown),
                 min_length=checked_int("min_length", _for_field("min_length", min_length, name), 0),
-                max_length=0 if most is None else checked_int("max_length", most, 1),
+                max_length=0 if maximum is None else checked_int("max_length", maximum, 1),
                 too_long=checked_str("too_long", _for_field("too_long", too_long, name)),
             )
 
-        around = [
+        context = [
             _core.Neighbour(options_of(name, names[0]), offset=_offset(name, offset), words=0)
             for name, offset in (neighbours or {}).items()
         ]
         if following_words is not None:
             count = checked_int("following_words", following_words, 1)
-            around.append(_core.Neighbour(options_of("following", names[0], False), offset=1, words=count))
+            context.append(_core.Neighbour(options_of("following", names[0], False), offset=1, words=count))
         options = _core.ExampleOptions(
             fields=[options_of(name, name) for name in names],
-            neighbours=around,
+            neighbours=context,
             labels=labels or "none",
             source=_description(source),
             shard_examples=checked_int("shard_examples", shard_examples, 1),
@@ -203,8 +203,8 @@ class Examples:
         if path is None:
             if not key:
                 raise ValueError(
-                    "source can be read only once, so that what is built of it has no name in the cache; "
-                    "pass path=, or a list, a file, or a function that returns a new iterator"
+                    "source can be read only once, so its examples have no name in the cache; pass path=, or "
+                    "a list, a file, or a function that returns a new iterator"
                 )
             path = make_folder(cache_dir() / "examples") / f"{key}.examples"
         builder = _core.ExampleBuilder(path, options, key)
@@ -213,71 +213,66 @@ class Examples:
         if rows.files is not None:
             return cls(_core.build_examples(builder, rows.files, on_progress))
         if not builder.done:
-            rows.give(builder, on_progress)
+            rows.add_to(builder, on_progress)
         return cls(builder.finish())
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of the fields; lengths, where batches are made by them, are those of the first."""
+        """Names of the fields; by default, batches are grouped by the length of the first."""
         return tuple(self._fields)
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """Path of the file."""
         return Path(self.core.path)
 
     @property
     def key(self) -> str:
-        """A hash of all that the content depends on; empty where the source could be read only once."""
+        """Hash of all that the content depends on; "" if the source could be read only once."""
         return self.core.key
 
     @property
     def config(self) -> dict[str, Any]:
-        """How the file was made, and of what: vocabularies' digests, tokenizers, symbols, options, source."""
-        config: dict[str, Any] = json.loads(self.core.config)
-        return config
+        """Vocabulary digests, tokenizers, symbols, options and source of the file."""
+        return dict(json.loads(self.core.config))
 
     @property
     def rows(self) -> dict[str, int]:
-        """How many rows of the source were read, and what became of them."""
+        """Numbers of rows of the source that were read, used and dropped."""
         return dict(self._config["rows"])
 
     @property
     def labels(self) -> npt.NDArray[np.int64] | npt.NDArray[np.float32] | None:
-        """The labels [n], a read-only view of the file; None where there are none."""
-        found: npt.NDArray[np.int64] | npt.NDArray[np.float32] | None = self.core.labels
-        return found
+        """Labels [n], a read-only view of the file, or None."""
+        labels: npt.NDArray[np.int64] | npt.NDArray[np.float32] | None = self.core.labels
+        return labels
 
     def vocabulary_size(self, field: str | None = None) -> int:
-        """How many ids there can be in a field: words and symbols.
-
-        Args:
-            field: The first one by default.
-        """
+        """Return the number of words and symbols of a field, by default the first."""
         return self.core.vocabulary_size(self._name(field))
 
     def symbols(self, field: str | None = None) -> dict[str, int]:
-        """The symbols of a field's vocabulary and their ids."""
-        found: dict[str, int] = self._fields[self._name(field)]["symbols"]
-        return dict(sorted(found.items(), key=lambda item: item[1]))
+        """Return the symbols of a field's vocabulary and their ids."""
+        symbols: dict[str, int] = self._fields[self._name(field)]["symbols"]
+        return dict(sorted(symbols.items(), key=lambda item: item[1]))
 
     def ids(self, field: str | None = None) -> npt.NDArray[np.int32]:
-        """The ids of all examples, one after the other: a read-only view of the file."""
+        """Return the concatenated ids of all examples, a read-only view of the file."""
         return self._parts[self._name(field)][0]
 
     def lengths(self, field: str | None = None) -> npt.NDArray[np.int64]:
-        """How many ids each example has in a field [n]."""
+        """Return the number of ids of each example in a field [n]."""
         return np.diff(self._parts[self._name(field)][1])
 
     def example(self, i: int) -> dict[str, Any]:
-        """The ids of each field, read-only views of the file; and the `label`, where there is one."""
+        """Return the ids of each field, read-only views of the file, and the `label` if there is one."""
         at = checked_int("i", i, -len(self), len(self) - 1) % len(self)
-        found: dict[str, Any] = {
+        example: dict[str, Any] = {
             name: ids[offsets[at] : offsets[at + 1]] for name, (ids, offsets) in self._parts.items()
         }
         if (labels := self.labels) is not None:
-            found["label"] = labels[at].item()
-        return found
+            example["label"] = labels[at].item()
+        return example
 
     def __getitem__(self, i: int) -> dict[str, Any]:
         try:
@@ -305,8 +300,8 @@ class Examples:
         return field
 
 
-class _Piece(NamedTuple):
-    """Rows of input: for each field a batch for the core, and what belongs to them."""
+class _Chunk(NamedTuple):
+    """Some rows of input, with a batch for each field."""
 
     fields: list[Batch]
     starts_document: list[bool]
@@ -314,17 +309,17 @@ class _Piece(NamedTuple):
 
 
 class _Rows:
-    """What `build` was given, as rows that can be read, or as files that the core reads itself."""
+    """The source of `build`, as rows, or as files that C++ reads."""
 
     def __init__(
         self, source: Any, names: Sequence[str], labels: Labels | None, tokenizers: list[Tokenizer]
     ) -> None:
         self.files: list[list[str]] | None = None
-        self.digest: str | None = None  # None: it can be read only once
+        self.digest: str | None = None  # None: the source can be read only once
         self._names, self._labels, self._tokenizers = names, labels, tokenizers
-        # Of a tokenizer that cannot be told from others, what it makes is the content.
-        codes = [_code_of(cut) for cut in tokenizers]
-        known = None not in codes
+        # If the code of a tokenizer cannot be compared, its tokens are.
+        codes = [_code_of(tokenizer) for tokenizer in tokenizers]
+        comparable = None not in codes
         self._corpora: list[Corpus] | None = None
         self._tuples: Any = None
         if isinstance(source, Mapping):
@@ -343,85 +338,82 @@ class _Rows:
         else:
             self._tuples = source
         if labels is not None and self._corpora is not None:
-            raise ValueError("labels come with tuples; files hold none")
+            raise ValueError("labels require tuples; files have none")
 
         files = [corpus.files for corpus in self._corpora or ()]
-        plain = (
-            bool(files)
-            and all(files)
-            and all(os.path.isfile(file) for of_field in files for file in of_field)
+        regular = bool(files) and all(
+            of_field and all(os.path.isfile(file) for file in of_field) for of_field in files
         )
-        if self._corpora is not None and plain and known:
+        if self._corpora is not None and regular and comparable:
             self.digest = _core.digest_of_files(files)
-            if all(cut.split != "external" for cut in tokenizers) and not (
-                len(names) == 1 and self._corpora[0].keep_empty
-            ):
+            keeps_empty = len(names) == 1 and self._corpora[0].keep_empty
+            if keeps_empty:
+                self.digest += "+empty"
+            elif all(tokenizer.split != "external" for tokenizer in tokenizers):
                 self.files = files
-            elif len(names) == 1:
-                self.digest += "+empty" if self._corpora[0].keep_empty else ""
-        elif plain or self._can_be_read_again():
+        elif regular or self._is_repeatable():
             content, row = _core.ContentDigest(), 0
-            for piece in self._pieces(None):
+            for chunk in self._chunks(None):
                 with counted_from(row):
-                    for cut, batch in zip(tokenizers, piece.fields, strict=True):
-                        content.add(batch if known else cut.prepare(batch))
-                row += len(piece.starts_document)
-                content.add_bytes(np.array(piece.starts_document, np.bool_).tobytes())
+                    for tokenizer, batch in zip(tokenizers, chunk.fields, strict=True):
+                        content.add(batch if comparable else tokenizer.prepare(batch))
+                row += len(chunk.starts_document)
+                content.add_bytes(np.array(chunk.starts_document, np.bool_).tobytes())
                 if labels is not None:
-                    content.add_bytes(np.array(piece.labels, labels).tobytes())
+                    content.add_bytes(np.array(chunk.labels, labels).tobytes())
             self.digest = content.hex()
-        if self.digest is not None and known and any(codes):
+        if self.digest is not None and comparable and any(codes):
             self.digest += f"+code:{','.join(map(str, codes))}"
 
-    def _can_be_read_again(self) -> bool:
+    def _is_repeatable(self) -> bool:
         source = self._tuples if self._corpora is None else self._corpora[0]._source
         return not isinstance(source, Iterator) and (self._corpora is None or source is not None)
 
-    def give(self, builder: _core.ExampleBuilder, on_progress: Progress | None) -> None:
-        """Hands the builder all rows that it has not in shards."""
+    def add_to(self, builder: _core.ExampleBuilder, on_progress: Progress | None) -> None:
+        """Adds all rows that the builder does not have in shards."""
         skip, row = builder.first_row, 0
-        for piece in self._pieces(on_progress):
-            count = len(piece.starts_document)
+        for chunk in self._chunks(on_progress):
+            count = len(chunk.starts_document)
             drop = min(max(skip - row, 0), count)
             row += count
             if drop == count:
                 continue
-            labels = None if self._labels is None else np.array(piece.labels[drop:], self._labels)
+            labels = None if self._labels is None else np.array(chunk.labels[drop:], self._labels)
             with counted_from(row - count + drop):
                 batches = [
-                    cut.prepare(list(_texts(batch))[drop:] if drop else batch)
-                    for cut, batch in zip(self._tokenizers, piece.fields, strict=True)
+                    tokenizer.prepare(list(_texts(batch))[drop:] if drop else batch)
+                    for tokenizer, batch in zip(self._tokenizers, chunk.fields, strict=True)
                 ]
                 builder.add(
                     batches,
-                    starts_document=piece.starts_document[drop:],
+                    starts_document=chunk.starts_document[drop:],
                     int_labels=labels if self._labels == "int64" else None,
                     float_labels=labels if self._labels == "float32" else None,
                 )
 
-    def _pieces(self, on_progress: Progress | None) -> Iterator[_Piece]:
+    def _chunks(self, on_progress: Progress | None) -> Iterator[_Chunk]:
         if self._corpora is None:
-            yield from self._tuple_pieces(on_progress)
+            yield from self._tuple_chunks(on_progress)
         elif len(self._corpora) == 1:
             for batch, starts in self._corpora[0]._read(_ROWS, on_progress, TEXT_AT_ONCE):
-                yield _Piece([batch], list(starts), [])
+                yield _Chunk([batch], list(starts), [])
         else:
-            readers = [  # by rows alone, else they would part
+            readers = [  # limited by rows alone, so that they stay aligned
                 corpus._read(_ROWS, on_progress if i == 0 else None, None)
                 for i, corpus in enumerate(self._corpora)
             ]
             while True:
-                found: list[tuple[Batch, list[bool]]] = [next(reader, ([], [])) for reader in readers]
-                counts = [len(starts) for _, starts in found]
+                batches: list[tuple[Batch, list[bool]]] = [next(reader, ([], [])) for reader in readers]
+                counts = [len(starts) for _, starts in batches]
                 if len(set(counts)) > 1:
                     raise ValueError(f"the files of {', '.join(self._names)} differ in their number of lines")
                 if counts[0] == 0:
                     return
-                yield _Piece([batch for batch, _ in found], list(found[0][1]), [])
+                yield _Chunk([batch for batch, _ in batches], list(batches[0][1]), [])
 
-    def _tuple_pieces(self, on_progress: Progress | None) -> Iterator[_Piece]:
+    def _tuple_chunks(self, on_progress: Progress | None) -> Iterator[_Chunk]:
         source = self._tuples() if callable(self._tuples) else self._tuples
-        whole = len(source) if hasattr(source, "__len__") else 0
+        total = len(source) if hasattr(source, "__len__") else 0
         width = len(self._names) + (self._labels is not None)
         row = 0
         for rows in gathered(source, _ROWS, TEXT_AT_ONCE):
@@ -431,20 +423,16 @@ class _Rows:
                     raise ValueError(f"source[{row + i}] is {item!r:.80}; expected a tuple of {expected}")
             columns = [list(column) for column in zip(*rows, strict=True)]
             labels = _checked_labels(columns.pop(), self._labels, row) if self._labels is not None else []
-            yield _Piece([to_batch(column, "source") for column in columns], [False] * len(rows), labels)
+            yield _Chunk([to_batch(column, "source") for column in columns], [False] * len(rows), labels)
             row += len(rows)
             if on_progress is not None:
-                on_progress(row, whole)
+                on_progress(row, total)
 
 
-def _code_of(cut: Tokenizer) -> str | None:
-    """What a tokenizer of one's own computes with; None where nothing tells it from others."""
-    return "" if cut.split != "external" or cut.name.startswith("hf:") else code_digest(cut._external)
-
-
-def _corpus(files: Any, keep_empty: bool) -> Corpus:
-    listed = [files] if isinstance(files, (str, os.PathLike)) else files
-    return Corpus.from_files(listed, keep_empty=keep_empty)
+def _code_of(tokenizer: Tokenizer) -> str | None:
+    """Return a digest of the code of a user's tokenizer, "" for others; None where there is no code."""
+    is_user_code = tokenizer.split == "external" and not tokenizer.name.startswith("hf:")
+    return code_digest(tokenizer._external) if is_user_code else ""
 
 
 def _texts(batch: Batch) -> Iterable[Any]:
@@ -457,12 +445,12 @@ def _shown(names: Sequence[str], labels: Labels | None) -> str:
 
 def _checked_labels(column: list[Any], labels: Labels, row: int) -> list[Any]:
     for i, label in enumerate(column):
-        whole = isinstance(label, (int, np.integer)) and not isinstance(label, (bool, np.bool_))
-        if not whole and not (labels == "float32" and isinstance(label, (float, np.floating))):
+        is_int = isinstance(label, (int, np.integer)) and not isinstance(label, (bool, np.bool_))
+        if not is_int and not (labels == "float32" and isinstance(label, (float, np.floating))):
             kind = "a whole number" if labels == "int64" else "a number"
             raise TypeError(f"the label of source[{row + i}] is {label!r:.40}; expected {kind}")
         if labels == "int64" and not -(2**63) <= label < 2**63:
-            raise ValueError(f"the label of source[{row + i}] is {label}; expected a number of 64 bits")
+            raise ValueError(f"the label of source[{row + i}] is {label}; expected an int64")
     return column
 
 
@@ -478,16 +466,16 @@ def _names(source: Any, fields: Sequence[str] | None) -> list[str]:
 
 
 def _for_field(what: str, value: Any, field: str) -> Any:
-    """What an option says of one field."""
+    """Return the value of an option for one field."""
     if isinstance(value, Mapping) and not isinstance(value, Vocabulary):
         if field not in value:
-            raise ValueError(f"{what} says nothing of the field {field!r}; it has {list(value)}")
+            raise ValueError(f"{what} has no value for the field {field!r}, only for {list(value)}")
         return value[field]
     return value
 
 
-def _tokenizer(cut: Any, vocabulary: Any) -> tuple[Tokenizer, _core.Tokenizer]:
-    tokenizer = cut if isinstance(cut, Tokenizer) else Tokenizer(cut)
+def _tokenizer(argument: Any, vocabulary: Any) -> tuple[Tokenizer, _core.Tokenizer]:
+    tokenizer = argument if isinstance(argument, Tokenizer) else Tokenizer(argument)
     auto = tokenizer.lowercase == "auto"
     lower = auto and isinstance(vocabulary, Vocabulary) and all(w == w.lower() for w in vocabulary)
     return tokenizer, tokenizer.core(lowercase=lower)
@@ -510,4 +498,4 @@ def _description(source: Any) -> str:
         text = ", ".join(f"{name}: {value}" for name, value in source.items())
     else:
         text = f"<{type(source).__name__}>"
-    return text.encode("utf-8", "backslashreplace").decode()  # names of files may be no UTF-8; JSON is
+    return text.encode("utf-8", "backslashreplace").decode()  # file names may not be UTF-8, as JSON requires

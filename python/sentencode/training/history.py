@@ -1,4 +1,4 @@
-"""What a training told: its steps and validations."""
+"""The steps and validations of a training."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ __all__ = ["History", "Step", "Validation", "plot_loss"]
 
 @dataclass(frozen=True)
 class Step:
-    """A step that was done; its figures are those of all processes together.
+    """A step that was done. Sums and means are over all processes.
 
     Attributes:
-        step: How many are done, from 1.
-        epoch: The epoch of its first batch, from 0.
-        loss: The mean loss.
-        accuracy: The share of what the model had right; not a number where it does not tell.
-        learning_rate: The learning rate.
-        norm: The norm of all gradients before they were clipped.
-        examples: How many examples it saw.
-        tokens: How many tokens, of all fields, without padding.
-        seconds: Since the step, or the validation, before.
-        figures: What the model tells besides, by name: the mean of each.
+        step: Number of steps done, from 1.
+        epoch: Epoch of its first batch, from 0.
+        loss: Mean loss.
+        accuracy: Fraction of correct predictions; NaN where the model does not count them.
+        learning_rate: Learning rate.
+        norm: Norm of all gradients before clipping.
+        examples: Number of examples.
+        tokens: Number of tokens in all fields, without padding.
+        seconds: Time since the previous step or validation.
+        figures: Means of further values of the model, by name.
     """
 
     step: int
@@ -52,13 +52,13 @@ class Validation:
     """A validation.
 
     Attributes:
-        step: The step after which it was.
-        loss: The mean loss; not a number without batches for it.
-        accuracy: The share of what the model had right, or not a number.
-        score: What decides which validation was best.
+        step: Number of steps done before it.
+        loss: Mean loss; NaN without validation batches.
+        accuracy: Fraction of correct predictions, or NaN.
+        score: Score that selects the best validation.
         best: Whether it is the best so far.
-        decayed: Whether the learning rate is lower from here on.
-        figures: As those of a step.
+        decayed: Whether the learning rate decays after it.
+        figures: Means of further values of the model, by name.
     """
 
     step: int
@@ -70,17 +70,17 @@ class Validation:
     figures: dict[str, float] = field(default_factory=dict)
 
 
-# A log has one line for each of both. Fields of the one that the other lacks stay empty there; what the model
-# tells besides comes after them, each in a column of its own.
-_FIGURES = "figures"
-_OWN = {kind: [name for name in kind.__dataclass_fields__ if name != _FIGURES] for kind in (Step, Validation)}
-COLUMNS = ("event", *_OWN[Step], "score", "best", "decayed")
+# A log has the columns of both kinds of events, maybe empty, then one for each figure of the model.
+_FIELDS = {
+    kind: [name for name in kind.__dataclass_fields__ if name != "figures"] for kind in (Step, Validation)
+}
+COLUMNS = ("event", *_FIELDS[Step], "score", "best", "decayed")
 Event = Step | Validation
 
 
 @dataclass
 class History:
-    """Steps and validations in their order.
+    """Steps and validations in order.
 
     Attributes:
         steps: The steps.
@@ -105,10 +105,10 @@ class History:
 
     @classmethod
     def from_csv(cls, path: str | os.PathLike[str]) -> History:
-        """What a `CsvLog` wrote.
+        """Reads the file of a `CsvLog`.
 
         Args:
-            path: The file.
+            path: File.
 
         Raises:
             FormatError: It is no such log.
@@ -120,25 +120,27 @@ class History:
 
 
 def columns_of(event: Event) -> list[str]:
-    """The columns of a log that has such events."""
+    """Return the columns of a log with such events."""
     return [*COLUMNS, *event.figures]
 
 
 def row_of(event: Event, columns: Sequence[str] = COLUMNS) -> list[str]:
-    """A line of a log; what is not a number stays empty."""
+    """Return a line of a log; NaN is empty."""
     values: dict[str, Any] = {"event": "step" if isinstance(event, Step) else "validation"}
     values |= {**vars(event), **event.figures}
-    return [_written(values.get(column)) for column in columns]
+    return [_shown(values.get(column)) for column in columns]
 
 
 def read_log(path: Path) -> Iterator[Event]:
-    """The events of a log. A last line without an end was cut off by a kill, and is left out."""
+    """Reads the events of a log, except for a last line without an end, which a kill leaves."""
     text = read_text(path)
     lines = text[: text.rfind("\n") + 1].splitlines()
     columns = lines[0].split(",") if lines else []
     if tuple(columns[: len(COLUMNS)]) != COLUMNS:
         shown = repr(lines[0][:60]) if lines else "empty"
-        raise FormatError(f"{path}: no log of a training: line 1 is {shown}, expected {','.join(COLUMNS)!r}")
+        raise FormatError(
+            f"{path}: not the log of a training: line 1 is {shown}, expected {','.join(COLUMNS)!r}"
+        )
     for number, row in enumerate(csv.reader(lines[1:]), 2):
         try:
             values = dict(zip(columns, row, strict=True))
@@ -146,13 +148,13 @@ def read_log(path: Path) -> Iterator[Event]:
             types = kind.__dataclass_fields__
             figures = {name: _number(values[name]) for name in columns[len(COLUMNS) :]}
             yield kind(
-                **{name: _READ[types[name].type](values[name]) for name in _OWN[kind]}, figures=figures
+                **{name: _READ[types[name].type](values[name]) for name in _FIELDS[kind]}, figures=figures
             )
         except (KeyError, ValueError):
-            raise FormatError(f"{path}, line {number}: not a line of a training's log: {row!r:.80}") from None
+            raise FormatError(f"{path}, line {number}: not a line of such a log: {row!r:.80}") from None
 
 
-def _written(value: Any) -> str:
+def _shown(value: Any) -> str:
     return "" if value is None or (isinstance(value, float) and math.isnan(value)) else repr(value).strip("'")
 
 
@@ -168,17 +170,17 @@ _READ: dict[Any, Callable[[str], Any]] = {
 
 
 def plot_loss(source: History | str | os.PathLike[str], *, smooth: int = 1) -> Any:
-    """The loss of training and of validation against the steps.
+    """Plots the training loss and the validation loss against the steps.
 
     Args:
-        source: What a trainer's `history` is, or the path of a `CsvLog`.
-        smooth: The curve of training is the mean of so many steps; the steps themselves stay faint behind it.
+        source: History of a trainer, or the path of a `CsvLog`.
+        smooth: Steps to average the training loss over; the unsmoothed curve is drawn faintly.
 
     Returns:
         A `matplotlib.figure.Figure`: `figure.savefig("loss.pdf")`.
 
     Raises:
-        ValueError: There is no step to draw.
+        ValueError: There is no step to plot.
         ImportError: matplotlib is not installed.
 
     Example:
@@ -191,28 +193,21 @@ def plot_loss(source: History | str | os.PathLike[str], *, smooth: int = 1) -> A
     history = source if isinstance(source, History) else History.from_csv(source)
     width = checked_int("smooth", smooth, 1)
     if not history.steps:
-        raise ValueError("there is no step to draw")
-    # A figure of its own, not one of pyplot's: no window, and nothing that has to be closed.
+        raise ValueError("there is no step to plot")
+    # Not pyplot's: no window, and nothing to close.
     figure = require("matplotlib.figure", "plot").Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot()
-    places = [step.step for step in history.steps]
+    steps = [step.step for step in history.steps]
     losses = [step.loss for step in history.steps]
     if width > 1:
-        axes.plot(places, losses, color="C0", alpha=0.25, linewidth=0.8)
+        axes.plot(steps, losses, color="C0", alpha=0.25, linewidth=0.8)
         losses = [
             math.fsum(part := losses[max(0, i + 1 - width) : i + 1]) / len(part) for i in range(len(losses))
         ]
-    axes.plot(places, losses, color="C0", label="training")
-    judged = [validation for validation in history.validations if math.isfinite(validation.loss)]
-    if judged:
-        axes.plot(
-            [v.step for v in judged],
-            [v.loss for v in judged],
-            "o-",
-            color="C1",
-            markersize=4,
-            label="validation",
-        )
+    axes.plot(steps, losses, color="C0", label="training")
+    points = [(v.step, v.loss) for v in history.validations if math.isfinite(v.loss)]
+    if points:
+        axes.plot(*zip(*points, strict=True), "o-", color="C1", markersize=4, label="validation")
     best = [validation for validation in history.validations if validation.best]
     if best:
         axes.axvline(best[-1].step, color="gray", linestyle="--", linewidth=1, label="best")

@@ -1,4 +1,4 @@
-"""Ctrl-C that waits for what must not be cut in two."""
+"""Ctrl-C that waits for what must not be interrupted."""
 
 from __future__ import annotations
 
@@ -13,58 +13,58 @@ __all__ = ["Interrupts"]
 
 
 class Interrupts:
-    """While it is entered, Ctrl-C waits for the functions of `whole`.
+    """Context in which Ctrl-C waits for `deferred` functions.
 
-    It is raised behind one that runs, and at any other time at once. A second one never waits: it may be the
-    function that does not end. Of two that are entered, the outer one decides. Only the main thread is
-    interrupted: in others this does nothing.
+    Ctrl-C is raised after a deferred function that runs, and at once at any other time. A second one never
+    waits, because the function may not end. Of nested contexts, the outer one decides. Only the main thread
+    receives signals: in others this does nothing.
     """
 
     def __init__(self) -> None:
-        self._before: Callable[[int, FrameType | None], Any] | None = None
-        self._pressed = self._waiting = False
+        self._previous: Callable[[int, FrameType | None], Any] | None = None
+        self._pressed = self._pending = False
         self._code: CodeType | None = None
 
-    def whole(self, function: Callable[..., None]) -> Callable[..., None]:
-        """The function, which one Ctrl-C does not cut in two."""
+    def deferred(self, function: Callable[..., None]) -> Callable[..., None]:
+        """Return the function such that a first Ctrl-C waits until it ends."""
 
-        def whole(*given: Any) -> None:
+        def deferred(*arguments: Any) -> None:
             try:
-                function(*given)
+                function(*arguments)
             finally:
                 self._raise()
 
-        # Searched for on the stack: a mark that is set in the function would come too late.
+        # The handler searches the stack for this code: a flag set in the function would come too late.
         if self._code is None:
-            self._code = whole.__code__.replace()  # another for each of us
-        whole.__code__ = self._code
-        return whole
+            self._code = deferred.__code__.replace()  # a copy for each context
+        deferred.__code__ = self._code
+        return deferred
 
     def __enter__(self) -> Interrupts:
         handler = signal.getsignal(signal.SIGINT)
         if threading.current_thread() is threading.main_thread() and callable(handler):
-            self._before = handler
-            signal.signal(signal.SIGINT, self._came)
+            self._previous = handler
+            signal.signal(signal.SIGINT, self._handle)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._before is not None and signal.getsignal(signal.SIGINT) == self._came:
-            signal.signal(signal.SIGINT, self._before)
+        if self._previous is not None and signal.getsignal(signal.SIGINT) == self._handle:
+            signal.signal(signal.SIGINT, self._previous)
         self._raise()
 
-    def _came(self, number: int, frame: FrameType | None) -> None:
-        assert self._before is not None
-        inner = frame
-        while inner is not None and inner.f_code is not self._code:
-            inner = inner.f_back
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        assert self._previous is not None
+        caller = frame
+        while caller is not None and caller.f_code is not self._code:
+            caller = caller.f_back
         first, self._pressed = not self._pressed, True
-        self._waiting = first and inner is not None
-        if not self._waiting:
-            self._before(number, frame)
+        self._pending = first and caller is not None
+        if not self._pending:
+            self._previous(number, frame)
 
     def _raise(self) -> None:
-        if self._waiting and self._before is not None:
-            self._waiting = False
-            self._before(signal.SIGINT, sys._getframe())
+        if self._pending and self._previous is not None:
+            self._pending = False
+            self._previous(signal.SIGINT, sys._getframe())

@@ -1,4 +1,4 @@
-"""How a model is trained: one value that estimators, `sentencode train` and `Trainer` share."""
+"""The options of a training, shared by estimators, `sentencode train` and `Trainer`."""
 
 from __future__ import annotations
 
@@ -6,54 +6,55 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+from ..checks import checked_bool, checked_float, checked_int, checked_str
+
 __all__ = ["TrainingOptions"]
 
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """How a model is trained. `Trainer`, and every neural encoder, takes these as keyword arguments.
+    """The options of a training. `Trainer` and every neural encoder take them as keyword arguments.
 
     Attributes:
         optimizer: `"adam"`, `"adamw"`, `"sgd"`, `"rmsprop"` or `"adagrad"`.
-        betas: Of adam and adamw.
-        momentum: Of sgd and rmsprop.
-        epsilon: What keeps divisors of the optimiser from zero. Encoders call it `optimizer_epsilon`.
-        weight_decay: Of squared weights; adamw's is of the weights themselves.
-        sparse_rows: Whether gradients of word tables, and of the softmax of sampled words, are of those rows
-            alone that a step reads. That makes steps much faster where a table has hundreds of thousands of
-            rows. A row that a step does not read stays as it is, and so do adam's moments of it; sgd takes
-            the steps that it would. For adam, adamw, sgd and adagrad without `momentum` and `weight_decay`,
-            in one process.
-        learning_rate: The highest.
+        betas: Decay rates of adam's and adamw's moments.
+        momentum: Momentum of sgd and rmsprop.
+        epsilon: Term added to denominators of the optimizer. Encoders call it `optimizer_epsilon`.
+        weight_decay: L2 penalty; decoupled for adamw.
+        sparse_rows: Whether gradients of word tables, and of a softmax over sampled words, are sparse. Steps
+            are much faster where a table has hundreds of thousands of rows. Rows that a step does not read
+            keep their values and adam's moments; sgd takes the same steps. For adam, adamw, sgd and adagrad
+            without `momentum` and `weight_decay`, in one process.
+        learning_rate: Peak learning rate.
         schedule: `"constant"`, `"linear"`, `"cosine"` or `"inverse_sqrt"`.
-        warmup: Steps in which the learning rate rises to its highest.
-        schedule_steps: Of linear and cosine: the step at which it ends. None: the last step.
-        schedule_end: Of linear and cosine: the share of the learning rate that is left there.
-        epoch_decay: What each epoch multiplies the learning rate by.
-        decay: What it is multiplied by where validation has not got better; 0.5 halves it.
-        patience: After so many validations in a row that were not better.
-        reload_best: Whether the best weights are taken up again then: from checkpoints, or from memory.
-        least_rate: The training ends when the learning rate falls below this. None: it does not.
-        max_steps: The last step, at most. None: no bound.
-        max_epochs: The like in epochs, in whole steps: the last one of several batches (`accumulate`) may go
-            into the next epoch. If both are None: one epoch.
-        accumulate: Batches of one step.
-        clip_norm: The norm of all gradients together is at most so large. None: any.
-        clip_each: That of each tensor's gradient is; before `clip_norm`.
+        warmup: Steps of linear warm-up.
+        schedule_steps: Step at which a linear or cosine schedule ends. None: the last step.
+        schedule_end: Fraction of the learning rate at the end of a linear or cosine schedule.
+        epoch_decay: Factor of the learning rate after each epoch.
+        decay: Factor of the learning rate where validations do not improve; 0.5 halves it.
+        patience: Consecutive validations without improvement before each decay.
+        reload_best: Whether a decay also loads the best weights, from checkpoints or from memory.
+        least_rate: Learning rate below which the training ends. None: no limit.
+        max_steps: Maximum number of steps. None: no limit.
+        max_epochs: Maximum number of epochs, in whole steps: with `accumulate`, the last step may go into the
+            next epoch. If both limits are None: one epoch.
+        accumulate: Batches in a step (gradient accumulation).
+        clip_norm: Maximum norm of all gradients together. None: no clipping.
+        clip_each: Maximum norm of each tensor's gradient, applied before `clip_norm`. None: no clipping.
         validate_every: Steps between validations. None: after each epoch.
         save_every: Steps between checkpoints. None: whenever it validates, or would.
-        stop_after: Ends after so many validations that are not better than the best. None: never.
-        metric: What decides how good a validation is: the `"loss"`, the `"accuracy"`, or a function that
-            returns a number, such as a score of `sentencode.evaluate`: of the model, or, where an encoder is
-            trained, of the encoder as it is then. It is called in the first process, in evaluation mode.
+        stop_after: Validations without improvement after which the training stops early. None: never.
+        metric: Score of a validation: the `"loss"`, the `"accuracy"`, or a function that returns a number,
+            such as a score of `sentencode.evaluate`. Its argument is the model, or the encoder where one is
+            trained. It is called in the first process, in evaluation mode.
         higher_is_better: Whether a higher score is better. None: unless it is the loss.
-        autocast: `"bfloat16"`: matrix products in bfloat16, where the hardware has it; parameters stay
-            float32. None: not.
-        bad_steps: So many steps in a row may have a loss or gradient that is not finite: they are left out.
-            One more raises `DivergedError`.
-        read_every: Steps whose figures are read from the device at once, and callbacks told of: a GPU is not
-            waited for in between. What is learnt does not depend on it. None: 1 on a CPU, else 16.
-        seed: Chooses all that is left to chance within the model's steps.
+        autocast: `"bfloat16"` for matrix products in bfloat16, where the hardware supports it; parameters
+            stay float32. None: float32.
+        bad_steps: Consecutive steps with a loss or gradient that is not finite that are skipped. One more
+            raises `DivergedError`.
+        read_every: Steps between reads of losses from the device and calls of callbacks; a GPU does not wait
+            in between. It has no effect on the weights. None: 1 on a CPU, else 16.
+        seed: Seed of all random numbers in steps.
 
     Example:
         >>> from sentencode.training import TrainingOptions
@@ -94,5 +95,32 @@ class TrainingOptions:
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:
-        """All of them as they are by default, by name."""
+        """Return the default of each option by name."""
         return {field.name: field.default for field in fields(cls)}
+
+    def to_core(self) -> dict[str, Any]:
+        """Return the options that the trainer in C++ takes, except for those by which it validates.
+
+        Types are checked here by the annotations, ranges of floats in C++.
+        """
+        values: dict[str, Any] = {}
+        for field in fields(self):
+            name, value = field.name, getattr(self, field.name)
+            kind, _, optional = str(field.type).partition(" | ")
+            if value is None and optional:
+                if kind in {"int", "float"}:
+                    values[name] = 0  # no limit
+            elif kind == "bool":
+                values[name] = checked_bool(name, value)
+            elif kind == "int":
+                low = 0 if name in {"warmup", "bad_steps", "seed"} else 1
+                values[name] = checked_int(name, value, low, 2 ** (64 if name == "seed" else 63) - 1)
+            elif kind == "float":
+                values[name] = checked_float(name, value, 0, above=bool(optional))
+            elif kind.startswith("Literal") and not optional:
+                values[name] = checked_str(name, value)
+        if not isinstance(self.betas, tuple) or len(self.betas) != 2:
+            raise TypeError(f"betas must be a tuple of two numbers, got {self.betas!r:.40}")
+        for i, beta in enumerate(self.betas):
+            values[f"beta{i + 1}"] = checked_float(f"betas[{i}]", beta, 0, 1, below=True)
+        return values

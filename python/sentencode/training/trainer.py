@@ -1,4 +1,4 @@
-"""Trains any model that gives a loss."""
+"""Trains any model that has a loss."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ import torch  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
 from .. import _nn  # noqa: E402
-from ..checks import checked_bool, checked_float, checked_int, checked_str  # noqa: E402
+from ..checks import checked_float, checked_int, checked_str  # noqa: E402
 from ..distributed import Communicator  # noqa: E402
 from ..distributed import communicator as all_processes  # noqa: E402
 from ..generators import isolated_generators  # noqa: E402
@@ -37,18 +37,16 @@ from .options import TrainingOptions  # noqa: E402
 __all__ = ["Loss", "TensorBatch", "Trainer"]
 
 _LOG = logging.getLogger("sentencode")
-_OPTIMIZERS = ("adam", "adamw", "sgd", "rmsprop", "adagrad")
-_SCHEDULES = ("constant", "linear", "cosine", "inverse_sqrt")
 
 
 @dataclass(frozen=True)
 class TensorBatch:
-    """What a model in Python is given: a batch on the device where it computes.
+    """A batch on the device of a model in Python.
 
     Attributes:
-        ids: For each field, ids [B, T] int64, padded to the longest.
-        lengths: For each field, how many of them are the example's [B] int64.
-        mask: For each field, [B, T] bool: true where there is a token.
+        ids: For each field, ids [B, T] int64, padded to the longest example.
+        lengths: For each field, the lengths without padding [B] int64.
+        mask: For each field, [B, T] bool: false for padding.
         labels: Labels [B], or None.
     """
 
@@ -63,17 +61,17 @@ class TensorBatch:
 
 @dataclass(frozen=True)
 class Loss:
-    """What a model says of a batch. A tuple (sum, count) or (sum, count, right) is as good.
+    """The loss of a model for a batch. A tuple (sum, count) or (sum, count, right) will do as well.
 
-    Losses are summed, not averaged, so that batches of any size, accumulated or of several processes, count
-    by what is in them.
+    Losses are sums, not means, so that batches of different sizes, accumulated or of several processes, are
+    weighted by their content.
 
     Attributes:
-        sum: A scalar with a graph: the loss of all that counts, words or sentences.
-        count: How much counts.
-        right: How much of it the model had right, or None.
-        figures: What else is worth telling, by the names of the model's attribute `figures`: each a number,
-            or a pair of a sum and of how many. Their means are in the progress bar, in `History` and in logs.
+        sum: Scalar with a graph: the loss summed over words or sentences.
+        count: Number of words or sentences in the sum.
+        right: Number of correct predictions among them, or None.
+        figures: Further values to report, by the names in the model's attribute `figures`: each a number, or
+            a pair of a sum and a count. Their means are in the progress bar, in `History` and in logs.
     """
 
     sum: Tensor
@@ -83,51 +81,48 @@ class Loss:
 
 
 class Trainer:
-    """Trains any model that gives a loss, by the trainer in C++.
+    """Trains any model that has a loss, with the training loop in C++.
 
-    A model is a C++ one of this package, or any `torch.nn.Module` with a method `loss(batch)`: it gets a
-    `TensorBatch` and returns a `Loss`, or (sum, count) or (sum, count, right). The mean over all batches of a
-    step, in all processes, is what is minimised. A module that tells figures besides (penalties, the loss of
-    a second decoder) names them in its attribute `figures`, a tuple of strings.
+    A model is a C++ one of this package, or any `torch.nn.Module` with a method `loss(batch)`. The method
+    gets a `TensorBatch` and returns a `Loss`, or (sum, count) or (sum, count, right). A step minimises the
+    mean over its batches in all processes. A module that reports further values (penalties, the loss of a
+    second decoder) names them in its attribute `figures`, a tuple of strings. A subclass of one of this
+    package's networks may override `loss`.
 
-    A subclass of one of this package's networks that has a `loss` of its own is trained by that, as any
-    module is.
+    A step depends only on the seed, the step number, the weights, the optimizer state and the scores so far.
+    A checkpoint holds these, so a resumed run takes the same steps as one without a break (bit by bit on a
+    CPU with the same number of threads). A model must sample from torch's generators, which are seeded before
+    each step; the caller's states are restored.
 
-    What is done in a step depends on the seed, the step, the weights, the optimiser's state and the scores so
-    far, and on nothing else: a checkpoint holds these, and a run that goes on from one takes the very steps
-    that it would have taken (bit by bit on a CPU with the same number of threads). Chance within a model must
-    come from torch's generators, which are set anew before each step; those of the caller stay as they are.
-
-    Of several processes (torchrun), each makes its `Batcher` with its `rank` and `world`; together they take
-    the steps that one would.
+    With several processes (torchrun), each makes its `Batcher` with its `rank` and `world`; together they
+    take the steps of a single process.
 
     Args:
-        model: The model. Its parameters that want a gradient are trained, on the device where they are.
-        train: Batches to train on.
-        valid: Batches to validate on, all of them each time.
-        checkpoints: A folder for them: the last ones, and the best. None: none.
-        keep_last: How many of the last ones are kept.
-        settings: Those of the model, and whatever else decides what is learnt, by name, as JSON has values.
-            Checkpoints note them, and are refused where they have changed. The networks of this package tell
-            theirs themselves.
-        callbacks: What is told of steps and validations: `CsvLog`, `TensorBoardLog`, your own `Callback`.
-        communicator: The other processes. None: all of `torch.distributed`, if it was set up.
-        options: How it is trained.
-        **training: The like one by one, each in the place of what `options` says: see `TrainingOptions`.
+        model: Model. Its parameters that require a gradient are trained on their device.
+        train: Training batches.
+        valid: Validation batches, all of which are used each time.
+        checkpoints: Folder for the last checkpoints and the best one. None: none.
+        keep_last: Number of last checkpoints to keep.
+        settings: Settings of the model and of anything else that affects training, by name, as JSON values.
+            Checkpoints store them, and are refused where they differ. Networks of this package add theirs.
+        callbacks: Receivers of steps and validations: `CsvLog`, `TensorBoardLog`, a `Callback`.
+        communicator: Processes to train with. None: all of `torch.distributed`, if it was initialised.
+        options: Options of the training.
+        **training: Single options that replace those in `options`; see `TrainingOptions`.
 
     Attributes:
         model: The model.
         history: Steps and validations of this trainer's runs.
 
     Raises:
-        TypeError: An argument is not of its kind.
-        ValueError: An argument is out of its bounds, or contradicts another one.
+        TypeError: An argument has the wrong type.
+        ValueError: An argument is out of range, or contradicts another one.
 
     Example:
         >>> import os, tempfile, torch
         >>> from sentencode import Vocabulary
         >>> from sentencode.training import Batcher, Examples, Trainer
-        >>> class FirstWord(torch.nn.Module):  # tells the first word of a sentence from the mean of all
+        >>> class FirstWord(torch.nn.Module):  # predicts the first word from the mean of all
         ...     def __init__(self):
         ...         super().__init__()
         ...         self.words = torch.nn.EmbeddingBag(4, 8)
@@ -164,9 +159,7 @@ class Trainer:
         **training: Any,
     ) -> None:
         if unknown := set(training) - set(TrainingOptions.defaults()):
-            raise TypeError(
-                f"Trainer has no argument {min(unknown)!r}; see TrainingOptions for those there are"
-            )
+            raise TypeError(f"Trainer has no argument {min(unknown)!r}; see TrainingOptions for its options")
         chosen = replace(TrainingOptions() if options is None else options, **training)
         for name, batcher in (("train", train), ("valid", valid)):
             if not isinstance(batcher, Batcher) and not (name == "valid" and batcher is None):
@@ -176,43 +169,31 @@ class Trainer:
         self.model = model
         self.history = History()
         self._running = threading.Lock()
-        self._metric = (
-            chosen.metric
-            if callable(chosen.metric)
-            else _one_of("metric", chosen.metric, ("loss", "accuracy"))
-        )
-        checked_bool("reload_best", chosen.reload_best)
-        if chosen.metric == "accuracy" and valid is None:
-            raise ValueError("metric is 'accuracy', but there is no valid to measure it on")
-        if not callable(chosen.metric) and valid is None:
-            wants = {"stop_after": chosen.stop_after is not None, "decay": chosen.decay != 1}
-            wants["reload_best"] = chosen.reload_best
-            for name in (name for name, wanted in wants.items() if wanted):
-                raise ValueError(f"{name} needs validations: give valid, or a function as metric")
-        if not isinstance(chosen.betas, tuple) or len(chosen.betas) != 2:
-            raise TypeError(f"betas must be a tuple of two numbers, got {chosen.betas!r:.40}")
+        self._metric = chosen.metric
+        values = chosen.to_core()
+        if not callable(self._metric):
+            _check_choice("metric", self._metric, ("loss", "accuracy"))
+            if valid is None:
+                _check_without_validation(chosen)
+        values["validate_accuracy"] = self._metric == "accuracy"
+        values.setdefault("higher_is_better", self._metric != "loss")
         self._callbacks = _checked_callbacks(callbacks)
         self._folder = None if checkpoints is None else os.fsdecode(checkpoints)
-        self._autocast = chosen.autocast
-        self._check_autocast()
+        _check_autocast(chosen.autocast, model)
+        values["bfloat16"] = chosen.autocast is not None
         if communicator is not None and not isinstance(communicator, Communicator):
             raise TypeError(f"communicator must be a Communicator, got {type(communicator).__name__}")
-        others = all_processes() if communicator is None else communicator
-        self.rank, self.world = others.rank, others.size
-        epochs = 0 if chosen.max_epochs is None else checked_int("max_epochs", chosen.max_epochs, 1)
-        steps = 0 if chosen.max_steps is None else checked_int("max_steps", chosen.max_steps, 1)
-        if chosen.max_epochs is None and chosen.max_steps is None:
-            epochs = 1
-        accumulate = checked_int("accumulate", chosen.accumulate, 1)
-        warmup = checked_int("warmup", chosen.warmup, 0)
-        shape = _one_of("schedule", chosen.schedule, _SCHEDULES)
-        ends = [steps] * (steps > 0) + [math.ceil(len(train) * epochs / accumulate)] * (epochs > 0)
-        schedule_steps = chosen.schedule_steps
-        if schedule_steps is None:
-            schedule_steps = max(min(ends), warmup + 1)
-        elif shape in {"constant", "inverse_sqrt"}:
-            raise ValueError(f"schedule_steps: a schedule that is {shape!r} has no end")
-        # The optimiser's: held, so that a new tensor cannot come to lie where an old one did.
+        processes = all_processes() if communicator is None else communicator
+        self.rank, self.world = processes.rank, processes.size
+        if not values["max_steps"] and not values["max_epochs"]:
+            values["max_epochs"] = 1
+        if chosen.schedule_steps is None:
+            by_epochs = math.ceil(len(train) * values["max_epochs"] / values["accumulate"])
+            last = min(filter(None, (values["max_steps"], by_epochs)))
+            values["schedule_steps"] = max(last, values["warmup"] + 1)
+        elif chosen.schedule in {"constant", "inverse_sqrt"}:
+            raise ValueError(f"schedule_steps: a schedule that is {chosen.schedule!r} has no end")
+        # Kept alive, so that a new tensor cannot have the id of an old one.
         self._trained = [parameter for parameter in _parameters(model) if parameter.requires_grad]
         cpp = _core_model(model, train)
         self._figures = tuple(cpp.figures)
@@ -220,93 +201,58 @@ class Trainer:
             cpp,
             train.core,
             None if valid is None else valid.core,
-            others,
-            optimizer=_one_of("optimizer", chosen.optimizer, _OPTIMIZERS),
-            beta1=checked_float("betas[0]", chosen.betas[0], 0, 1, below=True),
-            beta2=checked_float("betas[1]", chosen.betas[1], 0, 1, below=True),
-            momentum=checked_float("momentum", chosen.momentum, 0, 1, below=True),
-            epsilon=checked_float("epsilon", chosen.epsilon, 0),
-            weight_decay=checked_float("weight_decay", chosen.weight_decay, 0),
-            sparse_rows=checked_bool("sparse_rows", chosen.sparse_rows),
-            learning_rate=checked_float("learning_rate", chosen.learning_rate, 0, above=True),
-            schedule=shape,
-            warmup=warmup,
-            schedule_steps=checked_int("schedule_steps", schedule_steps, warmup + 1),
-            schedule_end=checked_float("schedule_end", chosen.schedule_end, 0, 1),
-            decay=checked_float("decay", chosen.decay, 0, 1, above=True),
-            patience=checked_int("patience", chosen.patience, 1),
-            epoch_decay=checked_float("epoch_decay", chosen.epoch_decay, 0, 1, above=True),
-            least_rate=_bound("least_rate", chosen.least_rate),
-            higher_is_better=(
-                chosen.metric != "loss"
-                if chosen.higher_is_better is None
-                else checked_bool("higher_is_better", chosen.higher_is_better)
-            ),
-            clip_norm=_bound("clip_norm", chosen.clip_norm),
-            clip_each=_bound("clip_each", chosen.clip_each),
-            max_steps=steps,
-            max_epochs=epochs,
-            accumulate=accumulate,
-            validate_every=_every("validate_every", chosen.validate_every),
-            save_every=_every("save_every", chosen.save_every),
-            stop_after=_every("stop_after", chosen.stop_after),
-            validate_accuracy=chosen.metric == "accuracy",
-            reload_best=chosen.reload_best,
-            bad_steps=checked_int("bad_steps", chosen.bad_steps, 0),
-            read_every=_every("read_every", chosen.read_every),
-            bfloat16=chosen.autocast is not None,
-            seed=checked_int("seed", chosen.seed, 0, 2**64 - 1),
+            processes,
             settings=_settings(model, settings),
             checkpoints=self._folder,
             keep_last=checked_int("keep_last", keep_last, 1),
+            **values,
         )
 
     @property
     def step(self) -> int:
-        """How many steps are done."""
+        """Number of steps done."""
         return self._core.step
 
     @property
     def last_step(self) -> int:
-        """The step at which it ends, if nothing stops it before."""
+        """Step at which the training ends, unless it stops early."""
         return self._core.last_step
 
     @property
     def stopped_early(self) -> bool:
-        """Whether `stop_after` validations in a row were not better than the best."""
+        """Whether `stop_after` consecutive validations were not better than the best."""
         return self._core.stopped_early
 
     def run(self, *, resume: bool = True, show_progress_bar: bool | None = None) -> History:
         """Trains until an end is reached.
 
-        Ctrl-C, an error, or what a callback raises ends it between two steps: the checkpoint is written, and
-        the exception comes out. Then `run()` goes on, here or in another process. Ctrl-C waits for callbacks
-        and for files that are being written; a second one ends the callback that runs. A validation that was
-        not completed, with its best weights and callbacks, is repeated.
+        Ctrl-C, an error, or an exception of a callback ends the run between two steps: a checkpoint is
+        written, and the exception is raised. Then `run()` continues, here or in another process. Ctrl-C waits
+        for callbacks and for files that are being written; a second one ends the callback. A validation that
+        was interrupted is repeated, with its best weights and callbacks.
 
         While it runs, no other training can use its folder of checkpoints.
 
         Args:
-            resume: Whether a trainer that has done no step yet goes on from the folder's last checkpoint, if
-                there is one. If not, a folder that has one is refused.
+            resume: Whether a trainer without steps resumes from the folder's last checkpoint, if there is
+                one. If False, a folder with checkpoints is refused.
             show_progress_bar: Whether to show one. None: if the logger "sentencode" shows information.
 
         Returns:
             The history.
 
         Raises:
-            BlockingIOError: Another training writes to the folder of checkpoints; the message says which.
+            BlockingIOError: Another training writes to the folder of checkpoints; the message names it.
             DivergedError: The loss or a gradient is not finite.
             FormatError: All checkpoints of the folder are damaged, or of another version.
             ValueError: The checkpoint belongs to a different run: other examples, batches, or settings of the
-                optimiser, the schedule or the model; the message names what differs. Or the
-                model's loss is not what it should be, or its parameters are no longer those that it had when
-                the trainer was made.
+                optimizer, the schedule or the model; the message names the differences. Or the loss is
+                invalid, or the model's parameters were replaced after the trainer was made.
             RuntimeError: It is running: a callback or another thread called `run`.
         """
         self._check_parameters()
         show = _LOG.isEnabledFor(logging.INFO) if show_progress_bar is None else show_progress_bar
-        told: list[Callback] = [*self._callbacks]
+        callbacks: list[Callback] = [*self._callbacks]
         with ExitStack() as stack:
             if not self._running.acquire(blocking=False):
                 raise RuntimeError(
@@ -322,20 +268,18 @@ class Trainer:
                     )
                 self._core.resume()
             if show and self.rank == 0:
-                told.append(Progress(self))
-            for callback in reversed(told):
+                callbacks.append(Progress(self))
+            for callback in reversed(callbacks):
                 stack.callback(callback.on_end, self)
-            stack.enter_context(self._undisturbed())
+            stack.enter_context(self._preserved_state())
             interrupts = stack.enter_context(Interrupts())
-            clock = [time.perf_counter()]
-            validator = (
-                functools.partial(_score, self._metric, self.model) if callable(self._metric) else None
-            )
+            last_event = time.perf_counter()
 
-            def tell(event: Step | Validation) -> None:
-                # All are told, whatever one of them raises: a log has each step that a checkpoint has.
+            def notify(event: Step | Validation) -> None:
+                # Call all callbacks even if one raises: a log has each step that a checkpoint has.
+                nonlocal last_event
                 errors: list[BaseException] = []
-                for callback in told:
+                for callback in callbacks:
                     try:
                         if isinstance(event, Step):
                             callback.on_step(self, event)
@@ -343,44 +287,45 @@ class Trainer:
                             callback.on_validation(self, event)
                     except BaseException as error:
                         errors.append(error)
-                clock[0] = time.perf_counter()
+                last_event = time.perf_counter()
                 if errors:
                     raise next((e for e in errors if isinstance(e, KeyboardInterrupt)), errors[0])
 
             def named(figures: list[float]) -> dict[str, float]:
-                # A validation that is a function alone has none.
+                # Empty for a validation by a function alone.
                 return dict(zip(self._figures, figures, strict=True)) if figures else {}
 
-            def on_step(*parts: Any) -> None:
-                seconds = time.perf_counter() - clock[0]
-                step = Step(*(*parts[:-1], seconds, named(parts[-1])))
+            def on_step(*values: Any) -> None:
+                seconds = time.perf_counter() - last_event
+                step = Step(*(*values[:-1], seconds, named(values[-1])))
                 self.history.steps.append(step)
-                tell(step)
+                notify(step)
 
-            def on_validation(*parts: Any) -> None:
-                validation = Validation(*(*parts[:-1], named(parts[-1])))
+            def on_validation(*values: Any) -> None:
+                validation = Validation(*(*values[:-1], named(values[-1])))
                 self.history.validations.append(validation)
-                tell(validation)
+                notify(validation)
 
-            self._core.run(on_step, on_validation, validator, interrupts.whole(lambda action: action()))
+            metric = functools.partial(_score, self._metric, self.model) if callable(self._metric) else None
+            self._core.run(on_step, on_validation, metric, interrupts.deferred(lambda action: action()))
         return self.history
 
     def load_best(self) -> bool:
-        """Gives the model the weights of the best validation so far. All processes have to call it.
+        """Loads the weights of the best validation so far. All processes have to call it.
 
         Returns:
-            Whether there are any: before the first validation there are none; nor where somebody has removed
-            `best.safetensors`. Without a folder they are kept in memory.
+            Whether there are any: not before the first validation, nor after `best.safetensors` was removed.
+            Without a folder they are kept in memory.
 
         Raises:
             FormatError: That file is damaged, or is no checkpoint of this model.
-            ValueError: It is of a different run: of other settings, or with other validations.
+            ValueError: It belongs to a different run, with other settings or validations.
         """
         return self._core.load_best()
 
     @contextmanager
-    def _undisturbed(self) -> Iterator[None]:
-        """The caller's mode of the model and state of chance are what they were."""
+    def _preserved_state(self) -> Iterator[None]:
+        """Restores the model's mode and the caller's random generators."""
         training = getattr(self.model, "training", None)
         with isolated_generators():
             try:
@@ -390,34 +335,22 @@ class Trainer:
                     self.model.train(training)
 
     def _check_parameters(self) -> None:
-        """The optimiser has the tensors of then: it would not move those that have come since."""
+        """Refuses parameters that the optimizer does not have because they came after it."""
         if not isinstance(self.model, nn.Module):
             return
-        now = dict(self.model.named_parameters())
-        known = {id(parameter) for parameter in self._trained}
-        new = [name for name, tensor in now.items() if tensor.requires_grad and id(tensor) not in known]
-        if new or not known <= {id(tensor) for tensor in now.values()}:
+        parameters = dict(self.model.named_parameters())
+        trained = {id(parameter) for parameter in self._trained}
+        new = [name for name, p in parameters.items() if p.requires_grad and id(p) not in trained]
+        if new or not trained <= {id(p) for p in parameters.values()}:
             which = f"{new[0]!r} was not among them" if new else "some of them are no longer the model's"
             raise ValueError(
                 f"model: its parameters to train have changed since the Trainer was made ({which}): replace, "
                 "add or unfreeze them first, and make the Trainer then"
             )
 
-    def _check_autocast(self) -> None:
-        if self._autocast is None:
-            return
-        _one_of("autocast", self._autocast, ("bfloat16",))
-        device = next((parameter.device for parameter in _parameters(self.model)), torch.device("cpu"))
-        if device.type == "cuda":
-            there = torch.cuda.is_bf16_supported()
-        else:
-            there = device.type == "cpu" and torch.ops.mkldnn._is_mkldnn_bf16_supported()
-        if not there:
-            raise ValueError(f"autocast: {device} has no bfloat16")
-
 
 class ModuleParts:
-    """A module in Python as C++ sees it (`_nn.PythonModel`)."""
+    """A module in Python for C++ to call (`_nn.PythonModel`)."""
 
     def __init__(self, module: nn.Module, fields: tuple[str, ...]) -> None:
         self._module = module
@@ -430,9 +363,9 @@ class ModuleParts:
         ids, lengths, mask = (
             dict(zip(self._fields, part, strict=True)) for part in zip(*fields, strict=True)
         )
-        found = self._module.loss(TensorBatch(ids, lengths, mask, labels))  # type: ignore[operator]
+        loss = self._module.loss(TensorBatch(ids, lengths, mask, labels))  # type: ignore[operator]
         what = f"{type(self._module).__name__}.loss(batch)"
-        return *_checked_loss(found, what), _checked_figures(found, self.figures, what)
+        return *_checked_loss(loss, what), _checked_figures(loss, self.figures, what)
 
     def train(self, mode: bool) -> None:
         self._module.train(mode)
@@ -445,14 +378,13 @@ class ModuleParts:
 
 
 def _check_same_ids(train: Examples, valid: Examples) -> None:
-    """Ids of validation must mean what those of training do."""
     if valid.fields != train.fields:
         raise ValueError(f"valid has the fields {valid.fields}, train {train.fields}")
     for name, ours, theirs in zip(train.fields, train.config["fields"], valid.config["fields"], strict=True):
         if ours["vocabulary"] != theirs["vocabulary"]:
             raise ValueError(
-                f"valid: the words of its field {name!r} are of another vocabulary than train's, so that its "
-                "ids mean other words; build both with one vocabulary"
+                f"valid: its field {name!r} has another vocabulary than train's; build both with one "
+                "vocabulary"
             )
         if train.symbols(name) != valid.symbols(name):
             raise ValueError(
@@ -461,20 +393,41 @@ def _check_same_ids(train: Examples, valid: Examples) -> None:
             )
 
 
-def _checked_loss(found: Any, what: str) -> tuple[Tensor, float, Tensor | None]:
+def _check_without_validation(options: TrainingOptions) -> None:
+    if options.metric == "accuracy":
+        raise ValueError("metric is 'accuracy', but there is no valid to measure it on")
+    defaults = TrainingOptions.defaults()
+    for name in ("stop_after", "decay", "reload_best"):
+        if getattr(options, name) != defaults[name]:
+            raise ValueError(f"{name} needs validations: give valid, or a function as metric")
+
+
+def _check_autocast(autocast: str | None, model: Any) -> None:
+    if autocast is None:
+        return
+    _check_choice("autocast", autocast, ("bfloat16",))
+    device = next((parameter.device for parameter in _parameters(model)), torch.device("cpu"))
+    if device.type == "cuda":
+        supported = torch.cuda.is_bf16_supported()
+    else:
+        supported = device.type == "cpu" and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    if not supported:
+        raise ValueError(f"autocast: {device} has no bfloat16")
+
+
+def _checked_loss(loss: Any, what: str) -> tuple[Tensor, float, Tensor | None]:
     parts: tuple[Any, ...] = (None,)
-    if isinstance(found, tuple):
-        parts = found
-    elif not isinstance(found, Tensor) and hasattr(found, "sum") and hasattr(found, "count"):
-        parts = (found.sum, found.count, getattr(found, "right", None))
+    if isinstance(loss, tuple):
+        parts = loss
+    elif not isinstance(loss, Tensor) and hasattr(loss, "sum") and hasattr(loss, "count"):
+        parts = (loss.sum, loss.count, getattr(loss, "right", None))
     if len(parts) not in (2, 3) or not isinstance(parts[0], Tensor):
-        shown = type(found).__name__
-        if isinstance(found, tuple):
-            shown = f"({', '.join(type(part).__name__ for part in found)})"
+        shown = type(loss).__name__
+        if isinstance(loss, tuple):
+            shown = f"({', '.join(type(part).__name__ for part in loss)})"
         raise TypeError(f"{what} must return (sum, count) or (sum, count, right), or a Loss; got {shown}")
-    total = parts[0]
-    count = checked_float(f"{what}: count", parts[1], 0)
-    right = parts[2] if len(parts) == 3 else None
+    total, count, right = (*parts, None)[:3]
+    count = checked_float(f"{what}: count", count, 0)
     if total.numel() != 1 or not total.is_floating_point():
         raise ValueError(f"{what}: sum must be one number, got {tuple(total.shape)} {total.dtype}")
     if torch.is_grad_enabled() and not total.requires_grad:
@@ -485,61 +438,59 @@ def _checked_loss(found: Any, what: str) -> tuple[Tensor, float, Tensor | None]:
 
 
 def _checked_names(module: nn.Module) -> list[str]:
-    """The names of what a module's loss tells besides."""
     names = getattr(module, "figures", ())
     what = f"{type(module).__name__}.figures"
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise TypeError(f"{what} must be a tuple of names, got {names!r:.40}")
     for i, name in enumerate(names):
         if not checked_str(f"{what}[{i}]", name).isidentifier() or name in (*COLUMNS, *names[:i]):
-            raise ValueError(f"{what}[{i}] must be a name of its own for a column of logs, got {name!r}")
+            raise ValueError(f"{what}[{i}] must be the name of a new column of logs, got {name!r}")
     return list(names)
 
 
-def _checked_figures(found: Any, names: list[str], what: str) -> Tensor | None:
-    """Sums, and of how many, [names, 2]."""
-    given = getattr(found, "figures", None) or {}
-    if set(given) != set(names):
+def _checked_figures(loss: Any, names: list[str], what: str) -> Tensor | None:
+    """Return the sum and count of each figure [names, 2]."""
+    figures = getattr(loss, "figures", None) or {}
+    if set(figures) != set(names):
         raise ValueError(
-            f"{what}: figures must be {names}, as the model's `figures` says, got {sorted(given)}"
+            f"{what}: figures must be {names}, as the model's `figures` says, got {sorted(figures)}"
         )
     if not names:
         return None
-    pairs = [pair if isinstance(pair := given[name], tuple) else (pair, 1.0) for name in names]
-    device = found.sum.device
-    return torch.stack(
-        [
-            torch.stack([torch.as_tensor(part, dtype=torch.float64, device=device).detach() for part in pair])
-            for pair in pairs
-        ]
-    )
+    pairs = [pair if isinstance(pair := figures[name], tuple) else (pair, 1.0) for name in names]
+    scalars = [
+        torch.as_tensor(part, dtype=torch.float64, device=loss.sum.device).detach()
+        for pair in pairs
+        for part in pair
+    ]
+    return torch.stack(scalars).view(-1, 2)
 
 
-def _settings(model: Any, given: Mapping[str, Any] | None) -> str:
-    """What checkpoints note of a model: JSON."""
+def _settings(model: Any, settings: Mapping[str, Any] | None) -> str:
+    """Return the JSON of a model's settings for checkpoints."""
+    if settings is not None and not isinstance(settings, Mapping):
+        raise TypeError(f"settings must be a mapping of names to values, got {type(settings).__name__}")
     cpp = getattr(model, "_cpp", model)
-    known = json.loads(cpp.config()) if isinstance(cpp, _nn.SentenceNetwork) else {}
-    if given is not None and not isinstance(given, Mapping):
-        raise TypeError(f"settings must be a mapping of names to values, got {type(given).__name__}")
+    config = json.loads(cpp.config()) if isinstance(cpp, _nn.SentenceNetwork) else {}
     try:
-        return json.dumps({**known, **(given or {})}, allow_nan=False)
+        return json.dumps({**config, **(settings or {})}, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise type(error)(f"settings: {error}") from None
 
 
 def _score(metric: Callable[[Any], float], model: Any) -> float:
-    found = metric(model)
+    score = metric(model)
     try:
-        if isinstance(found, str | bytes | bool):
+        if isinstance(score, str | bytes | bool):
             raise TypeError
-        return float(found)
+        return float(score)
     except (TypeError, ValueError):
-        raise TypeError(f"metric must return a number, got {found!r:.40} ({type(found).__name__})") from None
+        raise TypeError(f"metric must return a number, got {score!r:.40} ({type(score).__name__})") from None
 
 
 def _core_model(model: Any, train: Batcher) -> _nn.Model:
     cpp = getattr(model, "_cpp", model)
-    # A subclass of one of this package's networks may have another loss than that in C++.
+    # A subclass of one of this package's networks may override the loss in C++.
     if isinstance(cpp, _nn.Model) and (cpp is model or getattr(model.loss, "in_core", False)):
         return cpp
     if not isinstance(model, nn.Module):
@@ -564,16 +515,7 @@ def _checked_callbacks(callbacks: Sequence[Callback]) -> tuple[Callback, ...]:
     return tuple(callbacks)
 
 
-def _one_of(name: str, value: Any, choices: Sequence[str]) -> str:
+def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     if checked_str(name, value) not in choices:
         shown = ", ".join(map(repr, choices))
         raise ValueError(f"{name} must be {'one of ' * (len(choices) > 1)}{shown}, got {value!r}")
-    return str(value)
-
-
-def _bound(name: str, value: float | None) -> float:
-    return 0.0 if value is None else checked_float(name, value, 0, above=True)
-
-
-def _every(name: str, value: int | None) -> int:
-    return 0 if value is None else checked_int(name, value, 1)

@@ -51,7 +51,7 @@ def some(tmp_path_factory):
     return built(tmp_path_factory.mktemp("some") / "file", lengths)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     lengths=st.lists(st.integers(0, 9), min_size=1, max_size=60),
     mode=st.sampled_from(MODES),

@@ -84,7 +84,7 @@ def reference(documents, *, begin, end, unknown_words, least, most, too_long, ne
 sentences = st.lists(st.sampled_from([*WORDS, "x", "y"]), min_size=1, max_size=7)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     documents=st.lists(st.lists(sentences, min_size=1, max_size=6), min_size=1, max_size=5),
     begin=st.sampled_from([None, "<s>", "</s>"]),
@@ -474,14 +474,14 @@ def test_files_without_checksums_of_blocks_are_read(tmp_path):
         (
             {"source": [("a", 1), ("b", 2**63)], "labels": "int64"},
             ValueError,
-            r"source\[1\] is 9223.* 64 bits",
+            r"source\[1\] is 9223.* expected an int64",
         ),
         ({"source": [("a", 1)], "labels": "int8"}, ValueError, "labels"),
         ({"fields": "tokens"}, TypeError, "fields is one str"),
         ({"fields": ("x", "x")}, ValueError, "tuple|each its own"),
         ({"vocabulary": {"tokens": {"a": 1}}}, TypeError, "vocabulary must be a Vocabulary, got dict"),
         ({"vocabulary": se.Vocabulary({})}, ValueError, "without words"),
-        ({"begin": {"next": "<s>"}}, ValueError, "begin says nothing of the field 'tokens'"),
+        ({"begin": {"next": "<s>"}}, ValueError, "begin has no value for the field 'tokens'"),
         ({"neighbours": {"next": 0}}, ValueError, "other than 0"),
         ({"neighbours": {"tokens": 1}}, ValueError, "each its own; got 'tokens'"),
         ({"following_words": 0}, ValueError, "at least 1"),

@@ -1,4 +1,4 @@
-"""A small model, its examples, its trainer; also a program that tests can start, kill and resume."""
+"""A small model, its examples and trainer, and a program that tests start, kill and resume."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ LETTERS = "abcdef"
 
 
 def examples(path, count=61):
-    """Sentences of one to five letters, in an order that a rule makes; the label is the last letter."""
+    """Sentences of one to five letters; the label is the last letter."""
     rows = []
     for i in range(count):
-        letters = [LETTERS[(i * 7 + place * (i % 5 + 1)) % len(LETTERS)] for place in range(1 + i % 5)]
+        letters = [LETTERS[(i * 7 + j * (i % 5 + 1)) % len(LETTERS)] for j in range(1 + i % 5)]
         rows.append((" ".join(letters), LETTERS.index(letters[-1])))
     vocabulary = se.Vocabulary({letter: len(LETTERS) - i for i, letter in enumerate(LETTERS)})
     return Examples.build(rows, vocabulary, "whitespace", path=path, fields=("tokens",), labels="int64")
 
 
 class Reader(nn.Module):
-    """Tells the label by a recurrent layer in C++ between layers of torch. Has buffers of both kinds."""
+    """Predicts the label with a GRU in C++ between layers of torch. Has buffers of both kinds."""
 
     def __init__(self, dropout=0.3):
         super().__init__()
@@ -78,6 +78,19 @@ def trainer(path, model=None, valid=True, batch_size=6, **options):
     return Trainer(model or Reader(), batches, dev, **options)
 
 
+def run(folder, steps, save_every=None, accumulate=1, after=None):
+    """Trains in a folder, as the program does."""
+    trainer(
+        os.path.join(folder, "examples"),
+        max_steps=steps,
+        save_every=save_every,
+        accumulate=accumulate,
+        decay=0.5,
+        checkpoints=os.path.join(folder, "checkpoints"),
+        callbacks=[CsvLog(os.path.join(folder, "log.csv")), *([Do(after)] if after else [])],
+    ).run()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder")
@@ -85,26 +98,18 @@ def main():
     parser.add_argument("--save-every", type=int)
     parser.add_argument("--accumulate", type=int, default=1)
     parser.add_argument("--kill-at", type=int)
-    parser.add_argument("--tell", action="store_true")
-    chosen = parser.parse_args()
+    parser.add_argument("--report", action="store_true")
+    options = parser.parse_args()
     torch.set_num_threads(1)
 
     def after(step):
-        if step.step == chosen.kill_at:
+        if step.step == options.kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
-        if chosen.tell:
+        if options.report:
             sys.stdout.write(f"{step.step}\n")
             sys.stdout.flush()
 
-    trainer(
-        os.path.join(chosen.folder, "examples"),
-        max_steps=chosen.steps,
-        save_every=chosen.save_every,
-        accumulate=chosen.accumulate,
-        decay=0.5,
-        checkpoints=os.path.join(chosen.folder, "checkpoints"),
-        callbacks=[CsvLog(os.path.join(chosen.folder, "log.csv")), Do(after)],
-    ).run()
+    run(options.folder, options.steps, options.save_every, options.accumulate, after)
     return 0
 
 
