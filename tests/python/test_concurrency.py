@@ -101,14 +101,14 @@ def test_encoding_while_fitting_uses_what_was_learnt_before_or_after(kind):
         """
         se.set_num_threads(1)
         encoder = makers[sys.argv[1]]().fit(corpora[0])
-        known = [encoder.encode(texts), makers[sys.argv[1]]().fit(corpora[1]).encode(texts)]
+        items = [encoder.encode(texts), makers[sys.argv[1]]().fit(corpora[1]).encode(texts)]
         seen = set()
 
         def encode():
             while thread.is_alive():
                 rows = encoder.encode(texts)
-                found = [i for i, expected in enumerate(known) if np.allclose(rows, expected, atol=1e-6)]
-                seen.update(found or ["neither"])
+                values = [i for i, expected in enumerate(items) if np.allclose(rows, expected, atol=1e-6)]
+                seen.update(values or ["neither"])
 
         def fit():
             for i in range(1, 9):
@@ -217,17 +217,17 @@ def test_a_network_encodes_and_is_saved_while_its_vocabulary_grows(kind, tmp_pat
     run(
         f"""
         se.set_cache_dir({str(tmp_path)!r})
-        made = {NETWORKS[kind] | QUICK}
-        encoder = se.{kind}(vectors, trainable_words=True, vocabulary_size=300, **made).fit(corpora[0][:200])
+        names = {NETWORKS[kind] | QUICK}
+        encoder = se.{kind}(vectors, trainable_words=True, vocabulary_size=300, **names).fit(corpora[0][:200])
         tables = [se.WordVectors.from_array(words, random.standard_normal((500, n))) for n in (40, 96)]
-        known = [encoder.expand_vocabulary(table).encode(texts) for table in tables]
-        assert not np.allclose(*known, atol=1e-2)
+        items = [encoder.expand_vocabulary(table).encode(texts) for table in tables]
+        assert not np.allclose(*items, atol=1e-2)
         failures, seen = [], set()
 
         def of_one(rows):
-            found = [i for i, expected in enumerate(known) if np.allclose(rows, expected, atol=1e-6)]
-            seen.update(found)
-            assert found, "rows of neither"
+            values = [i for i, expected in enumerate(items) if np.allclose(rows, expected, atol=1e-6)]
+            seen.update(values)
+            assert values, "rows of neither"
 
         def save(path):
             encoder.save(path)

@@ -31,8 +31,8 @@ def listening(process: int, *, alone: bool = False) -> list[str]:
                 if state == _LISTENS:
                     addresses[f"socket:[{inode}]"] = local
     family = {process} if alone else started_by(process)
-    found = {addresses[link] for each in family for link in links_of(each) if link in addresses}
-    return sorted(map(readable, found))
+    names = {addresses[link] for each in family for link in links_of(each) if link in addresses}
+    return sorted(map(readable, names))
 
 
 def started_by(process: int) -> set[int]:
@@ -90,9 +90,9 @@ sys.path.insert(0, sys.argv[2])
 import test_sockets
 from sentencode.scale.engines import engine_of
 
-made = engine_of(sys.argv[1], workers=2)
+runner = engine_of(sys.argv[1], workers=2)
 seen = set()
-for _, result in made.run(test_sockets.listening, [os.getpid()] * 4):  # while a worker works
+for _, result in runner.run(test_sockets.listening, [os.getpid()] * 4):  # while a worker works
     seen |= set(result)
 seen |= set(test_sockets.listening(os.getpid()))
 print("sockets", json.dumps(sorted(seen)), flush=True)

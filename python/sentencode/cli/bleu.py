@@ -11,7 +11,7 @@ from pathlib import Path
 
 from . import sources
 from .errors import UsageError
-from .options import add_interval_options
+from .options import add_interval_options, add_options
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "run"]
 
@@ -28,9 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "translations", type=Path, metavar="OUT", help="translations, or - for standard input"
     )
     parser.add_argument("references", type=Path, nargs="+", metavar="REF", help="reference translations")
-    parser.add_argument("--lowercase", action="store_true", help="ignore case")
-    parser.add_argument(
-        "--tokenize", default="13a", metavar="NAME", help="sacrebleu's tokenizer (default: 13a)"
+    add_options(
+        parser, {"--lowercase": (False, "ignore case"), "--tokenize NAME": ("13a", "sacrebleu's tokenizer")}
     )
     add_interval_options(parser, resamples=1000)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import sources
-from .options import add_output_options, add_storage
+from .options import add_options, add_output_options, add_storage
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "run"]
 
@@ -36,26 +36,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="sentences, one per line: files, folders or globs; may be compressed",
     )
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="output file of the encoder")
-    parser.add_argument(
-        "--bfloat16",
-        action="store_true",
-        help="the teacher computes in bfloat16: twice as fast on some processors",
+    add_options(
+        parser,
+        {
+            "--bfloat16": (False, "the teacher computes in bfloat16: twice as fast on some processors"),
+            "--words FILE": (Path, "the student's vocabulary, one per line"),
+            "--max-words N": (int, "without --words: the N most frequent words"),
+            "--max-sentences N": (int, "the teacher encodes N sentences, sampled at random"),
+            "--limit N": (int, "the first N sentences only"),
+            "--dim N": (int, "dimensions (default: the teacher's)"),
+            "--penalty LAMBDA": (float, "(default: chosen on held-out sentences)"),
+            "--keep-case": (False, "do not lower-case"),
+            "--cache FOLDER": (str, "cache folder of the teacher's embeddings"),
+        },
     )
-    parser.add_argument("--words", type=Path, metavar="FILE", help="the student's vocabulary, one per line")
-    parser.add_argument(
-        "--max-words", type=int, metavar="N", help="without --words: the N most frequent words"
-    )
-    parser.add_argument(
-        "--max-sentences", type=int, metavar="N", help="the teacher encodes N sentences, sampled at random"
-    )
-    parser.add_argument("--limit", type=int, metavar="N", help="the first N sentences only")
-    parser.add_argument("--dim", type=int, metavar="N", help="dimensions (default: the teacher's)")
-    parser.add_argument(
-        "--penalty", type=float, metavar="LAMBDA", help="(default: chosen on held-out sentences)"
-    )
-    parser.add_argument("--keep-case", action="store_true", help="do not lower-case")
     add_storage(parser, "float32", "float32")
-    parser.add_argument("--cache", metavar="FOLDER", help="cache folder of the teacher's embeddings")
     add_output_options(parser, "replace FILE")
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import sources
 from .errors import UsageError, one_line
-from .options import add_assignments, add_interval_options, add_output_options, assignment
+from .options import add_assignments, add_interval_options, add_options, add_output_options, assignment
 
 if TYPE_CHECKING:
     from ..evaluation import Report
@@ -53,7 +53,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="name in reports; once for each --encoder, then --rows, then --baseline (default: the file's)",
     )
-    parser.add_argument("--data", type=Path, metavar="FOLDER", help="SentEval's data")
     parser.add_argument(
         "--tasks",
         nargs="+",
@@ -71,29 +70,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     several("--groups", "FILE", "groups of paraphrases: name of the group, tab, sentence", type=Path)
     several("--curve", "NAME", "add a learning curve of this task: score against training examples")
-    parser.add_argument(
-        "--protocol",
-        default="optimum",
-        metavar="NAME",
-        help="optimum, fast, senteval-sklearn, liblinear or senteval-torch (default: optimum)",
-    )
     add_assignments(parser, "NAME=VALUE", "an option of the protocol, as in folds=5")
-    parser.add_argument(
-        "--partial", action="store_true", help="accept files whose size is not the published one"
-    )
-    parser.add_argument(
-        "--no-cache", action="store_true", help="encode every time, which also measures the speed"
+    protocols = "optimum, fast, senteval-sklearn, liblinear or senteval-torch"
+    out = "the report as JSON, from which a stopped run resumes; with several encoders, one file each"
+    add_options(
+        parser,
+        {
+            "--data FOLDER": (Path, "SentEval's data"),
+            "--protocol NAME": ("optimum", protocols),
+            "--partial": (False, "accept files whose size is not the published one"),
+            "--no-cache": (False, "encode every time, which also measures the speed"),
+            "--out FILE": (Path, out),
+            "--html FILE": (Path, "all reports as one HTML file"),
+            "--markdown": (False, "print Markdown"),
+        },
     )
     add_interval_options(parser, resamples=2000)
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="FILE",
-        help="the report as JSON, from which a stopped run resumes; with several encoders, one file each, "
-        "with the encoder's name after FILE's",
-    )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="all reports as one HTML file")
-    parser.add_argument("--markdown", action="store_true", help="print Markdown")
     add_output_options(parser, "replace --out and --html, and start over")
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import ast
 import textwrap
+from collections.abc import Mapping
 from typing import Any
 
 from .errors import UsageError
 
 __all__ = [
-    *("add_assignments", "add_command", "add_interval_options", "add_output_options", "add_storage"),
-    "assignment",
+    *("add_assignments", "add_command", "add_interval_options", "add_options", "add_output_options"),
+    *("add_storage", "assignment"),
 ]
 
 
@@ -32,33 +33,47 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser], m
     )
     module.add_arguments(parser)
     if hasattr(module, "run"):
-        parser.add_argument("--threads", type=int, metavar="N", help="threads (default: one per processor)")
-        parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+        add_options(
+            parser,
+            {
+                "--threads N": (int, "threads (default: one per processor)"),
+                "--debug": (False, "show the traceback of an error"),
+            },
+        )
         parser.set_defaults(run=module.run)
+
+
+def add_options(parser: argparse._ActionsContainer, options: Mapping[str, tuple[Any, str]]) -> None:
+    """Adds options to a parser.
+
+    Args:
+        parser: Parser, or a group of it.
+        options: "--name METAVAR" -> default and help text. The default False makes a flag; a type stands for
+            the default None.
+    """
+    for form, (default, text) in options.items():
+        name, _, metavar = form.partition(" ")
+        if default is False:
+            parser.add_argument(name, action="store_true", help=text)
+        elif isinstance(default, type):
+            parser.add_argument(name, type=default, metavar=metavar, help=text)
+        else:
+            text = f"{text} (default: {default})"
+            parser.add_argument(name, type=type(default), default=default, metavar=metavar, help=text)
 
 
 def add_output_options(parser: argparse.ArgumentParser, overwrite: str) -> None:
     """Adds --overwrite, with a help text, and --quiet."""
-    parser.add_argument("--overwrite", action="store_true", help=overwrite)
-    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    add_options(parser, {"--overwrite": (False, overwrite), "--quiet": (False, "no progress bar")})
 
 
 def add_interval_options(parser: argparse.ArgumentParser, resamples: int) -> None:
     """Adds --resamples, with a default, and --confidence."""
-    parser.add_argument(
-        "--resamples",
-        type=int,
-        default=resamples,
-        metavar="N",
-        help=f"bootstrap resamples (default: {resamples})",
-    )
-    parser.add_argument(
-        "--confidence",
-        type=float,
-        default=0.95,
-        metavar="LEVEL",
-        help="confidence level of the intervals (default: 0.95)",
-    )
+    options = {
+        "--resamples N": (resamples, "bootstrap resamples"),
+        "--confidence LEVEL": (0.95, "confidence level of the intervals"),
+    }
+    add_options(parser, options)
 
 
 def add_storage(parser: argparse.ArgumentParser, default: str | None, shown: str) -> None:

@@ -20,7 +20,7 @@ from ..errors import FormatError
 from ..files import read_json, whole_file
 from . import sources, streams, train_data
 from .errors import UsageError
-from .options import add_assignments, add_output_options, assignment
+from .options import add_assignments, add_options, add_output_options, assignment
 from .train_config import Config, read_config
 
 if TYPE_CHECKING:
@@ -49,19 +49,16 @@ _CONFIG_TABLES = ("encoder", "vectors", "data")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", type=Path, metavar="CONFIG.toml", help="what to train, and on what")
-    parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="output file of the encoder, instead of [output] file"
-    )
-    parser.add_argument(
-        "--checkpoints",
-        type=Path,
-        metavar="FOLDER",
-        help="instead of [checkpoints] folder (default: the output's name and .checkpoints)",
-    )
+    checkpoints = "instead of [checkpoints] folder (default: the output's name and .checkpoints)"
+    options = {
+        "--output FILE": (Path, "output file of the encoder, instead of [output] file"),
+        "--checkpoints FOLDER": (Path, checkpoints),
+        "--device NAME": (str, "cpu, cuda, ... instead of the file's"),
+    }
+    add_options(parser, options)
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--resume", action="store_true", help="fail if there is no checkpoint to resume from")
     group.add_argument("--fresh", action="store_true", help="remove existing checkpoints and start over")
-    parser.add_argument("--device", metavar="NAME", help="cpu, cuda, ... instead of the file's")
     add_assignments(parser, "KEY=VALUE", "a parameter of the encoder, or TABLE.KEY, instead of the file's")
     add_output_options(parser, "replace the output file")
 

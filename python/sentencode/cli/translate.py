@@ -17,6 +17,7 @@ from typing import Any
 from ..text.corpus import Corpus
 from . import sources
 from .errors import UsageError
+from .options import add_options
 from .part_file import check_targets, part_file, whole_lines
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "run"]
@@ -38,25 +39,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name in ("input", "output"):
         text = f"{name} file, one sentence per line, or - for standard {name}"
         parser.add_argument(name, type=Path, metavar=name.upper(), help=text)
-    parser.add_argument("--beam", type=int, default=5, metavar="N", help="beam size (default: 5; 1: greedy)")
-    parser.add_argument("--best", type=int, default=1, metavar="N", help="translations per line (default: 1)")
-    parser.add_argument("--max-length", type=int, default=100, metavar="N", help="tokens (default: 100)")
-    parser.add_argument(
-        "--length-penalty", type=float, default=0.0, metavar="A", help="exponent (default: 0, none)"
-    )
-    parser.add_argument("--sample", action="store_true", help="sample words instead of beam search")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the samples (default: 0)")
-    parser.add_argument("--temperature", type=float, default=1.0, metavar="T", help="of the samples")
-    parser.add_argument(
-        "--top-k", type=int, default=0, metavar="K", help="sample from the K likeliest words (0: all)"
-    )
-    parser.add_argument(
-        "--top-p", type=float, default=1.0, metavar="P", help="sample from the nucleus of probability P"
-    )
-    parser.add_argument(
-        "--replace-unknown",
-        action="store_true",
-        help="replace an unknown word by the source word that has the most attention",
+    add_options(
+        parser,
+        {
+            "--beam N": (5, "beam size; 1: greedy search"),
+            "--best N": (1, "translations per line"),
+            "--max-length N": (100, "tokens"),
+            "--length-penalty A": (0.0, "exponent of the length penalty"),
+            "--sample": (False, "sample words instead of beam search"),
+            "--seed N": (0, "seed of the samples"),
+            "--temperature T": (1.0, "temperature of the samples"),
+            "--top-k K": (0, "sample from the K likeliest words; 0: all"),
+            "--top-p P": (1.0, "sample from the nucleus of probability P"),
+            "--replace-unknown": (False, "copy the source word with the most attention for an unknown word"),
+            "--scores": (False, "write log p, too"),
+            "--overwrite": (False, "replace OUTPUT, and do not continue earlier work"),
+        },
     )
     parser.add_argument(
         "--ensemble", type=Path, nargs="+", default=[], metavar="MODEL", help="more models of an ensemble"
@@ -67,10 +65,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs=2,
         metavar=("SOURCE", "TARGET"),
         help="Moses files that `train` has saved: tokenize and truecase the input, restore the output",
-    )
-    parser.add_argument("--scores", action="store_true", help="write log p, too")
-    parser.add_argument(
-        "--overwrite", action="store_true", help="replace OUTPUT, and do not continue earlier work"
     )
 
 

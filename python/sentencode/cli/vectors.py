@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from . import sources
-from .options import add_command, add_output_options, add_storage
+from .options import add_command, add_options, add_output_options, add_storage
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "save"]
 
@@ -54,10 +54,13 @@ sentencode vectors convert glove.6B.zip glove.sentencode --member glove.6B.300d.
         parser.add_argument("input", type=Path, metavar="INPUT", help="word vectors")
         parser.add_argument("output", type=Path, metavar="OUTPUT", help="output file")
         add_storage(parser, None, "as in the file; float32 for text")
-        parser.add_argument("--member", metavar="NAME", help="the file of a zip archive, if it has several")
-        parser.add_argument("--limit", type=int, metavar="N", help="the first N words only")
-        parser.add_argument("--words", type=Path, metavar="FILE", help="only the words of this file")
-        parser.add_argument("--dim", type=int, metavar="N", help="dimensions, if the file does not say")
+        options = {
+            "--member NAME": (str, "the file of a zip archive, if it has several"),
+            "--limit N": (int, "the first N words only"),
+            "--words FILE": (Path, "only the words of this file"),
+            "--dim N": (int, "dimensions, if the file does not say"),
+        }
+        add_options(parser, options)
         add_output_options(parser, "replace OUTPUT")
 
     @staticmethod
@@ -132,15 +135,18 @@ sentencode vectors train books.txt.xz books.sentencode --dim 200 --min-count 10
     def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("input", metavar="INPUT", help="a file, a folder or a glob; may be compressed")
         parser.add_argument("output", type=Path, metavar="OUTPUT", help="output file")
-        parser.add_argument("--dim", type=int, default=200, metavar="N", help="dimensions (default: 200)")
         parser.add_argument("--method", choices=("ppmi", "word2vec"), default="ppmi", help="(default: ppmi)")
-        parser.add_argument("--window", type=int, metavar="N", help="context words on each side")
-        parser.add_argument("--min-count", type=int, metavar="N", help="ignore rarer words")
-        parser.add_argument("--max-words", type=int, metavar="N", help="only the most frequent words")
         parser.add_argument("--tokenizer", choices=("words", "whitespace"), help="(default: words)")
-        parser.add_argument("--keep-case", action="store_true", help="do not lower-case")
         add_storage(parser, None, "float32")
-        parser.add_argument("--seed", type=int, metavar="N", help="seed of the random numbers")
+        options = {
+            "--dim N": (200, "dimensions"),
+            "--window N": (int, "context words on each side"),
+            "--min-count N": (int, "ignore rarer words"),
+            "--max-words N": (int, "only the most frequent words"),
+            "--keep-case": (False, "do not lower-case"),
+            "--seed N": (int, "seed of the random numbers"),
+        }
+        add_options(parser, options)
         add_output_options(parser, "replace OUTPUT")
 
     @staticmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import shutil
 import uuid
@@ -176,10 +177,8 @@ def real_path(path: str) -> str:
 _WRITING = ".writing-"  # prefix of unfinished files at a URL
 
 
-class Summed:
+class Summed(io.RawIOBase):
     """A writable file with the size and checksum of its content; errors have its name."""
-
-    closed = False
 
     def __init__(self, file: Any, name: str) -> None:
         self.file, self.name = file, name
@@ -203,9 +202,6 @@ class Summed:
                 error.filename = self.name
             raise
 
-    def flush(self) -> None:
-        """Does nothing: there is no buffer."""
-
     def tell(self) -> int:
         """Number of bytes written."""
         return self.bytes
@@ -213,14 +209,3 @@ class Summed:
     def writable(self) -> bool:
         """True."""
         return True
-
-    def readable(self) -> bool:
-        """False."""
-        return False
-
-    def seekable(self) -> bool:
-        """False."""
-        return False
-
-    def close(self) -> None:
-        """Does nothing: `Folder.writing` closes the file."""

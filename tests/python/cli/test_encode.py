@@ -306,8 +306,8 @@ for number in sorted({*range(1, lines, lines // 10), *range(lines - 12, lines + 
     assert again == 0 or finished, (number, again)
     refused += finished
     assert output.read_bytes() == expected, number
-    found = sorted(os.listdir(output.parent))
-    assert found == sorted([*there, output.name]), (number, found)
+    names = sorted(os.listdir(output.parent))
+    assert names == sorted([*there, output.name]), (number, names)
     output.unlink()
 print(lines, refused)
 """

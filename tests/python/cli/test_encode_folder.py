@@ -45,9 +45,9 @@ def test_a_folder(files, capsys):
     for _ in range(2):
         assert main(given) == 0
         assert capsys.readouterr().out == f"{folder / 'out'}: 300 rows of 5\n"
-    found = se.scale.Embeddings(folder / "out")
-    assert len(found.files) > 3
-    np.testing.assert_allclose(found.to_numpy(), encoder.encode(LINES), atol=1e-6)
+    embeddings = se.scale.Embeddings(folder / "out")
+    assert len(embeddings.files) > 3
+    np.testing.assert_allclose(embeddings.to_numpy(), encoder.encode(LINES), atol=1e-6)
     assert main([*given, "--precision", "float16"]) == 1
     assert "was made with precision = 'float32', now 'float16'" in capsys.readouterr().err
     assert main([*given, "--precision", "float16", "--overwrite"]) == 0
@@ -68,7 +68,7 @@ def test_a_table(files, capsys):
 
 def test_an_encoder_made_on_the_way(files):
     folder, _ = files
-    made = [
+    arguments = [
         "encode",
         "--kind",
         "sif",
@@ -77,10 +77,18 @@ def test_an_encoder_made_on_the_way(files):
         "--fit",
         folder / "in" / "a.txt",
     ]
-    made += ["--save", folder / "new.sentencode", folder / "in", "--output", folder / "out", "--workers", "1"]
+    arguments += [
+        "--save",
+        folder / "new.sentencode",
+        folder / "in",
+        "--output",
+        folder / "out",
+        "--workers",
+        "1",
+    ]
     before = se.cache_dir()
     se.set_cache_dir(folder / "cache")
-    assert main([*map(str, made), "--quiet"]) == 0
+    assert main([*map(str, arguments), "--quiet"]) == 0
     se.set_cache_dir(before)
     expected = se.load(folder / "new.sentencode").encode(LINES)
     np.testing.assert_allclose(se.scale.Embeddings(folder / "out").to_numpy(), expected, atol=1e-6)

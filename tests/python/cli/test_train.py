@@ -600,15 +600,15 @@ def test_translations_are_learnt_from_files(folder, capsys):
     command = ["train", str(toml), "--quiet"]
     assert main([*command, "--set", "max_steps=5"]) == 0
     assert main([*command, "--overwrite"]) == 0  # resumes
-    found = se.load(folder / "nmt.sentencode")
+    loaded = se.load(folder / "nmt.sentencode")
     source, target, valid = (
         (folder / f"{name}.txt").read_text().splitlines() for name in ("a", "b", "valid")
     )
-    straight = se.CompoundNMT(**{**found.get_params(deep=False), "vectors": None, "tokenizer": "auto"})
+    straight = se.CompoundNMT(**{**loaded.get_params(deep=False), "vectors": None, "tokenizer": "auto"})
     straight.fit(source, target, valid=(valid, valid))
     expected = {name: tensor.numpy() for name, tensor in straight.network.state_dict().items()}
     same(weights(folder / "nmt.sentencode"), expected)
-    assert len(found.translate(source)) == len(source)
+    assert len(loaded.translate(source)) == len(source)
     capsys.readouterr()
     toml.write_text(TRANSLATED.replace('valid_target = "valid.txt"', ""))
     assert main([*command, "--overwrite"]) == 1
@@ -672,16 +672,16 @@ def test_text_is_prepared_and_saved_beside_the_encoder(raw, capfdbinary):
     assert main([*command, "--set", "max_steps=20"]) == 0
     assert main([*command]) == 1  # the files are there
     assert main([*command, "--overwrite"]) == 0  # resumes
-    found = se.load(raw / "nmt.sentencode")
+    loaded = se.load(raw / "nmt.sentencode")
     moses = [Moses.load(raw / f"nmt.{side}.moses") for side in ("source", "target")]
     texts = [one.prepare(lines) for one, lines in zip(moses, RAW.values(), strict=True)]
     assert moses[0].casing_ == Moses("en").learn(RAW["train"]).casing_
     assert moses[1].language == "de"
     bpe = learn_bpe(*texts, size=40)
-    assert se.Tokenizer(found.tokenizer).to_config()["content"] == bpe.to_str()
-    assert found.origin_["text"] == {"moses": ["en", "de"], "bpe": 40}
+    assert se.Tokenizer(loaded.tokenizer).to_config()["content"] == bpe.to_str()
+    assert loaded.origin_["text"] == {"moses": ["en", "de"], "bpe": 40}
 
-    options = {**found.get_params(deep=False), "vectors": None, "tokenizer": bpe}
+    options = {**loaded.get_params(deep=False), "vectors": None, "tokenizer": bpe}
     straight = se.CompoundNMT(**options).fit(*texts)
     expected = {name: tensor.numpy() for name, tensor in straight.network.state_dict().items()}
     same(weights(raw / "nmt.sentencode"), expected)

@@ -114,7 +114,7 @@ def less(more, fewer):
 def seen(family, options):
     _, few = counted(lambda: fitted(family, options, NAME, STEPS))
     encoder, many = counted(lambda: fitted(family, options, NAME, 2 * STEPS))
-    found = {
+    report = {
         "waits": less(many["waits"], few["waits"]),
         "copies": {name: n / STEPS for name, n in less(many["copies"], few["copies"]).items()},
         "launches": sum(less(many["launches"], few["launches"]).values()) / STEPS,
@@ -122,18 +122,18 @@ def seen(family, options):
     }
     here = fitted(family, options, "cpu", 2 * STEPS)
     losses = [[step.loss for step in one.history_.steps] for one in (encoder, here)]
-    found["apart"] = float(np.abs(np.subtract(*losses)).max())
+    report["apart"] = float(np.abs(np.subtract(*losses)).max())
     if not any(options.get("architecture", "") == name for name in ("attn", "trf")):
         rows, encoding = counted(lambda: encoder.encode(TEXTS * 3))
-        found["encoding"] = {"waits": encoding["waits"], "copies": encoding["copies"]}
-        found["rows apart"] = float(np.abs(rows - here.encode(TEXTS * 3)).max())
+        report["encoding"] = {"waits": encoding["waits"], "copies": encoding["copies"]}
+        report["rows apart"] = float(np.abs(rows - here.encode(TEXTS * 3)).max())
     if family == "CompoundNMT":
-        found["translations"] = encoder.translate(TEXTS[:5]) == here.translate(TEXTS[:5])
+        report["translations"] = encoder.translate(TEXTS[:5]) == here.translate(TEXTS[:5])
     elif hasattr(encoder, "reconstruct"):
-        found["translations"] = encoder.reconstruct(TEXTS[:5]) == here.reconstruct(TEXTS[:5])
+        report["translations"] = encoder.reconstruct(TEXTS[:5]) == here.reconstruct(TEXTS[:5])
     if "head" in options:
-        found["translations"] = list(encoder.predict(PAIRS)) == list(here.predict(PAIRS))
-    return found
+        report["translations"] = list(encoder.predict(PAIRS)) == list(here.predict(PAIRS))
+    return report
 
 
 def on_gpu(x):
@@ -147,7 +147,7 @@ def softmaxes(dtype, smoothing, biased, chunk_rows):
     targets = torch.randint(9, (11,), generator=chance)
     targets[3] = -100
     weights = torch.rand(11, generator=chance)
-    found = []
+    results = []
     for type_, place in ((torch.float32, lambda x: x), (dtype, on_gpu)):
         h, weight, bias = (
             place(x.to(dtype).to(type_).requires_grad_()) for x in inputs
@@ -156,9 +156,9 @@ def softmaxes(dtype, smoothing, biased, chunk_rows):
         made = softmax_loss(h, weight, place(targets), bias if biased else None, **options)
         made.loss.backward()
         grads = [x.grad for x in ((h, weight, bias) if biased else (h, weight))]
-        found.append([made.loss, made.nll, made.correct, *grads])
+        results.append([made.loss, made.nll, made.correct, *grads])
     with torch.no_grad():
-        return max(float((a - b.to("cpu").float()).abs().max()) for a, b in zip(*found, strict=True))
+        return max(float((a - b.to("cpu").float()).abs().max()) for a, b in zip(*results, strict=True))
 
 
 def recurrent(cell, bidirectional):

@@ -170,11 +170,11 @@ def test_names_exist(page):
 
 
 def options_of(parser: argparse.ArgumentParser) -> set[str]:
-    known = {option for action in parser._actions for option in action.option_strings}
+    options = {option for action in parser._actions for option in action.option_strings}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            known.update(*(options_of(command) for command in action.choices.values()))
-    return known
+            options.update(*(options_of(command) for command in action.choices.values()))
+    return options
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

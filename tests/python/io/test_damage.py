@@ -65,11 +65,11 @@ def test_a_flipped_bit_is_found_wherever_it_is(files, tmp_path, kind, places):
         data[place] ^= 1 << chance.randrange(8)
         damaged.write_bytes(data)
         try:
-            found = rows_of(damaged)
+            rows = rows_of(damaged)
         except se.FormatError as error:
             named = str(damaged) in str(error)
         else:
-            named = np.array_equal(found, whole)
+            named = np.array_equal(rows, whole)
         assert named, f"byte {place}"
 
 

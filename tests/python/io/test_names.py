@@ -105,8 +105,8 @@ def test_vectors_are_taken_from_elsewhere(apart, tmp_path):
     with pytest.raises(FileNotFoundError, match="vectors"):
         se.load(folder / "sif")
     for vectors in (elsewhere, str(elsewhere), se.WordVectors.load(elsewhere, oov="mean")):
-        found = se.load(folder / "sif", vectors=vectors)
-        np.testing.assert_array_equal(found.encode(TEXTS), encoder.encode(TEXTS))
+        loaded = se.load(folder / "sif", vectors=vectors)
+        np.testing.assert_array_equal(loaded.encode(TEXTS), encoder.encode(TEXTS))
     table("float16").save(tmp_path / "others")
     with pytest.raises(se.FormatError, match="other word vectors than those given"):
         se.load(folder / "sif", vectors=tmp_path / "others")
@@ -272,7 +272,7 @@ PACKAGES = [
 
 def parameters_with_paths():
     """`function(parameter)` of all that the documented packages export and whose annotation is a path."""
-    found = {}
+    functions = {}
     for package in PACKAGES:
         module = importlib.import_module(package)
         for name in module.__all__:
@@ -288,8 +288,8 @@ def parameters_with_paths():
                     continue
                 for one in parameters:
                     if any(text in str(one.annotation) for text in ("PathLike", "StrPath", "Paths")):
-                        found[f"{function.__qualname__}({one.name})"] = function
-    return found
+                        functions[f"{function.__qualname__}({one.name})"] = function
+    return functions
 
 
 def calls():

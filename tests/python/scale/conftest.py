@@ -27,10 +27,10 @@ def _cache(tmp_path_factory):
 @pytest.fixture(scope="session")
 def sentences():
     rng = np.random.default_rng(11)
-    found = [" ".join(rng.choice(WORDS, rng.integers(1, 12))) for _ in range(700)]
-    found[5] = found[300] = ""
-    found[17] = "unknown words alone"
-    return found
+    texts = [" ".join(rng.choice(WORDS, rng.integers(1, 12))) for _ in range(700)]
+    texts[5] = texts[300] = ""
+    texts[17] = "unknown words alone"
+    return texts
 
 
 @pytest.fixture(scope="session")

@@ -20,16 +20,16 @@ def content_of(folder: Path) -> dict[str, bytes]:
 
 def check_true(folder: Path) -> tuple[int, int]:
     """Whatever the manifest calls finished is there, whole; returns what it says."""
-    found = json.loads((folder / "manifest.json").read_text())
-    for part in found["parts"]:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for part in manifest["parts"]:
         if "rows" in part:
             content = (folder / part["file"]).read_bytes()
             assert len(content) == part["bytes"]
             assert zlib.crc32(content) == part["crc32"]
             assert pq.read_metadata(folder / part["file"]).num_rows == part["rows"]
-    finished = ["rows" in part for part in found["parts"]]
-    assert found["complete"] == all(finished)
-    assert found["rows"] == sum(part.get("rows", 0) for part in found["parts"])
+    finished = ["rows" in part for part in manifest["parts"]]
+    assert manifest["complete"] == all(finished)
+    assert manifest["rows"] == sum(part.get("rows", 0) for part in manifest["parts"])
     return sum(finished), len(finished)
 
 

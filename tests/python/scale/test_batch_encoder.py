@@ -44,36 +44,36 @@ def rows_of(batch, name="embedding"):
 @pytest.mark.parametrize("precision", ["float32", "float16"])
 def test_arrow(saved, sentences, expected, make, precision):
     batch = make(sentences)
-    made = BatchEncoder(saved, precision=precision)(batch)
-    assert type(made) is type(batch)
-    assert made.schema.names == [*batch.schema.names, "embedding"]
-    assert made.schema.field("embedding").type == pa.list_(pa.from_numpy_dtype(precision), 6)
-    assert made.drop_columns(["embedding"]).equals(batch)
-    found = rows_of(made)
-    assert found.dtype == precision
-    np.testing.assert_array_equal(found, expected.astype(precision))
+    encoded = BatchEncoder(saved, precision=precision)(batch)
+    assert type(encoded) is type(batch)
+    assert encoded.schema.names == [*batch.schema.names, "embedding"]
+    assert encoded.schema.field("embedding").type == pa.list_(pa.from_numpy_dtype(precision), 6)
+    assert encoded.drop_columns(["embedding"]).equals(batch)
+    rows = rows_of(encoded)
+    assert rows.dtype == precision
+    np.testing.assert_array_equal(rows, expected.astype(precision))
 
 
 def test_pandas(saved, sentences, expected):
     frame = pd.DataFrame({"text": sentences, "id": range(700)}, index=range(5, 705))
-    made = BatchEncoder(saved)(frame)
+    encoded = BatchEncoder(saved)(frame)
     assert list(frame.columns) == ["text", "id"]  # what was given stays as it was
-    assert list(made.columns) == ["text", "id", "embedding"]
-    assert list(made.index) == list(frame.index)
-    assert made["embedding"].dtype == pd.ArrowDtype(pa.list_(pa.float32(), 6))
-    np.testing.assert_array_equal(np.stack(made["embedding"]), expected)
-    table = pa.Table.from_pandas(made)
+    assert list(encoded.columns) == ["text", "id", "embedding"]
+    assert list(encoded.index) == list(frame.index)
+    assert encoded["embedding"].dtype == pd.ArrowDtype(pa.list_(pa.float32(), 6))
+    np.testing.assert_array_equal(np.stack(encoded["embedding"]), expected)
+    table = pa.Table.from_pandas(encoded)
     assert table.schema.field("embedding").type == pa.list_(pa.float32(), 6)
 
 
 @pytest.mark.parametrize("kind", [list, np.array, lambda texts: np.array(texts, dtype=object)])
 def test_arrays(saved, sentences, expected, kind):
     batch = {"text": kind(sentences), "id": np.arange(700)}
-    made = BatchEncoder(saved)(batch)
+    encoded = BatchEncoder(saved)(batch)
     assert list(batch) == ["text", "id"]
-    np.testing.assert_array_equal(made["embedding"], expected)
-    assert made["embedding"].dtype == np.float32
-    assert made["embedding"].flags.c_contiguous
+    np.testing.assert_array_equal(encoded["embedding"], expected)
+    assert encoded["embedding"].dtype == np.float32
+    assert encoded["embedding"].flags.c_contiguous
 
 
 @pytest.mark.parametrize("missing", ["zero", "null"])
@@ -92,51 +92,51 @@ def test_missing_text_in_arrow(saved, missing, text):
 
 @pytest.mark.parametrize("missing", ["zero", "null"])
 def test_missing_text_elsewhere(saved, missing):
-    made = BatchEncoder(saved, missing=missing)
+    batch_encoder = BatchEncoder(saved, missing=missing)
     texts = ["the man", None, float("nan"), "", "unknown"]
-    rows = made({"text": texts})["embedding"]
+    rows = batch_encoder({"text": texts})["embedding"]
     assert rows[0].any()
     assert not rows[4].any()
     assert np.isnan(rows[1:4]).all() if missing == "null" else not rows[1:].any()
-    frame = made(pd.DataFrame({"text": pd.array(["the man", None], dtype="string")}))
+    frame = batch_encoder(pd.DataFrame({"text": pd.array(["the man", None], dtype="string")}))
     assert frame["embedding"].isna().tolist() == [False, missing == "null"]
     tokens = pa.table({"text": pa.array([["the", "man"], None, []])})
-    assert made(tokens)["embedding"].null_count == (2 if missing == "null" else 0)
+    assert batch_encoder(tokens)["embedding"].null_count == (2 if missing == "null" else 0)
     for kind in (pa.list_(pa.string()), pa.large_list(pa.string_view())):
-        found = made(pa.table({"text": pa.array([None, ["the", "man"]], kind)}))["embedding"]
+        found = batch_encoder(pa.table({"text": pa.array([None, ["the", "man"]], kind)}))["embedding"]
         assert found.null_count == (missing == "null")
         assert found[1].as_py() == pytest.approx(rows[0].tolist())
-    nothing = made(pa.table({"text": pa.nulls(3)}))["embedding"]
+    nothing = batch_encoder(pa.table({"text": pa.nulls(3)}))["embedding"]
     assert nothing.null_count == (3 if missing == "null" else 0)
 
 
 def test_no_rows(saved):
-    made = BatchEncoder(saved)
-    table = made(pa.table({"text": pa.array([], pa.string())}))
+    batch_encoder = BatchEncoder(saved)
+    table = batch_encoder(pa.table({"text": pa.array([], pa.string())}))
     assert table.num_rows == 0
-    assert table.schema.field("embedding").type == made.arrow_type
-    assert made({"text": []})["embedding"].shape == (0, 6)
-    assert len(made(pd.DataFrame({"text": pd.Series([], dtype="string")}))) == 0
+    assert table.schema.field("embedding").type == batch_encoder.arrow_type
+    assert batch_encoder({"text": []})["embedding"].shape == (0, 6)
+    assert len(batch_encoder(pd.DataFrame({"text": pd.Series([], dtype="string")}))) == 0
 
 
 def test_other_columns(saved, expected, sentences):
-    made = BatchEncoder(saved, column="body", output="text", normalize=True)
-    table = made(pa.table({"text": ["x"] * 700, "body": sentences}))
+    batch_encoder = BatchEncoder(saved, column="body", output="text", normalize=True)
+    table = batch_encoder(pa.table({"text": ["x"] * 700, "body": sentences}))
     assert table.schema.names == ["text", "body"]
     lengths = np.linalg.norm(rows_of(table, "text"), axis=1)
     np.testing.assert_allclose(lengths[lengths > 0], 1, atol=1e-6)
 
 
 def test_wrong_batches(saved):
-    made = BatchEncoder(saved)
+    batch_encoder = BatchEncoder(saved)
     with pytest.raises(KeyError, match="there is no column 'text'; there are id, body"):
-        made({"id": [1], "body": ["x"]})
+        batch_encoder({"id": [1], "body": ["x"]})
     with pytest.raises(TypeError, match="batch must be an Arrow table, a pandas data frame or a dict"):
-        made(["text"])
+        batch_encoder(["text"])
     with pytest.raises(TypeError, match="expected str"):
-        made(pa.table({"text": [1, 2]}))
+        batch_encoder(pa.table({"text": [1, 2]}))
     with pytest.raises(TypeError, match="expected str"):
-        made(pa.table({"text": [1, None]}))
+        batch_encoder(pa.table({"text": [1, None]}))
 
 
 def test_where_a_laes_was_fitted_is_not_where_it_encodes(vectors, sentences):
@@ -171,18 +171,18 @@ def test_wrong_encoders(tmp_path, vectors):
 
 
 def test_an_encoder_is_saved_and_found_again(encoder, sentences, expected):
-    made = BatchEncoder(encoder)
-    assert made.fingerprint == encoder.fingerprint()
-    np.testing.assert_array_equal(made({"text": sentences})["embedding"], expected)
-    assert se.cache_dir() in Path(made.saved.path).parents
+    batch_encoder = BatchEncoder(encoder)
+    assert batch_encoder.fingerprint == encoder.fingerprint()
+    np.testing.assert_array_equal(batch_encoder({"text": sentences})["embedding"], expected)
+    assert se.cache_dir() in Path(batch_encoder.saved.path).parents
 
 
 def test_an_encoder_that_is_fitted_anew_does_not_change_it(vectors, sentences):
     other = se.SIF(vectors).fit(sentences)
-    made = BatchEncoder(other)
-    before = made({"text": sentences})["embedding"]
+    batch_encoder = BatchEncoder(other)
+    before = batch_encoder({"text": sentences})["embedding"]
     other.fit(sentences[:20])
-    np.testing.assert_array_equal(made({"text": sentences})["embedding"], before)
+    np.testing.assert_array_equal(batch_encoder({"text": sentences})["embedding"], before)
 
 
 # --- other processes
@@ -190,9 +190,9 @@ def test_an_encoder_that_is_fitted_anew_does_not_change_it(vectors, sentences):
 
 def test_a_pickle_is_small_and_has_no_encoder(saved, encoder):
     for given in (saved, encoder):
-        made = BatchEncoder(given)
-        made({"text": ["the man"]})
-        assert len(pickle.dumps(made)) < 1000
+        batch_encoder = BatchEncoder(given)
+        batch_encoder({"text": ["the man"]})
+        assert len(pickle.dumps(batch_encoder)) < 1000
 
 
 def test_threads_of_this_process_are_given_back(saved, monkeypatch):
@@ -214,9 +214,9 @@ def call(made, texts):
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_pickle_crosses_spawn(saved, sentences, expected):
-    made = BatchEncoder(saved, threads=1)
+    batch_encoder = BatchEncoder(saved, threads=1)
     with multiprocessing.get_context("spawn").Pool(2) as pool:
-        parts = pool.starmap(call, [(made, sentences[i : i + 100]) for i in range(0, 700, 100)])
+        parts = pool.starmap(call, [(batch_encoder, sentences[i : i + 100]) for i in range(0, 700, 100)])
     assert {threads for _, threads in parts} == {1}
     np.testing.assert_array_equal(np.concatenate([rows for rows, _ in parts]), expected)
 
@@ -224,7 +224,7 @@ def test_a_pickle_crosses_spawn(saved, sentences, expected):
 def test_a_worker_maps_the_encoder_once(saved, sentences, monkeypatch):
     from sentencode.scale import opened
 
-    made = pickle.loads(pickle.dumps(BatchEncoder(saved)))
+    batch_encoder = pickle.loads(pickle.dumps(BatchEncoder(saved)))
     opened._open.clear()
     calls = []
     load = opened.load
@@ -232,8 +232,8 @@ def test_a_worker_maps_the_encoder_once(saved, sentences, monkeypatch):
         opened, "load", lambda *given, **options: (calls.append(1), load(*given, **options))[1]
     )
     for i in range(5):
-        made({"text": sentences[i : i + 5]})
-    pickle.loads(pickle.dumps(made))({"text": ["the"]})
+        batch_encoder({"text": sentences[i : i + 5]})
+    pickle.loads(pickle.dumps(batch_encoder))({"text": ["the"]})
     assert len(calls) == 1
     assert str(saved) in Path("/proc/self/maps").read_text()
 
@@ -241,8 +241,8 @@ def test_a_worker_maps_the_encoder_once(saved, sentences, monkeypatch):
 def test_another_encoder_in_the_file_is_refused(encoder, vectors, sentences, tmp_path):
     path = tmp_path / "encoder.sentencode"
     encoder.save(path)
-    made = BatchEncoder(path)
-    content = pickle.dumps(made)
+    batch_encoder = BatchEncoder(path)
+    content = pickle.dumps(batch_encoder)
     se.SIF(vectors, components=2).fit(sentences).save(path)
     program = "import sys, pickle; pickle.load(sys.stdin.buffer)({'text': ['the']})"
     done = subprocess.run([sys.executable, "-c", program], input=content, capture_output=True)
@@ -258,9 +258,9 @@ def shout(text):
 
 def test_a_tokenizer_of_ones_own_crosses(vectors):
     table = se.WordVectors.from_dict({"THE": [1, 0], "MAN": [0, 1]})
-    made = BatchEncoder(se.Average(table, tokenizer=str.split, lowercase=False))
-    assert made({"text": ["THE MAN"]})["embedding"].tolist() == [[0.5, 0.5]]
-    again = pickle.loads(pickle.dumps(made))
+    batch_encoder = BatchEncoder(se.Average(table, tokenizer=str.split, lowercase=False))
+    assert batch_encoder({"text": ["THE MAN"]})["embedding"].tolist() == [[0.5, 0.5]]
+    again = pickle.loads(pickle.dumps(batch_encoder))
     assert again({"text": ["THE MAN"]})["embedding"].tolist() == [[0.5, 0.5]]
 
 
@@ -284,16 +284,16 @@ def test_options_of_load(tmp_path):
         se.Average(table, tokenizer=lambda text: shout(text), lowercase=False).save(path)
     with pytest.raises(ValueError, match="tokenizer"):
         BatchEncoder(path)
-    made = BatchEncoder(path, tokenizer=shout)
-    assert made({"text": ["the man"]})["embedding"].tolist() == [[0.5, 0.5]]
+    batch_encoder = BatchEncoder(path, tokenizer=shout)
+    assert batch_encoder({"text": ["the man"]})["embedding"].tolist() == [[0.5, 0.5]]
 
 
 def test_a_url(saved, sentences, expected):
     fsspec = pytest.importorskip("fsspec")
     with fsspec.open("memory://encoders/sif.sentencode", "wb") as file:
         file.write(saved.read_bytes())
-    made = BatchEncoder("memory://encoders/sif.sentencode")
-    np.testing.assert_array_equal(made({"text": sentences})["embedding"], expected)
+    batch_encoder = BatchEncoder("memory://encoders/sif.sentencode")
+    np.testing.assert_array_equal(batch_encoder({"text": sentences})["embedding"], expected)
 
 
 def test_whole_ids_are_read_again_beside_nulls(saved, tmp_path):

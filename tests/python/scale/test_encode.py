@@ -41,12 +41,12 @@ def test_rows_are_those_of_one_process(saved, lines, tmp_path, expected, workers
     if workers == 2 and shard_size == 200:
         shard_size = 1000
     assert encode(saved, lines, tmp_path / "out", workers=workers, shard_size=shard_size) == 700
-    found = Embeddings(tmp_path / "out")
-    found.verify()
-    assert (len(found), found.dim, found.fingerprint) == (700, 6, se.load(saved).fingerprint())
-    np.testing.assert_array_equal(found.to_numpy(), expected)
+    embeddings = Embeddings(tmp_path / "out")
+    embeddings.verify()
+    assert (len(embeddings), embeddings.dim, embeddings.fingerprint) == (700, 6, se.load(saved).fingerprint())
+    np.testing.assert_array_equal(embeddings.to_numpy(), expected)
     out = np.empty((700, 6), np.float32)
-    assert found.to_numpy(out) is out
+    assert embeddings.to_numpy(out) is out
     check_true(tmp_path / "out")
     names = [path.name for path in parts_of(tmp_path / "out")]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["manifest.json", *names]
@@ -77,12 +77,12 @@ def test_ids_stay_with_their_rows(saved, tmp_path, sentences, expected, name):
     else:
         path.write_text("id,text\n" + "".join(f"{i},{t}\n" for i, t in zip(ids, sentences, strict=True)))
     encode(saved, path, tmp_path / "out", id="id", embedding="row", workers=1, shard_size=3000)
-    found = Embeddings(tmp_path / "out")
-    pairs = list(found.batches(100))
+    embeddings = Embeddings(tmp_path / "out")
+    pairs = list(embeddings.batches(100))
     assert max(len(rows) for _, rows in pairs) <= 100
     assert [int(i) for some, _ in pairs for i in some] == ids
     np.testing.assert_array_equal(np.concatenate([rows for _, rows in pairs]), expected)
-    schema = pq.read_schema(found.files[0])
+    schema = pq.read_schema(embeddings.files[0])
     assert schema.names == ["id", "row"]
     assert schema.field("row").type == pa.list_(pa.float32(), 6)
 
@@ -108,11 +108,11 @@ def test_several_inputs_and_a_url(saved, tmp_path, sentences, expected):
     url = "memory://job/out"
     inputs = ["memory://job/in", tmp_path / "b.txt"]
     encode(saved, inputs, url, workers=1, shard_size=4000)
-    found = Embeddings(url)
-    found.verify()
-    np.testing.assert_array_equal(found.to_numpy(), expected)
+    embeddings = Embeddings(url)
+    embeddings.verify()
+    np.testing.assert_array_equal(embeddings.to_numpy(), expected)
     fs = fsspec.filesystem("memory")
-    fs.rm(found.files[1])
+    fs.rm(embeddings.files[1])
     stamps = {name: fs.info(name)["created"] for name in fs.ls("/job/out", detail=False)}
     encode(saved, inputs, url, workers=1, shard_size=4000)
     np.testing.assert_array_equal(Embeddings(url).to_numpy(), expected)
@@ -316,13 +316,13 @@ def test_folders_with_plain_names_are_taken_up(saved, lines, tmp_path, expected)
     folder = tmp_path / "out"
     encode(saved, lines, folder, workers=1, shard_size=3000)
     path = folder / "manifest.json"
-    found = json.loads(path.read_text())
-    del found["job"]
-    for i, part in enumerate(found["parts"]):
+    content = json.loads(path.read_text())
+    del content["job"]
+    for i, part in enumerate(content["parts"]):
         plain = f"part-{i:05d}.parquet"
         (folder / part["file"]).rename(folder / plain)
         part["file"] = plain
-    path.write_text(json.dumps(found))
+    path.write_text(json.dumps(content))
     parts = parts_of(folder)
     stamp = parts[0].stat().st_mtime_ns
     parts[1].unlink()
@@ -373,9 +373,9 @@ def test_a_late_worker_does_not_write_into_another_job(saved, lines, tmp_path, v
 def test_a_manifest_that_lacks_something_is_named(saved, lines, tmp_path, change, reason):
     encode(saved, lines, tmp_path / "out", workers=1, shard_size=3000)
     path = tmp_path / "out" / "manifest.json"
-    found = json.loads(path.read_text())
-    change(found)
-    path.write_text(json.dumps(found))
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
     for use in (Embeddings, lambda folder: encode(saved, lines, folder, workers=1, shard_size=3000)):
         with pytest.raises(se.FormatError, match=rf"manifest\.json: is damaged: {reason}"):
             use(tmp_path / "out")
@@ -384,17 +384,17 @@ def test_a_manifest_that_lacks_something_is_named(saved, lines, tmp_path, change
 def test_embeddings_of_unfinished_work_are_refused(saved, lines, tmp_path):
     encode(saved, lines, tmp_path / "out", workers=1, shard_size=3000)
     path = tmp_path / "out" / "manifest.json"
-    found = json.loads(path.read_text())
-    found["complete"] = False
+    content = json.loads(path.read_text())
+    content["complete"] = False
     for name in ("rows", "bytes", "crc32"):
-        del found["parts"][1][name]
-    path.write_text(json.dumps(found))
+        del content["parts"][1][name]
+    path.write_text(json.dumps(content))
     with pytest.raises(ValueError, match=r"1 of \d parts are missing: run the same job again"):
         Embeddings(tmp_path / "out")
     with pytest.raises(FileNotFoundError, match="there is no manifest"):
         Embeddings(tmp_path)
-    found["version"] = 2
-    path.write_text(json.dumps(found))
+    content["version"] = 2
+    path.write_text(json.dumps(content))
     with pytest.raises(se.FormatError, match="is of version 2; this Sentencode reads up to 1"):
         Embeddings(tmp_path / "out")
 
@@ -475,9 +475,9 @@ def test_types_of_ids(saved, tmp_path, ids, kind):
     pq.write_table(pa.table({"id": ids, "text": ["man", "dog", None]}), tmp_path / "in.parquet")
     for _ in range(2):
         assert encode(saved, tmp_path / "in.parquet", tmp_path / "out", id="id", workers=1) == 3
-    found = pq.read_table(parts_of(tmp_path / "out")[0])["id"]
-    assert found.type == kind
-    assert found.to_pylist() == ids.to_pylist()
+    id_column = pq.read_table(parts_of(tmp_path / "out")[0])["id"]
+    assert id_column.type == kind
+    assert id_column.to_pylist() == ids.to_pylist()
 
 
 def test_ids_that_are_lists_are_refused(saved, tmp_path):
@@ -631,17 +631,17 @@ def test_the_local_engine_gives_each_result_once():
     engine = LocalEngine(3)
     assert engine.workers == 3
     assert engine.threads == 1
-    found = dict(engine.run(Half(), list(range(20))))
-    assert sorted(found) == list(range(20))
-    for place, result in found.items():
+    results = dict(engine.run(Half(), list(range(20))))
+    assert sorted(results) == list(range(20))
+    for place, result in results.items():
         if place % 2:
             assert isinstance(result, Failure)
             assert isinstance(result.error, se.FormatError)
             assert str(result.error) == f"task {place}"
         else:
             assert result[0] == place
-    assert os.getpid() not in {found[i][1] for i in range(0, 20, 2)}
-    assert len({found[i][1] for i in range(0, 20, 2)}) <= 3
+    assert os.getpid() not in {results[i][1] for i in range(0, 20, 2)}
+    assert len({results[i][1] for i in range(0, 20, 2)}) <= 3
     assert list(engine.run(Half(), [])) == []
 
 
@@ -703,15 +703,15 @@ def test_workers_do_not_outlive_a_killed_job(saved, tmp_path, sentences):
     while not list(tmp_path.glob("out/part-*")) and time.monotonic() < deadline:
         time.sleep(0.01)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    found = {int(child) for child in children}
+    names = {int(child) for child in children}
     for task in Path(f"/proc/{process.pid}/task").iterdir():
-        found |= {int(child) for child in (task / "children").read_text().split()}
+        names |= {int(child) for child in (task / "children").read_text().split()}
     process.kill()
     process.wait()
-    assert len(found) == 2
-    while any(Path(f"/proc/{child}").exists() for child in found) and time.monotonic() < deadline:
+    assert len(names) == 2
+    while any(Path(f"/proc/{child}").exists() for child in names) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not any(Path(f"/proc/{child}").exists() for child in found)
+    assert not any(Path(f"/proc/{child}").exists() for child in names)
 
 
 # Jobs are forks of one process, which import nothing anew; their manifest is written after each part.

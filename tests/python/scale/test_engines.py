@@ -81,14 +81,14 @@ def test_words_are_counted_exactly(engine, sentences, lines):
 
 
 def test_each_result_once(engine):
-    made = engine_of(engine)
-    assert made.workers >= 1
-    found = list(made.run(str, list(range(25))))
-    assert sorted(found) == [(i, str(i)) for i in range(25)]
-    ((_, failed),) = made.run(int, ["no number"])
+    runner = engine_of(engine)
+    assert runner.workers >= 1
+    results = list(runner.run(str, list(range(25))))
+    assert sorted(results) == [(i, str(i)) for i in range(25)]
+    ((_, failed),) = runner.run(int, ["no number"])
     assert isinstance(failed, Failure)
     assert isinstance(failed.error, ValueError)
-    assert list(made.run(str, [])) == []
+    assert list(runner.run(str, [])) == []
 
 
 def test_dask_keeps_no_result_that_was_taken(dask):
@@ -165,12 +165,12 @@ def table(sentences):
 def test_a_data_set_of_ray(ray, saved, table, expected, tmp_path):
     pq.write_table(table, tmp_path / "in.parquet", row_group_size=100)
     data = ray.data.read_parquet(str(tmp_path / "in.parquet"), override_num_blocks=5)
-    made = se.scale.ray.encode(data, saved, batch_size=64)
-    made.write_parquet(str(tmp_path / "out"))
-    found = pq.read_table(tmp_path / "out").sort_by("id")
-    assert found.schema.field("embedding").type == pa.list_(pa.float32(), 6)
-    assert found["id"].to_pylist() == list(range(700))
-    np.testing.assert_array_equal(np.array(found["embedding"].to_pylist(), np.float32), expected)
+    encoded = se.scale.ray.encode(data, saved, batch_size=64)
+    encoded.write_parquet(str(tmp_path / "out"))
+    output_table = pq.read_table(tmp_path / "out").sort_by("id")
+    assert output_table.schema.field("embedding").type == pa.list_(pa.float32(), 6)
+    assert output_table["id"].to_pylist() == list(range(700))
+    np.testing.assert_array_equal(np.array(output_table["embedding"].to_pylist(), np.float32), expected)
 
 
 def test_a_data_set_of_ray_in_its_own_words(ray, saved, table, expected):
@@ -190,12 +190,12 @@ def test_a_data_set_of_ray_in_its_own_words(ray, saved, table, expected):
 def test_a_data_frame_of_spark(spark, saved, table, expected, tmp_path):
     pq.write_table(table, tmp_path / "in.parquet", row_group_size=100)
     frame = spark.read.parquet(str(tmp_path / "in.parquet")).repartition(3)
-    made = se.scale.spark.encode(frame, saved)
-    assert made.schema.simpleString() == "struct<id:bigint,text:string,embedding:array<float>>"
-    made.write.parquet(str(tmp_path / "out"))
-    found = pq.read_table(tmp_path / "out").sort_by("id")
-    assert found["id"].to_pylist() == list(range(700))
-    np.testing.assert_array_equal(np.array(found["embedding"].to_pylist(), np.float32), expected)
+    encoded = se.scale.spark.encode(frame, saved)
+    assert encoded.schema.simpleString() == "struct<id:bigint,text:string,embedding:array<float>>"
+    encoded.write.parquet(str(tmp_path / "out"))
+    output_table = pq.read_table(tmp_path / "out").sort_by("id")
+    assert output_table["id"].to_pylist() == list(range(700))
+    np.testing.assert_array_equal(np.array(output_table["embedding"].to_pylist(), np.float32), expected)
     nulls = se.scale.spark.encode(frame, saved, missing="null").where("embedding is null").collect()
     assert sorted(row["id"] for row in nulls) == [5, 300]
     with pytest.raises(ValueError, match="Spark has no float16"):
@@ -213,14 +213,14 @@ def test_a_function_of_spark(spark, saved, table, expected, tmp_path):
 def test_a_data_frame_of_dask(dask, saved, table, expected, tmp_path):
     frames = pytest.importorskip("dask.dataframe")
     frame = frames.from_pandas(table.to_pandas(), npartitions=4)
-    made = se.scale.dask.encode(frame, saved)
-    assert list(made.columns) == ["id", "text", "embedding"]
-    computed = made.compute()
-    assert computed.dtypes["embedding"] == made.dtypes["embedding"]
+    encoded = se.scale.dask.encode(frame, saved)
+    assert list(encoded.columns) == ["id", "text", "embedding"]
+    computed = encoded.compute()
+    assert computed.dtypes["embedding"] == encoded.dtypes["embedding"]
     assert computed["id"].tolist() == list(range(700))
     np.testing.assert_array_equal(np.stack(computed["embedding"]), expected)
-    made.to_parquet(str(tmp_path / "out"))
-    found = pq.read_table(tmp_path / "out").sort_by("id")
-    assert found.schema.field("embedding").type == pa.list_(pa.float32(), 6)
-    threads = made.compute(scheduler="threads")  # of this process
+    encoded.to_parquet(str(tmp_path / "out"))
+    output_table = pq.read_table(tmp_path / "out").sort_by("id")
+    assert output_table.schema.field("embedding").type == pa.list_(pa.float32(), 6)
+    threads = encoded.compute(scheduler="threads")  # of this process
     np.testing.assert_array_equal(np.stack(threads["embedding"]), expected)
