@@ -8,7 +8,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-# One step after the other, each with all processors; `checks` alone are made to share them.
+# Steps run one after the other, each on all processors; only `checks` run in parallel.
 ifndef AT_ONCE
 .NOTPARALLEL:
 endif
@@ -43,7 +43,7 @@ test: $(stamps)/full  ## All tests, lint and docs
 # C++ suites run as one process each: ctest starts one for each test, which takes longer than the test.
 # Two at once, the longest first; their output is not held back, so that pytest shows how far it has come.
 .PHONY: checks
-# Most tests load torch before the package, so its threads would spin where they wait, and hinder what runs beside.
+# Most tests load torch before the package: its waiting threads would spin, and slow down parallel tests.
 checks checks-ci test-python test-slow test-cpp test-old-processor test-processors: export OMP_WAIT_POLICY := passive
 checks: test-python test-cpp lint docs
 
@@ -69,14 +69,14 @@ test-cpp: $(stamps)/full  ## GoogleTest suites
 	timeout 600 build/full/tests/cpp/core_tests --gtest_brief
 	timeout 600 build/full/tests/cpp/nn_tests --gtest_brief
 
-# An environment of its own, which sees what .venv has: engines are large, and nothing else needs them.
+# A separate environment on top of .venv: engines are large, and nothing else needs them.
 .PHONY: test-scale
 test-scale: $(stamps)/scale  ## Tests on Ray, Spark and Dask, which it installs (Spark needs java)
 	OMP_WAIT_POLICY=passive .venv-scale/bin/python -m pytest tests --pyargs sentencode -m engine $(PYTEST_ARGS)
 	.venv-scale/bin/python -m pytest tests/python/docs tests/notebooks tests/python/test_examples.py \
 	  -k scale -m "not engine" $(PYTEST_ARGS)
 
-# An environment of its own as well: their packages bring plugins of pytest, and 500 MB.
+# A separate environment: these packages bring plugins of pytest, and 500 MB.
 .PHONY: test-contracts
 test-contracts: $(stamps)/contracts  ## Suites of LangChain, mteb and sentence-transformers, which it installs
 	.venv-contracts/bin/python -m pytest tests/python/contracts tests/python/test_sentence_transformers.py \
@@ -97,16 +97,16 @@ test-python: $(stamps)/full  ## pytest: unit, property, documentation, notebook 
 	SENTENCODE_BUILD=$(CURDIR)/build/full $(bin)/python -m pytest tests --pyargs sentencode \
 	  --numprocesses=$(JOBS) --maxprocesses=8 --dist=loadfile --durations=20 -m "not slow" $(PYTEST_ARGS)
 
-# What takes longest, and rarely breaks alone: packaging from a source archive, every family once more under a condition.
+# Slow tests that rarely fail alone: packaging from a source archive, every family under another condition.
 .PHONY: test-slow
 test-slow: $(stamps)/full  ## Tests that are marked slow (a part of `make test-ci`)
 	SENTENCODE_BUILD=$(CURDIR)/build/full $(bin)/python -m pytest tests --pyargs sentencode \
 	  --numprocesses=$(JOBS) --maxprocesses=8 --dist=loadfile --durations=20 -m "slow and not engine" $(PYTEST_ARGS)
 
-# The old one: no fused multiplication and addition, registers of 4 numbers, and a third thread. Whatever processor
-# everything else runs on, this is the farthest from it, and every x86 can do it.
+# Kernels without FMA and with 4-lane registers, and a third thread: the most different from current processors, and
+# every x86 can run them.
 .PHONY: test-old-processor
-test-old-processor: $(stamps)/full  ## Where rows are compared most, by the kernels of an old processor
+test-old-processor: $(stamps)/full  ## The tests that compare rows most, with the kernels of an old processor
 	$(bin)/python tools/processors.py old --threads 3 --cheap
 
 .PHONY: lint
@@ -130,7 +130,7 @@ tidy: $(stamps)/tools  ## clang-tidy on the core and its bindings
 	$(bin)/python tools/tidy.py --jobs $(JOBS) build/dev
 
 .PHONY: test-processors
-test-processors: $(stamps)/full  ## All tests of numbers by the kernels of other processors, on one thread and three (long)
+test-processors: $(stamps)/full  ## All numeric tests with the kernels of other processors, on one thread and three (long)
 	$(bin)/python tools/processors.py --cpp build/full
 
 .PHONY: test-asan-nn
@@ -201,8 +201,8 @@ $(stamps)/tsan: $(native) $(shell find tests/cpp -type f 2>/dev/null) $(stamps)/
 	timeout 300 build/tsan/tests/cpp/thread_tests --gtest_brief
 	@touch $@
 
-# Not a part of `test`: instrumented, what includes torch takes long to compile. tests/cpp/CMakeLists.txt says what a
-# LibTorch that is not instrumented asks for. One process: each takes seconds to begin.
+# Not a part of `test`: instrumented sources that include torch take long to compile. tests/cpp/CMakeLists.txt has the
+# options for an uninstrumented LibTorch. One process, since each takes seconds to start.
 $(stamps)/asan-nn: $(native) $(shell find tests/cpp -type f) $(stamps)/tools
 	cmake --preset asan-nn -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(bin)/python --log-level=WARNING
 	cmake --build --preset asan-nn

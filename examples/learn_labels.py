@@ -1,7 +1,7 @@
 """Learns from labelled pairs: python examples/learn_labels.py [train.tsv dev.tsv].
 
-The files are those of SNLI or MultiNLI, or tab-separated: a label and two sentences. Without them a few pairs
-are made up, which is enough to see it run, and no more.
+The files are those of SNLI or MultiNLI, or tab-separated: a label and two sentences. Without files, pairs are
+generated, which only shows that it runs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sentencode as se
 from sentencode.evaluation import Labelled, read_labelled
 
 
-def made_up() -> Labelled:
+def generated() -> Labelled:
     """Pairs of which the second sentence follows from the first, contradicts it, or neither."""
     who, what, where = (
         ("A man", "The dog", "A woman", "The cat"),
@@ -35,13 +35,13 @@ def made_up() -> Labelled:
 
 
 def main() -> None:
-    """Trains, shows how good it is on what it has not seen, and what its heads look at."""
+    """Trains, evaluates on held-out pairs, and prints the attention of the heads."""
     if len(sys.argv) > 2:
         train, dev = read_labelled(sys.argv[1]), read_labelled(sys.argv[2])
     else:
-        found = made_up()
-        train = Labelled(found.sentences[12:], found.labels[12:], 0)
-        dev = Labelled(found.sentences[:12], found.labels[:12], 0)
+        data = generated()
+        train = Labelled(data.sentences[12:], data.labels[12:], 0)
+        dev = Labelled(data.sentences[:12], data.labels[:12], 0)
     encoder = se.GeneralizedPooling(
         se.WordVectors.default(),
         hidden=32,  # the paper's is 600
@@ -59,8 +59,8 @@ def main() -> None:
     print(f"accuracy on {len(dev.labels)} new pairs: {encoder.score(dev.sentences, dev.labels):.2f}")
     print("classes:", ", ".join(encoder.classes_))
     print(encoder.confusion_matrix(dev.sentences, dev.labels))
-    for word, shares in encoder.explain("A man sleeps in the park."):
-        print(f"{word:>8} {'  '.join(f'{share:.2f}' for share in shares)}")
+    for word, weights in encoder.explain("A man sleeps in the park."):
+        print(f"{word:>8} {'  '.join(f'{weight:.2f}' for weight in weights)}")
 
 
 if __name__ == "__main__":

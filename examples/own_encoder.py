@@ -17,7 +17,7 @@ from sentencode.models import Inputs, NeuralEncoder
 
 
 class Bag(torch.nn.Module):
-    """The mean of words' vectors, through one layer; a second one tells the label from it."""
+    """A linear layer of the mean of the word vectors; a second one predicts the label."""
 
     def __init__(self, words: int, features: int, hidden: int = 64, classes: int = 2) -> None:
         super().__init__()
@@ -27,16 +27,16 @@ class Bag(torch.nn.Module):
         self.scores = torch.nn.Linear(hidden, classes)
 
     def load_words(self, rows: torch.Tensor) -> None:
-        """Begins with the vectors of the words that have ids."""
+        """Initialises the word embeddings with the vectors of the vocabulary."""
         self.table.weight.copy_(rows)
 
     def encode(self, inputs: Inputs) -> torch.Tensor:
-        """Rows [batch, dim] of sentences, whose words may be any that have a vector."""
-        mean = inputs.x.sum(1) / inputs.lengths.clamp_min(1)[:, None]  # zero where there is no word
+        """Embeddings [batch, dim] of sentences of any words with vectors."""
+        mean = inputs.x.sum(1) / inputs.lengths.clamp_min(1)[:, None]  # zero for padding
         return torch.tanh(self.layer(mean))
 
     def loss(self, batch: Any) -> tuple[torch.Tensor, int, torch.Tensor]:
-        """The summed loss of a batch of ids, how many sentences that is, and how many were right."""
+        """The summed loss of a batch of ids, the number of sentences, and of correct predictions."""
         lengths, mask = batch.lengths["tokens"], batch.mask["tokens"]
         x = self.table(batch.ids["tokens"]) * mask[..., None]
         scores = self.scores(self.encode(Inputs(x, lengths, mask)))
@@ -45,7 +45,7 @@ class Bag(torch.nn.Module):
 
 
 class BagEncoder(NeuralEncoder):
-    """The encoder: `hidden` and `classes` are its parameters, beside those that all neural encoders have."""
+    """The encoder, with the parameters `hidden` and `classes` and those of all neural encoders."""
 
     network_class = Bag
 

@@ -24,7 +24,7 @@ def main() -> None:
     encoder = se.SIF(vectors).fit(books)
 
     rows = encoder.encode(SENTENCES)
-    print(f"{rows.shape[0]} sentences, {rows.shape[1]} numbers each, {rows.dtype}\n")
+    print(f"{rows.shape[0]} sentences, {rows.shape[1]} dimensions, {rows.dtype}\n")
 
     query = "Sailors drowned when their boat went down."
     print(query)

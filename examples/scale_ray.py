@@ -37,8 +37,8 @@ def main(folder: Path) -> None:
     made = se.scale.ray.encode(data, folder / "sif.sentencode", num_cpus=1)
     made.write_parquet(str(folder / "out"))
 
-    found = pq.read_table(folder / "out").sort_by("id")
-    print(f"{found.num_rows} rows, {found.schema.field('embedding').type}")
+    table = pq.read_table(folder / "out").sort_by("id")
+    print(f"{table.num_rows} rows, {table.schema.field('embedding').type}")
     ray.shutdown()
 
 

@@ -40,14 +40,14 @@ def main(folder: Path) -> None:
 
 
 def by_usearch(rows: se.scale.Embeddings, query: np.ndarray) -> se.Hits:
-    """An index of approximate neighbours, which is kept in a file."""
+    """Searches an approximate index, which is saved to a file."""
     from usearch.index import Index
 
     index = Index(ndim=rows.dim, metric="cos")
     for ids, block in rows.batches():
         index.add(ids, block)
-    found = index.search(query, 3)
-    return se.Hits(found.keys.astype(np.int64), 1 - found.distances)
+    matches = index.search(query, 3)
+    return se.Hits(matches.keys.astype(np.int64), 1 - matches.distances)
 
 
 def by_faiss(rows: se.scale.Embeddings, query: np.ndarray) -> se.Hits:
@@ -66,12 +66,12 @@ def by_duckdb(rows: se.scale.Embeddings, query: np.ndarray) -> se.Hits:
     import duckdb
 
     kind = f"FLOAT[{rows.dim}]"
-    found = duckdb.execute(
+    columns = duckdb.execute(
         f"SELECT id, array_inner_product(embedding::{kind}, $query::{kind}) AS score "
         "FROM read_parquet($files) ORDER BY score DESC LIMIT 3",
         {"query": query.tolist(), "files": rows.files},
     ).fetchnumpy()
-    return se.Hits(found["id"], found["score"])
+    return se.Hits(columns["id"], columns["score"])
 
 
 if __name__ == "__main__":

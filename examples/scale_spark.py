@@ -42,7 +42,7 @@ def main(folder: Path) -> None:
 
     embed = se.scale.spark.udf(folder / "sif.sentencode")  # by predict_batch_udf: in expressions and SQL
     row = frame.select("text", embed("text").alias("embedding")).first()
-    print(f"{frame.count()} rows; {row['text']!r:.40}: {len(row['embedding'])} numbers")
+    print(f"{frame.count()} rows; {row['text']!r:.40}: {len(row['embedding'])} dimensions")
     spark.stop()
 
 

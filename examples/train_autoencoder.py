@@ -1,7 +1,7 @@
 """Trains the mean-max attention autoencoder: python examples/train_autoencoder.py [folder] [sentences.txt].
 
-Without a file of one's own, the sentences that come with the package are used, which is enough to see it
-run, and no more. Stop it with Ctrl-C, start it again: it goes on.
+Without a file, the package's sentences are used, which only shows that it runs. After Ctrl-C, the same
+command resumes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main() -> None:
     )
     for validation in encoder.history_.validations:
         print(f"step {validation.step}: loss {validation.loss:.3f}{' (best)' if validation.best else ''}")
-    print(f"{encoder.network_parameters():,} numbers were trained, {encoder.dim} are a sentence's vector")
+    print(f"{encoder.network_parameters():,} trained parameters, {encoder.dim} dimensions")
     words, weights = encoder.attention("The ship sank.")
     for word, (mean, most) in zip(words, weights.mean(0), strict=True):
         print(f"{word:>6} is written from the mean by {mean:.2f}, from the maximum by {most:.2f}")

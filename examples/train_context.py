@@ -1,8 +1,7 @@
 """Trains RNN-CNN on ordered text: python examples/train_context.py [folder] [sentences.txt].
 
-The text is one sentence a line in its order, a blank line between documents. Without a file of one's own,
-the sentences that come with the package are used, which is enough to see it run, and no more. Stop it with
-Ctrl-C, start it again: it goes on.
+The text has one sentence per line, in order, and a blank line between documents. Without a file, the
+package's sentences are used, which only shows that it runs. After Ctrl-C, the same command resumes.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from sentencode.training import CsvLog
 
 
 def main() -> None:
-    """Trains, shows what the best validation was, what follows a sentence, and a word that is new; saves."""
+    """Trains, prints validations and predicted words, expands the vocabulary, and saves."""
     folder = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp()
     demo = resources.files("sentencode") / "data/demo_sentences.txt"
     lines = list(se.Corpus(sys.argv[2] if len(sys.argv) > 2 else str(demo), keep_empty=True))
@@ -25,11 +24,11 @@ def main() -> None:
 
     encoder = se.RNNCNN(
         vectors,
-        hidden=32,  # of each direction; the paper's is 300
+        hidden=32,  # per direction; 300 in the paper
         channels=64,
         inner=32,
         decoder="cnn",  # or "rnn", "autoregressive_cnn", "autoregressive_rnn"
-        vocabulary_size=1000,  # words that are told
+        vocabulary_size=1000,  # most frequent words
         learning_rate=2e-3,
         max_steps=60,
         validate_every=20,
@@ -43,9 +42,9 @@ def main() -> None:
     )
     for validation in encoder.history_.validations:
         print(f"step {validation.step}: loss {validation.loss:.3f}{' (best)' if validation.best else ''}")
-    print(f"{encoder.network_parameters():,} numbers were trained, {encoder.dim} are a sentence's vector")
-    for place, told in enumerate(encoder.following("The ship sank.", best=3)[:4], 1):
-        print(f"word {place} behind it: {'   '.join(f'{word} {p:.2f}' for word, p in told)}")
+    print(f"{encoder.network_parameters():,} trained parameters, {encoder.dim} dimensions")
+    for position, words in enumerate(encoder.following("The ship sank.", best=3)[:4], 1):
+        print(f"next word {position}: {'   '.join(f'{word} {p:.2f}' for word, p in words)}")
     encoder.expand_vocabulary(vectors)
     encoder.save(f"{folder}/context.sentencode")
 

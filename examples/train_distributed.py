@@ -1,12 +1,11 @@
-"""Several processes that train one model, and go on when one of them dies.
+"""Trains one model in several processes, and resumes when one of them dies.
 
     python -m sentencode.distributed.torchrun --standalone --nproc-per-node 2 --max-restarts 1 \
       examples/train_distributed.py FOLDER
 
-With `--die-at 12`, the last process kills itself after that step, the first time: torchrun ends the others
-and starts all of them again, and they go on from the last checkpoint. On several machines, FOLDER must be one
-that all of them see. `sentencode.distributed.torchrun` is torchrun, but that processes which were started
-anew never wait for one that has died.
+With `--die-at 12`, the last process kills itself once after that step: torchrun restarts all processes, and
+they resume from the last checkpoint. On several machines, all must share FOLDER.
+`sentencode.distributed.torchrun` is torchrun, except that restarted processes never wait for a dead one.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from sentencode.training import Batcher, Callback, CsvLog, Examples, Step, Tenso
 
 
 class Missing(nn.Module):
-    """Tells each word of a sentence from the mean of all of them."""
+    """Predicts each word of a sentence from the mean of its word embeddings."""
 
     def __init__(self, words: int, dim: int) -> None:
         super().__init__()
@@ -34,15 +33,15 @@ class Missing(nn.Module):
         self.out = nn.Linear(dim, words)
 
     def loss(self, batch: TensorBatch) -> tuple[Tensor, int]:
-        """The sum over all words, and how many there are."""
+        """The summed loss over all words, and their number."""
         ids, mask = batch.ids["tokens"], batch.mask["tokens"]
         mean = (self.table(ids) * mask.unsqueeze(2)).sum(1) / mask.sum(1, keepdim=True)  # [B, dim]
-        told = self.out(mean).log_softmax(1).gather(1, ids)  # [B, T]
-        return -told[mask].sum(), int(mask.sum())
+        log_p = self.out(mean).log_softmax(1).gather(1, ids)  # [B, T]
+        return -log_p[mask].sum(), int(mask.sum())
 
 
 class Dies(Callback):
-    """Kills the last process after a step, once: torchrun says how often it has started anew."""
+    """Kills the last process after a step, once: torchrun counts restarts."""
 
     def __init__(self, step: int | None) -> None:
         self.step = step if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0" else None

@@ -1,7 +1,7 @@
-"""A model of one's own, in Python, trained by the engine: python examples/train_own_model.py [folder].
+"""Trains your own PyTorch model with the trainer: python examples/train_own_model.py [folder].
 
-The model reads a sentence's bag of words and tells which words the next sentence has. Stop it with Ctrl-C,
-start it again: it goes on.
+The model predicts the words of the next sentence from the bag of words of a sentence. After Ctrl-C, the same
+command resumes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sentencode.training import Batcher, CsvLog, Examples, TensorBatch, Trainer
 
 
 class NextWords(nn.Module):
-    """The mean of a sentence's word vectors is its vector z; p(next words | z) is what is learnt."""
+    """Predicts p(next words | z), where z is the mean of a sentence's word embeddings."""
 
     def __init__(self, words: int, dim: int) -> None:
         super().__init__()
@@ -26,17 +26,16 @@ class NextWords(nn.Module):
         self.out = nn.Linear(dim, words)
 
     def encode(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """The vectors z [B, dim] of sentences [B, T]."""
+        """The embeddings z [B, dim] of sentences [B, T]."""
         weights = mask.unsqueeze(2) / mask.sum(1)[:, None, None]  # [B, T, 1]
         return (self.table(ids) * weights).sum(1)
 
     def loss(self, batch: TensorBatch) -> tuple[Tensor, int]:
-        """The sum over all words of the next sentences, and how many there are."""
+        """The summed loss over the words of the next sentences, and their number."""
         z = self.encode(batch.ids["tokens"], batch.mask["tokens"])  # [B, dim]
-        told = self.out(z).log_softmax(1)  # [B, V]
-        wanted = told.gather(1, batch.ids["next"])  # [B, T]
+        log_p = self.out(z).log_softmax(1).gather(1, batch.ids["next"])  # [B, T]
         mask = batch.mask["next"]
-        return -wanted[mask].sum(), int(mask.sum())
+        return -log_p[mask].sum(), int(mask.sum())
 
 
 def main() -> None:

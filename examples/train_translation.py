@@ -1,8 +1,7 @@
 """Trains compound attention: python examples/train_translation.py [folder] [train.en train.de].
 
-A sentence and its translation stand on the same line of two files, as tokens with spaces between them.
-Without files, small sentences are made up, which is enough to see it run, and no more. Stop it with Ctrl-C,
-start it again: it goes on.
+The files have a sentence and its translation on the same line, as tokens separated by spaces. Without files,
+sentences are generated, which only shows that it runs. After Ctrl-C, the same command resumes.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ def main() -> None:
     words, written, weights = nmt.alignment(test[0][0])
     for word, row in zip(written, weights, strict=True):
         print(f"  {word} looks at {words[row.argmax()]} by {row.max():.2f}")
-    print(f"{nmt.encode(test[0]).shape[1]} numbers are a sentence's vector")
+    print(f"{nmt.encode(test[0]).shape[1]} dimensions")
     nmt.save(f"{folder}/translation.sentencode")
 
 

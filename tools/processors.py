@@ -1,10 +1,10 @@
-"""Runs the tests whose numbers pass through a dense product, as other processors would compute them.
+"""Runs the tests that use matrix products with the kernels of other processors.
 
-A product adds up its terms in an order that is its kernel's own: another on another processor, with other
-numbers of threads, in the last rows and columns of a matrix, and (MKL) where memory begins elsewhere.
-So a row's last digits depend on the place where it stands, and tests must not ask for more.
+The order of summation in a product depends on the processor, the number of threads, the position in the
+matrix (last rows and columns) and, in MKL, the alignment of memory. So the last digits of a row depend on its
+position, and tests must tolerate that.
 
-    tools/processors.py [--cheap] [--cpp BUILD] [PROCESSOR ...] [-- what pytest gets instead]
+    tools/processors.py [--cheap] [--cpp BUILD] [PROCESSOR ...] [-- arguments of pytest]
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ TESTS = [
     *(f"tests/python/{name}" for name in ["test_search.py", "test_threads.py"]),
     *("tests/python/cli/test_encode.py", "tests/python/cli/test_train.py", "tests/notebooks"),
 ]
-# Where rows are compared with each other most: layers, networks, linear encoders, regressions.
+# The tests that compare rows most: layers, networks, linear encoders, regressions.
 CHEAP = ["tests/python/nn", "tests/python/models/test_networks.py", "tests/python/linear/test_invariance.py"]
 CHEAP += ["tests/python/linear/test_directions.py", "tests/python/evaluation/metrics/test_solver.py"]
 
 
 class Processor(NamedTuple):
-    """What each library is told: ours and NumPy's (OpenBLAS), and torch's own kernels, MKL and oneDNN."""
+    """Settings of a processor in OpenBLAS (Sentencode's and NumPy's), torch, MKL and oneDNN."""
 
-    flags: str  # of /proc/cpuinfo: without them a kernel is an illegal instruction
+    flags: str  # of /proc/cpuinfo that its kernels need
     torch: str
     openblas: str
     mkl: dict[str, str]
@@ -43,19 +43,19 @@ class Processor(NamedTuple):
 
 AVX512 = "avx512f avx512bw avx512dq avx512vl"
 PROCESSORS = {
-    # No fused multiplication and addition, registers of 4 numbers: the farthest from what tests run on else.
+    # No FMA and 4-lane registers: the most different from current processors.
     "old": Processor("sse4_2", "default", "Nehalem", {"MKL_CBWR": "COMPATIBLE"}, "SSE41"),
     "haswell": Processor("avx2 fma", "avx2", "Haswell", {"MKL_ENABLE_INSTRUCTIONS": "AVX2"}, "AVX2"),
     "zen": Processor("avx2 fma", "avx2", "Zen", {"MKL_CBWR": "AVX2"}, "AVX2"),
     "skylake": Processor(AVX512, "avx512", "SkylakeX", {"MKL_ENABLE_INSTRUCTIONS": "AVX512"}, "AVX512_CORE"),
-    # None that there is: torch's products end their blocks in another order, as some kernel somewhere may.
+    # No real processor: torch's products sum the ends of their blocks in another order, as a kernel may.
     "shaken": Processor("sse4_2", "default", "Nehalem", {}, "SSE41", shaken=True),
 }
 
 
 def shake() -> None:
-    """Lets torch's products add up halves in the last rows and columns of each thread's part, and
-    where memory is not as torch allocates it: a kernel that is right, and keeps nothing which it need not."""
+    """Makes torch's products sum halves in the last rows and columns of each thread's part, and for unaligned
+    memory: a correct kernel with the weakest guarantees."""
     import math
     import warnings
 
@@ -65,9 +65,9 @@ def shake() -> None:
 
     def at_the_end(length: int, device: torch.device) -> torch.Tensor:
         piece = max(1, math.ceil(length / torch.get_num_threads()))
-        place = torch.arange(length, device=device)
-        whole = torch.minimum(torch.tensor(piece), length - place // piece * piece)  # of the piece it is in
-        return place % piece >= whole - whole % 4
+        i = torch.arange(length, device=device)
+        size = torch.minimum(torch.tensor(piece), length - i // piece * piece)  # of the piece of row i
+        return i % piece >= size - size % 4
 
     def override(name: str, operands: int) -> None:
         """A product of a [.., m, k] and b [.., k, n], arguments `operands` and the next."""
@@ -80,29 +80,29 @@ def shake() -> None:
             if k < 2 or a.numel() == 0 or b.numel() == 0:
                 return kernel.call_boxed(keys, *args, **options)
             before = args[0].clone() if added else None
-            found = kernel.call_boxed(keys, *args, **options)
+            product = kernel.call_boxed(keys, *args, **options)
             half = k // 2
             alpha, beta = options.get("alpha", 1), options.get("beta", 1)
             parts = [plain(a[..., half:], b[..., half:, :]), plain(a[..., :half], b[..., :half, :])]
             other = parts[0] + parts[1]
             if added:
                 other = alpha * other + (beta * before if beta != 0 else 0)
-            elsewhere = any(one.data_ptr() % 64 for one in (a, b))
-            rows = at_the_end(found.size(-2), found.device)[:, None]
-            columns = at_the_end(found.size(-1), found.device)
-            mask = torch.ones_like(rows) if elsewhere else rows | columns
-            found.copy_(torch.where(mask, other.to(found.dtype), found))
-            return found
+            unaligned = any(one.data_ptr() % 64 for one in (a, b))
+            rows = at_the_end(product.size(-2), product.device)[:, None]
+            columns = at_the_end(product.size(-1), product.device)
+            mask = torch.ones_like(rows) if unaligned else rows | columns
+            product.copy_(torch.where(mask, other.to(product.dtype), product))
+            return product
 
         shake.library.impl(name, shaken, "CPU", with_keyset=True, allow_override=True)  # type: ignore[attr-defined]
 
-    product = torch.library.get_kernel("aten::bmm", "CPU")
+    bmm = torch.library.get_kernel("aten::bmm", "CPU")
     keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 
     def plain(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         if a.dim() == 3:
-            return product.call_boxed(keys, a, b)
-        return product.call_boxed(keys, a[None], b[None])[0]
+            return bmm.call_boxed(keys, a, b)
+        return bmm.call_boxed(keys, a[None], b[None])[0]
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a kernel is overridden
@@ -126,8 +126,8 @@ def run_here(threads: int, shaken: bool, arguments: list[str]) -> int:
 
 
 def run(name: str, processor: Processor, threads: int, tests: list[str], cpp: str | None) -> bool:
-    known = Path("/proc/cpuinfo").read_text().split()
-    missing = sorted(set(processor.flags.split()) - set(known))
+    flags = Path("/proc/cpuinfo").read_text().split()
+    missing = sorted(set(processor.flags.split()) - set(flags))
     if missing:
         print(f"{name}, {threads} threads: skipped, this processor has no {' '.join(missing)}", flush=True)
         return True
@@ -135,7 +135,7 @@ def run(name: str, processor: Processor, threads: int, tests: list[str], cpp: st
     environment |= {"ATEN_CPU_CAPABILITY": processor.torch, "OPENBLAS_CORETYPE": processor.openblas}
     environment |= {"ONEDNN_MAX_CPU_ISA": processor.onednn}
     environment |= {f"{library}_NUM_THREADS": str(threads) for library in ("OMP", "OPENBLAS")}
-    mine = [
+    python = [
         sys.executable,
         __file__,
         "--here",
@@ -143,22 +143,21 @@ def run(name: str, processor: Processor, threads: int, tests: list[str], cpp: st
         *(["--shaken"] if processor.shaken else []),
         "--",
     ]
-    commands = [[*mine, "-q", *tests]]
+    commands = [[*python, "-q", *tests]]
     if cpp and not processor.shaken:
         commands += [[f"{cpp}/tests/cpp/{half}_tests", "--gtest_brief"] for half in ("core", "nn")]
     begin = time.monotonic()
-    # Each of them, whatever another says.
     codes = [subprocess.run(command, cwd=ROOT, env=environment).returncode for command in commands]
-    good = not any(codes)
+    passed = not any(codes)
     minutes = (time.monotonic() - begin) / 60
-    told = "passed" if good else "FAILED"
-    print(f"{name}, {threads} threads: {told} ({minutes:.1f} minutes)", flush=True)
-    return good
+    text = "passed" if passed else "FAILED"
+    print(f"{name}, {threads} threads: {text} ({minutes:.1f} minutes)", flush=True)
+    return passed
 
 
 def main() -> int:
     at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
-    given = sys.argv[at + 1 :]
+    pytest_arguments = sys.argv[at + 1 :]
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -168,14 +167,14 @@ def main() -> int:
     parser.add_argument("--cpp", metavar="BUILD", help="the C++ tests of this build folder, too")
     parser.add_argument("--here", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--shaken", action="store_true", help=argparse.SUPPRESS)
-    asked = parser.parse_args(sys.argv[1:at])
-    if asked.here:
-        return run_here(asked.here, asked.shaken, given)
-    tests = given or (CHEAP if asked.cheap else TESTS)
-    names = asked.processors or list(PROCESSORS)
-    runs = [(name, threads) for name in names for threads in asked.threads]
-    told = [run(name, PROCESSORS[name], threads, tests, asked.cpp) for name, threads in runs]
-    return 0 if all(told) else 1
+    options = parser.parse_args(sys.argv[1:at])
+    if options.here:
+        return run_here(options.here, options.shaken, pytest_arguments)
+    tests = pytest_arguments or (CHEAP if options.cheap else TESTS)
+    names = options.processors or list(PROCESSORS)
+    runs = [(name, threads) for name in names for threads in options.threads]
+    results = [run(name, PROCESSORS[name], threads, tests, options.cpp) for name, threads in runs]
+    return 0 if all(results) else 1
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Draws sentences to distil from, and the words that get vectors.
+"""Samples sentences for distillation, and writes the vocabulary.
 
 usage: python tools/sample_sentences.py --out sentences.txt wikipedia.txt.xz=96000 books.train.txt.xz=60000
            [--words words.txt --max-words 110000 --frequencies enwiki_vocab_min200.txt.gz]
 
-Of each file so many distinct sentences of 6 to 40 words, one a line in the file (of a line with tabs, what
-stands behind the last), by the order of their hashes: the same files give the same sample. Words are ordered
-by the mean of their shares in the sample and in the file of frequencies.
+It samples COUNT distinct sentences of 6 to 40 words from each file of one sentence per line (the last
+tab-separated column), in the order of their hashes, so that the same files give the same sample. Words are
+ordered by the mean of their relative frequencies in the sample and in the file of frequencies.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ def hashed(text: str) -> bytes:
 
 
 def sample(lines: Iterable[str], count: int, name: str) -> list[str]:
-    found = {line.rpartition("\t")[2] for line in lines}
-    kept = sorted((text for text in found if len(text.split()) in LENGTHS), key=hashed)
-    if len(kept) < count:
+    texts = {line.rpartition("\t")[2] for line in lines}
+    suitable = sorted((text for text in texts if len(text.split()) in LENGTHS), key=hashed)
+    if len(suitable) < count:
         raise SystemExit(
-            f"{name} has {len(kept):,} sentences of {LENGTHS[0]} to {LENGTHS[-1]} words, not {count:,}"
+            f"{name} has {len(suitable):,} sentences of {LENGTHS[0]} to {LENGTHS[-1]} words, not {count:,}"
         )
-    return kept[:count]
+    return suitable[:count]
 
 
 def words_of(sentences: list[str], frequencies: Path | None, count: int) -> list[str]:
-    own = Counter(
+    counts = Counter(
         se.Vocabulary.from_corpus(sentences, se.Tokenizer("punctuation", lowercase=True), max_size=None)
     )
-    shares = {word: n / own.total() for word, n in own.items()}
+    totals = {word: n / counts.total() for word, n in counts.items()}
     if frequencies is not None:
         read = {word: int(n) for word, n in (line.split() for line in se.Corpus(frequencies))}
         total = sum(read.values())
         for word, n in read.items():
-            shares[word] = shares.get(word, 0.0) + n / total
-    return sorted(shares, key=lambda word: (-shares[word], word))[:count]
+            totals[word] = totals.get(word, 0.0) + n / total
+    return sorted(totals, key=lambda word: (-totals[word], word))[:count]
 
 
 def main() -> None:

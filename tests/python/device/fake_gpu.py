@@ -1,8 +1,8 @@
 """A fake GPU: tensors of another device whose values are in host memory.
 
 It intercepts all operators at torch's dispatcher, from Python and C++. Operators on tensors of two devices
-raise an error. It counts synchronisations: reads of values (`item`, shapes that depend on values) and blocking
-copies.
+raise an error. It counts synchronisations: reads of values (`item`, shapes that depend on values), and
+blocking copies.
 """
 
 from __future__ import annotations
