@@ -1,19 +1,18 @@
-"""Damages saved files of every kind, reads and uses each in another process, and counts what happens.
+"""Fuzzes saved files of every kind: damages them, uses each in another process, and counts outcomes.
 
 usage: python tools/fuzz_files.py [--seconds 60] [--seed 1] [--state build/fuzz-files] [--kinds sif,laes]
                                   [--changes bytes|values]
 
---changes bytes damages bytes anywhere. A damaged file must be refused by an error that names it, or give what
-the whole one gave. Half of the files get new checksums after the damage, so that what lies behind these is
-reached: of those, rows may differ.
+--changes bytes damages random bytes. A damaged file must raise an error that names it, or yield the same
+embeddings as the original. Half of the files get new checksums after the damage, so that the code after the
+checksum is tested; their embeddings may differ.
 
---changes values writes another value in the place of one of the configuration, of the parameters, or of all
-numbers of a tensor, with new checksums: as whoever makes a file to do harm. All such changes are made, in an
-order that the seed decides.
+--changes values replaces a value of the configuration or of the parameters, or all values of a tensor, with
+new checksums, as an attacker would. The seed decides the order of all these changes.
 
-A file that was loaded is used in every way that its kind has, where a DivergedError is right as well. A
-process that dies, hangs, takes more memory than --memory, or raises anything else, has failed; the file then
-lies in the state's folder. The same command resumes where the last one stopped.
+Each file that loads is used in every way of its kind; a DivergedError is allowed then. A process fails if it
+dies, hangs, needs more memory than --memory, or raises another error; its file is kept in the state's folder.
+The same command resumes.
 """
 
 from __future__ import annotations
@@ -53,11 +52,11 @@ COLUMNS = ("files", "refused", "same", "changed", "unusable", *FAILED)
 TENSOR, HEADER = "checksum.tensor.", "checksum.header"
 
 
-# --- files that are whole, and what is read of them
+# --- undamaged files, and their outputs
 
 
 def make(folder: Path, only: Sequence[str] = ()) -> list[str]:
-    """Writes a file of each kind that can be made here; of neural ones those of `only`. Their kinds."""
+    """Writes a file of each available kind, of neural ones only those of `only`; returns the kinds."""
     import numpy as np
 
     import sentencode as se
@@ -209,7 +208,7 @@ def _more_uses(model: Any) -> Iterator[Any]:
 
 
 def damaged(content: bytes, chance: random.Random) -> bytes:
-    """The content with one kind of damage."""
+    """A file with one random damage."""
     data = bytearray(content)
     place = chance.randrange(len(data))
     header = min(len(data), 8 + struct.unpack("<Q", data[:8])[0]) if data[8:9] == b"{" else len(data)
@@ -242,7 +241,7 @@ def damaged(content: bytes, chance: random.Random) -> bytes:
 
 
 def _other_number(data: bytes, header: int, chance: random.Random) -> bytes:
-    """Another number for one that stands in the header."""
+    """Another number for one of the header."""
     import re
 
     places = [match.span() for match in re.finditer(rb"[0-9]+", data[8:header])]
@@ -257,7 +256,7 @@ def _other_number(data: bytes, header: int, chance: random.Random) -> bytes:
 
 
 def with_new_checksums(data: bytes) -> bytes:
-    """The same file as if it had been written so; as it is where its header cannot be read."""
+    """The file with new checksums; unchanged if its header cannot be read."""
     try:
         size = struct.unpack("<Q", data[:8])[0]
         header = json.loads(data[8 : 8 + size])
@@ -282,7 +281,7 @@ def with_new_checksums(data: bytes) -> bytes:
     return struct.pack("<Q", len(text)) + text + body
 
 
-# --- other values
+# --- replaced values
 
 _VALUES: tuple[Any, ...] = (
     *(
@@ -342,7 +341,7 @@ def values_of(content: bytes) -> list[tuple[Any, ...]]:
 
 
 def with_value(content: bytes, change: tuple[Any, ...]) -> bytes:
-    """The file with one value changed, and new checksums."""
+    """The file with one value replaced, and new checksums."""
     header, body = _parts(content)
     what, place, how = change
     if what == "tensor":
@@ -399,7 +398,7 @@ def _with_tensor(header: dict[str, Any], body: bytearray, name: str, how: str) -
 
 
 def _decoded(value: Any) -> Any:
-    """JSON, with the JSON that its strings hold."""
+    """Parses JSON, including JSON within its strings."""
     if isinstance(value, dict):
         return {key: _decoded(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -419,7 +418,7 @@ def _encoded(value: Any) -> Any:
 
 
 def _places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The places of all values; of long lists those of the first two and the last."""
+    """The paths of all values; of long lists, the first two and the last."""
     if place:
         yield place
     if isinstance(value, dict):
@@ -449,16 +448,16 @@ def _put(tree: Any, place: tuple[Any, ...], value: Any) -> None:
         owner[f"{key}x"] = owner[key]
 
 
-# --- the process that reads
+# --- the process that loads files
 
 
 def serve(memory: int) -> None:
-    """Reads what it is told to, one line each, and answers with what happened."""
-    import sentencode as se  # before memory is bounded
+    """Main loop of the process: reads requests, one per line, and answers with outcomes."""
+    import sentencode as se  # before memory is limited
 
     se.set_num_threads(1)
     for kind, path in map(str.split, sys.stdin):
-        if kind == "load":  # what a kind needs is loaded once
+        if kind == "load":  # load dependencies of a kind once
             with contextlib.suppress(Exception):
                 used(opened(*path.split(":", 1)))
             now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -487,7 +486,7 @@ def _outcome(kind: str, path: str) -> list[str]:
 
 
 class Reader:
-    """A process that serves; a new one after each that died."""
+    """A server process, which is restarted when it dies."""
 
     def __init__(self, memory: int, seconds: float) -> None:
         self._command = [sys.executable, __file__, "--serve", str(memory)]
@@ -534,7 +533,7 @@ class Reader:
 def mutants(
     seed: int, kind: str, content: bytes, first: int, changes: str
 ) -> Iterator[tuple[int, bool, bytes]]:
-    """Damaged files, from a number on: the number, whether checksums are kept, the file."""
+    """Yields damaged files from a number on: the number, whether checksums are old, the content."""
     if changes == "values":
         every = values_of(content)
         random.Random(f"{seed} {kind}").shuffle(every)
@@ -556,7 +555,7 @@ def judge(answer: tuple[str, str], whole: str, may_change: bool) -> str:
 
 
 def table(counts: dict[str, Counter[str]]) -> str:
-    """What happened, a kind a line."""
+    """The table of outcomes, one kind per line."""
     lines = [("kind", *COLUMNS)]
     for kind, found in [*sorted(counts.items()), ("all", sum(counts.values(), Counter()))]:
         lines.append((kind, *(f"{found[column]:,}" for column in COLUMNS)))
@@ -566,7 +565,7 @@ def table(counts: dict[str, Counter[str]]) -> str:
 
 
 def run(folder: Path, seed: int, seconds: float, memory: int, only: list[str], changes: str) -> int:
-    """Reads damaged files for some time; returns how many failed, in earlier runs too."""
+    """Tests damaged files for some time; returns the number of failures, including earlier runs."""
     whole, state = folder / "whole", folder / f"{changes}-{seed}.json"
     if not whole.is_dir():
         whole.mkdir(parents=True)
@@ -591,7 +590,7 @@ def run(folder: Path, seed: int, seconds: float, memory: int, only: list[str], c
 def _round(
     folder: Path, whole: Path, seed: int, memory: int, counts: Counter[str], end: float, changes: str
 ) -> None:
-    """Reads some damaged files of one kind, in one process unless they end it."""
+    """Tests damaged files of one kind in one process, which is restarted when it dies."""
     kind, mutant = whole.name, folder / "mutant"
     files = islice(mutants(seed, kind, whole.read_bytes(), counts["files"], changes), _ROUND)
     reader = Reader(memory, 60)
@@ -601,7 +600,7 @@ def _round(
     for number, kept, data in files:
         mutant.write_bytes(data)
         answer = reader(kind, mutant, whole)
-        # A report is a text without checksums.
+        # Reports have no checksums.
         found = judge(answer, before, may_change=not kept or kind == "report")
         counts.update(["files", found])
         if found in FAILED:

@@ -86,48 +86,20 @@ def test_union(vectors, sentences):
     assert frame.columns[-1] == "laes__laes2"
 
 
-# scikit-learn's own checks. `check_estimator` itself skips estimators of text, with a warning, all but the
-# first of these; so they are called one by one, and where they would pass a table of numbers, every row
-# becomes a text.
 CHECKS = [
-    "check_dict_unchanged",
-    "check_dont_overwrite_parameters",
-    "check_estimator_cloneable",
+    *sklearn_texts.CHECKS,
     "check_do_not_raise_errors_in_init_or_set_params",
-    "check_estimator_repr",
-    "check_estimator_tags_renamed",
-    "check_estimators_fit_returns_self",
-    "check_estimators_overwrite_params",
-    "check_estimators_pickle",
-    "check_estimators_unfitted",
     "check_fit2d_1feature",
-    "check_fit_check_is_fitted",
     "check_fit_idempotent",
     "check_fit_score_takes_y",
-    "check_get_feature_names_out_error",
-    "check_get_params_invariance",
     "check_mixin_order",
     "check_no_attributes_set_in_init",
-    "check_parameters_default_constructible",
-    "check_pipeline_consistency",
-    "check_readonly_memmap_input",
-    "check_requires_y_none",
     "check_set_output_transform",
     "check_set_output_transform_pandas",
     "check_global_output_transform_pandas",
-    "check_set_params",
     "check_transformer_get_feature_names_out",
     "check_transformer_n_iter",
-    "check_transformers_unfitted",
-    "check_valid_tag_types",
 ]
-# Left out are those that
-# - need numbers: columns, a number of features, dtypes, sparse, complex, infinite or negative numbers,
-#   classes that lie apart (check_n_features_in, check_estimators_dtypes, check_classifiers_train, ...);
-# - pass sample weights, which `fit` does not take, or several labels for each example;
-# - are of clusterers, outlier detectors, sparse coefficients, or scikit-learn's validation of parameters;
-# - index texts by columns in other ways (check_transformer_general, check_methods_subset_invariance,
-#   check_methods_sample_order_invariance; test_invariance.py has tests of ours).
 # Average needs no fit.
 STATELESS = {
     "check_get_feature_names_out_error": None,

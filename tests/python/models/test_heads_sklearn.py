@@ -130,34 +130,12 @@ def test_data_frames_of_one_column(fitted):
         classifier().fit(texts, pandas.DataFrame({"a": LABELS, "b": LABELS}))
 
 
-CHECKS = [
-    "check_classifiers_classes",
-    "check_dict_unchanged",
-    "check_dont_overwrite_parameters",
-    "check_estimator_cloneable",
-    "check_estimator_repr",
-    "check_estimator_tags_renamed",
-    "check_estimators_fit_returns_self",
-    "check_estimators_overwrite_params",
-    "check_estimators_pickle",
-    "check_estimators_unfitted",
-    "check_fit2d_1sample",
-    "check_fit_check_is_fitted",
-    "check_get_feature_names_out_error",
-    "check_get_params_invariance",
-    "check_parameters_default_constructible",
-    "check_pipeline_consistency",
-    "check_readonly_memmap_input",
-    "check_requires_y_none",
-    "check_set_params",
-    "check_transformers_unfitted",
-    "check_valid_tag_types",
-]
-# Left out, in addition to what test_sklearn.py of the linear encoders leaves out:
-# - those that know parameters by the constructor's signature: families share theirs as **shared
+CHECKS = [*sklearn_texts.CHECKS, "check_classifiers_classes", "check_fit2d_1sample"]
+# Left out here, too, are checks that
+# - read parameters from the constructor's signature: families share theirs as **shared
 #   (check_no_attributes_set_in_init, check_do_not_raise_errors_in_init_or_set_params);
-# - check_fit_score_takes_y calls partial_fit, which neural encoders refuse;
-# - check_classifiers_regression_target: a label of 0.5 is a TypeError here, with its place.
+# - call partial_fit, which neural encoders lack (check_fit_score_takes_y);
+# - have 0.5 as a label (check_classifiers_regression_target).
 
 
 @pytest.mark.parametrize("check", CHECKS)
