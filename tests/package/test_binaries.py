@@ -30,14 +30,14 @@ def dynamic(path, tag):
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))
-def test_libraries_are_found_beside_the_module_alone(name):
+def test_libraries_are_loaded_from_the_package_only(name):
     paths = dynamic(MODULES[name], "RUNPATH") + dynamic(MODULES[name], "RPATH")
     bundled = {"scipy": ["$ORIGIN/lib"]}.get(_core.build_info()["blas"], [])
     assert paths == {"_core": bundled, "_nn": [":".join(["$ORIGIN/../torch/lib", *bundled])]}[name]
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))
-def test_needs_only_what_is_there(name):
+def test_needs_only_available_libraries(name):
     bundled = {path.name for path in (FOLDER / "lib").glob("*")}
     system = {"libopenblas.so.0"} if _core.build_info()["blas"] == "system" else set()
     missing = [
@@ -49,7 +49,7 @@ def test_needs_only_what_is_there(name):
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))
-def test_shows_no_symbols_but_its_own_start(name):
+def test_exports_only_the_init_symbol(name):
     command = ["readelf", "--dyn-syms", "--wide", MODULES[name]]
     shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     # Weak ones are templates of the standard library and torch; a strong one is ours, or of a library within.

@@ -33,7 +33,7 @@ def configure(folder, *settings):
 
 
 @pytest.mark.parametrize("asked", ["auto", "scipy", "system"])
-def test_no_blas_is_refused_with_what_to_install(tmp_path, asked):
+def test_a_missing_blas_is_an_error_with_the_remedy(tmp_path, asked):
     status, shown = configure(tmp_path, f"-DSENTENCODE_BLAS={asked}")
     assert status != 0
     assert f"SENTENCODE_BLAS={asked}: no OpenBLAS was found" in shown

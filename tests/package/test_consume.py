@@ -87,7 +87,7 @@ def test_neural_rows_are_those_of_python(neural_program, tmp_path):
         assert np.abs(rows[0]).max() > 0
 
 
-def test_the_core_alone_asks_for_no_torch(program, tmp_path):
+def test_the_core_needs_no_torch(program, tmp_path):
     cache = (program.parent / "CMakeCache.txt").read_text()
     assert "torch" not in cache.lower()
     done = subprocess.run(

@@ -66,7 +66,7 @@ def test_another_content_is_refused(archive, tmp_path):
     assert not list(tmp_path.glob("build/_deps/*/thing-1.0"))
 
 
-def test_a_missing_archive_names_every_place(tmp_path):
+def test_a_missing_archive_names_every_location(tmp_path):
     done = fetch(tmp_path, tmp_path / "mirror", "0" * 64)
     message = " ".join(done.stderr.split())
     assert done.returncode != 0

@@ -66,7 +66,7 @@ def test_the_light_half_builds_from_a_source_distribution(tmp_path):
     assert str(tmp_path / "installed") in shown.stdout
 
 
-def test_the_build_asks_for_the_torch_of_the_extra(monkeypatch):
+def test_the_build_requires_the_torch_of_the_extra(monkeypatch):
     monkeypatch.chdir(ROOT)
     monkeypatch.syspath_prepend(ROOT / "tools")
     pytest.importorskip("scikit_build_core")

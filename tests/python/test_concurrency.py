@@ -96,7 +96,7 @@ def test_one_thread_fits_while_others_look(kind, main_thread):
 
 
 @pytest.mark.parametrize("kind", ["SIF", "USIF", "LAES"])
-def test_encoding_while_fitting_uses_what_was_learnt_before_or_after(kind):
+def test_encoding_while_fitting_uses_the_old_or_the_new_fit(kind):
     run(
         """
         se.set_num_threads(1)
@@ -333,7 +333,7 @@ def test_python_ends_while_daemon_threads_are_in_the_core():
     run(ENDS.format(loops=loops, count=12, accepted={0}))
 
 
-def test_python_ends_while_a_daemon_thread_is_told_of_progress(tmp_path):
+def test_python_exits_while_a_daemon_thread_reports_progress(tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_text("".join(f"w{i} 1 2 3 4\n" for i in range(200_000)), encoding="utf-8")
     loops = f"""[

@@ -239,7 +239,7 @@ def test_defaults_of_sentence_transformers(encoder):
     np.testing.assert_array_equal(rows, ROWS)
 
 
-def test_a_prompt_in_the_second_place_is_no_batch_size(encoder):
+def test_a_prompt_as_second_argument_is_refused(encoder):
     # There the second argument is prompt_name.
     with pytest.raises(TypeError, match="batch_size must be a whole number, got 'query'"):
         encoder.encode(TEXTS, "query")
@@ -254,7 +254,7 @@ def test_a_prompt_in_the_second_place_is_no_batch_size(encoder):
         (pd.DataFrame(columns=["t", "u"]), "Frame"),
     ],
 )
-def test_what_is_no_sentence(sentences, message):
+def test_invalid_sentences(sentences, message):
     vectors = np.eye(2, dtype=np.float32)
     encoder = se.Average(se.WordVectors.from_array(["a", "b"], vectors))
     with pytest.raises(TypeError, match=message):
@@ -276,7 +276,7 @@ def test_encode_iter(encoder):
         next(encoder.encode_iter("a"))
 
 
-def test_long_documents_make_small_batches_unless_their_size_is_given(encoder, tmp_path, monkeypatch):
+def test_long_documents_make_small_batches_by_default(encoder, tmp_path, monkeypatch):
     monkeypatch.setattr("sentencode.encoder.TEXT_AT_ONCE", 1000)
     texts = ["a " * 250] * 9
     path = tmp_path / "lines.txt"
@@ -372,7 +372,7 @@ def test_before_fit():
             call(TEXTS)
 
 
-def test_fit_forgets_and_partial_fit_goes_on(tmp_path):
+def test_fit_discards_and_partial_fit_continues(tmp_path):
     encoder = Counts()
     assert encoder.fit(TEXTS) is encoder
     assert encoder.partial_fit(iter(TEXTS), None).seen_ == 8
@@ -552,7 +552,7 @@ def test_none_among_tokens_and_bytes(encoder):
     assert np.isnan(out[0]).all()
 
 
-def test_many_rows_of_zeros_are_told_of_once():
+def test_many_zero_rows_warn_once():
     encoder = Counts().fit(["a"])
     texts = ["a b"] * 60 + ["ничего не известно"] * 40
     with pytest.warns(
@@ -575,7 +575,7 @@ def test_few_rows_of_zeros_or_those_of_nothing_are_not(texts):
     Counts().fit(["a"]).encode(texts)
 
 
-def test_lines_without_known_words_are_told_of(tmp_path):
+def test_lines_without_known_words_warn(tmp_path):
     path = tmp_path / "text"
     path.write_text("x\n" * 30 + "\n" * 30)
     with pytest.warns(se.ZeroRowsWarning, match="30 of 60 rows"):

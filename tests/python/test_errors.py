@@ -13,7 +13,7 @@ CLASSES = ("DivergedError", "FormatError", "NotFittedError")
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_what_the_compiled_half_raises_is_what_users_catch(name):
+def test_compiled_modules_raise_the_public_classes(name):
     raised = getattr(_core, name)
     assert raised is getattr(se, name)
     assert (raised.__module__, raised.__qualname__) == ("sentencode.errors", name)

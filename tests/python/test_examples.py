@@ -66,7 +66,7 @@ def test_senteval_plugin_scores(tmp_path):
     assert 0 <= results[0]["CR"]["acc"] <= 100
 
 
-def test_senteval_plugin_without_senteval_says_what_to_do(tmp_path):
+def test_senteval_plugin_without_senteval(tmp_path):
     for needed in ("torch", "sklearn", "scipy"):
         pytest.importorskip(needed)
     done = run(tmp_path, "senteval_plugin.py", tmp_path / "nothing")
@@ -235,7 +235,7 @@ def test_a_row_of_the_context_papers_table_1(path, tmp_path):
 
 
 @pytest.mark.slow
-def test_train_distributed_goes_on_when_a_process_dies(tmp_path):
+def test_train_distributed_resumes_when_a_process_dies(tmp_path):
     pytest.importorskip("torch")
     from sentencode.training import History
 

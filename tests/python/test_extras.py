@@ -48,7 +48,7 @@ def test_another_flavour_of_the_same_torch(monkeypatch):
 
 
 @needs_nn
-def test_the_binary_is_for_the_torch_that_it_says():
+def test_the_binary_matches_its_torch():
     pytest.importorskip("torch")
     _extras.require_nn()
     from sentencode import _nn
@@ -63,7 +63,7 @@ def test_a_module_that_lacks_something_of_its_own(monkeypatch, tmp_path):
         _extras.require("half_there", "plot")
 
 
-def test_the_pin_of_torch_stands_in_one_place():
+def test_the_pin_of_torch_is_written_once():
     root = Path(__file__).parents[2]
     version = re.search(r'nn = \["torch==([^"]+)"\]', (root / "pyproject.toml").read_text(encoding="utf-8"))[
         1
@@ -103,7 +103,7 @@ def test_threads_of_openmp_sleep_where_they_wait_and_the_environment_is_as_befor
 
 
 @pytest.mark.parametrize("first", ["import torch", "pass"])
-def test_what_users_say_of_waiting_holds(first):
+def test_openmp_settings_of_the_user_are_respected(first):
     pytest.importorskip("torch")
     assert policy_of_openmp(f"{first}; {LOAD}", OMP_WAIT_POLICY="active")[0] == "ACTIVE"
 

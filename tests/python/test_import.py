@@ -36,7 +36,7 @@ def public_modules():
     return found
 
 
-def test_dir_lists_what_is_public():
+def test_dir_lists_public_names():
     pytest.importorskip("torch")
     modules = public_modules()
     assert {"sentencode.nn", "sentencode.evaluation.report.plots", "sentencode.scale.ray"} <= set(modules)
@@ -44,6 +44,6 @@ def test_dir_lists_what_is_public():
         assert sorted(module.__all__) == dir(module), name
 
 
-def test_unknown_name_is_named():
+def test_errors_name_unknown_names():
     with pytest.raises(AttributeError, match="'sentencode' has no attribute 'nothing'"):
         se.nothing  # noqa: B018

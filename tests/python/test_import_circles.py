@@ -92,7 +92,7 @@ def test_rooms_of_evaluation_look_one_way(i):
             assert rooms <= set(below), (module, rooms)
 
 
-def test_circles_are_found():
+def test_circles_are_detected():
     """Else the tests above could not fail."""
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
     assert ("sentencode.evaluation.evaluate", "sentencode.evaluation.data.task") in {

@@ -73,7 +73,7 @@ def test_groups_within_groups(root):
     assert memory.free_memory(root) == 500000
 
 
-def test_where_nothing_is_told(tmp_path, monkeypatch):
+def test_without_proc_and_sys(tmp_path, monkeypatch):
     assert memory.free_memory(tmp_path) == memory._machine_memory() > 1e6
     monkeypatch.delattr("os.sysconf")
     assert memory.free_memory(tmp_path) == float("inf")

@@ -88,7 +88,7 @@ def test_precision(model):
         model.encode([{"text": TEXTS}], precision="int8")
 
 
-def test_results_of_different_encoders_are_kept_apart():
+def test_results_of_different_encoders_are_separate():
     def revision(encoder):
         return se.mteb.model(encoder).revision
 

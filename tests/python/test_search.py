@@ -23,7 +23,7 @@ def cosines(a, b):
     st.sampled_from(["cosine", "dot"]),
 )
 @settings(deadline=None)
-def test_search_finds_what_sorting_finds(queries, rows, dim, top_k, measure):
+def test_search_equals_sorting(queries, rows, dim, top_k, measure):
     # Small whole numbers: exact, with many ties.
     rng = np.random.default_rng([queries, rows, dim])
     q = rng.integers(-2, 3, (queries, dim)).astype(np.float64)
@@ -115,6 +115,6 @@ def test_similarity():
         (lambda: se.similarity(["a"], np.eye(3)), TypeError, "a must hold numbers"),
     ],
 )
-def test_what_does_not_fit(call, error, message):
+def test_invalid_shapes(call, error, message):
     with pytest.raises(error, match=message):
         call()

@@ -19,7 +19,7 @@ def encoder():
     return se.Average(se.WordVectors.default())
 
 
-def test_what_evaluators_ask_of_a_model(encoder):
+def test_interface_of_evaluators(encoder):
     # Without the package: each name and keyword that its release 6.2 uses.
     torch = pytest.importorskip("torch")
     options = {"batch_size": 2, "show_progress_bar": False, "truncate_dim": None}

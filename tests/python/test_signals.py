@@ -48,7 +48,7 @@ def test_the_suite_runs_in_the_background():
 
 
 @pytest.mark.usefixtures("_ignored")
-def test_work_goes_on():
+def test_work_resumes():
     lines = (resources.files("sentencode") / "data/demo_sentences.txt").read_text("utf-8").splitlines()
     vectors = se.WordVectors.default()
     expected = se.SIF(vectors).fit(lines).encode(lines)
@@ -70,7 +70,7 @@ def test_work_goes_on():
 
 
 @pytest.mark.usefixtures("_ignored")
-def test_training_goes_on(tmp_path):
+def test_training_resumes(tmp_path):
     pytest.importorskip("torch")
     sys.path.insert(0, str(HERE / "training"))
     import tiny

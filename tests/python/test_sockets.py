@@ -69,7 +69,7 @@ def open_to_others(addresses: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0", "::", "::1"])
-def test_what_listens_is_seen(address, monkeypatch):
+def test_listening_sockets_are_detected(address, monkeypatch):
     monkeypatch.setenv(MARK, uuid.uuid4().hex)
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:

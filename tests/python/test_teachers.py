@@ -71,12 +71,12 @@ def test_a_model_of_the_hub(name, hub):
     assert Model.loaded == 2 * [(name, False)]
 
 
-def test_a_folder_is_not_asked_for(hub, tmp_path):
+def test_a_folder_is_not_requested(hub, tmp_path):
     assert isinstance(teacher_named(str(tmp_path)), Model)
     assert hub["asked"] == []
 
 
-def test_a_mistyped_name_is_asked_for_once(hub):
+def test_a_mistyped_name_is_requested_once(hub):
     with pytest.raises(ValueError, match=r"org/minni: .* the Hugging Face Hub has no such model; the"):
         teacher_named("org/minni")
     assert hub["asked"] == ["org/minni"]
@@ -89,7 +89,7 @@ def test_a_mistyped_path(hub):
     assert Model.loaded == []
 
 
-def test_a_hub_that_cannot_be_reached_is_asked_once(hub, monkeypatch):
+def test_an_unreachable_hub_is_requested_once(hub, monkeypatch):
     hub["reached"] = False
     with pytest.raises(OSError, match=r"org/mini: .* cannot be reached \(Name or .* the folder of"):
         teacher_named("org/mini")

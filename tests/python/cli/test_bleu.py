@@ -39,7 +39,7 @@ def test_from_standard_input(files):
     assert shown.stdout == f"{bleu(OUT, REFERENCES)}\n"
 
 
-def test_what_is_wrong_is_said(files, tmp_path, capsys):
+def test_errors(files, tmp_path, capsys):
     assert main(["bleu", "-", "-"]) == 2
     assert "only one file can be -" in capsys.readouterr().err
     assert main(["bleu", files[0], str(tmp_path / "none")]) == 1

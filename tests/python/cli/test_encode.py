@@ -112,7 +112,7 @@ def test_no_lines(files):
 
 @pytest.mark.parametrize("batches", [0, 1, 4])
 @pytest.mark.parametrize("next_size", [100, 30, 1000])
-def test_interrupted_work_goes_on(files, batches, next_size):
+def test_interrupted_work_resumes(files, batches, next_size):
     folder, encoder = files
     with pytest.raises(KeyboardInterrupt):
         encode_file(Interrupting(encoder, batches), folder / "lines.txt", folder / "rows.npy", batch_size=100)
@@ -138,7 +138,7 @@ def test_interrupted_twice(files):
     np.testing.assert_array_equal(np.load(folder / "rows.npy"), encoder.encode(LINES))
 
 
-def test_rows_that_did_not_reach_the_disk_are_made_again(files):
+def test_rows_missing_on_disk_are_encoded_again(files):
     folder, encoder = files
     with pytest.raises(KeyboardInterrupt):
         encode_file(Interrupting(encoder, 5), folder / "lines.txt", folder / "rows.npy", batch_size=100)
@@ -172,7 +172,7 @@ def test_other_work_is_not_continued(files, change, capsys, vectors):
     assert len(np.load(folder / "rows.npy")) == 1000
 
 
-def test_what_is_there_is_not_replaced(files, capsys):
+def test_existing_output_is_not_replaced(files, capsys):
     folder, _ = files
     (folder / "rows.npy").write_text("precious")
     assert main(arguments(folder)) == 1
@@ -181,7 +181,7 @@ def test_what_is_there_is_not_replaced(files, capsys):
 
 
 @pytest.mark.parametrize("name", ["lines.txt", "sif.sentencode", "same.txt", "./lines.txt"])
-def test_what_is_read_is_not_written(files, name, capsys):
+def test_inputs_are_not_overwritten(files, name, capsys):
     folder, _ = files
     (folder / "same.txt").symlink_to(folder / "lines.txt")
     content = (folder / name).read_bytes()
@@ -369,7 +369,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def test_a_full_disk_is_named_and_the_work_goes_on(files):
+def test_a_full_disk_is_reported_and_work_resumes(files):
     folder, encoder = files
     command = [sys.executable, "-c", FULL, *arguments(folder, "--batch-size", "10")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -383,7 +383,7 @@ def test_a_full_disk_is_named_and_the_work_goes_on(files):
     np.testing.assert_array_equal(np.load(folder / "rows.npy"), encoder.encode(LINES))
 
 
-def test_encoders_made_on_the_way(files):
+def test_encoders_fitted_by_the_command(files):
     folder, _ = files
     place = [str(folder / "lines.txt"), str(folder / "rows.npy"), "--quiet", "--overwrite"]
     vectors = ["--vectors", str(folder / "vectors.sentencode")]
@@ -600,7 +600,7 @@ def test_a_column_of_a_table(files, suffix, capsys):
         assert "expected text, got" in capsys.readouterr().err
 
 
-def test_columns_of_what_is_no_table(files, capsys):
+def test_column_requires_a_table(files, capsys):
     folder, _ = files
     assert main(arguments(folder, "--column", "text")) == 2
     assert "lines.txt is not a table: expected .csv, .tsv, .jsonl, .parquet" in capsys.readouterr().err

@@ -66,7 +66,7 @@ def test_a_table(files, capsys):
     np.testing.assert_allclose(found[[0, 2]], encoder.encode(["the dog", "cat"]), atol=1e-6)
 
 
-def test_an_encoder_made_on_the_way(files):
+def test_an_encoder_fitted_by_the_command(files):
     folder, _ = files
     arguments = [
         "encode",

@@ -89,7 +89,7 @@ def test_markdown(folder, capsys):
     assert "| average | figure | value | 95 % interval |\n| --- |" in capsys.readouterr().out
 
 
-def test_it_goes_on_where_it_stopped(folder, capsys):
+def test_a_stopped_run_resumes(folder, capsys):
     out = folder / "report.json"
     assert main(arguments(folder, "--tasks", "CR", "--out", out)) == 0
     kept = json.loads(out.read_text())
@@ -108,7 +108,7 @@ def test_it_goes_on_where_it_stopped(folder, capsys):
     assert Report.load(out)["CR"]["acc"] != 12.34
 
 
-def test_speed_is_measured_without_what_was_kept(folder):
+def test_speed_excludes_cached_embeddings(folder):
     out = folder / "report.json"
     for more, known in (([], True), (["--overwrite"], False), (["--overwrite", "--no-cache"], True)):
         assert main(arguments(folder, "--tasks", "CR", "--out", out, *more)) == 0
@@ -172,7 +172,7 @@ def test_other_errors(folder, capsys, vectors):
     assert "no task has a score: flat gave the same embedding" in capsys.readouterr().err
 
 
-def test_rows_in_place_of_an_encoder(folder, capsys):
+def test_embeddings_instead_of_an_encoder(folder, capsys):
     average = se.load(folder / "average.sentencode")
     tasks = [se.evaluation.load_task(name, folder / "data", partial=True) for name in ("CR", "STSBenchmark")]
     sentences = se.evaluation.sentences_of(*tasks)
@@ -205,7 +205,7 @@ def test_rows_in_place_of_an_encoder(folder, capsys):
     assert "nothing to evaluate: give --encoder" in capsys.readouterr().err
 
 
-def test_baselines_beside_an_encoder(folder, capsys):
+def test_baselines_next_to_an_encoder(folder, capsys):
     names = [word for name in ("random", "random-words", "bow", "majority") for word in ("--baseline", name)]
     out = folder / "r.json"
     assert main(arguments(folder, *names, "--tasks", "CR", "STSBenchmark", "--out", out)) == 0
@@ -254,7 +254,7 @@ def test_whatever_fails_of_one_does_not_stop_the_others(folder, capsys):
     assert "majority" in page.read_text()
 
 
-def test_tasks_of_ones_own(folder, capsys):
+def test_user_tasks(folder, capsys):
     rows = [f"{i % 5}\t{GOOD[i % len(GOOD)]}\t{BAD[i % len(BAD)]} {GOOD[i % 2]}" for i in range(12)]
     (folder / "mine.tsv").write_text("\n".join(rows) + "\n")
     groups = [f"g{i % 2}\t{word} film" for i, word in enumerate([*GOOD, *BAD])]

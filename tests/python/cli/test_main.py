@@ -126,7 +126,7 @@ def test_closed_output_of_commands_that_print(name, text, tmp_path):
     assert "Error" not in done.stderr
 
 
-def test_what_is_asked_of_a_closed_stream_is_an_error(text, tmp_path):
+def test_using_a_closed_stream_is_an_error(text, tmp_path):
     make = ["encode", "--kind", "average", "--quiet"]
     done = in_shell(">&-", *make, text, "-")
     assert (done.returncode, done.stderr) == (1, "sentencode: error: standard output: is closed\n")

@@ -120,7 +120,7 @@ def test_where_it_comes_from_makes_no_other_encoder(folder):
     assert se.load(folder / "again.sentencode").origin_ is None
 
 
-def test_two_processes_train_what_one_trains(folder):
+def test_two_processes_train_the_same_weights(folder):
     # Adam would make steps of a whole learning rate of rounding errors, where a gradient is zero.
     plain = ["--set", "optimizer=sgd", "--set", "learning_rate=0.3"]
     assert main(command(folder, *plain)) == 0
@@ -147,7 +147,7 @@ def test_two_processes_train_what_one_trains(folder):
     assert logs[0].steps[-1].loss < logs[0].steps[0].loss - 0.05  # something was learnt
 
 
-def test_ctrl_c_keeps_a_checkpoint_and_says_how_to_go_on(folder, capsys, monkeypatch):
+def test_ctrl_c_saves_a_checkpoint_and_says_how_to_resume(folder, capsys, monkeypatch):
     assert main(command(folder, "--output", folder / "straight.sentencode")) == 0
     capsys.readouterr()
     run = Trainer.run
@@ -216,7 +216,7 @@ OF_CLASSES = {
         *(("GeneralizedPooling", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
     ],
 )
-def test_what_a_signal_ends_goes_on_bit_by_bit(folder, capsys, kind, sent):
+def test_a_killed_run_resumes_bit_for_bit(folder, capsys, kind, sent):
     of_mean_max = 'class = "MeanMaxAAE"\nhidden = 8\nheads = 2\ndropout = 0 '
     assert of_mean_max in TOML
     text = TOML.replace(of_mean_max, f'class = "{kind}"\n{OF_CLASSES[kind]}\n')
@@ -268,7 +268,7 @@ def test_what_a_signal_ends_goes_on_bit_by_bit(folder, capsys, kind, sent):
     assert [step.step for step in History.from_csv(log).steps] == list(range(1, last + 8))
 
 
-def test_what_is_there_is_gone_on_with_replaced_or_refused(folder, capsys):
+def test_existing_output_and_checkpoints(folder, capsys):
     assert main(command(folder)) == 0
     assert main(command(folder)) == 1
     assert "aae.sentencode: exists already; --overwrite replaces it" in capsys.readouterr().err
@@ -363,7 +363,7 @@ def test_logs_get_their_folders_and_replace_nothing(folder, capsys):
     assert not (folder / "b.sentencode").exists()
 
 
-def test_validation_is_by_accuracy_if_the_file_says_so(folder):
+def test_validation_metric_of_the_file(folder):
     chosen = {"metric": "accuracy", "decay": 0.5, "patience": 1, "reload_best": True, "accumulate": 2}
     text = TOML.replace(
         "max_steps = 12",
@@ -427,7 +427,7 @@ def test_checkpoints_note_all_that_decides(folder):
         ("hidden = 8", "hidden = 8\npooling = false", r"pooling must be a str, got False"),
     ],
 )
-def test_what_is_wrong_in_the_file_is_named(folder, capsys, old, new, message):
+def test_errors_name_the_file_and_the_key(folder, capsys, old, new, message):
     assert TOML.count(old) == 1
     (folder / "aae.toml").write_text(TOML.replace(old, new))
     assert main(command(folder)) == 1
@@ -513,7 +513,7 @@ def test_an_output_is_needed(folder, capsys):
     assert "has no [output] file: give it there, or with --output" in capsys.readouterr().err
 
 
-def test_changes_stand_in_place_of_the_file(folder):
+def test_changes_override_the_file(folder):
     path = folder / "aae.toml"
     config = train.read_config(path, {"hidden": 4, "data.valid": "near.txt", "output_projection": False})
     assert config.parameters["hidden"] == 4
@@ -664,7 +664,7 @@ def raw(folder):
     return folder
 
 
-def test_text_is_prepared_and_saved_beside_the_encoder(raw, capfdbinary):
+def test_text_is_preprocessed_and_moses_is_saved(raw, capfdbinary):
     pytest.importorskip("sacremoses")
     from sentencode.text import Moses, learn_bpe
 
@@ -811,7 +811,7 @@ def test_a_student_learns_the_rows_of_its_teacher(folder, capsys, monkeypatch):
         ('valid = "valid.txt"', 'valid = "blank.txt"', "[data] valid: there is no sentence for the teacher"),
     ],
 )
-def test_what_is_wrong_with_a_teacher_is_named(folder, capsys, monkeypatch, old, new, message):
+def test_errors_of_a_teacher(folder, capsys, monkeypatch, old, new, message):
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     se.Average(se.WordVectors.load(folder / "vectors.sentencode")).save(folder / "teacher.sentencode")
     (folder / "blank.txt").write_text("\n\n")

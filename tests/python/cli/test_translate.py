@@ -210,7 +210,7 @@ def test_pipes(model):
     assert found.stdout.splitlines() == TARGET
 
 
-def test_raw_text_goes_in_and_comes_out(model, tmp_path, capfdbinary):
+def test_raw_text_to_raw_text(model, tmp_path, capfdbinary):
     pytest.importorskip("sacremoses")
     from sentencode.text import Moses
 

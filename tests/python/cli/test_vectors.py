@@ -20,7 +20,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_convert_does_not_write_over_what_is_there(folder, capsys):
+def test_convert_overwrites_only_if_asked(folder, capsys):
     glove, out = str(folder / "glove.txt"), str(folder / "glove.sentencode")
     for more in ([], ["--overwrite"]):
         assert main(["vectors", "convert", glove, glove, "--quiet", *more]) == 2
@@ -33,7 +33,7 @@ def test_convert_does_not_write_over_what_is_there(folder, capsys):
     assert len(se.WordVectors.load(out)) == 1
 
 
-def test_train_does_not_write_over_what_is_there(folder, capsys):
+def test_train_overwrites_only_if_asked(folder, capsys):
     text, out = folder / "books" / "one.txt", str(folder / "books.sentencode")
     before = text.read_text()
     train = ["vectors", "train", str(folder / "books"), "--dim", "2", "--min-count", "1", "--quiet"]
@@ -68,7 +68,7 @@ def test_words_of_another_encoding_are_named(folder, capsys):
     assert f"{folder / 'words.txt'}, line 1: byte 3 is not UTF-8: 0xe9" in capsys.readouterr().err
 
 
-def test_arguments_out_of_range_are_told_by_their_names(folder, capsys):
+def test_errors_name_arguments(folder, capsys):
     train = ["vectors", "train", str(folder / "books"), str(folder / "out"), "--quiet", "--seed", "-5"]
     assert main(train) == 1
     assert capsys.readouterr().err == "sentencode: error: seed must be at least 0, got -5\n"

@@ -83,7 +83,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")  # of sentence-transformers
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_code_runs_and_prints_what_the_page_says(page, folder):
+def test_code_prints_the_output_of_the_page(page, folder):
     if "cc.en.300.bin.gz" in page.read_text(encoding="utf-8"):
         pytest.importorskip("gensim")
         docs_files.write_fasttext(folder / "cc.en.300.bin.gz")

@@ -52,7 +52,7 @@ def rows_of(path):
 @pytest.mark.parametrize(
     ("kind", "places"), [*((kind, 1500) for kind in (*KINDS, *STORAGES)), *((kind, 300) for kind in NEURAL)]
 )
-def test_a_flipped_bit_is_found_wherever_it_is(files, tmp_path, kind, places):
+def test_any_flipped_bit_is_detected(files, tmp_path, kind, places):
     if kind in NEURAL:
         pytest.importorskip("torch")
         neural_encoder(kind).save(files / kind)
@@ -73,7 +73,7 @@ def test_a_flipped_bit_is_found_wherever_it_is(files, tmp_path, kind, places):
         assert named, f"byte {place}"
 
 
-def test_words_are_checked_unasked_and_rows_when_asked(files, tmp_path):
+def test_words_are_always_verified_and_vectors_on_request(files, tmp_path):
     header, _ = parts((files / "float32").read_bytes())
     content = bytearray((files / "float32").read_bytes())
     begin = len(content) - max(one["data_offsets"][1] for one in header.values() if "data_offsets" in one)
@@ -182,7 +182,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("kind", LIES)
-def test_no_memory_is_taken_because_a_network_says_so(tmp_path, kind):
+def test_sizes_in_a_file_do_not_allocate_memory(tmp_path, kind):
     pytest.importorskip("torch")
     neural_encoder(kind).save(tmp_path / "whole")
     header, body = parts((tmp_path / "whole").read_bytes())

@@ -129,7 +129,7 @@ def test_only_files_below_are_opened_unless_trusted(tmp_path):
         np.testing.assert_array_equal(found.encode(TEXTS), encoder.encode(TEXTS))
 
 
-def test_what_is_no_regular_file_is_refused_at_once(apart):
+def test_special_files_are_refused(apart):
     _, folder = apart
     (folder / "below" / "vectors").unlink()
     os.mkfifo(folder / "below" / "vectors")
@@ -210,7 +210,7 @@ def test_tasks_of_folders_of_every_name(named, tmp_path):
     assert os.listdir(named(b"cache\xff"))
 
 
-def test_what_is_missing_in_folders_of_every_name_is_told(named):
+def test_missing_files_in_folders_of_every_name(named):
     data = named(b"data\xff")
     write_sts(os.fsencode(data))
     report = se.evaluate(

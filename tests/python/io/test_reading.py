@@ -45,7 +45,7 @@ def test_text_that_is_not_utf_8_is_named_with_its_line(tmp_path):
         (b"1" * 10_000, "not JSON"),
     ],
 )
-def test_json_that_is_none_is_named(tmp_path, content, match):
+def test_invalid_json(tmp_path, content, match):
     (tmp_path / "a.json").write_bytes(content)
     with pytest.raises(se.FormatError, match=rf"a\.json.*{match}"):
         read_json(tmp_path / "a.json")
@@ -84,7 +84,7 @@ def test_an_archive_that_would_unpack_to_too_much_is_refused_unread(tmp_path):
     assert "would unpack to 1,073,7" in bounded_load(bomb)
 
 
-def test_an_array_that_says_more_than_there_is_is_refused(tmp_path):
+def test_an_array_larger_than_its_file_is_refused(tmp_path):
     lie = archive(
         tmp_path / "lie.npz", {"words": array(np.array(["a"])), "vectors": npy((1 << 40, 4), bytes(16))}
     )
@@ -168,7 +168,7 @@ def said(**other):
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_report_that_is_none_is_refused_with_the_place(report, name):
+def test_an_invalid_report_is_refused_with_the_position(report, name):
     change, match = CHANGES[name]
     report.write_text(json.dumps(change(json.loads(report.read_text()))))
     with pytest.raises(se.FormatError, match=match) as caught:

@@ -328,7 +328,7 @@ def test_a_panic_in_use_is_an_error():
         unknown("cat")
 
 
-def test_what_a_post_processor_adds_is_left_out():
+def test_tokens_of_post_processors_are_dropped():
     made = tokenizer(pre=pre_tokenizers.Whitespace())
     made.post_processor = processors.TemplateProcessing(single="$A $A $A", special_tokens=[])
     assert se.Tokenizer(made)("the cat") == ["the", "cat"]

@@ -38,7 +38,7 @@ def whole(fuzz, tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_values_of_any_kind_in_any_place_are_refused_or_work(fuzz, whole, tmp_path, kind):
+def test_any_replaced_value_is_refused_or_works(fuzz, whole, tmp_path, kind):
     content, reader = (whole / kind).read_bytes(), fuzz.Reader(256 << 20, 60)
     changes = random.Random(f"values of {kind}").sample(fuzz.values_of(content), 40)
     what, before = reader(kind, whole / kind, whole / kind)
@@ -138,7 +138,7 @@ def with_tensors(path, to, where=""):
 
 
 @pytest.mark.parametrize("kind", NEURAL)
-def test_what_a_network_computes_is_finite_or_an_error(tmp_path, kind):
+def test_networks_return_finite_values_or_raise(tmp_path, kind):
     """Weights whose sums overflow: 3e38 everywhere, and with both signs, so that NaN comes out."""
     whole = neural_file(kind)
     uses = [lambda encoder: encoder.encode(TEXTS), *USES.get(kind, [])]
@@ -160,7 +160,7 @@ def test_what_a_network_computes_is_finite_or_an_error(tmp_path, kind):
     assert sum(refused.values()) > 0  # states that are bounded hide it in some families
 
 
-def test_what_linear_encoders_compute_is_finite_or_an_error(tmp_path):
+def test_linear_encoders_return_finite_values_or_raise(tmp_path):
     for name, encoder in encoders().items():
         encoder.save(tmp_path / name)
         with_tensors(tmp_path / name, lambda n: 3e38 * (-1.0) ** np.arange(n))

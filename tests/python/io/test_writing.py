@@ -91,7 +91,7 @@ def test_permissions_and_links_stay(tmp_path):
     assert (link.read_text(), real.read_text()) == ("its own", "after")
 
 
-def test_nothing_is_left_of_what_failed(tmp_path):
+def test_failed_writes_leave_no_files(tmp_path):
     def fail():
         with whole_file(tmp_path / "file") as file:
             file.write(b"half")
@@ -119,7 +119,7 @@ def text_file(path, seed=0):
     return path
 
 
-def test_the_cache_is_bounded_and_spares_what_is_in_use(cache, tmp_path, monkeypatch):
+def test_the_cache_is_bounded_and_keeps_files_in_use(cache, tmp_path, monkeypatch):
     used = se.WordVectors.load(text_file(tmp_path / "used"))
     size = os.path.getsize(used.path)
     monkeypatch.setattr(load_module, "_CACHE_BYTES", 3 * size)

@@ -170,7 +170,7 @@ def test_wrong_encoders(tmp_path, vectors):
         BatchEncoder(se.SIF(vectors))
 
 
-def test_an_encoder_is_saved_and_found_again(encoder, sentences, expected):
+def test_an_encoder_is_saved_once(encoder, sentences, expected):
     batch_encoder = BatchEncoder(encoder)
     assert batch_encoder.fingerprint == encoder.fingerprint()
     np.testing.assert_array_equal(batch_encoder({"text": sentences})["embedding"], expected)
@@ -195,7 +195,7 @@ def test_a_pickle_is_small_and_has_no_encoder(saved, encoder):
         assert len(pickle.dumps(batch_encoder)) < 1000
 
 
-def test_threads_of_this_process_are_given_back(saved, monkeypatch):
+def test_the_number_of_threads_is_restored(saved, monkeypatch):
     before = se.num_threads()
     made, seen = BatchEncoder(saved, threads=before + 1), []
     whole = se.SIF.encode
@@ -256,7 +256,7 @@ def shout(text):
     return text.upper().split()
 
 
-def test_a_tokenizer_of_ones_own_crosses(vectors):
+def test_a_user_tokenizer_is_pickled(vectors):
     table = se.WordVectors.from_dict({"THE": [1, 0], "MAN": [0, 1]})
     batch_encoder = BatchEncoder(se.Average(table, tokenizer=str.split, lowercase=False))
     assert batch_encoder({"text": ["THE MAN"]})["embedding"].tolist() == [[0.5, 0.5]]
@@ -296,7 +296,7 @@ def test_a_url(saved, sentences, expected):
     np.testing.assert_array_equal(batch_encoder({"text": sentences})["embedding"], expected)
 
 
-def test_whole_ids_are_read_again_beside_nulls(saved, tmp_path):
+def test_integer_ids_with_nulls(saved, tmp_path):
     ids = [2**60 + 1, None, 7]
     pq.write_table(pa.table({"text": ["man"] * 3, "id": ids}), tmp_path / "in.parquet")
     encode(saved, tmp_path / "in.parquet", tmp_path / "out", id="id", workers=1)

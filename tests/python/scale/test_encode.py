@@ -53,7 +53,7 @@ def test_rows_are_those_of_one_process(saved, lines, tmp_path, expected, workers
     assert [name.rpartition("-")[0] for name in names] == [f"part-{i:05d}" for i in range(len(names))]
 
 
-def test_shards_of_one_row_of_none_and_of_many(saved, tmp_path, encoder, sentences):
+def test_shards_with_any_number_of_rows(saved, tmp_path, encoder, sentences):
     long = " ".join(["the"] * 400)
     given = ["man", "", long, "dog", *sentences[:50]]
     (tmp_path / "in.txt").write_text("\n".join(given))
@@ -127,7 +127,7 @@ def test_several_inputs_and_a_url(saved, tmp_path, sentences, expected):
 # --- again
 
 
-def test_a_second_run_does_only_what_is_missing(saved, lines, tmp_path):
+def test_a_second_run_makes_only_missing_parts(saved, lines, tmp_path):
     folder = tmp_path / "out"
     encode(saved, lines, folder, workers=1, shard_size=3000)
     before = content_of(folder)
@@ -240,7 +240,7 @@ def test_overwriting_leaves_files_of_others(saved, lines, tmp_path):
         ("memory://job/apart/in/*", "memory://job/apart/in/rows"),
     ],
 )
-def test_what_is_written_is_not_what_is_read(saved, lines, tmp_path, given, output):
+def test_output_inside_an_input_is_refused(saved, lines, tmp_path, given, output):
     """Else the first call would do, and the second find the parts among its inputs."""
     fsspec = pytest.importorskip("fsspec")
     (tmp_path / "in" / "deep").mkdir(parents=True)
@@ -257,7 +257,7 @@ def test_what_is_written_is_not_what_is_read(saved, lines, tmp_path, given, outp
 
 
 @pytest.mark.parametrize(("given", "output"), [("in/a.txt", "in"), ("file://{}/in/a.txt", "link/")])
-def test_what_is_read_is_not_in_what_is_written(saved, tmp_path, given, output):
+def test_output_that_contains_an_input_is_refused(saved, tmp_path, given, output):
     (tmp_path / "in").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "in")
     (tmp_path / "in" / "a.txt").write_text("man")
@@ -266,7 +266,7 @@ def test_what_is_read_is_not_in_what_is_written(saved, tmp_path, given, output):
         encode(saved, given, tmp_path / output, workers=1)
 
 
-def test_files_beside_the_output_are_read(saved, tmp_path):
+def test_files_next_to_the_output_are_read(saved, tmp_path):
     (tmp_path / "a.txt").write_text("man")
     for _ in range(2):
         assert encode(saved, tmp_path / "*.txt", tmp_path / "rows", workers=1) == 1
@@ -291,7 +291,7 @@ def test_inputs_in_another_order_are_refused(saved, tmp_path, before, now, reaso
     assert content_of(tmp_path / "out") == content
 
 
-def test_shards_that_were_cut_in_another_way_are_refused(saved, lines, tmp_path):
+def test_other_shards_are_refused(saved, lines, tmp_path):
     folder = tmp_path / "out"
     encode(saved, lines, folder, workers=1, shard_size=3000)
     path = folder / "manifest.json"
@@ -454,7 +454,7 @@ def test_an_id_that_is_no_text_is_named(saved, tmp_path):
         encode(saved, tmp_path / "in.jsonl", tmp_path / "out", id="id", workers=1)
 
 
-def test_places_in_errors_are_those_of_the_shard(saved, tmp_path, monkeypatch):
+def test_positions_in_errors_are_those_of_the_shard(saved, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["sentencode.scale.encode"], "_ROWS", 10)
     tokens = [["man"]] * 24 + [["man", None]] + [["dog"]] * 5
     pq.write_table(pa.table({"text": tokens}), tmp_path / "in.parquet")
@@ -502,7 +502,7 @@ class Trying:
 @pytest.mark.parametrize(
     "error", [TimeoutError("slow"), ConnectionResetError(), OSError(errno.EIO, "503"), OSError("slow down")]
 )
-def test_storage_that_does_not_answer_is_asked_again(error, monkeypatch):
+def test_transient_storage_errors_are_retried(error, monkeypatch):
     monkeypatch.setattr(engines, "_PAUSES", (0.0, 0.0))
     work = Trying(2, error)
     assert attempt(work, "done") == "done"
@@ -522,7 +522,7 @@ def test_storage_that_does_not_answer_is_asked_again(error, monkeypatch):
         ValueError("wrong"),
     ],
 )
-def test_errors_that_stay_are_told_at_once(error, monkeypatch):
+def test_permanent_errors_are_not_retried(error, monkeypatch):
     monkeypatch.setattr(engines, "_PAUSES", (60.0, 60.0))
     work = Trying(1, error)
     assert attempt(work, "never").error.args == error.args
@@ -798,7 +798,7 @@ def test_a_job_that_is_stopped_at_random_moments_ends_with_the_same_bytes(saved,
     assert amid > 10  # many were killed while they wrote
 
 
-def test_a_job_that_is_interrupted_goes_on(saved, tmp_path, sentences, lines):
+def test_an_interrupted_job_resumes(saved, tmp_path, sentences, lines):
     """Ctrl-C, with processes."""
     (tmp_path / "in.txt").write_text("\n".join(sentences * 300))
     program = (

@@ -104,7 +104,7 @@ def test_dask_keeps_no_result_that_was_taken(dask):
     results.close()
 
 
-def test_dask_waits_for_what_it_cannot_stop(dask, tmp_path):
+def test_dask_waits_for_running_tasks(dask, tmp_path):
     def slow(number):  # crosses by its value
         (tmp_path / f"begun-{number}").touch()
         time.sleep(1)
@@ -173,7 +173,7 @@ def test_a_data_set_of_ray(ray, saved, table, expected, tmp_path):
     np.testing.assert_array_equal(np.array(output_table["embedding"].to_pylist(), np.float32), expected)
 
 
-def test_a_data_set_of_ray_in_its_own_words(ray, saved, table, expected):
+def test_map_batches_of_ray(ray, saved, table, expected):
     """`BatchEncoder` itself, as a class, with any format of batches."""
     data = ray.data.from_arrow(table)
     for batch_format in ("numpy", "pandas", "pyarrow"):

@@ -135,7 +135,7 @@ def test_the_same_call_after_ctrl_c(vectors, sentences, lines, tmp_path, monkeyp
     assert list(scratch.iterdir()) == []
 
 
-def test_what_others_keep_in_a_scratch_folder_stays(vectors, lines, tmp_path):
+def test_other_files_in_a_scratch_folder_stay(vectors, lines, tmp_path):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     (scratch / ".keep").touch()
@@ -205,7 +205,7 @@ def test_a_table_with_nulls(vectors, sentences, tmp_path):
     )
 
 
-def test_what_was_learnt_before_is_forgotten_but_not_by_an_error(vectors, sentences, lines, tmp_path):
+def test_fit_discards_earlier_fits_unless_it_fails(vectors, sentences, lines, tmp_path):
     sif = se.SIF(vectors).fit(sentences[:10])
     before = sif.encode(sentences)
     (tmp_path / "bad.jsonl").write_text('{"text": "the man"}\n{"text": 5}')
@@ -249,7 +249,7 @@ def test_a_worker_that_is_killed_is_not_counted_twice(vectors, sentences, lines,
 
 
 @pytest.mark.parametrize("direction", ["forward", "both"])
-def test_statistics_have_the_size_that_is_told(vectors, direction):
+def test_statistics_bytes(vectors, direction):
     """Sums of sentences that are as long as they may be, apart from words that wait."""
     laes = se.LAES(vectors, hidden=2, direction=direction, max_length=40)
     laes._forget()

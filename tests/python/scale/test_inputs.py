@@ -1,4 +1,4 @@
-"""Inputs: which files of a folder are read, as what, where they are; and that they stay what they were."""
+"""Input files: which are read, in which format, and that changes are detected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MemoryFileSystem = fsspec.get_filesystem_class("memory")
 
 
 class Hosts(MemoryFileSystem):
-    """One whose names lack the host, as those of HDFS do."""
+    """A file system whose names lack the host, as in HDFS."""
 
     protocol = "hosts"
     store: ClassVar = {}
@@ -28,12 +28,12 @@ class Hosts(MemoryFileSystem):
 
     @classmethod
     def _strip_protocol(cls, path):
-        behind = path.partition("://")[2].partition("/")[2] if "://" in path else path
-        return "/" + behind.strip("/")
+        rest = path.partition("://")[2].partition("/")[2] if "://" in path else path
+        return "/" + rest.strip("/")
 
 
 class Containers(MemoryFileSystem):
-    """One whose names begin with what stands elsewhere in URLs, as those of Azure do."""
+    """A file system whose names start with a part of the host, as in Azure."""
 
     protocol = "containers"
     store: ClassVar = {}
@@ -41,8 +41,8 @@ class Containers(MemoryFileSystem):
 
     @classmethod
     def _strip_protocol(cls, path):
-        container, _, behind = path.removeprefix("containers://").partition("/")
-        return f"/{container.partition('@')[0]}/{behind}".rstrip("/") if "@" in path else path.rstrip("/")
+        container, _, rest = path.removeprefix("containers://").partition("/")
+        return f"/{container.partition('@')[0]}/{rest}".rstrip("/") if "@" in path else path.rstrip("/")
 
 
 fsspec.register_implementation("hosts", Hosts, clobber=True)
@@ -50,8 +50,8 @@ fsspec.register_implementation("containers", Containers, clobber=True)
 
 
 @pytest.fixture(params=["local", "memory", "hosts", "containers"])
-def place(request, tmp_path):
-    """The name of an empty folder, here or at a URL."""
+def root(request, tmp_path):
+    """Path or URL of an empty folder."""
     if request.param == "local":
         return str(tmp_path)
     host = {"memory": "", "hosts": "name:8020/", "containers": "box@account.net/"}[request.param]
@@ -65,78 +65,78 @@ def put(path, content=b"x\n"):
         file.write(content)
 
 
-def names(paths, place):
-    return [one.path.removeprefix(f"{place}/") for one in inputs_of(paths)]
+def names(paths, root):
+    return [one.path.removeprefix(f"{root}/") for one in inputs_of(paths)]
 
 
 def texts_of(shards, columns):
     return [text for shard in shards for texts, _ in read(shard, columns, 2) for text in texts]
 
 
-# --- which
+# --- which files
 
 
-def test_what_is_hidden_is_not_read(place):
+def test_hidden_files_are_skipped(root):
     shown = ["_month=5/b.txt", "a.txt", "d/_k=v/c.txt", "part=1/c.txt"]
     hidden = ["_SUCCESS", ".a.txt.crc", "_delta_log/0.json", "d/.x/y.txt", "part=1/_metadata", ".k=v/a.txt"]
     for name in shown + hidden:
-        put(f"{place}/{name}")
-    assert names(place, place) == shown
-    assert names(f"{place}/", place) == shown
-    assert names(f"{place}/*.txt", place) == ["a.txt"]
-    assert names(f"{place}/part*", place) == ["part=1/c.txt"]
-    assert names(f"{place}/_SUCCESS", place) == ["_SUCCESS"]  # by its own name
-    assert names(f"{place}/_delta_log", place) == ["_delta_log/0.json"]
+        put(f"{root}/{name}")
+    assert names(root, root) == shown
+    assert names(f"{root}/", root) == shown
+    assert names(f"{root}/*.txt", root) == ["a.txt"]
+    assert names(f"{root}/part*", root) == ["part=1/c.txt"]
+    assert names(f"{root}/_SUCCESS", root) == ["_SUCCESS"]  # named explicitly
+    assert names(f"{root}/_delta_log", root) == ["_delta_log/0.json"]
     with pytest.raises(FileNotFoundError, match="all files of it are hidden"):
-        inputs_of(f"{place}/part=1/*metadata")
+        inputs_of(f"{root}/part=1/*metadata")
 
 
-def test_names_of_globs(place):
+def test_names_of_globs(root):
     for name in ("part_1.txt", "part_2.txt", "_part", "a[1].txt", "a1.txt", "d[1]/b.txt"):
-        put(f"{place}/{name}")
-    assert names(f"{place}/part*.txt", place) == ["part_1.txt", "part_2.txt"]
-    assert names(f"{place}/_p*", place) == ["_part"]
-    assert names(f"{place}/a[1].txt", place) == ["a[1].txt"]
-    assert names(f"{place}/a[0-9].txt", place) == ["a1.txt"]
-    assert names(f"{place}/d[1]", place) == ["d[1]/b.txt"]
+        put(f"{root}/{name}")
+    assert names(f"{root}/part*.txt", root) == ["part_1.txt", "part_2.txt"]
+    assert names(f"{root}/_p*", root) == ["_part"]
+    assert names(f"{root}/a[1].txt", root) == ["a[1].txt"]
+    assert names(f"{root}/a[0-9].txt", root) == ["a1.txt"]
+    assert names(f"{root}/d[1]", root) == ["d[1]/b.txt"]
 
 
-def test_urls_keep_their_host(place):
-    put(f"{place}/a.txt", b"one\n")
-    for given in (place, f"{place}/a.txt", f"{place}/*.txt"):
-        (one,) = inputs_of(given)
-        assert one.path == f"{place}/a.txt"
+def test_urls_keep_their_host(root):
+    put(f"{root}/a.txt", b"one\n")
+    for path in (root, f"{root}/a.txt", f"{root}/*.txt"):
+        (one,) = inputs_of(path)
+        assert one.path == f"{root}/a.txt"
         assert texts_of(*shards_of([one], Columns("text"), 9)) == [b"one"]
 
 
-# --- as what
+# --- formats
 
 
-def test_parquet_is_known_by_its_content(place):
+def test_parquet_is_recognized_by_content(root):
     table = pa.BufferOutputStream()
     pq.write_table(pa.table({"text": ["one", "two"]}), table)
-    put(f"{place}/000000_0", table.getvalue().to_pybytes())
-    (one,) = inputs_of(place)
+    put(f"{root}/000000_0", table.getvalue().to_pybytes())
+    (one,) = inputs_of(root)
     assert one.format == "parquet"
     assert [str(text) for text in texts_of(*shards_of([one], Columns("text"), 9))] == ["one", "two"]
-    put(f"{place}/text", b"PAR1 is a receptor.\n")
-    assert inputs_of(f"{place}/text")[0].format == "text"
+    put(f"{root}/text", b"PAR1 is a receptor.\n")
+    assert inputs_of(f"{root}/text")[0].format == "text"
 
 
-def test_json_is_lines_of_json(place):
-    put(f"{place}/part-0.json", b'{"text": "one"}\n')
-    put(f"{place}/part-1.json.gz", gzip.compress(b'{"text": "two"}\n'))
-    assert texts_of(*shards_of(inputs_of(place), Columns("text"), 9)) == ["one", "two"]
-    put(f"{place}/array.json", b'[{"text": "one"}]')
+def test_json_is_lines_of_json(root):
+    put(f"{root}/part-0.json", b'{"text": "one"}\n')
+    put(f"{root}/part-1.json.gz", gzip.compress(b'{"text": "two"}\n'))
+    assert texts_of(*shards_of(inputs_of(root), Columns("text"), 9)) == ["one", "two"]
+    put(f"{root}/array.json", b'[{"text": "one"}]')
     with pytest.raises(se.FormatError, match=r"array\.json: expected a JSON object in each line, got one"):
-        inputs_of(place)
+        inputs_of(root)
 
 
-def test_addresses_of_the_web_end_before_their_query():
+def test_the_suffix_of_a_web_address_is_before_its_query():
     assert _kind("https://host/a.csv.gz?key=b/c.d", 0, lambda begin, end: b"") == ("csv", "")
 
 
-def test_a_column_is_not_read_of_lines(tmp_path):
+def test_text_has_no_columns(tmp_path):
     (tmp_path / "part-0").write_text("x\n")
     (tmp_path / "a.txt").write_text("y\n")
     shards_of(inputs_of(tmp_path), Columns("text"), 9)
@@ -145,19 +145,19 @@ def test_a_column_is_not_read_of_lines(tmp_path):
         shards_of(inputs_of(tmp_path), Columns("body"), 9)
 
 
-def test_little_is_read_to_know_a_file(monkeypatch):
+def test_formats_are_recognized_from_few_bytes(monkeypatch):
     put("memory://little/a.txt", b"x" * 100)
     put("memory://little/none.txt", b"")
     monkeypatch.setattr(MemoryFileSystem, "open", None)
-    asked = []
+    requested = []
     whole = MemoryFileSystem.cat_file
     monkeypatch.setattr(
         MemoryFileSystem,
         "cat_file",
-        lambda fs, path, start, end: (asked.append(end - start), whole(fs, path, start, end))[1],
+        lambda fs, path, start, end: (requested.append(end - start), whole(fs, path, start, end))[1],
     )
     assert [one.bytes for one in inputs_of("memory://little")] == [100, 0]
-    assert asked == [10]
+    assert requested == [10]
 
 
 # --- changes
@@ -175,9 +175,9 @@ def contents(name):
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.parquet", "a.csv.gz", "a.csv"])
-def test_a_file_that_changes_is_told(place, name):
+def test_a_changed_file_raises_an_error(root, name):
     first, second = contents(name)
-    path = f"{place}/{name}"
+    path = f"{root}/{name}"
     put(path, first)
     shards, columns = shards_of(inputs_of(path), Columns("text"), 40)
     assert len(texts_of(shards, columns)) >= 90
@@ -193,14 +193,14 @@ def test_a_file_that_changes_is_told(place, name):
 
 
 def touch(path):
-    """So that times differ on a file system that counts in seconds, too."""
+    """Makes modification times differ, also on file systems with a resolution of seconds."""
     if "://" not in path:
         os.utime(path, (1, 1))
 
 
-def test_what_is_called_damaged_has_changed(tmp_path):
+def test_a_changed_file_is_not_called_damaged(tmp_path):
     path = tmp_path / "a.jsonl"
-    path.write_bytes(b'{"text": "one"}\n' * 300_000)  # more than is read at a time
+    path.write_bytes(b'{"text": "one"}\n' * 300_000)  # more than one block
     shards, columns = shards_of(inputs_of(path), Columns("text"), 1 << 30)
     reading = read(shards[0], columns, 2)
     next(reading)
@@ -209,12 +209,12 @@ def test_what_is_called_damaged_has_changed(tmp_path):
         list(reading)
 
 
-def test_listings_may_tell_less_than_files(monkeypatch):
-    put("memory://told/a.txt")
+def test_listings_may_have_fewer_properties(monkeypatch):
+    put("memory://listed/a.txt")
     plain = MemoryFileSystem.info
     more = {"ETag": '"1"', "LastModified": "12:00:00.5"}
     monkeypatch.setattr(MemoryFileSystem, "info", lambda fs, path, **_: plain(fs, path) | more)
-    shards, columns = shards_of(inputs_of("memory://told/a.txt"), Columns("text"), 9)
+    shards, columns = shards_of(inputs_of("memory://listed/a.txt"), Columns("text"), 9)
     more |= {"ETag": "1", "LastModified": "12:00:00"}
     assert texts_of(shards, columns) == [b"x"]
     more["ETag"] = "2"
@@ -222,15 +222,15 @@ def test_listings_may_tell_less_than_files(monkeypatch):
         texts_of(shards, columns)
 
 
-def test_what_servers_tell():
-    def identity(**told):
-        info = {"name": "u", "type": "file", "url": "u", **told}
+def test_identity_at_http():
+    def identity(**properties):
+        info = {"name": "u", "type": "file", "url": "u", **properties}
         return identity_at(SimpleNamespace(protocol=("http", "https"), info=lambda url: info), "u")
 
     both = {"ETag": '"abc"', "Last-Modified": "Mon"}
     assert identity(size=5, **both) == "size 5, ETag abc, Last-Modified Mon"
     assert identity(size=5, **both | {"ETag": '"abd"'}) != identity(size=5, **both)
     assert identity(size=5) == "size 5, and no more is known"
-    put("memory://told/b.txt")
+    put("memory://listed/b.txt")
     fs = fsspec.filesystem("memory")
-    assert identity_at(fs, "/told/b.txt") == fs.ukey("/told/b.txt")
+    assert identity_at(fs, "/listed/b.txt") == fs.ukey("/listed/b.txt")

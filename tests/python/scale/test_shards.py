@@ -252,7 +252,7 @@ def test_batches_of_parquet_hold_so_many_bytes(tmp_path, monkeypatch, equal):
     assert [id for _, ids in batches for id in ids.to_pylist()] == list(range(1000))
 
 
-def test_a_batch_is_not_read_whole_before_it_is_cut(tmp_path, monkeypatch):
+def test_large_batches_are_split_while_reading(tmp_path, monkeypatch):
     monkeypatch.setattr(shards_module, "TEXT_AT_ONCE", 1 << 16)
     monkeypatch.setattr(shards_module, "_halved", lambda *batch: iter([batch]))
     pq.write_table(pa.table({"text": [f"{i:04}" * 250 for i in range(1000)]}), tmp_path / "a.parquet")
@@ -352,7 +352,7 @@ def broken(tmp_path, name, content):
         ),
     ],
 )
-def test_what_is_wrong_is_told(tmp_path, name, content, error):
+def test_errors_of_inputs(tmp_path, name, content, error):
     path = broken(tmp_path, name, content)
     id = None if name == "a.txt" else "id"
     with pytest.raises(se.FormatError, match=error):

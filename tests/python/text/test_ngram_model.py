@@ -205,7 +205,7 @@ def test_words_that_are_named_as_symbols_are_words(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_wrong_is_said(tmp_path):
+def test_errors(tmp_path):
     model = NgramModel()
     uses = (model.perplexity, model.oov_rate, model.log_probability)
     for use in uses:

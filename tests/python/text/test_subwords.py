@@ -81,7 +81,7 @@ def test_sizes():
     assert bpe.encode("x").tokens == ["▁", "<unk>"]
 
 
-def test_what_is_wrong_is_said():
+def test_errors():
     with pytest.raises(ValueError, match="at least one text"):
         learn_bpe(size=10)
     with pytest.raises(ValueError, match="the texts have no words"):

@@ -145,7 +145,7 @@ def test_files_by_name_keep_their_empty_lines(tmp_path):
         bleu("none", REFERENCES)
 
 
-def test_what_is_wrong_is_said():
+def test_errors():
     for given in ([], [REFERENCES], [[], []]):
         with pytest.raises(ValueError, match="give translations and at least one list of references"):
             bleu(*(given or [[]]))
