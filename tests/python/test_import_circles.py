@@ -1,4 +1,4 @@
-"""Which module imports which: no circles, and rooms that look one way."""
+"""No import cycles; packages of evaluation import only those before them."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ FILES = {
 }
 PACKAGES = {name for name, path in FILES.items() if path.name == "__init__.py"}
 
-ROOMS = ("data", "metrics", "statistics", "report")  # of evaluation; each uses those before it
+PACKAGES_IN_ORDER = ("data", "metrics", "statistics", "report")  # packages of evaluation; each uses those before it
 
 
 @functools.cache
 def statements(module):
-    """All imports of a module, wherever they stand: what is imported from, and the names; None for all."""
-    path, found = FILES[module], []
+    """All imports of a module, also in functions: (source, name), where None stands for the module."""
+    path, imports = FILES[module], []
     package = module if module in PACKAGES else module.rpartition(".")[0]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found += [(alias.name, None) for alias in node.names]
+            imports += [(alias.name, None) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             parts = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             source = ".".join([*parts, *filter(None, [node.module])])
-            found += [(source, alias.name) for alias in node.names]
-    return found
+            imports += [(source, alias.name) for alias in node.names]
+    return imports
 
 
 def homes(source, name):
-    """The modules that a name comes from: what a package gives on is its modules'."""
+    """The modules that define a name, also if a package re-exports it."""
     if f"{source}.{name}" in FILES:
         yield from {f"{source}.{name}"} - PACKAGES
     elif source in PACKAGES:
-        for inner, given in statements(source):
-            if given == name and inner.startswith("sentencode"):
+        for inner, imported in statements(source):
+            if imported == name and inner.startswith("sentencode"):
                 yield from homes(inner, name)
     elif source in FILES:
         yield source
@@ -47,7 +47,7 @@ def homes(source, name):
 
 @functools.cache
 def imports():
-    """Of each module that is no package, which ones it imports."""
+    """Module -> modules that it imports, without packages."""
     return {
         module: {home for source, name in statements(module) for home in homes(source, name)} - {module}
         for module in FILES
@@ -56,8 +56,8 @@ def imports():
 
 
 def circles(edges):
-    """Groups of modules of which each imports, by way of others, all of its group (Tarjan, 1972)."""
-    number, low, stack, found = {}, {}, [], []
+    """Strongly connected components of more than one module (Tarjan, 1972)."""
+    number, low, stack, components = {}, {}, [], []
 
     def visit(module):
         number[module] = low[module] = len(number)
@@ -70,30 +70,30 @@ def circles(edges):
         if low[module] == number[module]:
             at = stack.index(module)
             if len(stack) - at > 1:
-                found.append(sorted(stack[at:]))
+                components.append(sorted(stack[at:]))
             del stack[at:]
 
     for module in edges:
         if module not in number:
             visit(module)
-    return found
+    return components
 
 
-def test_no_module_imports_itself_by_way_of_others():
+def test_there_are_no_import_cycles():
     assert circles(imports()) == []
 
 
-@pytest.mark.parametrize("i", range(len(ROOMS)))
-def test_rooms_of_evaluation_look_one_way(i):
-    inside, below = f"sentencode.evaluation.{ROOMS[i]}.", ROOMS[: i + 1]
+@pytest.mark.parametrize("i", range(len(PACKAGES_IN_ORDER)))
+def test_packages_of_evaluation_import_earlier_ones(i):
+    inside, below = f"sentencode.evaluation.{PACKAGES_IN_ORDER[i]}.", PACKAGES_IN_ORDER[: i + 1]
     for module, others in imports().items():
         if module.startswith(inside):
-            rooms = {other.split(".")[2] for other in others if other.startswith("sentencode.evaluation.")}
-            assert rooms <= set(below), (module, rooms)
+            packages = {other.split(".")[2] for other in others if other.startswith("sentencode.evaluation.")}
+            assert packages <= set(below), (module, packages)
 
 
-def test_circles_are_detected():
-    """Else the tests above could not fail."""
+def test_cycles_are_detected():
+    """The tests above can fail."""
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
     assert ("sentencode.evaluation.evaluate", "sentencode.evaluation.data.task") in {
         (module, other) for module, others in imports().items() for other in others

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md lists every lock of the C++ sources, with its place."""
+"""ARCHITECTURE.md lists every lock of the C++ sources, with its file."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ def test_every_lock_is_listed():
     page = ROOT / "ARCHITECTURE.md"
     if not page.exists():
         pytest.skip("there are no sources")
-    places = (ROOT / "cpp/include/sentencode", ROOT / "cpp/src", ROOT / "bindings")
-    found = Counter(
+    folders = (ROOT / "cpp/include/sentencode", ROOT / "cpp/src", ROOT / "bindings")
+    locks = Counter(
         {
-            file.relative_to(place).as_posix(): count
-            for place in places
-            for file in sorted(place.rglob("*"))
+            file.relative_to(folder).as_posix(): count
+            for folder in folders
+            for file in sorted(folder.rglob("*"))
             if file.suffix in (".h", ".cpp")
             and (count := len(LOCK.findall(file.read_text(encoding="utf-8"))))
         }
     )
     listed = Counter(ROW.findall(page.read_text(encoding="utf-8")))
     listed["io/file_lock.cpp"] -= 1  # the system's
-    assert found.total() >= 12
-    assert found == listed
+    assert locks.total() >= 12
+    assert locks == listed
