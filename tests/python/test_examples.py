@@ -44,7 +44,7 @@ def test_distill(tmp_path):
     done = run(tmp_path, "distill.py")
     assert done.returncode == 0, done.stderr
     *_, agreement = done.stdout.splitlines()
-    assert agreement.startswith("cosines of pairs of other sentences correlate at 0.")
+    assert agreement.startswith("cosines of pairs of held-out sentences correlate at 0.")
     assert float(agreement.split()[-1]) > 0.5
 
 
@@ -121,7 +121,7 @@ def test_train_context(tmp_path):
     losses = [float(line.split()[3]) for line in done.stdout.splitlines() if line.startswith("step")]
     assert len(losses) == 3
     assert losses[2] < losses[0]
-    assert re.search(r"word 4 behind it: \S+ 0\.\d\d   \S+ 0\.\d\d   ", done.stdout)
+    assert re.search(r"next word 4: \S+ 0\.\d\d   \S+ 0\.\d\d   ", done.stdout)
     assert isinstance(se.load(tmp_path / "context.sentencode"), se.RNNCNN)
     again = run(tmp_path, "train_context.py", ".")
     assert again.returncode == 0, again.stderr

@@ -15,7 +15,7 @@ FILES = {
 }
 PACKAGES = {name for name, path in FILES.items() if path.name == "__init__.py"}
 
-PACKAGES_IN_ORDER = ("data", "metrics", "statistics", "report")  # packages of evaluation; each uses those before it
+PACKAGES_IN_ORDER = ("data", "metrics", "statistics", "report")  # of evaluation
 
 
 @functools.cache
