@@ -25,7 +25,7 @@ WORDS = ["a", "b", "c", "d"]
 
 
 class Counts(Encoder):
-    """How often each word occurs, times what was seen in fit."""
+    """Counts of words, times the number of sentences in fit."""
 
     def __init__(self, words=tuple(WORDS), weight=1.0, inner=None):
         self.words = words
@@ -212,7 +212,7 @@ def test_keywords_of_sentence_transformers(encoder):
         encoder.encode(TEXTS, batchsize=3)
 
 
-# sentence_transformers.SentenceTransformer.encode, version 6.2: what else it takes, and its defaults.
+# More keywords of sentence_transformers.SentenceTransformer.encode, version 6.2, with their defaults.
 DEFAULTS = {
     "prompt_name": None,
     "prompt": None,
@@ -289,7 +289,7 @@ def test_long_documents_make_small_batches_by_default(encoder, tmp_path, monkeyp
 
     monkeypatch.setattr(Counts, "_encode_into", into)
     for source in (lambda: iter(texts), lambda: path):
-        for encode in (encoder.encode, lambda *given: np.vstack(list(encoder.encode_iter(*given)))):
+        for encode in (encoder.encode, lambda *args: np.vstack(list(encoder.encode_iter(*args)))):
             sizes.clear()
             rows = encode(source())
             assert max(sizes) <= 2
@@ -557,10 +557,10 @@ def test_many_zero_rows_warn_once():
     texts = ["a b"] * 60 + ["ничего не известно"] * 40
     with pytest.warns(
         se.ZeroRowsWarning, match=r"Counts.encode: 40 of 100 rows \(40%\) are zero.*another language"
-    ) as told:
+    ) as caught:
         [encoder.encode(texts) for _ in range(3)]
-    assert len(told) == 1
-    assert told[0].filename == __file__
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
     with pytest.warns(se.ZeroRowsWarning):  # another encoder
         Counts().fit(["a"]).encode(texts)
 

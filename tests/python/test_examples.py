@@ -33,7 +33,7 @@ def test_quickstart(tmp_path):
     done = run(tmp_path, "quickstart.py")
     assert done.returncode == 0, done.stderr
     assert not done.stderr
-    assert done.stdout.startswith("5 sentences, 148 numbers each, float32")
+    assert done.stdout.startswith("5 sentences, 148 dimensions, float32")
     best, second = done.stdout.splitlines()[3:5]
     assert "The vessel sank" in best
     assert "A ship was lost" in second

@@ -47,9 +47,9 @@ def folder(tmp_path, vectors, monkeypatch):
 
 
 def arguments(folder, *more, encoders=("average",), partial=True):
-    given = [part for name in encoders for part in ("--encoder", str(folder / f"{name}.sentencode"))]
+    argv = [part for name in encoders for part in ("--encoder", str(folder / f"{name}.sentencode"))]
     small = ["--set", "folds=3", "--resamples", "50", *(["--partial"] if partial else [])]
-    return ["evaluate", *given, "--data", str(folder / "data"), *small, "--quiet", *map(str, more)]
+    return ["evaluate", *argv, "--data", str(folder / "data"), *small, "--quiet", *map(str, more)]
 
 
 def test_one_encoder(folder, capsys):
@@ -72,15 +72,15 @@ def test_one_encoder(folder, capsys):
 def test_several_encoders_and_all_tasks(folder, capsys):
     page = folder / "report.html"
     names = ["--name", "mean <of> all", "--name", "SIF"]
-    given = arguments(folder, "--html", page, "--out", folder / "r.json", *names, encoders=("average", "sif"))
-    assert main(given) == 0
+    argv = arguments(folder, "--html", page, "--out", folder / "r.json", *names, encoders=("average", "sif"))
+    assert main(argv) == 0
     shown = capsys.readouterr().out
     assert (folder / "r-mean-of-all.json").exists()
     assert Report.load(folder / "r-SIF.json").encoder == "SIF"
     assert "MR (files are missing" in shown
     text = page.read_text(encoding="utf-8")
     assert "mean &lt;of&gt; all" in text
-    assert main(given) == 1
+    assert main(argv) == 1
     assert "report.html: exists already; --overwrite replaces it" in capsys.readouterr().err
 
 
@@ -92,9 +92,9 @@ def test_markdown(folder, capsys):
 def test_a_stopped_run_resumes(folder, capsys):
     out = folder / "report.json"
     assert main(arguments(folder, "--tasks", "CR", "--out", out)) == 0
-    kept = json.loads(out.read_text())
-    kept["results"]["CR"]["figures"]["acc"] = 12.34  # what is there is not computed again
-    out.write_text(json.dumps(kept))
+    saved = json.loads(out.read_text())
+    saved["results"]["CR"]["figures"]["acc"] = 12.34  # existing results are not computed again
+    out.write_text(json.dumps(saved))
     assert main(arguments(folder, "--tasks", "CR", "STSBenchmark", "--out", out)) == 0
     report = Report.load(out)
     assert report["CR"]["acc"] == 12.34
@@ -162,9 +162,9 @@ def test_other_errors(folder, capsys, vectors):
     assert main(arguments(folder, "--out", out, encoders=("sif",))) == 2
     assert "is an input" in capsys.readouterr().err
     (folder / "empty").mkdir()
-    given = arguments(folder)
-    given[given.index("--data") + 1] = str(folder / "empty")
-    assert main(given) == 1
+    argv = arguments(folder)
+    argv[argv.index("--data") + 1] = str(folder / "empty")
+    assert main(argv) == 1
     assert "none of the tasks has its files in" in capsys.readouterr().err
     flat = se.WordVectors.from_array(["unheard"], np.ones((1, 3)), [1])
     se.Average(flat).save(folder / "flat.sentencode")
@@ -179,7 +179,7 @@ def test_embeddings_instead_of_an_encoder(folder, capsys):
     np.save(folder / "rows.npy", average.encode([s.split() for s in sentences]))
     np.save(folder / "twice.npy", np.load(folder / "rows.npy") * 2)
     (folder / "sentences.txt").write_text("\n".join(sentences) + "\n")
-    given = [
+    argv = [
         "--sentences",
         folder / "sentences.txt",
         "--tasks",
@@ -189,7 +189,7 @@ def test_embeddings_instead_of_an_encoder(folder, capsys):
         folder / "r.json",
     ]
     rows = ["--rows", folder / "rows.npy", "--rows", folder / "twice.npy"]
-    assert main(arguments(folder, *rows, *given)) == 0
+    assert main(arguments(folder, *rows, *argv)) == 0
     of_encoder, of_rows, of_twice = (
         Report.load(folder / f"r-{name}.json") for name in ("average", "rows", "twice")
     )
@@ -198,7 +198,7 @@ def test_embeddings_instead_of_an_encoder(folder, capsys):
     assert of_twice["STSBenchmark"]["pearson"] != of_rows["STSBenchmark"]["pearson"]
     (folder / "sentences.txt").write_text("\n".join(reversed(sentences[1:])) + "\n.\n")
     capsys.readouterr()
-    missing = arguments(folder, "--rows", folder / "rows.npy", *given[:4], encoders=())
+    missing = arguments(folder, "--rows", folder / "rows.npy", *argv[:4], encoders=())
     assert main(missing) == 1
     assert "rows.npy: no task has a score: rows raised ValueError: 1 of" in capsys.readouterr().err
     assert main(arguments(folder, "--tasks", "CR", encoders=())) == 2
@@ -219,8 +219,8 @@ def test_baselines_next_to_an_encoder(folder, capsys):
 
 def test_one_without_a_figure_does_not_stop_the_others(folder, capsys):
     page = folder / "report.html"
-    given = ["--tasks", "STSBenchmarkCosine", "--html", page, "--out", folder / "r.json"]
-    assert main(arguments(folder, "--baseline", "majority", "--baseline", "random", *given)) == 1
+    argv = ["--tasks", "STSBenchmarkCosine", "--html", page, "--out", folder / "r.json"]
+    assert main(arguments(folder, "--baseline", "majority", "--baseline", "random", *argv)) == 1
     shown = capsys.readouterr()
     assert "STSBenchmarkCosine: no figure, majority predicts only classes." in shown.out
     assert [line.split()[0] for line in shown.out.splitlines() if "test.pearson" in line] == [
@@ -237,9 +237,9 @@ def test_whatever_fails_of_one_does_not_stop_the_others(folder, capsys):
     (folder / "broken.sentencode").write_bytes(b"no encoder")
     (folder / "r-bow.json").write_text("no report")
     page, out = folder / "report.html", folder / "r.json"
-    given = ["--tasks", "CR", "STSBenchmark", "--html", page, "--out", out, "--curve", "STSBenchmark"]
+    argv = ["--tasks", "CR", "STSBenchmark", "--html", page, "--out", out, "--curve", "STSBenchmark"]
     baselines = ["--baseline", "majority", "--baseline", "bow", "--baseline", "random"]
-    assert main(arguments(folder, *baselines, *given, encoders=("broken",))) == 1
+    assert main(arguments(folder, *baselines, *argv, encoders=("broken",))) == 1
     shown = capsys.readouterr()
     assert "broken.sentencode" in shown.err
     assert "--baseline majority: --curve STSBenchmark: majority predicts only classes" in shown.err
@@ -261,9 +261,9 @@ def test_user_tasks(folder, capsys):
     (folder / "groups.tsv").write_text("\n".join(sorted(groups)) + "\n")
     own = ["--tsv", f"similarity={folder / 'mine.tsv'}", "--groups", folder / "groups.tsv"]
     out = folder / "r.json"
-    given = arguments(folder, *own, "--confidence", "0.5", "--out", out)
-    at = given.index("--data")
-    assert main(given[:at] + given[at + 2 :]) == 0
+    argv = arguments(folder, *own, "--confidence", "0.5", "--out", out)
+    at = argv.index("--data")
+    assert main(argv[:at] + argv[at + 2 :]) == 0
     assert "50 % interval" in capsys.readouterr().out
     assert list(Report.load(out)) == ["mine", "groups"]
     assert main(arguments(folder, *own[:2], "--tasks", "CR", "--out", folder / "more.json")) == 0
@@ -279,9 +279,9 @@ def test_user_tasks(folder, capsys):
     assert list(Report.load(folder / "splits.json")) == ["CR", "moods"]
     assert main(arguments(folder, *own, "--tasks", "all")) == 2
     assert "--tasks: all excludes other tasks" in capsys.readouterr().err
-    given = arguments(folder, "--tasks", "CR")
-    at = given.index("--data")
-    assert main(given[:at] + given[at + 2 :]) == 2
+    argv = arguments(folder, "--tasks", "CR")
+    at = argv.index("--data")
+    assert main(argv[:at] + argv[at + 2 :]) == 2
     assert "--data: the folder of SentEval's data is missing" in capsys.readouterr().err
 
 
@@ -291,22 +291,22 @@ def test_learning_curves(folder, monkeypatch):
         file.write_text(4 * file.read_text())
     out, html = folder / "report.json", folder / "report.html"
     assert main(arguments(folder, "--tasks", "CR", "--out", out)) == 0
-    given = arguments(folder, "--tasks", "STSBenchmark", "--curve", "CR", "--out", out)
-    assert main([*given, "--html", str(html)]) == 0
+    argv = arguments(folder, "--tasks", "STSBenchmark", "--curve", "CR", "--out", out)
+    assert main([*argv, "--html", str(html)]) == 0
     report = Report.load(out)
     assert set(report.results) == {"CR", "STSBenchmark"}
     assert report.curves["CR"].x == (10, 20, 40, 80, 160)  # of three folds, two to train on
     assert "training examples" in html.read_text()
 
-    def fail(*given, **options):
+    def fail(*args, **keywords):
         raise AssertionError("computed again")
 
     with monkeypatch.context() as patched:
         patched.setattr("sentencode.evaluation.learning_curve", fail)
-        assert main(given) == 0
+        assert main(argv) == 0
     for file in reviews.iterdir():
         file.write_text(2 * file.read_text())
-    assert main(given) == 0
+    assert main(argv) == 0
     assert Report.load(out).curves["CR"].x[-1] == 320  # of other examples: anew
 
 

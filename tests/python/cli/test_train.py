@@ -100,11 +100,11 @@ def test_it_trains_and_saves(folder, capsys):
     assert [validation.step for validation in log.validations] == [4, 8, 12]
     # The same as by hand.
     vectors = se.WordVectors.load(folder / "vectors.sentencode")
-    given = {
+    options = {
         name: parameters[name] for name in parameters if name not in ("vectors", "vocabulary", "tokenizer")
     }
     text = se.Corpus([folder / "a.txt", folder / "b.txt"])
-    hand = se.MeanMaxAAE(vectors, **given)
+    hand = se.MeanMaxAAE(vectors, **options)
     hand.fit(text, valid=se.Corpus(folder / "valid.txt"), checkpoints=folder / "by-hand")
     hand.save(folder / "hand.sentencode")
     same(weights(folder / "aae.sentencode"), weights(folder / "hand.sentencode"))
@@ -244,8 +244,8 @@ def test_a_killed_run_resumes_bit_for_bit(folder, capsys, kind, sent):
                 time.sleep(0.02)
             process.send_signal(sent)
             assert process.wait(60) == (130 if sent == signal.SIGINT else -signal.SIGKILL)
-            told = process.stderr.read()
-            assert ("the same command resumes there" in told) == (sent == signal.SIGINT)
+            errors = process.stderr.read()
+            assert ("the same command resumes there" in errors) == (sent == signal.SIGINT)
         finally:
             process.kill()
     assert not (folder / "aae.sentencode").exists()
@@ -322,11 +322,11 @@ def test_fresh_removes_checkpoints_alone(folder, capsys):
     others = ["model.safetensors", "step-x.safetensors", "step-3.safetensors.bak"]
     for name in others:
         (run / name).write_bytes(b"precious")
-    kept = ["--checkpoints", run, "--overwrite"]
-    assert main(command(folder, *kept, "--set", "max_steps=4")) == 0  # they are no checkpoints, and not asked
-    assert main(command(folder, *kept, "--resume", "--set", "max_steps=5")) == 0
+    common = ["--checkpoints", run, "--overwrite"]
+    assert main(command(folder, *common, "--set", "max_steps=4")) == 0  # other files are no checkpoints
+    assert main(command(folder, *common, "--resume", "--set", "max_steps=5")) == 0
     (run / "best.safetensors").write_bytes(b"damaged")  # ours by its name
-    assert main(command(folder, *kept, "--fresh", "--set", "hidden=4", "--set", "max_steps=2")) == 0
+    assert main(command(folder, *common, "--fresh", "--set", "hidden=4", "--set", "max_steps=2")) == 0
     assert sorted(path.name for path in run.iterdir()) == sorted(
         [*others, "best.safetensors", "config.json", "step-000000002.safetensors"]
     )
@@ -774,7 +774,7 @@ def test_a_student_learns_the_rows_of_its_teacher(folder, capsys, monkeypatch):
     with (folder / "a.txt").open("a") as file:
         file.write("\n\n")  # blank lines are no sentences
     assert main(["train", str(folder / "student.toml"), "--quiet"]) == 0
-    assert list((folder / "cache").rglob("*.npy"))  # its rows are kept
+    assert list((folder / "cache").rglob("*.npy"))  # its embeddings are cached
     student = se.load(folder / "student.sentencode")
     assert student.origin_["data"]["teacher"] == str(folder / "teacher.sentencode")
     texts = (folder / "valid.txt").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""Damaged files are refused by name; whole ones, old ones too, give what they gave."""
+"""Damaged files raise errors with their names; undamaged ones, also old ones, yield the same embeddings."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ def files(tmp_path_factory):
 
 def rows_of(path):
     if path.name in STORAGES or path.name.startswith("vectors") or path.parent.name in STORAGES:
-        found = se.WordVectors.load(path, verify=True)
-        assert [word in found for word in WORDS] == [True] * len(WORDS)
-        return found.matrix()
+        vectors = se.WordVectors.load(path, verify=True)
+        assert [word in vectors for word in WORDS] == [True] * len(WORDS)
+        return vectors.matrix()
     return se.load(path).encode(TEXTS)
 
 
 @pytest.mark.parametrize(
-    ("kind", "places"), [*((kind, 1500) for kind in (*KINDS, *STORAGES)), *((kind, 300) for kind in NEURAL)]
+    ("kind", "samples"), [*((kind, 1500) for kind in (*KINDS, *STORAGES)), *((kind, 300) for kind in NEURAL)]
 )
-def test_any_flipped_bit_is_detected(files, tmp_path, kind, places):
+def test_any_flipped_bit_is_detected(files, tmp_path, kind, samples):
     if kind in NEURAL:
         pytest.importorskip("torch")
         neural_encoder(kind).save(files / kind)
@@ -60,9 +60,9 @@ def test_any_flipped_bit_is_detected(files, tmp_path, kind, places):
     (tmp_path / kind).mkdir()
     damaged, whole = tmp_path / kind / "damaged", rows_of(files / kind)
     # Every byte of short files; of longer ones, as many.
-    for place in sorted(chance.sample(range(len(content)), min(len(content), places))):
+    for offset in sorted(chance.sample(range(len(content)), min(len(content), samples))):
         data = bytearray(content)
-        data[place] ^= 1 << chance.randrange(8)
+        data[offset] ^= 1 << chance.randrange(8)
         damaged.write_bytes(data)
         try:
             rows = rows_of(damaged)
@@ -70,7 +70,7 @@ def test_any_flipped_bit_is_detected(files, tmp_path, kind, places):
             named = str(damaged) in str(error)
         else:
             named = np.array_equal(rows, whole)
-        assert named, f"byte {place}"
+        assert named, f"byte {offset}"
 
 
 def test_words_are_always_verified_and_vectors_on_request(files, tmp_path):
@@ -104,7 +104,7 @@ def test_rows_that_are_not_finite_are_refused_with_their_word(files, tmp_path, s
 def test_a_file_that_lost_its_checksums_is_refused(files, tmp_path, kind):
     header, body = parts((files / kind).read_bytes())
     names = [key for key in header["__metadata__"] if key.startswith("checksum.")]
-    assert len(names) == len(header)  # each tensor's, and the header's own
+    assert len(names) == len(header)  # of each tensor and of the header
     old = without_checksums((files / kind).read_bytes())
     for key in ("version", "format_version"):
         now = header["__metadata__"].get(key, "")
@@ -123,12 +123,12 @@ def test_files_of_before_there_were_checksums_load(name):
     if name.upper() in (kind.upper() for kind in NEURAL):
         pytest.importorskip("torch")
     path = OLD / f"{name}.sentencode"
-    found = se.WordVectors.load(path).matrix() if "vectors" in name else se.load(path).encode(old["texts"])
-    np.testing.assert_allclose(found, old["rows"][name], atol=1e-6)
+    vectors = se.WordVectors.load(path).matrix() if "vectors" in name else se.load(path).encode(old["texts"])
+    np.testing.assert_allclose(vectors, old["rows"][name], atol=1e-6)
 
 
 def test_fingerprints_do_not_know_of_checksums(files):
-    """What was kept under them stays found."""
+    """Caches stay valid."""
     assert all(
         b"checksum" not in encoder._described_model().to_bytes(statistics=False)
         for encoder in encoders().values()

@@ -125,8 +125,8 @@ def test_only_files_below_are_opened_unless_trusted(tmp_path):
         se.FormatError, match=r"not in its folder: give them as vectors=, or .*trust_vectors=True"
     ):
         se.load(path)
-    for found in (se.load(path, trust_vectors=True), se.load(path, vectors=tmp_path / "vectors")):
-        np.testing.assert_array_equal(found.encode(TEXTS), encoder.encode(TEXTS))
+    for loaded in (se.load(path, trust_vectors=True), se.load(path, vectors=tmp_path / "vectors")):
+        np.testing.assert_array_equal(loaded.encode(TEXTS), encoder.encode(TEXTS))
 
 
 def test_special_files_are_refused(apart):
@@ -156,14 +156,14 @@ def test_links_lead_to_vectors_in_the_folder_alone(apart, tmp_path, linked):
         inside.rename(outside)
         inside.symlink_to(outside)
         outside = outside / "vectors"
-    else:  # what leads to the folder itself is the user's
+    else:  # links above the folder are the user's
         (tmp_path / "there").symlink_to(folder)
         se.load(tmp_path / "there" / "sif")
         return
     with pytest.raises(se.FormatError, match=r"by a symbolic link .*not in its folder: give them"):
         se.load(folder / "sif")
-    for found in (se.load(folder / "sif", trust_vectors=True), se.load(folder / "sif", vectors=outside)):
-        np.testing.assert_array_equal(found.encode(TEXTS), encoder.encode(TEXTS))
+    for loaded in (se.load(folder / "sif", trust_vectors=True), se.load(folder / "sif", vectors=outside)):
+        np.testing.assert_array_equal(loaded.encode(TEXTS), encoder.encode(TEXTS))
 
 
 def test_a_file_cannot_name_vectors_beyond_a_null_byte(apart):
@@ -238,8 +238,8 @@ def test_rows_and_sentences_of_files_of_every_name(named):
         np.save(file, rows)
     with open(named(b"lines\xff"), "w") as file:
         file.writelines(f"{text}\n" for text in TEXTS)
-    given = Precomputed(named(b"lines\xff"), named(b"rows\xff.npy"))
-    np.testing.assert_array_equal(given.encode(TEXTS[:2]), rows[:2])
+    precomputed = Precomputed(named(b"lines\xff"), named(b"rows\xff.npy"))
+    np.testing.assert_array_equal(precomputed.encode(TEXTS[:2]), rows[:2])
     with open(named(b"task\xff"), "w") as file:
         file.write("sun\ta bright day\nrain\tit pours\n")
     assert len(load_tsv_task("classification", named(b"task\xff"))["all"].labels) == 2
@@ -254,10 +254,10 @@ def test_examples_of_files_of_every_name(named, tmp_path):
     path = named(b"examples\xff")
     for source in (Path(os.fsdecode(named(b"lines\xff"))), {"tokens": named(b"lines\xff")}):
         for tokenizer in ("whitespace", se.Tokenizer(str.split)):
-            found = Examples.build(source, words, tokenizer, path=path)
-            assert os.fsencode(found.path) == os.fsencode(path)
-            assert "lines" in found.config["source"]
-            assert len(Examples.open(path)) == len(found) > 3
+            loaded = Examples.build(source, words, tokenizer, path=path)
+            assert os.fsencode(loaded.path) == os.fsencode(path)
+            assert "lines" in loaded.config["source"]
+            assert len(Examples.open(path)) == len(loaded) > 3
             os.remove(path)
 
 
@@ -380,12 +380,12 @@ def test_every_function_that_takes_a_path_refuses_a_null_byte(tmp_path):
     pytest.importorskip("pyarrow")
     se.set_cache_dir(tmp_path / "cache")
     try:
-        made = calls()
-        assert set(made) == set(parameters_with_paths())
+        functions_called = calls()
+        assert set(functions_called) == set(parameters_with_paths())
         taken = []
-        for name, call in made.items():
-            given = tmp_path / "odd"
-            for path in (f"{given}\0/x", os.fsencode(given) + b"\0", Path(f"{given}\0.npy")):
+        for name, call in functions_called.items():
+            odd = tmp_path / "odd"
+            for path in (f"{odd}\0/x", os.fsencode(odd) + b"\0", Path(f"{odd}\0.npy")):
                 try:
                     call(path)
                     taken.append((name, path, "taken"))

@@ -1,4 +1,4 @@
-"""Readers name the file and the place, and take no memory because a header says so."""
+"""Readers name the file and the position, and do not allocate memory by sizes in a header."""
 
 from __future__ import annotations
 
@@ -104,10 +104,10 @@ def test_an_archive_is_read_as_numpy_does(tmp_path):
         "c": np.asfortranarray(rng.normal(size=(4, 5))),
     }
     np.savez_compressed(tmp_path / "a.npz", **arrays, d=np.arange(3))
-    found = read_archive(tmp_path / "a.npz", ["a", "b", "c", "none"])
-    assert list(found) == ["a", "b", "c"]
+    loaded = read_archive(tmp_path / "a.npz", ["a", "b", "c", "none"])
+    assert list(loaded) == ["a", "b", "c"]
     for name, values in arrays.items():
-        np.testing.assert_array_equal(found[name], values)
+        np.testing.assert_array_equal(loaded[name], values)
 
 
 # --- reports
@@ -123,10 +123,10 @@ def report(tmp_path):
 
 
 def test_a_report_is_read_as_it_was_written(report):
-    found = Report.load(report)
-    assert found["mine"].figures == {"acc": 61.5, "all": {"pearson": (0.5, 0.01)}}
-    assert found["mine"].intervals == {"acc": Interval(60.0, 63.0)}
-    assert found.to_json() == report.read_text()
+    loaded = Report.load(report)
+    assert loaded["mine"].figures == {"acc": 61.5, "all": {"pearson": (0.5, 0.01)}}
+    assert loaded["mine"].intervals == {"acc": Interval(60.0, 63.0)}
+    assert loaded.to_json() == report.read_text()
 
 
 CHANGES = {

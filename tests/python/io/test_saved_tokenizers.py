@@ -31,7 +31,7 @@ def charsmap(replacements, *, size=512, text=None):
     units[0] = root << 10
     for key, value in replacements.items():
         child = root ^ key
-        offset = key + 1  # an even place among the first 256 for each key
+        offset = key + 1  # an even offset among the first 256 for each key
         units[child] = key | 1 << 8 | (child ^ offset) << 10
         units[offset] = len(texts) | 1 << 31
         texts += value.encode() + b"\0"
@@ -42,17 +42,17 @@ def charsmap(replacements, *, size=512, text=None):
 
 
 def tokenizer(normalizer=None, pre=None, decoder=None, model=None):
-    made = tokenizers.Tokenizer(
+    built = tokenizers.Tokenizer(
         model or models.WordLevel({"<unk>": 0, "the": 1, "cat": 2}, unk_token="<unk>")
     )
     for name, part in (("normalizer", normalizer), ("pre_tokenizer", pre), ("decoder", decoder)):
         if part is not None:
-            setattr(made, name, part)
-    return made
+            setattr(built, name, part)
+    return built
 
 
 def bert():
-    made = tokenizer(
+    built = tokenizer(
         normalizers.BertNormalizer(),
         pre_tokenizers.BertPreTokenizer(),
         decoders.WordPiece(),
@@ -61,17 +61,17 @@ def bert():
     trainer = trainers.WordPieceTrainer(
         vocab_size=60, special_tokens=["[UNK]", "[CLS]", "[SEP]"], show_progress=False
     )
-    made.train_from_iterator(TEXTS, trainer)
-    made.add_tokens([tokenizers.AddedToken("[MASK]", lstrip=True), tokenizers.AddedToken("  ")])
-    made.post_processor = processors.TemplateProcessing(
+    built.train_from_iterator(TEXTS, trainer)
+    built.add_tokens([tokenizers.AddedToken("[MASK]", lstrip=True), tokenizers.AddedToken("  ")])
+    built.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
     )
-    return made
+    return built
 
 
-def trained(made):
-    made.train_from_iterator(TEXTS, vocab_size=60, show_progress=False)
-    return made._tokenizer
+def trained(built):
+    built.train_from_iterator(TEXTS, vocab_size=60, show_progress=False)
+    return built._tokenizer
 
 
 def albert():
@@ -86,11 +86,11 @@ def albert():
 
 
 def byte_level(pattern):
-    made = trained(tokenizers.ByteLevelBPETokenizer())
-    made.pre_tokenizer = pre_tokenizers.Sequence(
+    built = trained(tokenizers.ByteLevelBPETokenizer())
+    built.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.Split(Regex(pattern), "isolated"), pre_tokenizers.ByteLevel(use_regex=False)]
     )
-    return made
+    return built
 
 
 ORDINARY = {
@@ -108,11 +108,11 @@ ORDINARY = {
 
 def saved(path, content, texts=TEXTS):
     """A file whose tokenizer is this JSON, whatever it is."""
-    made = learn_bpe(texts, size=40)
-    pieces = {piece for text in texts for piece in made.encode(text).tokens}
+    built = learn_bpe(texts, size=40)
+    pieces = {piece for text in texts for piece in built.encode(text).tokens}
     rows = np.random.default_rng(1).normal(size=(len(pieces), 4)).astype(np.float32)
     vectors = se.WordVectors.from_array(sorted(pieces), rows)
-    encoder = se.Average(vectors, tokenizer=made)
+    encoder = se.Average(vectors, tokenizer=built)
     encoder.save(path)
     changed(path, lambda config, params: params["tokenizer"].update(content=content))
     return path
@@ -120,9 +120,9 @@ def saved(path, content, texts=TEXTS):
 
 @pytest.mark.parametrize("name", ORDINARY)
 def test_ordinary_tokenizers_need_no_trust(tmp_path, name):
-    made = ORDINARY[name]()
-    loaded = se.load(saved(tmp_path / "file", made.to_str()))
-    expected = [made.encode(text, add_special_tokens=False).tokens for text in TEXTS]
+    built = ORDINARY[name]()
+    loaded = se.load(saved(tmp_path / "file", built.to_str()))
+    expected = [built.encode(text, add_special_tokens=False).tokens for text in TEXTS]
     assert loaded.tokenizer_(TEXTS) == expected
     assert all(expected)
 
@@ -223,18 +223,20 @@ def test_tokenizers_that_nothing_bounds_need_trust(tmp_path, name):
 
 
 def test_a_tokenizer_that_is_trusted_may_be_anything(tmp_path):
-    made = tokenizer(normalizers.Replace("t", "t" * 300), pre_tokenizers.Split(Regex(r" ?\w\w+"), "isolated"))
-    path = saved(tmp_path / "file", made.to_str())
+    built = tokenizer(
+        normalizers.Replace("t", "t" * 300), pre_tokenizers.Split(Regex(r" ?\w\w+"), "isolated")
+    )
+    path = saved(tmp_path / "file", built.to_str())
     with pytest.raises(ValueError, match="trust_tokenizer"):
         se.load(path)
-    assert se.load(path, trust_tokenizer=True).tokenizer_("the") == made.encode("the").tokens
+    assert se.load(path, trust_tokenizer=True).tokenizer_("the") == built.encode("the").tokens
 
 
 def test_trust_reaches_the_tokenizer_of_the_target(tmp_path):
     pytest.importorskip("torch")
-    made = tokenizer(pre=pre_tokenizers.Split(Regex(r" ?\w\w+"), "isolated"))
+    built = tokenizer(pre=pre_tokenizers.Split(Regex(r" ?\w\w+"), "isolated"))
     small = {"features": 4, "hidden": 2, "decoder_hidden": 3, "heads": 2, "attention": 3}
-    nmt = se.CompoundNMT(**small, target_tokenizer=made, max_steps=1, device="cpu").fit(TEXTS, TEXTS)
+    nmt = se.CompoundNMT(**small, target_tokenizer=built, max_steps=1, device="cpu").fit(TEXTS, TEXTS)
     nmt.save(tmp_path / "file")
     with pytest.raises(ValueError, match="trust_tokenizer=True"):
         se.load(tmp_path / "file")
@@ -320,15 +322,15 @@ def test_damaged_tokenizers_are_format_errors(tmp_path, content):
 
 
 def test_a_panic_in_use_is_an_error():
-    made = se.Tokenizer(tokenizer(decoder=decoders.Strip("a", 0, 3)))
+    built = se.Tokenizer(tokenizer(decoder=decoders.Strip("a", 0, 3)))
     with pytest.raises(ValueError, match="the decoder of the tokenizer failed"):
-        made.join(["a"])
+        built.join(["a"])
     unknown = se.Tokenizer(tokenizer(model=models.WordLevel({"the": 0}, unk_token="[UNK]")))
     with pytest.raises(ValueError, match="the tokenizer failed"):
         unknown("cat")
 
 
 def test_tokens_of_post_processors_are_dropped():
-    made = tokenizer(pre=pre_tokenizers.Whitespace())
-    made.post_processor = processors.TemplateProcessing(single="$A $A $A", special_tokens=[])
-    assert se.Tokenizer(made)("the cat") == ["the", "cat"]
+    built = tokenizer(pre=pre_tokenizers.Whitespace())
+    built.post_processor = processors.TemplateProcessing(single="$A $A $A", special_tokens=[])
+    assert se.Tokenizer(built)("the cat") == ["the", "cat"]

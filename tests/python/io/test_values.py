@@ -1,4 +1,4 @@
-"""Files with other values in the place of their own: refused by name, or used without surprises."""
+"""Files with replaced values: refused with their names, or used without errors."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def whole(fuzz, tmp_path_factory):
 def test_any_replaced_value_is_refused_or_works(fuzz, whole, tmp_path, kind):
     content, reader = (whole / kind).read_bytes(), fuzz.Reader(256 << 20, 60)
     changes = random.Random(f"values of {kind}").sample(fuzz.values_of(content), 40)
-    what, before = reader(kind, whole / kind, whole / kind)
-    assert what == "read", before
+    status, before = reader(kind, whole / kind, whole / kind)
+    assert status == "read", before
     for number, change in enumerate(changes):
         path = tmp_path / str(number)
         path.write_bytes(fuzz.with_value(content, change))
@@ -149,11 +149,11 @@ def test_networks_return_finite_values_or_raise(tmp_path, kind):
             path.write_bytes(whole)
             with_tensors(path, to, where)
             encoder = se.load(path)
-            for place, use in enumerate(uses):
+            for i, use in enumerate(uses):
                 try:
                     rows = use(encoder)
                 except se.DivergedError:
-                    refused[place] += 1
+                    refused[i] += 1
                 else:
                     if isinstance(rows, np.ndarray):
                         assert np.isfinite(rows).all()

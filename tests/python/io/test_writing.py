@@ -140,10 +140,10 @@ def test_the_cache_is_bounded_and_keeps_files_in_use(cache, tmp_path, monkeypatc
 def test_a_damaged_row_of_the_cache_is_read_anew(cache, tmp_path, caplog):
     path = text_file(tmp_path / "text")
     rows = se.WordVectors.load(path).matrix()
-    (kept,) = cache.iterdir()
-    content = bytearray(kept.read_bytes())
+    (cached,) = cache.iterdir()
+    content = bytearray(cached.read_bytes())
     content[-len(WORDS) - 60] ^= 1
-    kept.write_bytes(content)
+    cached.write_bytes(content)
     np.testing.assert_array_equal(se.WordVectors.load(path).matrix(), rows)
     assert "read again" in caplog.text
 
