@@ -152,7 +152,7 @@ class EncoderRows:
     def _path(self, sentences: list[str]) -> Path | None:
         if self.cache is None or self.key is None:
             return None
-        # Files of another format have other names: what comes without a checksum is not taken for damaged.
+        # The format is part of the name, so that old files without a checksum do not count as damaged.
         # What another version of ours computes may differ; others' versions are their key's affair.
         ours = type(self.encoder).__module__.partition(".")[0] == __name__.partition(".")[0]
         version = sentencode_version if ours else ""

@@ -13,10 +13,9 @@ import argparse
 import shutil
 import tempfile
 from collections.abc import Iterator
-from functools import partial
 from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -248,13 +247,8 @@ def encode_file(
         skip = part.rows
         for rows in _embeddings(encoder, source, column, precision, normalize, batch_size, progress, skip):
             part.append(rows.tobytes(), len(rows))
-        header = _header(precision, part.rows, encoder.dim)
-        part.finish(header, None if writer is None else partial(_write_table, writer))
+        part.finish(_header(precision, part.rows, encoder.dim), writer)
         return part.rows
-
-
-def _write_table(writer: tables.Writer, rows: Path, file: BinaryIO) -> None:
-    writer(np.load(rows, mmap_mode="r"), file)
 
 
 def _embeddings(

@@ -149,6 +149,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _candidates(options: argparse.Namespace) -> list[_Candidate]:
     from .. import load
+    from ..evaluation import Precomputed, baseline
 
     candidates = [_Candidate(str(path), path.stem, partial(load, path)) for path in options.encoder]
     sentences = options.sentences * (max(1, len(options.rows)) if len(options.sentences) == 1 else 1)
@@ -158,28 +159,16 @@ def _candidates(options: argparse.Namespace) -> list[_Candidate]:
             f"{len(options.sentences)} for {len(options.rows)}"
         )
     candidates += [
-        _Candidate(str(rows), rows.stem, partial(_precomputed, text, rows))
+        _Candidate(str(rows), rows.stem, partial(Precomputed, text, rows))
         for rows, text in zip(options.rows, sentences, strict=True)
     ]
     for name in options.baseline:
         if name not in _BASELINES:
             raise UsageError(f"--baseline: expected one of {', '.join(_BASELINES)}, got {name!r}")
-        candidates.append(_Candidate(f"--baseline {name}", name, partial(_baseline, name)))
+        candidates.append(_Candidate(f"--baseline {name}", name, partial(baseline, name)))
     if not candidates:
         raise UsageError("nothing to evaluate: give --encoder, --rows with --sentences, or --baseline")
     return candidates
-
-
-def _baseline(name: str) -> Any:
-    from ..evaluation import baseline
-
-    return baseline(name)
-
-
-def _precomputed(text: Path, rows: Path) -> Any:
-    from ..evaluation import Precomputed
-
-    return Precomputed(text, rows)
 
 
 def _names(options: argparse.Namespace, defaults: list[str]) -> list[str]:

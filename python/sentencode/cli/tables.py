@@ -16,7 +16,7 @@ from .errors import UsageError
 
 __all__ = ["WRITERS", "Writer", "column", "writer"]
 
-Writer = Callable[[npt.NDArray[Any], BinaryIO], None]
+Writer = Callable[[Path, BinaryIO], None]  # writes the array of a .npy file
 _ROWS = 4096  # read, or formatted, at a time
 _READ = (".csv", ".tsv", ".jsonl", ".parquet")
 
@@ -45,27 +45,34 @@ def _texts(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def writer(path: Path) -> Writer | None:
-    """The function that writes an array in the format of a file name; None for .npy."""
+    """The function that converts a .npy file to the format of a file name; None for .npy."""
     suffix = path.suffix.lower().removeprefix(".")
     if suffix == "parquet":
         pyarrow("parquet")
     return WRITERS.get(suffix)
 
 
-def _write_npz(rows: npt.NDArray[Any], file: BinaryIO) -> None:
-    np.savez(file, embeddings=rows)
+def _mapped(array: Path) -> npt.NDArray[Any]:
+    rows: npt.NDArray[Any] = np.load(array, mmap_mode="r")
+    return rows
 
 
-def _write_csv(rows: npt.NDArray[Any], file: BinaryIO) -> None:
+def _write_npz(array: Path, file: BinaryIO) -> None:
+    np.savez(file, embeddings=_mapped(array))
+
+
+def _write_csv(array: Path, file: BinaryIO) -> None:
     """Writes a header line, then numbers with enough digits to restore them exactly."""
+    rows = _mapped(array)
     file.write((",".join(map(str, range(rows.shape[1]))) + "\r\n").encode())
     for begin in range(0, len(rows), _ROWS):
         lines = (",".join(map(str, row)) + "\r\n" for row in rows[begin : begin + _ROWS])
         file.write("".join(lines).encode())
 
 
-def _write_parquet(rows: npt.NDArray[Any], file: BinaryIO) -> None:
+def _write_parquet(array: Path, file: BinaryIO) -> None:
     """Writes one column, `embedding`, of fixed-size lists."""
+    rows = _mapped(array)
     arrow = pyarrow()
     schema = arrow.schema([("embedding", embedding_type(rows.shape[1], rows.dtype.name))])
     with pyarrow("parquet").ParquetWriter(file, schema) as parquet:

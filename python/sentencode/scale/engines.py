@@ -62,16 +62,16 @@ def _is_transient(error: Exception) -> bool:
     )
 
 
-def warn_ignored(there: str, **settings: tuple[Any, Any]) -> None:
+def warn_ignored(engine: str, **settings: tuple[Any, Any]) -> None:
     """Warns if a running engine has other settings than requested.
 
     Args:
-        there: Name of the engine in the warning.
+        engine: Name of the engine.
         **settings: Requested value or None, and actual value, of each setting.
     """
     for name, (requested, actual) in settings.items():
         if requested is not None and requested != actual:
-            warnings.warn(f"{name}={requested} is ignored: {there} has {actual}", UserWarning, stacklevel=5)
+            warnings.warn(f"{name}={requested} is ignored: {engine} has {actual}", UserWarning, stacklevel=5)
 
 
 class Engine(Protocol):
