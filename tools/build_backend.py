@@ -1,12 +1,12 @@
 """The build backend: scikit-build-core, which also gets the torch that the extra [nn] pins.
 
 Torch has no binary interface that lasts from one release to the next: the torch that `_nn` is compiled
-against has to be the torch that runs it. The pin stands once, in pyproject.toml's extra; this hands it on.
+against has to be the torch that runs it. Its pin is in an extra of pyproject.toml; this adds it.
 
 Environment:
     SENTENCODE_NN=OFF       builds the light half alone: no torch is needed.
-    SENTENCODE_BLAS=eigen   builds without OpenBLAS, where none is found: several times slower.
-    SENTENCODE_TORCH=found  builds against the torch that is installed (`pip install --no-build-isolation`).
+    SENTENCODE_BLAS=eigen   builds without OpenBLAS: several times slower.
+    SENTENCODE_TORCH=found  builds against the installed torch (`pip install --no-build-isolation`).
 """
 
 from __future__ import annotations

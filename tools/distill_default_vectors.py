@@ -23,16 +23,16 @@ from sentencode.distill import distill, teacher_named
 OUT = Path(__file__).parents[1] / "python" / "sentencode" / "data" / "default_vectors.sentencode"
 LARGEST = 10_000_000  # bytes
 
-# Translations whose authors allow copies, but keep their rights; by what stands in their first lines.
+# Copyrighted translations that may be copied, identified by their first lines.
 NOT_PUBLIC_DOMAIN = ("A.S. Kline", "M.H. Shakir", "Someone must have been telling lies about Josef K.")
 
 
 def public_domain(path: str) -> list[str]:
-    found = []
+    lines = []
     for book in se.Corpus(path).documents():
         if not any(mark in line for line in book[:3] for mark in NOT_PUBLIC_DOMAIN):
-            found += book
-    return found
+            lines += book
+    return lines
 
 
 def main() -> None:

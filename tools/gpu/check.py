@@ -27,7 +27,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "python"))  # if the p
 from common import ROOT, read_json, write_json
 
 TOOLS = Path(__file__).resolve().parent
-# part: the most seconds that it may take; training takes what is left.
+# Time limit of each part, in seconds; training gets the rest.
 LIMITS = {
     "machine": 60.0,
     "build": 300.0,
@@ -40,7 +40,7 @@ LIMITS = {
 }
 REHEARSED = 20.0  # times as much, on a machine with few processors
 LEAST = 10.0  # seconds; with less left, a part is not begun
-RESERVE = 12.0  # seconds at the end, for what is written
+RESERVE = 12.0  # seconds at the end, for writing results
 
 INSTALLED = """
 import importlib.metadata, json, platform, sys, sysconfig
@@ -73,17 +73,20 @@ def main() -> None:
     parser.add_argument("--skip", nargs="+", choices=LIMITS, default=[], help="not these parts")
     parser.add_argument("--resume", type=Path, help="results of an earlier call, if --work has none")
     parser.add_argument(
-        "--work", type=Path, default=ROOT / "build" / "gpu_check", help="what is built and trained"
+        "--work",
+        type=Path,
+        default=ROOT / "build" / "gpu_check",
+        help="folder of the build and trainings",
     )
-    parser.add_argument("--out", type=Path, help="what is brought back; default: $OUT, or out in --work")
-    parser.add_argument("--kit", type=Path, default=ROOT / "build" / "gpu_kit", help="what is carried along")
+    parser.add_argument("--out", type=Path, help="folder of the results; default: $OUT, or out in --work")
+    parser.add_argument("--kit", type=Path, default=ROOT / "build" / "gpu_kit", help="folder of the inputs")
     parser.add_argument("--build-dir", type=Path, help="a build tree that exists: nothing is compiled")
     parser.add_argument(
         "--define", nargs="+", default=[], help="further options of CMake, as SENTENCODE_WERROR=ON"
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     parser.add_argument(
-        "--rehearse", action="store_true", help="a processor stands in for the GPU; small sizes"
+        "--rehearse", action="store_true", help="run on the CPU instead of a GPU, with small sizes"
     )
     parser.add_argument("--pack", type=Path, metavar="DATA", help="make the kit from the folder of real data")
     parser.add_argument(
@@ -186,7 +189,7 @@ class Check:
         return status == "ok"
 
     def environment(self) -> dict[str, str]:
-        """Of all parts: the built package, the kit's packages behind the installed ones."""
+        """Import path of all parts: the built package, installed packages, those of the kit."""
         variables = dict(os.environ)
         paths = [ROOT / "python", ROOT / "benchmarks", self.kit / "site"]
         variables["PYTHONPATH"] = os.pathsep.join(
@@ -334,7 +337,7 @@ class Check:
             *("cmake", "-S", ROOT, "-B", tree, "-G", generator, "-DCMAKE_BUILD_TYPE=Release"),
             *(f"-DPython_EXECUTABLE={sys.executable}", f"-DCMAKE_PREFIX_PATH={prefix}"),
             *("-DSENTENCODE_BUILD_PYTHON=ON", "-DSENTENCODE_NN=ON", "-DSENTENCODE_INSTALL=OFF"),
-            f"-DSENTENCODE_TORCH_JOBS={self.given.jobs}",
+            f"-DSENTENCODE_TORCH_JOBS={self.args.jobs}",
             # Both modules by torch's own copy, whichever version is installed.
             "-DCMAKE_DISABLE_FIND_PACKAGE_pybind11=ON",
             *(f"-D{option}" for option in self.args.define),

@@ -6,7 +6,7 @@ import io
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -176,7 +176,7 @@ class _Job:
         """As `vectors.train.Counting.words`."""
         bounds = vocabulary_bounds(min_count, max_size)
         with scratch_folder(self.scratch) as folder:
-            words: _Words = self._sum(_NewWords(tokenizer), folder, report)
+            words: _Words = self._sum(partial(_Words, tokenizer), folder, report)
             return words.vocabulary(*bounds)
 
     def pairs(
@@ -187,7 +187,7 @@ class _Job:
             words = _Words(tokenizer)
             words.add_vocabulary(vocabulary)
             folder.write(_VOCABULARY, words.content())
-            pairs: _Pairs = self._sum(_NewPairs(folder, tokenizer, window), folder, report)
+            pairs: _Pairs = self._sum(partial(_no_pairs, folder, tokenizer, window), folder, report)
             return pairs.counter.finish()
 
     def _sum(self, new: Callable[[], Any], folder: Folder, report: Progress | None) -> Any:
@@ -244,14 +244,6 @@ class _Words:
         return Vocabulary._of(words.pruned(min_count, max_size))
 
 
-@dataclass(frozen=True)
-class _NewWords:
-    tokenizer: Tokenizer
-
-    def __call__(self) -> _Words:
-        return _Words(self.tokenizer)
-
-
 _VOCABULARY = "vocabulary"  # file of the words whose pairs are counted
 
 
@@ -279,13 +271,8 @@ class _Pairs:
         return held.getvalue()
 
 
-@dataclass(frozen=True)
-class _NewPairs:
-    folder: Folder
-    tokenizer: Tokenizer
-    window: int
-
-    def __call__(self) -> _Pairs:
-        words = _Words(self.tokenizer)
-        words.add(self.folder.read(_VOCABULARY))
-        return _Pairs(self.tokenizer, pair_counter(words.vocabulary(0, 0), self.tokenizer, self.window))
+def _no_pairs(folder: Folder, tokenizer: Tokenizer, window: int) -> _Pairs:
+    """Empty counts of the pairs of the job's words."""
+    words = _Words(tokenizer)
+    words.add(folder.read(_VOCABULARY))
+    return _Pairs(tokenizer, pair_counter(words.vocabulary(0, 0), tokenizer, window))
