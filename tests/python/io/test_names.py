@@ -272,7 +272,7 @@ PACKAGES = [
 
 def parameters_with_paths():
     """`function(parameter)` of all that the documented packages export and whose annotation is a path."""
-    functions = {}
+    with_paths = {}
     for package in PACKAGES:
         module = importlib.import_module(package)
         for name in module.__all__:
@@ -288,8 +288,8 @@ def parameters_with_paths():
                     continue
                 for one in parameters:
                     if any(text in str(one.annotation) for text in ("PathLike", "StrPath", "Paths")):
-                        functions[f"{function.__qualname__}({one.name})"] = function
-    return functions
+                        with_paths[f"{function.__qualname__}({one.name})"] = function
+    return with_paths
 
 
 def calls():

@@ -71,7 +71,7 @@ def learnt(**values):
 WRONG = {
     "the end is a word": ("CompoundNMT", network(end=1), "end of the network is 1"),
     "the begin is a word": ("CompoundNMT", network(begin=1), "begin of the network is 1"),
-    "no target": ("CompoundNMT", lambda config, params: params.update(more={}), "as no head is learnt"),
+    "no target": ("CompoundNMT", lambda config, params: params.update(more={}), "as there is no head"),
     "a target word less": (
         "CompoundNMT",
         lambda config, params: [params["more"][key].pop() for key in ("words", "counts")],
