@@ -1,20 +1,16 @@
-"""Generalized pooling (paper 002), forward and backward: time, and the most memory that a step takes, against
-the composition in eager PyTorch on padded batches.
+"""Generalized pooling (paper 002) and training steps with it: time and memory, compared with eager PyTorch.
 
-Sentences are SNLI's (dev), in random order, premises and hypotheses in batches of their own; what is pooled
-is random vectors of their lengths. A ReLU leaves some of the hidden layer's units active: half of them before
-training, more in the encoders that we trained. Beside it stand the matrix products that we need, of words
-alone, by whichever of torch's libraries is faster here (ours are our own, and leave out zeros), and those of
-the composition.
+Pooling, forward and backward: `AttentionPooling` on random vectors, with the sentence lengths of SNLI (dev)
+in random order, compared with equations 5 and 6 in PyTorch's operators on padded batches. Memory is the
+increase of the process's peak (VmHWM) in the largest batch, including gradients, after a warm-up.
 
-Whole steps of training: words' vectors looked up, a bidirectional LSTM, the pooling, the classifier of pairs,
-clipping and Adam, against the like in eager PyTorch (benchmarks/eager: packed LSTM, the composition above),
-on the same batches of SNLI's pairs (dev), which are sorted by length inside buffers, and on random ones. No
-dropout, no penalty, no characters: words' vectors stay as they are. Losses are compared first.
+Whole steps: lookup of word vectors, bidirectional LSTM, pooling, the classifier of pairs, clipping and Adam,
+compared with the same in eager PyTorch (benchmarks/eager: packed LSTM, the composition above), on the same
+batches of SNLI's pairs (dev), which are sorted by length inside buffers, and on random ones. Without dropout,
+penalty and characters; word vectors are frozen.
 
-Every measurement is a process of its own, and both take turns. Memory is how far the process's peak (VmHWM)
-rises in the largest batch above what it held before, with the inputs in place and the kernels warmed up on a
-few words; the gradients are within. Results and gradients are compared first.
+Each measurement is a separate process, and both sides take turns. Outputs, gradients and losses are compared
+first.
 """
 
 from __future__ import annotations
@@ -44,10 +40,9 @@ from common import (
     write_json,
 )
 
-SPEED, MEMORY = 3.0, 1 / 3
-STEP = 1.3  # times the eager version's pairs a second
-FEATURES = 300  # of a word
-TRAINED = {"vector": 0.8, "scalar": 0.65}  # share of hidden units that are active in a trained encoder
+STEP = 1.3  # target: pairs per second, relative to eager
+MEMORY = 1 / 3  # target: peak memory of pooling, relative to eager
+FEATURES = 300  # of the word vectors
 
 
 def main() -> None:
@@ -58,13 +53,12 @@ def main() -> None:
     arguments_of(parser, rounds=5)
     contestants = Contestants(__file__, eager, ours, our_steps, eager_steps)
     contestants.argument(parser)
-    parser.add_argument("--features", type=int, default=600, help="of the vectors: both directions")
+    parser.add_argument("--features", type=int, default=600, help="dimensions of the states, both directions")
     parser.add_argument("--hidden", type=int, nargs="+", default=[300])
     parser.add_argument("--heads", type=int, default=5)
     parser.add_argument("--batch", type=int, nargs="+", default=[32, 64], help="sentences")
-    parser.add_argument("--batches", type=int, default=12, help="that a time is the sum of")
+    parser.add_argument("--batches", type=int, default=12, help="measured together")
     parser.add_argument("--scores", nargs="+", default=["vector", "scalar"], choices=["vector", "scalar"])
-    parser.add_argument("--active", type=float, nargs="+", help="share of hidden units (0.5, and as trained)")
     parser.add_argument("--layers", type=int, default=1, help="of the LSTM, in whole steps")
     parser.add_argument("--parts", nargs="+", default=["pooling", "steps"], choices=["pooling", "steps"])
     parser.add_argument("--threads", type=int, default=processors())
@@ -74,50 +68,46 @@ def main() -> None:
     contestants.options = ["--data", args.data]
 
     print(f"{machine()}\n{args.threads} threads, medians of {args.rounds} processes\n")
-    choices = [
-        (scores, *sizes)
-        for scores in args.scores
-        for sizes in itertools.product(args.hidden, args.active or (0.5, TRAINED[scores]), args.batch)
-    ]
-    for scores, hidden, active, batch in choices if "pooling" in args.parts else ():
-        case: dict[str, Any] = {
-            **{name: getattr(args, name) for name in ("features", "heads", "batches", "threads")},
-            **{"scores": scores, "hidden": hidden, "active": active, "batch": batch},
-            "lengths": str(args.data / "senteval" / "downstream" / "SNLI"),
-        }
-        filled = agree(case)
-        theirs, mine = contestants.measure(args.rounds, ["eager", case], ["ours", case])
-        print(
-            f"{scores} scores, {hidden} hidden units ({active:.0%} active), {batch} sentences, "
-            f"{filled:.0%} of the places words:"
-        )
-        for name, runs in (("eager", theirs), ("ours", mine)):
-            share = median(runs, "product_seconds") / median(runs, "seconds")
-            milliseconds = 1e3 * median(runs, "seconds") / args.batches
-            print(
-                f"  {name:5} {milliseconds:7.2f} ms a batch, bare products {share:4.0%} of it; "
-                f"{median(runs, 'mebibytes'):6.1f} MiB (of these gradients {runs[0]['gradients']:.1f})"
-            )
-        speed = median(theirs, "seconds") / median(mine, "seconds")
-        floor = median(theirs, "seconds") / median(mine, "product_seconds")
-        memory = median(mine, "mebibytes") / median(theirs, "mebibytes")
-        print(f"  speed {speed:.2f} x {verdict(speed, SPEED)}; torch's products alone {floor:.2f} x")
-        beside = [median(runs, "mebibytes") - runs[0]["gradients"] for runs in (mine, theirs)]
-        print(
-            f"  memory {memory:.2f} of the eager {verdict(memory, MEMORY, at_least=False)}; "
-            f"without gradients {beside[0] / beside[1]:.2f}\n"
-        )
+    if "pooling" in args.parts:
+        for scores, hidden, batch in itertools.product(args.scores, args.hidden, args.batch):
+            compare_pooling(contestants, args, scores, hidden, batch)
     if "steps" in args.parts:
-        whole_steps(contestants, args)
+        compare_steps(contestants, args)
     write_json(args.json, results=contestants.everything)
 
 
+# --- pooling ---
+
+
+def compare_pooling(
+    contestants: Contestants, args: argparse.Namespace, scores: str, hidden: int, batch: int
+) -> None:
+    case: dict[str, Any] = {
+        **{name: getattr(args, name) for name in ("features", "heads", "batches", "threads")},
+        **{"scores": scores, "hidden": hidden, "batch": batch},
+        "lengths": str(args.data / "senteval" / "downstream" / "SNLI"),
+    }
+    words = check_equal(case)
+    theirs, mine = contestants.measure(args.rounds, ["eager", case], ["ours", case])
+    print(f"{scores} scores, {hidden} hidden units, {batch} sentences, {words:.0%} of positions are words:")
+    for name, runs in (("eager", theirs), ("ours", mine)):
+        print(
+            f"  {name:5} {1e3 * median(runs, 'seconds') / args.batches:7.2f} ms per batch, "
+            f"{median(runs, 'mebibytes'):6.1f} MiB (gradients {runs[0]['gradients']:.1f})"
+        )
+    share = median(mine, "mebibytes") / median(theirs, "mebibytes")
+    print(
+        f"  speed {median(theirs, 'seconds') / median(mine, 'seconds'):.2f} x, "
+        f"memory {share:.2f} of eager {verdict(share, MEMORY, at_least=False)}\n"
+    )
+
+
 def ours(case: dict[str, Any]) -> Result:
-    return measured(case, our_pooling, words_alone=True)
+    return measured(case, our_pooling)
 
 
 def eager(case: dict[str, Any]) -> Result:
-    return measured(case, eager_pooling, words_alone=False)
+    return measured(case, eager_pooling)
 
 
 def our_pooling(pooling: Any, h: Any, lengths: Any) -> Any:
@@ -125,7 +115,7 @@ def our_pooling(pooling: Any, h: Any, lengths: Any) -> Any:
 
 
 def eager_pooling(pooling: Any, h: Any, lengths: Any) -> Any:
-    """Equations 5 and 6, as one would write them."""
+    """Equations 5 and 6."""
     import torch
     from torch.nn.functional import linear
 
@@ -136,14 +126,14 @@ def eager_pooling(pooling: Any, h: Any, lengths: Any) -> Any:
     if pooling.scores == "scalar":
         a = linear(z, w2).masked_fill(padding[:, :, None], -float("inf")).softmax(1)  # [B, T, I]
         return (a.transpose(1, 2) @ h).flatten(1)  # [B, I d]
-    of_head = z.view(batch * time, heads, -1).transpose(0, 1)  # [I, B T, d_a]
-    s = torch.bmm(of_head, w2.view(heads, features, -1).transpose(1, 2)).view(heads, batch, time, -1)
+    z_heads = z.view(batch * time, heads, -1).transpose(0, 1)  # [I, B T, d_a]
+    s = torch.bmm(z_heads, w2.view(heads, features, -1).transpose(1, 2)).view(heads, batch, time, -1)
     a = s.masked_fill(padding[None, :, :, None], -float("inf")).softmax(2)  # [I, B, T, d]
     return (a * h).sum(2).transpose(0, 1).flatten(1)  # [B, I d]
 
 
 def batches_of(case: dict[str, Any]) -> list[tuple[Any, Any]]:
-    """Vectors and lengths of some batches."""
+    """Vectors and lengths of batches."""
     import torch
 
     generator = torch.Generator().manual_seed(1)
@@ -166,9 +156,6 @@ def pooling_of(case: dict[str, Any]) -> Any:
     torch.manual_seed(1)
     pooling = AttentionPooling(case["features"], case["hidden"], case["heads"], scores=case["scores"])
     pooling.heads, pooling.scores = case["heads"], case["scores"]
-    with torch.no_grad():
-        x = torch.nn.functional.linear(torch.randn(100, case["features"]), pooling.hidden.weight)
-        pooling.hidden.bias.copy_(-x.quantile(1 - case["active"], 0))
     return pooling
 
 
@@ -179,78 +166,30 @@ def step(pool: Callable[..., Any], pooling: Any, h: Any, lengths: Any) -> None:
     out.backward(out.detach())
 
 
-def measured(case: dict[str, Any], pool: Callable[..., Any], words_alone: bool) -> Result:
+def measured(case: dict[str, Any], pool: Callable[..., Any]) -> Result:
     import torch
 
     torch.set_num_threads(case["threads"])
     batches, pooling = batches_of(case), pooling_of(case)
     largest = max(batches, key=lambda batch: batch[0].numel())
-    # So many words that every library is asked: oneDNN's own programs are then there.
     step(pool, pooling, torch.randn(10, 16, case["features"]).requires_grad_(), torch.full((10,), 16))
     pooling.zero_grad()
     before = memory("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    Path("/proc/self/clear_refs").write_text("5")  # resets VmHWM
     step(pool, pooling, *largest)
     peak = memory("VmHWM") - before
     gradients = sum(t.grad.numel() * 4 for t in (largest[0], *pooling.parameters())) / 2**20
-
-    def timed(work: Callable[[], None]) -> float:
-        times = []
-        work()
-        for _ in range(5):
-            begin = time.perf_counter()
-            work()
-            times.append(time.perf_counter() - begin)
-        return sorted(times)[2]
-
-    def steps() -> None:
+    times = []
+    for _ in range(6):
+        begin = time.perf_counter()
         for batch in batches:
             step(pool, pooling, *batch)
-
-    seconds = timed(steps)
-    rows = [int(lengths.sum()) if words_alone else h.shape[0] * h.shape[1] for h, lengths in batches]
-    libraries = [torch_product, onednn_product] if words_alone else [torch_product]
-    floor = min(timed(products(case, rows, product)) for product in libraries)
-    return {"seconds": seconds, "mebibytes": peak, "gradients": gradients, "product_seconds": floor}
+        times.append(time.perf_counter() - begin)
+    return {"seconds": sorted(times[1:])[2], "mebibytes": peak, "gradients": gradients}
 
 
-def torch_product(x: Any, w: Any) -> Any:
-    return x @ w.T
-
-
-def onednn_product(x: Any, w: Any) -> Any:
-    import torch
-
-    return torch.ops.mkldnn._linear_pointwise(x, w, None, "none", [], "")
-
-
-def products(case: dict[str, Any], rows: list[int], product: Any) -> Callable[[], None]:
-    """What a step multiplies."""
-    import torch
-
-    scalar = case["scores"] == "scalar"
-    heads, hidden, d = case["heads"], case["hidden"], case["features"]
-    groups, scores = (1, heads) if scalar else (heads, d)
-    w1, w2 = torch.randn(groups * hidden, d), torch.randn(scores, hidden)
-    h, z = torch.randn(max(rows), d), torch.randn(max(rows), groups * hidden)
-    s, of_head = torch.randn(max(rows), scores), torch.randn(max(rows), hidden)
-
-    def work() -> None:
-        with torch.no_grad():
-            for n in rows:
-                product(h[:n], w1)  # z
-                for _ in range(groups):
-                    product(of_head[:n], w2)  # s
-                    product(s[:n], w2.T)  # gradient of z
-                    product(s[:n].T.contiguous(), of_head[:n].T)  # of W2
-                product(z[:n], w1.T)  # of h
-                product(z[:n].T.contiguous(), h[:n].T)  # of W1
-
-    return work
-
-
-def agree(case: dict[str, Any]) -> float:
-    """Fails where the two sides differ. The share of a batch's places that are words."""
+def check_equal(case: dict[str, Any]) -> float:
+    """Compares outputs and gradients; returns the fraction of a batch's positions that are words."""
     batches, pooling = batches_of({**case, "batches": 2}), pooling_of(case)
     for h, lengths in batches:
         results = []
@@ -260,9 +199,8 @@ def agree(case: dict[str, Any]) -> float:
                 [pool(pooling, h, lengths).detach(), h.grad, *(p.grad for p in pooling.parameters())]
             )
         for mine, theirs in zip(*results, strict=True):
-            # As a whole: a ReLU that is all but zero may be zero for one side.
-            apart = float((mine - theirs).norm() / theirs.norm())
-            assert apart < 1e-3, f"they differ by {apart:.2g}"
+            error = float((mine - theirs).norm() / theirs.norm())
+            assert error < 1e-3, f"the relative error is {error:.2g}"
     everything = batches_of(case)
     return sum(int(n.sum()) for _, n in everything) / sum(h.shape[0] * h.shape[1] for h, _ in everything)
 
@@ -270,7 +208,7 @@ def agree(case: dict[str, Any]) -> float:
 # --- whole steps ---
 
 
-def whole_steps(contestants: Contestants, args: argparse.Namespace) -> None:
+def compare_steps(contestants: Contestants, args: argparse.Namespace) -> None:
     path = BUILD / "data" / "snli-dev-pairs.examples"
     prepare_pairs(args.data / "senteval" / "downstream" / "SNLI", path)
     for scores in args.scores:
@@ -296,19 +234,19 @@ def whole_steps(contestants: Contestants, args: argparse.Namespace) -> None:
         losses = [results[name][0]["losses"] for name in ("ours", "eager, our batches")]
         np.testing.assert_allclose(*losses, rtol=1e-4)
         print(
-            f"whole steps, {scores} scores, {args.layers} layers of {args.features // 2} units a direction:"
+            f"whole steps, {scores} scores, {args.layers} layers of {args.features // 2} units per direction:"
         )
         for name, runs in results.items():
             print(f"  {name:21} {median(runs, 'rate'):8.1f} pairs/s ({spread(runs, 'rate')})")
         for name in list(cases)[1:]:
             turns = zip(results["ours"], results[name], strict=True)
             ratio = float(np.median([mine["rate"] / theirs["rate"] for mine, theirs in turns]))
-            print(f"  ours against {name}: {ratio:.2f} {verdict(ratio, STEP)}")
+            print(f"  ours / {name}: {ratio:.2f} {verdict(ratio, STEP)}")
         print()
 
 
 def prepare_pairs(folder: Path, path: Path) -> None:
-    """SNLI's pairs as ids and classes."""
+    """Writes SNLI's pairs as ids and classes."""
     from sentencode import Tokenizer, Vocabulary
     from sentencode.training import Examples
 
@@ -317,14 +255,14 @@ def prepare_pairs(folder: Path, path: Path) -> None:
         for name in ("s1.dev", "s2.dev", "labels.dev")
     ]
     classes = sorted(set(sides[2]))
-    cut = Tokenizer("whitespace")
-    known = Vocabulary.from_corpus([*sides[0], *sides[1]], cut)
-    rows = [(one, other, classes.index(label)) for one, other, label in zip(*sides, strict=True)]
-    Examples.build(rows, known, cut, path=path, fields=("first", "second"), labels="int64")
+    tokenizer = Tokenizer("whitespace")
+    vocabulary = Vocabulary.from_corpus([*sides[0], *sides[1]], tokenizer)
+    pairs = [(one, other, classes.index(label)) for one, other, label in zip(*sides, strict=True)]
+    Examples.build(pairs, vocabulary, tokenizer, path=path, fields=("first", "second"), labels="int64")
 
 
 def batches_of_pairs(case: dict[str, Any]) -> tuple[Any, Any]:
-    """Batches, and the vectors of words."""
+    """Batches and word vectors."""
     import torch
 
     from sentencode.training import Batcher, Examples
@@ -339,7 +277,7 @@ def batches_of_pairs(case: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def sizes_of(case: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Of the encoder, and of the classifier."""
+    """Options of the encoder and of the classifier."""
     network = {
         **{name: case[name] for name in ("heads", "layers")},
         **{"hidden": case["features"] // 2, "attention_hidden": case["hidden"]},
@@ -348,7 +286,7 @@ def sizes_of(case: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return network, {"classes": 3, "hidden": case["hidden"]}
 
 
-def ours_made(case: dict[str, Any]) -> tuple[Any, Any]:
+def our_modules(case: dict[str, Any]) -> tuple[Any, Any]:
     """The encoder and the classifier."""
     import torch
 
@@ -369,7 +307,7 @@ def our_steps(case: dict[str, Any]) -> Result:
     from sentencode.models.supervised import SupervisedModel
 
     batches, vectors = batches_of_pairs(case)
-    network, head = ours_made(case)
+    network, head = our_modules(case)
     known, ids = torch.ones(len(vectors), dtype=torch.bool), torch.zeros(len(vectors), dtype=torch.int64)
     timing = steps.our_steps(
         SupervisedModel(network, network._cpp, head, (vectors, known, ids, None)),
@@ -391,7 +329,7 @@ def eager_steps(case: dict[str, Any]) -> Result:
     encoder = GeneralizedPooling(FEATURES, **options)
     classifier = Classifier(4 * case["heads"] * case["features"], **sizes)
     with torch.no_grad():
-        for mine, theirs in zip(ours_made(case), (encoder, classifier), strict=True):
+        for mine, theirs in zip(our_modules(case), (encoder, classifier), strict=True):
             state = mine.state_dict()
             for name, tensor in theirs.core_state().items():
                 tensor.copy_(state[name])

@@ -25,8 +25,8 @@ void bind_additive_attention(py::module_& m) {
       .def(
           "project",
           [](const AdditiveAttention& self, const at::Tensor& memory, const MaybeTensor& key_mask) {
-            const nn::KeysValues found = self.project(memory, or_undefined(key_mask));
-            return std::make_pair(found.keys, found.values);
+            const auto [keys, values] = self.project(memory, or_undefined(key_mask));
+            return std::make_pair(keys, values);
           },
           py::arg("memory"), py::arg("key_mask"), Release())
       .def(

@@ -40,8 +40,8 @@ void bind_attention(py::module_& m) {
           "project",
           [](const MultiHeadAttention& self, const at::Tensor& key, const at::Tensor& value,
              const MaybeTensor& key_mask) {
-            const nn::KeysValues memory = self.project(key, value, or_undefined(key_mask));
-            return std::make_pair(memory.keys, memory.values);
+            const auto [keys, values] = self.project(key, value, or_undefined(key_mask));
+            return std::make_pair(keys, values);
           },
           py::arg("key"), py::arg("value"), py::arg("key_mask"), Release())
       .def(

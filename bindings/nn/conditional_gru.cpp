@@ -12,8 +12,8 @@ namespace sentencode {
 
 namespace {
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> as_tuple(const nn::ConditionalStates& found) {
-  return {found.states, found.contexts, found.weights};
+std::tuple<at::Tensor, at::Tensor, at::Tensor> as_tuple(const nn::ConditionalStates& outputs) {
+  return {outputs.states, outputs.contexts, outputs.weights};
 }
 
 }  // namespace
@@ -38,8 +38,8 @@ void bind_conditional_gru(py::module_& m) {
       .def(
           "project",
           [](const ConditionalGRU& self, const at::Tensor& memory, const MaybeTensor& memory_mask) {
-            const nn::KeysValues found = self.project(memory, or_undefined(memory_mask));
-            return std::make_pair(found.keys, found.values);
+            const auto [keys, values] = self.project(memory, or_undefined(memory_mask));
+            return std::make_pair(keys, values);
           },
           py::arg("memory"), py::arg("memory_mask"), Release())
       .def(

@@ -19,55 +19,55 @@ namespace {
 using nn::DecoderCache;
 using nn::DecoderMemory;
 
-/// A decoder that is written in Python. `start` gives the cache alone, or a memory and a cache as a tuple;
-/// `step` gets what there is of both, and gives logits, cache and perhaps an alignment.
+/// A decoder in Python. `start` returns the cache, or a tuple of memory and cache; `step` gets the same, and
+/// returns logits, cache and optionally an alignment.
 class PythonDecoder : public nn::Decoder {
  public:
-  nn::DecoderStart start(const DecoderMemory& given) override {
+  nn::DecoderStart start(const DecoderMemory& source) override {
     const WithGil gil;
-    const py::object found = call(method("start"), given);
-    remembers_ = py::isinstance<py::tuple>(found);
-    if (!remembers_) return {{}, found.cast<DecoderCache>()};
-    auto [memory, cache] = found.cast<std::pair<DecoderMemory, DecoderCache>>();
+    const py::object started = call(method("start"), source);
+    has_memory_ = py::isinstance<py::tuple>(started);
+    if (!has_memory_) return {{}, started.cast<DecoderCache>()};
+    auto [memory, cache] = started.cast<std::pair<DecoderMemory, DecoderCache>>();
     return {std::move(memory), std::move(cache)};
   }
 
   nn::DecoderStep step(const at::Tensor& ids, const DecoderMemory& memory,
                        const DecoderCache& cache) override {
     const WithGil gil;
-    const py::function own = method("step");
-    const py::tuple found = remembers_ ? call(own, ids, memory, cache) : call(own, ids, cache);
-    if (found.size() != 2 && found.size() != 3) {
+    const py::function step = method("step");
+    const py::tuple outputs = has_memory_ ? call(step, ids, memory, cache) : call(step, ids, cache);
+    const bool has_alignment = outputs.size() == 3;
+    if (outputs.size() != 2 && !has_alignment) {
       throw py::type_error(
-          concat("a Decoder's step must return logits, a state and perhaps an alignment; got ", found.size(),
-                 " things"));
+          concat("a Decoder's step must return logits, a cache and optionally an alignment; got ",
+                 outputs.size(), " values"));
     }
-    nn::DecoderStep step{found[0].cast<at::Tensor>(), found[1].cast<DecoderCache>()};
-    if (found.size() == 3 && !found[2].is_none()) step.alignment = found[2].cast<at::Tensor>();
-    return step;
+    return {outputs[0].cast<at::Tensor>(), outputs[1].cast<DecoderCache>(),
+            has_alignment && !outputs[2].is_none() ? outputs[2].cast<at::Tensor>() : at::Tensor()};
   }
 
   DecoderCache reorder(const DecoderCache& cache, const at::Tensor& index) override {
     {
       const WithGil gil;
-      const py::function own = py::get_override(static_cast<const nn::Decoder*>(this), "reorder");
-      if (own) return call(own, cache, index).cast<DecoderCache>();
+      const py::function reorder = py::get_override(static_cast<const nn::Decoder*>(this), "reorder");
+      if (reorder) return call(reorder, cache, index).cast<DecoderCache>();
     }
     return nn::Decoder::reorder(cache, index);
   }
 
  private:
   py::function method(const char* name) const {
-    py::function found = py::get_override(static_cast<const nn::Decoder*>(this), name);
-    if (!found) throw py::type_error(concat("a Decoder must have a method ", name));
-    return found;
+    py::function override = py::get_override(static_cast<const nn::Decoder*>(this), name);
+    if (!override) throw py::type_error(concat("a Decoder must have a method ", name));
+    return override;
   }
 
-  bool remembers_ = false;  // whether it has a memory apart from its cache
+  bool has_memory_ = false;
 };
 
-auto as_tuple(const nn::Decoded& found) {
-  return std::make_tuple(found.ids, found.lengths, found.scores, if_defined(found.alignments));
+auto as_tuple(const nn::Decoded& decoded) {
+  return std::make_tuple(decoded.ids, decoded.lengths, decoded.scores, if_defined(decoded.alignments));
 }
 
 }  // namespace
@@ -78,17 +78,17 @@ void bind_decoding(py::module_& m) {
       .def(py::init<>())
       .def(
           "start",
-          [](nn::Decoder& self, const DecoderMemory& given) {
-            nn::DecoderStart found = self.start(given);
-            return std::make_pair(std::move(found.memory), std::move(found.cache));
+          [](nn::Decoder& self, const DecoderMemory& memory) {
+            nn::DecoderStart started = self.start(memory);
+            return std::make_pair(std::move(started.memory), std::move(started.cache));
           },
-          py::arg("given"), Release())
+          py::arg("memory"), Release())
       .def(
           "step",
           [](nn::Decoder& self, const at::Tensor& ids, const DecoderMemory& memory,
              const DecoderCache& cache) {
-            nn::DecoderStep found = self.step(ids, memory, cache);
-            return std::make_tuple(found.logits, std::move(found.cache), if_defined(found.alignment));
+            nn::DecoderStep step = self.step(ids, memory, cache);
+            return std::make_tuple(step.logits, std::move(step.cache), if_defined(step.alignment));
           },
           py::arg("ids"), py::arg("memory"), py::arg("cache"), Release())
       .def("reorder", &nn::Decoder::reorder, py::arg("cache"), py::arg("index"), Release());

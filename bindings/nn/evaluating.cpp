@@ -11,12 +11,12 @@
 namespace sentencode {
 namespace {
 
-/// `nn::Evaluating` in a `with` statement: it counts on the thread that entered it.
+/// `nn::Evaluating` as a context manager, for the thread that enters it.
 class Evaluation {
  public:
   void enter() {
     if (inside_ != std::thread::id())
-      throw std::logic_error("Evaluating is entered already: make another one");
+      throw std::logic_error("Evaluating was entered already: create another one");
     inside_ = std::this_thread::get_id();
     evaluating_.emplace();
   }
@@ -37,7 +37,8 @@ class Evaluation {
 }  // namespace
 
 void bind_evaluating(py::module_& m) {
-  py::class_<Evaluation>(m, "Evaluating", "Within it no module of the core trains on this thread.")
+  py::class_<Evaluation>(m, "Evaluating",
+                         "Context manager: C++ modules behave as in evaluation on this thread.")
       .def(py::init<>())
       .def(
           "__enter__",

@@ -10,7 +10,7 @@ namespace sentencode {
 
 void bind_generalized_pooling(py::module_& m) {
   using nn::AttentionPooling;
-  const auto as_pair = [](const nn::HeadPenalty& found) { return std::make_pair(found.loss, found.active); };
+  const auto as_pair = [](const nn::HeadPenalty& p) { return std::make_pair(p.loss, p.active); };
   m.def(
       "head_penalty",
       [as_pair](const at::Tensor& heads, double lambda, bool batch_distance) {

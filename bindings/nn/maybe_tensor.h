@@ -1,4 +1,4 @@
-// Tensors that may be missing: undefined in C++, None in Python. Needs <pybind11/stl.h>.
+// Optional tensors: undefined in C++, None in Python. Needs <pybind11/stl.h>.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -8,11 +8,11 @@ namespace sentencode {
 namespace {
 
 ModuleNode::Tensors items(const torch::OrderedDict<std::string, at::Tensor>& tensors) {
-  ModuleNode::Tensors result;
+  ModuleNode::Tensors named;
   for (const auto& item : tensors) {
-    if (item.value().defined()) result.emplace_back(item.key(), item.value());
+    if (item.value().defined()) named.emplace_back(item.key(), item.value());
   }
-  return result;
+  return named;
 }
 
 }  // namespace
@@ -24,20 +24,20 @@ ModuleNode::Tensors ModuleNode::parameters() const {
 ModuleNode::Tensors ModuleNode::buffers() const { return items(module->named_buffers(/*recurse=*/false)); }
 
 std::vector<std::pair<std::string, ModuleNode>> ModuleNode::children() const {
-  std::vector<std::pair<std::string, ModuleNode>> result;
-  for (const auto& item : module->named_children()) result.emplace_back(item.key(), ModuleNode{item.value()});
-  return result;
+  std::vector<std::pair<std::string, ModuleNode>> nodes;
+  for (const auto& item : module->named_children()) nodes.emplace_back(item.key(), ModuleNode{item.value()});
+  return nodes;
 }
 
 void bind_module_node(py::module_& m) {
-  py::class_<ModuleNode>(m, "ModuleNode", "One module of a C++ tree, with its own tensors.")
+  py::class_<ModuleNode>(m, "ModuleNode", "One module of a tree of C++ modules.")
       .def_property_readonly("name", [](const ModuleNode& node) { return node.module->name(); })
-      .def("parameters", &ModuleNode::parameters, "Names and tensors of this module alone.")
-      .def("buffers", &ModuleNode::buffers, "Names and tensors of this module alone.")
-      .def("children", &ModuleNode::children, "Names and nodes, one level down.")
+      .def("parameters", &ModuleNode::parameters, "Names and tensors of this module, without its children.")
+      .def("buffers", &ModuleNode::buffers, "Names and tensors of this module, without its children.")
+      .def("children", &ModuleNode::children, "Names and nodes of the children.")
       .def(
           "train", [](const ModuleNode& node, bool mode) { node.module->train(mode); }, py::arg("mode"),
-          "Sets the mode of this module and all below it.");
+          "Sets the mode of this module and its descendants.");
 }
 
 }  // namespace sentencode

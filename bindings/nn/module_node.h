@@ -1,4 +1,4 @@
-// How a C++ module shows itself to Python, where sentencode.nn.CppModule makes a torch.nn.Module of it.
+// C++ modules for sentencode.nn.CppModule, which makes a torch.nn.Module of them.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -12,7 +12,7 @@
 
 namespace sentencode {
 
-/// One module of a tree: its own tensors, and its children.
+/// One module of a tree.
 struct ModuleNode {
   std::shared_ptr<torch::nn::Module> module;
 
@@ -22,7 +22,7 @@ struct ModuleNode {
   std::vector<std::pair<std::string, ModuleNode>> children() const;
 };
 
-/// The Python class of a C++ module: what is the same for all. The caller adds constructor and forward.
+/// Binds a C++ module; the caller adds constructor and forward.
 template <typename Module>
 py::class_<Module, std::shared_ptr<Module>> bind_nn_module(py::module_& m, const char* name,
                                                            const char* doc) {

@@ -26,8 +26,8 @@ void bind_recurrent(py::module_& m) {
           "forward",
           [](const RecurrentStack& self, const at::Tensor& x, const MaybeTensor& lengths,
              const nn::RecurrentState& state) {
-            nn::RecurrentOutput found = self.forward(x, or_undefined(lengths), state);
-            return std::make_tuple(std::move(found.output), std::move(found.state));
+            const auto [output, final_state] = self.forward(x, or_undefined(lengths), state);
+            return std::make_tuple(output, final_state);
           },
           py::arg("x"), py::arg("lengths"), py::arg("state"), Release())
       .def("step", &RecurrentStack::step, py::arg("x"), py::arg("state"), Release())

@@ -10,8 +10,8 @@ namespace sentencode {
 
 namespace {
 
-py::tuple as_tuple(const nn::SoftmaxLoss& found) {
-  return py::make_tuple(found.loss, found.nll, found.correct, found.tokens);
+auto as_tuple(const nn::SoftmaxLoss& losses) {
+  return std::make_tuple(losses.loss, losses.nll, losses.correct, losses.tokens);
 }
 
 }  // namespace
@@ -24,17 +24,12 @@ void bind_softmax_loss(py::module_& m) {
          std::int64_t ignore_index, std::int64_t chunk_rows) {
         const nn::SoftmaxLossOptions options{label_smoothing, nn::parse_reduction(reduction), ignore_index,
                                              chunk_rows};
-        nn::SoftmaxLoss found;
-        {
-          const WithoutGil released;
-          found =
-              nn::softmax_loss(h, weight, or_undefined(bias), targets, or_undefined(row_weights), options);
-        }
-        return as_tuple(found);
+        return as_tuple(
+            nn::softmax_loss(h, weight, or_undefined(bias), targets, or_undefined(row_weights), options));
       },
       py::arg("h"), py::arg("weight"), py::arg("bias"), py::arg("targets"), py::arg("row_weights"),
       py::arg("label_smoothing"), py::arg("reduction"), py::arg("ignore_index"), py::arg("chunk_rows"),
-      "See sentencode.nn.softmax_loss.");
+      "See sentencode.nn.softmax_loss.", Release());
   m.def("log_uniform_distribution", &nn::log_uniform_distribution, py::arg("words"),
         "See sentencode.nn.log_uniform_distribution.");
   m.def("expected_counts", &nn::expected_counts, py::arg("distribution"), py::arg("count"),
@@ -53,13 +48,12 @@ void bind_softmax_loss(py::module_& m) {
         nn::SoftmaxLossOptions options;
         options.reduction = nn::parse_reduction(reduction);
         options.ignore_index = ignore_index;
-        const WithoutGil released;
         return nn::sampled_softmax_loss(h, weight, or_undefined(bias), targets, {ids, expected},
                                         or_undefined(row_weights), options);
       },
       py::arg("h"), py::arg("weight"), py::arg("bias"), py::arg("targets"), py::arg("ids"),
       py::arg("expected"), py::arg("row_weights"), py::arg("reduction"), py::arg("ignore_index"),
-      "See sentencode.nn.sampled_softmax_loss.");
+      "See sentencode.nn.sampled_softmax_loss.", Release());
 
   using nn::WordSoftmax;
   bind_nn_module<WordSoftmax>(m, "WordSoftmax", "See sentencode.nn.WordSoftmax.")
@@ -69,14 +63,9 @@ void bind_softmax_loss(py::module_& m) {
           "forward",
           [](const WordSoftmax& self, const at::Tensor& h, const at::Tensor& targets,
              const MaybeTensor& row_weights, const MaybeTensor& table) {
-            nn::SoftmaxLoss found;
-            {
-              const WithoutGil released;
-              found = self.forward(h, targets, or_undefined(row_weights), or_undefined(table));
-            }
-            return as_tuple(found);
+            return as_tuple(self.forward(h, targets, or_undefined(row_weights), or_undefined(table)));
           },
-          py::arg("h"), py::arg("targets"), py::arg("row_weights"), py::arg("table"))
+          py::arg("h"), py::arg("targets"), py::arg("row_weights"), py::arg("table"), Release())
       .def(
           "sampled_loss",
           [](const WordSoftmax& self, const at::Tensor& h, const at::Tensor& targets, const at::Tensor& ids,

@@ -15,13 +15,14 @@ void set_all_threads(int threads) {
 
 }  // namespace
 
-// This module has a core of its own, with a count of its own; LibTorch has a third.
+// This module contains its own core with its own thread count; LibTorch has a third one.
 void bind_threads(py::module_& m) {
-  // LibTorch counts processors, and knows nothing of a container's share of their time.
+  // LibTorch does not respect a container's CPU limit.
   if (const int share = processors(); processor_quota() < at::get_num_threads()) at::set_num_threads(share);
   m.def("num_threads", &num_threads);
-  m.def("set_num_threads", &set_all_threads, py::arg("threads"), "LibTorch's, too.");
-  // As in _core. LibTorch's threads do not survive a fork: a child that waited for them would wait for ever.
+  m.def("set_num_threads", &set_all_threads, py::arg("threads"),
+        "Sets the thread counts of this module and of LibTorch.");
+  // As in _core. LibTorch's threads do not survive a fork: a child would wait for them forever.
   const py::module_ os = py::module_::import("os");
   if (py::hasattr(os, "register_at_fork")) {
     os.attr("register_at_fork")(py::arg("after_in_child") = py::cpp_function([] { set_all_threads(1); }));

@@ -1,8 +1,8 @@
-// Attention pooling by vector scores: the kernels, the plain reference, and a check of one by the other.
+// Attention pooling by vector scores: the kernels, a plain reference, and a self-test that compares them.
 //
 //   nvcc -O3 -std=c++17 -arch=native -DSELF_TEST -o pooling generalized_pooling.cu && ./pooling
 //
-// Tests compile this file as C++, too: tests/cpp/cuda/emulation.h stands in for the GPU there.
+// Tests also compile this file as C++, with the emulated GPU of tests/cpp/cuda/emulation.h.
 #include "generalized_pooling.h"
 
 #ifdef __CUDACC__
@@ -14,15 +14,14 @@
 namespace sentencode::nn {
 namespace {
 
-// A block has 32 dimensions, whose numbers are neighbours in memory, times 8 lanes, which take turns at the
-// words.
+// A block has 32 columns, adjacent dimensions, times 8 lanes: each lane has every eighth word.
 constexpr int kColumns = 32;
 constexpr int kLanes = 8;
 constexpr std::int64_t kRun =
-    64;                    // words of a lane that are added up by themselves, for the digits of long sums
-constexpr int kWords = 4;  // that a thread of backward does at once
+    64;                    // words of a lane that are summed separately, for the precision of long sums
+constexpr int kWords = 4;  // words per thread of backward
 
-/// The largest score of no words. Finite: of two lanes without words, exp(0) * 0 is 0.
+/// The maximum of no scores. Finite: for two lanes without words, exp(0) * 0 is 0.
 template <typename T>
 constexpr T kLowest = std::numeric_limits<T>::lowest();
 
@@ -32,7 +31,7 @@ __host__ __device__ std::int64_t length_of(const VectorPooling<T>& job, std::int
   return length < 0 ? 0 : length < job.time ? length : job.time;
 }
 
-/// The reference: dimension j of head i of sentence b, as the equations say.
+/// The reference: dimension j of head i of sentence b.
 template <typename T>
 __host__ __device__ void reference_forward(const VectorPooling<T>& job, std::int64_t b, std::int64_t i,
                                            std::int64_t j) {
@@ -64,7 +63,7 @@ __host__ __device__ void reference_backward(const VectorPooling<T>& job, std::in
   job.grad_h[row] = grad_h;
 }
 
-/// Sums over some words, relative to their largest score: of exp(score - most), and of that times h.
+/// Sums over some words: of exp(score - most), and of exp(score - most) h, where `most` is the largest score.
 template <typename T>
 struct Sums {
   T most, sum, weighted;
@@ -89,14 +88,14 @@ struct Sums {
   }
 };
 
-/// One pass over the words: each lane has every eighth, and their sums are added in pairs.
+/// One pass over the words; then the sums of the lanes are added in pairs.
 template <typename T>
 __global__ void forward(VectorPooling<T> job) {
   __shared__ T most[kLanes][kColumns], sum[kLanes][kColumns], weighted[kLanes][kColumns];
   const int column = threadIdx.x, lane = threadIdx.y;
   const std::int64_t b = blockIdx.x, i = blockIdx.z, d = job.features;
   const std::int64_t j = std::int64_t{blockIdx.y} * kColumns + column, length = length_of(job, b);
-  Sums<T> own{kLowest<T>, 0, 0};
+  Sums<T> lane_sums{kLowest<T>, 0, 0};
   if (j < d) {
     const T* const s = job.scores + (i * job.sentences + b) * job.time * d + j;
     const T* const h = job.h + b * job.time * d + j;
@@ -107,30 +106,30 @@ __global__ void forward(VectorPooling<T> job) {
 #pragma unroll 4
 #endif
       for (std::int64_t t = first; t < end; t += kLanes) run.add(s[t * d], h[t * d]);
-      own.add(run);
+      lane_sums.add(run);
     }
   }
   for (int half = kLanes / 2; half > 0; half /= 2) {
     if (lane >= half && lane < 2 * half) {
-      most[lane][column] = own.most;
-      sum[lane][column] = own.sum;
-      weighted[lane][column] = own.weighted;
+      most[lane][column] = lane_sums.most;
+      sum[lane][column] = lane_sums.sum;
+      weighted[lane][column] = lane_sums.weighted;
     }
     __syncthreads();
     if (lane < half) {
       const int other = lane + half;
-      own.add({most[other][column], sum[other][column], weighted[other][column]});
+      lane_sums.add({most[other][column], sum[other][column], weighted[other][column]});
     }
   }
   if (lane > 0 || j >= d) return;
   const std::int64_t out = (b * job.heads + i) * d + j;
-  job.pooled[out] = length > 0 ? own.weighted / own.sum : T(0);
-  job.most[out] = own.most;
-  job.sums[out] = length > 0 ? own.sum : T(1);
+  job.pooled[out] = length > 0 ? lane_sums.weighted / lane_sums.sum : T(0);
+  job.most[out] = lane_sums.most;
+  job.sums[out] = length > 0 ? lane_sums.sum : T(1);
 }
 
-/// A thread has one dimension of some words, and all heads of them. Nothing depends on other words, so that a
-/// long sentence is many blocks.
+/// A thread computes one dimension of some words, for all heads. Words are independent, so that a long
+/// sentence has many blocks.
 template <typename T>
 __global__ void backward(VectorPooling<T> job) {
   const std::int64_t b = blockIdx.x, d = job.features, length = length_of(job, b);
@@ -190,7 +189,7 @@ int pool_vectors(const VectorPooling<T>& job, void* stream) {
 template <typename T>
 int pool_vectors_backward(const VectorPooling<T>& job, void* stream) {
   if (job.sentences == 0 || job.time == 0) return 0;
-  constexpr std::int64_t kBlocks = 1024;  // of words, at most: more of them take turns
+  constexpr std::int64_t kBlocks = 1024;  // of words, at most; a block then has several
   const std::int64_t blocks = blocks_of(job.time, kLanes * kWords);
   const dim3 grid(static_cast<unsigned int>(job.sentences), blocks_of(job.features, kColumns),
                   static_cast<unsigned int>(blocks < kBlocks ? blocks : kBlocks));
@@ -215,7 +214,7 @@ template int pool_vectors_backward(const VectorPooling<double>& job, void* strea
 namespace sentencode::nn {
 namespace {
 
-// Plain kernels, a thread a dimension: what the others have to be faster than.
+// Plain kernels with a thread per dimension, for comparison.
 __global__ void plain_forward(VectorPooling<float> job) {
   const std::int64_t j = std::int64_t{blockIdx.y} * blockDim.x + threadIdx.x;
   if (j < job.features) reference_forward<float>(job, blockIdx.x, blockIdx.z, j);
@@ -232,7 +231,7 @@ void check(cudaError_t status, const char* what) {
   std::exit(2);
 }
 
-/// An array on both sides; the GPU's begins as NaN.
+/// An array on host and device; the device has NaN at first.
 template <typename T>
 struct Array {
   std::vector<T> host;
@@ -308,22 +307,22 @@ bool run(std::int64_t sentences, std::int64_t time, std::int64_t d, std::int64_t
   check(cudaDeviceSynchronize(), "kernels");
   for (auto* array : {&pooled, &grad_scores, &grad_h}) array->to_host();
 
-  const auto wide = [](const Array<float>& array) {
+  const auto to_double = [](const Array<float>& array) {
     return std::vector<double>(array.host.begin(), array.host.end());
   };
-  const std::vector<double> scores_d = wide(scores), h_d = wide(h), g_d = wide(g);
-  std::vector<double> v(out), m(out), s(out), of_scores(scores_d.size()), of_h(padded);
+  const std::vector<double> scores_d = to_double(scores), h_d = to_double(h), g_d = to_double(g);
+  std::vector<double> v(out), m(out), s(out), exact_grad_scores(scores_d.size()), exact_grad_h(padded);
   const VectorPooling<double> exact{
-      sentences, time,     d,        heads,      lengths.host.data(), scores_d.data(), h_d.data(),
-      v.data(),  m.data(), s.data(), g_d.data(), of_scores.data(),    of_h.data()};
+      sentences, time,     d,        heads,      lengths.host.data(),      scores_d.data(),    h_d.data(),
+      v.data(),  m.data(), s.data(), g_d.data(), exact_grad_scores.data(), exact_grad_h.data()};
   for (std::int64_t b = 0; b < sentences; ++b) {
     for (std::int64_t j = 0; j < d; ++j) {
       for (std::int64_t i = 0; i < heads; ++i) reference_forward(exact, b, i, j);
       for (std::int64_t t = 0; t < time; ++t) reference_backward(exact, b, t, j);
     }
   }
-  const double errors[] = {error_of(pooled.host, v), error_of(grad_scores.host, of_scores),
-                           error_of(grad_h.host, of_h)};
+  const double errors[] = {error_of(pooled.host, v), error_of(grad_scores.host, exact_grad_scores),
+                           error_of(grad_h.host, exact_grad_h)};
   bool good = true;
   for (const double error : errors) good = good && error < 1e-5;
 

@@ -1,5 +1,5 @@
-// Attention pooling by vector scores on a GPU, on plain memory and a stream: neither torch nor CUDA is needed
-// to call it.
+// Attention pooling by vector scores on a GPU, on plain memory and a stream. Callers need no headers of torch
+// or CUDA.
 #pragma once
 
 #include <cstdint>

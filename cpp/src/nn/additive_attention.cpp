@@ -7,6 +7,7 @@
 #include <limits>
 #include <ostream>
 
+#include "nn/checks.h"
 #include "sentencode/error.h"
 
 namespace sentencode::nn {
@@ -14,12 +15,10 @@ namespace {
 
 using at::Tensor;
 
-/// The mask must be of the places of `keys` [B, S, ...].
 void check_key_mask(const Tensor& key_mask, const Tensor& keys) {
-  TORCH_CHECK_VALUE(!key_mask.defined() ||
-                        (key_mask.scalar_type() == at::kBool && key_mask.sizes() == keys.sizes().slice(0, 2)),
-                    "additive attention: key_mask must be bool ", keys.sizes().slice(0, 2), ", got ",
-                    key_mask.dtype(), " ", key_mask.sizes());
+  if (key_mask.defined()) {
+    check_tensor("additive attention: key_mask", key_mask, Type::boolean, keys.sizes().slice(0, 2));
+  }
 }
 
 }  // namespace
@@ -35,12 +34,10 @@ AdditiveAttention::AdditiveAttention(const AdditiveAttentionOptions& options)
 }
 
 KeysValues AdditiveAttention::project(const Tensor& memory, const Tensor& key_mask) const {
-  TORCH_CHECK_VALUE(
-      memory.dim() == 3 && memory.is_floating_point() && memory.size(2) == options_.memory_features,
-      "additive attention: memory must be floating point [batch, places, ", options_.memory_features,
-      "], got ", memory.dtype(), " ", memory.sizes());
+  check_tensor("additive attention: memory", memory, Type::floating,
+               {"batch", "positions", options_.memory_features});
   check_key_mask(key_mask, memory);
-  // Even without a weight, what is no number would be none in the sum.
+  // NaN times zero is NaN, so masked values must be zero.
   const Tensor values =
       key_mask.defined() ? memory.masked_fill(key_mask.logical_not().unsqueeze(2), 0) : memory;
   return {key_->forward(values), values};  // [B, S, A], [B, S, Dm]
@@ -49,44 +46,40 @@ KeysValues AdditiveAttention::project(const Tensor& memory, const Tensor& key_ma
 void AdditiveAttention::check_memory(const KeysValues& memory, const Tensor& key_mask,
                                      std::int64_t queries) const {
   const Tensor &keys = memory.keys, &values = memory.values;
-  TORCH_CHECK_VALUE(keys.dim() == 3 && keys.size(2) == options_.features,
-                    "additive attention: keys must be [batch, places, ", options_.features, "], got ",
-                    keys.sizes());
-  TORCH_CHECK_VALUE(values.dim() == 3 && values.sizes().slice(0, 2) == keys.sizes().slice(0, 2) &&
-                        values.size(2) == options_.memory_features,
-                    "additive attention: values must be [", keys.size(0), ", ", keys.size(1), ", ",
-                    options_.memory_features, "], got ", values.sizes());
+  check_tensor("additive attention: keys", keys, Type::any, {"batch", "positions", options_.features});
+  check_tensor("additive attention: values", values, Type::any,
+               {keys.size(0), keys.size(1), options_.memory_features});
   check_key_mask(key_mask, keys);
   const std::int64_t batch = keys.size(0);
   TORCH_CHECK_VALUE(batch == 0 ? queries == 0 : queries % batch == 0,
-                    "additive attention: query must have a multiple of the ", batch,
-                    " sentences that there are keys of, got ", queries);
+                    "additive attention: the rows of query must be a multiple of the ", batch,
+                    " sentences of keys, got ", queries);
 }
 
 std::pair<Tensor, Tensor> AdditiveAttention::attend(const Tensor& query, const KeysValues& memory,
                                                     const Tensor& key_mask) const {
   const Tensor &keys = memory.keys, &values = memory.values;
-  TORCH_CHECK_VALUE(query.dim() == 3 && query.is_floating_point() && query.size(2) == options_.query_features,
-                    "additive attention: query must be floating point [batch, time, ",
-                    options_.query_features, "], got ", query.dtype(), " ", query.sizes());
+  check_tensor("additive attention: query", query, Type::floating,
+               {"batch", "time", options_.query_features});
   check_memory(memory, key_mask, query.size(0));
-  const std::int64_t batch = keys.size(0), places = keys.size(1);
+  const std::int64_t batch = keys.size(0), positions = keys.size(1);
   const std::int64_t rows = query.size(0), time = query.size(1);
-  // The hypotheses of a sentence are more words of one: [B, Q, Dq]
+  // The hypotheses of a sentence become words of one query: [B, Q, Dq].
   const std::int64_t queries = batch == 0 ? time : rows / batch * time;
   const Tensor q = query_->forward(query.reshape({batch, queries, query.size(2)}));  // [B, Q, A]
   const Tensor h = (q.unsqueeze(2) + keys.unsqueeze(1)).tanh_();                     // [B, Q, S, A]
   Tensor scores = score_->forward(h).squeeze(3);                                     // [B, Q, S]
   if (key_mask.defined()) {
-    // Where nothing is shown, all is, so that the softmax is defined; the weights are zero then.
-    const Tensor blind = key_mask.any(1, /*keepdim=*/true).logical_not();  // [B, 1]
-    const Tensor hidden = key_mask.logical_or(blind).logical_not().unsqueeze(1);
-    scores = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
+    // If all keys are masked, the softmax is over all of them, so that it is not NaN; weights become zero
+    // below.
+    const Tensor all_masked = key_mask.any(1, /*keepdim=*/true).logical_not();         // [B, 1]
+    const Tensor masked = key_mask.logical_or(all_masked).logical_not().unsqueeze(1);  // [B, 1, S]
+    scores = scores.masked_fill(masked, -std::numeric_limits<double>::infinity());
   }
   Tensor weights = scores.softmax(2);  // [B, Q, S]
   if (key_mask.defined()) weights = weights.masked_fill(key_mask.logical_not().unsqueeze(1), 0);
   const Tensor context = at::matmul(weights, values);  // [B, Q, Dm]
-  return {context.reshape({rows, time, values.size(2)}), weights.reshape({rows, time, places})};
+  return {context.reshape({rows, time, values.size(2)}), weights.reshape({rows, time, positions})};
 }
 
 std::pair<Tensor, Tensor> AdditiveAttention::forward(const Tensor& query, const Tensor& memory,

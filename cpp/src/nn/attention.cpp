@@ -11,6 +11,7 @@
 #include <optional>
 #include <ostream>
 
+#include "nn/checks.h"
 #include "nn/product.h"
 #include "sentencode/error.h"
 #include "sentencode/nn/evaluating.h"
@@ -20,31 +21,28 @@ namespace {
 
 using at::Tensor;
 
-/// Which keys a query may see, and which queries see any.
-struct Sight {
-  Tensor allowed;  // [B, 1, 1 or T, S]; where a query sees none, all, so that its softmax is defined
-  Tensor blind;    // [B, 1, 1 or T, 1]: those queries, whose result is zero instead
+/// The keys that each query may attend to.
+struct Visible {
+  Tensor keys;  // [B, 1, 1 or T, S]; all for queries that have no key, so that their softmax is not NaN
+  Tensor without_keys;  // [B, 1, 1 or T, 1]: queries that have no key; their context is zero
 };
 
-Sight sight(const Tensor& key_mask, bool causal, std::int64_t batch, std::int64_t queries, std::int64_t keys,
-            const at::TensorOptions& options) {
-  TORCH_CHECK_VALUE(!causal || queries == keys, "attention: causal needs as many keys as queries, got ", keys,
-                    " and ", queries);
+Visible visible(const Tensor& key_mask, bool causal, std::int64_t batch, std::int64_t queries,
+                std::int64_t keys, const at::TensorOptions& options) {
+  TORCH_CHECK_VALUE(!causal || queries == keys, "attention: causal requires as many keys as queries, got ",
+                    keys, " and ", queries);
   Tensor allowed;
   if (causal) allowed = at::ones({1, 1, queries, keys}, options.dtype(at::kBool)).tril_();  // [1, 1, T, S]
   if (!key_mask.defined()) return {allowed, {}};
-  TORCH_CHECK_VALUE(key_mask.scalar_type() == at::kBool && key_mask.dim() == 2 && key_mask.size(0) == batch &&
-                        key_mask.size(1) == keys,
-                    "attention: key_mask must be bool [", batch, ", ", keys, "], got ", key_mask.dtype(), " ",
-                    key_mask.sizes());
-  const Tensor shown = key_mask.unsqueeze(1).unsqueeze(1);              // [B, 1, 1, S]
-  allowed = causal ? allowed.logical_and(shown) : shown;                // [B, 1, 1 or T, S]
-  const Tensor blind = allowed.any(3, /*keepdim=*/true).logical_not();  // [B, 1, 1 or T, 1]
-  return {allowed.logical_or(blind), blind};
+  check_tensor("attention: key_mask", key_mask, Type::boolean, {batch, keys});
+  const Tensor unmasked = key_mask.unsqueeze(1).unsqueeze(1);                  // [B, 1, 1, S]
+  allowed = causal ? allowed.logical_and(unmasked) : unmasked;                 // [B, 1, 1 or T, S]
+  const Tensor without_keys = allowed.any(3, /*keepdim=*/true).logical_not();  // [B, 1, 1 or T, 1]
+  return {allowed.logical_or(without_keys), without_keys};
 }
 
-/// While one lives, torch leaves cuDNN's attention out. cuDNN compiles a program for each new length, which
-/// takes it half a second: an H100 spent a minute on the lengths of the first hundred batches.
+/// While one exists, torch does not use cuDNN's attention. cuDNN compiles a program for each new length,
+/// which takes half a second: an H100 spent a minute on the lengths of the first hundred batches.
 class WithoutCudnnAttention {
  public:
   WithoutCudnnAttention() {
@@ -61,7 +59,7 @@ class WithoutCudnnAttention {
   WithoutCudnnAttention& operator=(const WithoutCudnnAttention&) = delete;
 
  private:
-  // The switch is one for all threads.
+  // The switch is global.
   static inline std::mutex mutex;
   static inline int users = 0;
   static inline bool enabled = false;
@@ -74,11 +72,6 @@ Tensor dot_product_attention(const Tensor& q, const KeysValues& memory, const st
   return at::scaled_dot_product_attention(q, memory.keys, memory.values, mask, dropout, causal, scale);
 }
 
-void check_dropout(const char* layer, double dropout) {
-  ST_CHECK(dropout >= 0 && dropout < 1, InvalidInput, layer,
-           ": dropout must be at least 0 and less than 1, got ", dropout);
-}
-
 }  // namespace
 
 MultiHeadAttention::MultiHeadAttention(const AttentionOptions& options)
@@ -87,8 +80,7 @@ MultiHeadAttention::MultiHeadAttention(const AttentionOptions& options)
            "MultiHeadAttention: features must be a multiple of heads, got ", options.features, " and ",
            options.heads);
   ST_CHECK(options.scale >= 0, InvalidInput,
-           "MultiHeadAttention: scale must be positive, or 0 for 1 / sqrt "
-           "of a head's width, got ",
+           "MultiHeadAttention: scale must be positive, or 0 for 1 / sqrt(features / heads), got ",
            options.scale);
   check_dropout("MultiHeadAttention", options.dropout);
   if (options_.scale == 0) {
@@ -107,49 +99,39 @@ Tensor MultiHeadAttention::split(const Tensor& projected) const {
 }
 
 Tensor MultiHeadAttention::join(const Tensor& heads) const {
-  const Tensor side_by_side = heads.transpose(1, 2).flatten(2);  // [B, T, H]
-  return output_ ? linear(*output_, side_by_side) : side_by_side;
+  const Tensor concatenated = heads.transpose(1, 2).flatten(2);  // [B, T, H]
+  return output_ ? linear(*output_, concatenated) : concatenated;
 }
 
 KeysValues MultiHeadAttention::project(const Tensor& key, const Tensor& value, const Tensor& key_mask) const {
-  TORCH_CHECK_VALUE(key.dim() == 3 && key.size(2) == options_.memory_features,
-                    "attention: key must be "
-                    "[batch, time, ",
-                    options_.memory_features, "], got ", key.sizes());
-  TORCH_CHECK_VALUE(value.sizes() == key.sizes(), "attention: value must be ", key.sizes(),
-                    " as key is, got ", value.sizes());
+  check_tensor("attention: key", key, Type::any, {"batch", "time", options_.memory_features});
+  check_tensor("attention: value", value, Type::any, key.sizes());
   Tensor k = key, v = value;
   if (key_mask.defined()) {
-    // Even without a weight, what is no number would be none in the sum.
-    TORCH_CHECK_VALUE(key_mask.scalar_type() == at::kBool && key_mask.sizes() == key.sizes().slice(0, 2),
-                      "attention: key_mask must be bool ", key.sizes().slice(0, 2), ", got ",
-                      key_mask.dtype(), " ", key_mask.sizes());
-    const Tensor hidden = key_mask.logical_not().unsqueeze(2);  // [B, S, 1]
-    k = key.masked_fill(hidden, 0);
-    v = value.is_same(key) ? k : value.masked_fill(hidden, 0);
+    check_tensor("attention: key_mask", key_mask, Type::boolean, key.sizes().slice(0, 2));
+    const Tensor masked = key_mask.logical_not().unsqueeze(2);  // [B, S, 1]
+    k = key.masked_fill(masked, 0);                             // NaN times zero is NaN
+    v = value.is_same(key) ? k : value.masked_fill(masked, 0);
   }
   return {split(activate(linear(*key_, k), options_.activation)),     // [B, heads, S, H / heads]
           split(activate(linear(*value_, v), options_.activation))};  // [B, heads, S, H / heads]
 }
 
 Tensor MultiHeadAttention::project_query(const Tensor& query, const KeysValues& memory) const {
-  TORCH_CHECK_VALUE(
-      query.dim() == 3 && query.size(2) == options_.query_features && query.size(0) == memory.keys.size(0),
-      "attention: query must be [", memory.keys.size(0), ", time, ", options_.query_features, "], got ",
-      query.sizes());
+  check_tensor("attention: query", query, Type::any, {memory.keys.size(0), "time", options_.query_features});
   return split(activate(linear(*query_, query), options_.activation));  // [B, heads, T, H / heads]
 }
 
 Tensor MultiHeadAttention::attend(const Tensor& query, const KeysValues& memory, const Tensor& key_mask,
                                   bool causal) const {
   const Tensor q = project_query(query, memory);  // [B, heads, T, H / heads]
-  const auto [allowed, blind] =
-      sight(key_mask, causal, q.size(0), q.size(2), memory.keys.size(2), query.options());
-  // Without a key mask the kernels know what causal is.
+  const auto [allowed, without_keys] =
+      visible(key_mask, causal, q.size(0), q.size(2), memory.keys.size(2), query.options());
+  // Without a key mask, torch's kernels mask what is not causal.
   const auto mask = key_mask.defined() ? std::optional<Tensor>(allowed) : std::nullopt;
   Tensor heads = dot_product_attention(q, memory, mask, trains(*this) ? options_.dropout : 0, causal && !mask,
                                        options_.scale);  // [B, heads, T, H / heads]
-  if (blind.defined()) heads = heads.masked_fill(blind, 0);
+  if (without_keys.defined()) heads = heads.masked_fill(without_keys, 0);
   return join(heads);
 }
 
@@ -163,16 +145,16 @@ std::pair<Tensor, Tensor> MultiHeadAttention::with_weights(const Tensor& query, 
                                                            bool causal) const {
   const KeysValues memory = project(key, value, key_mask);
   const Tensor q = project_query(query, memory);  // [B, heads, T, H / heads]
-  const auto [allowed, blind] =
-      sight(key_mask, causal, q.size(0), q.size(2), memory.keys.size(2), query.options());
+  const auto [allowed, without_keys] =
+      visible(key_mask, causal, q.size(0), q.size(2), memory.keys.size(2), query.options());
   Tensor scores = at::matmul(q, memory.keys.transpose(2, 3)) * options_.scale;  // [B, heads, T, S]
   if (allowed.defined()) {
     scores = scores.masked_fill(allowed.logical_not(), -std::numeric_limits<double>::infinity());
   }
   Tensor weights = scores.softmax(3);
-  if (blind.defined()) weights = weights.masked_fill(blind, 0);
-  const Tensor kept = at::dropout(weights, options_.dropout, trains(*this));
-  return {join(at::matmul(kept, memory.values)), weights};
+  if (without_keys.defined()) weights = weights.masked_fill(without_keys, 0);
+  const Tensor dropped = at::dropout(weights, options_.dropout, trains(*this));
+  return {join(at::matmul(dropped, memory.values)), weights};
 }
 
 void MultiHeadAttention::pretty_print(std::ostream& out) const {

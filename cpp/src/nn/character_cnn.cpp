@@ -8,6 +8,7 @@
 #include <cmath>
 #include <ostream>
 
+#include "nn/checks.h"
 #include "nn/parameters.h"
 #include "sentencode/error.h"
 #include "sentencode/nn/convolution.h"
@@ -40,16 +41,15 @@ CharacterCnn::CharacterCnn(const CharacterCnnOptions& options)
 std::int64_t CharacterCnn::dim() const { return std::ssize(convolutions_) * filters_; }
 
 Tensor CharacterCnn::forward(const Tensor& characters) const {
-  TORCH_CHECK_VALUE(characters.defined() && characters.dim() == 2 && characters.scalar_type() == at::kLong,
-                    "CharacterCnn: characters must be int64 [words, characters]");
-  const Tensor there = characters != Alphabet::kNone;  // [W, C]
+  check_tensor("CharacterCnn: characters", characters, Type::int64, {"words", "characters"});
+  const Tensor mask = characters != Alphabet::kNone;   // [W, C]
   const Tensor x = at::embedding(table_, characters);  // [W, C, D]
-  std::vector<Tensor> found;
+  std::vector<Tensor> maxima;
   for (const auto& convolution : convolutions_) {
-    const auto [h, windows] = convolution->forward(x, there);   // [W, C, F], [W, C]
-    found.push_back(masked_pooling(h, windows, Pooling::max));  // [W, F]
+    const auto [h, windows] = convolution->forward(x, mask);     // [W, C, F], [W, C]
+    maxima.push_back(masked_pooling(h, windows, Pooling::max));  // [W, F]
   }
-  return at::cat(found, 1);  // [W, dim]
+  return at::cat(maxima, 1);  // [W, dim]
 }
 
 void CharacterCnn::pretty_print(std::ostream& out) const {

@@ -8,7 +8,8 @@
 #include <ostream>
 #include <vector>
 
-#include "nn/conditional_gru_op.h"
+#include "nn/checks.h"
+#include "nn/ops/conditional_gru/op.h"
 #include "nn/rows.h"
 #include "sentencode/error.h"
 #include "sentencode/nn/sequences.h"
@@ -22,7 +23,8 @@ ConditionalGRU::ConditionalGRU(const ConditionalGRUOptions& options)
   ST_CHECK(
       options.features >= 1 && options.hidden >= 1 && options.memory_features >= 1 && options.attention >= 0,
       InvalidInput,
-      "ConditionalGRU: features, hidden and memory_features must be at least 1, and attention 0, got ",
+      "ConditionalGRU: features, hidden and memory_features must be at least 1, and attention at least 0, "
+      "got ",
       options.features, ", ", options.hidden, ", ", options.memory_features, " and ", options.attention);
   word_ = register_module("word", std::make_shared<RecurrentStack>(RecurrentOptions{
                                       .features = options.features, .hidden = options.hidden}));
@@ -37,9 +39,8 @@ ConditionalGRU::ConditionalGRU(const ConditionalGRUOptions& options)
 
 KeysValues ConditionalGRU::project(const Tensor& memory, const Tensor& memory_mask) const {
   if (attention_ != nullptr) return attention_->project(memory, memory_mask);
-  TORCH_CHECK_VALUE(memory.dim() == 3 && memory.size(1) == 1 && memory.size(2) == options_.memory_features,
-                    "ConditionalGRU: without attention memory must be [batch, 1, ", options_.memory_features,
-                    "], got ", memory.sizes());
+  check_tensor("ConditionalGRU: without attention, memory", memory, Type::any,
+               {"batch", 1, options_.memory_features});
   return {memory, memory};
 }
 
@@ -52,20 +53,19 @@ void ConditionalGRU::check_memory(const KeysValues& memory, const Tensor& memory
                                   std::int64_t rows) const {
   if (attention_ != nullptr) return attention_->check_memory(memory, memory_mask, rows);
   const Tensor& values = memory.values;
-  TORCH_CHECK_VALUE(values.dim() == 3 && values.size(1) == 1 && values.size(2) == options_.memory_features,
-                    "ConditionalGRU: without attention memory must be [batch, 1, ", options_.memory_features,
-                    "], got ", values.sizes());
+  check_tensor("ConditionalGRU: without attention, memory", values, Type::any,
+               {"batch", 1, options_.memory_features});
   const std::int64_t batch = values.size(0);
   TORCH_CHECK_VALUE(batch == 0 ? rows == 0 : rows % batch == 0,
-                    "ConditionalGRU: state must have a multiple of the ", batch,
-                    " sentences that there is a memory of, got ", rows);
+                    "ConditionalGRU: the rows of state must be a multiple of the ", batch,
+                    " sentences of the memory, got ", rows);
 }
 
-std::pair<Tensor, Tensor> ConditionalGRU::look(const Tensor& query, const KeysValues& memory,
-                                               const Tensor& memory_mask) const {
+std::pair<Tensor, Tensor> ConditionalGRU::attend(const Tensor& query, const KeysValues& memory,
+                                                 const Tensor& memory_mask) const {
   if (attention_ != nullptr) {
-    const auto seen = attention_->attend(query.unsqueeze(1), memory, memory_mask);  // [N, 1, D or S]
-    return {seen.first.squeeze(1), seen.second.squeeze(1)};
+    const auto [context, weights] = attention_->attend(query.unsqueeze(1), memory, memory_mask);
+    return {context.squeeze(1), weights.squeeze(1)};
   }
   Tensor context = memory.values.select(1, 0);  // [B, D]
   const std::int64_t rows = query.size(0), batch = context.size(0);
@@ -75,32 +75,24 @@ std::pair<Tensor, Tensor> ConditionalGRU::look(const Tensor& query, const KeysVa
 
 ConditionalStates ConditionalGRU::step(const Tensor& x, const Tensor& state, const KeysValues& memory,
                                        const Tensor& memory_mask) const {
-  TORCH_CHECK_VALUE(x.dim() == 2 && x.is_floating_point() && x.size(1) == options_.features,
-                    "ConditionalGRU: x of a step must be floating point [batch, ", options_.features,
-                    "], got ", x.dtype(), " ", x.sizes());
-  TORCH_CHECK_VALUE(state.dim() == 2 && state.size(0) == x.size(0) && state.size(1) == options_.hidden,
-                    "ConditionalGRU: state must be [", x.size(0), ", ", options_.hidden, "], got ",
-                    state.sizes());
+  check_tensor("ConditionalGRU: x of a step", x, Type::floating, {"batch", options_.features});
+  check_tensor("ConditionalGRU: state", state, Type::any, {x.size(0), options_.hidden});
   check_memory(memory, memory_mask, x.size(0));
-  const ConditionalWeights used = weights();
-  if (!at::GradMode::is_enabled() && x.size(0) > 0 && fits_conditional_gru(x, state, memory, used)) {
-    return conditional_gru_step(x, state, memory, memory_mask, used);
+  const ConditionalWeights w = weights();
+  if (!at::GradMode::is_enabled() && x.size(0) > 0 && supports_conditional_gru(x, state, memory, w)) {
+    return conditional_gru_step(x, state, memory, memory_mask, w);
   }
-  const auto first = word_->step(x, {state.unsqueeze(1)});                // [N, H], [N, 1, H]
-  const auto [context, shares] = look(first.first, memory, memory_mask);  // [N, D], [N, S]
-  return {context_->step(context, first.second).first, context, shares};  // [N, H], [N, D], [N, S]
+  const auto [query, intermediate] = word_->step(x, {state.unsqueeze(1)});   // [N, H], [N, 1, H]
+  const auto [context, attention] = attend(query, memory, memory_mask);      // [N, D], [N, S]
+  return {context_->step(context, intermediate).first, context, attention};  // [N, H], [N, D], [N, S]
 }
 
 ConditionalStates ConditionalGRU::forward(const Tensor& x, const Tensor& state, const Tensor& memory,
                                           const Tensor& memory_mask, const Tensor& lengths) const {
-  TORCH_CHECK_VALUE(x.dim() == 3 && x.is_floating_point() && x.size(2) == options_.features,
-                    "ConditionalGRU: x must be floating point [batch, time, ", options_.features, "], got ",
-                    x.dtype(), " ", x.sizes());
-  TORCH_CHECK_VALUE(memory.dim() == 3 && memory.size(0) == x.size(0), "ConditionalGRU: memory must be [",
-                    x.size(0), ", places, ", options_.memory_features, "], got ", memory.sizes());
-  TORCH_CHECK_VALUE(state.dim() == 2 && state.size(0) == x.size(0) && state.size(1) == options_.hidden,
-                    "ConditionalGRU: state must be [", x.size(0), ", ", options_.hidden, "], got ",
-                    state.sizes());
+  check_tensor("ConditionalGRU: x", x, Type::floating, {"batch", "time", options_.features});
+  check_tensor("ConditionalGRU: memory", memory, Type::any,
+               {x.size(0), "positions", options_.memory_features});
+  check_tensor("ConditionalGRU: state", state, Type::any, {x.size(0), options_.hidden});
   const KeysValues projected = project(memory, memory_mask);
   const Sequences words = lengths.defined() ? Sequences::of(x, lengths) : Sequences{x, {}, {}, true};
   if (x.size(1) == 0) {
@@ -108,39 +100,39 @@ ConditionalStates ConditionalGRU::forward(const Tensor& x, const Tensor& state, 
             x.new_zeros({x.size(0), 0, options_.memory_features}),
             x.new_zeros({x.size(0), 0, memory.size(1)})};
   }
-  const ConditionalWeights used = weights();
-  if (fits_conditional_gru(words.x, state, projected, used)) {
+  const ConditionalWeights w = weights();
+  if (supports_conditional_gru(words.x, state, projected, w)) {
     const std::int64_t batch = x.size(0), time = x.size(1);
-    const auto order = std::make_shared<const WordOrder>(words.lengths_or_all(), batch, time, 1);
+    const auto order = std::make_shared<const PackedOrder>(words.lengths_or_all(), batch, time, 1);
     const Tensor rows =
-        gather_rows(words.x.reshape({batch * time, options_.features}), order->places);  // [N, E]
-    ConditionalStates found = conditional_gru(rows, state, projected, memory_mask, order, used);
-    const auto padded = [&](const Tensor& of) {  // [B, T, ...]
-      return scatter_rows(of, order->places, batch * time).view({batch, time, of.size(1)});
+        gather_rows(words.x.reshape({batch * time, options_.features}), order->positions);  // [N, E]
+    ConditionalStates outputs = conditional_gru(rows, state, projected, memory_mask, order, w);
+    const auto padded = [&](const Tensor& packed) {  // [B, T, ...]
+      return scatter_rows(packed, order->positions, batch * time).view({batch, time, packed.size(1)});
     };
-    found.states = padded(found.states);
+    outputs.states = padded(outputs.states);
     if (attention_ != nullptr) {
-      found.contexts = padded(found.contexts);
-      found.weights = padded(found.weights);
+      outputs.contexts = padded(outputs.contexts);
+      outputs.weights = padded(outputs.weights);
     } else {
-      found.contexts = words.with(projected.values.expand({-1, time, -1})).x;
-      found.weights = words.with(x.new_ones({batch, time, 1})).x;
+      outputs.contexts = words.with(projected.values.expand({-1, time, -1})).x;
+      outputs.weights = words.with(x.new_ones({batch, time, 1})).x;
     }
-    return found;
+    return outputs;
   }
-  std::vector<Tensor> states, contexts, shares;
-  Tensor last = state;  // [B, H]
+  std::vector<Tensor> states, contexts, attention;
+  Tensor previous = state;  // [B, H]
   for (const Tensor& word : words.x.unbind(1)) {
-    const ConditionalStates now = step(word, last, projected, memory_mask);
-    last = now.states;
-    states.push_back(now.states);
-    contexts.push_back(now.contexts);
-    shares.push_back(now.weights);
+    const ConditionalStates outputs = step(word, previous, projected, memory_mask);
+    previous = outputs.states;
+    states.push_back(outputs.states);
+    contexts.push_back(outputs.contexts);
+    attention.push_back(outputs.weights);
   }
-  const auto together = [&](const std::vector<Tensor>& parts) {
-    return words.with(at::stack(parts, 1)).x;  // [B, T, ...], zero where there is no word
+  const auto stacked = [&](const std::vector<Tensor>& steps) {
+    return words.with(at::stack(steps, 1)).x;  // [B, T, ...], zero at padding
   };
-  return {together(states), together(contexts), together(shares)};
+  return {stacked(states), stacked(contexts), stacked(attention)};
 }
 
 void ConditionalGRU::pretty_print(std::ostream& out) const {

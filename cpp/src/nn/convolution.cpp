@@ -6,6 +6,8 @@
 
 #include <ostream>
 
+#include "names.h"
+#include "nn/checks.h"
 #include "nn/parameters.h"
 #include "sentencode/error.h"
 
@@ -13,24 +15,16 @@ namespace sentencode::nn {
 
 using at::Tensor;
 
-Padding parse_padding(std::string_view name) {
-  for (const Padding padding : {Padding::valid, Padding::same, Padding::causal}) {
-    if (name == padding_name(padding)) return padding;
-  }
-  throw InvalidInput(concat("padding must be 'valid', 'same' or 'causal', got '", name, "'"));
-}
+namespace {
 
-std::string_view padding_name(Padding padding) {
-  switch (padding) {
-    case Padding::valid:
-      return "valid";
-    case Padding::same:
-      return "same";
-    case Padding::causal:
-      return "causal";
-  }
-  throw InternalError("no such padding");
-}
+constexpr Named<Padding> kPaddings[] = {
+    {Padding::valid, "valid"}, {Padding::same, "same"}, {Padding::causal, "causal"}};
+
+}  // namespace
+
+Padding parse_padding(std::string_view name) { return parse_name("padding", kPaddings, name); }
+
+std::string_view padding_name(Padding padding) { return name_of(kPaddings, padding); }
 
 Convolution::Convolution(std::int64_t features, std::int64_t filters, std::int64_t window,
                          Activation activation, Padding padding)
@@ -44,47 +38,37 @@ Convolution::Convolution(std::int64_t features, std::int64_t filters, std::int64
 }
 
 std::pair<Tensor, Tensor> Convolution::forward(const Tensor& x, const Tensor& mask) const {
-  TORCH_CHECK_VALUE(x.dim() == 3 && x.is_floating_point() && x.size(2) == weight_.size(1),
-                    "Convolution: x must be floating point [batch, time, ", weight_.size(1), "], got ",
-                    x.dtype(), " ", x.sizes());
-  const Tensor there = mask.defined() ? mask : at::ones(x.sizes().slice(0, 2), x.options().dtype(at::kBool));
-  TORCH_CHECK_VALUE(there.scalar_type() == at::kBool && there.sizes() == x.sizes().slice(0, 2),
-                    "Convolution: mask must be bool ", x.sizes().slice(0, 2), ", got ", there.dtype(), " ",
-                    there.sizes());
-  if (x.size(1) == 0) return {x.new_zeros({x.size(0), 0, weight_.size(0)}), there};
+  check_tensor("Convolution: x", x, Type::floating, {"batch", "time", weight_.size(1)});
+  const auto shape = x.sizes().slice(0, 2);
+  const Tensor is_word = mask.defined() ? mask : at::ones(shape, x.options().dtype(at::kBool));  // [B, T]
+  check_tensor("Convolution: mask", is_word, Type::boolean, shape);
+  if (x.size(1) == 0) return {x.new_zeros({x.size(0), 0, weight_.size(0)}), is_word};
   Tensor words = x.transpose(1, 2);  // [B, D, T]
   if (mask.defined()) words = words.masked_fill(mask.logical_not().unsqueeze(1), 0);
-  // A window for each word, whatever the padding: valid ones begin with it, and those near the end, which
-  // hang over it, are masked.
-  const std::int64_t before = padding_ == Padding::valid  ? 0
-                              : padding_ == Padding::same ? (window_ - 1) / 2
-                                                          : window_ - 1;
-  const Tensor filled = at::constant_pad_nd(words, {before, window_ - 1 - before});  // [B, D, T + window - 1]
-  const Tensor h = activate(at::conv1d(filled, weight_, bias_).transpose(1, 2), activation_);  // [B, T, F]
-  if (padding_ != Padding::valid) return {h, there};
-  const Tensor places = at::arange(x.size(1), there.options().dtype(at::kLong));         // [T]
-  const Tensor windows = (there.sum(1, /*keepdim=*/true) - (window_ - 1)).clamp_min(1);  // [B, 1]
-  return {h, there.logical_and(places < windows)};
+  // There is one window per word: valid windows begin with it, and those that extend past the end are masked.
+  const std::int64_t left = padding_ == Padding::valid  ? 0
+                            : padding_ == Padding::same ? (window_ - 1) / 2
+                                                        : window_ - 1;
+  const Tensor padded = at::constant_pad_nd(words, {left, window_ - 1 - left});  // [B, D, T + window - 1]
+  const Tensor h = activate(at::conv1d(padded, weight_, bias_).transpose(1, 2), activation_);  // [B, T, F]
+  if (padding_ != Padding::valid) return {h, is_word};
+  const Tensor positions = at::arange(x.size(1), is_word.options().dtype(at::kLong));      // [T]
+  const Tensor windows = (is_word.sum(1, /*keepdim=*/true) - (window_ - 1)).clamp_min(1);  // [B, 1]
+  return {h, is_word.logical_and(positions < windows)};
 }
 
 void Convolution::check_causal() const {
-  TORCH_CHECK_VALUE(padding_ == Padding::causal,
-                    "Convolution: only causal windows can go word by word, padding is '",
+  TORCH_CHECK_VALUE(padding_ == Padding::causal, "Convolution: steps require padding 'causal', got '",
                     padding_name(padding_), "'");
 }
 
 std::pair<Tensor, Tensor> Convolution::step(const Tensor& x, const Tensor& cache) const {
   check_causal();
-  TORCH_CHECK_VALUE(x.dim() == 2 && x.is_floating_point() && x.size(1) == weight_.size(1),
-                    "Convolution: x of a step must be floating point [batch, ", weight_.size(1), "], got ",
-                    x.dtype(), " ", x.sizes());
-  TORCH_CHECK_VALUE(cache.dim() == 3 && cache.size(0) == x.size(0) && cache.size(1) == window_ - 1 &&
-                        cache.size(2) == x.size(1),
-                    "Convolution: cache must be [", x.size(0), ", ", window_ - 1, ", ", x.size(1), "], got ",
-                    cache.sizes());
-  const Tensor seen = at::cat({cache, x.unsqueeze(1)}, 1);                                  // [N, window, D]
-  const Tensor h = at::linear(seen.transpose(1, 2).flatten(1), weight_.flatten(1), bias_);  // [N, F]
-  return {activate(h, activation_), seen.slice(1, 1)};
+  check_tensor("Convolution: x of a step", x, Type::floating, {"batch", weight_.size(1)});
+  check_tensor("Convolution: cache", cache, Type::any, {x.size(0), window_ - 1, x.size(1)});
+  const Tensor words = at::cat({cache, x.unsqueeze(1)}, 1);                                  // [N, window, D]
+  const Tensor h = at::linear(words.transpose(1, 2).flatten(1), weight_.flatten(1), bias_);  // [N, F]
+  return {activate(h, activation_), words.slice(1, 1)};
 }
 
 Tensor Convolution::empty_cache(std::int64_t batch, const Tensor& like) const {

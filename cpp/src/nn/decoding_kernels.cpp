@@ -8,8 +8,7 @@
 namespace sentencode::nn {
 namespace {
 
-constexpr std::int64_t kLanes = 16;
-constexpr std::int64_t kBlock = 64;  // logits that are looked at together: most have none that is wanted
+constexpr std::int64_t kBlock = 64;  // logits compared together: most blocks contain none of the k largest
 
 ST_INLINE float largest(const float* x) {
   float lanes[kLanes];
@@ -27,18 +26,18 @@ ST_INLINE float largest(const float* x) {
 }  // namespace
 
 ST_VERSIONS void most_likely(const float* logits, std::int64_t size, std::int64_t k, float* log_p,
-                             std::int64_t* places) {
-  std::int64_t filled = 0;  // the first k as they are, be they impossible: each word comes once
+                             std::int64_t* ids) {
+  std::int64_t filled = 0;  // the first k are inserted even if they are -inf, so that ids are distinct
   const auto insert = [&](std::int64_t i) {
     const float x = logits[i];
     if (filled == k && !(x > log_p[k - 1])) return;
     std::int64_t j = filled < k ? filled++ : k - 1;
     for (; j > 0 && x > log_p[j - 1]; --j) {
       log_p[j] = log_p[j - 1];
-      places[j] = places[j - 1];
+      ids[j] = ids[j - 1];
     }
     log_p[j] = x;
-    places[j] = i;
+    ids[j] = i;
   };
   std::int64_t i = 0;
   for (; i + kBlock <= size; i += kBlock) {
@@ -49,12 +48,10 @@ ST_VERSIONS void most_likely(const float* logits, std::int64_t size, std::int64_
   const float most = log_p[0];
   float lanes[kLanes] = {};
   for (i = 0; i + kLanes <= size; i += kLanes) {
-    for (std::int64_t n = 0; n < kLanes; ++n) lanes[n] += exponential(logits[i + n] - most);
+    for (std::int64_t n = 0; n < kLanes; ++n) lanes[n] += fast_exp(logits[i + n] - most);
   }
-  for (; i < size; ++i) lanes[0] += exponential(logits[i] - most);
-  float sum = 0;
-  for (const float part : lanes) sum += part;
-  const float norm = most + std::log(sum);
+  for (; i < size; ++i) lanes[0] += fast_exp(logits[i] - most);
+  const float norm = most + std::log(total(lanes));
   for (std::int64_t j = 0; j < k; ++j) log_p[j] -= norm;
 }
 

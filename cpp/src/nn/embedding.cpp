@@ -8,6 +8,7 @@
 #include <cmath>
 #include <ostream>
 
+#include "nn/checks.h"
 #include "nn/parameters.h"
 #include "sentencode/error.h"
 #include "sentencode/nn/sparse_rows.h"
@@ -26,7 +27,7 @@ WordEmbedding::WordEmbedding(std::int64_t words, std::int64_t features, bool tra
 
 Tensor WordEmbedding::forward(const Tensor& ids) const {
   TORCH_CHECK_VALUE(ids.scalar_type() == at::kLong, "WordEmbedding: ids must be int64, got ", ids.dtype());
-  if (ids.is_cpu() && ids.numel() > 0) {  // a GPU would have to be waited for
+  if (ids.is_cpu() && ids.numel() > 0) {  // reading them would wait for a GPU
     const auto [least, most] = ids.aminmax();
     const auto low = least.item<std::int64_t>(), high = most.item<std::int64_t>();
     TORCH_CHECK_VALUE(low >= 0 && high < weight_.size(0), "WordEmbedding: ids must be from 0 to ",
@@ -37,19 +38,16 @@ Tensor WordEmbedding::forward(const Tensor& ids) const {
 }
 
 void WordEmbedding::load(const Tensor& vectors) {
-  TORCH_CHECK_VALUE(vectors.sizes() == weight_.sizes(), "WordEmbedding: vectors must be ", weight_.sizes(),
-                    ", got ", vectors.sizes());
+  check_tensor("WordEmbedding: vectors", vectors, Type::any, weight_.sizes());
   const at::NoGradGuard no_grad;
   weight_.copy_(vectors);
 }
 
 void WordEmbedding::expand(const Tensor& vectors) {
-  TORCH_CHECK_VALUE(vectors.dim() == 2 && vectors.size(1) == weight_.size(1),
-                    "WordEmbedding: vectors of more words must be [words, ", weight_.size(1), "], got ",
-                    vectors.sizes());
+  check_tensor("WordEmbedding: vectors", vectors, Type::any, {"words", weight_.size(1)});
   const at::NoGradGuard no_grad;
   weight_.set_data(at::cat({weight_.detach(), vectors.detach().to(weight_.options())}));
-  weight_.mutable_grad() = Tensor();  // which has the old shape
+  weight_.mutable_grad() = Tensor();  // has the old shape
 }
 
 void WordEmbedding::pretty_print(std::ostream& out) const {
@@ -59,13 +57,12 @@ void WordEmbedding::pretty_print(std::ostream& out) const {
 
 Tensor sinusoids(std::int64_t begin, std::int64_t length, std::int64_t features,
                  const at::TensorOptions& options) {
-  // In double: a place's angle is as large as the place.
+  // In double: angles are as large as positions.
   const auto exact = at::TensorOptions(options).dtype(at::kDouble);
-  const Tensor place = at::arange(begin, begin + length, exact).unsqueeze(1);  // [T, 1]
-  const Tensor pair = at::arange(0, features, 2, exact);                       // [D/2]
-  const Tensor angle =
-      place * (pair * (-std::log(10000.0) / static_cast<double>(features))).exp();  // [T, D/2]
-  const Tensor both = at::stack({angle.sin(), angle.cos()}, 2).flatten(1);          // [T, D]
+  const Tensor t = at::arange(begin, begin + length, exact).unsqueeze(1);                        // [T, 1]
+  const Tensor pair = at::arange(0, features, 2, exact);                                         // [D/2]
+  const Tensor angle = t * (pair * (-std::log(10000.0) / static_cast<double>(features))).exp();  // [T, D/2]
+  const Tensor both = at::stack({angle.sin(), angle.cos()}, 2).flatten(1);                       // [T, D]
   return both.narrow(1, 0, features).to(options);
 }
 
@@ -85,18 +82,16 @@ Positions::Positions(std::int64_t features, const std::string& kind, std::int64_
 }
 
 Tensor Positions::forward(const Tensor& x, std::int64_t begin) const {
-  TORCH_CHECK_VALUE(x.dim() >= 2 && x.is_floating_point() && x.size(-1) == features_,
-                    "Positions: x must be floating point [..., time, ", features_, "], got ", x.dtype(), " ",
-                    x.sizes());
+  check_tensor("Positions: x", x, Type::floating, {"...", "time", features_});
   TORCH_CHECK_VALUE(begin >= 0, "Positions: begin must not be negative, got ", begin);
   const std::int64_t end = begin + x.size(-2);
   const auto options = x.options().requires_grad(false);
   if (!weight_.defined()) return sinusoids(begin, x.size(-2), features_, options);
-  const std::int64_t places = weight_.size(0);
-  if (end <= places) return weight_.slice(0, begin, end).to(x.scalar_type());
-  TORCH_CHECK_VALUE(clamp_, "Positions: the table has ", places, " places, and a sentence needs ", end,
-                    "; cut sentences, or build it with beyond='clamp' or kind='sinusoidal'");
-  const Tensor rows = at::arange(begin, end, options.dtype(at::kLong)).clamp_max(places - 1);
+  const std::int64_t length = weight_.size(0);
+  if (end <= length) return weight_.slice(0, begin, end).to(x.scalar_type());
+  TORCH_CHECK_VALUE(clamp_, "Positions: a sentence has ", end, " words, but the table has ", length,
+                    " rows; truncate sentences, or choose beyond='clamp' or kind='sinusoidal'");
+  const Tensor rows = at::arange(begin, end, options.dtype(at::kLong)).clamp_max(length - 1);
   return weight_.index_select(0, rows).to(x.scalar_type());  // [T, D]
 }
 

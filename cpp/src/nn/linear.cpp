@@ -5,32 +5,24 @@
 #include <torch/nn/init.h>
 #include <torch/nn/modules/linear.h>
 
+#include "names.h"
 #include "nn/parameters.h"
 #include "sentencode/error.h"
 
 namespace sentencode::nn {
 
-Activation parse_activation(std::string_view name) {
-  for (const Activation activation :
-       {Activation::none, Activation::relu, Activation::gelu, Activation::tanh}) {
-    if (name == activation_name(activation)) return activation;
-  }
-  throw InvalidInput(concat("activation must be 'none', 'relu', 'gelu' or 'tanh', got '", name, "'"));
-}
+namespace {
 
-std::string_view activation_name(Activation activation) {
-  switch (activation) {
-    case Activation::none:
-      return "none";
-    case Activation::relu:
-      return "relu";
-    case Activation::gelu:
-      return "gelu";
-    case Activation::tanh:
-      return "tanh";
-  }
-  throw InternalError("no such activation");
-}
+constexpr Named<Activation> kActivations[] = {{Activation::none, "none"},
+                                              {Activation::relu, "relu"},
+                                              {Activation::gelu, "gelu"},
+                                              {Activation::tanh, "tanh"}};
+
+}  // namespace
+
+Activation parse_activation(std::string_view name) { return parse_name("activation", kActivations, name); }
+
+std::string_view activation_name(Activation activation) { return name_of(kActivations, activation); }
 
 at::Tensor activate(const at::Tensor& x, Activation activation) {
   switch (activation) {
@@ -48,21 +40,22 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
 
 namespace {
 
-/// While it lives, torch's layers are float32 whatever the process's default dtype is.
+/// While one exists, torch's layers are float32, whatever the default dtype is. Does not write the global
+/// default if it is float32 already, because other threads may be reading it.
 class Float32Default {
  public:
   Float32Default() {
-    if (before_ != kFloat32) c10::set_default_dtype(kFloat32);
+    if (previous_ != kFloat32) c10::set_default_dtype(kFloat32);
   }
   ~Float32Default() {
-    if (before_ != kFloat32) c10::set_default_dtype(before_);
+    if (previous_ != kFloat32) c10::set_default_dtype(previous_);
   }
   Float32Default(const Float32Default&) = delete;
   Float32Default& operator=(const Float32Default&) = delete;
 
  private:
   static inline const caffe2::TypeMeta kFloat32 = caffe2::TypeMeta::Make<float>();
-  const caffe2::TypeMeta before_ = c10::get_default_dtype();
+  const caffe2::TypeMeta previous_ = c10::get_default_dtype();
 };
 
 }  // namespace
@@ -70,7 +63,7 @@ class Float32Default {
 std::shared_ptr<torch::nn::LinearImpl> xavier_linear(std::int64_t in_features, std::int64_t out_features,
                                                      bool bias) {
   ST_CHECK(in_features >= 1 && out_features >= 1, InvalidInput,
-           "a linear map needs at least 1 feature on both sides, got ", in_features, " and ", out_features);
+           "the features of a linear layer must be at least 1, got ", in_features, " and ", out_features);
   check_limit({in_features, out_features});
   const Float32Default guard;
   auto linear =

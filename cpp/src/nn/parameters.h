@@ -1,4 +1,4 @@
-// What layers ask before they make parameters.
+// Creation of parameters within the limit of sentencode/nn/limit.h.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,7 +7,7 @@
 
 namespace sentencode::nn {
 
-/// Memory for parameters, within the limit.
+/// Uninitialised float32 memory for a parameter. InvalidInput if it exceeds the limit.
 at::Tensor uninitialised(at::IntArrayRef shape);
 
 }  // namespace sentencode::nn

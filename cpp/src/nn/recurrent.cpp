@@ -14,8 +14,10 @@
 #include <string>
 #include <tuple>
 
+#include "names.h"
+#include "nn/checks.h"
+#include "nn/ops/recurrent/op.h"
 #include "nn/parameters.h"
-#include "nn/recurrent_layer.h"
 #include "nn/rows.h"
 #include "nn/to_device.h"
 #include "sentencode/error.h"
@@ -26,106 +28,80 @@ namespace {
 
 using at::Tensor;
 
-/// Words as LibTorch packs them: the first words of all sentences, then the second ones, the longest sentence
-/// first. Sentences without words are not among them.
+/// Sentences as LibTorch packs them, without those that have no words.
 struct Packing {
-  Tensor sizes;      // [steps] on the CPU: how many sentences have a word there
-  Tensor places;     // [N]: where in [B T] each is from
-  Tensor sentences;  // [B' <= B]
+  Tensor batch_sizes;  // [steps] on the CPU
+  Tensor positions;    // [N], in [B T], of each row; undefined if no sentence has a word
+  Tensor sentences;    // [B' <= B], longest first
 };
 
-/// torch::nn::init::orthogonal_ of a square matrix, whose draws are of torch's default dtype; these are
-/// float32.
-void orthogonal(const Tensor& weight) {
+/// torch::nn::init::orthogonal_ of a square matrix, but float32 whatever the default dtype is.
+void init_orthogonal(const Tensor& weight) {
   const at::NoGradGuard guard;
   auto [q, r] = at::linalg_qr(at::randn(weight.sizes(), at::kFloat));
   weight.copy_(q * r.diagonal().sign());  // uniform among all orthogonal matrices
 }
 
-/// Each gate's matrix [H, D or H] begins orthogonal where it is square, else with N(0, 0.01^2).
-void begin_orthogonal(const Tensor& weight, std::int64_t hidden) {
-  for (const Tensor& of_gate : weight.split(hidden)) {
-    if (of_gate.size(1) == hidden) {
-      orthogonal(of_gate);
+/// Initialises each gate's matrix [H, D or H]: orthogonal if square, otherwise with N(0, 0.01^2).
+void init_gates(const Tensor& weight, std::int64_t hidden) {
+  for (const Tensor& gate : weight.split(hidden)) {
+    if (gate.size(1) == hidden) {
+      init_orthogonal(gate);
     } else {
-      torch::nn::init::normal_(of_gate, 0, 0.01);
+      torch::nn::init::normal_(gate, 0, 0.01);
     }
   }
 }
 
-/// Nothing for sentences that all fill the batch.
-std::optional<Packing> packing(const Tensor& x, const Tensor& given) {
-  if (!given.defined()) return std::nullopt;
-  TORCH_CHECK_VALUE(given.scalar_type() == at::kLong && given.dim() == 1 && given.size(0) == x.size(0),
-                    "recurrent: lengths must be int64 [", x.size(0), "], got ", given.dtype(), " ",
-                    given.sizes());
-  if (x.size(0) == 0) return std::nullopt;
-  const Tensor lengths = given.cpu();
-  const auto [least, most] = lengths.aminmax();
-  const auto low = least.item<std::int64_t>(), high = most.item<std::int64_t>();
-  TORCH_CHECK_VALUE(low >= 0 && high <= x.size(1), "recurrent: lengths must be from 0 to ", x.size(1),
-                    ", got ", low < 0 ? low : high);
-  if (low == x.size(1)) return std::nullopt;
-  const WordOrder order(lengths, x.size(0), x.size(1), /*directions=*/0);
+/// Nothing if all sentences fill the batch.
+std::optional<Packing> packing(const Tensor& x, const Tensor& any_lengths) {
+  if (!any_lengths.defined()) return std::nullopt;
+  const Tensor lengths = any_lengths.cpu();
+  check_lengths("recurrent: lengths", lengths, x.size(0), x.size(1));
+  if (x.size(0) == 0 || lengths.min().item<std::int64_t>() == x.size(1)) return std::nullopt;
+  const PackedOrder order(lengths, x.size(0), x.size(1), /*directions=*/0);
   if (order.parts.empty()) return Packing{};
-  const WordOrder::Part& part = order.parts.front();
-  const auto whole = at::TensorOptions(at::kLong);
-  const Tensor both = to_device(at::cat({order.places, at::tensor(part.sentences, whole)}), x.device());
-  const std::int64_t words = order.places.size(0);
-  return Packing{at::tensor(part.there, whole), both.narrow(0, 0, words),
+  const PackedOrder::Part& part = order.parts.front();
+  const Tensor both = to_device(at::cat({order.positions, part.index()}), x.device());  // in a single copy
+  const std::int64_t words = order.positions.size(0);
+  return Packing{at::tensor(part.batch_sizes, at::kLong), both.narrow(0, 0, words),
                  both.narrow(0, words, std::ssize(part.sentences))};
 }
 
-/// While it lives, cuDNN does not warn that a layer's weights are tensors of their own: it copies them into
+/// While one exists, cuDNN does not warn that a layer's weights are separate tensors: it copies them into
 /// one, which takes less than a thousandth of a step.
-class QuietAboutWeights : public c10::WarningHandler {
+class WithoutWeightsWarning : public c10::WarningHandler {
  public:
-  QuietAboutWeights() : others_(c10::WarningUtils::get_warning_handler()), guard_(this) {}
+  WithoutWeightsWarning() : previous_(c10::WarningUtils::get_warning_handler()), guard_(this) {}
   void process(const c10::Warning& warning) override {
-    if (warning.msg().find("single contiguous chunk") == std::string::npos) others_->process(warning);
+    if (warning.msg().find("single contiguous chunk") == std::string::npos) previous_->process(warning);
   }
 
  private:
-  c10::WarningHandler* others_;
+  c10::WarningHandler* previous_;
   c10::WarningUtils::WarningHandlerGuard guard_;
 };
 
+constexpr Named<Cell> kCells[] = {{Cell::gru, "gru"}, {Cell::lstm, "lstm"}};
+constexpr Named<Shortcuts> kShortcuts[] = {
+    {Shortcuts::none, "none"}, {Shortcuts::input, "input"}, {Shortcuts::all, "all"}};
+
 }  // namespace
 
-Cell parse_cell(std::string_view name) {
-  if (name == "gru") return Cell::gru;
-  if (name == "lstm") return Cell::lstm;
-  throw InvalidInput(concat("cell must be 'gru' or 'lstm', got '", name, "'"));
-}
+Cell parse_cell(std::string_view name) { return parse_name("cell", kCells, name); }
 
-std::string_view cell_name(Cell cell) { return cell == Cell::gru ? "gru" : "lstm"; }
+std::string_view cell_name(Cell cell) { return name_of(kCells, cell); }
 
-Shortcuts parse_shortcuts(std::string_view name) {
-  if (name == "none") return Shortcuts::none;
-  if (name == "input") return Shortcuts::input;
-  if (name == "all") return Shortcuts::all;
-  throw InvalidInput(concat("shortcuts must be 'none', 'input' or 'all', got '", name, "'"));
-}
+Shortcuts parse_shortcuts(std::string_view name) { return parse_name("shortcuts", kShortcuts, name); }
 
-std::string_view shortcuts_name(Shortcuts shortcuts) {
-  switch (shortcuts) {
-    case Shortcuts::none:
-      return "none";
-    case Shortcuts::input:
-      return "input";
-    case Shortcuts::all:
-      return "all";
-  }
-  throw InternalError("no such shortcuts");
-}
+std::string_view shortcuts_name(Shortcuts shortcuts) { return name_of(kShortcuts, shortcuts); }
 
 RecurrentStack::RecurrentStack(const RecurrentOptions& options)
     : Module("RecurrentStack"), options_(options) {
   ST_CHECK(options.features >= 1 && options.hidden >= 1 && options.layers >= 1, InvalidInput,
            "RecurrentStack: features, hidden and layers must be at least 1, got ", options.features, ", ",
            options.hidden, " and ", options.layers);
-  ST_CHECK(options.dropout >= 0 && options.dropout < 1, InvalidInput,
-           "RecurrentStack: dropout must be at least 0 and less than 1, got ", options.dropout);
+  check_dropout("RecurrentStack", options.dropout);
   const std::int64_t gates = (options.cell == Cell::gru ? 3 : 4) * options.hidden;
   const std::int64_t output = directions() * options.hidden;
   const double bound = 1 / std::sqrt(static_cast<double>(options.hidden));
@@ -139,7 +115,7 @@ RecurrentStack::RecurrentStack(const RecurrentOptions& options)
         if (!options.orthogonal) {
           torch::nn::init::uniform_(weights.back(), -bound, bound);
         } else if (shape.size() == 2) {
-          begin_orthogonal(weights.back(), options.hidden);
+          init_gates(weights.back(), options.hidden);
         } else {
           torch::nn::init::zeros_(weights.back());
         }
@@ -176,10 +152,7 @@ void RecurrentStack::check_state(const RecurrentState& state, std::int64_t batch
   TORCH_CHECK_VALUE(state.size() == parts, "recurrent: state must have ", parts, " tensors, got ",
                     state.size());
   const std::vector<std::int64_t> shape{batch, options_.layers * directions(), options_.hidden};
-  for (const Tensor& part : state) {
-    TORCH_CHECK_VALUE(part.sizes() == shape, "recurrent: state must be ", at::IntArrayRef(shape), ", got ",
-                      part.sizes());
-  }
+  for (const Tensor& part : state) check_tensor("recurrent: state", part, Type::any, at::IntArrayRef(shape));
 }
 
 Tensor RecurrentStack::input_of(std::size_t layer, const Tensor& x, const std::vector<Tensor>& below) const {
@@ -198,122 +171,127 @@ Tensor RecurrentStack::input_of(std::size_t layer, const Tensor& x, const std::v
   throw InternalError("no such shortcuts");
 }
 
-/// Words' rows go through all layers as they are, and become a padded batch at the end.
-RecurrentOutput RecurrentStack::by_layers(const Tensor& x, const Tensor& lengths,
-                                          const RecurrentState& begin) const {
-  const std::int64_t batch = x.size(0), time = x.size(1), wide = directions();
-  const auto order = std::make_shared<const WordOrder>(lengths, batch, time, wide);
-  const Tensor words = gather_rows(x.reshape({batch * time, x.size(2)}), order->places);  // [N, D]
-  std::vector<Tensor> outputs;                                                            // [N, dirs H]
-  std::vector<std::vector<Tensor>> ends(begin.size());
+/// Words stay packed through all layers.
+RecurrentOutput RecurrentStack::forward_on_cpu(const Tensor& x, const Tensor& lengths,
+                                               const RecurrentState& initial) const {
+  const std::int64_t batch = x.size(0), time = x.size(1), dirs = directions();
+  const auto order = std::make_shared<const PackedOrder>(lengths, batch, time, dirs);
+  const Tensor words = gather_rows(x.reshape({batch * time, x.size(2)}), order->positions);  // [N, D]
+  std::vector<Tensor> outputs;                                                               // [N, dirs H]
+  std::vector<std::vector<Tensor>> final_states(initial.size());                             // [B, dirs, H]
   for (std::size_t layer = 0; layer < weights_.size(); ++layer) {
-    RecurrentState mine;
-    for (const Tensor& part : begin)
-      mine.push_back(part.narrow(1, static_cast<std::int64_t>(layer) * wide, wide));
-    auto [output, end] =
-        recurrent_layer(options_.cell, input_of(layer, words, outputs), mine, order, weights_[layer]);
-    for (std::size_t part = 0; part < ends.size(); ++part) ends[part].push_back(end[part]);
+    RecurrentState state;
+    for (const Tensor& part : initial) {
+      state.push_back(part.narrow(1, static_cast<std::int64_t>(layer) * dirs, dirs));
+    }
+    const auto [output, final_state] =
+        recurrent_layer(options_.cell, input_of(layer, words, outputs), state, order, weights_[layer]);
+    for (std::size_t part = 0; part < state.size(); ++part) final_states[part].push_back(final_state[part]);
     const bool top = layer + 1 == weights_.size();
     outputs.push_back(top ? output : at::dropout(output, options_.dropout, trains(*this)));
   }
   RecurrentState state;
-  for (const auto& part : ends) state.push_back(at::cat(part, 1));  // [B, L dirs, H]
-  return {scatter_rows(outputs.back(), order->places, batch * time).view({batch, time, -1}), state};
+  for (const auto& parts : final_states) state.push_back(at::cat(parts, 1));  // [B, L dirs, H]
+  return {scatter_rows(outputs.back(), order->positions, batch * time).view({batch, time, -1}), state};
 }
 
 RecurrentOutput RecurrentStack::forward(const Tensor& x, const Tensor& lengths,
                                         const RecurrentState& state) const {
-  TORCH_CHECK_VALUE(x.dim() == 3 && x.size(2) == options_.features, "recurrent: x must be [batch, time, ",
-                    options_.features, "], got ", x.sizes());
-  const std::int64_t batch = x.size(0), time = x.size(1), wide = directions();
-  const RecurrentState begin =
+  check_tensor("recurrent: x", x, Type::any, {"batch", "time", options_.features});
+  const std::int64_t batch = x.size(0), time = x.size(1), dirs = directions();
+  const RecurrentState initial =
       state.empty() ? zero_state(batch, x.options().requires_grad(false)) : state;  // [B, L dirs, H]
-  check_state(begin, batch);
+  check_state(initial, batch);
   const auto packed = packing(x, lengths);
-  if (batch == 0 || time == 0) return {x.new_zeros({batch, time, wide * options_.hidden}), begin};
+  if (batch == 0 || time == 0) return {x.new_zeros({batch, time, dirs * options_.hidden}), initial};
 
-  if (has_layer(x, weights_.front())) return by_layers(x, lengths, begin);
+  if (supports_recurrent_layer(x, weights_.front())) return forward_on_cpu(x, lengths, initial);
 
-  if (packed && !packed->places.defined()) {  // no sentence has a word
-    return {x.new_zeros({batch, time, wide * options_.hidden}), begin};
+  if (packed && !packed->positions.defined()) {
+    return {x.new_zeros({batch, time, dirs * options_.hidden}), initial};
   }
-  const QuietAboutWeights quiet;
-  // Under autocast cuDNN computes in float16, even where bfloat16 was chosen, and sums of gradients overflow.
-  // In the weights' type it uses TF32.
+  const WithoutWeightsWarning guard;
+  // Under autocast cuDNN computes in float16, even if bfloat16 was chosen, and sums of gradients overflow. In
+  // the weights' type it uses TF32.
   std::optional<c10::impl::ExcludeDispatchKeyGuard> no_autocast;
   if (!x.is_cpu()) no_autocast.emplace(c10::autocast_dispatch_keyset);
   Tensor words = x;  // [B, T, D], or packed [N, D]
-  if (packed) words = gather_rows(x.reshape({batch * time, x.size(2)}), packed->places);
-  // LibTorch's functions keep for backward only when they train; this says nothing of dropout, which is ours.
+  if (packed) words = gather_rows(x.reshape({batch * time, x.size(2)}), packed->positions);
+  // LibTorch's functions save tensors for backward only if they train. Dropout is ours.
   const bool train = at::GradMode::is_enabled();
-  std::vector<Tensor> outputs, last_h, last_c;
+  std::vector<Tensor> outputs, h_states, c_states;
   for (std::size_t layer = 0; layer < weights_.size(); ++layer) {
     const auto& weights = weights_[layer];
-    const auto of_weights = [&](const Tensor& tensor) {
+    const auto to_type_of_weights = [&](const Tensor& tensor) {
       return x.is_cpu() ? tensor : tensor.to(weights.front().scalar_type());
     };
-    const auto mine = [&](const Tensor& part) {
-      Tensor own = part.narrow(1, static_cast<std::int64_t>(layer) * wide, wide);  // [B, dirs, H]
-      if (packed) own = own.index_select(0, packed->sentences);
-      return of_weights(own.transpose(0, 1).contiguous());  // [dirs, B, H]
+    const auto state_of_layer = [&](const Tensor& part) {
+      Tensor own_state = part.narrow(1, static_cast<std::int64_t>(layer) * dirs, dirs);  // [B, dirs, H]
+      if (packed) own_state = own_state.index_select(0, packed->sentences);
+      return to_type_of_weights(own_state.transpose(0, 1).contiguous());  // [dirs, B, H]
     };
-    const Tensor in = of_weights(input_of(layer, words, outputs));
-    Tensor out, h, c;
+    const Tensor input = to_type_of_weights(input_of(layer, words, outputs));
+    Tensor output, h, c;
     if (options_.cell == Cell::gru) {
-      std::tie(out, h) = packed ? at::gru(in, packed->sizes, mine(begin[0]), weights, /*has_biases=*/true, 1,
-                                          0, train, options_.bidirectional)
-                                : at::gru(in, mine(begin[0]), weights, /*has_biases=*/true, 1, 0, train,
-                                          options_.bidirectional, /*batch_first=*/true);
+      const Tensor h0 = state_of_layer(initial[0]);
+      std::tie(output, h) = packed ? at::gru(input, packed->batch_sizes, h0, weights, /*has_biases=*/true, 1,
+                                             0, train, options_.bidirectional)
+                                   : at::gru(input, h0, weights, /*has_biases=*/true, 1, 0, train,
+                                             options_.bidirectional, /*batch_first=*/true);
     } else {
-      const std::vector<Tensor> both{mine(begin[0]), mine(begin[1])};
-      std::tie(out, h, c) = packed ? at::lstm(in, packed->sizes, both, weights, /*has_biases=*/true, 1, 0,
-                                              train, options_.bidirectional)
-                                   : at::lstm(in, both, weights, /*has_biases=*/true, 1, 0, train,
-                                              options_.bidirectional, /*batch_first=*/true);
-      last_c.push_back(c);
+      const std::vector<Tensor> h0_c0{state_of_layer(initial[0]), state_of_layer(initial[1])};
+      std::tie(output, h, c) = packed ? at::lstm(input, packed->batch_sizes, h0_c0, weights,
+                                                 /*has_biases=*/true, 1, 0, train, options_.bidirectional)
+                                      : at::lstm(input, h0_c0, weights, /*has_biases=*/true, 1, 0, train,
+                                                 options_.bidirectional, /*batch_first=*/true);
+      c_states.push_back(c);
     }
-    last_h.push_back(h);  // [dirs, B, H]
+    h_states.push_back(h);  // [dirs, B, H]
     const bool top = layer + 1 == weights_.size();
-    outputs.push_back(top ? out : at::dropout(out, options_.dropout, trains(*this)));
+    outputs.push_back(top ? output : at::dropout(output, options_.dropout, trains(*this)));
   }
 
   Tensor output = outputs.back();  // [B, T, dirs H], or packed
-  if (packed) output = scatter_rows(output, packed->places, batch * time).view({batch, time, -1});
-  RecurrentState end;
-  for (std::size_t part = 0; part < begin.size(); ++part) {
-    Tensor all = at::cat(part == 0 ? last_h : last_c).transpose(0, 1);  // [B, L dirs, H]
-    // A sentence without words ends as it began.
-    if (packed) all = begin[part].to(all.scalar_type()).index_copy(0, packed->sentences, all);
-    end.push_back(all);
+  if (packed) output = scatter_rows(output, packed->positions, batch * time).view({batch, time, -1});
+  RecurrentState final_state;
+  for (std::size_t part = 0; part < initial.size(); ++part) {
+    Tensor states = at::cat(part == 0 ? h_states : c_states).transpose(0, 1);  // [B, L dirs, H]
+    // A sentence without words keeps its initial state.
+    if (packed) {
+      states = initial[part].to(states.scalar_type()).index_copy(0, packed->sentences, states);
+    }
+    final_state.push_back(states);
   }
-  return {output, end};
+  return {output, final_state};
 }
 
 std::pair<Tensor, RecurrentState> RecurrentStack::step(const Tensor& x, const RecurrentState& state) const {
-  TORCH_CHECK_VALUE(!options_.bidirectional, "recurrent: a stack of two directions cannot go word by word");
-  TORCH_CHECK_VALUE(x.dim() == 2 && x.size(1) == options_.features, "recurrent: x of a step must be [batch, ",
-                    options_.features, "], got ", x.sizes());
+  TORCH_CHECK_VALUE(!options_.bidirectional, "recurrent: a bidirectional stack has no steps");
+  check_tensor("recurrent: x of a step", x, Type::any, {"batch", options_.features});
   check_state(state, x.size(0));
-  std::vector<Tensor> outputs, last_h, last_c;
+  std::vector<Tensor> outputs, h_states, c_states;
   for (std::size_t layer = 0; layer < weights_.size(); ++layer) {
-    const auto mine = [&](const Tensor& part) { return part.select(1, static_cast<std::int64_t>(layer)); };
-    const Tensor in = input_of(layer, x, outputs);
+    const auto state_of_layer = [&](const Tensor& part) {
+      return part.select(1, static_cast<std::int64_t>(layer));
+    };
+    const Tensor input = input_of(layer, x, outputs);
     const auto& w = weights_[layer];
     Tensor h;  // [B, H]
     if (options_.cell == Cell::gru) {
-      h = at::gru_cell(in, mine(state[0]), w[0], w[1], w[2], w[3]);
+      h = at::gru_cell(input, state_of_layer(state[0]), w[0], w[1], w[2], w[3]);
     } else {
       Tensor c;
-      std::tie(h, c) = at::lstm_cell(in, {mine(state[0]), mine(state[1])}, w[0], w[1], w[2], w[3]);
-      last_c.push_back(c);
+      std::tie(h, c) =
+          at::lstm_cell(input, {state_of_layer(state[0]), state_of_layer(state[1])}, w[0], w[1], w[2], w[3]);
+      c_states.push_back(c);
     }
-    last_h.push_back(h);
+    h_states.push_back(h);
     const bool top = layer + 1 == weights_.size();
     outputs.push_back(top ? h : at::dropout(h, options_.dropout, trains(*this)));
   }
-  RecurrentState end{at::stack(last_h, 1)};  // [B, L, H]
-  if (options_.cell == Cell::lstm) end.push_back(at::stack(last_c, 1));
-  return {outputs.back(), end};
+  RecurrentState next{at::stack(h_states, 1)};  // [B, L, H]
+  if (options_.cell == Cell::lstm) next.push_back(at::stack(c_states, 1));
+  return {outputs.back(), next};
 }
 
 void RecurrentStack::pretty_print(std::ostream& out) const {

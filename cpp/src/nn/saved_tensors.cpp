@@ -21,15 +21,15 @@ constexpr std::pair<DType, at::ScalarType> kTypes[] = {
 
 Tensor view_of(const std::string& name, const at::Tensor& tensor) {
   ST_CHECK(tensor.device().is_cpu() && tensor.is_contiguous(), InternalError, "tensor '", name,
-           "' does not lie in memory as it is written");
+           "' must be contiguous and on the CPU");
   for (const auto& [ours, theirs] : kTypes) {
     if (theirs != tensor.scalar_type()) continue;
     return {ours,
             tensor.sizes().vec(),
             {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()}};
   }
-  throw InvalidInput(
-      concat("tensor '", name, "' is of a type that is not kept: ", c10::toString(tensor.scalar_type())));
+  throw InvalidInput(concat("tensor '", name,
+                            "' has a type that files cannot contain: ", c10::toString(tensor.scalar_type())));
 }
 
 at::Tensor copy_of(const std::string& source, const std::string& name, const Tensor& tensor) {
@@ -39,7 +39,7 @@ at::Tensor copy_of(const std::string& source, const std::string& name, const Ten
     std::copy(tensor.bytes.begin(), tensor.bytes.end(), static_cast<std::byte*>(copy.mutable_data_ptr()));
     return copy;
   }
-  throw FormatError(concat(source, ": tensor '", name, "' is of a type that torch does not have"));
+  throw FormatError(concat(source, ": tensor '", name, "' has a type that torch does not have"));
 }
 
 }  // namespace sentencode::nn

@@ -9,11 +9,10 @@
 
 namespace sentencode::nn {
 
-/// What is written of a contiguous tensor on the CPU, which has to outlive it. InvalidInput names one of a
-/// type that is not kept.
+/// A view of a contiguous tensor on the CPU, to write it. InvalidInput if files cannot contain its type.
 Tensor view_of(const std::string& name, const at::Tensor& tensor);
 
-/// FormatError names source and tensor where LibTorch has no such type.
+/// A copy as a tensor. FormatError if LibTorch does not have its type.
 at::Tensor copy_of(const std::string& source, const std::string& name, const Tensor& tensor);
 
 }  // namespace sentencode::nn

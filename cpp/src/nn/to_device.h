@@ -7,11 +7,11 @@
 
 namespace sentencode::nn {
 
-/// Whether work on `device` is queued, so that a copy of pageable memory would wait for all of it.
+/// Whether `device` queues its work, so that copying pageable memory would wait for it.
 bool is_queued(at::Device device);
-/// Memory on the host, page-locked where copies to `device` can then be queued as well.
+/// Host memory; page-locked if copies to `device` can then be queued.
 at::Tensor empty_for(at::Device device, at::IntArrayRef sizes, at::ScalarType type);
-/// `host` on `device`; on the CPU itself.
+/// A copy of `host` on `device`; the same tensor on the CPU.
 at::Tensor to_device(const at::Tensor& host, at::Device device);
 
 }  // namespace sentencode::nn

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "nn/checks.h"
 #include "sentencode/error.h"
 #include "sentencode/nn/add_norm.h"
 
@@ -14,12 +15,11 @@ using at::Tensor;
 
 void TransformerOptions::check() const {
   ST_CHECK(features >= 1 && layers >= 1 && heads >= 1 && inner >= 1 && memory_features >= 0, InvalidInput,
-           "a Transformer's width, layers, heads and inner must be at least 1, got ", features, ", ", layers,
+           "Transformer: features, layers, heads and inner must be at least 1, got ", features, ", ", layers,
            ", ", heads, " and ", inner);
-  ST_CHECK(features % heads == 0, InvalidInput, "a Transformer's width must be a multiple of its heads, got ",
+  ST_CHECK(features % heads == 0, InvalidInput, "Transformer: features must be a multiple of heads, got ",
            features, " and ", heads);
-  ST_CHECK(dropout >= 0 && dropout < 1, InvalidInput, "dropout must be at least 0 and less than 1, got ",
-           dropout);
+  check_dropout("Transformer", dropout);
 }
 
 namespace {
@@ -31,7 +31,7 @@ std::shared_ptr<MultiHeadAttention> attention(const TransformerOptions& o, std::
                                                                .heads = o.heads});
 }
 
-/// The feed-forward layer that ends each layer: x + FFN(x), normalised.
+/// The feed-forward sub-layer: norm(x + FFN(x)).
 class Position : public torch::nn::Module {
  public:
   explicit Position(const TransformerOptions& o) : torch::nn::Module("Position") {
@@ -84,30 +84,32 @@ class TransformerDecoderLayer : public torch::nn::Module {
   }
 
   Tensor forward(const Tensor& y, const Tensor& memory, const Tensor& mask) const {
-    return look(among_words(y), project(memory, mask), mask);  // [B, T, D]
+    return attend(self_attend(y), project(memory, mask), mask);  // [B, T, D]
   }
 
   Tensor weights(const Tensor& y, const Tensor& memory, const Tensor& mask) const {
-    return memory_->with_weights(among_words(y), memory, memory, mask).second.mean(1);  // [B, T, S]
+    return memory_->with_weights(self_attend(y), memory, memory, mask).second.mean(1);  // [B, T, S]
   }
 
-  /// y [N, 1, D]; words before [N, heads, t, D / heads] -> [N, 1, D], and the words with this one
-  std::pair<Tensor, KeysValues> step(const Tensor& y, const KeysValues& before, const KeysValues& memory,
+  /// y [N, 1, D], the previous words' keys and values [N, heads, t, D / heads] -> [N, 1, D], those of t + 1
+  /// words
+  std::pair<Tensor, KeysValues> step(const Tensor& y, const KeysValues& previous, const KeysValues& memory,
                                      const Tensor& mask) const {
-    const KeysValues now = words_->project(y, y);
-    const KeysValues words{at::cat({before.keys, now.keys}, 2), at::cat({before.values, now.values}, 2)};
+    const KeysValues word = words_->project(y, y);
+    const KeysValues words{at::cat({previous.keys, word.keys}, 2),
+                           at::cat({previous.values, word.values}, 2)};
     const Tensor a = words_norm_->forward(words_->attend(y, words), y);  // [N, 1, D]
-    // The hypotheses of a sentence look at one memory, as if they were several words of one.
-    const Tensor together = a.reshape({memory.keys.size(0), -1, a.size(2)});  // [B, N / B, D]
-    return {look(together, memory, mask).reshape(a.sizes()), words};          // [N, 1, D]
+    // The hypotheses of a sentence share its memory, as if they were words of one hypothesis.
+    const Tensor queries = a.reshape({memory.keys.size(0), -1, a.size(2)});  // [B, N / B, D]
+    return {attend(queries, memory, mask).reshape(a.sizes()), words};        // [N, 1, D]
   }
 
  private:
-  /// Words behind a sentence's last one hide behind it already: what is causal needs no mask.
-  Tensor among_words(const Tensor& y) const {
+  /// Needs no mask: causal attention of words does not see the padding after them.
+  Tensor self_attend(const Tensor& y) const {
     return words_norm_->forward(words_->forward(y, y, y, {}, /*causal=*/true), y);  // [B, T, D]
   }
-  Tensor look(const Tensor& a, const KeysValues& memory, const Tensor& mask) const {
+  Tensor attend(const Tensor& a, const KeysValues& memory, const Tensor& mask) const {
     return position_->forward(memory_norm_->forward(memory_->attend(a, memory, mask), a));
   }
 
@@ -144,38 +146,38 @@ Tensor TransformerDecoder::forward(Tensor y, const Tensor& memory, const Tensor&
 
 Tensor TransformerDecoder::weights(Tensor y, const Tensor& memory, const Tensor& memory_mask,
                                    std::int64_t layer) const {
-  const std::int64_t count = std::ssize(layers_), at = layer < 0 ? layer + count : layer;
-  ST_CHECK(at >= 0 && at < count, InvalidInput, "layer must be one of the ", count, " of the decoder, got ",
-           layer);
-  for (std::int64_t i = 0; i < at; ++i) {
+  const std::int64_t count = std::ssize(layers_), index = layer < 0 ? layer + count : layer;
+  ST_CHECK(index >= 0 && index < count, InvalidInput, "layer must be from ", -count, " to ", count - 1,
+           ", got ", layer);
+  for (std::int64_t i = 0; i < index; ++i) {
     y = layers_[static_cast<std::size_t>(i)]->forward(y, memory, memory_mask);
   }
-  return layers_[static_cast<std::size_t>(at)]->weights(y, memory, memory_mask);
+  return layers_[static_cast<std::size_t>(index)]->weights(y, memory, memory_mask);
 }
 
 DecoderStart TransformerDecoder::start(const Tensor& memory, const Tensor& memory_mask) const {
-  DecoderStart found;
+  DecoderStart start;
   for (const auto& layer : layers_) {
-    const KeysValues kept = layer->project(memory, memory_mask);  // [B, heads, S, D / heads]
-    found.memory.insert(found.memory.end(), {kept.keys, kept.values});
-    const Tensor nothing = kept.keys.slice(2, 0, 0);  // [B, heads, 0, D / heads]
-    found.cache.insert(found.cache.end(), {nothing, nothing});
+    const auto [keys, values] = layer->project(memory, memory_mask);  // [B, heads, S, D / heads]
+    start.memory.insert(start.memory.end(), {keys, values});
+    const Tensor empty = keys.slice(2, 0, 0);  // [B, heads, 0, D / heads]
+    start.cache.insert(start.cache.end(), {empty, empty});
   }
-  return found;
+  return start;
 }
 
 std::pair<Tensor, DecoderCache> TransformerDecoder::step(const Tensor& y, const DecoderMemory& memory,
                                                          const DecoderCache& cache,
                                                          const Tensor& memory_mask) const {
   Tensor x = y.unsqueeze(1);  // [N, 1, D]
-  DecoderCache after;
+  DecoderCache next_cache;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    auto [next, words] = layers_[i]->step(x, {cache[2 * i], cache[2 * i + 1]},
-                                          {memory[2 * i], memory[2 * i + 1]}, memory_mask);
-    x = next;
-    after.insert(after.end(), {words.keys, words.values});
+    const auto [output, words] = layers_[i]->step(x, {cache[2 * i], cache[2 * i + 1]},
+                                                  {memory[2 * i], memory[2 * i + 1]}, memory_mask);
+    x = output;
+    next_cache.insert(next_cache.end(), {words.keys, words.values});
   }
-  return {x.squeeze(1), after};
+  return {x.squeeze(1), next_cache};
 }
 
 std::int64_t TransformerDecoder::length(const DecoderCache& cache) { return cache.at(0).size(2); }

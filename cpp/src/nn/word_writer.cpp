@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "nn/checks.h"
 #include "sentencode/error.h"
 #include "sentencode/nn/embedding.h"
 #include "sentencode/nn/softmax_loss.h"
@@ -20,19 +21,20 @@ void WordWriterOptions::check() const {
   ST_CHECK(words >= 2 && features >= 1, InvalidInput,
            "words must be at least 2 and features at least 1, got ", words, " and ", features);
   const auto is_word = [&](std::int64_t id) { return id >= 0 && id < words; };
-  ST_CHECK(is_word(begin) && is_word(end) && begin != end, InvalidInput, "begin and end must be two of the ",
-           words, " words, got ", begin, " and ", end);
+  ST_CHECK(is_word(begin) && is_word(end) && begin != end, InvalidInput,
+           "begin and end must be different ids below ", words, ", got ", begin, " and ", end);
   ST_CHECK(sampled_words >= 0 && sampled_words <= words, InvalidInput,
            "sampled_words must be from 0 (all) to ", words, ", got ", sampled_words);
   ST_CHECK(sampled_words == 0 || label_smoothing == 0, InvalidInput,
-           "label_smoothing and sampled_words exclude each other: smoothing is over all words");
+           "label_smoothing and sampled_words cannot be combined: smoothing is over all words");
 }
 
 WordWriter::WordWriter(torch::nn::Module& owner, const WordWriterOptions& options, std::int64_t states)
     : options_(options) {
   options_.check();
-  ST_CHECK(!options_.tied || states == options_.features, InvalidInput, "a tied softmax wants states of ",
-           options_.features, " numbers, as words have, got ", states);
+  ST_CHECK(!options_.tied || states == options_.features, InvalidInput,
+           "a tied softmax requires states with ", options_.features,
+           " dimensions, as the word embeddings have, got ", states);
   table_ = owner.register_module(
       "table", std::make_shared<WordEmbedding>(options_.words, options_.features, options_.trainable_words));
   softmax_ = owner.register_module(
@@ -45,11 +47,10 @@ WordWriter::WordWriter(torch::nn::Module& owner, const WordWriterOptions& option
 }
 
 void WordWriter::set_word_counts(const Tensor& counts) {
-  TORCH_CHECK_VALUE(counts.dim() == 1 && counts.size(0) == options_.words, "counts must be those of ",
-                    options_.words, " words, got ", counts.sizes());
+  check_tensor("word counts", counts, Type::any, {options_.words});
   if (options_.sampled_words == 0) return;
   const at::NoGradGuard guard;
-  // A word that was never seen is drawn now and then all the same.
+  // At least 1, so that words that never occurred are sampled as well.
   expected_.copy_(expected_counts(counts.to(at::kDouble).clamp_min(1), options_.sampled_words));
 }
 
@@ -80,61 +81,57 @@ Sequences WordWriter::before(const Sequences& sentences) const {
 
 namespace {
 
-/// One word a row, each as likely as the logits [B, V] say. at::multinomial draws a number for every word,
-/// which took most of the time of a training that samples.
-Tensor drawn_by(const Tensor& logits) {
-  const Tensor sums = logits.softmax(1, at::kFloat).cumsum(1);                    // [B, V]
-  const Tensor place = at::rand_like(sums.slice(1, 0, 1)) * sums.slice(1, -1);    // [B, 1]
-  const Tensor words = at::searchsorted(sums, place, /*out_int32=*/false, true);  // the first sum above it
+/// Samples one word per row from the softmax of logits [B, V]. at::multinomial draws a random number for
+/// every word, which took most of the time of a training that samples.
+Tensor sample_words(const Tensor& logits) {
+  const Tensor sums = logits.softmax(1, at::kFloat).cumsum(1);                      // [B, V]
+  const Tensor threshold = at::rand_like(sums.slice(1, 0, 1)) * sums.slice(1, -1);  // [B, 1]
+  const Tensor words = at::searchsorted(sums, threshold, /*out_int32=*/false, /*right=*/true);
   return words.squeeze(1).clamp_max(logits.size(1) - 1);
 }
 
-}  // namespace
-
-namespace {
-
-/// About `count` words. On a device no more than so many that a draw has more once in 10^15 times: how many
-/// it has need not be waited for. -1 fills up.
-Negatives negatives(const Tensor& expected, std::int64_t count) {
+/// About `count` words. On a device there are at most so many that a sample is larger once in 10^15 times,
+/// and -1 fills up the rest: the host does not wait for the number of words.
+Negatives sample_negatives(const Tensor& expected, std::int64_t count) {
   if (expected.is_cpu()) return draw_negatives(expected);
-  const double most = static_cast<double>(count) + 8 * std::sqrt(static_cast<double>(count)) + 8;
+  const double bound = static_cast<double>(count) + 8 * std::sqrt(static_cast<double>(count)) + 8;
   const Tensor chosen = at::rand_like(expected) < expected;  // [V]
-  const std::int64_t room = std::min(expected.size(0), static_cast<std::int64_t>(most));
-  return {at::nonzero_static(chosen, room, /*fill_value=*/-1).squeeze(1), expected};
+  const std::int64_t size = std::min(expected.size(0), static_cast<std::int64_t>(bound));
+  return {at::nonzero_static(chosen, size, /*fill_value=*/-1).squeeze(1), expected};
 }
 
 }  // namespace
 
-Tensor WordWriter::drawn_before(Decoder& decoder, const DecoderMemory& memory, const Tensor& ids,
-                                double share) const {
-  ST_CHECK(share >= 0 && share <= 1, InvalidInput, "the share of sampled words must be from 0 to 1, got ",
-           share);
+Tensor WordWriter::drawn_before(Decoder& decoder, const DecoderMemory& source, const Tensor& ids,
+                                double probability) const {
+  ST_CHECK(probability >= 0 && probability <= 1, InvalidInput,
+           "the probability of sampled words must be from 0 to 1, got ", probability);
   const at::NoGradGuard guard;
-  const Tensor told = before(ids);  // [B, T]
-  if (share == 0 || ids.size(1) < 2) return told;
-  auto [kept, cache] = decoder.start(memory);
-  Tensor now = told.select(1, 0);  // [B]
-  std::vector<Tensor> found{now};
+  const Tensor targets = before(ids);  // [B, T]
+  if (probability == 0 || ids.size(1) < 2) return targets;
+  auto [memory, cache] = decoder.start(source);
+  Tensor words = targets.select(1, 0);  // [B]
+  std::vector<Tensor> inputs{words};
   for (std::int64_t t = 1; t < ids.size(1); ++t) {
-    DecoderStep step = decoder.step(now, kept, cache);
+    DecoderStep step = decoder.step(words, memory, cache);
     cache = std::move(step.cache);
-    const Tensor drawn = drawn_by(step.logits);  // [B]
-    const Tensor own = at::rand(drawn.sizes(), drawn.options().dtype(at::kFloat)) < share;
-    now = at::where(own, drawn, told.select(1, t));
-    found.push_back(now);
+    const Tensor samples = sample_words(step.logits);  // [B]
+    const Tensor is_sampled = at::rand(samples.sizes(), samples.options().dtype(at::kFloat)) < probability;
+    words = at::where(is_sampled, samples, targets.select(1, t));
+    inputs.push_back(words);
   }
-  return at::stack(found, 1);
+  return at::stack(inputs, 1);
 }
 
 WrittenLoss WordWriter::loss(const Tensor& states, const Tensor& ids, const Tensor& mask,
                              bool training) const {
-  // Sums, and not means that are multiplied again: what counts need not be known here.
+  // Sums: the caller divides, and the number of words need not be known here.
   if (training && options_.sampled_words > 0) {
-    const Negatives others = negatives(expected_.to(at::kFloat), options_.sampled_words);
+    const Negatives others = sample_negatives(expected_.to(at::kFloat), options_.sampled_words);
     return {softmax_->sampled_loss(states, ids, others, mask, tied(), Reduction::sum), {}};
   }
-  const SoftmaxLoss found = softmax_->forward(states, ids, mask, tied(), Reduction::sum);
-  return {found.loss, found.correct};
+  const SoftmaxLoss losses = softmax_->forward(states, ids, mask, tied(), Reduction::sum);
+  return {losses.loss, losses.correct};
 }
 
 }  // namespace sentencode::nn

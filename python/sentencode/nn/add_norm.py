@@ -1,4 +1,4 @@
-"""How sub-layers of a Transformer end."""
+"""Residual connection and layer norm."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["AddNorm"]
 
 
 class AddNorm(CppModule):
-    """Residual, dropout and layer norm after a sub-layer: norm(residual + dropout(what it gives)).
+    """The end of a Transformer's sub-layer: layer_norm(residual + dropout(output)).
 
     Args:
-        features: Width of the vectors.
-        epsilon: What keeps the norm's divisor from zero.
-        dropout: On what the sub-layer gives.
+        features: Dimensions of the vectors.
+        epsilon: Constant added to the variance.
+        dropout: Dropout probability of the sub-layer's output.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -29,21 +29,22 @@ class AddNorm(CppModule):
         tensor([[0., 0., 0., 0.]], grad_fn=<NativeLayerNormBackward0>)
     """
 
+    _cpp: _nn.AddNorm
+
     def __init__(self, features: int, epsilon: float = 1e-5, dropout: float = 0.0) -> None:
         super().__init__(_nn.AddNorm, features=features, epsilon=epsilon, dropout=dropout)
 
     def forward(self, given: Tensor, residual: Tensor | None = None) -> Tensor:
-        """Adds and normalises.
+        """Return layer_norm(residual + dropout(given)).
 
         Args:
-            given: [..., features], what the sub-layer gives.
-            residual: Of the same shape, what it was given; None: nothing is added.
+            given: The sub-layer's output, [..., features].
+            residual: The sub-layer's input, of the same shape; None: no residual connection.
 
         Returns:
-            Of the same shape.
+            A tensor of the same shape.
 
         Raises:
             ValueError: If shapes do not fit.
         """
-        found: Tensor = self._cpp.forward(given, residual)
-        return found
+        return self._cpp.forward(given, residual)

@@ -1,4 +1,4 @@
-"""Attention whose scores are those of a small network."""
+"""Additive attention."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ __all__ = ["AdditiveAttention"]
 
 
 class AdditiveAttention(CppModule):
-    """Attention whose scores are v^T tanh(W q + U k + b), of query q and key k.
+    """Attention with the scores v^T tanh(W q + U k + b) for query q and key k (Bahdanau et al., 2015).
 
-    What is attended to, the memory, is both keys and values. A key that is masked has no weight; where all
-    keys are, context and weights are zero.
+    The memory provides both keys and values. Masked keys have weight 0; if all keys are masked, context and
+    weights are 0.
 
     Args:
-        query_features: Width of the queries.
-        memory_features: Width of the memory; as the queries by default.
-        features: Width of what both are projected to; as the queries by default.
-        bias: Whether there is b. It begins as zero.
+        query_features: Dimensions of the queries.
+        memory_features: Dimensions of the memory; by default those of the queries.
+        features: Dimensions of projected queries and keys; by default those of the queries.
+        bias: Whether to add b, which is initialised with 0.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -34,10 +34,12 @@ class AdditiveAttention(CppModule):
         >>> context.shape, weights.shape
         (torch.Size([2, 7, 512]), torch.Size([2, 7, 5]))
         >>> keys, values = attention.project(memory)
-        >>> hypotheses = torch.randn(2 * 4, 1, 300)  # four of each sentence
+        >>> hypotheses = torch.randn(2 * 4, 1, 300)  # four per sentence
         >>> attention.attend(hypotheses, keys, values)[0].shape
         torch.Size([8, 1, 512])
     """
+
+    _cpp: _nn.AdditiveAttention
 
     def __init__(
         self,
@@ -55,55 +57,52 @@ class AdditiveAttention(CppModule):
         )
 
     def forward(self, query: Tensor, memory: Tensor, key_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Attends.
+        """Return the context of each query, and the attention weights.
 
         Args:
-            query: [batch, time, query_features].
-            memory: [batch, places, memory_features].
-            key_mask: [batch, places], bool: true where there is something; all by default.
+            query: Queries, [batch, time, query_features].
+            memory: Keys and values, [batch, positions, memory_features].
+            key_mask: Mask of the keys to attend to, [batch, positions], bool; by default all.
 
         Returns:
-            The context [batch, time, memory_features], and the weights [batch, time, places].
+            The context [batch, time, memory_features], and the weights [batch, time, positions].
 
         Raises:
             ValueError: If shapes or types do not fit.
         """
-        context, weights = self._cpp.forward(query, memory, key_mask)
-        return context, weights
+        return self._cpp.forward(query, memory, key_mask)
 
     def project(self, memory: Tensor, key_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Keys and values as `attend` wants them, which a decoder keeps from step to step.
+        """Return keys and values for `attend`, which a decoder reuses in every step.
 
         Args:
-            memory: [batch, places, memory_features].
-            key_mask: [batch, places], bool.
+            memory: Keys and values, [batch, positions, memory_features].
+            key_mask: Mask of the keys to attend to, [batch, positions], bool.
 
         Returns:
-            Keys [batch, places, features]; values, which are the memory, zero where it is masked.
+            Keys [batch, positions, features]; values, the memory with zeros where it is masked.
 
         Raises:
             ValueError: If shapes or types do not fit.
         """
-        keys, values = self._cpp.project(memory, key_mask)
-        return keys, values
+        return self._cpp.project(memory, key_mask)
 
     def attend(
         self, query: Tensor, keys: Tensor, values: Tensor, key_mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """The second half of `forward`, of what `project` returned.
+        """Return what `forward` does, from the output of `project`.
 
         Args:
-            query: [rows, time, query_features]. There are as many rows as sentences, or a multiple: those of
-                a sentence stand together, and attend to one memory, which is not copied for each.
-            keys: [batch, places, features].
-            values: [batch, places, memory_features].
-            key_mask: [batch, places], bool.
+            query: Queries, [hypotheses, time, query_features]. The number of hypotheses is a multiple of the
+                batch: those of a sentence are adjacent and share its memory.
+            keys: Projected keys, [batch, positions, features].
+            values: Values, [batch, positions, memory_features].
+            key_mask: Mask of the keys to attend to, [batch, positions], bool.
 
         Returns:
-            As `forward` does, with as many rows as the query.
+            The context and the weights of each hypothesis.
 
         Raises:
             ValueError: If shapes or types do not fit.
         """
-        context, weights = self._cpp.attend(query, keys, values, key_mask)
-        return context, weights
+        return self._cpp.attend(query, keys, values, key_mask)

@@ -1,4 +1,4 @@
-"""Attention with several heads, and what follows it."""
+"""Multi-head attention and feed-forward layers."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ Activation = Literal["none", "relu", "gelu", "tanh"]
 
 
 class MultiHeadAttention(CppModule):
-    """Several attentions side by side: softmax(Q K^T scale) V.
+    """Multi-head attention, softmax(Q K^T scale) V (Vaswani et al., 2017).
 
-    A key that is masked has no weight; where all keys are, the heads give zeros.
+    Masked keys have weight 0; if all keys are masked, the heads are 0.
 
     Args:
-        query_features: Width of the queries.
-        memory_features: Width of keys and values; as the queries by default.
-        features: Width of all heads together, a multiple of `heads`; as the queries by default.
-        heads: How many there are.
-        activation: Of the projections of queries, keys and values: "none", "relu", "gelu" or "tanh".
-        output_projection: Whether there is one after the heads.
-        bias: Whether projections have one.
-        dropout: On the weights.
-        scale: Of the scores; 1 / sqrt(features / heads) by default.
+        query_features: Dimensions of the queries.
+        memory_features: Dimensions of keys and values; by default those of the queries.
+        features: Dimensions of all heads together, a multiple of `heads`; by default those of the queries.
+        heads: Number of heads.
+        activation: Activation of the projections: "none", "relu", "gelu" or "tanh".
+        output_projection: Whether to project the concatenated heads.
+        bias: Whether projections have a bias.
+        dropout: Dropout probability of the attention weights.
+        scale: Factor of the scores; by default 1 / sqrt(features / heads).
 
     Raises:
         ValueError: If an argument is out of range.
@@ -44,6 +44,8 @@ class MultiHeadAttention(CppModule):
         >>> weights.shape
         torch.Size([4, 8, 7, 7])
     """
+
+    _cpp: _nn.MultiHeadAttention
 
     def __init__(
         self,
@@ -78,23 +80,20 @@ class MultiHeadAttention(CppModule):
         key_mask: Tensor | None = None,
         causal: bool = False,
     ) -> Tensor:
-        """Attends.
+        """Return the concatenated (and projected) heads, [batch, time, features].
 
         Args:
-            query: [batch, time, query_features].
-            key: [batch, keys, memory_features].
-            value: As `key`.
-            key_mask: [batch, keys], bool: true where there is a key.
-            causal: The query at t sees keys up to t.
+            query: Queries, [batch, time, query_features].
+            key: Keys, [batch, keys, memory_features].
+            value: Values, of the same shape as the keys.
+            key_mask: Mask of the keys to attend to, [batch, keys], bool; by default all.
+            causal: Whether the query at t attends only to keys up to t.
 
-        Returns:
-            [batch, time, features].
 
         Raises:
             ValueError: If shapes or types do not fit.
         """
-        attended: Tensor = self._cpp.forward(query, key, value, key_mask, causal)
-        return attended
+        return self._cpp.forward(query, key, value, key_mask, causal)
 
     def with_weights(
         self,
@@ -104,26 +103,24 @@ class MultiHeadAttention(CppModule):
         key_mask: Tensor | None = None,
         causal: bool = False,
     ) -> tuple[Tensor, Tensor]:
-        """`forward`, and the weights before dropout: [batch, heads, time, keys]."""
-        attended, weights = self._cpp.with_weights(query, key, value, key_mask, causal)
-        return attended, weights
+        """Return the output of `forward`, and the weights before dropout, [batch, heads, time, keys]."""
+        return self._cpp.with_weights(query, key, value, key_mask, causal)
 
     def project(self, key: Tensor, value: Tensor, key_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Keys and values as `attend` wants them, which a decoder keeps from step to step.
+        """Return keys and values for `attend`, which a decoder reuses in every step.
 
         Args:
-            key: [batch, keys, memory_features].
-            value: As `key`.
-            key_mask: [batch, keys], bool.
+            key: Keys, [batch, keys, memory_features].
+            value: Values, of the same shape.
+            key_mask: Mask of the keys to attend to, [batch, keys], bool.
 
         Returns:
-            Both, [batch, heads, keys, features / heads].
+            Projected keys and values, each [batch, heads, keys, features / heads].
 
         Raises:
             ValueError: If shapes or types do not fit.
         """
-        keys, values = self._cpp.project(key, value, key_mask)
-        return keys, values
+        return self._cpp.project(key, value, key_mask)
 
     def attend(
         self,
@@ -133,19 +130,18 @@ class MultiHeadAttention(CppModule):
         key_mask: Tensor | None = None,
         causal: bool = False,
     ) -> Tensor:
-        """The second half of `forward`, of what `project` returned."""
-        attended: Tensor = self._cpp.attend(query, keys, values, key_mask, causal)
-        return attended
+        """Return what `forward` does, from the output of `project`."""
+        return self._cpp.attend(query, keys, values, key_mask, causal)
 
 
 class FeedForward(CppModule):
-    """W2 f(W1 x + b1) + b2, at each place by itself.
+    """W2 f(W1 x + b1) + b2 at each position.
 
     Args:
-        features: Width of input and output.
-        hidden: Width between them.
-        activation: f, as in `MultiHeadAttention`.
-        dropout: On the hidden units.
+        features: Dimensions of input and output.
+        hidden: Number of hidden units.
+        activation: Activation f: "none", "relu", "gelu" or "tanh".
+        dropout: Dropout probability of the hidden units.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -157,6 +153,8 @@ class FeedForward(CppModule):
         torch.Size([2, 5, 16])
     """
 
+    _cpp: _nn.FeedForward
+
     def __init__(
         self, features: int, hidden: int, activation: Activation = "relu", dropout: float = 0.0
     ) -> None:
@@ -165,6 +163,5 @@ class FeedForward(CppModule):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """[..., features] -> [..., features]."""
-        result: Tensor = self._cpp.forward(x)
-        return result
+        """Return W2 f(W1 x + b1) + b2, [..., features]."""
+        return self._cpp.forward(x)

@@ -1,4 +1,4 @@
-"""Words by their characters."""
+"""Word vectors from characters."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ __all__ = ["CharacterCnn"]
 
 
 class CharacterCnn(CppModule):
-    """Words by their characters (Kim 2014): of each filter the maximum of ReLU(W c + b) over windows.
+    """Word vectors from characters (Kim, 2014): the maximum of ReLU(W c + b) over windows, for each filter.
 
-    A word that is shorter than a window has one, filled up with zeros.
+    A word that is shorter than a window is padded with zeros.
 
     Args:
-        alphabet: The characters that it tells apart; all others are one.
-        features: Numbers of a character's vector.
-        filters: Of each window.
-        windows: Characters that a filter sees at a time.
+        alphabet: Characters with their own vectors; all others share one.
+        features: Dimensions of a character's vector.
+        filters: Filters per window.
+        windows: Widths of the windows, in characters.
 
     Raises:
-        ValueError: If an argument is out of range, or a character comes twice.
+        ValueError: If an argument is out of range, or a character occurs twice.
 
     Example:
         >>> import torch
@@ -35,6 +35,8 @@ class CharacterCnn(CppModule):
         torch.Size([2, 24])
     """
 
+    _cpp: _nn.CharacterCnn
+
     def __init__(
         self, alphabet: str, features: int = 15, filters: int = 100, windows: Sequence[int] = (1, 3, 5)
     ) -> None:
@@ -44,22 +46,18 @@ class CharacterCnn(CppModule):
 
     @property
     def dim(self) -> int:
-        """Numbers of a word."""
-        dim: int = self._cpp.dim
-        return dim
+        """Dimensions of a word vector."""
+        return self._cpp.dim
 
     def forward(self, characters: Tensor) -> Tensor:
-        """The rows of words.
+        """Return the vectors of words, [words, dim].
 
         Args:
-            characters: [words, characters], int64: 2 is the first of the alphabet, 1 stands for all others, 0
-                is behind the last character.
+            characters: Character ids, [words, characters], int64: 0 is padding, 1 is a character that is not
+                in the alphabet, 2 is the first character of the alphabet.
 
-        Returns:
-            [words, dim].
 
         Raises:
             ValueError: If its shape or type does not fit.
         """
-        rows: Tensor = self._cpp.forward(characters)
-        return rows
+        return self._cpp.forward(characters)

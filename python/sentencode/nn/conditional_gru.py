@@ -1,4 +1,4 @@
-"""The recurrent decoder of Nematus, which looks at a memory between two transitions."""
+"""The conditional GRU, the recurrent decoder of Nematus."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["ConditionalGRU", "ConditionalStates"]
 
 
 class ConditionalStates(NamedTuple):
-    """What a `ConditionalGRU` gives; that of a step has no dimension for time.
+    """The outputs of a `ConditionalGRU`. Those of a step have no time dimension.
 
     Attributes:
-        states: [batch, time, hidden], after each word.
-        contexts: [batch, time, memory_features], what was looked at.
-        weights: [batch, time, places], how much of each place.
+        states: State after each word, [batch, time, hidden].
+        contexts: Context of each word, [batch, time, memory_features].
+        weights: Attention weights, [batch, time, positions].
     """
 
     states: Tensor
@@ -27,17 +27,16 @@ class ConditionalStates(NamedTuple):
 
 
 class ConditionalGRU(CppModule):
-    """Two GRU transitions a word, and an `AdditiveAttention` between them.
+    """Two GRUs with an `AdditiveAttention` between them (Sennrich et al., 2017).
 
-    Of the word and the state before, the first makes a state s'. With s', the attention looks at the memory.
-    Of s' and of what it sees, the second makes the next state.
+    For each word x_t: s'_t = GRU(x_t, s_(t-1)), c_t = attention(s'_t, memory), s_t = GRU(c_t, s'_t).
 
     Args:
-        features: Width of the words' vectors.
-        hidden: Width of the states.
-        memory_features: Width of the memory.
-        attention: Width of what the attention projects states and memory to; as the states by default. 0:
-            there is none, and the memory's one place is what each word sees.
+        features: Dimensions of the word vectors.
+        hidden: Dimensions of the states.
+        memory_features: Dimensions of the memory.
+        attention: Dimensions of projected states and memory; by default those of the states. 0: no attention,
+            and the memory's only position is the context of each word.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -55,6 +54,8 @@ class ConditionalGRU(CppModule):
         >>> torch.allclose(first.states, states[:, 0], atol=1e-6)
         True
     """
+
+    _cpp: _nn.ConditionalGRU
 
     def __init__(
         self, features: int, hidden: int, memory_features: int, attention: int | None = None
@@ -75,17 +76,16 @@ class ConditionalGRU(CppModule):
         memory_mask: Tensor | None = None,
         lengths: Tensor | None = None,
     ) -> ConditionalStates:
-        """Goes over sentences whose words are known.
+        """Return the states, contexts and weights of sentences; zero at padding.
 
         Args:
-            x: [batch, time, features]; words at the left.
-            state: [batch, hidden], where to begin.
-            memory: [batch, places, memory_features].
-            memory_mask: [batch, places], bool: true where there is something; all by default.
-            lengths: [batch], int64, how many words there are; all by default. Best on the CPU.
+            x: Word vectors, [batch, time, features].
+            state: Initial state, [batch, hidden].
+            memory: Memory, [batch, positions, memory_features].
+            memory_mask: Mask of the positions to attend to, [batch, positions], bool; by default all.
+            lengths: Number of words of each sentence, [batch], int64, preferably on the CPU; by default
+                `time`.
 
-        Returns:
-            States, contexts and weights, zero where there is no word.
 
         Raises:
             ValueError: If shapes or types do not fit.
@@ -93,36 +93,33 @@ class ConditionalGRU(CppModule):
         return ConditionalStates(*self._cpp.forward(x, state, memory, memory_mask, lengths))
 
     def project(self, memory: Tensor, memory_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Keys and values as `step` wants them: what a `Decoder` has in its memory, beside the mask.
+        """Return keys and values for `step`.
 
         Args:
-            memory: [batch, places, memory_features].
-            memory_mask: [batch, places], bool.
+            memory: Memory, [batch, positions, memory_features].
+            memory_mask: Mask of the positions to attend to, [batch, positions], bool.
 
         Returns:
-            Keys [batch, places, attention]; values, which are the memory, zero where it is masked.
+            Keys [batch, positions, attention]; values, the memory with zeros where it is masked.
 
         Raises:
             ValueError: If shapes or types do not fit.
         """
-        keys, values = self._cpp.project(memory, memory_mask)
-        return keys, values
+        return self._cpp.project(memory, memory_mask)
 
     def step(
         self, x: Tensor, state: Tensor, keys: Tensor, values: Tensor, memory_mask: Tensor | None = None
     ) -> ConditionalStates:
-        """One word further, by the same weights.
+        """Return the states, contexts and weights after the next word.
 
         Args:
-            x: [hypotheses, features]. There are as many hypotheses as sentences, or a multiple: those of a
-                sentence stand together, and look at one memory, which is not copied for each.
-            state: [hypotheses, hidden], the one before.
-            keys: [batch, places, attention].
-            values: [batch, places, memory_features].
-            memory_mask: [batch, places], bool.
+            x: Word vectors, [hypotheses, features]. The number of hypotheses is a multiple of the batch:
+                those of a sentence are adjacent and share its memory.
+            state: Previous states, [hypotheses, hidden].
+            keys: Projected keys, [batch, positions, attention].
+            values: Values, [batch, positions, memory_features].
+            memory_mask: Mask of the positions to attend to, [batch, positions], bool.
 
-        Returns:
-            The next states [hypotheses, hidden], and what they looked at.
 
         Raises:
             ValueError: If shapes or types do not fit.

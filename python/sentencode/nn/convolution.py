@@ -1,4 +1,4 @@
-"""Filters over windows of words."""
+"""Convolutions over words."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["Convolution"]
 
 
 class Convolution(CppModule):
-    """Filters that see several words at a time: f(W x + b) of each window. What is not there counts as zero.
+    """One-dimensional convolution: f(W x + b) of each window of words. Padding is zero.
 
     Args:
-        features: Width of the input.
-        filters: Width of the output.
-        window: Words that a filter sees.
-        activation: f, as in `MultiHeadAttention`.
-        padding: Where windows lie. "valid": within the sentence; N words have max(N - window + 1, 1) of them,
-            since a sentence that is shorter than the window has a single one, filled up with zeros. "same":
-            one around each word, which reaches one word further to the right than to the left where it has an
-            even width. "causal": one that ends at each word, so that no output sees a later word.
+        features: Dimensions of the input.
+        filters: Dimensions of the output.
+        window: Width of a window, in words.
+        activation: Activation f: "none", "relu", "gelu" or "tanh".
+        padding: Positions of the windows. "valid": inside the sentence; N words have max(N - window + 1, 1)
+            windows, because a sentence that is shorter than the window is padded with zeros. "same": centred
+            at each word; a window of even width extends one word further to the right. "causal": ending at
+            each word, so that no output depends on a later word.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -42,10 +42,12 @@ class Convolution(CppModule):
         (torch.Size([2, 5, 8]), tensor([5, 2]))
         >>> cache = causal.empty_cache(2)
         >>> for t in range(5):
-        ...     now, cache = causal.step(x[:, t], cache)
-        >>> torch.allclose(now[0], h[0, 4], atol=1e-6)
+        ...     output, cache = causal.step(x[:, t], cache)
+        >>> torch.allclose(output[0], h[0, 4], atol=1e-6)
         True
     """
+
+    _cpp: _nn.Convolution
 
     def __init__(
         self,
@@ -65,51 +67,47 @@ class Convolution(CppModule):
         )
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Goes over windows. Valid ones stand where their first words do.
+        """Return the outputs of all windows, and where they are.
 
         Args:
-            x: [batch, time, features], floating point.
-            mask: [batch, time], bool: true where there is a word; all by default. Valid windows want words at
-                the left.
+            x: Word vectors, [batch, time, features], floating point.
+            mask: Mask of words, [batch, time], bool; by default all. For padding "valid", padding must be on
+                the right.
 
         Returns:
-            [batch, time, filters], and [batch, time], bool: where there is a window. For padding "same" and
-            "causal" that is where there is a word.
+            Outputs [batch, time, filters], and the mask of positions with a window, [batch, time], bool. A
+            valid window is at the position of its first word. For padding "same" and "causal" it is the mask
+            of words.
 
         Raises:
             ValueError: If shapes or types differ from these.
         """
-        h, windows = self._cpp.forward(x, mask)
-        return h, windows
+        return self._cpp.forward(x, mask)
 
     def step(self, x: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
-        """One word further, for causal windows.
+        """Return the output of the next word, and the next cache, for causal windows.
 
         Args:
-            x: [batch, features].
-            cache: [batch, window - 1, features], the words before, as the step before returned it.
+            x: Word vectors, [batch, features].
+            cache: Previous words, [batch, window - 1, features], as returned by the previous step.
 
         Returns:
-            [batch, filters], and the next cache.
+            The output [batch, filters], and the next cache.
 
         Raises:
             ValueError: If shapes or types do not fit, or the padding is not "causal".
         """
-        h, following = self._cpp.step(x, cache)
-        return h, following
+        return self._cpp.step(x, cache)
 
     def empty_cache(self, batch: int, like: Tensor | None = None) -> Tensor:
-        """What `step` sees before the first word.
+        """Return the cache before the first word: zeros [batch, window - 1, features].
 
         Args:
-            batch: How many sentences there are.
-            like: A tensor of the type that is wanted, on the device; the parameters' by default.
+            batch: Number of sentences.
+            like: Tensor whose type and device the cache has; by default the parameters'.
 
-        Returns:
-            Zeros [batch, window - 1, features].
 
         Raises:
             ValueError: If the padding is not "causal".
         """
-        cache: Tensor = self._cpp.empty_cache(batch, next(self.parameters()) if like is None else like)
-        return cache
+        return self._cpp.empty_cache(batch, next(self.parameters()) if like is None else like)

@@ -1,4 +1,4 @@
-"""Sentences word by word: greedy, by chance, or by beam search, whatever the model."""
+"""Greedy search, sampling and beam search for any decoder."""
 
 from __future__ import annotations
 
@@ -13,23 +13,21 @@ from .. import _nn
 __all__ = ["Decoded", "Decoder", "beam_search", "greedy_search", "sample", "score"]
 
 
-class _Found(NamedTuple):
+class _Outputs(NamedTuple):
     ids: Tensor
     lengths: Tensor
     scores: Tensor
 
 
-class Decoded(_Found):
-    """Sentences, without the words that they were begun with and without their ends.
-
-    It is the tuple (ids, lengths, scores), with the alignments beside it.
+class Decoded(_Outputs):
+    """Generated sentences, without the first word and the end: the tuple (ids, lengths, scores).
 
     Attributes:
-        ids: [batch, hypotheses, time], int64, filled up with the end. The best hypothesis comes first.
-        lengths: [batch, hypotheses], int64; -1 where there are fewer hypotheses than were asked for.
-        scores: [batch, hypotheses], double: log p, of the end too if it came; divided by the beam's penalty.
-        alignments: [batch, hypotheses, time, places], float: what each word looked at, zero behind the last
-            one; None where the decoder does not tell.
+        ids: Word ids, [batch, hypotheses, time], int64, padded with the end; the best hypothesis first.
+        lengths: Number of words, [batch, hypotheses], int64; -1 for hypotheses that do not exist.
+        scores: log p, [batch, hypotheses], double, including the end; of beam search with length penalty.
+        alignments: Attention weights of each word, [batch, hypotheses, time, positions], float, zero at
+            padding; None if the decoder returns none.
     """
 
     alignments: Tensor | None
@@ -37,19 +35,19 @@ class Decoded(_Found):
     def __new__(
         cls, ids: Tensor, lengths: Tensor, scores: Tensor, alignments: Tensor | None = None
     ) -> Decoded:
-        """Puts them together."""
-        found = super().__new__(cls, ids, lengths, scores)
-        found.alignments = alignments
-        return found
+        """Create the tuple."""
+        decoded = super().__new__(cls, ids, lengths, scores)
+        decoded.alignments = alignments
+        return decoded
 
 
 class Decoder(_nn.Decoder):
-    """What writes a sentence word by word: derive from it, and give it to one of the searches.
+    """Base class of models that generate sentences word by word.
 
-    What changes from word to word is its cache, a list of tensors whose first dimension are the hypotheses,
-    those of a sentence together. What does not change, such as the vectors that an attention looks at, may be
-    a memory apart from it, whose first dimension are the sentences: a search does not copy it for each
-    hypothesis.
+    The cache is the state that changes with each word: a list of tensors whose first dimension is the
+    hypotheses; those of a sentence are adjacent. The memory is optional, and constant: a list of tensors
+    whose first dimension is the sentences, such as the vectors that an attention reads. It is not copied for
+    each hypothesis.
 
     Example:
         >>> import torch
@@ -67,46 +65,43 @@ class Decoder(_nn.Decoder):
 
     @abstractmethod
     def start(self, memory: Sequence[Tensor]) -> Any:
-        """The cache before the first word, of what the search was given as `memory`.
+        """Return the cache before the first word, or a tuple of memory and cache.
 
-        Returns:
-            The cache; or a tuple of memory and cache, both lists, and then `step` gets both.
+        Args:
+            memory: The `memory` argument of the search.
         """
         raise NotImplementedError(f"{type(self).__name__} has no start")
 
     @abstractmethod
     def step(self, ids: Tensor, *state: Any) -> Any:
-        """One word further.
+        """Return logits of the next words and the next cache.
 
         Args:
-            ids: [hypotheses], int64: the words before.
-            *state: The cache; or the memory and the cache, where `start` gave both.
+            ids: Previous words, [hypotheses], int64.
+            *state: The cache, or memory and cache if `start` returned both.
 
         Returns:
-            Logits [hypotheses, words] of the next words, the next cache, and, if there is such a thing, what
-            each word looks at, [hypotheses, places].
+            Logits [hypotheses, words], the next cache, and optionally attention weights [hypotheses,
+            positions].
         """
         raise NotImplementedError(f"{type(self).__name__} has no step")
 
     def reorder(self, cache: Sequence[Tensor], index: Tensor) -> list[Tensor]:
-        """The cache of the hypotheses `index`, which may be there more than once, or not at all."""
+        """Return the cache of hypotheses `index`, which may contain one several times or not at all."""
         return [part.index_select(0, index) for part in cache]
 
 
 def greedy_search(
     decoder: _nn.Decoder, memory: Sequence[Tensor], first: Tensor, *, end: int, max_length: int = 100
 ) -> Decoded:
-    """The most likely word each time.
+    """Generate sentences of the most likely next words, one hypothesis per sentence.
 
     Args:
-        decoder: What writes.
-        memory: What it starts from.
-        first: [batch], int64: the words that sentences are begun with.
-        end: The word that ends a sentence.
-        max_length: Words at most.
-
-    Returns:
-        One hypothesis a sentence.
+        decoder: The decoder.
+        memory: Argument of its `start`.
+        first: Word before the first word, [batch], int64.
+        end: Word that ends a sentence.
+        max_length: Maximal number of words.
 
     Raises:
         ValueError: If an argument is out of range, or logits have a wrong shape.
@@ -130,25 +125,22 @@ def sample(
     seed: int = 0,
     indices: Sequence[int] | None = None,
 ) -> Decoded:
-    """Samples words from their probabilities.
+    """Sample sentences, one hypothesis per sentence. Scores are log p of the decoder, without temperature.
 
     The random numbers of a sentence depend on the seed and the sentence's index alone, not on the rest of the
     batch or the device.
 
     Args:
-        decoder: What writes.
-        memory: What it starts from.
-        first: [batch], int64: the words that sentences are begun with.
-        end: The word that ends a sentence.
-        max_length: Words at most.
-        temperature: What logits are divided by: below 1, likely words become more likely.
-        top_k: Only the most likely words are drawn; 0: all.
-        top_p: Of these, the fewest and most likely ones that have so much of the probability.
+        decoder: The decoder.
+        memory: Argument of its `start`.
+        first: Word before the first word, [batch], int64.
+        end: Word that ends a sentence.
+        max_length: Maximal number of words.
+        temperature: Divisor of the logits: below 1, likely words become more likely.
+        top_k: Number of most likely words to sample from; 0: all.
+        top_p: Sample from the fewest most likely words whose probabilities sum to this.
         seed: Seed of the random numbers.
-        indices: Index of each sentence; their rows in the batch by default.
-
-    Returns:
-        One hypothesis a sentence. Scores are log p of the decoder itself.
+        indices: Index of each sentence; by default its position in the batch.
 
     Raises:
         ValueError: If an argument is out of range, or logits have a wrong shape.
@@ -193,23 +185,20 @@ def beam_search(
     best: int = 1,
     length_penalty: float = 0.0,
 ) -> Decoded:
-    """The best hypotheses that end, of those that the beam has seen.
+    """Generate sentences by beam search, `best` hypotheses per sentence.
 
-    All sentences go together; those that are finished leave. A sentence is finished when no hypothesis that
-    is still open can come before its best ones. At `max_length` words hypotheses have to end, and pay for it.
+    A sentence is finished, and leaves the batch, when no open hypothesis can become one of its best.
+    Hypotheses of `max_length` words are ended, and their scores include log p of the end.
 
     Args:
-        decoder: What writes.
-        memory: What it starts from.
-        first: [batch], int64: the words that sentences are begun with.
-        end: The word that ends a sentence.
-        max_length: Words at most, without the end.
-        beam: Hypotheses that are pursued.
-        best: Hypotheses that are returned.
-        length_penalty: a: scores are log p / ((5 + words) / 6)^a, the end being a word.
-
-    Returns:
-        `best` hypotheses a sentence.
+        decoder: The decoder.
+        memory: Argument of its `start`.
+        first: Word before the first word, [batch], int64.
+        end: Word that ends a sentence.
+        max_length: Maximal number of words, without the end.
+        beam: Number of open hypotheses per sentence.
+        best: Number of hypotheses to return.
+        length_penalty: Exponent a: scores are log p / ((5 + words) / 6)^a, where words include the end.
 
     Raises:
         ValueError: If an argument is out of range, or logits have a wrong shape.
@@ -223,8 +212,8 @@ def beam_search(
         ...
         ...     def step(self, ids, state):
         ...         return torch.zeros(len(ids), 2), state
-        >>> found = beam_search(Coin(), [], torch.tensor([1]), end=0, best=2)
-        >>> found.lengths, found.scores.exp()
+        >>> decoded = beam_search(Coin(), [], torch.tensor([1]), end=0, best=2)
+        >>> decoded.lengths, decoded.scores.exp()
         (tensor([[0, 1]]), tensor([[0.5000, 0.2500]], dtype=torch.float64))
     """
     return Decoded(
@@ -235,17 +224,14 @@ def beam_search(
 def score(
     decoder: _nn.Decoder, memory: Sequence[Tensor], first: Tensor, ids: Tensor, lengths: Tensor
 ) -> Tensor:
-    """How likely given sentences are.
+    """Return log p of sentences, [batch], double.
 
     Args:
-        decoder: What would write them.
-        memory: What it starts from.
-        first: [batch], int64: the words that sentences are begun with.
-        ids: [batch, time], int64: the sentences, with their ends.
-        lengths: [batch], int64.
-
-    Returns:
-        log p, [batch], double.
+        decoder: The decoder.
+        memory: Argument of its `start`.
+        first: Word before the first word, [batch], int64.
+        ids: Word ids, [batch, time], int64, including the ends.
+        lengths: Number of words, [batch], int64, including the ends.
 
     Raises:
         ValueError: If shapes or types do not fit.
@@ -263,5 +249,4 @@ def score(
         >>> score(Coin(), [], first, one, torch.tensor([3])).exp()
         tensor([0.1250], dtype=torch.float64)
     """
-    found: Tensor = _nn.score(decoder, list(memory), first, ids, lengths)
-    return found
+    return _nn.score(decoder, list(memory), first, ids, lengths)

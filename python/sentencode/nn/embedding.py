@@ -1,4 +1,4 @@
-"""Vectors of words, and of their places."""
+"""Word and position embeddings."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["Positions", "WordEmbedding"]
 
 
 class WordEmbedding(CppModule):
-    """A vector for each word.
+    """A table with a vector for each word.
 
-    Frozen, the table takes no gradient; it is a parameter all the same, so that it is saved and moves with
-    its model. A tied softmax, `WordSoftmax(..., tied=True)`, is given `table=embedding.weight`.
+    A frozen table is a parameter without gradient, so that it is saved and moved with its model. For a tied
+    softmax, pass `table=embedding.weight` to `WordSoftmax(..., tied=True)`.
 
     Args:
-        words: How many there are.
-        features: Width of a vector.
+        words: Number of words.
+        features: Dimensions of the vectors.
         trainable: Whether the table is trained.
 
     Raises:
@@ -40,71 +40,65 @@ class WordEmbedding(CppModule):
     """
 
     weight: Tensor
+    _cpp: _nn.WordEmbedding
 
     def __init__(self, words: int, features: int, trainable: bool = True) -> None:
         super().__init__(_nn.WordEmbedding, words=words, features=features, trainable=trainable)
 
     @classmethod
     def from_vectors(cls, vectors: Any, trainable: bool = False) -> WordEmbedding:
-        """A table with these rows, copied as float32.
+        """Return an embedding with these vectors, copied as float32.
 
         Args:
-            vectors: [words, features], a tensor or an array.
+            vectors: Tensor or array, [words, features].
             trainable: Whether the table is trained.
 
-        Returns:
-            The embedding.
-
         Raises:
-            ValueError: If `vectors` is no matrix.
+            ValueError: If `vectors` is not a matrix.
         """
-        rows = torch.as_tensor(vectors)
-        if rows.dim() != 2:
-            raise ValueError(f"vectors must be [words, features], got {list(rows.shape)}")
-        words, features = rows.shape
+        table = torch.as_tensor(vectors)
+        if table.dim() != 2:
+            raise ValueError(f"vectors must be [words, features], got {list(table.shape)}")
+        words, features = table.shape
         embedding = cls(words, features, trainable=trainable)
-        embedding._cpp.load(rows)
+        embedding._cpp.load(table)
         return embedding
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Looks words up.
+        """Return the vectors of words, [..., features].
 
         Args:
-            ids: [...], int64.
-
-        Returns:
-            [..., features].
+            ids: Word ids, [...], int64.
 
         Raises:
-            ValueError: If an id is no word.
+            ValueError: If an id is out of range.
         """
-        vectors: Tensor = self._cpp.forward(ids)
-        return vectors
+        return self._cpp.forward(ids)
 
     def expand(self, vectors: Any) -> None:
-        """More words, after those there are.
+        """Append words to the table.
 
-        The parameter stays the same object; an optimiser that has seen it has to be made anew.
+        The parameter remains the same object, but optimisers must be created anew.
 
         Args:
-            vectors: [more words, features], a tensor or an array.
+            vectors: Tensor or array, [new words, features].
 
         Raises:
-            ValueError: If their width is another.
+            ValueError: If their dimensions differ from the table's.
         """
         self._cpp.expand(torch.as_tensor(vectors))
         self._config["words"] = len(self.weight)
 
 
 class Positions(CppModule):
-    """A vector for each place in a sentence.
+    """Position embeddings.
 
     Args:
-        features: Width of a vector.
+        features: Dimensions of the embeddings.
         kind: "sinusoidal", for sentences of any length: p[t, 2i] = sin(t / 10000^(2i/features)), and the
-            cosine at 2i + 1. Or "learnt", a table.
-        length: Places in the table.
-        beyond: What happens to words beyond the table: "refuse" is an error, "clamp" takes its last row.
+            cosine at 2i + 1; or "learnt", a table.
+        length: Rows of the table.
+        beyond: Positions beyond the table: "refuse" is an error, "clamp" takes the last row.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -117,6 +111,8 @@ class Positions(CppModule):
                 [0.8415, 0.5403, 0.0100, 0.9999]])
     """
 
+    _cpp: _nn.Positions
+
     def __init__(
         self,
         features: int,
@@ -127,17 +123,13 @@ class Positions(CppModule):
         super().__init__(_nn.Positions, features=features, kind=kind, length=length, beyond=beyond)
 
     def forward(self, x: Tensor, begin: int = 0) -> Tensor:
-        """The vectors that are to be added to `x`.
+        """Return the embeddings to add to `x`, [time, features], of its type.
 
         Args:
-            x: [..., time, features], floating point.
-            begin: The place of the first word.
-
-        Returns:
-            [time, features], of x's type.
+            x: Word vectors, [..., time, features], floating point.
+            begin: Position of the first word.
 
         Raises:
-            ValueError: If x has another width, or a sentence goes beyond a table that refuses.
+            ValueError: If x has other dimensions, or a sentence is longer than a table that refuses it.
         """
-        places: Tensor = self._cpp.forward(x, begin)
-        return places
+        return self._cpp.forward(x, begin)

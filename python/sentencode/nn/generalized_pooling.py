@@ -1,4 +1,4 @@
-"""Sums of words' vectors with weights that are learnt, and penalties of heads that resemble each other."""
+"""Generalized pooling, and penalties of similar heads (paper 002)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Penalty = Literal["none", "parameters", "attention", "embeddings"]
 
 
 class HeadPenalty(NamedTuple):
-    """A penalty of heads that resemble each other, and whether it does anything.
+    """A penalty of similar heads.
 
     Attributes:
-        loss: The sum over pairs of heads of max(lambda - distance, 0), [].
-        active: The share of pairs whose hinge is above zero, []. Without a gradient. Where it is 0, the
-            penalty changes nothing.
+        loss: Sum over pairs of heads of max(lambda - distance, 0), [].
+        active: Fraction of pairs with a positive hinge, [], without a gradient. If 0, the penalty has no
+            effect.
     """
 
     loss: Tensor
@@ -30,16 +30,13 @@ class HeadPenalty(NamedTuple):
 
 
 def head_penalty(heads: Tensor, lambda_: float = 1.0, batch_distance: bool = False) -> HeadPenalty:
-    """Penalises heads that are closer than a squared distance: equations 7 to 9 of paper 002, without mu.
+    """Return the penalty of similar heads, equations 7 to 9 of paper 002, without the factor mu.
 
     Args:
-        heads: What each head has, [heads, numbers] or [batch, heads, numbers].
-        lambda_: The squared distance from which on a pair of heads costs nothing.
-        batch_distance: Distances are means over the batch, as in the paper's code; by default the penalty
-            is the mean over the batch.
-
-    Returns:
-        The penalty, and the share of pairs that it acts on.
+        heads: Vectors of the heads, [heads, features] or [batch, heads, features].
+        lambda_: Squared distance from which on a pair of heads has no penalty.
+        batch_distance: Whether to average distances over the batch, as in the paper's code; by default the
+            penalty is averaged.
 
     Raises:
         ValueError: If shape or type do not fit.
@@ -54,30 +51,27 @@ def head_penalty(heads: Tensor, lambda_: float = 1.0, batch_distance: bool = Fal
 
 
 class AttentionPooling(CppModule):
-    """Generalized pooling: weighted sums of a sentence's vectors, one for each head.
-
-    Head i weighs the words t by a small network (paper 002, equations 5 and 6):
+    """Generalized pooling: one weighted sum of the word vectors for each head (paper 002, equations 5 and 6).
 
         A_i = softmax(W2_i f(W1_i h_t + b1_i)) over t,  v_i = sum_t A_i,t * h_t,  v = [v_1; ...; v_I]
 
-    With vector scores, every dimension of h_t has a weight of its own, and every head its own W1. With scalar
-    scores, a weight is of the whole vector, and heads share W1: that is the attention of Lin et al. (2017),
-    and with `activation="tanh", bias=False` the inner attention of paper 003. There is no b2: it would move
-    all scores of a dimension alike, which the softmax does not see.
+    With vector scores, each dimension of h_t has its own weight, and each head its own W1. With scalar
+    scores, a word has one weight, and heads share W1: the attention of Lin et al. (2017), and with
+    `activation="tanh", bias=False` the inner attention of paper 003. There is no b2, because it would cancel
+    in the softmax.
 
-    What lies behind a sentence's end is never read; a sentence without words has a zero row. The weights are
-    never kept, backward works them out again. Numbers are float32 (or float64) also under autocast. It cannot
-    be differentiated twice.
+    Padding is not read; a sentence without words has a zero vector. Computes in float32 (or float64), also
+    under autocast. On the CPU it cannot be differentiated twice.
 
-    Parameters are `hidden.weight` (W1, head after head), `hidden.bias` and `score.weight` (W2).
+    Parameters are `hidden.weight` (W1 of all heads), `hidden.bias` and `score.weight` (W2 of all heads).
 
     Args:
-        features: Width of the vectors.
-        hidden: Width of the hidden layer: of each head, or with scalar scores of all together.
-        heads: How many heads.
+        features: Dimensions of the word vectors.
+        hidden: Hidden units of each head, or with scalar scores of all heads together.
+        heads: Number of heads.
         scores: "vector" or "scalar".
-        activation: "relu" or "tanh".
-        bias: Whether there is b1. It begins as zero.
+        activation: Activation f: "relu" or "tanh".
+        bias: Whether to add b1, which is initialised with 0.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -88,13 +82,15 @@ class AttentionPooling(CppModule):
         >>> pooling = AttentionPooling(600, hidden=300, heads=5)
         >>> h, lengths = torch.randn(2, 7, 600), torch.tensor([7, 4])
         >>> v = pooling(h, lengths)
-        >>> v.shape  # head after head
+        >>> v.shape
         torch.Size([2, 3000])
         >>> pooling.weights(h, lengths).shape
         torch.Size([2, 5, 7, 600])
-        >>> float(pooling.penalty("embeddings", pooled=v).active)  # does the penalty do anything?
+        >>> float(pooling.penalty("embeddings", pooled=v).active)  # without effect yet
         0.0
     """
+
+    _cpp: _nn.AttentionPooling
 
     def __init__(
         self,
@@ -116,37 +112,31 @@ class AttentionPooling(CppModule):
         )
 
     def forward(self, h: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Pools.
+        """Return the embeddings of sentences, [batch, heads * features].
 
         Args:
-            h: [batch, time, features].
-            lengths: [batch], int64: how many words, at the left, each sentence has; all by default.
-
-        Returns:
-            [batch, heads * features], head after head.
+            h: Word vectors, [batch, time, features].
+            lengths: Number of words of each sentence, [batch], int64; by default `time`.
 
         Raises:
             ValueError: If shapes, types or lengths do not fit.
         """
-        pooled: Tensor = self._cpp.forward(h, lengths)
-        return pooled
+        return self._cpp.forward(h, lengths)
 
     def weights(self, h: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """The weights A, to be looked at; differentiable, and held in memory.
+        """Return the attention weights A, with a gradient.
 
         Args:
-            h: [batch, time, features].
-            lengths: [batch], int64.
+            h: Word vectors, [batch, time, features].
+            lengths: Number of words of each sentence, [batch], int64; by default `time`.
 
         Returns:
-            [batch, heads, time, features], or with scalar scores [batch, heads, time]; zero where there is
-            no word.
+            Weights [batch, heads, time, features], with scalar scores [batch, heads, time]; zero at padding.
 
         Raises:
             ValueError: If shapes, types or lengths do not fit.
         """
-        weights: Tensor = self._cpp.weights(h, lengths)
-        return weights
+        return self._cpp.weights(h, lengths)
 
     def penalty(
         self,
@@ -157,22 +147,18 @@ class AttentionPooling(CppModule):
         lambda_: float = 1.0,
         batch_distance: bool = False,
     ) -> HeadPenalty:
-        """The penalty of heads that resemble each other, see `head_penalty`.
+        """Return the penalty of similar heads, see `head_penalty`; zeros for "none".
 
         Args:
-            penalty: What heads are to differ in. "parameters": W1 of each head or, as scalar scores share it,
-                the row of W2. "attention": the weights, which are computed for it apart from `forward`, and
-                held in memory. "embeddings": the pooled vectors.
-            h: For "attention", as for `forward`.
-            lengths: For "attention", as for `forward`.
-            pooled: For "embeddings", what `forward` returned.
-            lambda_: The squared distance from which on a pair of heads costs nothing.
+            penalty: What is compared between heads. "parameters": W1, with scalar scores W2. "attention": the
+                weights, which are computed again for it. "embeddings": the pooled vectors.
+            h: Word vectors, for "attention".
+            lengths: Number of words of each sentence, for "attention".
+            pooled: Output of `forward`, for "embeddings".
+            lambda_: Squared distance from which on a pair of heads has no penalty.
             batch_distance: See `head_penalty`.
 
-        Returns:
-            The penalty, and the share of pairs that it acts on; zeros for "none".
-
         Raises:
-            ValueError: If `penalty` is something else, or what it needs is missing.
+            ValueError: If `penalty` is unknown, or an argument that it needs is missing.
         """
         return HeadPenalty(*self._cpp.penalty(penalty, h, lengths, pooled, lambda_, batch_distance))

@@ -1,4 +1,4 @@
-"""C++ modules as Python's `torch.nn.Module`s."""
+"""C++ modules as `torch.nn.Module`s."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def in_core(method: _Method) -> _Method:
-    """Marks a method that only calls C++: whoever finds it there may call C++ itself."""
+    """Mark a method that only calls C++: its callers may call C++ directly."""
     method.in_core = True  # type: ignore[attr-defined]
     return method
 
 
 @contextmanager
 def float32_default() -> Iterator[None]:
-    """What torch creates without a dtype is float32: for modules in Python, which rarely name one.
+    """Make float32 the default dtype, for modules in Python that are created without a dtype.
 
-    Torch has one default for the whole process; it is set only where it is another.
+    The default is global, so that it is only set if it differs.
     """
-    before = torch.get_default_dtype()
-    if before == torch.float32:
+    previous = torch.get_default_dtype()
+    if previous == torch.float32:
         yield
         return
     torch.set_default_dtype(torch.float32)
     try:
         yield
     finally:
-        torch.set_default_dtype(before)
+        torch.set_default_dtype(previous)
 
 
 class Node(Protocol):
@@ -63,9 +63,9 @@ _TENSORS = ("_parameters", "_buffers")
 
 @dataclass
 class _Values:
-    """A tensor in a pickle: its bytes as an array, so that pickles of equal tensors are equal.
+    """A tensor in a pickle, as bytes: pickles of equal tensors are equal.
 
-    torch's own pickles hold addresses of tensors, so that joblib's hashes of them differ.
+    torch's pickles contain addresses of tensors, so that joblib's hashes of them differ.
     """
 
     content: npt.NDArray[np.uint8]
@@ -77,7 +77,7 @@ class _Values:
 
     @classmethod
     def of(cls, tensor: Tensor | None) -> _Values | Tensor | None:
-        """Those of a dense tensor; anything else unchanged."""
+        """Convert a dense tensor; return anything else unchanged."""
         if tensor is None or tensor.layout != torch.strided:
             return tensor
         content = tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
@@ -86,54 +86,55 @@ class _Values:
         return cls(content, kind, tuple(tensor.shape), str(tensor.device), tensor.requires_grad, parameter)
 
     def tensor(self) -> Tensor:
-        """The tensor again."""
+        """Convert back to a tensor."""
         content = torch.from_numpy(self.content.copy()).view(getattr(torch, self.dtype))
-        made = content.reshape(self.shape).to(self.device)
-        return nn.Parameter(made, self.requires_grad) if self.parameter else made
+        tensor = content.reshape(self.shape).to(self.device)
+        return nn.Parameter(tensor, self.requires_grad) if self.parameter else tensor
 
 
 class _Mirror(nn.Module):
-    """Holds the very tensors that one C++ module holds: either side sees what the other does to them."""
+    """A module that shares its tensors with a C++ module."""
 
     _node: Node
-    _bound: frozenset[str] = frozenset()  # names of what C++ has, tensors and children
+    _bound: frozenset[str] = frozenset()  # names of C++'s tensors and children
     _assigning = False
 
     def _bind(self, node: Node) -> None:
-        """Takes over the tensors of `node`, and those below it.
+        """Share the tensors of `node` and its descendants.
 
-        What this module holds already (it was copied, unpickled or moved) goes into the C++ tensors first.
+        Tensors that this module has already, because it was copied, unpickled or moved, are first assigned to
+        the C++ tensors.
         """
         self._node = node
         self._bound = frozenset()
         for kind, tensors in (("_parameters", node.parameters()), ("_buffers", node.buffers())):
-            held = getattr(self, kind)
+            entries = getattr(self, kind)
             for name, tensor in tensors:
-                mine = held.get(name)
-                if mine is not None and mine is not tensor:
-                    tensor.data = mine.data
-                    tensor.requires_grad_(mine.requires_grad)
-                    tensor.grad = mine.grad
+                old = entries.get(name)
+                if old is not None and old is not tensor:
+                    tensor.data = old.data
+                    tensor.requires_grad_(old.requires_grad)
+                    tensor.grad = old.grad
                 if kind == "_parameters":
-                    tensor._is_param = True  # what isinstance(tensor, nn.Parameter) looks at
-                held[name] = tensor
+                    tensor._is_param = True  # read by isinstance(tensor, nn.Parameter)
+                entries[name] = tensor
         for name, child in node.children():
             if name not in self._modules:
                 self._modules[name] = _Mirror()
             mirror = self._modules[name]
             assert isinstance(mirror, _Mirror)
             mirror._bind(child)
-        theirs = (*node.parameters(), *node.buffers(), *node.children())
-        self._bound = frozenset(name for name, _ in theirs)
+        entries = (*node.parameters(), *node.buffers(), *node.children())
+        self._bound = frozenset(name for name, _ in entries)
 
-    # C++ holds its tensors, and would not see others that stand here in their places. Where torch puts
-    # others there all the same, what they hold goes into C++'s; elsewhere that is refused.
+    # C++ would not see tensors that replace its own. Replacing them is therefore an error, except where torch
+    # does it, in _load_from_state_dict and _apply: there _bind assigns their values to the C++ tensors.
 
     def _check_not_bound(self, name: str) -> None:
         if name in self._bound and not self._assigning:
             raise AttributeError(
-                f"{self._get_name()}.{name} is C++'s and cannot be replaced, parametrised or pruned; change "
-                f"its values instead, by load_state_dict or, under torch.no_grad(), by {name}.copy_(values)"
+                f"{self._get_name()}.{name} belongs to C++ and cannot be replaced, parametrised or pruned; "
+                f"change its values by load_state_dict or, under torch.no_grad(), by {name}.copy_(values)"
             )
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -148,7 +149,7 @@ class _Mirror(nn.Module):
         self._check_not_bound(name)
         if type(self) is _Mirror and not self._assigning:
             raise AttributeError(
-                f"{self._get_name()} is computed in C++, which knows of no {name!r}: it cannot be given one"
+                f"{self._get_name()} is computed in C++, which would ignore {name!r}: it cannot be added"
             )
 
     def register_parameter(self, name: str, param: nn.Parameter | None) -> None:
@@ -185,7 +186,7 @@ class _Mirror(nn.Module):
         return self._node.name.rpartition("::")[2].removesuffix("Impl")
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(f"{self._get_name()} runs inside its C++ parent: call that")
+        raise NotImplementedError(f"{self._get_name()} runs inside its C++ parent: call the parent")
 
     def _state(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in {"_node", "_cpp"}}
@@ -198,9 +199,9 @@ class _Mirror(nn.Module):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for kind in _TENSORS:
-            held = state[kind].items()
             state[kind] = {
-                name: value.tensor() if isinstance(value, _Values) else value for name, value in held
+                name: value.tensor() if isinstance(value, _Values) else value
+                for name, value in state[kind].items()
             }
         super().__setstate__(state)  # type: ignore[no-untyped-call]
 
@@ -214,16 +215,15 @@ class _Mirror(nn.Module):
 class CppModule(_Mirror):
     """A module whose forward pass is written in C++.
 
-    It does what a `torch.nn.Module` does: `state_dict`, optimisers of `torch.optim`, hooks, `.double()`,
-    `.to()` any device that holds data (not "meta"), `copy.deepcopy`, pickling. Parameters are the same
-    tensors on both sides; so they cannot be replaced, parametrised or pruned (`load_state_dict`, also with
-    assign=True, and `.to()` put what they bring into them), and `torch.func.functional_call` has no effect.
-    Children are there with their parameters; they run inside the C++ forward pass, so that hooks on them do
-    not fire. Those on the module itself fire when it is called.
+    It supports what a `torch.nn.Module` does: `state_dict`, optimisers of `torch.optim`, hooks, `.double()`,
+    `.to()` all devices but "meta", `copy.deepcopy`, pickling. Python and C++ share the parameters. They can
+    therefore not be replaced, parametrised or pruned, and `torch.func.functional_call` has no effect;
+    `load_state_dict`, also with assign=True, and `.to()` assign their values. Children have their parameters,
+    but run inside the C++ forward pass, so that their hooks do not fire. Hooks of the module itself do.
 
     Args:
-        cpp_class: The bound C++ class.
-        **config: Its constructor's arguments, by name.
+        cpp_class: Bound C++ class.
+        **config: Arguments of its constructor.
     """
 
     def __init__(self, cpp_class: Callable[..., Any], **config: Any) -> None:
@@ -234,20 +234,17 @@ class CppModule(_Mirror):
 
     @classmethod
     def of(cls, cpp: Any, config: dict[str, Any]) -> Self:
-        """The face of a C++ module that is there already.
+        """Return a module for an existing C++ module, which shares its tensors.
 
         Args:
-            cpp: The module.
-            config: Its constructor's arguments.
-
-        Returns:
-            A module that shares its tensors.
+            cpp: C++ module.
+            config: Arguments of its constructor.
         """
-        made = cls.__new__(cls)
-        nn.Module.__init__(made)
-        made._cpp_class, made._config, made._cpp = type(cpp), config, cpp
-        made._bind(cpp.node())
-        return made
+        module = cls.__new__(cls)
+        nn.Module.__init__(module)
+        module._cpp_class, module._config, module._cpp = type(cpp), config, cpp
+        module._bind(cpp.node())
+        return module
 
     def _build(self) -> None:
         self._cpp = self._cpp_class(**self._config)
@@ -255,17 +252,17 @@ class CppModule(_Mirror):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        with isolated_generators():  # what C++ draws is replaced at once: no chance is spent
+        with isolated_generators():  # initial values are replaced: keep the generators' states
             self._build()
         self.train(self.training)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls C++."""
+        """Call C++."""
         return self._cpp.forward(*args, **kwargs)
 
     def _get_name(self) -> str:
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """The configuration."""
+        """Return the configuration."""
         return ", ".join(f"{name}={value!r}" for name, value in self._config.items())

@@ -1,4 +1,4 @@
-"""One vector for a sentence of the vectors of its words."""
+"""Pooling without parameters."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ Pooling = Literal["mean", "max", "mean_max", "last"]
 class MaskedPooling(CppModule):
     """The mean, the maximum, both, or the last of a sentence's word vectors.
 
-    Hidden words count for nothing, whatever their vectors hold. A sentence without words has a zero vector,
-    and gives no gradient.
+    A sentence without words has a zero vector and no gradient.
 
     Args:
-        pooling: "mean", "max", "mean_max" (the mean first, then the maximum), or "last".
+        pooling: "mean", "max", "mean_max" (the mean first), or "last".
 
     Raises:
-        ValueError: If `pooling` is something else.
+        ValueError: If `pooling` is unknown.
 
     Example:
         >>> import torch
@@ -35,21 +34,19 @@ class MaskedPooling(CppModule):
         tensor([[2., 3., 3., 4.]])
     """
 
+    _cpp: _nn.MaskedPooling
+
     def __init__(self, pooling: Pooling = "mean_max") -> None:
         super().__init__(_nn.MaskedPooling, pooling=pooling)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """Pools.
+        """Return the embeddings of sentences: [batch, features], for "mean_max" [batch, 2 features].
 
         Args:
-            x: [batch, time, features], floating point.
-            mask: [batch, time], bool: true where there is a word.
-
-        Returns:
-            [batch, features], twice as wide for "mean_max".
+            x: Word vectors, [batch, time, features], floating point.
+            mask: Mask of words, [batch, time], bool.
 
         Raises:
-            ValueError: If shapes or types differ from these.
+            ValueError: If shapes or types do not fit.
         """
-        pooled: Tensor = self._cpp.forward(x, mask)
-        return pooled
+        return self._cpp.forward(x, mask)

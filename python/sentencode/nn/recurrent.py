@@ -1,4 +1,4 @@
-"""Recurrent layers on top of each other."""
+"""Stacks of GRU and LSTM layers."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ State = tuple[Tensor, ...]
 
 
 class RecurrentStack(CppModule):
-    """GRU or LSTM layers for sentences of any lengths. Padding is never computed with.
+    """A stack of GRU or LSTM layers, for sentences of any lengths.
 
     A state is `(h,)`, for the LSTM `(h, c)`, each [batch, layers * directions, hidden]. On the CPU, without
-    autocast, layers have a gradient of their own, and cannot be differentiated twice.
+    autocast, it cannot be differentiated twice.
 
     Args:
         cell: "gru" or "lstm".
-        features: Width of the input.
-        hidden: Width of a layer's output, in each direction.
-        layers: How many there are.
-        bidirectional: Whether each layer also goes from the last word to the first.
-        shortcuts: What layers above the first see beside the output below: "none"; "input", that of the
-            stack; "all", the input and the outputs of all layers below.
-        dropout: On what a layer gives to those above. Shortcuts to the input have none.
-        orthogonal: Whether each gate's square matrices begin orthogonal, its others with N(0, 0.01²), and
-            biases with zeros. Else all are drawn evenly from ±1/sqrt(hidden).
+        features: Dimensions of the input.
+        hidden: Dimensions of a layer's output in each direction.
+        layers: Number of layers.
+        bidirectional: Whether each layer also runs from the last word to the first.
+        shortcuts: Additional inputs of the layers above the first: "none"; "input", the input of the stack;
+            "all", the input and the outputs of all layers below.
+        dropout: Dropout probability of each layer's output, for the layers above.
+        orthogonal: Whether each gate's square matrices are initialised as orthogonal, others with N(0,
+            0.01²), and biases with 0. By default all weights are uniform in ±1/sqrt(hidden).
 
     Raises:
         ValueError: If an argument is out of range.
@@ -46,6 +46,8 @@ class RecurrentStack(CppModule):
         >>> output[1, 3:].any()
         tensor(False)
     """
+
+    _cpp: _nn.RecurrentStack
 
     def __init__(
         self,
@@ -73,39 +75,37 @@ class RecurrentStack(CppModule):
     def forward(
         self, x: Tensor, lengths: Tensor | None = None, state: Sequence[Tensor] = ()
     ) -> tuple[Tensor, State]:
-        """Goes over sentences.
+        """Return the outputs and final states of sentences.
 
         Args:
-            x: [batch, time, features]; words at the left.
-            lengths: [batch], int64, how many words there are; all by default. Best on the CPU.
-            state: Where to begin; zeros by default.
+            x: Word vectors, [batch, time, features].
+            lengths: Number of words of each sentence, [batch], int64, preferably on the CPU; by default
+                `time`.
+            state: Initial state; by default zeros.
 
         Returns:
-            The last layer's output [batch, time, directions * hidden], zero where there is no word; and the
-            state after each sentence's last word (for the backward direction its first).
+            The last layer's output [batch, time, directions * hidden], zero at padding; and the state after
+            each sentence's last word (for the backward direction its first word).
 
         Raises:
             ValueError: If shapes or types do not fit.
         """
-        output, last = self._cpp.forward(x, lengths, list(state))
-        return output, tuple(last)
+        output, final_state = self._cpp.forward(x, lengths, list(state))
+        return output, tuple(final_state)
 
     def step(self, x: Tensor, state: Sequence[Tensor]) -> tuple[Tensor, State]:
-        """One word further, by the same weights.
+        """Return the output after the next word, [batch, hidden], and the next state.
 
         Args:
-            x: [batch, features].
-            state: The one before.
-
-        Returns:
-            [batch, hidden], and the next state.
+            x: Word vectors, [batch, features].
+            state: Previous state.
 
         Raises:
-            ValueError: If shapes do not fit, or the stack has two directions.
+            ValueError: If shapes do not fit, or the stack is bidirectional.
         """
-        output, last = self._cpp.step(x, list(state))
-        return output, tuple(last)
+        output, next_state = self._cpp.step(x, list(state))
+        return output, tuple(next_state)
 
     def zero_state(self, batch: int) -> State:
-        """Zeros, of the parameters' type, on their device."""
+        """Return a state of zeros, of the parameters' type and on their device."""
         return tuple(self._cpp.zero_state(batch, next(self.parameters())))

@@ -1,4 +1,4 @@
-"""Cross-entropy over many words, and the layer that predicts them."""
+"""Cross-entropy over large vocabularies, and the output layer."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ Reduction = Literal["mean", "sum"]
 
 
 class SoftmaxLoss(NamedTuple):
-    """What a softmax over words says about its targets. Only `loss` has a gradient.
+    """The output of `softmax_loss`. Only `loss` has a gradient.
 
     Attributes:
         loss: The loss, a scalar.
-        nll: Of the targets' shape: -log p(target), without smoothing or weights; 0 where none counts.
-        correct: How many rows count and have a target that no other word surpasses.
-        tokens: How many rows count.
+        nll: -log p(target), of the targets' shape, without smoothing or weights; 0 for rows that do not
+            count.
+        correct: Number of rows that count and whose target has the largest logit.
+        tokens: Number of rows that count.
     """
 
     loss: Tensor
@@ -40,11 +41,11 @@ class SoftmaxLoss(NamedTuple):
 
 
 class Negatives(NamedTuple):
-    """Words that all rows are compared with.
+    """Sampled words, which all rows share.
 
     Attributes:
-        ids: [count], int64, no word twice.
-        expected: [words], how likely a draw like this one has each word.
+        ids: Distinct word ids, [count], int64.
+        expected: Probability that a sample contains each word, [words].
     """
 
     ids: Tensor
@@ -63,38 +64,35 @@ def softmax_loss(
     ignore_index: int = -100,
     chunk_rows: int = 0,
 ) -> SoftmaxLoss:
-    """Cross-entropy over all words, without the logits of all rows.
+    """Return the cross-entropy over all words, without the logits of all rows in memory.
 
-    Rows go through in chunks. Where gradients are wanted, each chunk adds its own in the forward pass, and
-    backward multiplies them. What is held is one chunk's logits, and the gradients. Under autocast, or when
-    `h` and `weight` are bfloat16 or half, products are of that type; logits and sums are float32.
+    Rows are processed in chunks. If gradients are required, each chunk computes its part in the forward pass.
+    Memory is needed for one chunk's logits and for the gradients. Under autocast, or if `h` and `weight` are
+    bfloat16 or float16, matrix products are of that type; logits and sums are float32.
 
     Args:
-        h: [..., features].
-        weight: [words, features]; it may be a table of embeddings.
-        targets: [...], int64.
-        bias: [words].
-        row_weights: [...], bool (a mask) or floating point (weights).
-        label_smoothing: How much of the probability all words share; the target has the rest.
-        reduction: "mean" over rows that count, weighted as they are, or "sum".
-        ignore_index: Rows with this target do not count.
-        chunk_rows: Rows whose logits are held at a time; 0 chooses.
-
-    Returns:
-        The loss, and what is known beside it.
+        h: Decoder states, [..., features].
+        weight: Weights of the words, [words, features]; may be an embedding table.
+        targets: Word ids, [...], int64.
+        bias: Biases of the words, [words].
+        row_weights: Mask (bool) or weights (floating point) of the rows, [...].
+        label_smoothing: Probability that is distributed over all words; the target has the rest.
+        reduction: "mean", over the rows that count, by their weights, or "sum".
+        ignore_index: Target of rows that do not count.
+        chunk_rows: Rows per chunk; 0: automatic.
 
     Raises:
-        ValueError: If shapes or types do not fit, or a target is not a word.
-        NotImplementedError: If the gradient is to be differentiated.
+        ValueError: If shapes or types do not fit, or a target is out of range.
+        NotImplementedError: In backward, if second derivatives are requested.
 
     Example:
         >>> import torch
         >>> from sentencode.nn import softmax_loss
         >>> h, table = torch.eye(3), torch.eye(3).requires_grad_()
-        >>> found = softmax_loss(h, table, torch.tensor([0, 1, 0]))
-        >>> found.correct.item(), found.tokens.item()
+        >>> losses = softmax_loss(h, table, torch.tensor([0, 1, 0]))
+        >>> losses.correct.item(), losses.tokens.item()
         (2, 3)
-        >>> found.loss.backward()
+        >>> losses.loss.backward()
         >>> table.grad.shape
         torch.Size([3, 3])
     """
@@ -106,16 +104,15 @@ def softmax_loss(
 
 
 def log_uniform_distribution(words: int) -> Tensor:
-    """How frequent words are, roughly, when their ids are ranks by frequency (Zipf's law).
+    """Return approximate frequencies (Zipf's law) of words whose ids are ranks, [words], double.
+
+    They sum to 1.
 
     Args:
-        words: How many there are.
-
-    Returns:
-        [words], double, summing to 1.
+        words: Number of words.
 
     Raises:
-        ValueError: If there are none.
+        ValueError: If `words` is less than 1.
 
     Example:
         >>> from sentencode.nn import log_uniform_distribution
@@ -126,17 +123,16 @@ def log_uniform_distribution(words: int) -> Tensor:
 
 
 def expected_counts(distribution: Tensor, count: int) -> Tensor:
-    """How likely each word is to be among `count` words that are drawn without replacement.
+    """Return the probability that each word is in a sample without replacement, [words], float.
+
+    It is 1 - exp(-p tau), where tau makes the sum `count`.
 
     Args:
-        distribution: [words], positive; it need not sum to 1.
-        count: How many are drawn, on average.
-
-    Returns:
-        1 - exp(-p tau) of each word, [words], float, which sum to `count`.
+        distribution: Positive frequencies p, [words]; they need not sum to 1.
+        count: Average size of a sample.
 
     Raises:
-        ValueError: If the distribution is not positive, or has fewer words than are to be drawn.
+        ValueError: If the distribution is not positive, or has fewer than `count` words.
 
     Example:
         >>> import torch
@@ -148,20 +144,16 @@ def expected_counts(distribution: Tensor, count: int) -> Tensor:
 
 
 def draw_negatives(expected: Tensor, *, generator: Generator | None = None) -> Negatives:
-    """Draws every word by itself, with its own probability.
+    """Sample each word independently, with its own probability.
 
-    That no draw knows of the others makes the correction of `sampled_softmax_loss` exact. The number of words
-    is not always the same.
+    The number of words therefore varies, and the correction in `sampled_softmax_loss` is exact.
 
     Args:
-        expected: [words], of `expected_counts`.
-        generator: Where randomness comes from; torch's own by default.
-
-    Returns:
-        The words, and `expected`.
+        expected: Output of `expected_counts`, [words].
+        generator: Random number generator; by default torch's.
 
     Raises:
-        ValueError: If `expected` is no float vector.
+        ValueError: If `expected` is not a float vector.
 
     Example:
         >>> import torch
@@ -184,34 +176,31 @@ def sampled_softmax_loss(
     reduction: Reduction = "mean",
     ignore_index: int = -100,
 ) -> Tensor:
-    """Cross-entropy of each target against the drawn words alone.
+    """Return the cross-entropy of each target against the sampled words, a scalar.
 
-    Logits are less by the logarithm of how often their words are expected: what is learnt are the logits of
-    the softmax over all words. A drawn word that is a row's target does not count twice. With all words drawn
-    it is `softmax_loss`.
+    The logarithm of each word's expected count is subtracted from its logit, so that the model learns the
+    logits of the softmax over all words. A sampled word that is a row's target counts once. With all words
+    sampled, this is `softmax_loss`.
 
     Args:
-        h: [..., features].
-        weight: [words, features].
-        targets: [...], int64.
-        negatives: Of `draw_negatives`.
-        bias: [words].
-        row_weights: [...], bool (a mask) or floating point (weights).
+        h: Decoder states, [..., features].
+        weight: Weights of the words, [words, features].
+        targets: Word ids, [...], int64.
+        negatives: Sampled words, from `draw_negatives`.
+        bias: Biases of the words, [words].
+        row_weights: Mask (bool) or weights (floating point) of the rows, [...].
         reduction: "mean" or "sum", as in `softmax_loss`.
-        ignore_index: Rows with this target do not count.
-
-    Returns:
-        The loss, a scalar.
+        ignore_index: Target of rows that do not count.
 
     Raises:
-        ValueError: If shapes or types do not fit, or a target is not a word.
+        ValueError: If shapes or types do not fit, or a target is out of range.
 
     Example:
         >>> import torch
         >>> from sentencode.nn import draw_negatives, expected_counts, sampled_softmax_loss
         >>> h, table = torch.randn(4, 8), torch.randn(1000, 8)
-        >>> drawn = draw_negatives(expected_counts(torch.ones(1000), 100))
-        >>> sampled_softmax_loss(h, table, torch.tensor([1, 5, 0, 999]), drawn).shape
+        >>> negatives = draw_negatives(expected_counts(torch.ones(1000), 100))
+        >>> sampled_softmax_loss(h, table, torch.tensor([1, 5, 0, 999]), negatives).shape
         torch.Size([])
     """
     return _nn.sampled_softmax_loss(
@@ -220,14 +209,14 @@ def sampled_softmax_loss(
 
 
 class WordSoftmax(CppModule):
-    """The output layer: which word follows from a state.
+    """The output layer: logits of the words for each decoder state.
 
     Args:
-        features: Width of the states.
-        words: How many words there are.
-        bias: Whether each word has one.
-        tied: Without a matrix of its own: every call is given the table of word vectors.
-        label_smoothing: In training, as in `softmax_loss`.
+        features: Dimensions of the states.
+        words: Number of words.
+        bias: Whether words have a bias.
+        tied: Whether there is no weight, and calls pass the word embeddings as `table`.
+        label_smoothing: Label smoothing in training, as in `softmax_loss`.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -242,6 +231,8 @@ class WordSoftmax(CppModule):
         >>> layer.logits(h).shape
         torch.Size([2, 5, 100])
     """
+
+    _cpp: _nn.WordSoftmax
 
     def __init__(
         self,
@@ -263,19 +254,16 @@ class WordSoftmax(CppModule):
     def forward(
         self, h: Tensor, targets: Tensor, row_weights: Tensor | None = None, table: Tensor | None = None
     ) -> SoftmaxLoss:
-        """The loss over all words, a mean over rows that count.
+        """Return the mean loss over all words, see `softmax_loss`.
 
         Args:
-            h: [..., features].
-            targets: [...], int64; -100 does not count.
-            row_weights: [...], a mask or weights.
-            table: [words, features], when tied.
-
-        Returns:
-            As `softmax_loss`.
+            h: Decoder states, [..., features].
+            targets: Word ids, [...], int64; rows with -100 do not count.
+            row_weights: Mask or weights of the rows, [...].
+            table: Word embeddings, [words, features], if tied.
 
         Raises:
-            ValueError: If shapes or types do not fit, or there are two matrices or none.
+            ValueError: If shapes or types do not fit, or `table` is missing or superfluous.
         """
         return SoftmaxLoss(*self._cpp.forward(h, targets, row_weights, table))
 
@@ -287,11 +275,9 @@ class WordSoftmax(CppModule):
         row_weights: Tensor | None = None,
         table: Tensor | None = None,
     ) -> Tensor:
-        """The loss against drawn words alone, as `sampled_softmax_loss`."""
-        loss: Tensor = self._cpp.sampled_loss(h, targets, *negatives, row_weights, table)
-        return loss
+        """Return the mean loss against sampled words, see `sampled_softmax_loss`."""
+        return self._cpp.sampled_loss(h, targets, *negatives, row_weights, table)
 
     def logits(self, h: Tensor, table: Tensor | None = None) -> Tensor:
-        """Of all words: [..., features] -> [..., words]."""
-        logits: Tensor = self._cpp.logits(h, table)
-        return logits
+        """Return the logits of all words, [..., words]."""
+        return self._cpp.logits(h, table)

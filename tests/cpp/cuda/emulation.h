@@ -1,9 +1,9 @@
-// A stand-in for a GPU: kernels run in tests on the CPU, with grid, blocks, threads, shared memory and
-// __syncthreads. A .cu file is included after this one and calls launch(kernel, grid, block, stream, job).
+// An emulated GPU: runs kernels on the CPU, with grid, blocks, threads, shared memory and __syncthreads.
+// Include the .cu file after this one; it calls launch(kernel, grid, block, stream, job).
 //
-// The threads of a block are fibers: each runs to its next barrier before the next thread does, in the order
-// that `order` sets. What depends on the order is a race. Barriers that only some threads reach are an error.
-// Memory is the test's own, so that AddressSanitizer sees each access past its end.
+// The threads of a block are fibers. Each runs to its next barrier before the next thread runs, in the order
+// set by `order`: results that depend on it reveal a race. A barrier that only some threads reach is an
+// error. Memory belongs to the test, so that AddressSanitizer detects accesses past its end.
 #pragma once
 
 #include <math.h>  // exp without std::, as on a GPU
@@ -35,7 +35,7 @@ inline dim3 threadIdx(0, 0, 0), blockIdx(0, 0, 0), blockDim(0), gridDim(0);
 
 namespace sentencode::emulation {
 
-/// A function on a stack of its own, which can pause.
+/// A function with its own stack, which can pause.
 class Fiber {
  public:
   void begin(const std::function<void()>& body) {
@@ -70,7 +70,7 @@ class Fiber {
     swapcontext(&own_, &caller_);
     arrive(fake, &callers_stack_, &callers_size_);
   }
-  // AddressSanitizer has to know which stack is in use.
+  // Tells AddressSanitizer which stack is in use.
   static void leave([[maybe_unused]] void** fake, [[maybe_unused]] const void* stack,
                     [[maybe_unused]] std::size_t size) {
 #ifdef __SANITIZE_ADDRESS__
@@ -105,8 +105,7 @@ inline void run_block(std::vector<Fiber>& fibers, std::vector<unsigned int>& tur
       fibers[i].resume();
       if (fibers[i].ended()) --running;
     }
-    if (running > 0 && running < fibers.size())
-      throw std::logic_error("a barrier that some threads do not reach");
+    if (running > 0 && running < fibers.size()) throw std::logic_error("some threads do not reach a barrier");
   }
 }
 

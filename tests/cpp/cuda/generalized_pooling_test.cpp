@@ -20,7 +20,7 @@ using emulation::Order;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// An array with no room past its end, begun as NaN: what is not written is seen.
+/// An array of NaN without spare capacity, to detect what is not written, and what is written past the end.
 template <typename T>
 std::vector<T> blank(std::int64_t size) {
   return std::vector<T>(static_cast<std::size_t>(size), static_cast<T>(kNan));
@@ -35,7 +35,7 @@ struct Sizes {
   std::int64_t pooled() const { return batch() * heads * features; }
 };
 
-/// Forward and backward of random numbers, each array of which is the exact size; NaN at padding.
+/// Forward and backward of random numbers; NaN at padding.
 template <typename T>
 struct Example {
   Sizes sizes;
@@ -66,8 +66,7 @@ struct Example {
     for (T& x : g) x = static_cast<T>(normal(random));
   }
 
-  /// As doubles, of the very same numbers.
-  Example<double> wide() const {
+  Example<double> to_double() const {
     Example<double> other(sizes);
     other.scores.assign(scores.begin(), scores.end());
     other.h.assign(h.begin(), h.end());
@@ -95,7 +94,7 @@ struct Example {
   }
 };
 
-/// Equal up to `tolerance` of the largest number.
+/// Equal up to `tolerance` times the largest number.
 template <typename T>
 void expect_near(const std::vector<T>& actual, const std::vector<double>& expected, double tolerance,
                  const char* name) {
@@ -110,7 +109,7 @@ void expect_near(const std::vector<T>& actual, const std::vector<double>& expect
 template <typename T>
 void expect_reference(const Sizes& sizes, double scale = 1, double tolerance_of_float = 2e-6) {
   Example<T> example(sizes, scale);
-  Example<double> exact = example.wide();
+  Example<double> exact = example.to_double();
   exact.run_reference();
   example.run();
   const double tolerance = std::is_same_v<T, float> ? tolerance_of_float : 1e-13;
@@ -154,21 +153,21 @@ TEST(PoolingKernel, OneLongSentenceNextToShortOnes) {
 }
 
 TEST(PoolingKernel, MoreWordsThanABackwardsGrid) {
-  // 1,024 blocks of 32 words, and a rest.
+  // 1,024 blocks of 32 words, and a remainder.
   expect_reference<float>({{33000}, 33000, 1, 1});
 }
 
 TEST(PoolingKernel, ManyHeads) { expect_reference_in_all_orders({{4, 2, 7}, 7, 3, 67}); }
 
 TEST(PoolingKernel, LargeScoresDoNotOverflow) {
-  // Nearly all of the weight is on one word: its gradient is a difference of equal numbers.
+  // Nearly all weight is on one word, whose gradient is a difference of nearly equal numbers.
   expect_reference_in_all_orders({{12, 40, 1}, 40, 9, 2}, 1e3, 2e-5);
 }
 
 TEST(PoolingKernel, AddsUpAHundredThousandWords) { expect_reference<float>({{100000}, 100000, 2, 1}); }
 
 TEST(PoolingKernel, LengthsAreClamped) {
-  Example<double> example(Sizes{{3, 2}, 3, 4, 2}), exact = example.wide();
+  Example<double> example(Sizes{{3, 2}, 3, 4, 2}), exact = example.to_double();
   exact.sizes.lengths = {3, 2};
   exact.run_reference();
   for (std::int64_t t = 0; t < 3; ++t) {
@@ -184,7 +183,7 @@ TEST(PoolingKernel, LengthsAreClamped) {
   expect_near(example.pooled, exact.pooled, 1e-13, "pooled");
 }
 
-TEST(PoolingKernel, WhatIsNoNumberReachesTheOutput) {
+TEST(PoolingKernel, PropagatesNaN) {
   Example<float> example(Sizes{{3}, 3, 1, 1});
   example.scores[1] = std::numeric_limits<float>::quiet_NaN();
   example.run();

@@ -4,24 +4,24 @@
 #define pool_vectors emulated_pool_vectors
 #define pool_vectors_backward emulated_pool_vectors_backward
 #include "cuda/generalized_pooling.cu"
-#include "nn/vector_pooling_kernel.h"
+#include "nn/ops/vector_pooling/kernel.h"
 
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/library.h>
 
-#include "nn/vector_pooling_op.h"
+#include "nn/ops/vector_pooling/op.h"
 
 TORCH_LIBRARY_IMPL(sentencode, CPU, m) {
   m.impl("vector_pooling", [](const at::Tensor& scores, const at::Tensor& h, const at::Tensor& lengths) {
-    return sentencode::nn::pool_vectors_on(nullptr, scores, h, lengths);
+    return sentencode::nn::vector_pooling_op::forward_on(nullptr, scores, h, lengths);
   });
-  m.impl("vector_pooling_backward",
-         [](const at::Tensor& g, const at::Tensor& scores, const at::Tensor& h, const at::Tensor& lengths,
-            const at::Tensor& v, const at::Tensor& norms) {
-           return sentencode::nn::pool_vectors_backward_on(nullptr, g, scores, h, lengths, v, norms);
-         });
+  m.impl(
+      "vector_pooling_backward", [](const at::Tensor& grad_v, const at::Tensor& scores, const at::Tensor& h,
+                                    const at::Tensor& lengths, const at::Tensor& v, const at::Tensor& norms) {
+        return sentencode::nn::vector_pooling_op::backward_on(nullptr, grad_v, scores, h, lengths, v, norms);
+      });
 }
 
 namespace sentencode::nn {

@@ -164,7 +164,7 @@ TEST(NeuralEncoderFileTest, WhatIsWrongIsToldByName) {
            {R"(\"heads\":2)", R"(\"heads\":0)", "heads"},
            {R"(\"hidden\":8)", R"(\"hidden\":4)", "expected Float [11, 4]"},
            {R"(\"words\":11)", R"(\"words\":12)", "expected Float [12, 6]"},
-           {R"(\"words\":11)", R"(\"words\":99)", "the file has not so many numbers"},
+           {R"(\"words\":11)", R"(\"words\":99)", "the file has too little data"},
            {R"(\"output_projection\":false)", R"(\"output_projection\":0    )",
             "output_projection cannot be 0"},
            {R"(\"pooling\":\"mean_max\")", R"(\"pooling\":\"mean_min\")", "mean_min"},

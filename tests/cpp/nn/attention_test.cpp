@@ -9,7 +9,7 @@
 namespace sentencode::nn {
 namespace {
 
-TEST(MultiHeadAttention, WithoutProjectionItHasThreeMaps) {
+TEST(MultiHeadAttention, OutputProjectionIsOptional) {
   AttentionOptions options{6, 4, 8, 2};
   EXPECT_EQ(MultiHeadAttention(options).parameters().size(), 8U);
   options.output_projection = false;
@@ -18,7 +18,7 @@ TEST(MultiHeadAttention, WithoutProjectionItHasThreeMaps) {
   EXPECT_THROW(MultiHeadAttention{options}, InvalidInput);
 }
 
-TEST(MultiHeadAttention, WeightsAreThoseOfTheFusedKernel) {
+TEST(MultiHeadAttention, WithWeightsEqualsForward) {
   at::manual_seed(1);
   const MultiHeadAttention attention({6, 4, 8, 2});
   const auto query = at::randn({3, 5, 6}), memory = at::randn({3, 4, 4});
@@ -29,7 +29,7 @@ TEST(MultiHeadAttention, WeightsAreThoseOfTheFusedKernel) {
   EXPECT_TRUE(at::equal(weights[2], at::zeros({2, 5, 4})));
 }
 
-TEST(Activation, NamesGoThereAndBack) {
+TEST(Activation, NamesRoundTrip) {
   for (const Activation activation :
        {Activation::none, Activation::relu, Activation::gelu, Activation::tanh}) {
     EXPECT_EQ(parse_activation(activation_name(activation)), activation);

@@ -15,7 +15,7 @@ TEST(WordEmbedding, FrozenTablesAreParametersWithoutGradient) {
   EXPECT_THROW(WordEmbedding(0, 3), InvalidInput);
 }
 
-TEST(WordEmbedding, ExpandedTablesStayTheSameTensor) {
+TEST(WordEmbedding, ExpandKeepsTheParameter) {
   WordEmbedding embedding(2, 3);
   const auto parameter = embedding.parameters()[0];
   embedding.expand(at::ones({2, 3}));
@@ -23,12 +23,12 @@ TEST(WordEmbedding, ExpandedTablesStayTheSameTensor) {
   EXPECT_TRUE(at::equal(embedding.forward(at::arange(2, 4)), at::ones({2, 3})));
 }
 
-TEST(Positions, BeginWithSineZeroAndCosineZero) {
+TEST(Positions, SinusoidsAndClamping) {
   EXPECT_TRUE(at::equal(sinusoids(0, 1, 4), at::tensor({0.F, 1.F, 0.F, 1.F}).view({1, 4})));
   const Positions learnt(3, "learnt", 2, "clamp");
-  const auto found = learnt.forward(at::zeros({1, 4, 3}));
-  EXPECT_TRUE(at::equal(found[1], found[3]));
-  EXPECT_FALSE(at::equal(found[0], found[1]));
+  const auto rows = learnt.forward(at::zeros({1, 4, 3}));
+  EXPECT_TRUE(at::equal(rows[1], rows[3]));
+  EXPECT_FALSE(at::equal(rows[0], rows[1]));
   EXPECT_THROW(Positions(3, "rotary"), InvalidInput);
 }
 

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "nn/on_device.h"
 #include "sentencode/error.h"
 
 namespace sentencode::nn {
@@ -15,17 +16,8 @@ AttentionPooling pooling_of(Scores scores) {
   return AttentionPooling({.features = 6, .hidden = 4, .heads = 3, .scores = scores});
 }
 
-/// On the CPU, and on a GPU where there is one.
-class AttentionPoolingOn : public testing::TestWithParam<at::DeviceType> {
- protected:
-  void SetUp() override {
-    if (GetParam() == at::kCUDA && !at::hasCUDA()) GTEST_SKIP() << "needs a GPU";
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Devices, AttentionPoolingOn, testing::Values(at::kCPU, at::kCUDA),
-                         [](const auto& test) {
-                           return c10::DeviceTypeName(test.param, /*lower_case=*/true);
-                         });
+class AttentionPoolingOn : public OnDevice {};
+ST_ON_DEVICES(AttentionPoolingOn);
 
 TEST_P(AttentionPoolingOn, IsTheSumOfVectorsTimesWeights) {
   at::manual_seed(1);
@@ -42,23 +34,23 @@ TEST_P(AttentionPoolingOn, IsTheSumOfVectorsTimesWeights) {
   }
 }
 
-TEST_P(AttentionPoolingOn, WithoutWordsThereIsNothing) {
+TEST_P(AttentionPoolingOn, WithoutWordsItIsZero) {
   for (const Scores scores : {Scores::vector, Scores::scalar}) {
     auto pooling = pooling_of(scores);
     pooling.to(at::Device(GetParam()));
     const auto h = at::full({2, 3, 6}, NAN).to(GetParam());
-    const auto found = pooling.forward(h, at::tensor({0, 0}, at::kLong).to(GetParam()));
-    EXPECT_TRUE(at::equal(found.cpu(), at::zeros({2, 18})));
+    const auto v = pooling.forward(h, at::tensor({0, 0}, at::kLong).to(GetParam()));
+    EXPECT_TRUE(at::equal(v.cpu(), at::zeros({2, 18})));
   }
 }
 
-/// v and the gradients of h and all parameters, on the CPU.
+/// The gradients of all parameters and of h, and v, copied to the CPU.
 template <typename Forward>
 std::vector<at::Tensor> outputs_of(AttentionPooling& pooling, const at::Tensor& h, const Forward& forward) {
-  const auto own = h.detach().clone().requires_grad_();
-  const auto v = forward(own);
+  const auto x = h.detach().clone().requires_grad_();
+  const auto v = forward(x);
   std::vector<at::Tensor> inputs = pooling.parameters();
-  inputs.push_back(own);
+  inputs.push_back(x);
   auto outputs =
       torch::autograd::grad({(v * at::linspace(-1, 1, v.numel(), v.options()).view_as(v)).sum()}, inputs);
   outputs.push_back(v.detach());
@@ -92,7 +84,7 @@ TEST_P(AttentionPoolingOn, EqualsTheCpu) {
   }
 }
 
-TEST(AttentionPooling, HasGradientsAndNoSecondOnes) {
+TEST(AttentionPooling, HasFirstDerivativesOnly) {
   const auto pooling = pooling_of(Scores::vector);
   pooling.forward(at::randn({2, 3, 6})).square().sum().backward();
   for (const auto& parameter : pooling.parameters()) EXPECT_TRUE(parameter.grad().defined());
@@ -101,16 +93,15 @@ TEST(AttentionPooling, HasGradientsAndNoSecondOnes) {
                c10::NotImplementedError);
 }
 
-TEST(AttentionPooling, SaysWhetherAPenaltyDoesAnything) {
+TEST(AttentionPooling, ReportsWhetherAPenaltyIsActive) {
   const AttentionPooling pooling({.features = 600, .hidden = 300, .heads = 5});
-  const HeadPenalty found = pooling.penalty(Penalty::parameters, {}, {}, {});
-  EXPECT_EQ(found.active.item<float>(), 0);
-  const HeadPenalty alike = head_penalty(at::ones({3, 4}));
-  EXPECT_EQ(alike.loss.item<float>(), 3);
-  EXPECT_EQ(alike.active.item<float>(), 1);
+  EXPECT_EQ(pooling.penalty(Penalty::parameters, {}, {}, {}).active.item<float>(), 0);
+  const HeadPenalty equal_heads = head_penalty(at::ones({3, 4}));
+  EXPECT_EQ(equal_heads.loss.item<float>(), 3);
+  EXPECT_EQ(equal_heads.active.item<float>(), 1);
 }
 
-TEST(AttentionPooling, NamesItsChoices) {
+TEST(AttentionPooling, ParsesOptions) {
   EXPECT_EQ(parse_scores("scalar"), Scores::scalar);
   EXPECT_EQ(parse_penalty("embeddings"), Penalty::embeddings);
   EXPECT_THROW(parse_scores("matrix"), InvalidInput);

@@ -8,7 +8,7 @@
 namespace sentencode::nn {
 namespace {
 
-TEST(MaskedPooling, HiddenWordsCountForNothing) {
+TEST(MaskedPooling, IgnoresPadding) {
   const auto x = at::tensor({1.F, 4.F, 3.F, 2.F, 9.F, 9.F}).view({1, 3, 2});
   const auto mask = at::tensor({1, 1, 0}).view({1, 3}).to(at::kBool);
   EXPECT_TRUE(at::equal(masked_pooling(x, mask, Pooling::mean), at::tensor({2.F, 3.F}).view({1, 2})));
@@ -17,14 +17,14 @@ TEST(MaskedPooling, HiddenWordsCountForNothing) {
       at::equal(masked_pooling(x, mask, Pooling::mean_max), at::tensor({2.F, 3.F, 3.F, 4.F}).view({1, 4})));
 }
 
-TEST(MaskedPooling, TheLastWordIsTheLastOneShown) {
+TEST(MaskedPooling, LastIsTheLastUnmaskedWord) {
   const auto x = at::arange(12, at::kFloat).view({3, 2, 2});
   const auto mask = at::tensor({1, 1, 1, 0, 0, 0}).view({3, 2}).to(at::kBool);
   EXPECT_TRUE(at::equal(masked_pooling(x, mask, Pooling::last),
                         at::tensor({2.F, 3.F, 4.F, 5.F, 0.F, 0.F}).view({3, 2})));
 }
 
-TEST(MaskedPooling, NamesGoThereAndBack) {
+TEST(MaskedPooling, NamesRoundTrip) {
   for (const Pooling pooling : {Pooling::mean, Pooling::max, Pooling::mean_max, Pooling::last}) {
     EXPECT_EQ(parse_pooling(pooling_name(pooling)), pooling);
   }

@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 #include <gtest/gtest.h>
 
+#include "nn/on_device.h"
 #include "sentencode/error.h"
 
 namespace sentencode::nn {
@@ -21,10 +22,14 @@ TEST(RecurrentStack, ShortcutsWidenTheLayersAbove) {
   EXPECT_EQ(widths(), (std::vector<std::int64_t>{10, 16}));
 }
 
-TEST(RecurrentStack, StepsAreTheWhole) {
+class RecurrentStackOn : public OnDevice {};
+ST_ON_DEVICES(RecurrentStackOn);
+
+TEST_P(RecurrentStackOn, StepsEqualForward) {
   at::manual_seed(1);
-  const RecurrentStack stack({Cell::lstm, 4, 3, 2, /*bidirectional=*/false, Shortcuts::all});
-  const auto x = at::randn({2, 5, 4});
+  RecurrentStack stack({Cell::lstm, 4, 3, 2, /*bidirectional=*/false, Shortcuts::all});
+  stack.to(device());
+  const auto x = at::randn({2, 5, 4}).to(device());
   const auto whole = stack.forward(x);
   auto state = stack.zero_state(2, x.options());
   at::Tensor output;
@@ -33,7 +38,7 @@ TEST(RecurrentStack, StepsAreTheWhole) {
   EXPECT_TRUE(at::allclose(state[1], whole.state[1], 1e-5, 1e-6));
 }
 
-TEST(RecurrentStack, NamesAreThoseOfItsOptions) {
+TEST(RecurrentStack, ParsesOptions) {
   EXPECT_EQ(parse_cell("lstm"), Cell::lstm);
   EXPECT_EQ(parse_shortcuts("input"), Shortcuts::input);
   EXPECT_THROW(parse_cell("rnn"), InvalidInput);

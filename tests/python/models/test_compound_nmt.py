@@ -217,7 +217,7 @@ def test_alignments_of_a_transformer_are_those_of_a_layer(architecture):
     for weights in (first, last):
         np.testing.assert_allclose(weights.sum(1), 1, atol=1e-5)
     for layer in (2, -3):
-        with pytest.raises(ValueError, match=f"layer must be one of the 2 of the decoder, got {layer}"):
+        with pytest.raises(ValueError, match=f"layer must be from -2 to 1, got {layer}"):
             found.alignment(SOURCE[1], TARGET[1], layer=layer)
 
 
@@ -483,7 +483,7 @@ def test_embeddings_are_tuned_to_labels(nmt):
         ({"size": 7}, "size must be a multiple of heads"),
         ({"target_vocabulary": {"a": 1}}, "target_vocabulary must be a Vocabulary"),
         ({"preset": "code"}, "preset must be one of"),
-        ({"sampled_words": 4, "label_smoothing": 0.1}, "exclude each other"),
+        ({"sampled_words": 4, "label_smoothing": 0.1}, "cannot be combined"),
     ],
 )
 def test_wrong_parameters_are_named(options, message):

@@ -1146,7 +1146,7 @@ def rewritten(path, change):
         (lambda m, c, p: c["network"].update(heads=3), "heads"),
         (lambda m, c, p: c["network"].update(heads=True), "heads cannot be true"),
         (lambda m, c, p: c["network"].update(heads=2.5), "heads cannot be 2.5"),
-        (lambda m, c, p: c["network"].update(hidden=16), "the file has not so many numbers"),
+        (lambda m, c, p: c["network"].update(hidden=16), "the file has too little data"),
         (lambda m, c, p: c["network"].update(hidden=1 << 40), "hidden is 1099511627776"),
         (lambda m, c, p: c["network"].update(words=1 << 62), "words is"),
         (lambda m, c, p: c["network"].update(features=7), "7"),

@@ -390,7 +390,7 @@ def test_damaged_files_do_not_allocate_memory(fitted, tmp_path):
     config["network"]["words"] = 10**12
     header["__metadata__"]["config"] = json.dumps(config)
     path.write_bytes(saved_files.with_checksums(header, body))
-    with pytest.raises(se.FormatError, match="the file has not so many numbers"):
+    with pytest.raises(se.FormatError, match="the file has too little data"):
         se.load(path)
 
 

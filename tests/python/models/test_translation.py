@@ -290,7 +290,7 @@ def test_layers_of_a_transformer_have_different_attention():
     first, last = (network.attention(given, target, ends, layer) for layer in (0, -1))
     assert not torch.allclose(first, last)
     torch.testing.assert_close(network.attention(given, target, ends, 1), last)
-    with pytest.raises(ValueError, match="layer must be one of the 2 of the decoder, got 2"):
+    with pytest.raises(ValueError, match="layer must be from -2 to 1, got 2"):
         network.attention(given, target, ends, 2)
 
 
@@ -310,7 +310,7 @@ def test_missing_inner_attention_is_reported(architecture):
         ({"architecture": "trf", "size": 0, "hidden": 3}, "hidden must be half of 8, got 3"),
         ({"dropout": 1.0}, "dropout must be at least 0 and less than 1, got 1"),
         ({"heads": 0}, "must be at least 1"),
-        ({"architecture": "trf", "size": 0, "attention_heads": 3}, "multiple of its heads, got 8 and 3"),
+        ({"architecture": "trf", "size": 0, "attention_heads": 3}, "multiple of heads, got 8 and 3"),
         ({"source_words": 0}, "source_words.* must be at least 1"),
     ],
 )

@@ -7,8 +7,8 @@ import pytest
 torch = pytest.importorskip("torch")
 nn = pytest.importorskip("sentencode.nn")
 
-PLACES = (3, 5, 0, 1)
-MASK = torch.arange(5) < torch.tensor(PLACES)[:, None]
+POSITIONS = (3, 5, 0, 1)
+MASK = torch.arange(5) < torch.tensor(POSITIONS)[:, None]
 
 
 def inputs(dtype=torch.float64, rows=4):
@@ -61,10 +61,10 @@ def test_keys_need_not_be_at_the_left():
     mask = torch.tensor(
         [[0, 1, 0, 1, 1], [1, 0, 0, 0, 1], [0, 0, 1, 0, 0], [1, 1, 1, 1, 1]], dtype=torch.bool
     )
-    for found, expected in zip(
+    for actual, expected in zip(
         attention(query, memory, key_mask=mask), reference(attention, query, memory, mask), strict=True
     ):
-        torch.testing.assert_close(found, expected)
+        torch.testing.assert_close(actual, expected)
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -101,18 +101,18 @@ def test_a_sentence_does_not_depend_on_its_batch():
     attention = layer().float()
     query, memory = inputs(torch.float32)
     context, weights = attention(query, memory, key_mask=MASK)
-    for i, places in enumerate(PLACES):
-        alone, own = attention(query[i : i + 1], memory[i : i + 1, :places])
+    for i, positions in enumerate(POSITIONS):
+        alone, alone_weights = attention(query[i : i + 1], memory[i : i + 1, :positions])
         torch.testing.assert_close(alone[0], context[i], rtol=0, atol=1e-6)
-        torch.testing.assert_close(own[0], weights[i, :, :places], rtol=0, atol=1e-6)
+        torch.testing.assert_close(alone_weights[0], weights[i, :, :positions], rtol=0, atol=1e-6)
 
 
 def test_hypotheses_attend_to_the_memory_of_their_sentence():
     attention = layer()
     query, memory = inputs(rows=12)  # three of each
     expected = attention(query, memory.repeat_interleave(3, 0), key_mask=MASK.repeat_interleave(3, 0))
-    found = attention.attend(query, *attention.project(memory, MASK), key_mask=MASK)
-    for ours, theirs in zip(found, expected, strict=True):
+    actual = attention.attend(query, *attention.project(memory, MASK), key_mask=MASK)
+    for ours, theirs in zip(actual, expected, strict=True):
         assert ours.shape == theirs.shape
         torch.testing.assert_close(ours, theirs)
 
@@ -139,20 +139,20 @@ def test_autocast():
     query, memory = inputs(torch.float32)
     expected = attention(query, memory, key_mask=MASK)
     with torch.autocast("cpu", torch.bfloat16):
-        found = attention(query, memory, key_mask=MASK)
-    for ours, theirs in zip(found, expected, strict=True):
+        actual = attention(query, memory, key_mask=MASK)
+    for ours, theirs in zip(actual, expected, strict=True):
         torch.testing.assert_close(ours.float(), theirs, rtol=0, atol=0.1)
 
 
 def test_nothing_to_attend_to_or_with():
     attention = layer()
-    for batch, time, places in ((2, 3, 0), (2, 0, 5), (0, 3, 5)):
+    for batch, time, positions in ((2, 3, 0), (2, 0, 5), (0, 3, 5)):
         query = torch.zeros(batch, time, 6, dtype=torch.float64)
-        memory = torch.zeros(batch, places, 4, dtype=torch.float64)
-        for mask in (None, torch.ones(batch, places, dtype=torch.bool)):
+        memory = torch.zeros(batch, positions, 4, dtype=torch.float64)
+        for mask in (None, torch.ones(batch, positions, dtype=torch.bool)):
             context, weights = attention(query, memory, key_mask=mask)
             assert context.shape == (batch, time, 4)
-            assert weights.shape == (batch, time, places)
+            assert weights.shape == (batch, time, positions)
             assert not context.any()
 
 
@@ -165,9 +165,12 @@ def test_nothing_to_attend_to_or_with():
         ),
         (
             lambda a, q, m: a(q, m[:, :, :3]),
-            r"memory must be floating point \[batch, places, 4\], got double",
+            r"memory must be floating point \[batch, positions, 4\], got double",
         ),
-        (lambda a, q, m: a(q, m.long()), r"memory must be floating point \[batch, places, 4\], got long int"),
+        (
+            lambda a, q, m: a(q, m.long()),
+            r"memory must be floating point \[batch, positions, 4\], got long int",
+        ),
         (
             lambda a, q, m: a(q[:2], m),
             r"query and memory must be .* of one batch, got \[2, 2, 6\] and \[4, 5, 4\]",
@@ -176,7 +179,7 @@ def test_nothing_to_attend_to_or_with():
         (lambda a, q, m: a(q, m, MASK.float()), r"key_mask must be bool \[4, 5\], got float \[4, 5\]"),
         (lambda a, q, m: a.attend(q[:3], *a.project(m)), "a multiple of the 4 sentences .* got 3"),
         (lambda a, q, m: a.attend(q, *a.project(m[:0])), "a multiple of the 0 sentences .* got 4"),
-        (lambda a, q, m: a.attend(q, m, m), r"keys must be \[batch, places, 3\], got \[4, 5, 4\]"),
+        (lambda a, q, m: a.attend(q, m, m), r"keys must be \[batch, positions, 3\], got \[4, 5, 4\]"),
         (lambda a, q, m: a.attend(q, m[:, :, :3], m[:, :4]), r"values must be \[4, 5, 4\], got \[4, 4, 4\]"),
         (lambda *_: nn.AdditiveAttention(6, 4, 0), "at least 1, got 6, 4 and 0"),
     ],

@@ -29,7 +29,7 @@ def characters(words=WORDS, most=7):
 def by_loop(built, word):
     """A word's row, window by window."""
     ids = [2 + ALPHABET.index(c) if c in ALPHABET else 1 for c in word][:7]
-    found = []
+    maxima = []
     for window in (1, 2, 5):
         weight = built.get_parameter(f"convolution_{window}.weight")
         bias = built.get_parameter(f"convolution_{window}.bias")
@@ -39,8 +39,8 @@ def by_loop(built, word):
             for i, character in enumerate(ids[begin : begin + window]):
                 total = total + weight[:, :, i] @ built.table[character]
             best = torch.maximum(best, total.relu())
-        found.append(best)
-    return torch.cat(found)
+        maxima.append(best)
+    return torch.cat(maxima)
 
 
 def test_equals_a_loop_over_characters():
@@ -56,7 +56,7 @@ def test_a_words_row_depends_on_no_other_word():
     rows = built(characters())
     for i, word in enumerate(WORDS):
         torch.testing.assert_close(built(characters([word]))[0], rows[i], rtol=0, atol=0)
-        if len(word) < 6:  # fewer places for characters
+        if len(word) < 6:  # fewer positions for characters
             torch.testing.assert_close(built(characters([word], 6))[0], rows[i])
 
 
@@ -66,7 +66,7 @@ def test_gradients():
 
     assert torch.autograd.gradcheck(lambda *_: built(ids), parameters)
     built(ids).sum().backward()
-    assert built.table.grad[0].abs().sum() == 0  # of what is behind a word
+    assert built.table.grad[0].abs().sum() == 0  # of padding
 
 
 def test_begins_as_the_public_code_does():

@@ -15,7 +15,7 @@ END = 0
 
 
 class Markov(nn.Decoder):
-    """The next word depends on the word before and on the sentence's own table, which is its memory.
+    """The next word depends on the previous word and on the sentence's table, which is the memory.
 
     The state has the words so far as well: after a wrong reordering they would be those of another.
     """
@@ -33,7 +33,7 @@ class Markov(nn.Decoder):
         self.rows.append(len(ids))
         assert len(tables) == len(ids)
         words = torch.cat([words, ids[:, None]], 1)
-        # The logits depend on all words so far, so that beams that mix hypotheses up are found out.
+        # The logits depend on all words so far, so that beams that mix hypotheses up are detected.
         shift = torch.sin(words.double().cumsum(1).sum(1, keepdim=True) * torch.arange(tables.shape[1]))
         return tables[torch.arange(len(ids)), ids] + 0.3 * shift, [tables, words]
 
@@ -44,7 +44,7 @@ def tables(batch, words, seed):
 
 
 def log_p(table, first, words):
-    """Of a whole sentence, with its end; word by word."""
+    """log p of a sentence including its end."""
     total, before, so_far = 0.0, first, [first]
     for word in (*words, END):
         shift = torch.sin(
@@ -58,19 +58,22 @@ def log_p(table, first, words):
 
 def enumeration(table, first, max_length, penalty):
     """All sentences, the best first."""
-    found = []
+    candidates = []
     for length in range(max_length + 1):
         for words in itertools.product(range(1, len(table)), repeat=length):
             score = log_p(table, first, words) / ((6 + length) / 6) ** penalty
-            found.append((score, words))
-    return sorted(found, reverse=True)
+            candidates.append((score, words))
+    return sorted(candidates, reverse=True)
 
 
-def hypotheses(found, row):
+def hypotheses_of(decoded, row):
     return [
         (score, tuple(ids[:length]))
         for ids, length, score in zip(
-            found.ids[row].tolist(), found.lengths[row].tolist(), found.scores[row].tolist(), strict=True
+            decoded.ids[row].tolist(),
+            decoded.lengths[row].tolist(),
+            decoded.scores[row].tolist(),
+            strict=True,
         )
         if length >= 0
     ]
@@ -87,7 +90,7 @@ def hypotheses(found, row):
 def test_a_wide_beam_finds_what_enumeration_finds(seed, words, max_length, penalty, best):
     table = tables(3, words, seed)
     first = torch.tensor([1, 0, words - 1])
-    found = nn.beam_search(
+    decoded = nn.beam_search(
         Markov(),
         [table],
         first,
@@ -99,10 +102,10 @@ def test_a_wide_beam_finds_what_enumeration_finds(seed, words, max_length, penal
     )
     for row in range(3):
         expected = enumeration(table[row], first[row].item(), max_length, penalty)
-        got = hypotheses(found, row)
+        hypotheses = hypotheses_of(decoded, row)
         expected = expected[: min(best, words**max_length)]
-        assert len(got) == len(expected)
-        for (score, ids), (right, sentence) in zip(got, expected, strict=True):
+        assert len(hypotheses) == len(expected)
+        for (score, ids), (right, sentence) in zip(hypotheses, expected, strict=True):
             assert ids == sentence
             assert math.isclose(score, right, abs_tol=1e-5)
 
@@ -126,7 +129,7 @@ def test_the_likeliest_of_many_words(words, dtype):
     logits = 3 * torch.randn(3, words, generator=generator, dtype=dtype)
     logits[1, 5:] = -math.inf  # fewer words than hypotheses
     logits[:, END] -= 20
-    found = nn.beam_search(Once(), [logits], torch.tensor([1, 1, 1]), end=END, max_length=2, beam=7, best=7)
+    decoded = nn.beam_search(Once(), [logits], torch.tensor([1, 1, 1]), end=END, max_length=2, beam=7, best=7)
     for row in range(3):
         top = logits[row].double().log_softmax(0).topk(8)
         expected = [
@@ -134,10 +137,10 @@ def test_the_likeliest_of_many_words(words, dtype):
             for score, word in zip(top.values.tolist(), top.indices.tolist(), strict=True)
             if word != END and score > -math.inf
         ]
-        got = [pair for pair in hypotheses(found, row) if pair[1]]
-        assert [ids for _, ids in got] == [ids for _, ids in expected][: len(got)]
-        assert len(got) >= min(6, len(expected))
-        for (score, _), (right, _) in zip(got, expected, strict=False):
+        hypotheses = [pair for pair in hypotheses_of(decoded, row) if pair[1]]
+        assert [ids for _, ids in hypotheses] == [ids for _, ids in expected][: len(hypotheses)]
+        assert len(hypotheses) >= min(6, len(expected))
+        for (score, _), (right, _) in zip(hypotheses, expected, strict=False):
             assert math.isclose(score, right, abs_tol=1e-4)
 
 
@@ -146,25 +149,25 @@ def test_the_likeliest_of_many_words(words, dtype):
 def test_narrow_beams_report_true_scores_and_do_not_depend_on_the_batch(seed, beam, penalty):
     table, first = tables(4, 6, seed), torch.tensor([1, 2, 3, 0])
     options = {"end": END, "max_length": 7, "beam": beam, "best": beam, "length_penalty": penalty}
-    found = nn.beam_search(Markov(), [table], first, **options)
+    decoded = nn.beam_search(Markov(), [table], first, **options)
     for row in range(4):
-        got = hypotheses(found, row)
-        assert got
-        assert got == sorted(got, key=lambda pair: -pair[0])
-        assert len({ids for _, ids in got}) == len(got)
-        for score, ids in got:
+        hypotheses = hypotheses_of(decoded, row)
+        assert hypotheses
+        assert hypotheses == sorted(hypotheses, key=lambda pair: -pair[0])
+        assert len({ids for _, ids in hypotheses}) == len(hypotheses)
+        for score, ids in hypotheses:
             right = log_p(table[row], first[row].item(), ids) / ((6 + len(ids)) / 6) ** penalty
             assert math.isclose(score, right, abs_tol=1e-5)
             assert END not in ids
         alone = nn.beam_search(Markov(), [table[row : row + 1]], first[row : row + 1], **options)
-        assert hypotheses(alone, 0) == got
+        assert hypotheses_of(alone, 0) == hypotheses
 
 
 @settings(deadline=None, max_examples=20)
 @given(seed=st.integers(0, 10000))
 def test_greedy_takes_the_likeliest_word_and_is_a_beam_of_one(seed):
     table, first = tables(5, 6, seed), torch.tensor([1, 2, 3, 0, 5])
-    found = nn.greedy_search(Markov(), [table], first, end=END, max_length=12)
+    decoded = nn.greedy_search(Markov(), [table], first, end=END, max_length=12)
     beam = nn.beam_search(Markov(), [table], first, end=END, max_length=12, beam=1)
     for row in range(5):
         decoder = Markov()
@@ -176,11 +179,11 @@ def test_greedy_takes_the_likeliest_word_and_is_a_beam_of_one(seed):
             if word == END:
                 break
             words.append(word)
-        ((score, ids),) = hypotheses(found, row)
+        ((score, ids),) = hypotheses_of(decoded, row)
         assert list(ids) == words
         assert math.isclose(score, total, abs_tol=1e-5)
         if len(words) < 12:
-            assert hypotheses(beam, row)[0][1] == ids
+            assert hypotheses_of(beam, row)[0][1] == ids
 
 
 def test_finished_sentences_leave():
@@ -189,9 +192,9 @@ def test_finished_sentences_leave():
     table[0, [1, 2, 3, 4], [2, 3, 4, 0]] = 20
     table[1, :, 0] = 20
     decoder = Markov()
-    found = nn.greedy_search(decoder, [table], torch.tensor([1, 1]), end=END)
-    assert found.ids.tolist() == [[[2, 3, 4]], [[0, 0, 0]]]
-    assert found.lengths.tolist() == [[3], [0]]
+    decoded = nn.greedy_search(decoder, [table], torch.tensor([1, 1]), end=END)
+    assert decoded.ids.tolist() == [[[2, 3, 4]], [[0, 0, 0]]]
+    assert decoded.lengths.tolist() == [[3], [0]]
     assert decoder.rows == [2, 1, 1, 1]
     decoder = Markov()
     nn.beam_search(decoder, [table], torch.tensor([1, 1]), end=END, beam=2)
@@ -202,7 +205,7 @@ def test_finished_sentences_leave():
 def test_samples_are_as_likely_as_they_should_be(temperature, top_k):
     table = tables(1, 5, 3)[:, 1:2].expand(-1, 5, -1)
     count = 20000
-    found = nn.sample(
+    decoded = nn.sample(
         Markov(),
         [table.expand(count, -1, -1)],
         torch.full((count,), 2),
@@ -217,8 +220,8 @@ def test_samples_are_as_likely_as_they_should_be(temperature, top_k):
     if top_k:
         logits[logits < logits.topk(top_k).values[-1]] = -torch.inf
     expected = logits.softmax(0)
-    drawn = torch.where(found.lengths[:, 0] == 0, END, found.ids[:, 0, 0])
-    seen = torch.bincount(drawn, minlength=5).double() / count
+    samples = torch.where(decoded.lengths[:, 0] == 0, END, decoded.ids[:, 0, 0])
+    seen = torch.bincount(samples, minlength=5).double() / count
     error = (expected * (1 - expected) / count).sqrt()
     assert ((seen - expected).abs() <= 4 * error + 1e-12).all()
 
@@ -232,10 +235,10 @@ def test_samples_follow_the_seed_and_the_row_alone():
     same = nn.sample(Markov(), [table], first, seed=1, **options)
     other = nn.sample(Markov(), [table], first, seed=2, **options)
     fewer = nn.sample(Markov(), [table[:3]], first[:3], seed=1, **options)
-    assert [hypotheses(one, i) for i in range(8)] == [hypotheses(same, i) for i in range(8)]
-    assert [hypotheses(one, i) for i in range(8)] != [hypotheses(other, i) for i in range(8)]
-    assert [hypotheses(one, i) for i in range(3)] == [hypotheses(fewer, i) for i in range(3)]
-    assert len({hypotheses(one, i)[0][1] for i in range(8)}) > 1
+    assert [hypotheses_of(one, i) for i in range(8)] == [hypotheses_of(same, i) for i in range(8)]
+    assert [hypotheses_of(one, i) for i in range(8)] != [hypotheses_of(other, i) for i in range(8)]
+    assert [hypotheses_of(one, i) for i in range(3)] == [hypotheses_of(fewer, i) for i in range(3)]
+    assert len({hypotheses_of(one, i)[0][1] for i in range(8)}) > 1
 
 
 def test_a_low_temperature_is_greedy():

@@ -86,13 +86,13 @@ def test_wrong_arguments_are_value_errors(call, message):
 @settings(deadline=None, max_examples=30)
 @given(features=st.integers(1, 9), time=st.integers(0, 6), begin=st.integers(0, 5000))
 def test_sinusoids_are_those_of_the_paper(features, time, begin):
-    found = nn.Positions(features)(torch.zeros(2, time, features, dtype=torch.float64), begin=begin)
+    actual = nn.Positions(features)(torch.zeros(2, time, features, dtype=torch.float64), begin=begin)
     expected = [
         [(math.cos if i % 2 else math.sin)(t / 10000 ** ((i - i % 2) / features)) for i in range(features)]
         for t in range(begin, begin + time)
     ]
     expected = torch.tensor(expected, dtype=torch.float64).view(time, features)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-9)
 
 
 def test_learnt_positions():
@@ -100,7 +100,7 @@ def test_learnt_positions():
     x = torch.zeros(1, 2, 3, dtype=torch.float64)
     assert torch.equal(positions(x, begin=2), positions.weight[2:])
     assert torch.autograd.gradcheck(lambda _: positions(x, begin=1), (positions.weight,))
-    with pytest.raises(ValueError, match="has 4 places, and a sentence needs 5"):
+    with pytest.raises(ValueError, match="a sentence has 5 words, but the table has 4 rows"):
         positions(x, begin=3)
     other = nn.Positions(3, "learnt", length=4, beyond="clamp").double()
     other.load_state_dict(positions.state_dict())

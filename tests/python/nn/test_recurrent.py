@@ -53,11 +53,11 @@ def reference(layer, kind, layers, directions, shortcuts, x, length, h0, c0):
         sides = []
         for direction in range(directions):
             suffix = f"_l{number}" + ("_reverse" if direction else "")
-            mine = [weights[n + suffix] for n in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+            own_weights = [weights[n + suffix] for n in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
             h, c = h0[number * directions + direction], c0[number * directions + direction]
             side = []
             for word in inside[::-1] if direction else inside:
-                h, c = cell_step(kind, word, h, c, mine)
+                h, c = cell_step(kind, word, h, c, own_weights)
                 side.append(h)
             sides.append(side[::-1] if direction else side)
             ends_h.append(h)
@@ -76,17 +76,17 @@ def reference(layer, kind, layers, directions, shortcuts, x, length, h0, c0):
     bidirectional=st.booleans(),
     shortcuts=st.sampled_from(["none", "input", "all"]),
     ragged=st.booleans(),
-    begun=st.booleans(),
+    with_state=st.booleans(),
 )
-def test_equals_the_equations(kind, layers, bidirectional, shortcuts, ragged, begun):
+def test_equals_the_equations(kind, layers, bidirectional, shortcuts, ragged, with_state):
     layer = stack(kind, layers=layers, bidirectional=bidirectional, shortcuts=shortcuts)
     x, directions = inputs(), 1 + bidirectional
     h0, c0 = torch.zeros(2, 4, layers * directions, 3, dtype=torch.float64)
-    if begun:
+    if with_state:
         h0, c0 = torch.randn(
             2, 4, layers * directions, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(5)
         )
-    state = ((h0,) if kind == "gru" else (h0, c0)) if begun else ()
+    state = ((h0,) if kind == "gru" else (h0, c0)) if with_state else ()
     output, last = layer(x, lengths=LENGTHS if ragged else None, state=state)
     assert len(last) == (1 if kind == "gru" else 2)
     for b in range(4):
@@ -114,18 +114,18 @@ def test_gradient(kind, lengths):
 
 @pytest.mark.parametrize("kind", ["gru", "lstm"])
 @pytest.mark.parametrize("padding", [1e30, float("nan")])
-def test_padding_is_never_computed_with(kind, padding):
+def test_padding_is_ignored(kind, padding):
     layer = stack(kind, layers=2, bidirectional=True)
     x = inputs()
     expected = layer(x, lengths=LENGTHS)[0]
     hidden = torch.arange(5) >= LENGTHS[:, None]
     x[hidden] = padding
-    x[2] = 0  # the sentence without words: one row of it is read, and covered
+    x[2] = 0
     x.requires_grad_()
-    found = layer(x, lengths=LENGTHS)[0]
-    assert torch.equal(found, expected)
-    assert not found[hidden].any()
-    found.sum().backward()
+    actual = layer(x, lengths=LENGTHS)[0]
+    assert torch.equal(actual, expected)
+    assert not actual[hidden].any()
+    actual.sum().backward()
     assert not x.grad[hidden].any()
     assert all(torch.isfinite(p.grad).all() for p in layer.parameters())
 
@@ -136,15 +136,15 @@ def test_a_sentence_does_not_depend_on_its_batch(kind):
     x = inputs(torch.float32)
     together, last = layer(x, lengths=LENGTHS)
     for i, length in enumerate(LENGTHS.tolist()):
-        alone, own = layer(x[i : i + 1, :length])
+        alone, final_state = layer(x[i : i + 1, :length])
         torch.testing.assert_close(alone[0], together[i, :length], rtol=0, atol=1e-6)
-        for a, b in zip(own, last, strict=True):
+        for a, b in zip(final_state, last, strict=True):
             torch.testing.assert_close(a[0], b[i], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["gru", "lstm"])
 @pytest.mark.parametrize("shortcuts", ["none", "input", "all"])
-def test_steps_are_the_whole(kind, shortcuts):
+def test_steps_equal_forward(kind, shortcuts):
     layer = stack(kind, layers=3, shortcuts=shortcuts)
     x = inputs()
     whole, last = layer(x)
@@ -156,7 +156,7 @@ def test_steps_are_the_whole(kind, shortcuts):
         torch.testing.assert_close(a, b)
 
 
-def test_equals_torchs_own_layers():
+def test_equals_torch():
     ours = stack("lstm", torch.float32, layers=2, bidirectional=True)
     theirs = torch.nn.LSTM(4, 3, num_layers=2, bidirectional=True, batch_first=True)
     theirs.load_state_dict(ours.state_dict())
@@ -171,8 +171,8 @@ def test_equals_torchs_own_layers():
 @pytest.mark.parametrize("kind", ["gru", "lstm"])
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_gradients_are_those_of_torchs_own_layers(kind, bidirectional, threads):
-    """With as many words and sentences as make several parts and products of all kinds."""
+def test_gradients_equal_torch(kind, bidirectional, threads):
+    """With enough sentences for several parts."""
     torch.manual_seed(3)
     options = {"bidirectional": bidirectional, "batch_first": True}
     theirs = (torch.nn.GRU if kind == "gru" else torch.nn.LSTM)(20, 17, num_layers=2, **options)
@@ -181,15 +181,14 @@ def test_gradients_are_those_of_torchs_own_layers(kind, bidirectional, threads):
     lengths = torch.randint(1, 30, (45,))
     directions = 1 + bidirectional
     x = torch.randn(45, 30, 20)
-    begin = [torch.randn(45, 2 * directions, 17) for _ in range(1 if kind == "gru" else 2)]
+    initial = [torch.randn(45, 2 * directions, 17) for _ in range(1 if kind == "gru" else 2)]
     factors = torch.randn(45, 30, 17 * directions), torch.randn(45, 2 * directions, 17)
 
     def results(module, forward):
-        given = [part.clone().requires_grad_() for part in (x, *begin)]
-        output, last = forward(*given)
+        inputs_ = [part.clone().requires_grad_() for part in (x, *initial)]
+        output, last = forward(*inputs_)
         loss = (output * factors[0]).sum() + sum((part * factors[1]).sum() for part in last)
-        found = torch.autograd.grad(loss, [*given, *module.parameters()])
-        return [output.detach(), *found]
+        return [output.detach(), *torch.autograd.grad(loss, [*inputs_, *module.parameters()])]
 
     def by_torch(x, *state):
         packed = torch.nn.utils.rnn.pack_padded_sequence(x, lengths, True, enforce_sorted=False)
@@ -205,34 +204,34 @@ def test_gradients_are_those_of_torchs_own_layers(kind, bidirectional, threads):
     finally:
         torch.set_num_threads(before)
     for one, other in zip(mine, results(theirs, by_torch), strict=True):
-        # Sums of up to 700 words in another order, and functions to two units in the last place.
+        # Sums of up to 700 words in another order.
         torch.testing.assert_close(one, other, rtol=0, atol=2e-5 * max(1, float(other.abs().max())))
 
 
 @pytest.mark.parametrize("kind", ["gru", "lstm"])
-def test_a_graph_that_is_kept_has_the_same_gradients_again_and_no_second_ones(kind):
+def test_backward_twice_with_retain_graph_but_no_second_derivatives(kind):
     layer = stack(kind, torch.float32, layers=2, bidirectional=True)
     x = inputs(torch.float32).requires_grad_()
     output = layer(x, lengths=LENGTHS)[0]
-    wanted = [x, *layer.parameters()]
-    once, again = (torch.autograd.grad(output.sum(), wanted, retain_graph=True) for _ in "ab")
+    tensors = [x, *layer.parameters()]
+    once, again = (torch.autograd.grad(output.sum(), tensors, retain_graph=True) for _ in "ab")
     assert all(map(torch.equal, once, again))
     with pytest.raises(NotImplementedError, match="a recurrent layer cannot be differentiated twice"):
         torch.autograd.grad(output.sum(), x, create_graph=True)
 
 
 @pytest.mark.parametrize("kind", ["gru", "lstm"])
-def test_with_and_without_gradients_it_computes_the_same(kind):
+def test_outputs_are_the_same_without_gradients(kind):
     layer = stack(kind, torch.float32, layers=2, bidirectional=True, shortcuts="all")
     x = inputs(torch.float32)
     output, last = layer(x, lengths=LENGTHS)
     with torch.no_grad():
-        plain, ends = layer(x, lengths=LENGTHS)
-    assert torch.equal(output, plain)
-    assert all(map(torch.equal, last, ends))
+        expected, final_state = layer(x, lengths=LENGTHS)
+    assert torch.equal(output, expected)
+    assert all(map(torch.equal, last, final_state))
 
 
-def test_dropout_is_between_layers_in_training_alone():
+def test_dropout_is_between_layers_in_training():
     layer = stack(layers=2, dropout=0.5)
     x = inputs()
 
@@ -248,7 +247,7 @@ def test_dropout_is_between_layers_in_training_alone():
     assert torch.equal(one(x)[0], one(x)[0])
 
 
-def test_evaluation_keeps_gradients():
+def test_gradients_in_evaluation():
     layer = stack("lstm", torch.float32).eval()
     x = inputs(torch.float32).requires_grad_()
     layer(x)[0].sum().backward()
@@ -267,7 +266,7 @@ def test_copies_and_state():
         torch.testing.assert_close(same.step(x[:, 0], same.zero_state(4))[0], expected[:, 0])
 
 
-def test_nothing_to_go_over():
+def test_empty_inputs():
     layer = stack()
     output, (h,) = layer(torch.zeros(2, 0, 4, dtype=torch.float64))
     assert output.shape == (2, 0, 3)
@@ -280,8 +279,8 @@ def test_orthogonal_weights(cell):
     torch.manual_seed(1)
     square = nn.RecurrentStack(
         cell, 30, 30, layers=2, bidirectional=True, shortcuts="input", orthogonal=True
-    )  # the first layer's input is as wide as its states
-    drawn = []
+    )  # the first layer's input has as many dimensions as its states
+    matrices = []
     for name, weight in square.named_parameters():
         weight = weight.detach()
         if weight.dim() == 1:
@@ -289,12 +288,12 @@ def test_orthogonal_weights(cell):
         elif weight.shape[1] != 30:
             assert 0.009 < weight.std() < 0.011, name
         else:
-            for of_gate in weight.split(30):
-                torch.testing.assert_close(of_gate @ of_gate.T, torch.eye(30), atol=1e-5, rtol=0)
-                drawn.append(of_gate)
+            for gate in weight.split(30):
+                torch.testing.assert_close(gate @ gate.T, torch.eye(30), atol=1e-5, rtol=0)
+                matrices.append(gate)
     gates = 3 if cell == "gru" else 4
-    assert len(drawn) == gates * (4 + 2)  # four recurrent matrices, and the first layer's two
-    assert len({matrix.numpy().tobytes() for matrix in drawn}) == len(drawn)
+    assert len(matrices) == gates * (4 + 2)  # four recurrent matrices, and the first layer's two
+    assert len({matrix.numpy().tobytes() for matrix in matrices}) == len(matrices)
 
 
 @pytest.mark.parametrize(
@@ -307,7 +306,7 @@ def test_orthogonal_weights(cell):
         (lambda s, x: s.step(x[:, 0], []), "state must have 1 tensors, got 0"),
         (
             lambda _, x: stack(bidirectional=True).step(x[:, 0], []),
-            "two directions cannot go word by word",
+            "a bidirectional stack has no steps",
         ),
         (lambda *_: nn.RecurrentStack("rnn", 4, 3), "'gru' or 'lstm', got 'rnn'"),
         (lambda *_: nn.RecurrentStack("gru", 4, 3, shortcuts="some"), "got 'some'"),

@@ -26,10 +26,10 @@ def reference(h, weight, bias, targets, row_weights, smoothing, reduction):
     """Row by row, from the definition."""
     logits = h @ weight.T + (0 if bias is None else bias)
     log_p = logits - logits.exp().sum(1, keepdim=True).log()
-    wanted = torch.full_like(log_p, smoothing / len(weight))
-    wanted[torch.arange(len(h)), targets.clamp_min(0)] += 1 - smoothing
+    target_p = torch.full_like(log_p, smoothing / len(weight))
+    target_p[torch.arange(len(h)), targets.clamp_min(0)] += 1 - smoothing
     row_weights = row_weights * (targets >= 0)
-    total = (-(wanted * log_p).sum(1) * row_weights).sum()
+    total = (-(target_p * log_p).sum(1) * row_weights).sum()
     return total / row_weights.sum() if reduction == "mean" else total
 
 
@@ -53,7 +53,7 @@ def test_equals_the_definition(rows, words, chunk, smoothing, reduction, biased,
         targets[0] = -100
         row_weights[-1] = 0 if rows > 2 else row_weights[-1]
     inputs = [t for t in (h, weight, bias) if t is not None]
-    found = nn.softmax_loss(
+    losses = nn.softmax_loss(
         h,
         weight,
         targets,
@@ -64,27 +64,27 @@ def test_equals_the_definition(rows, words, chunk, smoothing, reduction, biased,
         chunk_rows=chunk,
     )
     expected = reference(h, weight, bias, targets, row_weights, smoothing, reduction)
-    torch.testing.assert_close(found.loss, expected)
+    torch.testing.assert_close(losses.loss, expected)
     torch.testing.assert_close(
-        torch.autograd.grad(3 * found.loss, inputs), torch.autograd.grad(3 * expected, inputs)
+        torch.autograd.grad(3 * losses.loss, inputs), torch.autograd.grad(3 * expected, inputs)
     )
     counts = (targets >= 0) & (row_weights > 0)
     logits = h @ weight.T + (0 if bias is None else bias)
-    assert found.tokens.item() == counts.sum().item()
-    assert found.correct.item() == (logits.argmax(1) == targets)[counts].sum().item()
+    assert losses.tokens.item() == counts.sum().item()
+    assert losses.correct.item() == (logits.argmax(1) == targets)[counts].sum().item()
     nll = functional.cross_entropy(logits, targets.clamp_min(0), reduction="none") * counts
-    torch.testing.assert_close(found.nll, nll.detach())
-    assert not found.nll.requires_grad
+    torch.testing.assert_close(losses.nll, nll.detach())
+    assert not losses.nll.requires_grad
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize(
-    "wanted", [(True, True, True), (True, False, False), (False, True, False), (False, False, True)]
+    "needs_grad", [(True, True, True), (True, False, False), (False, True, False), (False, False, True)]
 )
-def test_gradient(smoothing, wanted):
+def test_gradient(smoothing, needs_grad):
     h, weight, bias, targets = problem()
-    for tensor, want in zip((h, weight, bias), wanted, strict=True):
-        tensor.requires_grad_(want)
+    for tensor, need in zip((h, weight, bias), needs_grad, strict=True):
+        tensor.requires_grad_(need)
     targets[2] = -100
     assert torch.autograd.gradcheck(
         lambda *p: nn.softmax_loss(p[0], p[1], targets, p[2], label_smoothing=smoothing, chunk_rows=3).loss,
@@ -107,11 +107,11 @@ def test_equals_torch_in_float_with_large_logits():
     h, weight, bias, targets = problem(50, 20, 300, torch.float32)
     with torch.no_grad():
         h.mul_(30)
-    found = nn.softmax_loss(h, weight, targets, bias, label_smoothing=0.1, chunk_rows=16)
+    losses = nn.softmax_loss(h, weight, targets, bias, label_smoothing=0.1, chunk_rows=16)
     expected = functional.cross_entropy(functional.linear(h, weight, bias), targets, label_smoothing=0.1)
-    torch.testing.assert_close(found.loss, expected)
+    torch.testing.assert_close(losses.loss, expected)
     torch.testing.assert_close(
-        torch.autograd.grad(found.loss, (h, weight, bias)),
+        torch.autograd.grad(losses.loss, (h, weight, bias)),
         torch.autograd.grad(expected, (h, weight, bias)),
         rtol=1e-4,
         atol=1e-5,
@@ -157,9 +157,9 @@ def test_backward_again_needs_the_graph():
 
 def test_no_rows_that_count():
     h, weight, bias, targets = problem()
-    found = nn.softmax_loss(h, weight, targets, bias, row_weights=torch.zeros(7, dtype=torch.bool))
-    found.loss.backward()
-    assert (found.loss.item(), found.correct.item(), found.tokens.item()) == (0, 0, 0)
+    losses = nn.softmax_loss(h, weight, targets, bias, row_weights=torch.zeros(7, dtype=torch.bool))
+    losses.loss.backward()
+    assert (losses.loss.item(), losses.correct.item(), losses.tokens.item()) == (0, 0, 0)
     assert not any(t.grad.any() for t in (h, weight, bias))
 
 
@@ -169,10 +169,10 @@ def test_rows_that_do_not_count_may_hold_anything():
     with torch.no_grad():
         h[~mask] = torch.nan
     targets[~mask] = 10**9
-    found = nn.softmax_loss(h, weight, targets, bias, row_weights=mask, chunk_rows=2)
+    losses = nn.softmax_loss(h, weight, targets, bias, row_weights=mask, chunk_rows=2)
     alone = nn.softmax_loss(h[mask], weight, targets[mask], bias)
-    torch.testing.assert_close(found.loss, alone.loss)
-    found.loss.backward()
+    torch.testing.assert_close(losses.loss, alone.loss)
+    losses.loss.backward()
     assert torch.equal(h.grad[~mask], torch.zeros_like(h.grad[~mask]))
     assert torch.isfinite(weight.grad).all()
 
@@ -181,10 +181,10 @@ def test_several_positions_and_no_gradient():
     h, weight, bias, targets = problem(24, dtype=torch.float32)
     flat = nn.softmax_loss(h, weight, targets, bias)
     with torch.no_grad():
-        found = nn.softmax_loss(h.view(2, 3, 4, 5), weight, targets.view(2, 3, 4), bias)
-    assert not found.loss.requires_grad
-    assert found.nll.shape == (2, 3, 4)
-    torch.testing.assert_close(found.loss, flat.loss.detach())
+        losses = nn.softmax_loss(h.view(2, 3, 4, 5), weight, targets.view(2, 3, 4), bias)
+    assert not losses.loss.requires_grad
+    assert losses.nll.shape == (2, 3, 4)
+    torch.testing.assert_close(losses.loss, flat.loss.detach())
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_several_positions_and_no_gradient():
         ({"weight": torch.zeros(11, 5, dtype=torch.float32)}, "type of h, double, got float"),
         ({"bias": torch.zeros(5)}, r"bias must be \[11\], got \[5\]"),
         ({"row_weights": torch.zeros(7, dtype=torch.int64)}, r"row_weights must be bool or floating"),
-        ({"label_smoothing": 1.0}, "less than 1, got 1"),
+        ({"label_smoothing": 1.0}, r"must be in .*, got 1"),
         ({"reduction": "none"}, "'mean' or 'sum', got 'none'"),
     ],
 )
@@ -235,31 +235,31 @@ def test_draws_follow_their_generator():
 def test_all_words_drawn_is_the_whole_softmax():
     h, weight, bias, targets = problem()
     targets[0] = -100
-    drawn = nn.draw_negatives(nn.expected_counts(nn.log_uniform_distribution(11), 11))
+    negatives = nn.draw_negatives(nn.expected_counts(nn.log_uniform_distribution(11), 11))
     for reduction in ("mean", "sum"):
-        found = nn.sampled_softmax_loss(h, weight, targets, drawn, bias, reduction=reduction)
+        actual = nn.sampled_softmax_loss(h, weight, targets, negatives, bias, reduction=reduction)
         expected = nn.softmax_loss(h, weight, targets, bias, reduction=reduction).loss
-        torch.testing.assert_close(found, expected)
+        torch.testing.assert_close(actual, expected)
         torch.testing.assert_close(
-            torch.autograd.grad(found, (h, weight, bias)), torch.autograd.grad(expected, (h, weight, bias))
+            torch.autograd.grad(actual, (h, weight, bias)), torch.autograd.grad(expected, (h, weight, bias))
         )
 
 
 def test_sampled_equals_the_definition_and_its_gradient():
     h, weight, bias, targets = problem()
     expected = nn.expected_counts(nn.log_uniform_distribution(11), 5)
-    drawn = nn.draw_negatives(expected, generator=torch.Generator().manual_seed(3))
-    assert set(drawn.ids.tolist()) & set(targets.tolist())
-    logits = h @ weight.T + bias - drawn.expected.double().log()
+    negatives = nn.draw_negatives(expected, generator=torch.Generator().manual_seed(3))
+    assert set(negatives.ids.tolist()) & set(targets.tolist())
+    logits = h @ weight.T + bias - negatives.expected.double().log()
     losses = []
     for i, target in enumerate(targets.tolist()):
-        among = [target] + [w for w in drawn.ids.tolist() if w != target]
+        among = [target] + [w for w in negatives.ids.tolist() if w != target]
         losses.append(-(logits[i, target] - logits[i, among].logsumexp(0)))
     torch.testing.assert_close(
-        nn.sampled_softmax_loss(h, weight, targets, drawn, bias), torch.stack(losses).mean()
+        nn.sampled_softmax_loss(h, weight, targets, negatives, bias), torch.stack(losses).mean()
     )
     assert torch.autograd.gradcheck(
-        lambda h, w, b: nn.sampled_softmax_loss(h, w, targets, drawn, b), (h, weight, bias)
+        lambda h, w, b: nn.sampled_softmax_loss(h, w, targets, negatives, b), (h, weight, bias)
     )
 
 
@@ -274,8 +274,8 @@ def test_sampled_softmax_learns_the_frequencies():
     tail = []
     for step in range(600):
         steps.zero_grad()
-        drawn = nn.draw_negatives(expected, generator=generator)
-        nn.sampled_softmax_loss(h, torch.zeros(5, 1), targets, drawn, bias).backward()
+        negatives = nn.draw_negatives(expected, generator=generator)
+        nn.sampled_softmax_loss(h, torch.zeros(5, 1), targets, negatives, bias).backward()
         steps.step()
         if step >= 200:
             tail.append(bias.detach().softmax(0))
@@ -305,20 +305,20 @@ def test_half_precision_on_a_gpu(words, biased, smoothing, chunk):
         *exact[:2], exact[2] if biased else None, targets, row_weights, smoothing, reduction="sum"
     )
     with torch.autocast("cuda", torch.bfloat16):
-        found = nn.softmax_loss(
+        losses = nn.softmax_loss(
             *(there[0], there[1], targets.cuda(), there[2] if biased else None),
             row_weights=row_weights.cuda(),
             label_smoothing=smoothing,
             reduction="sum",
             chunk_rows=chunk,
         )
-    torch.testing.assert_close(found.loss.cpu().double(), expected.detach(), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(losses.loss.cpu().double(), expected.detach(), rtol=1e-5, atol=1e-5)
     expected.backward()
-    found.loss.backward()
+    losses.loss.backward()
     for mine, true in list(zip(there, exact, strict=True))[: 3 if biased else 2]:
         assert mine.grad.shape == true.shape
-        apart = (mine.grad.cpu().double() - true.grad).norm() / true.grad.norm().clamp_min(1e-6)
-        assert apart < 1e-2 or (words == 1 and mine.grad.norm() < 1e-2)
+        error = (mine.grad.cpu().double() - true.grad).norm() / true.grad.norm().clamp_min(1e-6)
+        assert error < 1e-2 or (words == 1 and mine.grad.norm() < 1e-2)
 
 
 # --- Layer --------------------------------------------------------------------------------------------------
@@ -340,11 +340,11 @@ def test_tied_layer_is_given_its_table():
     layer = nn.WordSoftmax(5, 11, bias=False, tied=True)
     assert list(layer.parameters()) == []
     torch.testing.assert_close(layer(h, targets, table=table).loss, nn.softmax_loss(h, table, targets).loss)
-    drawn = nn.draw_negatives(torch.ones(11))
+    negatives = nn.draw_negatives(torch.ones(11))
     torch.testing.assert_close(
-        layer.sampled_loss(h, targets, drawn, table=table), layer(h, targets, table=table).loss
+        layer.sampled_loss(h, targets, negatives, table=table), layer(h, targets, table=table).loss
     )
-    with pytest.raises(ValueError, match="table must be given when it is tied"):
+    with pytest.raises(ValueError, match="table is required if it is tied"):
         layer(h, targets)
 
 

@@ -7,13 +7,13 @@
 
 namespace sentencode::nn {
 
-/// How a sub-layer of a Transformer ends: layer_norm(residual + dropout(what it gives)).
+/// The end of a sub-layer of a Transformer: layer_norm(residual + dropout(x)).
 class AddNorm : public torch::nn::Module {
  public:
   explicit AddNorm(std::int64_t features, double epsilon = 1e-5, double dropout = 0);
 
-  /// given [..., D], residual [..., D] or undefined -> [..., D]
-  at::Tensor forward(const at::Tensor& given, const at::Tensor& residual = {}) const;
+  /// x [..., D], residual [..., D] or undefined -> [..., D]
+  at::Tensor forward(const at::Tensor& x, const at::Tensor& residual = {}) const;
   void pretty_print(std::ostream& out) const override;
 
  private:

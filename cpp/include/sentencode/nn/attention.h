@@ -18,26 +18,26 @@ struct AttentionOptions {
   std::int64_t features = 0;         // H, a multiple of heads
   std::int64_t heads = 8;
   Activation activation = Activation::none;  // of the projections of Q, K and V
-  bool output_projection = true;             // H -> H, after the heads are side by side
+  bool output_projection = true;             // H -> H, of the concatenated heads
   bool bias = true;
-  double dropout = 0;  // on the weights
+  double dropout = 0;  // of the attention weights
   double scale = 0;    // of Q K^T; 0: 1 / sqrt(H / heads)
 };
 
-/// What queries are compared with, projected: a decoder keeps it from step to step. Batch comes first.
+/// Projected keys and values, which a decoder reuses in every step. The batch is the first dimension.
 struct KeysValues {
-  at::Tensor keys;    // [B, heads, S, H / heads]; of an additive attention [B, S, A]
-  at::Tensor values;  // [B, heads, S, H / heads]; of an additive attention [B, S, Dm]
+  at::Tensor keys;    // [B, heads, S, H / heads]; additive attention: [B, S, A]
+  at::Tensor values;  // [B, heads, S, H / heads]; additive attention: [B, S, Dm]
 };
 
-/// Several attentions side by side: softmax(Q K^T scale) V. A key that is masked has no weight; where all
-/// are, the heads give zeros.
+/// Multi-head attention, softmax(Q K^T scale) V (Vaswani et al., 2017). Masked keys have weight 0; if all
+/// keys are masked, the heads are 0.
 class MultiHeadAttention : public torch::nn::Module {
  public:
   explicit MultiHeadAttention(const AttentionOptions& options);
 
-  /// query [B, T, Dq], key and value [B, S, Dm], key_mask [B, S] bool or undefined -> [B, T, H]. Causal, the
-  /// query at t sees keys up to t: T must be S.
+  /// query [B, T, Dq], key and value [B, S, Dm], key_mask [B, S] bool or undefined -> [B, T, H]. If causal,
+  /// the query at t attends to keys up to t, and T must be S.
   at::Tensor forward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                      const at::Tensor& key_mask = {}, bool causal = false) const;
 
@@ -46,7 +46,7 @@ class MultiHeadAttention : public torch::nn::Module {
                                                  const at::Tensor& value, const at::Tensor& key_mask = {},
                                                  bool causal = false) const;
 
-  /// forward in two halves.
+  /// The two halves of forward.
   KeysValues project(const at::Tensor& key, const at::Tensor& value, const at::Tensor& key_mask = {}) const;
   at::Tensor attend(const at::Tensor& query, const KeysValues& memory, const at::Tensor& key_mask = {},
                     bool causal = false) const;
@@ -55,14 +55,14 @@ class MultiHeadAttention : public torch::nn::Module {
 
  private:
   at::Tensor split(const at::Tensor& projected) const;  // [B, T, H] -> [B, heads, T, H / heads]
-  at::Tensor join(const at::Tensor& heads) const;       // and back, projected
+  at::Tensor join(const at::Tensor& heads) const;       // the inverse, and the output projection
   at::Tensor project_query(const at::Tensor& query, const KeysValues& memory) const;
 
   AttentionOptions options_;
   std::shared_ptr<torch::nn::LinearImpl> query_, key_, value_, output_;
 };
 
-/// W2 f(W1 x + b1) + b2, at each place by itself. [..., D] -> [..., D]
+/// W2 f(W1 x + b1) + b2 at each position. [..., D] -> [..., D]
 class FeedForward : public torch::nn::Module {
  public:
   FeedForward(std::int64_t features, std::int64_t hidden, const std::string& activation = "relu",
@@ -71,7 +71,7 @@ class FeedForward : public torch::nn::Module {
 
  private:
   Activation activation_;
-  double dropout_;  // on the hidden units
+  double dropout_;  // of the hidden units
   std::shared_ptr<torch::nn::LinearImpl> inner_, outer_;
 };
 

@@ -8,25 +8,25 @@
 
 namespace sentencode::nn {
 
-/// What a decoder writes from: tensors of the sentences, [B, ...]. It stays what it is while they are
-/// written, and no search copies it for each hypothesis.
+/// The input of a decoder: tensors of the sentences, [B, ...]. It is constant during decoding, and not copied
+/// for each hypothesis.
 using DecoderMemory = std::vector<at::Tensor>;
-/// What changes with each word: tensors of the hypotheses, [N, ...]. N is B times how many a sentence has;
-/// those of a sentence stand together.
+/// The state of a decoder: tensors of the hypotheses, [N, ...]. N is a multiple of B; the hypotheses of a
+/// sentence are adjacent.
 using DecoderCache = std::vector<at::Tensor>;
 
 struct DecoderStart {
-  DecoderMemory memory;  // of the steps: what was given, or what was made of it
-  DecoderCache cache;    // one hypothesis a sentence
+  DecoderMemory memory;  // for the steps
+  DecoderCache cache;    // one hypothesis per sentence
 };
 
 struct DecoderStep {
   at::Tensor logits;  // [N, V] of the next words
   DecoderCache cache;
-  at::Tensor alignment{};  // [N, S] what each word looks at; undefined where there is no such thing
+  at::Tensor alignment{};  // [N, S] attention weights of each word, or undefined
 };
 
-/// What writes a sentence word by word. The searches below know nothing else of a model.
+/// A model that generates sentences word by word.
 class Decoder {
  public:
   Decoder() = default;
@@ -34,11 +34,11 @@ class Decoder {
   Decoder& operator=(const Decoder&) = delete;
   virtual ~Decoder() = default;
 
-  /// Before the first word.
-  virtual DecoderStart start(const DecoderMemory& given) = 0;
-  /// ids [N] int64, of the words before
+  /// The memory and the cache before the first word. `source` is the argument of the search.
+  virtual DecoderStart start(const DecoderMemory& source) = 0;
+  /// ids [N] int64, the previous words
   virtual DecoderStep step(const at::Tensor& ids, const DecoderMemory& memory, const DecoderCache& cache) = 0;
-  /// The cache of hypotheses `index` [M] int64; they may be there more than once, or not at all.
+  /// The cache of hypotheses `index` [M] int64, which may contain a hypothesis several times or not at all.
   virtual DecoderCache reorder(const DecoderCache& cache, const at::Tensor& index);
 };
 
@@ -48,44 +48,43 @@ struct DecodingOptions {
 };
 
 struct SamplingOptions {
-  double temperature = 1;  // of the logits, which it divides
-  std::int64_t top_k = 0;  // only the k most likely words; 0: all
-  double top_p = 1;        // of these the fewest, most likely ones that have so much of the probability
+  double temperature = 1;  // logits are divided by it
+  std::int64_t top_k = 0;  // samples from the k most likely words; 0: all
+  double top_p = 1;        // samples from the fewest most likely words whose probabilities sum to top_p
   std::uint64_t seed = 0;
-  std::vector<std::int64_t> indices{};  // of the sentences, one random stream each; empty: their rows
+  std::vector<std::int64_t> indices{};  // of the sentences, for their random numbers; empty: 0, 1, ...
 };
 
 struct BeamOptions {
-  std::int64_t beam = 5;
-  std::int64_t best = 1;      // hypotheses that are returned, at most `beam`
-  double length_penalty = 0;  // a: scores are log p / ((5 + words) / 6)^a, the end being a word
+  std::int64_t beam = 5;      // K
+  std::int64_t best = 1;      // hypotheses to return, at most `beam`
+  double length_penalty = 0;  // a: scores are log p / ((5 + words) / 6)^a, where words include the end
 };
 
-/// Sentences, without the first word that they were begun with and without their ends.
+/// Generated sentences, without the first word and the end.
 struct Decoded {
-  at::Tensor ids;      // [B, n, L] int64, filled up with `end`
-  at::Tensor lengths;  // [B, n] int64; -1 where there are fewer hypotheses than were asked for
-  at::Tensor scores;   // [B, n] double: log p, of the end too if it came; for a beam as its penalty has it
-  at::Tensor alignments{};  // [B, n, L, S] float: of each word, zero behind the last; undefined as in a step
+  at::Tensor ids;      // [B, n, L] int64, padded with `end`
+  at::Tensor lengths;  // [B, n] int64; -1 for hypotheses that do not exist
+  at::Tensor scores;   // [B, n] double: log p, including that of the end; beam search: with length penalty
+  at::Tensor alignments{};  // [B, n, L, S] float, zero at padding; undefined without alignments
 };
 
-/// The most likely word each time. `first` [B] int64: the words that sentences are begun with; n is 1.
-Decoded greedy_search(Decoder& decoder, const DecoderMemory& memory, const at::Tensor& first,
+/// Chooses the most likely word in each step; n = 1. first [B] int64: the word before the first word.
+Decoded greedy_search(Decoder& decoder, const DecoderMemory& source, const at::Tensor& first,
                       const DecodingOptions& options);
 
-/// Samples words from their probabilities. The random numbers of a sentence depend on the seed and the
-/// sentence's index alone, not on the rest of the batch or the device.
-Decoded sample(Decoder& decoder, const DecoderMemory& memory, const at::Tensor& first,
+/// Samples words; n = 1. The random numbers of a sentence depend on the seed and the sentence's index alone, not on
+/// the rest of the batch or the device.
+Decoded sample(Decoder& decoder, const DecoderMemory& source, const at::Tensor& first,
                const DecodingOptions& options, const SamplingOptions& sampling);
 
-/// The best `best` of the hypotheses that end. All sentences go together; those that are finished leave. A
-/// sentence is finished when no hypothesis that is still open can come before its best ones. At max_length
-/// words hypotheses have to end, and pay for it. n is `best`.
-Decoded beam_search(Decoder& decoder, const DecoderMemory& memory, const at::Tensor& first,
+/// Beam search; n = `best`. A sentence is finished, and leaves the batch, when no open hypothesis can become
+/// one of its best. Hypotheses of max_length words are ended, and their scores include log p of the end.
+Decoded beam_search(Decoder& decoder, const DecoderMemory& source, const at::Tensor& first,
                     const DecodingOptions& options, const BeamOptions& beam);
 
-/// log p of given sentences, ids [B, T] int64 with their ends, lengths [B] int64.  -> [B] double
-at::Tensor score(Decoder& decoder, const DecoderMemory& memory, const at::Tensor& first,
+/// log p of sentences, ids [B, T] int64 including their ends, lengths [B] int64.  -> [B] double
+at::Tensor score(Decoder& decoder, const DecoderMemory& source, const at::Tensor& first,
                  const at::Tensor& ids, const at::Tensor& lengths);
 
 }  // namespace sentencode::nn

@@ -8,8 +8,8 @@
 
 namespace sentencode::nn {
 
-/// A vector for each word: E e_t of the papers. Frozen, it takes no gradient and is a parameter all the same,
-/// so that it is saved and moves with its model.
+/// The word embeddings: a table with a row for each word. A frozen table is a parameter without gradient, so
+/// that it is saved and moved with its model.
 class WordEmbedding : public torch::nn::Module {
  public:
   WordEmbedding(std::int64_t words, std::int64_t features, bool trainable = true);
@@ -17,38 +17,37 @@ class WordEmbedding : public torch::nn::Module {
   /// ids [...] int64 -> [..., D]
   at::Tensor forward(const at::Tensor& ids) const;
 
-  const at::Tensor& table() const { return weight_; }  // [V, D]; what a tied softmax is given
+  const at::Tensor& table() const { return weight_; }  // [V, D]
   void load(const at::Tensor& vectors);                // [V, D], copied
-  /// More words, after those there are. The parameter stays the same tensor; an optimiser that has seen it
-  /// has to be made anew.
-  void expand(const at::Tensor& vectors);  // [k, D]
+  /// Appends words [k, D]. The parameter remains the same tensor, but optimisers must be created anew.
+  void expand(const at::Tensor& vectors);
   void pretty_print(std::ostream& out) const override;
 
  private:
   at::Tensor weight_;
 };
 
-/// p[t, 2i] = sin(t / 10000^(2i/D)), p[t, 2i + 1] = cos(t / 10000^(2i/D)), t from `begin` on: paper 000, eq.
-/// 1 and 2.  -> [length, D]
+/// p[t, 2i] = sin(t / 10000^(2i/D)), p[t, 2i + 1] = cos(t / 10000^(2i/D)) for t = begin, begin + 1, ...
+/// (paper 000, eq. 1 and 2)  -> [length, D]
 at::Tensor sinusoids(std::int64_t begin, std::int64_t length, std::int64_t features,
                      const at::TensorOptions& options = {});
 
-/// A vector for each place in a sentence.
+/// Position embeddings.
 class Positions : public torch::nn::Module {
  public:
-  /// `kind` is "sinusoidal", where no sentence is too long, or "learnt": a table for `length` places.
-  /// `beyond` it, "refuse" is an error and "clamp" takes its last row.
+  /// `kind`: "sinusoidal", for sentences of any length, or "learnt", a table of `length` rows. `beyond` the
+  /// table, "refuse" is an error and "clamp" takes the last row.
   Positions(std::int64_t features, const std::string& kind = "sinusoidal", std::int64_t length = 512,
             const std::string& beyond = "refuse");
 
-  /// Of places begin, begin + 1, ... for x [..., T, D], in its type -> [T, D]
+  /// The embeddings of positions begin, begin + 1, ... for x [..., T, D], in its type -> [T, D]
   at::Tensor forward(const at::Tensor& x, std::int64_t begin = 0) const;
   void pretty_print(std::ostream& out) const override;
 
  private:
   std::int64_t features_;
   bool clamp_;
-  at::Tensor weight_;  // [L, D] when learnt
+  at::Tensor weight_;  // [L, D] if learnt
 };
 
 }  // namespace sentencode::nn

@@ -4,8 +4,9 @@
 
 namespace sentencode::nn {
 
-/// While it lives, no module trains on this thread: there is no dropout, whatever the modules' modes are. So
-/// one network encodes on several threads, and in the middle of its training, and nobody has to change it.
+/// While one exists, all modules behave as in evaluation on this thread, whatever their modes: there is no
+/// dropout. A network can therefore encode on several threads, and during its training, without being
+/// changed.
 class Evaluating {
  public:
   Evaluating() { ++depth_; }
@@ -19,7 +20,7 @@ class Evaluating {
   static thread_local int depth_;
 };
 
-/// Whether a module is to behave as in training. Ours ask this, and not `is_training` alone.
+/// Whether a module behaves as in training. Layers use this instead of `is_training`.
 inline bool trains(const torch::nn::Module& module) { return module.is_training() && !Evaluating::here(); }
 
 }  // namespace sentencode::nn

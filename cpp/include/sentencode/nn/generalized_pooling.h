@@ -11,10 +11,10 @@
 
 namespace sentencode::nn {
 
-/// What has a score: every dimension of a word's vector (paper 002), or the vector as a whole (Lin et al.
+/// What has a weight: each dimension of a word's vector (paper 002), or the vector as a whole (Lin et al.
 /// 2017; the inner attention of paper 003).
 enum class Scores { vector, scalar };
-/// What a penalty wants heads to differ in: nothing, parameters (eq. 7), weights (eq. 8), vectors (eq. 9).
+/// What a penalty compares between heads: parameters (eq. 7), attention weights (eq. 8), embeddings (eq. 9).
 enum class Penalty { none, parameters, attention, embeddings };
 
 Scores parse_scores(std::string_view name);  // InvalidInput names the choices
@@ -24,54 +24,49 @@ std::string_view penalty_name(Penalty penalty);
 
 struct AttentionPoolingOptions {
   std::int64_t features = 0;  // d
-  std::int64_t hidden = 0;    // d_a, of each head; of all heads together if scores are scalar
+  std::int64_t hidden = 0;    // d_a, of each head; scalar scores: of all heads together
   std::int64_t heads = 1;     // I
   Scores scores = Scores::vector;
-  Activation activation = Activation::relu;  // or tanh
+  Activation activation = Activation::relu;  // f: relu or tanh
   bool bias = true;                          // b1
 };
 
-/// A penalty of heads that resemble each other, and whether it does anything.
 struct HeadPenalty {
-  at::Tensor loss;    // []: sum over pairs of heads of max(lambda - distance, 0); without mu
-  at::Tensor active;  // []: the share of pairs whose hinge is above zero; no gradient
+  at::Tensor loss;    // []: sum over pairs of heads of max(lambda - distance, 0), without the factor mu
+  at::Tensor active;  // []: fraction of pairs with a positive hinge; no gradient
 };
 
-/// Eq. 7 to 9 of what each head has; distances are squared. The loss is the mean over the batch, or, with
-/// `batch_distance`, that of distances which are means over the batch (as the paper's code does it).
+/// Penalty of similar heads, eq. 7 to 9; distances are squared. The loss is the mean over the batch; with
+/// `batch_distance`, distances are means over the batch, as in the paper's code.
 ///   heads [I, n] or [B, I, n]
 HeadPenalty head_penalty(const at::Tensor& heads, double lambda = 1, bool batch_distance = false);
 
-/// Sums of a sentence's vectors, weighted by small networks (eq. 5, 6):
-///   A_i = softmax(W2_i f(W1_i h_t + b1_i)) over words t, v_i = sum_t A_i,t * h_t, v = [v_1; ...; v_I]
-/// Without b2, which would move all scores of a dimension alike, and so no weight. With scalar scores a
-/// weight is of a whole vector, and heads share W1. W2 = 0 is the mean. A sentence without words has a zero
-/// row, and no gradient.
+/// Generalized pooling (paper 002, eq. 5 and 6): v = [v_1; ...; v_I] with
+///   A_i = softmax(W2_i f(W1_i h_t + b1_i)) over the words t, v_i = sum_t A_i,t * h_t
+/// There is no b2, because it would cancel in the softmax. With scalar scores heads share W1, and A_i,t is a
+/// number. W2 = 0 gives the mean. A sentence without words has the embedding 0 and no gradient.
 ///
-/// On the CPU only words are computed with, and weights are never kept: backward computes them again from the
-/// scores. It cannot be differentiated twice there. Numbers are float32, or double for double, also under
-/// autocast.
+/// On the CPU, padding is skipped, attention weights are recomputed in backward instead of saved, and second
+/// derivatives are not supported. Computes in float32, or in double for double, also under autocast.
 class AttentionPooling : public torch::nn::Module {
  public:
   explicit AttentionPooling(const AttentionPoolingOptions& options);
 
-  /// h [B, T, d], lengths [B] int64 of words at the left, or undefined for T -> v [B, I d], head after head.
-  /// What h holds behind a sentence's end is never read. The paper's code has dimension after dimension: that
-  /// is v.view({B, I, d}).transpose(1, 2).flatten(1).
+  /// h [B, T, d], lengths [B] int64, or undefined for T -> v [B, I d]. Padding is not read. The paper's code
+  /// concatenates by dimension instead of by head: v.view({B, I, d}).transpose(1, 2).flatten(1).
   at::Tensor forward(const at::Tensor& h, const at::Tensor& lengths = {}) const;
 
-  /// The same, composed of torch's operators, which have gradients of any order; `forward` calls it on all
-  /// devices but the CPU. Padding is computed with, too, so that shapes do not depend on lengths and the host
-  /// never waits. `kernel`: vector scores are pooled by our kernel where this build has it for the device.
+  /// The same, composed of torch's operators, with derivatives of any order; `forward` on devices other than
+  /// the CPU. It computes padding as well, so that shapes do not depend on lengths and the host never waits.
+  /// `kernel` uses our kernel for vector scores, if this build has one for the device.
   at::Tensor composed(const at::Tensor& h, const at::Tensor& lengths = {}, bool kernel = false) const;
 
-  /// A, to be looked at and for eq. 8; with gradients, and all in memory.  [B, I, T, d], scalar [B, I, T];
-  /// zero where there is no word
+  /// The attention weights A [B, I, T, d], scalar scores: [B, I, T]; zero at padding. With gradients.
   at::Tensor weights(const at::Tensor& h, const at::Tensor& lengths = {}) const;
 
-  /// The penalty on what `penalty` names. `parameters` looks at no sentence: it takes W1_i, or if that is
-  /// shared the row of W2. `attention` computes the weights, apart from `forward`. `embeddings` takes
-  /// `pooled`, what forward returned.
+  /// The penalty. `parameters` compares W1_i, with scalar scores W2_i, and ignores the other arguments;
+  /// `attention` computes the weights of h; `embeddings` compares the heads of `pooled`, the output of
+  /// forward.
   HeadPenalty penalty(Penalty penalty, const at::Tensor& h, const at::Tensor& lengths,
                       const at::Tensor& pooled, double lambda = 1, bool batch_distance = false) const;
 
@@ -80,9 +75,10 @@ class AttentionPooling : public torch::nn::Module {
 
  private:
   void check(const at::Tensor& h, const at::Tensor& lengths) const;
+  at::Tensor vector_scores(const at::Tensor& z, const at::Tensor& w2) const;
 
   AttentionPoolingOptions options_;
-  std::shared_ptr<torch::nn::LinearImpl> hidden_, score_;  // W1 [I d_a, d], W2 [I d, d_a]; [d_a, d], [I, d_a]
+  std::shared_ptr<torch::nn::LinearImpl> hidden_, score_;  // W1, W2: vector scores [I d_a, d], [I d, d_a]
 };
 
 }  // namespace sentencode::nn

@@ -6,20 +6,20 @@
 
 namespace sentencode::nn {
 
-/// While it lives, this thread may make so many parameters, which have so many numbers together: a network
-/// that a file describes is refused before it takes more memory than the file has tensors and numbers for.
+/// Limits the parameters that this thread creates while the object exists, and their elements in total. A
+/// network described by a damaged file is refused before it allocates more memory than the file has data for.
 class NumbersLimit {
  public:
-  NumbersLimit(std::int64_t numbers, std::int64_t parameters);
+  NumbersLimit(std::int64_t elements, std::int64_t parameters);
   ~NumbersLimit();
   NumbersLimit(const NumbersLimit&) = delete;
   NumbersLimit& operator=(const NumbersLimit&) = delete;
 
  private:
-  std::int64_t numbers_before_, parameters_before_;
+  std::int64_t previous_elements_, previous_parameters_;
 };
 
-/// InvalidInput where parameters of this shape pass the limit.
+/// InvalidInput if a parameter of this shape exceeds the limit.
 void check_limit(c10::IntArrayRef shape);
 
 }  // namespace sentencode::nn

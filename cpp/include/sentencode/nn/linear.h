@@ -1,4 +1,4 @@
-// What layers are made of: linear maps that begin as the papers' code does, activations.
+// Linear layers as the papers' code initialises them, and activations.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,7 +19,7 @@ Activation parse_activation(std::string_view name);  // InvalidInput names the c
 std::string_view activation_name(Activation activation);
 at::Tensor activate(const at::Tensor& x, Activation activation);
 
-/// Glorot and Bengio's uniform weights, zero bias.
+/// A linear layer with uniform weights after Glorot and Bengio (2010) and zero bias.
 std::shared_ptr<torch::nn::LinearImpl> xavier_linear(std::int64_t in_features, std::int64_t out_features,
                                                      bool bias = true);
 

@@ -14,13 +14,12 @@ enum class Pooling { mean, max, mean_max, last };
 Pooling parse_pooling(std::string_view name);  // InvalidInput names the choices
 std::string_view pooling_name(Pooling pooling);
 
-/// How many vectors of the input's width stand side by side in the output.
+/// Width of the output, relative to that of the input.
 std::int64_t pooling_width(Pooling pooling);
 
-/// One vector for each sentence of its words' vectors: their mean, maximum, both side by side, or the last.
-/// Only words where `mask` is true count; a sentence without any has a zero row, and no gradient.
-///   x [B, T, D] floating, mask [B, T] bool or undefined for all -> [B, D], or [B, 2 D] (mean first) for
-///   mean_max
+/// The mean, the maximum, both (mean first), or the last of the word vectors of each sentence. A sentence
+/// without words has a zero vector and no gradient.
+///   x [B, T, D] floating point, mask [B, T] bool or undefined -> [B, D], for mean_max [B, 2 D]
 at::Tensor masked_pooling(const at::Tensor& x, const at::Tensor& mask, Pooling pooling);
 
 /// masked_pooling as a layer.

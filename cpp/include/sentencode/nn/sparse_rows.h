@@ -4,24 +4,24 @@
 
 namespace sentencode::nn {
 
-/// While it lives, if it is wanted, gradients of tables that are read on this thread are sparse: only of rows
-/// that were read. A dense gradient of V rows costs V rows of memory traffic, however few a step reads. What
-/// reads a table as a whole beside (a softmax over all words) makes the sum dense again.
+/// While one exists with sparse = true, lookups on this thread have sparse gradients: a dense gradient would
+/// write all rows of the table, however few a step reads. A softmax over all words makes the sum of gradients
+/// dense again.
 class SparseRows {
  public:
-  explicit SparseRows(bool wanted) : before_(here_) { here_ = wanted; }
-  ~SparseRows() { here_ = before_; }
+  explicit SparseRows(bool sparse) : previous_(here_) { here_ = sparse; }
+  ~SparseRows() { here_ = previous_; }
   SparseRows(const SparseRows&) = delete;
   SparseRows& operator=(const SparseRows&) = delete;
 
   static bool here() { return here_; }
 
  private:
-  bool before_;
+  bool previous_;
   static thread_local bool here_;
 };
 
-/// table [V, D] or [V], ids [k] int64 -> [k, D] or [k]
+/// Looks up rows. table [V, D] or [V], ids [k] int64 -> [k, D] or [k]
 at::Tensor rows_of(const at::Tensor& table, const at::Tensor& ids);
 
 }  // namespace sentencode::nn

@@ -18,11 +18,11 @@ struct TransformerOptions {
   std::int64_t features = 512;  // D, a multiple of heads
   std::int64_t layers = 6;
   std::int64_t heads = 8;
-  std::int64_t inner = 2048;         // of the feed-forward layers
-  double dropout = 0.1;              // on what each sub-layer gives, before residual and norm
-  std::int64_t memory_features = 0;  // Dm, of what a decoder looks at; 0: D
+  std::int64_t inner = 2048;         // hidden units of the feed-forward layers
+  double dropout = 0.1;              // of each sub-layer's output, before residual and norm
+  std::int64_t memory_features = 0;  // Dm, of a decoder's memory; 0: D
 
-  void check() const;  // InvalidInput that names the member
+  void check() const;  // InvalidInput names the member
 };
 
 class TransformerEncoderLayer;
@@ -33,8 +33,8 @@ class TransformerEncoder : public torch::nn::Module {
  public:
   explicit TransformerEncoder(const TransformerOptions& options);
 
-  /// x [B, T, D], with positions already; mask [B, T] bool or undefined for all -> [B, T, D]. Behind a
-  /// sentence's end there may be anything.
+  /// x [B, T, D], including position embeddings; mask [B, T] bool or undefined -> [B, T, D], whose padding is
+  /// arbitrary.
   at::Tensor forward(at::Tensor x, const at::Tensor& mask = {}) const;
 
  private:
@@ -46,22 +46,22 @@ class TransformerDecoder : public torch::nn::Module {
  public:
   explicit TransformerDecoder(const TransformerOptions& options);
 
-  /// y [B, T, D], memory [B, S, Dm], memory_mask [B, S] bool or undefined for all -> [B, T, D]
+  /// y [B, T, D], memory [B, S, Dm], memory_mask [B, S] bool or undefined -> [B, T, D]
   at::Tensor forward(at::Tensor y, const at::Tensor& memory, const at::Tensor& memory_mask = {}) const;
 
-  /// What each word looks at in the memory in one of the layers, the mean of its heads -> [B, T, S]. Layers
-  /// from 0 on; from the end if below 0.
+  /// Attention weights of the memory in one layer, the mean of its heads -> [B, T, S]. Negative layers count
+  /// from the last one.
   at::Tensor weights(at::Tensor y, const at::Tensor& memory, const at::Tensor& memory_mask = {},
                      std::int64_t layer = -1) const;
 
-  /// Keys and values of the memory, layer by layer; and of the words so far, none yet, in the cache.
+  /// The memory's keys and values of each layer, and a cache without words.
   DecoderStart start(const at::Tensor& memory, const at::Tensor& memory_mask = {}) const;
-  /// One word further, y [N, D]: N is B times how many hypotheses a sentence has, which stand together. The
-  /// first tensors of `memory` are those of `start`. -> [N, D], cache
+  /// The next word. y [N, D], where N is a multiple of B: the hypotheses of a sentence are adjacent. `memory`
+  /// begins with the tensors of `start`.  -> [N, D], cache
   std::pair<at::Tensor, DecoderCache> step(const at::Tensor& y, const DecoderMemory& memory,
                                            const DecoderCache& cache,
                                            const at::Tensor& memory_mask = {}) const;
-  /// How many words a cache holds.
+  /// The number of words in a cache.
   static std::int64_t length(const DecoderCache& cache);
 
  private:
